@@ -1,15 +1,16 @@
-//! Which addresses belong to the public internet.
+//! Classifies addresses of the public internet.
 //!
-//! A client that fetches what a stranger names must not become the stranger's way into its own network (security best
-//! practices, "Server-Side Request Forgery"). Check every address a name resolves to, and connect to the checked one.
+//! A client that fetches an untrusted URL must not give an attacker access to its own network (security best practices,
+//! "Server-Side Request Forgery"). Check every address that a name resolves to, and connect to the checked address.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// Whether an address is that of one machine on the public internet.
+/// Returns `true` if an address belongs to one machine on the public internet.
 ///
-/// Not public are this machine, private and shared networks, links, groups, documentation, benchmarks, protocol
-/// assignments and everything reserved (IANA special-purpose registries), and IPv6 addresses that lead to such an IPv4
-/// address: mapped, compatible, translated (NAT64), 6to4. Teredo and ISATAP are refused as a whole.
+/// Not public are loopback, private, shared, link-local, multicast, documentation and benchmark networks, protocol
+/// assignments and all reserved ranges (IANA special-purpose registries). IPv6 addresses that embed such an IPv4
+/// address are not public either: mapped, compatible, translated (NAT64), 6to4. All Teredo and ISATAP addresses are
+/// rejected.
 ///
 /// ```
 /// use toolwire_proto::auth::addresses::is_global;
@@ -27,13 +28,13 @@ pub fn is_global(address: IpAddr) -> bool {
     }
 }
 
-/// Networks that are not public: the first address, and how many bits of it count.
+/// Networks that are not public: the first address and the prefix length.
 const NOT_GLOBAL_V4: [([u8; 4], u32); 16] = [
     ([0, 0, 0, 0], 8),       // this network
     ([10, 0, 0, 0], 8),      // private
     ([100, 64, 0, 0], 10),   // shared by carriers
     ([127, 0, 0, 0], 8),     // loopback
-    ([169, 254, 0, 0], 16),  // link-local, and the metadata of clouds
+    ([169, 254, 0, 0], 16),  // link-local, including cloud metadata services
     ([172, 16, 0, 0], 12),   // private
     ([192, 0, 0, 0], 24),    // protocol assignments
     ([192, 0, 2, 0], 24),    // documentation
@@ -53,7 +54,7 @@ fn is_global_v4(address: Ipv4Addr) -> bool {
         let host_bits = 32 - length;
         (address ^ u32::from_be_bytes(*network)) >> host_bits == 0
     });
-    // From 224.0.0.0 on there are groups and what is reserved, up to the broadcast address.
+    // From 224.0.0.0 on, all addresses are multicast or reserved, including the broadcast address.
     !is_special && address < 0xe000_0000
 }
 
@@ -76,22 +77,23 @@ fn is_global_v6(address: Ipv6Addr) -> bool {
         let host_bits = 128 - length;
         (bits ^ Ipv6Addr::from(*network).to_bits()) >> host_bits == 0
     });
-    // ISATAP: an interface identifier of 0000:5efe or 0200:5efe, with an IPv4 address behind it.
+    // ISATAP: an interface identifier of 0000:5efe or 0200:5efe, followed by an IPv4 address.
     let [.., fifth, sixth, _, _] = segments;
     let is_isatap = matches!(fifth, 0 | 0x0200) && sixth == 0x5efe;
-    // 2000::/3 is all that has been given out to the public.
+    // Only 2000::/3 is allocated for public use.
     let is_unicast = bits >> 125 == 1;
     is_unicast && !is_special && !is_isatap
 }
 
-/// The IPv4 address that packets to an IPv6 address end up at.
+/// Returns the IPv4 address that is the destination of packets to an IPv6 address.
 fn embedded_v4(address: Ipv6Addr) -> Option<Ipv4Addr> {
     let low =
         |high: u16, low: u16| Some(Ipv4Addr::from_bits(u32::from(high) << 16 | u32::from(low)));
     match address.segments() {
-        // Mapped, and compatible; the unspecified address and loopback are among the latter, as 0.0.0.x.
+        // Mapped and compatible addresses. The unspecified address and loopback are among the latter, as 0.0.0.x.
         [0, 0, 0, 0, 0, 0 | 0xffff, a, b] => low(a, b),
-        // Translated, in the old and in the new way; the local prefix of NAT64 is refused with all else below 2000::/3.
+        // Translated addresses with the old and the new prefix. The local prefix of NAT64 is rejected with all else
+        // below 2000::/3.
         [0, 0, 0, 0, 0xffff, 0, a, b] | [0x64, 0xff9b, 0, 0, 0, 0, a, b] => low(a, b),
         [0x2002, a, b, ..] => low(a, b),
         _ => None,
@@ -110,9 +112,9 @@ mod tests {
         assert_eq!(is_global(parsed), expected, "{address}");
     }
 
-    /// The first and last address of a range are not public, and their neighbours are.
+    /// Checks that the first and last address of a range are not public, and that the adjacent addresses are.
     #[track_caller]
-    fn closed(before: &str, first: &str, last: &str, after: &str) {
+    fn check_range(before: &str, first: &str, last: &str, after: &str) {
         check(before, true);
         check(first, false);
         check(last, false);
@@ -120,80 +122,80 @@ mod tests {
     }
 
     #[test]
-    fn every_range_of_ipv4_ends_where_it_ends() {
+    fn ipv4_ranges_have_exact_bounds() {
         check("0.0.0.0", false);
         check("0.255.255.255", false);
         check("1.0.0.0", true);
-        closed("9.255.255.255", "10.0.0.0", "10.255.255.255", "11.0.0.0");
-        closed(
+        check_range("9.255.255.255", "10.0.0.0", "10.255.255.255", "11.0.0.0");
+        check_range(
             "100.63.255.255",
             "100.64.0.0",
             "100.127.255.255",
             "100.128.0.0",
         );
-        closed(
+        check_range(
             "126.255.255.255",
             "127.0.0.0",
             "127.255.255.255",
             "128.0.0.0",
         );
-        closed(
+        check_range(
             "169.253.255.255",
             "169.254.0.0",
             "169.254.255.255",
             "169.255.0.0",
         );
-        closed(
+        check_range(
             "172.15.255.255",
             "172.16.0.0",
             "172.31.255.255",
             "172.32.0.0",
         );
-        closed("191.255.255.255", "192.0.0.0", "192.0.0.255", "192.0.1.0");
-        closed("192.0.1.255", "192.0.2.0", "192.0.2.255", "192.0.3.0");
-        closed(
+        check_range("191.255.255.255", "192.0.0.0", "192.0.0.255", "192.0.1.0");
+        check_range("192.0.1.255", "192.0.2.0", "192.0.2.255", "192.0.3.0");
+        check_range(
             "192.31.195.255",
             "192.31.196.0",
             "192.31.196.255",
             "192.31.197.0",
         );
-        closed(
+        check_range(
             "192.52.192.255",
             "192.52.193.0",
             "192.52.193.255",
             "192.52.194.0",
         );
-        closed(
+        check_range(
             "192.88.98.255",
             "192.88.99.0",
             "192.88.99.255",
             "192.88.100.0",
         );
-        closed(
+        check_range(
             "192.167.255.255",
             "192.168.0.0",
             "192.168.255.255",
             "192.169.0.0",
         );
-        closed(
+        check_range(
             "192.175.47.255",
             "192.175.48.0",
             "192.175.48.255",
             "192.175.49.0",
         );
-        closed(
+        check_range(
             "198.17.255.255",
             "198.18.0.0",
             "198.19.255.255",
             "198.20.0.0",
         );
-        closed(
+        check_range(
             "198.51.99.255",
             "198.51.100.0",
             "198.51.100.255",
             "198.51.101.0",
         );
-        closed(
+        check_range(
             "203.0.112.255",
             "203.0.113.0",
             "203.0.113.255",
@@ -213,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn every_range_of_ipv6_ends_where_it_ends() {
+    fn ipv6_ranges_have_exact_bounds() {
         let last = "ffff:ffff:ffff:ffff:ffff:ffff";
         for address in [
             "::",
@@ -235,21 +237,21 @@ mod tests {
         }
         check("2000::1", true);
         check("2000:ffff::1", true);
-        closed(
+        check_range(
             "2000:ffff:ffff::1",
             "2001::",
             &format!("2001:1ff:{last}"),
             "2001:200::",
         );
         let (before, after) = (format!("2001:db7:{last}"), "2001:db9::");
-        closed(&before, "2001:db8::", &format!("2001:db8:{last}"), after);
-        closed(
+        check_range(&before, "2001:db8::", &format!("2001:db8:{last}"), after);
+        check_range(
             "2620:4f:7fff::1",
             "2620:4f:8000::",
             "2620:4f:8000:ffff::1",
             "2620:4f:8001::",
         );
-        closed(
+        check_range(
             &format!("3ffd:ffff:{last}"),
             "3ffe::",
             &format!("3fff:fff:{last}"),
@@ -260,7 +262,7 @@ mod tests {
     }
 
     #[test]
-    fn ipv4_in_the_clothes_of_ipv6_is_judged_as_ipv4() {
+    fn embedded_ipv4_is_checked_as_ipv4() {
         for (address, expected) in [
             ("127.0.0.1", false),
             ("10.0.0.1", false),
@@ -279,7 +281,7 @@ mod tests {
     }
 
     #[test]
-    fn tunnels_into_other_networks_are_refused() {
+    fn tunnel_addresses_are_rejected() {
         check("2001:0:4136:e378:8000:63bf:3fff:fdd2", false);
         check("2606:2800::5efe:808:808", false);
         check("2606:2800::200:5efe:a00:1", false);
@@ -288,7 +290,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn nothing_that_the_standard_library_knows_to_be_special_is_global(address: IpAddr) {
+        fn special_addresses_of_std_are_not_global(address: IpAddr) {
             let is_special = match address {
                 IpAddr::V4(v4) => v4.is_private() || v4.is_link_local() || v4.is_documentation() || v4.is_broadcast(),
                 IpAddr::V6(v6) => v6.is_unique_local() || v6.is_unicast_link_local(),
@@ -299,7 +301,7 @@ mod tests {
         }
 
         #[test]
-        fn a_mapped_address_is_judged_like_its_original(address: Ipv4Addr) {
+        fn mapped_address_equals_its_ipv4_address(address: Ipv4Addr) {
             prop_assert_eq!(is_global(address.to_ipv6_mapped().into()), is_global(address.into()));
         }
     }

@@ -1,6 +1,6 @@
-//! How often a client tries to be let in, for one request, before it gives up.
+//! Limits the authorization attempts of a client for one request.
 //!
-//! Spec 2026-07-28, authorization, "Step-Up Authorization Flow": a few times, and then it is a permanent failure.
+//! Spec 2026-07-28, authorization, "Step-Up Authorization Flow": after a few attempts, it is a permanent failure.
 //!
 //! ```text
 //!            401, refresh token at hand        401                     401
@@ -18,30 +18,31 @@ use std::fmt;
 use crate::auth::challenge::{Challenge, ChallengeError};
 use crate::scopes::ScopeSet;
 
-/// How often scopes are added for one request, unless the caller says otherwise: with the first authorization, a user
-/// is asked three times at most.
+/// The default number of step-ups for one request. Together with the first authorization, a user is asked at most three
+/// times.
 pub const DEFAULT_MAX_STEP_UPS: u8 = 2;
 
-/// How often a nonce is taken over for one request. One is usual; a second covers one that has just been renewed.
+/// The maximum number of nonces that are accepted for one request. One is usual. A second covers a nonce that has just
+/// been renewed.
 pub const MAX_NONCES: u8 = 2;
 
-/// How a server turned a request away.
+/// The way in which a server rejected a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum AuthRejection {
-    /// 401: no token, or not a good one. The scopes are those of the challenge.
+    /// 401: the token is missing or invalid. The scopes are those of the challenge.
     Unauthorized(Option<ScopeSet>),
     /// 403 `insufficient_scope`, with the scopes of the challenge.
     InsufficientScope(Option<ScopeSet>),
-    /// `use_dpop_nonce`: the proof needs the nonce that came along.
+    /// `use_dpop_nonce`: the proof needs the nonce of the response.
     NonceWanted,
 }
 
 impl AuthRejection {
-    /// How an answer refuses a request, and the challenge that says so; `None` when no token would help.
+    /// Returns the rejection and its challenge, or `None` if no token would help.
     ///
-    /// A 401 always asks for one, even without a challenge. A 403 does only when it names `insufficient_scope`; otherwise
-    /// it means what it says.
+    /// A 401 always requires a token, even without a challenge. A 403 requires one only with `insufficient_scope`. Any
+    /// other 403 is final.
     #[must_use]
     pub fn read(status: u16, challenges: &[Challenge]) -> Option<(Self, Option<&Challenge>)> {
         let saying = |wanted: &ChallengeError| {
@@ -75,23 +76,23 @@ impl AuthRejection {
     }
 }
 
-/// What to do next.
+/// The next step after a rejection.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum NextStep {
     /// Use the refresh token, then repeat the request.
     Refresh,
-    /// Authorize anew, then repeat the request.
+    /// Authorize again, then repeat the request.
     Authorize,
-    /// Authorize with these scopes beside those of before, then repeat the request.
+    /// Authorize with these scopes in addition to the previous ones, then repeat the request.
     StepUp(ScopeSet),
     /// Repeat the request with the nonce.
     RepeatWithNonce,
-    /// Tell the caller.
+    /// Return the error to the caller.
     GiveUp(AttemptsExhausted),
 }
 
-/// The attempts for one request.
+/// The authorization attempts for one request.
 #[derive(Debug, Clone)]
 pub struct Attempts {
     max_step_ups: u8,
@@ -99,12 +100,12 @@ pub struct Attempts {
     has_authorized: bool,
     step_ups: u8,
     nonces: u8,
-    /// What was asked for since the request was first sent.
+    /// The scopes that were requested since the request was first sent.
     asked: ScopeSet,
 }
 
 impl Attempts {
-    /// The attempts for a request that has not been sent yet.
+    /// Creates the attempts for a request that has not been sent yet.
     #[must_use]
     pub const fn new() -> Self {
         Self {
@@ -117,16 +118,16 @@ impl Attempts {
         }
     }
 
-    /// Changes how often scopes are added.
+    /// Sets the maximum number of step-ups.
     #[must_use]
     pub const fn with_max_step_ups(mut self, times: u8) -> Self {
         self.max_step_ups = times;
         self
     }
 
-    /// What to do about a refusal.
-    pub fn next(&mut self, refusal: AuthRejection, has_refresh_token: bool) -> NextStep {
-        match refusal {
+    /// Returns the next step after a rejection.
+    pub fn next(&mut self, rejection: AuthRejection, has_refresh_token: bool) -> NextStep {
+        match rejection {
             AuthRejection::NonceWanted if self.nonces < MAX_NONCES => {
                 self.nonces += 1;
                 NextStep::RepeatWithNonce
@@ -139,7 +140,7 @@ impl Attempts {
 
     fn authorize(&mut self, scopes: Option<ScopeSet>, has_refresh_token: bool) -> NextStep {
         if self.has_authorized || self.step_ups > 0 {
-            // The token is minutes old at most; another one would fare no better.
+            // The token is new, so another token would be rejected as well.
             return NextStep::GiveUp(AttemptsExhausted::Unauthorized);
         }
         if has_refresh_token && !self.has_refreshed {
@@ -172,29 +173,29 @@ impl Default for Attempts {
     }
 }
 
-/// Why no further attempt is made.
+/// The reason why no further attempt is made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum AttemptsExhausted {
-    /// The server refuses a token that has just been given out.
+    /// The server rejects a newly issued token.
     Unauthorized,
-    /// The server wants more and more scopes.
+    /// The server requires further scopes repeatedly.
     StepUps,
-    /// The server wants scopes that were just asked for, or does not say which.
+    /// The server requires scopes that were just requested, or names none.
     NothingToAdd,
-    /// The server wants nonce after nonce.
+    /// The server requires a new nonce repeatedly.
     Nonces,
 }
 
 impl fmt::Display for AttemptsExhausted {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::Unauthorized => "the server refuses a token that has just been given out",
-            Self::StepUps => "the server asks for more scopes again and again",
+            Self::Unauthorized => "the server rejects a newly issued token",
+            Self::StepUps => "the server repeatedly requires further scopes",
             Self::NothingToAdd => {
-                "the token grants too little, and there is no scope left to ask for"
+                "the token lacks required scopes, and there is no further scope to request"
             }
-            Self::Nonces => "the server asks for another nonce again and again",
+            Self::Nonces => "the server repeatedly requires another nonce",
         })
     }
 }
@@ -220,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn only_some_answers_ask_for_a_token() {
+    fn only_401_and_insufficient_scope_require_a_token() {
         let nonce = Challenge::dpop().with_error(ChallengeError::UseDpopNonce);
         let plain = Challenge::bearer();
         let located = Challenge::bearer()
@@ -274,14 +275,14 @@ mod tests {
     #[track_caller]
     fn check(has_refresh_token: bool, script: &[(AuthRejection, NextStep)]) {
         let mut attempts = Attempts::new();
-        for (refusal, expected) in script {
-            let next = attempts.next(refusal.clone(), has_refresh_token);
-            assert_eq!(&next, expected, "after {refusal:?} in {script:?}");
+        for (rejection, expected) in script {
+            let next = attempts.next(rejection.clone(), has_refresh_token);
+            assert_eq!(&next, expected, "after {rejection:?} in {script:?}");
         }
     }
 
     #[test]
-    fn a_bad_token_is_refreshed_once_and_authorized_once() {
+    fn invalid_token_is_refreshed_once_and_authorized_once() {
         check(
             true,
             &[
@@ -306,7 +307,7 @@ mod tests {
     }
 
     #[test]
-    fn scopes_are_added_twice_at_most() {
+    fn step_ups_are_limited_to_two() {
         check(
             false,
             &[
@@ -327,7 +328,7 @@ mod tests {
     }
 
     #[test]
-    fn scopes_that_did_not_help_are_not_asked_for_again() {
+    fn requested_scopes_are_not_requested_again() {
         let nothing_to_add = NextStep::GiveUp(AttemptsExhausted::NothingToAdd);
         check(
             true,
@@ -353,7 +354,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stepped_up_token_that_is_refused_ends_it() {
+    fn rejected_step_up_token_ends_the_attempts() {
         check(
             true,
             &[
@@ -367,7 +368,7 @@ mod tests {
     }
 
     #[test]
-    fn nonces_are_taken_over_twice_at_most() {
+    fn nonces_are_limited_to_two() {
         check(
             true,
             &[
@@ -384,7 +385,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_server_keeps_a_client_busy(
+        fn attempts_end_for_every_server(
             refusals in prop::collection::vec((0..3_u8, "[a-h]{1}"), 20),
             has_refresh_token in any::<bool>(),
         ) {
@@ -392,12 +393,12 @@ mod tests {
             let mut authorizations = 0;
             let mut steps = 0;
             for (kind, scope) in refusals {
-                let refusal = match kind {
+                let rejection = match kind {
                     0 => unauthorized(),
                     1 => insufficient(&scope),
                     _ => AuthRejection::NonceWanted,
                 };
-                match attempts.next(refusal, has_refresh_token) {
+                match attempts.next(rejection, has_refresh_token) {
                     NextStep::GiveUp(_) => break,
                     NextStep::Authorize | NextStep::StepUp(_) => authorizations += 1,
                     _ => {}

@@ -1,4 +1,4 @@
-//! The URL that a user is sent to for a code (OAuth 2.1, section 4.1.1).
+//! The authorization request URL (OAuth 2.1, section 4.1.1).
 
 use std::fmt;
 
@@ -12,7 +12,7 @@ use crate::auth::resource_indicator::ResourceIndicator;
 use crate::auth::{form, redirect_uri};
 use crate::scopes::{OFFLINE_ACCESS, ScopeSet};
 
-/// Parameters that are set here and by nobody else.
+/// Parameters that only this module sets.
 const RESERVED: [&str; 9] = [
     "response_type",
     "client_id",
@@ -25,19 +25,19 @@ const RESERVED: [&str; 9] = [
     "dpop_jkt",
 ];
 
-/// Whether a parameter is set by the request itself, so that nobody else may.
+/// Returns `true` if the request itself sets a parameter, so that callers may not set it.
 #[must_use]
 pub fn is_reserved(name: &str) -> bool {
     RESERVED.contains(&name)
 }
 
-/// A `state` of 256 bits that come from a secure random source.
+/// Creates a `state` from 256 bits of a secure random source.
 #[must_use]
 pub fn state_from_random(bytes: [u8; 32]) -> Secret {
     Secret::new(URL_SAFE_NO_PAD.encode(bytes))
 }
 
-/// A request for a code.
+/// An authorization request.
 #[derive(Debug, Clone)]
 pub struct AuthorizationRequest<'a> {
     client_id: &'a str,
@@ -51,7 +51,7 @@ pub struct AuthorizationRequest<'a> {
 }
 
 impl<'a> AuthorizationRequest<'a> {
-    /// A request of a client; `state` is [random](state_from_random), used once, and remembered with the verifier.
+    /// Creates a request of a client. `state` is [random](state_from_random), used once, and stored with the verifier.
     #[must_use]
     pub fn new(
         client_id: &'a str,
@@ -71,31 +71,31 @@ impl<'a> AuthorizationRequest<'a> {
         }
     }
 
-    /// Names the server that the token is for: always, from 2025-06-18 on.
+    /// Sets the resource of the token. Required from 2025-06-18 on.
     #[must_use]
     pub fn with_resource(mut self, resource: &'a ResourceIndicator) -> Self {
         self.resource = Some(resource);
         self
     }
 
-    /// Asks for scopes.
+    /// Sets the requested scopes.
     #[must_use]
     pub fn with_scopes(mut self, scopes: &'a ScopeSet) -> Self {
         self.scopes = Some(scopes);
         self
     }
 
-    /// Binds the code to the key with a thumbprint (RFC 9449, section 10).
+    /// Binds the code to the key with this thumbprint (RFC 9449, section 10).
     #[must_use]
     pub fn with_dpop_key(mut self, thumbprint: &'a str) -> Self {
         self.dpop_thumbprint = Some(thumbprint);
         self
     }
 
-    /// Adds a parameter that some authorization server wants, such as `prompt`.
+    /// Adds a parameter that an authorization server requires, such as `prompt`.
     ///
     /// # Errors
-    /// When it is one that this request sets by itself.
+    /// Returns an error if the request itself sets the parameter.
     pub fn with_parameter(
         mut self,
         name: impl Into<String>,
@@ -109,10 +109,10 @@ impl<'a> AuthorizationRequest<'a> {
         Ok(self)
     }
 
-    /// The URL to open, at the server's authorization endpoint, whose own query is kept.
+    /// Returns the URL to open at the server's authorization endpoint. The query of the endpoint is preserved.
     ///
     /// # Errors
-    /// When the endpoint or the redirect URI cannot be used.
+    /// Returns an error if the endpoint or the redirect URI is invalid.
     pub fn url(&self, authorization_endpoint: &str) -> Result<String, InvalidUrl> {
         endpoints::check(authorization_endpoint)?;
         redirect_uri::check(self.redirect_uri)?;
@@ -132,8 +132,8 @@ impl<'a> AuthorizationRequest<'a> {
         let scope = scope.as_deref().filter(|scope| !scope.is_empty());
         pairs.extend(scope.map(|scope| ("scope", scope)));
         pairs.extend(self.dpop_thumbprint.map(|key| ("dpop_jkt", key)));
-        // OpenID providers leave `offline_access` out, and give no refresh token, unless the user is asked (OpenID Connect
-        // Core, section 11).
+        // OpenID providers ignore `offline_access` and issue no refresh token unless the user is prompted (OpenID
+        // Connect Core, section 11).
         let is_offline = self
             .scopes
             .is_some_and(|scopes| scopes.contains(OFFLINE_ACCESS));
@@ -153,11 +153,11 @@ impl<'a> AuthorizationRequest<'a> {
     }
 }
 
-/// A parameter that an authorization request sets by itself.
+/// The error of a parameter that the authorization request itself sets.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ReservedParameter {
-    /// Its name.
+    /// The name of the parameter.
     pub name: String,
 }
 
@@ -165,7 +165,7 @@ impl fmt::Display for ReservedParameter {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
-            "the parameter `{}` of authorization requests is set already",
+            "the parameter `{}` of authorization requests is reserved",
             self.name
         )
     }
@@ -181,14 +181,14 @@ mod tests {
     const CALLBACK: &str = "http://127.0.0.1:3000/callback";
 
     #[test]
-    fn states_are_random_texts() {
+    fn state_is_encoded_random_bytes() {
         let (one, other) = (state_from_random([1; 32]), state_from_random([2; 32]));
         assert_eq!(one.expose().len(), 43);
         assert_ne!(one, other);
     }
 
     #[test]
-    fn a_request_says_everything_once() {
+    fn request_has_each_parameter_once() {
         let (state, verifier) = (Secret::new("s 1"), Verifier::from_random([0; 32]));
         let resource = ResourceIndicator::parse("https://mcp.example.com").unwrap();
         let scopes = ScopeSet::parse("a b").unwrap();
@@ -229,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn the_query_of_the_endpoint_is_kept_and_empty_scopes_are_left_out() {
+    fn endpoint_query_is_preserved_and_empty_scopes_are_omitted() {
         let (state, verifier) = (Secret::new("s"), Verifier::from_random([0; 32]));
         let none = ScopeSet::new();
         let request =
@@ -245,7 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn users_are_asked_for_offline_access() {
+    fn offline_access_adds_the_consent_prompt() {
         #[track_caller]
         fn check(scopes: &str, prompt: Option<&str>, expected: &[&str]) {
             let (state, verifier) = (Secret::new("s"), Verifier::from_random([0; 32]));
@@ -271,7 +271,7 @@ mod tests {
     }
 
     #[test]
-    fn unsafe_urls_are_not_opened() {
+    fn insecure_urls_are_rejected() {
         let (state, verifier) = (Secret::new("s"), Verifier::from_random([0; 32]));
         let request = AuthorizationRequest::new("c", CALLBACK, &state, &verifier);
         for endpoint in [

@@ -1,7 +1,7 @@
-//! The redirect that brings a user back: a code, an error, or an attack.
+//! Validates the redirect from an authorization server.
 //!
 //! Spec 2026-07-28, authorization, "Authorization Response Validation"; RFC 9207, section 2.4. The order of the checks
-//! matters: neither the code nor the text of an error is given out before `state` and `iss` are what they must be.
+//! matters: neither the code nor the error text is returned before `state` and `iss` are verified.
 
 use std::fmt;
 
@@ -10,10 +10,10 @@ use toolwire_types::auth::{OAuthError, Secret};
 use crate::auth::form;
 use crate::auth::token_response::described;
 
-/// The longest query that is read, in bytes.
+/// The maximum length of a query, in bytes.
 pub const LONGEST_QUERY: usize = 16 * 1024;
 
-/// What was remembered when the user was sent away.
+/// The stored values of the authorization request.
 #[derive(Debug, Clone, Copy)]
 #[expect(
     clippy::exhaustive_structs,
@@ -28,7 +28,7 @@ pub struct ExpectedResponse<'a> {
     pub announces_iss: bool,
 }
 
-/// Reads the query of a redirect, and gives the code.
+/// Parses the query of a redirect and returns the code.
 ///
 /// ```
 /// use toolwire_proto::auth::authorization_response::{ExpectedResponse, read};
@@ -42,15 +42,17 @@ pub struct ExpectedResponse<'a> {
 /// ```
 ///
 /// # Errors
-/// When the query cannot be read or has a parameter twice, is not the answer to our request, or is a refusal. Keep what
-/// was remembered after [`AuthorizationResponseError::is_foreign`] errors: the true answer may still come.
+/// Returns an error if the query is malformed or has a duplicate parameter, does not belong to our request, or is an
+/// error response. Retain the stored values after [`AuthorizationResponseError::is_foreign`] errors: the real response
+/// may still arrive.
 pub fn read(
     query: &str,
     expected: &ExpectedResponse<'_>,
 ) -> Result<Secret, AuthorizationResponseError> {
     let parameters = ResponseParameters::read(query)?;
 
-    // `state` and `iss` say whether this is an answer to us; everything else counts only if it is.
+    // `state` and `iss` decide whether the response belongs to our request. All other parameters are used only if it
+    // does.
     let state = parameters
         .get("state")
         .ok_or(AuthorizationResponseError::NoState)?;
@@ -58,7 +60,7 @@ pub fn read(
         return Err(AuthorizationResponseError::OtherState);
     }
     match parameters.get("iss") {
-        // Character by character: nothing is normalised before the comparison.
+        // Exact comparison: nothing is normalised before.
         Some(issuer) if issuer != expected.issuer => {
             return Err(AuthorizationResponseError::OtherIssuer);
         }
@@ -68,10 +70,10 @@ pub fn read(
 
     match (parameters.get("error"), parameters.get("code")) {
         (Some(error), None) => {
-            let mut refusal = OAuthError::new(error);
-            refusal.error_description = parameters.get("error_description").map(str::to_owned);
-            refusal.error_uri = parameters.get("error_uri").map(str::to_owned);
-            Err(AuthorizationResponseError::Refusal(Box::new(refusal)))
+            let mut error = OAuthError::new(error);
+            error.error_description = parameters.get("error_description").map(str::to_owned);
+            error.error_uri = parameters.get("error_uri").map(str::to_owned);
+            Err(AuthorizationResponseError::Refusal(Box::new(error)))
         }
         (None, Some(code)) if !code.is_empty() => Ok(Secret::new(code)),
         (None, _) => Err(AuthorizationResponseError::NoCode),
@@ -79,14 +81,14 @@ pub fn read(
     }
 }
 
-/// The `state` of a redirect, to find the request it belongs to; nothing when it has none or more than one.
+/// Returns the `state` of a redirect, to find its request, or `None` if it has none or more than one.
 #[must_use]
 pub fn state_of(query: &str) -> Option<Secret> {
     let parameters = ResponseParameters::read(query).ok()?;
     parameters.get("state").map(Secret::from)
 }
 
-/// Parameters of which each is there once (RFC 6749, section 3.1).
+/// Parameters that each occur once (RFC 6749, section 3.1).
 struct ResponseParameters(Vec<(String, String)>);
 
 impl ResponseParameters {
@@ -112,30 +114,30 @@ impl ResponseParameters {
     }
 }
 
-/// Why a redirect brings no code.
+/// The reason why a redirect has no usable code.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub enum AuthorizationResponseError {
-    /// It is too long, cannot be decoded, or is a success and a refusal at once.
+    /// It is too long, cannot be decoded, or is both a success and an error.
     Malformed,
-    /// It has a parameter twice.
+    /// It has a duplicate parameter.
     Doubled,
     /// It has no `state`.
     NoState,
-    /// It has another `state` than was sent.
+    /// Its `state` differs from the one that was sent.
     OtherState,
-    /// It has no `iss`, and the authorization server announces that it sends one.
+    /// It has no `iss`, although the authorization server declares support for it.
     NoIssuer,
-    /// It comes from another authorization server than was asked.
+    /// Its `iss` is another authorization server.
     OtherIssuer,
     /// It has no code.
     NoCode,
-    /// The authorization server or the user refused.
+    /// The authorization server or the user rejected the request.
     Refusal(Box<OAuthError>),
 }
 
 impl AuthorizationResponseError {
-    /// Whether this was no answer to our request at all, but somebody else's doing.
+    /// Returns `true` if this was not a response to our request.
     #[must_use]
     pub fn is_foreign(&self) -> bool {
         !matches!(self, Self::NoCode | Self::Refusal(_))
@@ -145,17 +147,17 @@ impl AuthorizationResponseError {
 impl fmt::Display for AuthorizationResponseError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::Malformed => "the redirect's query makes no sense",
-            Self::Doubled => "the redirect has a parameter twice",
+            Self::Malformed => "the query of the redirect is malformed",
+            Self::Doubled => "the redirect has a duplicate parameter",
             Self::NoState => "the redirect has no `state`",
-            Self::OtherState => "the redirect's `state` is not the one that was sent",
-            Self::NoIssuer => "the redirect has no `iss`, which the authorization server promises",
-            Self::OtherIssuer => {
-                "the redirect's `iss` is not the authorization server that was asked"
+            Self::OtherState => "the `state` of the redirect is not the one that was sent",
+            Self::NoIssuer => {
+                "the redirect has no `iss`, although the authorization server declares it"
             }
+            Self::OtherIssuer => "the `iss` of the redirect is another authorization server",
             Self::NoCode => "the redirect has no code",
             Self::Refusal(error) => {
-                return write!(f, "authorization was refused: {}", described(error));
+                return write!(f, "authorization was rejected: {}", described(error));
             }
         })
     }
@@ -171,7 +173,7 @@ mod tests {
 
     const ISSUER: &str = "https://honest.as.example";
 
-    fn judged(query: &str, announces_iss: bool) -> Result<String, AuthorizationResponseError> {
+    fn outcome(query: &str, announces_iss: bool) -> Result<String, AuthorizationResponseError> {
         let state = Secret::new("s1");
         let expected = ExpectedResponse {
             state: &state,
@@ -182,10 +184,10 @@ mod tests {
     }
 
     #[track_caller]
-    fn refused(query: &str, expected: &AuthorizationResponseError) {
+    fn assert_rejected(query: &str, expected: &AuthorizationResponseError) {
         for announces_iss in [true, false] {
             assert_eq!(
-                judged(query, announces_iss).as_ref(),
+                outcome(query, announces_iss).as_ref(),
                 Err(expected),
                 "{query}"
             );
@@ -193,18 +195,18 @@ mod tests {
     }
 
     #[test]
-    fn the_four_rows_of_the_specification() {
+    fn iss_table_of_the_specification() {
         let with = "code=c&state=s1&iss=https%3A%2F%2Fhonest.as.example";
         let without = "code=c&state=s1";
         let other = "code=c&state=s1&iss=https%3A%2F%2Fevil.example";
-        assert_eq!(judged(with, true).as_deref(), Ok("c"));
+        assert_eq!(outcome(with, true).as_deref(), Ok("c"));
         assert_eq!(
-            judged(without, true),
+            outcome(without, true),
             Err(AuthorizationResponseError::NoIssuer)
         );
-        assert_eq!(judged(with, false).as_deref(), Ok("c"));
-        assert_eq!(judged(without, false).as_deref(), Ok("c"));
-        refused(other, &AuthorizationResponseError::OtherIssuer);
+        assert_eq!(outcome(with, false).as_deref(), Ok("c"));
+        assert_eq!(outcome(without, false).as_deref(), Ok("c"));
+        assert_rejected(other, &AuthorizationResponseError::OtherIssuer);
     }
 
     #[test]
@@ -219,138 +221,138 @@ mod tests {
             "",
         ] {
             let query = form::encode([("code", "c"), ("state", "s1"), ("iss", issuer)]);
-            refused(&query, &AuthorizationResponseError::OtherIssuer);
+            assert_rejected(&query, &AuthorizationResponseError::OtherIssuer);
         }
     }
 
     #[test]
-    fn a_state_is_there_and_the_one_that_was_sent() {
+    fn state_must_equal_the_sent_state() {
         let iss = "iss=https://honest.as.example";
-        refused(
+        assert_rejected(
             &format!("code=c&{iss}"),
             &AuthorizationResponseError::NoState,
         );
-        refused(
+        assert_rejected(
             &format!("code=c&{iss}&state="),
             &AuthorizationResponseError::OtherState,
         );
-        refused(
+        assert_rejected(
             &format!("code=c&{iss}&state=s2"),
             &AuthorizationResponseError::OtherState,
         );
-        refused(
+        assert_rejected(
             &format!("code=c&{iss}&state=S1"),
             &AuthorizationResponseError::OtherState,
         );
-        refused(
+        assert_rejected(
             &format!("code=c&{iss}&state=s1%20"),
             &AuthorizationResponseError::OtherState,
         );
     }
 
     #[test]
-    fn errors_are_told_only_when_they_are_for_us() {
+    fn errors_are_returned_only_for_our_request() {
         let error = "error=access_denied&error_description=No%20way&error_uri=https://a";
-        let answer = judged(&format!("{error}&state=s1&iss={ISSUER}"), true);
-        let Err(AuthorizationResponseError::Refusal(told)) = answer else {
-            panic!("{answer:?}");
+        let response = outcome(&format!("{error}&state=s1&iss={ISSUER}"), true);
+        let Err(AuthorizationResponseError::Refusal(rejection)) = response else {
+            panic!("{response:?}");
         };
-        assert_eq!(told.error, "access_denied");
-        assert_eq!(told.error_description.as_deref(), Some("No way"));
-        assert_eq!(told.error_uri.as_deref(), Some("https://a"));
+        assert_eq!(rejection.error, "access_denied");
+        assert_eq!(rejection.error_description.as_deref(), Some("No way"));
+        assert_eq!(rejection.error_uri.as_deref(), Some("https://a"));
 
-        refused(
+        assert_rejected(
             &format!("{error}&state=s2&iss={ISSUER}"),
             &AuthorizationResponseError::OtherState,
         );
-        refused(
+        assert_rejected(
             &format!("{error}&state=s1&iss=https://evil.example"),
             &AuthorizationResponseError::OtherIssuer,
         );
         assert_eq!(
-            judged(&format!("{error}&state=s1"), true),
+            outcome(&format!("{error}&state=s1"), true),
             Err(AuthorizationResponseError::NoIssuer)
         );
     }
 
     #[test]
-    fn what_makes_no_sense_is_refused() {
+    fn malformed_queries_are_rejected() {
         let rest = format!("state=s1&iss={ISSUER}");
-        refused(
+        assert_rejected(
             &format!("code=c&code=c&{rest}"),
             &AuthorizationResponseError::Doubled,
         );
-        refused(
+        assert_rejected(
             &format!("code=c&{rest}&state=s1"),
             &AuthorizationResponseError::Doubled,
         );
-        refused(
+        assert_rejected(
             &format!("code=c&{rest}&iss={ISSUER}"),
             &AuthorizationResponseError::Doubled,
         );
-        refused(
+        assert_rejected(
             &format!("code=c&{rest}&x=1&x=2"),
             &AuthorizationResponseError::Doubled,
         );
-        refused(
+        assert_rejected(
             &format!("code=c&{rest}&%73tate=s1"),
             &AuthorizationResponseError::Doubled,
         );
-        refused(
+        assert_rejected(
             &format!("code=c&error=e&{rest}"),
             &AuthorizationResponseError::Malformed,
         );
-        refused(
+        assert_rejected(
             &format!("code=%zz&{rest}"),
             &AuthorizationResponseError::Malformed,
         );
-        refused(
+        assert_rejected(
             &format!("code=&{rest}"),
             &AuthorizationResponseError::NoCode,
         );
-        refused(&rest, &AuthorizationResponseError::NoCode);
-        refused("", &AuthorizationResponseError::NoState);
+        assert_rejected(&rest, &AuthorizationResponseError::NoCode);
+        assert_rejected("", &AuthorizationResponseError::NoState);
     }
 
     #[test]
-    fn queries_are_read_up_to_their_longest_and_no_further() {
+    fn query_over_the_maximum_length_is_rejected() {
         let start = format!("state=s1&iss={ISSUER}&code=");
         let longest = format!("{start}{}", "c".repeat(LONGEST_QUERY - start.len()));
-        assert!(judged(&longest, true).is_ok());
-        refused(
+        assert!(outcome(&longest, true).is_ok());
+        assert_rejected(
             &format!("{longest}c"),
             &AuthorizationResponseError::Malformed,
         );
     }
 
     #[test]
-    fn foreign_answers_are_told_from_refusals() {
+    fn foreign_responses_differ_from_error_responses() {
         for query in ["", "state=s2", "state=s1&iss=x", "a=1&a=2"] {
-            assert!(judged(query, false).unwrap_err().is_foreign(), "{query}");
+            assert!(outcome(query, false).unwrap_err().is_foreign(), "{query}");
         }
         for query in ["state=s1", "state=s1&error=server_error"] {
-            assert!(!judged(query, false).unwrap_err().is_foreign(), "{query}");
+            assert!(!outcome(query, false).unwrap_err().is_foreign(), "{query}");
         }
     }
 
     #[test]
-    fn the_state_of_a_redirect_can_be_looked_up() {
+    fn state_of_a_redirect_is_returned() {
         assert_eq!(state_of("code=c&state=s1"), Some(Secret::new("s1")));
         assert_eq!(state_of("state=s1&state=s2"), None);
         assert_eq!(state_of("code=c"), None);
     }
 
     #[test]
-    fn an_error_prints_on_one_line() {
-        let error = judged("state=s1&error=a%0Ab", false).unwrap_err();
-        assert_eq!(error.to_string(), "authorization was refused: a\\nb");
-        let error = judged("state=s1&error=a&error_description=b%0Ac", false).unwrap_err();
-        assert_eq!(error.to_string(), "authorization was refused: a (b\\nc)");
+    fn error_text_is_one_line() {
+        let error = outcome("state=s1&error=a%0Ab", false).unwrap_err();
+        assert_eq!(error.to_string(), "authorization was rejected: a\\nb");
+        let error = outcome("state=s1&error=a&error_description=b%0Ac", false).unwrap_err();
+        assert_eq!(error.to_string(), "authorization was rejected: a (b\\nc)");
     }
 
     proptest! {
         #[test]
-        fn no_code_without_our_state(query in "((code|state|iss|error|x)=[a-z0-9]{0,2}&){0,5}") {
+        fn code_requires_our_state(query in "((code|state|iss|error|x)=[a-z0-9]{0,2}&){0,5}") {
             let state = Secret::new("s1");
             let expected = ExpectedResponse { state: &state, issuer: "a", announces_iss: true };
             if read(&query, &expected).is_ok() {
@@ -359,8 +361,8 @@ mod tests {
         }
 
         #[test]
-        fn reading_anything_does_not_panic(query in any::<String>()) {
-            let _ = judged(&query, true);
+        fn parsing_never_panics(query in any::<String>()) {
+            let _ = outcome(&query, true);
         }
     }
 }

@@ -1,6 +1,6 @@
-//! The `Authorization` header of a request: which token it presents, and how (OAuth 2.1, section 5.1.1).
+//! The token in the `Authorization` header of a request (OAuth 2.1, section 5.1.1).
 //!
-//! Tokens in queries and bodies do not exist here, since MCP forbids them.
+//! Tokens in queries and bodies are not supported, because MCP forbids them.
 
 use std::fmt;
 
@@ -9,10 +9,10 @@ use toolwire_types::auth::Secret;
 use crate::auth::challenge::TokenScheme;
 use crate::auth::form;
 
-/// The longest token that is read or sent, in bytes.
+/// The maximum length of a token, in bytes.
 pub const LONGEST_TOKEN: usize = 16 * 1024;
 
-/// A token and how it is presented.
+/// A token with its scheme.
 ///
 /// ```
 /// use toolwire_proto::auth::challenge::TokenScheme;
@@ -26,24 +26,24 @@ pub const LONGEST_TOKEN: usize = 16 * 1024;
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Credentials {
-    /// How the token is presented.
+    /// The scheme in which the token is presented.
     pub scheme: TokenScheme,
     /// The token.
     pub token: Secret,
 }
 
 impl Credentials {
-    /// A token to present; nothing when it fits into no header.
+    /// Creates credentials, or returns `None` if the token is not a valid header value.
     #[must_use]
     pub fn new(scheme: TokenScheme, token: Secret) -> Option<Self> {
         is_token(token.expose()).then_some(Self { scheme, token })
     }
 
-    /// Reads all `Authorization` headers of a request; `Ok(None)` when they present no token.
+    /// Parses all `Authorization` headers of a request. Returns `Ok(None)` if they present no token.
     ///
     /// # Errors
-    /// When there are several headers, or the token has characters that tokens do not have: a request that is malformed,
-    /// to be answered with 400 and `invalid_request`.
+    /// Returns an error if there are several headers, or if the token has invalid characters. The request is then
+    /// malformed and gets status 400 with `invalid_request`.
     pub fn read<'a>(
         headers: impl IntoIterator<Item = &'a str>,
     ) -> Result<Option<Self>, MalformedCredentials> {
@@ -64,14 +64,14 @@ impl Credentials {
             .ok_or(MalformedCredentials)
     }
 
-    /// The value of the header.
+    /// Returns the header value.
     #[must_use]
     pub fn to_header(&self) -> Secret {
         Secret::new(format!("{} {}", self.scheme.as_str(), self.token.expose()))
     }
 }
 
-/// Whether a query presents a token, which MCP forbids: URLs are written down in many places.
+/// Returns `true` if a query contains a token, which MCP forbids, because URLs are logged.
 ///
 /// RFC 6750, section 2.3, names the parameter; spec 2026-07-28, authorization, "Token Requirements".
 #[must_use]
@@ -80,8 +80,8 @@ pub fn is_in_query(query: &str) -> bool {
     pairs.any(|pair| pair.iter().any(|(name, _)| name == "access_token"))
 }
 
-/// Whether a text is a token (RFC 6749, appendix A.12). RFC 6750 has fewer characters, but tokens with others are in use;
-/// quotation marks and commas stay out, since a comma is what proxies join two headers with.
+/// Returns `true` if a text is a token (RFC 6749, appendix A.12). RFC 6750 permits fewer characters, but tokens with
+/// others are in use. Quotation marks and commas are excluded, because proxies join two headers with a comma.
 pub(super) fn is_token(text: &str) -> bool {
     (1..=LONGEST_TOKEN).contains(&text.len())
         && text
@@ -89,7 +89,7 @@ pub(super) fn is_token(text: &str) -> bool {
             .all(|byte| byte.is_ascii_graphic() && !matches!(byte, b'"' | b',' | b'\\'))
 }
 
-/// An `Authorization` header that cannot be read.
+/// The error of a malformed `Authorization` header.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct MalformedCredentials;
@@ -109,7 +109,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_token_in_the_query_is_seen() {
+    fn token_in_the_query_is_detected() {
         let check = |query: &str, expected: bool| {
             assert_eq!(is_in_query(query), expected, "{query}");
         };
@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn tokens_are_read_from_one_header() {
+    fn token_is_parsed_from_one_header() {
         #[track_caller]
         fn check(headers: &[&str], expected: Option<(TokenScheme, &str)>) {
             let read = Credentials::read(headers.iter().copied()).unwrap();
@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn malformed_headers_are_refused() {
+    fn malformed_headers_are_rejected() {
         for headers in [
             &["Bearer a", "Bearer a"][..],
             &["Basic a", "Bearer a"],
@@ -159,14 +159,14 @@ mod tests {
     }
 
     #[test]
-    fn tokens_are_read_up_to_their_longest_and_no_further() {
+    fn token_over_the_maximum_length_is_rejected() {
         assert!(is_token(&"a".repeat(LONGEST_TOKEN)));
         assert!(!is_token(&"a".repeat(LONGEST_TOKEN + 1)));
     }
 
     proptest! {
         #[test]
-        fn what_is_written_is_read_back(token in "[!#-+\\--\\[\\]-~]{1,20}", is_dpop in any::<bool>()) {
+        fn credentials_round_trip(token in "[!#-+\\--\\[\\]-~]{1,20}", is_dpop in any::<bool>()) {
             let scheme = if is_dpop { TokenScheme::Dpop } else { TokenScheme::Bearer };
             let credentials = Credentials::new(scheme, token.into()).unwrap();
             let header = credentials.to_header();
@@ -174,7 +174,7 @@ mod tests {
         }
 
         #[test]
-        fn no_token_breaks_out_of_its_header(token in any::<String>()) {
+        fn token_cannot_inject_header_content(token in any::<String>()) {
             if let Some(credentials) = Credentials::new(TokenScheme::Bearer, token.into()) {
                 prop_assert!(credentials.to_header().expose().bytes().all(|byte| (b' '..=b'~').contains(&byte)));
             }

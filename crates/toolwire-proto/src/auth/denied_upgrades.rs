@@ -1,4 +1,4 @@
-//! Scopes that were asked for in vain, so that a user is not asked again and again for the same thing.
+//! Denied step-ups, so that a user is not asked repeatedly for the same scopes.
 //!
 //! Spec 2026-07-28, authorization, "Step-Up Authorization Flow": attempts are tracked for each resource and operation.
 
@@ -9,14 +9,14 @@ use serde_json::value::RawValue;
 use crate::mirrored_headers::routing_headers;
 use crate::scopes::ScopeSet;
 
-/// How many operations are remembered; beyond that the oldest is forgotten.
+/// The maximum number of stored operations. One more removes the oldest.
 pub const MAX_DENIED: usize = 256;
 
-/// For how many seconds an operation is remembered.
+/// How long an operation is stored, in seconds.
 pub const DENIED_FOR: u64 = 300;
 
-/// What a message is about: its method, and the tool, prompt or resource that it names. What is no request is about
-/// nothing.
+/// Returns the operation of a message: its method, and the tool, prompt or resource that it names. Returns an empty
+/// text if the message is not a request.
 #[must_use]
 pub fn operation(message: &[u8]) -> String {
     #[derive(Deserialize)]
@@ -37,10 +37,10 @@ pub fn operation(message: &[u8]) -> String {
     values.join(" ")
 }
 
-/// What was denied lately.
+/// The recently denied step-ups.
 #[derive(Debug, Clone, Default)]
 pub struct DeniedUpgrades {
-    /// By resource and operation, the oldest first.
+    /// The denied scopes by resource and operation, oldest first.
     denied: IndexMap<(String, String), Denied>,
 }
 
@@ -51,16 +51,16 @@ struct Denied {
 }
 
 impl DeniedUpgrades {
-    /// Nothing was denied yet.
+    /// Creates an empty list.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Remembers that an operation on a resource was not allowed with these scopes, or that they were not granted.
+    /// Records that an operation on a resource was rejected with these scopes, or that they were not granted.
     pub fn remember(&mut self, resource: &str, operation: &str, scopes: ScopeSet, now: u64) {
         let key = (resource.to_owned(), operation.to_owned());
-        // Taken out and put in again, so that the order is that of time.
+        // Removed and inserted again, so that the order is that of time.
         self.denied.shift_remove(&key);
         if self.denied.len() == MAX_DENIED {
             self.denied.shift_remove_index(0);
@@ -69,8 +69,7 @@ impl DeniedUpgrades {
         self.denied.insert(key, Denied { scopes, until });
     }
 
-    /// Whether asking for scopes for this operation was in vain a short while ago. Scopes that were not among those may
-    /// still help.
+    /// Returns `true` if requesting these scopes for this operation failed recently. Other scopes may still help.
     #[must_use]
     pub fn contains(&self, resource: &str, operation: &str, scopes: &ScopeSet, now: u64) -> bool {
         let key = (resource.to_owned(), operation.to_owned());
@@ -78,7 +77,7 @@ impl DeniedUpgrades {
         denied.is_some_and(|denied| now < denied.until && denied.scopes.contains_all(scopes))
     }
 
-    /// Forgets everything about a resource, for instance because the user asked to try again.
+    /// Removes all records of a resource, for example because the user wants to try again.
     pub fn forget(&mut self, resource: &str) {
         self.denied.retain(|(own, _), _| own != resource);
     }
@@ -93,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn an_operation_is_a_method_and_what_it_names() {
+    fn operation_is_the_method_and_its_target() {
         for (message, expected) in [
             (
                 r#"{"method":"tools/call","params":{"name":"deploy","arguments":{}}}"#,
@@ -113,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_denied_is_remembered_for_its_operation_and_a_while() {
+    fn denied_scopes_are_stored_per_operation_until_they_expire() {
         let mut denied = DeniedUpgrades::new();
         denied.remember("https://a", "tools/call deploy", scopes("x y"), 1_000);
         let check = |resource: &str, operation: &str, wanted: &str, now: u64, expected: bool| {
@@ -141,12 +140,12 @@ mod tests {
     }
 
     #[test]
-    fn the_oldest_is_forgotten_first() {
+    fn oldest_operation_is_removed_first() {
         let mut denied = DeniedUpgrades::new();
         for number in 0..MAX_DENIED {
             denied.remember("https://a", &number.to_string(), scopes("x"), 0);
         }
-        // Denied again, so no longer the oldest.
+        // Denied again, so it is not the oldest any more.
         denied.remember("https://a", "0", scopes("x"), 0);
         assert!(denied.contains("https://a", "1", &scopes("x"), 0));
         denied.remember("https://a", "one more", scopes("x"), 0);
@@ -157,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn a_resource_can_be_forgotten() {
+    fn records_of_a_resource_can_be_removed() {
         let mut denied = DeniedUpgrades::new();
         denied.remember("https://a", "o", scopes("x"), 0);
         denied.remember("https://b", "o", scopes("x"), 0);

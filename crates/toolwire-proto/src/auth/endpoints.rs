@@ -1,46 +1,46 @@
-//! Which URLs a client may call or open in a browser.
+//! Checks URLs that a client may call or open in a browser.
 //!
-//! Everything that authorization sends is worth stealing, so it goes over TLS or stays on this machine (spec 2026-07-28,
+//! Authorization sends secrets, so its requests use TLS or stay on this machine (spec 2026-07-28,
 //! authorization/security-considerations, "Communication Security"; security best practices, "Server-Side Request
-//! Forgery"). Names that resolve to private addresses are judged when they are resolved, by [`crate::auth::addresses`].
+//! Forgery"). Addresses that names resolve to are checked by [`crate::auth::addresses`].
 
 pub use crate::web_url::{InvalidUrl, LONGEST_URL, UrlProblem};
 
 use crate::web_url::WebUrl;
 
-/// Checks a URL that the user configured: `https`, or `http` on this machine, and no fragment.
+/// Checks a URL that the user configured: `https`, or `http` on this machine, without a fragment.
 ///
 /// # Errors
-/// When it is none of these, which includes `javascript:` and every other scheme.
+/// Returns an error for all other URLs, including `javascript:` and other schemes.
 pub fn check(url: &str) -> Result<(), InvalidUrl> {
-    judge(url).map(|_| ())
+    parse_checked(url).map(|_| ())
 }
 
-/// Checks a URL that another URL's owner told us, in a header or in metadata.
+/// Checks a URL that the owner of another URL named in a header or in metadata.
 ///
-/// Only a server on this machine may name places on this machine: otherwise any server could make its clients knock at
-/// doors that are closed to itself.
+/// Only a server on this machine may name URLs on this machine. Otherwise, a remote server could make its clients send
+/// requests to local services.
 ///
 /// # Errors
-/// When [`check`] refuses either URL, or the named one is on this machine and the naming one is not.
+/// Returns an error if [`check`] rejects either URL, or if the named URL is on this machine and the naming one is not.
 pub fn check_named_by(url: &str, named_by: &str) -> Result<(), InvalidUrl> {
-    let named = judge(url)?;
-    let naming = judge(named_by)?;
+    let named = parse_checked(url)?;
+    let naming = parse_checked(named_by)?;
     if named.is_loopback() && !naming.is_loopback() {
         return Err(InvalidUrl::new(url, UrlProblem::NamesThisMachine));
     }
     Ok(())
 }
 
-/// Scheme and authority of a URL that passes [`check`], as they were written.
+/// Returns scheme and authority of a URL that passes [`check`], unchanged.
 ///
 /// # Errors
-/// As [`check`].
+/// Returns the errors of [`check`].
 pub fn origin(url: &str) -> Result<String, InvalidUrl> {
-    judge(url).map(|url| url.written_origin())
+    parse_checked(url).map(|url| url.written_origin())
 }
 
-fn judge(text: &str) -> Result<WebUrl<'_>, InvalidUrl> {
+fn parse_checked(text: &str) -> Result<WebUrl<'_>, InvalidUrl> {
     let url = WebUrl::parse(text)?;
     let problem = if !url.is_confidential() {
         UrlProblem::NotSecure
@@ -57,9 +57,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn endpoints_are_secure_or_on_this_machine() {
+    fn endpoints_use_https_or_loopback() {
         #[track_caller]
-        fn refused(url: &str, problem: UrlProblem) {
+        fn assert_rejected(url: &str, problem: UrlProblem) {
             assert_eq!(check(url).unwrap_err().problem, problem, "{url}");
         }
         for url in [
@@ -70,20 +70,20 @@ mod tests {
         ] {
             assert_eq!(check(url), Ok(()), "{url}");
         }
-        refused("http://auth.example.com/", UrlProblem::NotSecure);
-        refused("http://localhost.example.com/", UrlProblem::NotSecure);
-        refused("http://127.0.0.1.nip.io/", UrlProblem::NotSecure);
-        refused("http://10.0.0.1/", UrlProblem::NotSecure);
-        refused("http://0.0.0.0/", UrlProblem::NotSecure);
-        refused("https://auth.example.com/#a", UrlProblem::HasFragment);
-        refused("javascript:alert(1)", UrlProblem::Malformed);
-        refused("file:///etc/passwd", UrlProblem::Malformed);
-        refused("-https://a", UrlProblem::Malformed);
-        refused("https://a$(reboot)/", UrlProblem::Malformed);
+        assert_rejected("http://auth.example.com/", UrlProblem::NotSecure);
+        assert_rejected("http://localhost.example.com/", UrlProblem::NotSecure);
+        assert_rejected("http://127.0.0.1.nip.io/", UrlProblem::NotSecure);
+        assert_rejected("http://10.0.0.1/", UrlProblem::NotSecure);
+        assert_rejected("http://0.0.0.0/", UrlProblem::NotSecure);
+        assert_rejected("https://auth.example.com/#a", UrlProblem::HasFragment);
+        assert_rejected("javascript:alert(1)", UrlProblem::Malformed);
+        assert_rejected("file:///etc/passwd", UrlProblem::Malformed);
+        assert_rejected("-https://a", UrlProblem::Malformed);
+        assert_rejected("https://a$(reboot)/", UrlProblem::Malformed);
     }
 
     #[test]
-    fn an_origin_is_what_stands_before_the_path() {
+    fn origin_is_scheme_and_authority() {
         let origin = |url: &str| origin(url).ok();
         let check = |url: &str, expected: Option<&str>| {
             assert_eq!(origin(url).as_deref(), expected, "{url}");
@@ -94,7 +94,7 @@ mod tests {
     }
 
     #[test]
-    fn only_this_machine_names_this_machine() {
+    fn only_loopback_urls_may_name_loopback_urls() {
         #[track_caller]
         fn check(url: &str, named_by: &str, expected: Option<UrlProblem>) {
             let problem = check_named_by(url, named_by)

@@ -1,10 +1,10 @@
-//! `application/x-www-form-urlencoded`: the bodies of token requests, and the queries of redirects.
+//! `application/x-www-form-urlencoded`: the bodies of token requests and the queries of redirects.
 
 use std::fmt::Write as _;
 
-/// Writes pairs as `name=value&…`.
+/// Encodes pairs as `name=value&…`.
 ///
-/// A space becomes `%20` and not `+`: every reader understands it, also those that decode like a URL.
+/// A space becomes `%20` and not `+`, because all parsers understand it, including those that decode URLs.
 ///
 /// ```
 /// use toolwire_proto::auth::form;
@@ -26,7 +26,7 @@ pub fn encode<'a>(pairs: impl IntoIterator<Item = (&'a str, &'a str)>) -> String
     text
 }
 
-/// Appends one part of a form, with everything escaped but letters, digits and `-._~`.
+/// Appends one part of a form. All characters are escaped except letters, digits and `-._~`.
 pub(super) fn encode_into(text: &mut String, part: &str) {
     for byte in part.bytes() {
         if byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_' | b'~') {
@@ -37,7 +37,7 @@ pub(super) fn encode_into(text: &mut String, part: &str) {
     }
 }
 
-/// Reads pairs in their order; `None` when an escape is cut, or what is escaped is not UTF-8.
+/// Parses pairs in order. Returns `None` if an escape is incomplete or the decoded bytes are not UTF-8.
 #[must_use]
 pub fn decode(text: &str) -> Option<Vec<(String, String)>> {
     text.split('&')
@@ -74,7 +74,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn forms_are_read_as_browsers_write_them() {
+    fn forms_of_browsers_are_parsed() {
         #[track_caller]
         fn check(text: &str, expected: Option<&[(&str, &str)]>) {
             let pairs = decode(text);
@@ -100,7 +100,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_written_is_read_back(pairs in prop::collection::vec(any::<(String, String)>(), 0..4)) {
+        fn form_round_trips(pairs in prop::collection::vec(any::<(String, String)>(), 0..4)) {
             let borrowed = pairs.iter().map(|(name, value)| (name.as_str(), value.as_str()));
             let text = encode(borrowed);
             prop_assert!(text.bytes().all(|byte| byte.is_ascii_graphic()));
@@ -108,7 +108,7 @@ mod tests {
         }
 
         #[test]
-        fn reading_anything_does_not_panic(text in any::<String>()) {
+        fn parsing_never_panics(text in any::<String>()) {
             let _ = decode(&text);
         }
     }

@@ -1,7 +1,7 @@
-//! ID tokens that come straight from the token endpoint of an identity provider.
+//! Checks ID tokens that come directly from the token endpoint of an identity provider.
 //!
-//! OpenID Connect Core 1.0, section 3.1.3.7: the TLS connection to the token endpoint stands for the signature, so what
-//! remains is who gave it out, whom it is for, and when.
+//! OpenID Connect Core 1.0, section 3.1.3.7: the TLS connection to the token endpoint replaces the signature check.
+//! Issuer, audience and time remain to be checked.
 
 use std::fmt;
 
@@ -9,13 +9,13 @@ use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use toolwire_types::auth::{AccessTokenClaims, OneOrMany, Secret};
 
-/// How many seconds clocks may differ.
+/// The permitted clock difference, in seconds.
 const LEEWAY: u64 = 60;
 
-/// Reads who a user is.
+/// Returns the claims of the user.
 ///
 /// # Errors
-/// When it is no token, of another issuer, for another client, or over.
+/// Returns an error if the token is malformed, of another issuer, for another client, or expired.
 pub fn read(
     token: &Secret,
     issuer: &str,
@@ -55,30 +55,30 @@ pub fn read(
     }
 }
 
-/// Why an ID token says nothing about a user.
+/// The reason why an ID token is rejected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum IdTokenRefused {
-    /// It is no token.
+    /// It is not a JWT.
     Malformed,
-    /// Another issuer gave it out.
+    /// It is of another issuer.
     OtherIssuer,
     /// It is for another client.
     OtherClient,
-    /// Its time is over.
+    /// It has expired.
     Over,
-    /// It names nobody.
+    /// It has no subject.
     NoSubject,
 }
 
 impl fmt::Display for IdTokenRefused {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::Malformed => "the ID token cannot be read",
+            Self::Malformed => "the ID token is malformed",
             Self::OtherIssuer => "the ID token is of another issuer",
             Self::OtherClient => "the ID token is for another client",
-            Self::Over => "the ID token's time is over",
-            Self::NoSubject => "the ID token names nobody",
+            Self::Over => "the ID token has expired",
+            Self::NoSubject => "the ID token has no subject",
         })
     }
 }
@@ -91,7 +91,7 @@ mod tests {
 
     use super::*;
 
-    fn judged(claims: &Value) -> Result<String, IdTokenRefused> {
+    fn outcome(claims: &Value) -> Result<String, IdTokenRefused> {
         let payload = URL_SAFE_NO_PAD.encode(claims.to_string());
         let token = Secret::new(format!("e30.{payload}.sig"));
         let claims = read(&token, "https://idp.example", "us", 1_000)?;
@@ -99,21 +99,21 @@ mod tests {
     }
 
     #[test]
-    fn a_token_for_us_names_its_user() {
+    fn valid_id_token_names_its_user() {
         for audience in [json!("us"), json!(["other", "us"])] {
             let claims =
                 json!({"iss": "https://idp.example", "aud": audience, "exp": 1_060, "sub": "ann"});
-            assert_eq!(judged(&claims).as_deref(), Ok("ann"));
+            assert_eq!(outcome(&claims).as_deref(), Ok("ann"));
         }
     }
 
     #[test]
-    fn every_other_token_is_refused() {
+    fn invalid_id_tokens_are_rejected() {
         let check = |member: &str, value: Value, expected: IdTokenRefused| {
             let mut claims =
                 json!({"iss": "https://idp.example", "aud": "us", "exp": 2_000, "sub": "ann"});
             claims[member] = value;
-            assert_eq!(judged(&claims), Err(expected), "{claims}");
+            assert_eq!(outcome(&claims), Err(expected), "{claims}");
         };
         check(
             "iss",
@@ -132,16 +132,16 @@ mod tests {
     }
 
     #[test]
-    fn clocks_may_differ_by_a_minute() {
+    fn leeway_is_one_minute() {
         let at = |exp: u64| {
-            judged(&json!({"iss": "https://idp.example", "aud": "us", "exp": exp, "sub": "ann"}))
+            outcome(&json!({"iss": "https://idp.example", "aud": "us", "exp": exp, "sub": "ann"}))
         };
         assert!(at(941).is_ok());
         assert_eq!(at(940), Err(IdTokenRefused::Over));
     }
 
     #[test]
-    fn what_is_no_token_is_refused() {
+    fn malformed_id_tokens_are_rejected() {
         for text in ["", "a", "a.b", "a.!.c", "a.e30.c.d", "a.W10.c"] {
             let read = read(&Secret::new(text), "i", "us", 0);
             assert_eq!(read.unwrap_err(), IdTokenRefused::Malformed, "{text}");

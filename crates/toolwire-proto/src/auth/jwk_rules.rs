@@ -1,4 +1,4 @@
-//! Keys: which are public, what names them, and which algorithms they fit.
+//! Rules for JSON Web Keys: private members and thumbprints.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -8,7 +8,7 @@ use toolwire_types::auth::Jwk;
 /// Members that only private and symmetric keys have (RFC 7518, sections 6.2.2, 6.3.2 and 6.4; RFC 8037, section 2).
 const SECRET_MEMBERS: [&str; 8] = ["d", "p", "q", "dp", "dq", "qi", "oth", "k"];
 
-/// Whether a key holds something that should not have been sent.
+/// Returns `true` if a key contains private or symmetric key material.
 #[must_use]
 pub fn is_secret(key: &Jwk) -> bool {
     key.kty == "oct"
@@ -17,11 +17,11 @@ pub fn is_secret(key: &Jwk) -> bool {
             .any(|name| key.extra.contains_key(*name))
 }
 
-/// The thumbprint of a public key (RFC 7638; RFC 8037 for Edwards keys); nothing for other kinds, and for keys that lack
-/// a part or have one that is not base64url.
+/// Returns the thumbprint of a public key (RFC 7638; RFC 8037 for Edwards keys). Returns `None` for other key types and
+/// for keys with a missing or invalid member.
 #[must_use]
 pub fn thumbprint(key: &Jwk) -> Option<String> {
-    // The required members in the order of their names, without white space.
+    // The required members in the order of their names, without whitespace.
     let members: [(&str, Option<&str>); 4] = match key.kty.as_str() {
         "EC" => [
             ("crv", Some(curve(key)?)),
@@ -53,7 +53,7 @@ pub fn thumbprint(key: &Jwk) -> Option<String> {
     Some(URL_SAFE_NO_PAD.encode(digest))
 }
 
-/// A value that needs no escapes in JSON, and has one spelling.
+/// Returns a value that needs no escapes in JSON and has one encoding.
 fn part(value: Option<&str>) -> Option<&str> {
     value.filter(|value| !value.is_empty() && URL_SAFE_NO_PAD.decode(value).is_ok())
 }
@@ -68,7 +68,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn thumbprints_are_those_of_the_rfcs() {
+    fn thumbprints_match_the_rfc_examples() {
         // RFC 7638, section 3.1.
         let rsa = Jwk::rsa(
             "0vx7agoebGcQSuuPiLJXZptN9nndrQmbXEps2aiAFbWhM78LhWx4cbbfAAtVT86zwu1RK7aPFFxuhDR1L6tSoc_BJECPebWKRXjBZCiFV4n3\
@@ -96,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn incomplete_and_strange_keys_have_no_thumbprint() {
+    fn incomplete_and_unknown_keys_have_no_thumbprint() {
         let mut without_y = Jwk::ec("P-256", "AA", "AA");
         without_y.y = None;
         for key in [
@@ -115,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn private_and_symmetric_keys_are_recognised() {
+    fn private_and_symmetric_keys_are_detected() {
         for name in SECRET_MEMBERS {
             let text = format!(r#"{{"kty": "RSA", "n": "AA", "e": "AQAB", "{name}": "AA"}}"#);
             assert!(is_secret(&serde_json::from_str(&text).unwrap()), "{name}");

@@ -1,7 +1,7 @@
-//! The rules of authorization: OAuth 2.1 as the revisions of MCP profile it, for both sides and without input and output.
+//! The rules of authorization: OAuth 2.1 as the revisions of MCP profile it, for clients and servers, without IO.
 //!
-//! Requests are built and answers judged here; sending, storing, signing and verifying signatures is somebody else's.
-//! Times are seconds since the Unix epoch and come in as arguments, and so do random bytes.
+//! This module builds requests and checks responses. It does not send, store, sign or verify signatures. Times are
+//! arguments in seconds since the Unix epoch. Random bytes are arguments, too.
 
 pub mod addresses;
 pub mod attempts;

@@ -1,6 +1,6 @@
-//! PKCE (RFC 7636): a secret that ties the code to whoever asked for it.
+//! PKCE (RFC 7636): a secret that binds the code to the client that requested it.
 //!
-//! Only `S256` exists here. `plain` protects nothing once the authorization request has been seen (OAuth 2.1, section
+//! Only `S256` is supported. `plain` protects nothing once the authorization request has been seen (OAuth 2.1, section
 //! 7.5.1; spec 2026-07-28, authorization/security-considerations, "Authorization Code Protection").
 
 use std::fmt;
@@ -10,13 +10,13 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use sha2::{Digest as _, Sha256};
 use toolwire_types::auth::Secret;
 
-/// The name of the only method.
+/// The name of the only supported method.
 pub const METHOD: &str = "S256";
 
-/// How long a verifier may be (RFC 7636, section 4.1).
+/// The permitted lengths of a verifier (RFC 7636, section 4.1).
 const LENGTHS: std::ops::RangeInclusive<usize> = 43..=128;
 
-/// The secret that a client keeps until it redeems the code.
+/// The secret that a client stores until it redeems the code.
 ///
 /// ```
 /// use toolwire_proto::auth::pkce::{self, Verifier};
@@ -29,35 +29,36 @@ const LENGTHS: std::ops::RangeInclusive<usize> = 43..=128;
 pub struct Verifier(Secret);
 
 impl Verifier {
-    /// Makes a verifier of 256 bits that come from a secure random source.
+    /// Creates a verifier from 256 bits of a secure random source.
     #[must_use]
     pub fn from_random(bytes: [u8; 32]) -> Self {
         Self(Secret::new(URL_SAFE_NO_PAD.encode(bytes)))
     }
 
-    /// Takes a verifier back from where it was kept; nothing when it is none.
+    /// Restores a stored verifier. Returns `None` if it is invalid.
     #[must_use]
     pub fn from_stored(text: Secret) -> Option<Self> {
         is_verifier(text.expose()).then_some(Self(text))
     }
 
-    /// What the authorization request carries.
+    /// Returns the challenge for the authorization request.
     #[must_use]
     pub fn challenge(&self) -> String {
         challenge_of(self.0.expose())
     }
 
-    /// What the token request carries.
+    /// Returns the verifier for the token request.
     #[must_use]
     pub fn as_secret(&self) -> &Secret {
         &self.0
     }
 }
 
-/// Compares a verifier with the challenge that came before it, for an authorization server.
+/// Compares a verifier with its challenge, for an authorization server.
 ///
 /// # Errors
-/// When the method was not `S256` (a missing one means `plain`), the verifier is malformed, or it is not the one.
+/// Returns an error if the method is not `S256` (an absent one means `plain`), or if the verifier is malformed or does
+/// not match.
 pub fn verify(verifier: &str, challenge: &str, method: Option<&str>) -> Result<(), PkceRefused> {
     if method != Some(METHOD) {
         return Err(PkceRefused::Method);
@@ -84,7 +85,7 @@ fn is_verifier(text: &str) -> bool {
             .all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_' | b'~'))
 }
 
-/// Why a code is not given a token.
+/// The reason why a code is rejected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum PkceRefused {
@@ -92,7 +93,7 @@ pub enum PkceRefused {
     Method,
     /// The verifier is malformed.
     Malformed,
-    /// The verifier does not fit the challenge.
+    /// The verifier does not match the challenge.
     Mismatch,
 }
 
@@ -101,7 +102,7 @@ impl fmt::Display for PkceRefused {
         f.write_str(match self {
             Self::Method => "the code challenge method must be S256",
             Self::Malformed => "the code verifier must be 43 to 128 unreserved characters",
-            Self::Mismatch => "the code verifier does not fit the code challenge",
+            Self::Mismatch => "the code verifier does not match the code challenge",
         })
     }
 }
@@ -119,7 +120,7 @@ mod tests {
     const CHALLENGE: &str = "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM";
 
     #[test]
-    fn the_example_of_the_rfc_fits() {
+    fn rfc_example_matches() {
         let bytes = [
             116, 24, 223, 180, 151, 153, 224, 37, 79, 250, 96, 125, 216, 173, 187, 186, 22, 212,
             37, 77, 105, 214, 191, 240, 91, 88, 5, 88, 83, 132, 141, 121,
@@ -131,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn anything_else_is_refused() {
+    fn other_verifiers_and_methods_are_rejected() {
         let check = |verifier: &str, challenge: &str, method, expected| {
             assert_eq!(verify(verifier, challenge, method), Err(expected));
         };
@@ -170,14 +171,14 @@ mod tests {
     }
 
     #[test]
-    fn verifiers_do_not_print() {
+    fn debug_output_contains_no_verifier() {
         let printed = format!("{:?}", Verifier::from_random([1; 32]));
         assert!(!printed.contains("AQEB"), "{printed}");
     }
 
     proptest! {
         #[test]
-        fn every_verifier_fits_its_challenge_and_no_other(one: [u8; 32], other: [u8; 32]) {
+        fn verifier_matches_only_its_own_challenge(one: [u8; 32], other: [u8; 32]) {
             let (first, second) = (Verifier::from_random(one), Verifier::from_random(other));
             let fits = verify(first.as_secret().expose(), &second.challenge(), Some(METHOD));
             prop_assert_eq!(fits.is_ok(), one == other);

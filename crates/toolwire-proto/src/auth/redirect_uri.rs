@@ -1,8 +1,8 @@
-//! Redirect URIs: where a user may be sent back to with a code.
+//! Redirect URIs, to which a user is redirected with a code.
 //!
 //! Spec 2026-07-28, authorization/security-considerations, "Communication Security" and "Open Redirection"; OAuth 2.1,
 //! section 2.3.1; RFC 8252, section 7.3. They are compared as texts. Only the port of an `http` URI on this machine may
-//! differ, since a native client listens on whichever is free.
+//! differ, because a native client listens on any free port.
 
 use toolwire_types::auth::ApplicationType;
 
@@ -11,7 +11,7 @@ use crate::web_url::{InvalidUrl, UrlProblem, WebUrl};
 /// Checks a URI that a client wants to register.
 ///
 /// # Errors
-/// When it is neither `https` nor on this machine, or has a fragment. Private schemes are refused, too.
+/// Returns an error if it is neither `https` nor on this machine, or has a fragment. Private schemes are rejected, too.
 pub fn check(uri: &str) -> Result<(), InvalidUrl> {
     crate::auth::endpoints::check(uri)?;
     if WebUrl::parse(uri)?.has_dot_segments() {
@@ -20,13 +20,13 @@ pub fn check(uri: &str) -> Result<(), InvalidUrl> {
     Ok(())
 }
 
-/// Whether a user may be sent to a URI, given those that the client registered.
+/// Returns `true` if the client's registered URIs permit a redirect to a URI.
 #[must_use]
 pub fn is_registered(requested: &str, registered: &[String]) -> bool {
     self::registered(requested, registered).is_some()
 }
 
-/// The URI among those that a client registered by which a user may be sent to another.
+/// Returns the registered redirect URI that permits redirecting to `requested`.
 #[must_use]
 pub fn registered<'r>(requested: &str, registered: &'r [String]) -> Option<&'r str> {
     check(requested).ok()?;
@@ -34,18 +34,18 @@ pub fn registered<'r>(requested: &str, registered: &'r [String]) -> Option<&'r s
     own.map(String::as_str)
 }
 
-/// Where a URI leads, as a person who is asked for consent has to know it.
+/// The destination of a redirect URI, for display on the consent page.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Destination {
     /// The host.
     pub host: String,
-    /// Whether that is this machine: any program on it may listen there.
+    /// Whether the host is this machine, where any program may listen.
     pub is_this_machine: bool,
 }
 
 impl Destination {
-    /// Reads where a URI leads; nothing when nobody may be sent there.
+    /// Returns the destination of a URI, or `None` if redirects to it are not permitted.
     #[must_use]
     pub fn of(uri: &str) -> Option<Self> {
         check(uri).ok()?;
@@ -57,7 +57,7 @@ impl Destination {
     }
 }
 
-/// What a client calls itself when it registers: native if users come back to their own machine, else web (spec
+/// Returns the application type for registration: native if the redirect is to the user's machine, otherwise web (spec
 /// 2026-07-28, authorization/client-registration, "Application Type and Redirect URI Constraints").
 #[must_use]
 pub fn application_type(redirect_uris: &[String]) -> ApplicationType {
@@ -79,8 +79,8 @@ fn matches(registered: &str, requested: &str) -> bool {
     }
 }
 
-/// Host, path and query of a plain `http` URI on this machine, the only kind whose port may vary. `localhost` and the
-/// addresses stay different hosts: they may lead to different programs.
+/// Returns host, path and query of a plain `http` URI on this machine, the only kind whose port may vary. `localhost`
+/// and the loopback addresses are different hosts, because different programs may listen there.
 fn portless(uri: &str) -> Option<(String, &str, Option<&str>)> {
     let url = WebUrl::parse(uri).ok()?;
     let is_variable = !url.is_secure && url.is_loopback() && !url.has_fragment;
@@ -92,7 +92,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_safe_uris_can_be_registered() {
+    fn only_https_and_loopback_uris_can_be_registered() {
         for uri in [
             "https://app.example.com/callback?a=b",
             "http://127.0.0.1/callback",
@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn uris_match_character_by_character() {
+    fn uris_are_compared_exactly() {
         #[track_caller]
         fn check(requested: &str, expected: bool) {
             let registered = [
@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn the_port_of_this_machine_may_vary_and_nothing_else() {
+    fn only_the_port_of_loopback_uris_may_vary() {
         #[track_caller]
         fn check(registered: &str, requested: &str, expected: bool) {
             let registered = [registered.to_owned()];
@@ -204,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn clients_on_the_machine_of_the_user_are_native() {
+    fn clients_with_loopback_redirects_are_native() {
         let check = |uris: &[&str], expected: ApplicationType| {
             let uris: Vec<String> = uris.iter().map(ToString::to_string).collect();
             assert_eq!(application_type(&uris), expected, "{uris:?}");
@@ -220,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn people_are_told_the_host() {
+    fn destination_has_the_host() {
         let check = |uri: &str, expected: Option<(&str, bool)>| {
             let found = Destination::of(uri);
             let found = found.as_ref();
@@ -238,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn what_must_not_be_registered_does_not_match_itself() {
+    fn invalid_uri_does_not_match_itself() {
         for uri in ["javascript:alert(1)", "http://evil.test/", "https://a/#b"] {
             assert!(!is_registered(uri, &[uri.to_owned()]), "{uri}");
         }

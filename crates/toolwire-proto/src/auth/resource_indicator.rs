@@ -1,14 +1,14 @@
-//! Resource indicators (RFC 8707): which server a token is asked for, and whether a token is for this server.
+//! Resource indicators (RFC 8707): the server that a token is requested for, and the check of a token's audience.
 //!
-//! Spec 2026-07-28, authorization, "Canonical Server URI". Two URIs are the same resource when they differ only in the
-//! case of scheme and host, in a port that goes without saying, or in the slash of an empty path. Every other difference
-//! counts: a token for `/a` is none for `/a/`, let alone for `/`.
+//! Spec 2026-07-28, authorization, "Canonical Server URI". Two URIs are the same resource if they differ only in the
+//! case of scheme and host, in a default port, or in the slash of an empty path. Every other difference matters: a
+//! token for `/a` is not valid for `/a/` or `/`.
 
 use std::fmt;
 
 use crate::web_url::{InvalidUrl, UrlProblem, WebUrl};
 
-/// The URI of a server that tokens are meant for.
+/// The URI of a server that tokens are issued for.
 ///
 /// ```
 /// use toolwire_proto::auth::resource_indicator::ResourceIndicator;
@@ -26,10 +26,10 @@ pub struct ResourceIndicator {
 }
 
 impl ResourceIndicator {
-    /// Reads a URI and keeps its spelling.
+    /// Parses a URI and preserves its spelling.
     ///
     /// # Errors
-    /// When it is no absolute `http` or `https` URL, or has a fragment or dots in its path.
+    /// Returns an error if it is not an absolute `http` or `https` URL, or has a fragment or dot segments in its path.
     pub fn parse(text: &str) -> Result<Self, InvalidUrl> {
         let url = readable(text)?;
         Ok(Self {
@@ -38,10 +38,10 @@ impl ResourceIndicator {
         })
     }
 
-    /// The resource of an endpoint whose server does not say how it is called: its URL without the query.
+    /// Returns the resource of an endpoint whose server names none: its URL without the query.
     ///
     /// # Errors
-    /// As [`parse`](Self::parse).
+    /// Returns the errors of [`parse`](Self::parse).
     pub fn of_endpoint(endpoint: &str) -> Result<Self, InvalidUrl> {
         let canonical = canonical(&readable(endpoint)?, None);
         Ok(Self {
@@ -50,26 +50,27 @@ impl ResourceIndicator {
         })
     }
 
-    /// The URI as it was written, which is how it is sent: authorization servers may compare it byte by byte.
+    /// Returns the URI as it was written. It is sent unchanged, because authorization servers may compare it exactly.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.written
     }
 
-    /// The one spelling of all that mean this resource.
+    /// Returns the canonical spelling of this resource.
     #[must_use]
     pub fn canonical(&self) -> &str {
         &self.canonical
     }
 
-    /// Whether an audience names this resource.
+    /// Returns `true` if an audience names this resource.
     #[must_use]
     pub fn is_named_by(&self, audience: &str) -> bool {
         audience == self.written
             || readable(audience).is_ok_and(|url| canonical(&url, url.query) == self.canonical)
     }
 
-    /// Whether an endpoint is this resource or lies within it: the same origin, and its path goes on where this one ends.
+    /// Returns `true` if an endpoint is this resource or below it: it has the same origin, and its path continues this
+    /// path.
     #[must_use]
     pub fn contains(&self, endpoint: &str) -> bool {
         let (Ok(own), Ok(endpoint)) = (readable(&self.written), WebUrl::parse(endpoint)) else {
@@ -83,7 +84,7 @@ impl ResourceIndicator {
     }
 }
 
-/// Equal when they mean the same resource.
+/// Two indicators are equal if they name the same resource.
 impl PartialEq for ResourceIndicator {
     fn eq(&self, other: &Self) -> bool {
         self.canonical == other.canonical
@@ -123,7 +124,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_resource_has_one_canonical_spelling() {
+    fn resource_has_one_canonical_spelling() {
         #[track_caller]
         fn check(text: &str, expected: &str) {
             let resource = ResourceIndicator::parse(text).unwrap();
@@ -146,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn an_endpoint_is_called_by_its_url_without_the_query() {
+    fn endpoint_resource_is_its_url_without_the_query() {
         let check = |endpoint: &str, expected: &str| {
             let resource = ResourceIndicator::of_endpoint(endpoint).unwrap();
             assert_eq!(resource.as_str(), expected);
@@ -159,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_resource_is_refused() {
+    fn invalid_resources_are_rejected() {
         let check = |text: &str, expected: UrlProblem| {
             let error = ResourceIndicator::parse(text).unwrap_err();
             assert_eq!(error.problem, expected, "{text}");
@@ -211,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn a_resource_contains_what_lies_below_it() {
+    fn resource_contains_endpoints_below_it() {
         let check = |resource: &str, endpoint: &str, expected: bool| {
             let resource = ResourceIndicator::parse(resource).unwrap();
             assert_eq!(
@@ -252,7 +253,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_canonical_spelling_means_the_same(
+        fn canonical_spelling_names_the_same_resource(
             text in "(https?|HTTPS)://[aB]{1,3}(:443|:80|:8080)?(/[a-zA-Z]{0,3}){0,3}(\\?[a-z]{0,3})?"
         ) {
             let resource = ResourceIndicator::parse(&text).unwrap();
@@ -263,7 +264,7 @@ mod tests {
         }
 
         #[test]
-        fn no_audience_makes_it_panic(audience in any::<String>()) {
+        fn arbitrary_audience_never_panics(audience in any::<String>()) {
             let resource = ResourceIndicator::parse("https://a.example/mcp").unwrap();
             prop_assert!(!resource.is_named_by(&audience) && !resource.contains(&audience));
         }

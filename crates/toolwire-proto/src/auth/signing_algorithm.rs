@@ -1,18 +1,19 @@
-//! The algorithms that tokens and proofs may be signed with: asymmetric ones, and no others.
+//! The permitted signature algorithms of tokens and proofs: only asymmetric ones.
 //!
-//! `none` and the `HS` family cannot even be named, so no configuration lets them in (RFC 8725, sections 3.1 and 3.2).
+//! `none` and the `HS` family have no variant, so that no configuration can permit them (RFC 8725, sections 3.1 and
+//! 3.2).
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use toolwire_types::auth::Jwk;
 
-/// The fewest bits of an RSA key (RFC 7518, section 3.3).
+/// The minimum size of an RSA key, in bits (RFC 7518, section 3.3).
 pub const FEWEST_RSA_BITS: usize = 2048;
 
-/// The most bits of an RSA key: larger ones only cost time.
+/// The maximum size of an RSA key, in bits. Larger keys only cost time.
 pub const MOST_RSA_BITS: usize = 16_384;
 
-/// An algorithm (RFC 7518, section 3.1; RFC 8037).
+/// A signature algorithm (RFC 7518, section 3.1; RFC 8037).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 #[expect(missing_docs, reason = "the names are those of the registry")]
@@ -30,7 +31,7 @@ pub enum SigningAlgorithm {
 }
 
 impl SigningAlgorithm {
-    /// Every algorithm.
+    /// All algorithms.
     pub const ALL: [Self; 10] = [
         Self::Rs256,
         Self::Rs384,
@@ -44,7 +45,7 @@ impl SigningAlgorithm {
         Self::EdDsa,
     ];
 
-    /// The name in headers.
+    /// Returns the algorithm name in headers.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -61,7 +62,7 @@ impl SigningAlgorithm {
         }
     }
 
-    /// Reads a name; names are compared exactly.
+    /// Parses an algorithm name. Names are compared exactly.
     #[must_use]
     pub fn from_name(name: &str) -> Option<Self> {
         Self::ALL
@@ -69,8 +70,8 @@ impl SigningAlgorithm {
             .find(|algorithm| algorithm.as_str() == name)
     }
 
-    /// Whether signatures of this algorithm may be verified with a key: its kind, curve and size fit, and what it says
-    /// about its own use allows it.
+    /// Returns `true` if a key may verify signatures of this algorithm: its type, curve and size match, and its
+    /// declared use permits it.
     #[must_use]
     pub fn fits(self, key: &Jwk) -> bool {
         let is_kind = match self {
@@ -136,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn an_algorithm_fits_one_kind_of_key() {
+    fn algorithm_matches_one_key_type() {
         use SigningAlgorithm::*;
 
         let check = |key: &Jwk, expected: &[SigningAlgorithm]| {
@@ -182,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn keys_for_other_purposes_do_not_fit() {
+    fn keys_for_other_uses_do_not_match() {
         let check = |change: fn(&mut Jwk), expected: bool| {
             let mut key = Jwk::ec("P-256", "AA", "AA");
             change(&mut key);

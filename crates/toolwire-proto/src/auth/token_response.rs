@@ -1,4 +1,4 @@
-//! What a token endpoint's answer means.
+//! Checks the responses of a token endpoint.
 
 use std::fmt;
 
@@ -10,28 +10,29 @@ use crate::auth::token_request::ID_JAG;
 use crate::http::shown;
 use crate::scopes::{InvalidScope, ScopeSet};
 
-/// A token that was given out, as far as it needs no secrecy.
+/// The non-secret properties of an issued token.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct GrantedToken {
-    /// How it is presented.
+    /// The scheme in which the token is presented.
     pub scheme: TokenScheme,
-    /// What it grants; nothing is known when neither side named scopes.
+    /// The granted scopes, or `None` if neither client nor server named scopes.
     pub scopes: Option<ScopeSet>,
-    /// When it ends, in seconds since the Unix epoch; unknown when the server does not say.
+    /// The expiry in seconds since the Unix epoch, or `None` if the server does not state it.
     pub expires_at: Option<u64>,
-    /// When a new one is asked for: a little before the end, so that no request comes too late with it.
+    /// The time of the next renewal. It is shortly before the expiry, so that no request is sent with an expired token.
     pub renew_at: Option<u64>,
 }
 
-/// How many seconds before its end a token is renewed; less for one that lives so short that it would always be renewed.
+/// How many seconds before its expiry a token is renewed. It is less for short-lived tokens, which would otherwise be
+/// renewed on every use.
 pub const RENEWED_BEFORE_END: u64 = 30;
 
 impl GrantedToken {
-    /// Judges an answer to a request for scopes, received at a time in seconds since the Unix epoch.
+    /// Checks a response to a request for scopes, received at a time in seconds since the Unix epoch.
     ///
     /// # Errors
-    /// When the token cannot be put into a header, or it is of a type that cannot be presented.
+    /// Returns an error if the token is not a valid header value or its type is not supported.
     pub fn read(
         response: &TokenResponse,
         requested: Option<&ScopeSet>,
@@ -41,7 +42,7 @@ impl GrantedToken {
             return Err(TokenUnusable::Malformed);
         }
         let scheme = TokenScheme::from_name(&response.token_type).ok_or(TokenUnusable::Type)?;
-        // RFC 6749, section 5.1: a server that says nothing granted what was asked for.
+        // RFC 6749, section 5.1: without `scope`, the server granted the requested scopes.
         let scopes = match response.scope.as_deref() {
             Some(scope) => Some(ScopeSet::parse(scope).map_err(TokenUnusable::Scope)?),
             None => requested.cloned(),
@@ -57,10 +58,10 @@ impl GrantedToken {
     }
 }
 
-/// Takes the assertion out of an identity provider's answer (RFC 8693, section 2.2.1).
+/// Returns the assertion of an identity provider's response (RFC 8693, section 2.2.1).
 ///
 /// # Errors
-/// When it is something else: another kind of token must not be shown to an authorization server.
+/// Returns an error if it is another type of token, which must not be sent to an authorization server.
 pub fn read_assertion(response: &TokenResponse) -> Result<Secret, TokenUnusable> {
     match response.issued_token_type.as_deref() {
         Some(ID_JAG) => Ok(response.access_token.clone()),
@@ -68,28 +69,28 @@ pub fn read_assertion(response: &TokenResponse) -> Result<Secret, TokenUnusable>
     }
 }
 
-/// Why a token that was given out is of no use.
+/// The reason why an issued token is unusable.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum TokenUnusable {
-    /// It has characters that no header may carry, or is too long.
+    /// It is too long or not a valid header value.
     Malformed,
-    /// It is of a type that this SDK cannot present.
+    /// Its type is not supported by this SDK.
     Type,
-    /// Its scopes cannot be read.
+    /// Its scopes are malformed.
     Scope(InvalidScope),
-    /// It is not the assertion that was asked for.
+    /// It is not the requested assertion.
     NoAssertion,
 }
 
 impl fmt::Display for TokenUnusable {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::Malformed => "the token that was given out fits into no header",
-            Self::Type => "the token that was given out is neither of the type Bearer nor DPoP",
-            Self::Scope(_) => "the token that was given out has scopes that cannot be read",
+            Self::Malformed => "the issued token is not a valid header value",
+            Self::Type => "the type of the issued token is neither Bearer nor DPoP",
+            Self::Scope(_) => "the issued token has malformed scopes",
             Self::NoAssertion => {
-                "the identity provider gave out something else than the assertion it was asked for"
+                "the identity provider issued a token that is not the requested assertion"
             }
         })
     }
@@ -104,35 +105,35 @@ impl std::error::Error for TokenUnusable {
     }
 }
 
-/// The words of a refusal, to be put into an error. They are the server's, so they are shortened and escaped.
+/// Returns the text of an OAuth error for an error message. It is untrusted, so it is shortened and escaped.
 #[must_use]
-pub fn described(refusal: &OAuthError) -> String {
+pub fn described(error: &OAuthError) -> String {
     let quoted = |text: &str| shown(text).escape_debug().to_string();
-    match &refusal.error_description {
-        Some(description) => format!("{} ({})", quoted(&refusal.error), quoted(description)),
-        None => quoted(&refusal.error),
+    match &error.error_description {
+        Some(description) => format!("{} ({})", quoted(&error.error), quoted(description)),
+        None => quoted(&error.error),
     }
 }
 
-/// What a client does about a refusal of a token endpoint.
+/// The consequence of an error response of a token endpoint.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Consequence {
-    /// The code or refresh token is used up: forget it, and authorize anew.
+    /// The code or refresh token is no longer valid. Remove it, and authorize again.
     AuthorizeAnew,
-    /// The client is not known there, or no longer: forget its registration.
+    /// The server does not know the client. Remove its registration.
     RegisterAnew,
-    /// Ask again with the nonce that came along.
+    /// Repeat the request with the nonce of the response.
     RepeatWithNonce,
-    /// The server is in trouble: forget nothing, and ask again later.
+    /// The server is temporarily unavailable. Retain everything, and try again later.
     TryLater,
-    /// Asking again would not help.
+    /// Repeating the request would not help.
     Fail,
 }
 
-/// What follows from the status and the body of a refusal (RFC 6749, section 5.2; RFC 9449, section 8).
+/// Returns the consequence of the status and body of an error response (RFC 6749, section 5.2; RFC 9449, section 8).
 ///
-/// Only a clear word of the server costs a credential. A body that is no OAuth error never does.
+/// A credential is removed only after an explicit OAuth error. A body that is not an OAuth error never removes one.
 #[must_use]
 pub fn consequence(status: u16, error: Option<&OAuthError>) -> Consequence {
     match (status, error.map(|error| error.error.as_str())) {
@@ -152,7 +153,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_token_is_renewed_a_little_before_its_end() {
+    fn token_is_renewed_shortly_before_its_expiry() {
         for (lives, renewed_after) in [
             (3600, 3570),
             (120, 90),
@@ -171,9 +172,9 @@ mod tests {
     }
 
     #[test]
-    fn a_refusal_is_repeated_without_its_tricks() {
-        let refusal = OAuthError::new("invalid_grant").with_description("no\n\u{1b}[31mway");
-        assert_eq!(described(&refusal), r"invalid_grant (no\n\u{1b}[31mway)");
+    fn error_text_is_escaped() {
+        let error = OAuthError::new("invalid_grant").with_description("no\n\u{1b}[31mway");
+        assert_eq!(described(&error), r"invalid_grant (no\n\u{1b}[31mway)");
         assert_eq!(
             described(&OAuthError::new("a".repeat(101))).chars().count(),
             101
@@ -181,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_but_an_assertion_is_taken_for_one() {
+    fn other_token_types_are_not_assertions() {
         let mut response = TokenResponse::new("jag", "N_A");
         assert_eq!(read_assertion(&response), Err(TokenUnusable::NoAssertion));
         response.issued_token_type =
@@ -192,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn answers_are_read_with_what_was_asked() {
+    fn absent_scope_means_the_requested_scopes() {
         let requested = ScopeSet::parse("a b").unwrap();
         let read = |response: TokenResponse| GrantedToken::read(&response, Some(&requested), 1_000);
 
@@ -216,20 +217,20 @@ mod tests {
     }
 
     #[test]
-    fn tokens_that_cannot_be_presented_are_refused() {
-        let refused = |response: TokenResponse| GrantedToken::read(&response, None, 0).unwrap_err();
+    fn unusable_tokens_are_rejected() {
+        let error = |response: TokenResponse| GrantedToken::read(&response, None, 0).unwrap_err();
         for token in ["", "a b", "a\r\nHost: evil", "ü"] {
-            let error = refused(TokenResponse::new(token, "Bearer"));
+            let error = error(TokenResponse::new(token, "Bearer"));
             assert_eq!(error, TokenUnusable::Malformed, "{token:?}");
         }
-        assert_eq!(refused(TokenResponse::new("t", "N_A")), TokenUnusable::Type);
-        assert_eq!(refused(TokenResponse::new("t", "mac")), TokenUnusable::Type);
-        let scope = refused(TokenResponse::new("t", "Bearer").with_scope("\""));
+        assert_eq!(error(TokenResponse::new("t", "N_A")), TokenUnusable::Type);
+        assert_eq!(error(TokenResponse::new("t", "mac")), TokenUnusable::Type);
+        let scope = error(TokenResponse::new("t", "Bearer").with_scope("\""));
         assert!(matches!(scope, TokenUnusable::Scope(_)));
     }
 
     #[test]
-    fn only_a_clear_word_costs_a_credential() {
+    fn only_explicit_errors_remove_credentials() {
         #[track_caller]
         fn check(status: u16, error: Option<&str>, expected: Consequence) {
             let error = error.map(OAuthError::new);

@@ -1,5 +1,5 @@
-//! What others write and authorization reads: whatever it is, nothing panics, nothing takes long, and what is believed
-//! holds.
+//! Property tests for untrusted documents and texts: parsing never panics, takes linear time, and accepts only valid
+//! values.
 
 use std::time::{Duration, Instant};
 
@@ -31,50 +31,50 @@ const ISSUER: &str = "https://auth.example.com";
 const RESOURCE: &str = "https://mcp.example.com/mcp";
 const NOW: u64 = 1_800_000_000;
 
-/// Reads a document, and judges it by every rule there is for it.
-type Judge = fn(&[u8]);
+/// A function that parses a document and applies all its rules.
+type DocumentCheck = fn(&[u8]);
 
-/// A good one of every kind.
-const DOCUMENTS: &[(&str, Judge)] = &[
+/// A valid document of each kind.
+const DOCUMENTS: &[(&str, DocumentCheck)] = &[
     (
         r#"{"issuer":"https://auth.example.com","authorization_endpoint":"https://auth.example.com/a","token_endpoint":"https://auth.example.com/t","jwks_uri":"https://auth.example.com/k","code_challenge_methods_supported":["S256"],"grant_types_supported":["authorization_code"],"scopes_supported":["read"]}"#,
-        judge_server,
+        check_server_document,
     ),
     (
         r#"{"resource":"https://mcp.example.com/mcp","authorization_servers":["https://auth.example.com"],"scopes_supported":["read"],"bearer_methods_supported":["header"]}"#,
-        judge_resource,
+        check_resource_document,
     ),
     (
         r#"{"client_id":"https://app.example.com/client","client_name":"App","redirect_uris":["http://127.0.0.1/callback"],"token_endpoint_auth_method":"none"}"#,
-        judge_client,
+        check_client_document,
     ),
     (
         r#"{"keys":[{"kty":"EC","crv":"P-256","x":"f83OJ3D2xF1Bg8vub9tLe1gHMzV76e8Tus9uPHvRVEU","y":"x_FEzRu9m36HLN_tue659LNpXW6pCyStikYjKIWI5a0","use":"sig","kid":"a"},{"kty":"RSA","n":"AQAB","e":"AQAB","alg":"RS256","key_ops":["verify"]},{"kty":"OKP","crv":"Ed25519","x":"11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo"}]}"#,
-        judge_keys,
+        check_keys,
     ),
     (
         r#"{"alg":"ES256","typ":"dpop+jwt","kid":"a","crit":["b64"],"jwk":{"kty":"EC","crv":"P-256","x":"f83OJ3D2xF1Bg8vub9tLe1gHMzV76e8Tus9uPHvRVEU","y":"x_FEzRu9m36HLN_tue659LNpXW6pCyStikYjKIWI5a0"}}"#,
-        judge_header,
+        check_header_document,
     ),
     (
         r#"{"iss":"https://auth.example.com","sub":"ann","aud":["https://mcp.example.com/mcp"],"exp":1800000600,"nbf":1800000000,"iat":1.8e9,"client_id":"app","scope":"read write","scp":["mail"],"cnf":{"jkt":"x"}}"#,
-        judge_claims,
+        check_claims_document,
     ),
     (
         r#"{"active":true,"iss":"https://auth.example.com","username":"ann","aud":"https://mcp.example.com/mcp","exp":1800000600,"scope":"read"}"#,
-        judge_introspection,
+        check_introspection_document,
     ),
     (
         r#"{"jti":"1","htm":"POST","htu":"https://mcp.example.com/mcp","iat":1800000000,"ath":"x","nonce":"n"}"#,
-        judge_proof,
+        check_proof,
     ),
     (
         r#"{"access_token":"abc","token_type":"Bearer","expires_in":3600,"refresh_token":"def","scope":"read write"}"#,
-        judge_token,
+        check_token,
     ),
     (
         r#"{"error":"invalid_grant","error_description":"over","error_uri":"https://auth.example.com/"}"#,
-        judge_error,
+        check_error,
     ),
 ];
 
@@ -82,7 +82,7 @@ fn read<T: DeserializeOwned>(text: &[u8]) -> Option<T> {
     serde_json::from_slice(text).ok()
 }
 
-fn judge_server(text: &[u8]) {
+fn check_server_document(text: &[u8]) {
     let Some(metadata) = read::<AuthorizationServerMetadata>(text) else {
         return;
     };
@@ -100,7 +100,7 @@ fn judge_server(text: &[u8]) {
     }
 }
 
-fn judge_resource(text: &[u8]) {
+fn check_resource_document(text: &[u8]) {
     let Some(metadata) = read::<ProtectedResourceMetadata>(text) else {
         return;
     };
@@ -113,7 +113,7 @@ fn judge_resource(text: &[u8]) {
     }
 }
 
-fn judge_client(text: &[u8]) {
+fn check_client_document(text: &[u8]) {
     let Some(document) = read::<ClientIdMetadataDocument>(text) else {
         return;
     };
@@ -126,7 +126,7 @@ fn judge_client(text: &[u8]) {
     }
 }
 
-fn judge_keys(text: &[u8]) {
+fn check_keys(text: &[u8]) {
     for key in read::<JwkSet>(text).into_iter().flat_map(|set| set.keys) {
         let fitting = SigningAlgorithm::ALL.iter().filter(|one| one.fits(&key));
         assert!(fitting.count() <= 6, "{key:?}");
@@ -135,12 +135,12 @@ fn judge_keys(text: &[u8]) {
     }
 }
 
-fn judge_header(text: &[u8]) {
+fn check_header_document(text: &[u8]) {
     let Some(header) = read::<JwtHeader>(text) else {
         return;
     };
-    let judged = rules().check_header(&header);
-    assert!(judged.is_err() || header.crit.is_none());
+    let outcome = rules().check_header(&header);
+    assert!(outcome.is_err() || header.crit.is_none());
     if let Ok((algorithm, _)) = dpop::check_header(&header) {
         assert_eq!(algorithm.as_str(), header.alg);
         assert!(header.jwk.is_some_and(|key| algorithm.fits(&key)));
@@ -152,14 +152,14 @@ fn rules() -> TokenRules {
     TokenRules::new(ISSUER, resource)
 }
 
-fn believe(claims: &AccessTokenClaims) {
+fn check_accepted(claims: &AccessTokenClaims) {
     let resource = ResourceIndicator::parse(RESOURCE).unwrap();
     let mut audiences = claims.aud.iter().flat_map(|audience| audience.iter());
     assert!(audiences.any(|audience| resource.is_named_by(audience)));
     assert!(claims.exp.is_none_or(|end| end + DEFAULT_LEEWAY > NOW));
 }
 
-fn judge_claims(text: &[u8]) {
+fn check_claims_document(text: &[u8]) {
     let Some(claims) = read::<AccessTokenClaims>(text) else {
         return;
     };
@@ -167,21 +167,21 @@ fn judge_claims(text: &[u8]) {
     if rules().check_claims(&claims, NOW).is_ok() {
         assert_eq!(claims.iss.as_deref(), Some(ISSUER));
         assert!(rules().end_of(&claims).is_some_and(|end| end > NOW));
-        believe(&claims);
+        check_accepted(&claims);
     }
 }
 
-fn judge_introspection(text: &[u8]) {
+fn check_introspection_document(text: &[u8]) {
     let Some(answer) = read::<IntrospectionResponse>(text) else {
         return;
     };
     if rules().check_introspection(&answer, NOW).is_ok() {
         assert!(answer.active);
-        believe(&answer.claims);
+        check_accepted(&answer.claims);
     }
 }
 
-fn judge_proof(text: &[u8]) {
+fn check_proof(text: &[u8]) {
     let Some(claims) = read::<DpopProofClaims>(text) else {
         return;
     };
@@ -199,7 +199,7 @@ fn judge_proof(text: &[u8]) {
     }
 }
 
-fn judge_token(text: &[u8]) {
+fn check_token(text: &[u8]) {
     let Some(response) = read::<TokenResponse>(text) else {
         return;
     };
@@ -209,14 +209,14 @@ fn judge_token(text: &[u8]) {
     }
 }
 
-fn judge_error(text: &[u8]) {
+fn check_error(text: &[u8]) {
     let error = read::<OAuthError>(text);
     for status in [200, 400, 401, 500] {
         let _ = consequence(status, error.as_ref());
     }
 }
 
-/// Everything that reads plain text.
+/// Runs all parsers of plain text.
 fn read_text(text: &str) {
     let _ = challenge::parse([text, text]);
     let _ = Credentials::read([text]);
@@ -275,7 +275,7 @@ impl Edit {
 }
 
 fn edits() -> impl Strategy<Value = Vec<Edit>> {
-    // Pieces that mean something to somebody.
+    // Fragments with a meaning for a parser.
     let pieces = prop_oneof![
         prop::collection::vec(any::<u8>(), 0..8),
         prop::sample::select(vec![
@@ -315,26 +315,26 @@ fn edits() -> impl Strategy<Value = Vec<Edit>> {
 
 proptest! {
     #[test]
-    fn any_bytes_are_judged(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
-        for (_, judge) in DOCUMENTS {
-            judge(&bytes);
+    fn arbitrary_bytes_never_panic(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
+        for (_, check) in DOCUMENTS {
+            check(&bytes);
         }
         read_text(&String::from_utf8_lossy(&bytes));
     }
 
     #[test]
-    fn documents_that_were_changed_are_judged(edits in edits()) {
-        for (good, judge) in DOCUMENTS {
+    fn changed_documents_never_panic(edits in edits()) {
+        for (good, check) in DOCUMENTS {
             let mut text = good.as_bytes().to_vec();
             for edit in &edits {
                 edit.apply(&mut text);
             }
-            judge(&text);
+            check(&text);
         }
     }
 
     #[test]
-    fn texts_that_were_changed_are_read(edits in edits()) {
+    fn changed_texts_never_panic(edits in edits()) {
         for good in [
             "Bearer realm=\"a\", error=\"invalid_token\", DPoP algs=\"ES256\"",
             "code=abc&state=state&iss=https%3A%2F%2Fauth.example.com",
@@ -351,7 +351,7 @@ proptest! {
 }
 
 #[test]
-fn the_good_documents_are_good() {
+fn valid_documents_are_accepted() {
     let policy = IssuerPolicy::new(ProtocolVersion::LATEST);
     let text = |number: usize| DOCUMENTS[number].0.as_bytes();
     let server = read(text(0)).unwrap();
@@ -369,9 +369,9 @@ fn the_good_documents_are_good() {
     assert!(GrantedToken::read(&token, None, NOW).is_ok());
 }
 
-/// A reader whose time grows with the square of the length needs minutes for these.
+/// A parser with quadratic time needs minutes for these texts.
 #[test]
-fn long_texts_take_no_longer_than_their_length() {
+fn long_texts_take_linear_time() {
     const LENGTH: usize = 1 << 15;
     for piece in [
         "a",
@@ -395,8 +395,8 @@ fn long_texts_take_no_longer_than_their_length() {
         for start in ["", "Bearer ", "https://a.example/", "{\"issuer\":\""] {
             let text = format!("{start}{text}");
             read_text(&text);
-            for (_, judge) in DOCUMENTS {
-                judge(text.as_bytes());
+            for (_, check) in DOCUMENTS {
+                check(text.as_bytes());
             }
         }
         let took = began.elapsed();

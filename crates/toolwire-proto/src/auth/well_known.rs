@@ -1,7 +1,7 @@
-//! Where metadata is: ordered lists of URLs to try, so that no caller has to guess.
+//! The URLs of metadata documents, as ordered lists to try.
 //!
 //! Spec 2026-07-28, authorization/authorization-server-discovery; 2025-03-26, basic/authorization, "Server Metadata
-//! Discovery". A client knows the version it speaks before it is let in; one that does not yet know asks in the newest.
+//! Discovery". A client usually knows the protocol version before authorization. Otherwise, it uses the newest one.
 
 use toolwire_types::ProtocolVersion;
 
@@ -13,27 +13,27 @@ const RESOURCE: &str = "/.well-known/oauth-protected-resource";
 const OAUTH: &str = "/.well-known/oauth-authorization-server";
 const OPENID: &str = "/.well-known/openid-configuration";
 
-/// How to find the authorization server of an endpoint.
+/// The plan for discovering the authorization server of an endpoint.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct DiscoveryPlan {
-    /// Where the resource's metadata may be; the first document found counts.
+    /// The possible URLs of the resource metadata. The first document that exists is used.
     pub resource_metadata: Vec<String>,
-    /// The server to turn to when there is no such metadata; nothing when that would be a guess.
+    /// The server to use without such metadata. `None` if that is not permitted.
     pub origin_server: Option<OriginServer>,
-    /// The URL of the challenge, when it was refused and the usual places are asked instead.
+    /// The invalid URL of the challenge. The default URLs are used in its place.
     pub refused: Option<InvalidUrl>,
 }
 
 impl DiscoveryPlan {
-    /// Plans the search for an endpoint, after a challenge that named the URL of the metadata or did not.
+    /// Creates the plan for an endpoint after a challenge. `named` is the metadata URL of the challenge, if any.
     ///
-    /// The named URL is the only one to try, when there is one. Otherwise the usual places follow, the one of this very
-    /// path first. The rule of 2025-03-26, by which the server's origin is its own authorization server, applies to
-    /// that revision and before, and to later ones only if `allow_origin_server` is set.
+    /// A valid named URL is the only one to try. Otherwise, the default URLs follow, the one of the endpoint's path
+    /// first. In 2025-03-26 and before, the server's origin is its own authorization server. In later versions, this
+    /// applies only if `allow_origin_server` is set.
     ///
     /// # Errors
-    /// When the endpoint itself is no URL that tokens may be sent to.
+    /// Returns an error if the endpoint is not a URL that tokens may be sent to.
     pub fn new(
         endpoint: &str,
         named: Option<&str>,
@@ -53,8 +53,8 @@ impl DiscoveryPlan {
         let named = named.map(|named| endpoints::check_named_by(named, endpoint).map(|()| named));
         let (resource_metadata, refused) = match named {
             Some(Ok(named)) => (vec![named.to_owned()], None),
-            Some(Err(refused)) => (usual_places(&url), Some(refused)),
-            None => (usual_places(&url), None),
+            Some(Err(refused)) => (default_urls(&url), Some(refused)),
+            None => (default_urls(&url), None),
         };
         Ok(Self {
             resource_metadata,
@@ -70,13 +70,13 @@ impl DiscoveryPlan {
 pub struct OriginServer {
     /// The origin, which is also the issuer.
     pub issuer: String,
-    /// Where its metadata is, if it has any.
+    /// The URL of its metadata, which is optional.
     pub metadata: String,
-    /// Where users authorize, if there is no metadata.
+    /// The authorization endpoint without metadata.
     pub authorization_endpoint: String,
-    /// Where tokens are given out, if there is no metadata.
+    /// The token endpoint without metadata.
     pub token_endpoint: String,
-    /// Where clients register, if there is no metadata.
+    /// The registration endpoint without metadata.
     pub registration_endpoint: String,
 }
 
@@ -93,20 +93,20 @@ impl OriginServer {
     }
 }
 
-/// Where a server publishes the metadata of its own resource, which is what its challenges name (RFC 9728, section 3.1).
+/// Returns the URL of a server's own resource metadata, which its challenges name (RFC 9728, section 3.1).
 ///
 /// # Errors
-/// When the resource is no URL that tokens may be sent to.
+/// Returns an error if the resource is not a URL that tokens may be sent to.
 pub fn resource_metadata_url(resource: &str) -> Result<String, InvalidUrl> {
     endpoints::check(resource)?;
     let url = WebUrl::parse(resource)?;
     Ok(inserted(&url, RESOURCE, url.path))
 }
 
-/// Where an authorization server publishes its own metadata (RFC 8414, section 3).
+/// Returns the URL of an authorization server's own metadata (RFC 8414, section 3).
 ///
 /// # Errors
-/// As [`server_metadata_urls`].
+/// Returns the errors of [`server_metadata_urls`].
 pub fn server_metadata_url(issuer: &str) -> Result<String, InvalidUrl> {
     let url = issuer_url(issuer)?;
     Ok(format!(
@@ -116,12 +116,13 @@ pub fn server_metadata_url(issuer: &str) -> Result<String, InvalidUrl> {
     ))
 }
 
-/// Where the metadata of an authorization server may be, in the order to try.
+/// Returns the possible URLs of an authorization server's metadata, in the order to try.
 ///
-/// Revisions before 2025-11-25 know the first place only.
+/// Versions before 2025-11-25 define only the first URL.
 ///
 /// # Errors
-/// When the issuer is not confidential, or has a query, a fragment or dots in its path (RFC 8414, section 2).
+/// Returns an error if the issuer is not confidential, or has a query, a fragment or dot segments in its path (RFC
+/// 8414, section 2).
 pub fn server_metadata_urls(
     issuer: &str,
     version: ProtocolVersion,
@@ -150,8 +151,8 @@ fn issuer_url(issuer: &str) -> Result<WebUrl<'_>, InvalidUrl> {
     Ok(url)
 }
 
-/// The metadata of this very path, with and without a slash at its end, then that of the whole origin.
-fn usual_places(endpoint: &WebUrl<'_>) -> Vec<String> {
+/// Returns the metadata URLs of the endpoint's path, with and without a trailing slash, then that of the origin.
+fn default_urls(endpoint: &WebUrl<'_>) -> Vec<String> {
     let mut places = vec![
         inserted(endpoint, RESOURCE, endpoint.path),
         inserted(endpoint, RESOURCE, endpoint.trimmed_path()),
@@ -161,7 +162,7 @@ fn usual_places(endpoint: &WebUrl<'_>) -> Vec<String> {
     places
 }
 
-/// The well-known part stands between the host and the rest; a path that is only a slash is none.
+/// Inserts the well-known part between the host and the path. A path that is only a slash counts as empty.
 fn inserted(url: &WebUrl<'_>, well_known: &str, path: &str) -> String {
     let path = if path == "/" { "" } else { path };
     let query = url.query.map(|query| format!("?{query}"));
@@ -183,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn resource_metadata_is_looked_for_at_the_path_and_then_at_the_root() {
+    fn resource_metadata_urls_are_path_then_root() {
         #[track_caller]
         fn check(endpoint: &str, expected: &[&str]) {
             assert_eq!(plan(endpoint, None).resource_metadata, expected);
@@ -219,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn the_url_of_the_challenge_is_the_only_one_to_try() {
+    fn named_url_is_the_only_one_to_try() {
         let named = "https://other.example.com/custom/metadata.json";
         let plan = plan("https://example.com/mcp", Some(named));
         assert_eq!(plan.resource_metadata, [named]);
@@ -227,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn a_refused_url_of_the_challenge_leads_back_to_the_usual_places() {
+    fn invalid_named_url_is_replaced_by_the_default_urls() {
         for named in [
             "http://example.com/metadata",
             "http://127.0.0.1/metadata",
@@ -241,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn the_origin_is_the_authorization_server_in_old_revisions_or_when_allowed() {
+    fn origin_server_is_used_in_old_versions_or_if_permitted() {
         let origin_server = |version, allow| {
             DiscoveryPlan::new("https://Example.com:8443/v1/mcp?a", None, version, allow).unwrap()
         };
@@ -275,7 +276,7 @@ mod tests {
     }
 
     #[test]
-    fn server_metadata_is_looked_for_in_the_order_of_the_specification() {
+    fn server_metadata_urls_follow_the_specification() {
         #[track_caller]
         fn check(issuer: &str, version: ProtocolVersion, expected: &[&str]) {
             assert_eq!(server_metadata_urls(issuer, version).unwrap(), expected);
@@ -304,7 +305,7 @@ mod tests {
     }
 
     #[test]
-    fn issuers_that_are_no_issuers_are_refused() {
+    fn invalid_issuers_are_rejected() {
         #[track_caller]
         fn check(issuer: &str, expected: UrlProblem) {
             let error = server_metadata_urls(issuer, V2026_07_28).unwrap_err();
@@ -322,7 +323,7 @@ mod tests {
     }
 
     #[test]
-    fn an_authorization_server_publishes_where_clients_look_first() {
+    fn server_metadata_url_is_the_first_to_try() {
         for issuer in [
             "https://a",
             "https://a/",
@@ -337,7 +338,7 @@ mod tests {
     }
 
     #[test]
-    fn a_server_publishes_where_clients_look_first() {
+    fn resource_metadata_url_is_the_first_to_try() {
         for resource in [
             "https://a",
             "https://a/",

@@ -1,33 +1,33 @@
-//! How long what is given out may last, beside the token of the identity provider that stands behind it.
+//! The lifetimes of grants and tokens, limited by the token of the identity provider.
 
-/// How long tokens last, in seconds.
+/// The lifetimes of issued tokens, in seconds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[expect(
     clippy::exhaustive_structs,
-    reason = "a caller that forgets a new member would give out tokens that last otherwise"
+    reason = "a caller that forgets a new member would issue tokens with another lifetime"
 )]
 pub struct Lifetimes {
-    /// An access token.
+    /// The lifetime of an access token.
     pub access_token: u64,
-    /// A whole grant: after it the user has to log in again.
+    /// The lifetime of a grant. After it, the user has to log in again.
     pub grant: u64,
 }
 
-/// What is known about the token of the identity provider. Times are seconds since the Unix epoch.
+/// The state of the identity provider's token. Times are seconds since the Unix epoch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[expect(
     clippy::exhaustive_structs,
     reason = "a caller that forgets a new member would outlive the identity provider"
 )]
 pub struct UpstreamToken {
-    /// When it ends, if it does.
+    /// The expiry, or `None` if the token does not expire.
     pub expires_at: Option<u64>,
-    /// Whether there is a way to get the next one.
+    /// Whether the token can be refreshed.
     pub can_be_refreshed: bool,
 }
 
 impl Lifetimes {
-    /// When a grant ends that began at a time: never later than what stands behind it.
+    /// Returns the end of a grant that began at a time, never later than the identity provider's token.
     #[must_use]
     pub fn grant_end(&self, began: u64, upstream: UpstreamToken) -> u64 {
         let own = began.saturating_add(self.grant);
@@ -37,7 +37,7 @@ impl Lifetimes {
         }
     }
 
-    /// When an access token ends that is given out now.
+    /// Returns the expiry of an access token that is issued now.
     #[must_use]
     pub fn access_end(&self, now: u64, grant_end: u64, upstream: UpstreamToken) -> u64 {
         let end = now.saturating_add(self.access_token).min(grant_end);
@@ -64,7 +64,7 @@ mod tests {
     }
 
     #[test]
-    fn a_grant_ends_with_what_stands_behind_it() {
+    fn grant_ends_with_the_upstream_token() {
         let check = |expires_at, can_be_refreshed, expected: u64| {
             let end = LIFETIMES.grant_end(500, upstream(expires_at, can_be_refreshed));
             assert_eq!(end, expected);
@@ -77,7 +77,7 @@ mod tests {
     }
 
     #[test]
-    fn an_access_token_never_outlives_anything() {
+    fn access_token_ends_with_grant_and_upstream_token() {
         let check = |grant_end, expires_at, expected: u64| {
             let end = LIFETIMES.access_end(500, grant_end, upstream(expires_at, true));
             assert_eq!(end, expected);

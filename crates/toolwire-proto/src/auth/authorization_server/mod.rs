@@ -1,9 +1,8 @@
-//! What an authorization server of MCP has to refuse, for the one that toolwire brings along: a proxy in front of an
-//! identity provider.
+//! The rules of an MCP authorization server, for the OAuth proxy of toolwire.
 //!
 //! OAuth 2.1 with RFC 7591 (registration), RFC 7009 (revocation), RFC 8707 (`resource`) and RFC 9207 (`iss`), as the
-//! specification of MCP profiles them (2026-07-28, authorization and security best practices, "Confused Deputy Problem").
-//! Requests are read and answers are written here; remembering anything is somebody else's.
+//! specification of MCP profiles them (2026-07-28, authorization and security best practices, "Confused Deputy
+//! Problem"). This module parses requests and creates responses. It stores nothing.
 
 pub mod authorization;
 pub mod lifetimes;

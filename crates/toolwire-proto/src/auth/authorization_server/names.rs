@@ -1,11 +1,12 @@
-//! The names that clients give themselves, as people may be shown them.
+//! Sanitizes client names for display.
 //!
-//! Anybody can register any name. It must at least not be able to look like part of the page around it.
+//! Any client can register any name. A name must not look like part of the surrounding page.
 
-/// How many characters of a name are shown.
+/// The maximum number of displayed characters.
 pub const LONGEST_SHOWN: usize = 64;
 
-/// A name on one line, without what turns or hides text, cut where it gets long; nothing when that leaves nothing.
+/// Returns a name as one line without invisible and direction characters, shortened if it is long. Returns `None` if no
+/// visible character remains.
 ///
 /// ```
 /// use toolwire_proto::auth::authorization_server::names::shown_name;
@@ -35,7 +36,7 @@ pub fn shown_name(name: &str) -> Option<String> {
     (!shown.is_empty()).then_some(shown)
 }
 
-/// Control characters, and those that have no width or change the direction of what follows.
+/// Returns `true` for control characters, zero-width characters and characters that change the text direction.
 fn is_invisible(character: char) -> bool {
     character.is_control()
         || matches!(character,
@@ -52,7 +53,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_are_one_line_of_what_can_be_seen() {
+    fn name_is_one_line_of_visible_characters() {
         let check = |name: &str, expected: Option<&str>| {
             assert_eq!(shown_name(name).as_deref(), expected, "{name:?}");
         };
@@ -67,7 +68,7 @@ mod tests {
     }
 
     #[test]
-    fn long_names_are_cut_and_say_so() {
+    fn long_names_are_shortened_with_an_ellipsis() {
         let fits = "ü".repeat(LONGEST_SHOWN);
         assert_eq!(shown_name(&fits), Some(fits.clone()));
         let cut = shown_name(&format!("{fits}ü")).unwrap();
@@ -76,7 +77,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_name_is_longer_or_has_a_second_line(name in any::<String>()) {
+        fn name_is_one_line_within_the_limit(name in any::<String>()) {
             if let Some(shown) = shown_name(&name) {
                 prop_assert!(shown.chars().count() <= LONGEST_SHOWN + 1);
                 prop_assert!(!shown.chars().any(char::is_control));

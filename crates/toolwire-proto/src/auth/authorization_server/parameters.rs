@@ -1,24 +1,25 @@
-//! The parameters of a request: a query, or a form in a body.
+//! The parameters of a request, from a query or a form body.
 
 use std::fmt;
 
 use crate::auth::form;
 
-/// The longest query or form that is read, in bytes.
+/// The maximum length of a query or form, in bytes.
 pub const LONGEST_PARAMETERS: usize = 32 * 1024;
 
-/// The one parameter that may come more than once (RFC 8707, section 2).
+/// The only parameter that may occur more than once (RFC 8707, section 2).
 const REPEATABLE: &str = "resource";
 
-/// Parameters of which each is there once, except `resource` (RFC 6749, section 3.1). One without a value is absent.
+/// Parameters that each occur once, except `resource` (RFC 6749, section 3.1). A parameter without a value counts as
+/// absent.
 #[derive(Clone)]
 pub struct Parameters(Vec<(String, String)>);
 
 impl Parameters {
-    /// Reads a query or a form.
+    /// Parses a query or a form.
     ///
     /// # Errors
-    /// When it is too long or cannot be decoded.
+    /// Returns an error if it is too long or cannot be decoded.
     pub fn read(text: &str) -> Result<Self, ParametersRefused> {
         if text.len() > LONGEST_PARAMETERS {
             return Err(ParametersRefused::Unreadable);
@@ -28,10 +29,10 @@ impl Parameters {
         Ok(Self(pairs))
     }
 
-    /// The value of a parameter that is there once.
+    /// Returns the value of a parameter that occurs at most once.
     ///
     /// # Errors
-    /// When it is there twice: two readers could take different ones.
+    /// Returns an error if it occurs twice, because two parsers could use different values.
     pub fn single(&self, name: &'static str) -> Result<Option<&str>, ParametersRefused> {
         let mut values = self.all(name);
         let value = values.next();
@@ -41,51 +42,52 @@ impl Parameters {
         }
     }
 
-    /// All values of a parameter.
+    /// Returns all values of a parameter.
     pub fn all(&self, name: &str) -> impl Iterator<Item = &str> {
         let found = self.0.iter().filter(move |(own, _)| own == name);
         found.map(|(_, value)| value.as_str())
     }
 
-    /// Refuses parameters that are there twice, also those that nobody knows.
+    /// Rejects duplicate parameters, including unknown ones.
     ///
     /// # Errors
-    /// When one is, and it is not `resource`.
+    /// Returns an error if a parameter other than `resource` occurs twice.
     pub fn check_each_once(&self) -> Result<(), ParametersRefused> {
         let mut names: Vec<&str> = self.0.iter().map(|(name, _)| name.as_str()).collect();
         names.retain(|name| *name != REPEATABLE);
         names.sort_unstable();
         let doubled = |pair: &[&str]| matches!(pair, [one, other] if one == other);
-        match names.windows(2).any(doubled) {
-            true => Err(ParametersRefused::Doubled("a parameter")),
-            false => Ok(()),
+        if names.windows(2).any(doubled) {
+            Err(ParametersRefused::Doubled("a parameter"))
+        } else {
+            Ok(())
         }
     }
 }
 
 impl fmt::Debug for Parameters {
-    /// The names alone: values may be secret.
+    /// Prints the names only, because values may be secret.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let names = self.0.iter().map(|(name, _)| name);
         f.debug_list().entries(names).finish()
     }
 }
 
-/// Parameters that cannot be used.
+/// The error of invalid parameters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ParametersRefused {
-    /// They are too long or cannot be decoded.
+    /// The parameters are too long or cannot be decoded.
     Unreadable,
-    /// This one is there twice.
+    /// This parameter occurs twice.
     Doubled(&'static str),
 }
 
 impl fmt::Display for ParametersRefused {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Unreadable => f.write_str("the parameters cannot be read"),
-            Self::Doubled(name) => write!(f, "{name} is there twice"),
+            Self::Unreadable => f.write_str("the parameters are too long or malformed"),
+            Self::Doubled(name) => write!(f, "{name} occurs twice"),
         }
     }
 }
@@ -99,7 +101,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn parameters_are_there_once_or_not_at_all() {
+    fn duplicate_parameters_are_rejected() {
         let parameters = Parameters::read("a=1&b=&c=2&c=3&resource=x&resource=y").unwrap();
         assert_eq!(parameters.single("a"), Ok(Some("1")));
         assert_eq!(parameters.single("b"), Ok(None));
@@ -113,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn parameters_are_read_up_to_their_longest_and_no_further() {
+    fn parameters_over_the_maximum_length_are_rejected() {
         let longest = format!("a={}", "b".repeat(LONGEST_PARAMETERS - 2));
         assert!(Parameters::read(&longest).is_ok());
         let longer = Parameters::read(&format!("{longest}b"));
@@ -122,14 +124,14 @@ mod tests {
     }
 
     #[test]
-    fn values_do_not_print() {
+    fn debug_output_contains_no_values() {
         let parameters = Parameters::read("code_verifier=hidden").unwrap();
         assert_eq!(format!("{parameters:?}"), r#"["code_verifier"]"#);
     }
 
     proptest! {
         #[test]
-        fn reading_anything_does_not_panic(text in any::<String>()) {
+        fn parsing_never_panics(text in any::<String>()) {
             if let Ok(parameters) = Parameters::read(&text) {
                 let _ = parameters.check_each_once();
                 let _ = parameters.single("a");

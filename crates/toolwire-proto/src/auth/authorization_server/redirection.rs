@@ -1,43 +1,43 @@
-//! The redirect that sends a user back to the client (OAuth 2.1, section 4.1.2; RFC 9207 for `iss`).
+//! The redirect of a user back to the client (OAuth 2.1, section 4.1.2; RFC 9207 for `iss`).
 
 use toolwire_types::auth::Secret;
 
 use crate::auth::form;
 
-/// Where a user goes, and what the client has to hear again.
+/// The target of a redirect, with the values that are returned to the client.
 #[derive(Debug, Clone, Copy)]
 #[expect(
     clippy::exhaustive_structs,
-    reason = "a caller that forgets a new member would leave it out of the answer"
+    reason = "a caller that forgets a new member would leave it out of the response"
 )]
 pub struct RedirectTarget<'a> {
-    /// The redirect URI of the request, which was compared with those of the client.
+    /// The redirect URI of the request, which was compared with the client's registered URIs.
     pub redirect_uri: &'a str,
     /// The `state` of the request.
     pub state: Option<&'a str>,
-    /// Who answers.
+    /// The issuer of the response.
     pub issuer: &'a str,
 }
 
 impl RedirectTarget<'_> {
-    /// The URL that brings a code.
+    /// Returns the URL with a code.
     #[must_use]
     pub fn with_code(&self, code: &Secret) -> Secret {
         Secret::new(self.url(&[("code", code.expose())]))
     }
 
-    /// The URL that brings a refusal.
+    /// Returns the URL with an error.
     #[must_use]
     pub fn with_error(&self, code: &str, description: &str) -> String {
         self.url(&[("error", code), ("error_description", description)])
     }
 
-    /// Everything is escaped, so nothing that a client sent can end the URL or the header it stands in. The query of the
-    /// redirect URI is kept (OAuth 2.1, section 2.3.1).
-    fn url(&self, answer: &[(&str, &str)]) -> String {
+    /// Creates the URL. All values are escaped, so that no client value can end the URL or its header. The query of the
+    /// redirect URI is preserved (OAuth 2.1, section 2.3.1).
+    fn url(&self, parameters: &[(&str, &str)]) -> String {
         let state = self.state.map(|state| ("state", state));
         let issuer = ("iss", self.issuer);
-        let pairs = answer.iter().copied().chain(state).chain([issuer]);
+        let pairs = parameters.iter().copied().chain(state).chain([issuer]);
         let separator = match self.redirect_uri.split_once('?') {
             None => "?",
             Some((_, "")) => "",
@@ -47,7 +47,8 @@ impl RedirectTarget<'_> {
     }
 }
 
-/// The refusals of an identity provider that a client is told about. What else it says is between the two of us.
+/// Returns the error code for the client after an error of the identity provider. Errors that do not concern the client
+/// become a general one.
 #[must_use]
 pub fn relayed_error(upstream: &str) -> &'static str {
     match upstream {
@@ -64,7 +65,7 @@ mod tests {
 
     const ISSUER: &str = "https://mcp.example.com";
 
-    fn way<'a>(redirect_uri: &'a str, state: Option<&'a str>) -> RedirectTarget<'a> {
+    fn target<'a>(redirect_uri: &'a str, state: Option<&'a str>) -> RedirectTarget<'a> {
         RedirectTarget {
             redirect_uri,
             state,
@@ -73,8 +74,8 @@ mod tests {
     }
 
     #[test]
-    fn clients_can_read_what_is_written() {
-        let back = way("http://127.0.0.1:3000/cb", Some("s 1"));
+    fn redirect_is_parsed_by_clients() {
+        let back = target("http://127.0.0.1:3000/cb", Some("s 1"));
         let url = back.with_code(&"c+d".into());
         let (place, query) = url.expose().split_once('?').unwrap();
         assert_eq!(place, "http://127.0.0.1:3000/cb");
@@ -87,22 +88,22 @@ mod tests {
     }
 
     #[test]
-    fn queries_are_kept_and_absent_states_stay_absent() {
+    fn query_is_preserved_and_absent_state_is_omitted() {
         let end = "error=access_denied&error_description=no&iss=https%3A%2F%2Fmcp.example.com";
         for (uri, start) in [
             ("https://a/b", "https://a/b?"),
             ("https://a/b?", "https://a/b?"),
             ("https://a/b?c=d", "https://a/b?c=d&"),
         ] {
-            let url = way(uri, None).with_error("access_denied", "no");
+            let url = target(uri, None).with_error("access_denied", "no");
             assert_eq!(url, format!("{start}{end}"));
         }
     }
 
     #[test]
-    fn nothing_breaks_out_of_the_url() {
+    fn values_are_escaped() {
         let state = "a\r\nSet-Cookie: b=c&code=stolen#d";
-        let url = way("https://a/b", Some(state)).with_error("e\r\n", "f\n");
+        let url = target("https://a/b", Some(state)).with_error("e\r\n", "f\n");
         assert!(url.bytes().all(|byte| byte.is_ascii_graphic()), "{url}");
         assert!(!url.contains("code=stolen") && !url.contains('#'), "{url}");
     }

@@ -1,4 +1,4 @@
-//! Registrations that clients ask for (RFC 7591).
+//! Dynamic client registration (RFC 7591).
 
 use std::fmt;
 
@@ -9,35 +9,35 @@ use crate::auth::endpoints::InvalidUrl;
 use crate::auth::metadata_rules::AuthMethod;
 use crate::auth::redirect_uri;
 
-/// How many redirect URIs a client may register.
+/// The maximum number of redirect URIs of a client.
 pub const MAX_REDIRECT_URIS: usize = 10;
 
-/// How long all redirect URIs of a client may be together, in bytes: anybody may register, and each is remembered.
+/// The maximum total length of a client's redirect URIs, in bytes. Registration is open, and each URI is stored.
 pub const LONGEST_REDIRECT_URIS: usize = 4096;
 
-/// How long a name may be, in bytes.
+/// The maximum length of a name, in bytes.
 pub const LONGEST_NAME: usize = 256;
 
-/// The grants that every client is registered for.
+/// The grant types of every client.
 const GRANTS: [&str; 2] = ["authorization_code", "refresh_token"];
 
-/// What is kept of a registration: what is needed to serve the client, and nothing it only told.
+/// The stored part of a registration: only what is needed to serve the client.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct AcceptedRegistration {
-    /// Where users may be sent back to.
+    /// The registered redirect URIs.
     pub redirect_uris: Vec<String>,
-    /// The name, which anybody could have chosen.
+    /// The client's name, which is not verified.
     pub name: Option<String>,
-    /// How it proves itself: public clients do not.
+    /// The authentication method. `none` for public clients.
     pub method: AuthMethod,
 }
 
 impl AcceptedRegistration {
-    /// Judges what a client says about itself.
+    /// Checks the metadata of a client.
     ///
     /// # Errors
-    /// When it has no redirect URIs or some that nobody may be sent to, or cannot do what is done here.
+    /// Returns an error if it has no redirect URIs or invalid ones, or requires unsupported features.
     pub fn judge(metadata: &ClientMetadata) -> Result<Self, ClientRegistrationError> {
         let redirect_uris = metadata.redirect_uris.clone().unwrap_or_default();
         if !(1..=MAX_REDIRECT_URIS).contains(&redirect_uris.len()) {
@@ -67,7 +67,7 @@ impl AcceptedRegistration {
         if lacks(&metadata.response_types, "code") {
             return Err(ClientRegistrationError::Metadata("response_types"));
         }
-        // RFC 7591, section 2: who says nothing wants a password in the header.
+        // RFC 7591, section 2: the default method is `client_secret_basic`.
         let method = metadata.token_endpoint_auth_method.as_deref();
         let method = method.map_or(Some(AuthMethod::ClientSecretBasic), AuthMethod::from_name);
         match method {
@@ -86,7 +86,7 @@ impl AcceptedRegistration {
         }
     }
 
-    /// The answer, with everything as it was taken (RFC 7591, section 3.2.1).
+    /// Returns the registration response with the accepted values (RFC 7591, section 3.2.1).
     #[must_use]
     pub fn answer(&self, client_id: &str, secret: Option<Secret>, now: u64) -> ClientRegistration {
         let mut metadata = ClientMetadata::new()
@@ -103,22 +103,22 @@ impl AcceptedRegistration {
     }
 }
 
-/// Why a client is not registered.
+/// The reason why a client is not registered.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ClientRegistrationError {
-    /// It has no redirect URIs, or too many.
+    /// The number of redirect URIs is zero or too high.
     RedirectUriCount,
-    /// A redirect URI is too long, or all of them together are.
+    /// A redirect URI, or all of them together, are too long.
     RedirectUriTooLong,
-    /// A redirect URI is none that users may be sent to.
+    /// A redirect URI is invalid.
     RedirectUri(InvalidUrl),
-    /// This member cannot be as it is.
+    /// This member has an unsupported value.
     Metadata(&'static str),
 }
 
 impl ClientRegistrationError {
-    /// The code of the error (RFC 7591, section 3.2.2).
+    /// Returns the error code (RFC 7591, section 3.2.2).
     #[must_use]
     pub const fn code(&self) -> &'static str {
         match self {
@@ -134,14 +134,17 @@ impl fmt::Display for ClientRegistrationError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::RedirectUriCount => {
-                write!(f, "a client has 1 to {MAX_REDIRECT_URIS} redirect URIs")
+                write!(
+                    f,
+                    "a client must have 1 to {MAX_REDIRECT_URIS} redirect URIs"
+                )
             }
             Self::RedirectUriTooLong => write!(
                 f,
-                "a redirect URI has at most {LONGEST_REDIRECT_URI} bytes, and all together {LONGEST_REDIRECT_URIS}"
+                "a redirect URI may have at most {LONGEST_REDIRECT_URI} bytes, and all together {LONGEST_REDIRECT_URIS}"
             ),
             Self::RedirectUri(invalid) => write!(f, "{invalid}"),
-            Self::Metadata(name) => write!(f, "{name} cannot be registered like this"),
+            Self::Metadata(name) => write!(f, "the value of {name} is not supported"),
         }
     }
 }
@@ -154,7 +157,7 @@ mod tests {
 
     use super::*;
 
-    fn judged(changes: Value) -> Result<AcceptedRegistration, ClientRegistrationError> {
+    fn outcome(changes: Value) -> Result<AcceptedRegistration, ClientRegistrationError> {
         let mut metadata = json!({"redirect_uris": ["http://127.0.0.1/cb"], "client_name": "A"});
         let (Value::Object(members), Value::Object(changes)) = (&mut metadata, changes) else {
             panic!("objects");
@@ -164,9 +167,9 @@ mod tests {
     }
 
     #[test]
-    fn clients_are_registered_as_they_ask() {
+    fn valid_metadata_is_accepted() {
         let check = |method: Value, expected: AuthMethod| {
-            let accepted = judged(json!({"token_endpoint_auth_method": method})).unwrap();
+            let accepted = outcome(json!({"token_endpoint_auth_method": method})).unwrap();
             assert_eq!(accepted.method, expected);
         };
         check(json!("none"), AuthMethod::None);
@@ -174,14 +177,14 @@ mod tests {
         check(json!("client_secret_basic"), AuthMethod::ClientSecretBasic);
         check(Value::Null, AuthMethod::ClientSecretBasic);
         let types = json!({"grant_types": ["authorization_code", "x"], "response_types": ["code"], "logo_uri": "y"});
-        assert!(judged(types).is_ok());
+        assert!(outcome(types).is_ok());
     }
 
     #[test]
-    fn what_cannot_be_served_is_refused_with_its_code() {
+    fn unsupported_metadata_is_rejected_with_its_code() {
         #[track_caller]
         fn check(changes: Value, code: &str) {
-            let refused = judged(changes.clone()).unwrap_err();
+            let refused = outcome(changes.clone()).unwrap_err();
             assert_eq!(refused.code(), code, "{changes}");
         }
         for uris in [
@@ -206,34 +209,34 @@ mod tests {
     }
 
     #[test]
-    fn every_limit_is_where_it_is_said_to_be() {
+    fn limits_are_exact() {
         let uris = |count: usize| {
             let uris: Vec<String> = (0..count).map(|at| format!("https://a/{at}")).collect();
-            judged(json!({"redirect_uris": uris})).is_ok()
+            outcome(json!({"redirect_uris": uris})).is_ok()
         };
         assert!(uris(MAX_REDIRECT_URIS));
         assert!(!uris(MAX_REDIRECT_URIS + 1));
         let uri = |length: usize| {
             let uri = format!("https://a/{}", "b".repeat(length - "https://a/".len()));
-            judged(json!({"redirect_uris": [uri]})).is_ok()
+            outcome(json!({"redirect_uris": [uri]})).is_ok()
         };
         assert!(uri(LONGEST_REDIRECT_URI));
         assert!(!uri(LONGEST_REDIRECT_URI + 1));
         let together = |total: usize| {
             let uri = |length: usize| format!("https://a/{}", "b".repeat(length - 10));
             let uris = [uri(819), uri(819), uri(819), uri(819), uri(total - 4 * 819)];
-            judged(json!({"redirect_uris": uris})).is_ok()
+            outcome(json!({"redirect_uris": uris})).is_ok()
         };
         assert!(together(LONGEST_REDIRECT_URIS));
         assert!(!together(LONGEST_REDIRECT_URIS + 1));
-        let name = |length: usize| judged(json!({"client_name": "n".repeat(length)})).is_ok();
+        let name = |length: usize| outcome(json!({"client_name": "n".repeat(length)})).is_ok();
         assert!(name(LONGEST_NAME));
         assert!(!name(LONGEST_NAME + 1));
     }
 
     #[test]
-    fn answers_tell_what_was_taken() {
-        let accepted = judged(json!({"logo_uri": "https://a/logo", "scope": "x"})).unwrap();
+    fn response_contains_the_accepted_values() {
+        let accepted = outcome(json!({"logo_uri": "https://a/logo", "scope": "x"})).unwrap();
         let answer = serde_json::to_value(accepted.answer("id", Some("s".into()), 7)).unwrap();
         assert_eq!(
             answer,
@@ -243,7 +246,7 @@ mod tests {
                 "response_types": ["code"], "client_name": "A", "token_endpoint_auth_method": "client_secret_basic",
             })
         );
-        let public = judged(json!({"token_endpoint_auth_method": "none"})).unwrap();
+        let public = outcome(json!({"token_endpoint_auth_method": "none"})).unwrap();
         let answer = serde_json::to_value(public.answer("id", None, 7)).unwrap();
         assert_eq!(answer.get("client_secret_expires_at"), None);
     }

@@ -1,13 +1,13 @@
 //! Rotation of refresh tokens (OAuth 2.1, section 4.3.1; RFC 9700, section 4.14.2).
 //!
-//! Each use of a refresh token replaces it. A token that is presented again after that was stolen, or its owner did not
-//! receive the response. Within a short grace the two are not distinguished: the same client gets the same successor
-//! again. Later the grant has to end.
+//! Each use of a refresh token replaces it. If a used token is presented again, it was stolen, or its owner did not
+//! receive the response. Within a short grace period, these cases are not distinguished: the same client gets the same
+//! successor again. Later, the grant has to end.
 
-/// How long a used refresh token is accepted again by default, in seconds.
+/// The default grace period in which a used refresh token is accepted again, in seconds.
 pub const DEFAULT_GRACE: u64 = 30;
 
-/// The longest grace that can be set, in seconds.
+/// The maximum grace period, in seconds.
 pub const LONGEST_GRACE: u64 = 300;
 
 /// The digest of a refresh token.
@@ -20,32 +20,32 @@ pub type Digest = [u8; 32];
     reason = "a caller that forgets a new member would accept stolen tokens"
 )]
 pub struct RefreshTokens<'a> {
-    /// The one that is good. `None` if the grant ends before another access token could be issued.
+    /// The valid token. `None` if the grant ends before another access token could be issued.
     pub current: Option<&'a Digest>,
-    /// The one before it, and when it was used first, in seconds since the Unix epoch.
+    /// The previous token, and the time of its first use in seconds since the Unix epoch.
     pub used: Option<(&'a Digest, u64)>,
 }
 
-/// What a presented refresh token is.
+/// The classification of a presented refresh token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[expect(
     clippy::exhaustive_enums,
     reason = "a caller has to decide about each of them"
 )]
 pub enum Presented {
-    /// The current one: it is replaced.
+    /// The current token. It is replaced.
     Current,
-    /// The one before it, within the grace: its successor is issued again.
+    /// The previous token within the grace period. Its successor is issued again.
     Repeated,
-    /// One that was used before, or never existed: the grant ends.
+    /// A token that was used before or never existed. The grant ends.
     Reused,
 }
 
 impl RefreshTokens<'_> {
-    /// Judges a token that names this grant. The grace is not prolonged by repetitions.
+    /// Classifies a token that names this grant. Repetitions do not prolong the grace period.
     ///
-    /// The nodes of a service may have different clocks. A first use that seems to be in the future by more than the
-    /// grace is treated like one in the past, so that a clock that is behind does not prolong the grace.
+    /// The nodes of a service may have different clocks. If the first use is in the future by more than the grace
+    /// period, it counts as one in the past. So a clock that is behind does not prolong the grace period.
     #[must_use]
     pub fn judge(&self, presented: &Digest, now: u64, grace: u64) -> Presented {
         if self.current == Some(presented) {
@@ -65,7 +65,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_used_token_is_accepted_within_the_grace_only() {
+    fn used_token_is_accepted_only_within_the_grace_period() {
         let (current, used, other) = ([1; 32], [2; 32], [3; 32]);
         let tokens = RefreshTokens {
             current: Some(&current),
@@ -79,7 +79,7 @@ mod tests {
         check(&used, 1_000, 30, Presented::Repeated);
         check(&used, 1_029, 30, Presented::Repeated);
         check(&used, 1_030, 30, Presented::Reused);
-        // Without a grace, and with a clock that is behind.
+        // Without a grace period, and with a clock that is behind.
         check(&used, 1_000, 0, Presented::Reused);
         check(&used, 971, 30, Presented::Repeated);
         check(&used, 970, 30, Presented::Reused);
@@ -87,7 +87,7 @@ mod tests {
     }
 
     #[test]
-    fn a_grant_without_tokens_accepts_none() {
+    fn grant_without_tokens_accepts_no_token() {
         let none = RefreshTokens {
             current: None,
             used: None,

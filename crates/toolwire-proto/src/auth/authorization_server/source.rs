@@ -1,4 +1,4 @@
-//! Where a request comes from, for bounds per source.
+//! The source of a request, for limits per source.
 
 use std::fmt;
 use std::net::{IpAddr, SocketAddr};
@@ -6,19 +6,18 @@ use std::net::{IpAddr, SocketAddr};
 use crate::auth::addresses::is_global;
 use crate::http::client_network;
 
-/// A network address to which unauthenticated requests are accounted: an IPv4 address, or an IPv6 network of 64 bits.
+/// The network address that unauthenticated requests are counted for: an IPv4 address, or an IPv6 network of 64 bits.
 ///
-/// One subscriber has a whole IPv6 network of that size at least, so single IPv6 addresses bound nothing.
+/// A subscriber has at least a whole IPv6 network of that size, so limits per IPv6 address would be ineffective.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Source(IpAddr);
 
 impl Source {
-    /// Returns the source of a request; `None` if it is not known.
+    /// Returns the source of a request, or `None` if it is unknown.
     ///
-    /// `peer` is the address at the other end of the connection. If it is not public, it is that of a reverse proxy as
-    /// often as that of a client, so it is not used. `forwarded_for` are the values of `X-Forwarded-For`, and
-    /// `trusted_proxies` the number of reverse proxies in front of the server that append to it. Entries further left
-    /// are whatever the client sent, and not used.
+    /// `peer` is the remote address of the connection. A non-public peer may be a reverse proxy, so it is not used.
+    /// `forwarded_for` are the values of `X-Forwarded-For`, and `trusted_proxies` is the number of reverse proxies in
+    /// front of the server that append to it. Entries further left are untrusted client input and are not used.
     #[must_use]
     pub fn of(
         peer: Option<IpAddr>,
@@ -38,7 +37,7 @@ impl Source {
     }
 }
 
-/// Reads an address, with or without a port.
+/// Parses an address, with or without a port.
 fn parse(entry: &str) -> Option<IpAddr> {
     let entry = entry.trim();
     let bare = entry
@@ -68,7 +67,7 @@ mod tests {
     }
 
     #[test]
-    fn a_public_peer_is_the_source() {
+    fn public_peer_is_the_source() {
         let check = |peer: &str, expected: Option<&str>| {
             let spoofed = ["8.8.8.8"];
             assert_eq!(source(peer, &spoofed, 0).as_deref(), expected, "{peer}");
@@ -93,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn only_entries_of_trusted_proxies_count() {
+    fn only_entries_of_trusted_proxies_are_used() {
         let check = |values: &[&str], trusted: usize, expected: Option<&str>| {
             let source = source("10.0.0.1", values, trusted);
             assert_eq!(source.as_deref(), expected, "{values:?} {trusted}");
@@ -107,7 +106,7 @@ mod tests {
         check(&["[2001:db8:1:2::9]"], 1, Some("2001:db8:1:2::/64"));
         check(&["2001:db8:1:2::9"], 1, Some("2001:db8:1:2::/64"));
         check(&["::ffff:1.2.3.4"], 1, Some("1.2.3.4"));
-        // Fewer entries than trusted proxies, and entries that are no address.
+        // Fewer entries than trusted proxies, and invalid entries.
         check(&[], 1, None);
         check(&["1.2.3.4"], 2, None);
         check(&["1.2.3.4, unknown"], 1, None);

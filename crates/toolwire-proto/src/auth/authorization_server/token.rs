@@ -1,4 +1,4 @@
-//! Requests to the token endpoint and to the one for revocation (OAuth 2.1, sections 2.4, 3.2 and 4; RFC 7009).
+//! Requests to the token endpoint and the revocation endpoint (OAuth 2.1, sections 2.4, 3.2 and 4; RFC 7009).
 
 use std::fmt;
 
@@ -11,34 +11,34 @@ use crate::auth::authorization_server::parameters::Parameters;
 use crate::auth::form;
 use crate::auth::resource_indicator::ResourceIndicator;
 
-/// What a client gives for a token.
+/// The grant of a token request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum GrantRequest {
-    /// A code.
+    /// An authorization code.
     AuthorizationCode {
         /// The code.
         code: Secret,
         /// The redirect URI of the authorization request.
         redirect_uri: String,
-        /// What the challenge was made of.
+        /// The PKCE verifier of the challenge.
         code_verifier: Secret,
     },
     /// A refresh token.
     RefreshToken {
         /// The token.
         token: Secret,
-        /// The scopes that are wanted, if fewer.
+        /// The requested scopes, if they are fewer.
         scope: Option<String>,
     },
 }
 
 impl GrantRequest {
-    /// Reads a request for tokens of one resource.
+    /// Parses a request for tokens of one resource.
     ///
     /// # Errors
-    /// When something is missing or doubled, the grant is none that exists here, or a token for another resource is
-    /// wanted.
+    /// Returns an error if a parameter is missing or duplicate, the grant type is unsupported, or the request names
+    /// another resource.
     pub fn read(
         parameters: &Parameters,
         own: &ResourceIndicator,
@@ -67,23 +67,23 @@ impl GrantRequest {
     }
 }
 
-/// Who a client says it is, and what it proves that with.
+/// The client id of a request and its proof.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct PresentedClient {
-    /// The id.
+    /// The client id.
     pub client_id: String,
-    /// The password.
+    /// The client secret.
     pub secret: Option<Secret>,
-    /// Whether both came in the header: a refusal then names the scheme (RFC 6749, section 5.2).
+    /// Whether both were in the header. An error response then names the scheme (RFC 6749, section 5.2).
     pub in_header: bool,
 }
 
 impl PresentedClient {
-    /// Reads who asks, from the values of `Authorization` and the form.
+    /// Reads the client from the `Authorization` headers and the form.
     ///
     /// # Errors
-    /// When nobody can be told, or one request says it in two ways.
+    /// Returns an error if there is no client, or if the request uses two authentication methods.
     pub fn read(headers: &[&str], parameters: &Parameters) -> Result<Self, TokenRequestError> {
         let optional = |name| {
             let value = parameters.single(name);
@@ -99,7 +99,7 @@ impl PresentedClient {
             [header] => {
                 let (client_id, secret_in_header) =
                     read_basic(header).ok_or(TokenRequestError::InvalidClient)?;
-                // OAuth 2.1, section 2.4: one method of authentication per request.
+                // OAuth 2.1, section 2.4: one authentication method per request.
                 if secret.is_some() || id.is_some_and(|id| id != client_id) {
                     return Err(TokenRequestError::InvalidRequest);
                 }
@@ -114,7 +114,7 @@ impl PresentedClient {
     }
 }
 
-/// Id and password of a `Basic` header, each form-encoded (RFC 6749, section 2.3.1).
+/// Parses id and secret of a `Basic` header, each form-encoded (RFC 6749, section 2.3.1).
 fn read_basic(header: &str) -> Option<(String, Secret)> {
     let (scheme, encoded) = header.split_once(' ')?;
     if !scheme.eq_ignore_ascii_case("Basic") {
@@ -126,26 +126,26 @@ fn read_basic(header: &str) -> Option<(String, Secret)> {
     Some((form::decode_part(id)?, form::decode_part(secret)?.into()))
 }
 
-/// Why a client gets no token (RFC 6749, section 5.2).
+/// The reason why a client gets no token (RFC 6749, section 5.2).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum TokenRequestError {
-    /// Something is missing, doubled or malformed.
+    /// A parameter is missing, duplicate or malformed.
     InvalidRequest,
-    /// The client is not known, or does not prove that it is the one.
+    /// The client is unknown, or its authentication failed.
     InvalidClient,
-    /// The code or refresh token is not good, for whatever reason.
+    /// The code or refresh token is invalid.
     InvalidGrant,
-    /// The grant does not exist here.
+    /// The grant type is not supported.
     UnsupportedGrantType,
-    /// More is wanted than was granted.
+    /// The requested scopes exceed the granted ones.
     InvalidScope,
-    /// A token for another resource is wanted (RFC 8707, section 2).
+    /// The request names another resource (RFC 8707, section 2).
     InvalidTarget,
 }
 
 impl TokenRequestError {
-    /// The code of the error.
+    /// Returns the error code.
     #[must_use]
     pub const fn code(self) -> &'static str {
         match self {
@@ -158,7 +158,7 @@ impl TokenRequestError {
         }
     }
 
-    /// The HTTP status.
+    /// Returns the HTTP status.
     #[must_use]
     pub const fn status(self) -> u16 {
         match self {
@@ -171,12 +171,12 @@ impl TokenRequestError {
 impl fmt::Display for TokenRequestError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::InvalidRequest => "a parameter is missing, doubled or malformed",
-            Self::InvalidClient => "the client is not known or does not prove who it is",
-            Self::InvalidGrant => "the code or refresh token is not good",
+            Self::InvalidRequest => "a parameter is missing, duplicate or malformed",
+            Self::InvalidClient => "the client is unknown or its authentication failed",
+            Self::InvalidGrant => "the code or refresh token is invalid",
             Self::UnsupportedGrantType => "grant_type must be authorization_code or refresh_token",
-            Self::InvalidScope => "more is wanted than was granted",
-            Self::InvalidTarget => "tokens for this resource are not given out here",
+            Self::InvalidScope => "the requested scopes exceed the granted scopes",
+            Self::InvalidTarget => "this server does not issue tokens for this resource",
         })
     }
 }
@@ -198,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn both_grants_are_read() {
+    fn both_grant_types_are_parsed() {
         let code = read("grant_type=authorization_code&code=c&redirect_uri=r&code_verifier=v");
         let expected = GrantRequest::AuthorizationCode {
             code: "c".into(),
@@ -217,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn incomplete_and_foreign_requests_are_refused() {
+    fn invalid_token_requests_are_rejected() {
         let check = |text: &str, expected: TokenRequestError| {
             assert_eq!(read(text), Err(expected), "{text}");
         };
@@ -251,7 +251,7 @@ mod tests {
     }
 
     #[test]
-    fn clients_say_who_they_are_in_one_way() {
+    fn client_uses_one_authentication_method() {
         let read = |headers: &[&str], text: &str| PresentedClient::read(headers, &parameters(text));
         let public = read(&[], "client_id=c").unwrap();
         assert_eq!((public.client_id.as_str(), public.secret), ("c", None));
@@ -269,16 +269,16 @@ mod tests {
         assert_eq!(basic.secret, Some(secret));
         assert!(basic.in_header);
 
-        let refused = |headers: &[&str], text: &str| read(headers, text).unwrap_err();
+        let error = |headers: &[&str], text: &str| read(headers, text).unwrap_err();
         let invalid = TokenRequestError::InvalidRequest;
-        assert_eq!(refused(&[], ""), invalid);
-        assert_eq!(refused(&[], "client_id=c&client_id=d"), invalid);
-        assert_eq!(refused(&[header.expose()], "client_id=other"), invalid);
-        assert_eq!(refused(&[header.expose()], "client_secret=s"), invalid);
-        assert_eq!(refused(&[header.expose(), "Basic YTpi"], ""), invalid);
+        assert_eq!(error(&[], ""), invalid);
+        assert_eq!(error(&[], "client_id=c&client_id=d"), invalid);
+        assert_eq!(error(&[header.expose()], "client_id=other"), invalid);
+        assert_eq!(error(&[header.expose()], "client_secret=s"), invalid);
+        assert_eq!(error(&[header.expose(), "Basic YTpi"], ""), invalid);
         for header in ["Basic", "Basic %", "Basic YQ==", "Bearer abc", ""] {
-            let refused = refused(&[header], "client_id=c");
-            assert_eq!(refused, TokenRequestError::InvalidClient, "{header}");
+            let error = error(&[header], "client_id=c");
+            assert_eq!(error, TokenRequestError::InvalidClient, "{header}");
         }
     }
 }

@@ -1,7 +1,7 @@
-//! `WWW-Authenticate`: how a server asks for a token, and what a client learns from it.
+//! The `WWW-Authenticate` challenge of a resource server.
 //!
-//! Written by resource servers, read by clients (RFC 6750, section 3; RFC 9449, section 7.1; RFC 9728, section 5.1; spec
-//! 2026-07-28, authorization, "Error Handling"). Other schemes than `Bearer` and `DPoP` are skipped.
+//! Resource servers write it and clients parse it (RFC 6750, section 3; RFC 9449, section 7.1; RFC 9728, section 5.1;
+//! spec 2026-07-28, authorization, "Error Handling"). Schemes other than `Bearer` and `DPoP` are skipped.
 
 mod read;
 #[cfg(test)]
@@ -13,7 +13,7 @@ use crate::scopes::ScopeSet;
 
 pub use self::read::{LONGEST_HEADER, parse};
 
-/// A demand for a token.
+/// A challenge that requires a token.
 ///
 /// ```
 /// use toolwire_proto::auth::challenge::{self, Challenge, ChallengeError};
@@ -28,25 +28,25 @@ pub use self::read::{LONGEST_HEADER, parse};
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Challenge {
-    /// How the token has to be presented.
+    /// The scheme in which the token has to be presented.
     pub scheme: TokenScheme,
-    /// What is protected, in words of the server.
+    /// The server's description of the protected realm.
     pub realm: Option<String>,
-    /// Why the request was refused; nothing when it had no token.
+    /// The reason of the rejection, or `None` if the request had no token.
     pub error: Option<ChallengeError>,
-    /// The same for developers. It is the server's text: show it, never act on it.
+    /// The server's explanation for developers. It is for display only.
     pub error_description: Option<String>,
-    /// The scopes that the request needs, separated by spaces; to be read with [`ScopeSet::parse`].
+    /// The required scopes, separated by spaces. Parse them with [`ScopeSet::parse`].
     pub scope: Option<String>,
-    /// Where the metadata of the protected resource is; to be checked with
-    /// [`check_named_by`](crate::auth::endpoints::check_named_by) before it is fetched.
+    /// The URL of the protected resource metadata. Check it with
+    /// [`check_named_by`](crate::auth::endpoints::check_named_by) before fetching it.
     pub resource_metadata: Option<String>,
-    /// The algorithms that proofs may be signed with, separated by spaces (`DPoP` only).
+    /// The accepted signature algorithms of proofs, separated by spaces (`DPoP` only).
     pub algs: Option<String>,
 }
 
 impl Challenge {
-    /// A challenge of a scheme.
+    /// Creates a challenge with a scheme.
     #[must_use]
     pub const fn new(scheme: TokenScheme) -> Self {
         Self {
@@ -60,61 +60,61 @@ impl Challenge {
         }
     }
 
-    /// A demand for a bearer token.
+    /// Creates a challenge for a bearer token.
     #[must_use]
     pub const fn bearer() -> Self {
         Self::new(TokenScheme::Bearer)
     }
 
-    /// A demand for a token that is bound to a key.
+    /// Creates a challenge for a token that is bound to a key.
     #[must_use]
     pub const fn dpop() -> Self {
         Self::new(TokenScheme::Dpop)
     }
 
-    /// Sets what is protected.
+    /// Sets the realm.
     #[must_use]
     pub fn with_realm(mut self, realm: impl Into<String>) -> Self {
         self.realm = Some(realm.into());
         self
     }
 
-    /// Sets why the request was refused.
+    /// Sets the reason of the rejection.
     #[must_use]
     pub fn with_error(mut self, error: ChallengeError) -> Self {
         self.error = Some(error);
         self
     }
 
-    /// Explains the refusal to developers.
+    /// Sets the explanation for developers.
     #[must_use]
     pub fn with_error_description(mut self, description: impl Into<String>) -> Self {
         self.error_description = Some(description.into());
         self
     }
 
-    /// Names all scopes that the request needs; an empty set names nothing.
+    /// Sets all scopes that the request needs. An empty set sets nothing.
     #[must_use]
     pub fn with_scopes(mut self, scopes: &ScopeSet) -> Self {
         self.scope = (!scopes.is_empty()).then(|| scopes.to_string());
         self
     }
 
-    /// Sets where the metadata of the resource is.
+    /// Sets the URL of the resource metadata.
     #[must_use]
     pub fn with_resource_metadata(mut self, url: impl Into<String>) -> Self {
         self.resource_metadata = Some(url.into());
         self
     }
 
-    /// Sets the algorithms of proofs, separated by spaces.
+    /// Sets the accepted signature algorithms of proofs, separated by spaces.
     #[must_use]
     pub fn with_algs(mut self, algs: impl Into<String>) -> Self {
         self.algs = Some(algs.into());
         self
     }
 
-    /// The HTTP status that goes with it (RFC 6750, section 3.1).
+    /// Returns the HTTP status for the challenge (RFC 6750, section 3.1).
     #[must_use]
     pub fn status(&self) -> u16 {
         match self.error {
@@ -136,7 +136,7 @@ impl Challenge {
     }
 }
 
-/// The value of the header. Whatever the texts hold, it is one line of printable ASCII.
+/// The header value. It is always one line of printable ASCII.
 impl fmt::Display for Challenge {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.scheme.as_str())?;
@@ -152,7 +152,7 @@ impl fmt::Display for Challenge {
     }
 }
 
-/// A quoted string (RFC 9110, section 5.6.4) in which characters that are not printable ASCII have become `?`.
+/// Writes a quoted string (RFC 9110, section 5.6.4). Characters that are not printable ASCII become `?`.
 fn write_quoted(f: &mut fmt::Formatter<'_>, text: &str) -> fmt::Result {
     use fmt::Write as _;
 
@@ -167,18 +167,18 @@ fn write_quoted(f: &mut fmt::Formatter<'_>, text: &str) -> fmt::Result {
     f.write_char('"')
 }
 
-/// How a token is presented.
+/// The scheme in which a token is presented.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum TokenScheme {
-    /// Whoever has the token may use it (RFC 6750).
+    /// A bearer token: its possession is sufficient (RFC 6750).
     Bearer,
-    /// The token comes with a proof that its key is there, too (RFC 9449).
+    /// A token with a proof of possession of its key (RFC 9449).
     Dpop,
 }
 
 impl TokenScheme {
-    /// The name in headers.
+    /// Returns the scheme name in headers.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -187,7 +187,7 @@ impl TokenScheme {
         }
     }
 
-    /// Reads a name, in any case (RFC 9110, section 11.1).
+    /// Parses a scheme name without regard to case (RFC 9110, section 11.1).
     #[must_use]
     pub fn from_name(name: &str) -> Option<Self> {
         [Self::Bearer, Self::Dpop]
@@ -196,26 +196,26 @@ impl TokenScheme {
     }
 }
 
-/// Why a request was refused.
+/// The reason why a request was rejected.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ChallengeError {
     /// The request itself is malformed.
     InvalidRequest,
-    /// The token is expired, revoked, malformed or meant for somebody else.
+    /// The token is expired, revoked, malformed or for another audience.
     InvalidToken,
-    /// The token is good but grants too little.
+    /// The token is valid but lacks scopes.
     InsufficientScope,
     /// The proof has to carry the nonce of the `DPoP-Nonce` header.
     UseDpopNonce,
-    /// The proof is missing or wrong.
+    /// The proof is missing or invalid.
     InvalidDpopProof,
-    /// A code of some extension.
+    /// An error code of an extension.
     Other(String),
 }
 
 impl ChallengeError {
-    /// The code on the wire.
+    /// Returns the error code on the wire.
     #[must_use]
     pub fn as_str(&self) -> &str {
         match self {

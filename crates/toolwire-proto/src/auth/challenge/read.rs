@@ -1,17 +1,18 @@
-//! Reading challenges (RFC 9110, section 11.6.1): several schemes in one header, several headers, quoted commas.
+//! Parses challenges (RFC 9110, section 11.6.1): several schemes in one header, several headers, quoted commas.
 //!
-//! The grammar needs one look ahead: after a comma, a name with `=` is a parameter of the challenge before, and a name
-//! without it is the next scheme. Two habits of real servers are understood: parameters without commas between them,
-//! and URLs without quotes. Where a header stops making sense, reading it stops; what was whole before counts.
+//! The grammar needs one token of lookahead: after a comma, a name with `=` is a parameter of the previous challenge,
+//! and a name without it is the next scheme. Two deviations of existing servers are accepted: parameters without commas
+//! between them, and URLs without quotes. At the first syntax error, parsing of the header stops. Challenges that were
+//! complete before are returned.
 
 use crate::auth::challenge::{Challenge, ChallengeError, TokenScheme};
 
-/// The longest header that is read, in bytes; a longer one is skipped.
+/// The maximum length of a header, in bytes. A longer header is skipped.
 pub const LONGEST_HEADER: usize = 16 * 1024;
 
-/// The `Bearer` and `DPoP` challenges of all `WWW-Authenticate` headers of an answer, in their order.
+/// Returns the `Bearer` and `DPoP` challenges of all `WWW-Authenticate` headers of a response, in order.
 ///
-/// A challenge that has a parameter twice counts as none, since readers would disagree about it.
+/// A challenge with a duplicate parameter is dropped, because parsers would disagree about it.
 #[must_use]
 pub fn parse<'a>(headers: impl IntoIterator<Item = &'a str>) -> Vec<Challenge> {
     let mut challenges = Vec::new();
@@ -25,7 +26,7 @@ pub fn parse<'a>(headers: impl IntoIterator<Item = &'a str>) -> Vec<Challenge> {
 
 fn read_header(header: &str, challenges: &mut Vec<Challenge>) {
     let mut cursor = Cursor { rest: header };
-    // The challenge that parameters belong to; nothing for schemes we do not know and for doubled parameters.
+    // The challenge that parameters belong to. `None` for unknown schemes and after duplicate parameters.
     let mut current: Option<Challenge> = None;
     loop {
         cursor.skip_separators();
@@ -34,7 +35,7 @@ fn read_header(header: &str, challenges: &mut Vec<Challenge>) {
         };
         if cursor.equals_sign() {
             let Some(value) = cursor.value() else {
-                // The parameter is broken, so it is not known what its challenge says.
+                // The parameter is malformed, so its challenge is dropped.
                 current = None;
                 break;
             };
@@ -50,7 +51,7 @@ fn read_header(header: &str, challenges: &mut Vec<Challenge>) {
     }
 }
 
-/// The challenge with one more parameter; nothing when it had that one already.
+/// Returns the challenge with one more parameter, or `None` if it is a duplicate.
 fn with_parameter(mut challenge: Challenge, name: &str, value: String) -> Option<Challenge> {
     let slot = match name.to_ascii_lowercase().as_str() {
         "error" => {
@@ -84,7 +85,7 @@ impl<'a> Cursor<'a> {
         self.rest = self.rest.trim_start_matches([' ', '\t']);
     }
 
-    /// What stands before the first character that does not fit; nothing when that is the first one.
+    /// Returns the text before the first character that does not match, or `None` if it is empty.
     fn take_while(&mut self, fits: impl Fn(char) -> bool) -> Option<&'a str> {
         let end = self.rest.find(|character| !fits(character));
         let (taken, rest) = self.rest.split_at(end.unwrap_or(self.rest.len()));
@@ -96,7 +97,7 @@ impl<'a> Cursor<'a> {
         self.take_while(is_token_character)
     }
 
-    /// Whether a value follows; if not, nothing but space was read.
+    /// Returns `true` if a value follows. Otherwise, it consumes only whitespace.
     fn equals_sign(&mut self) -> bool {
         self.skip_space();
         match self.rest.strip_prefix('=') {
@@ -124,7 +125,7 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// The rest of a quoted string; nothing when it has no end, or control characters.
+    /// Returns the rest of a quoted string, or `None` if it is unterminated or contains control characters.
     fn quoted(&mut self) -> Option<String> {
         let mut value = String::new();
         let mut characters = self.rest.chars();
@@ -143,7 +144,7 @@ impl<'a> Cursor<'a> {
         Some(value)
     }
 
-    /// Skips the one opaque value that schemes such as `Negotiate` have in the place of parameters.
+    /// Skips the single opaque value that schemes such as `Negotiate` have in place of parameters.
     fn skip_token68(&mut self) {
         let before = self.rest;
         let is_character = |character: char| {

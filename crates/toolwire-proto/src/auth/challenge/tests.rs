@@ -10,7 +10,7 @@ fn check(headers: &[&str], expected: &[Challenge]) {
 }
 
 #[test]
-fn the_examples_of_the_specification_are_read() {
+fn examples_of_the_specification_are_parsed() {
     check(
         &[&format!(
             "Bearer resource_metadata=\"{METADATA}\",\n                         scope=\"files:read\""
@@ -37,7 +37,7 @@ fn the_examples_of_the_specification_are_read() {
 }
 
 #[test]
-fn several_challenges_are_told_apart() {
+fn several_challenges_are_separated() {
     let realm = |realm: &str| Challenge::bearer().with_realm(realm);
     check(&["Bearer"], &[Challenge::bearer()]);
     check(&["bearer, DPOP"], &[Challenge::bearer(), Challenge::dpop()]);
@@ -58,12 +58,12 @@ fn several_challenges_are_told_apart() {
     );
     check(&["", ",", " , Bearer ,, realm=a,"], &[realm("a")]);
     check(&["Bearer token68==, realm=a"], &[realm("a")]);
-    // By the grammar this is an opaque value and no parameter.
+    // By the grammar, this is an opaque value and not a parameter.
     check(&["Bearer realm="], &[Challenge::bearer()]);
 }
 
 #[test]
-fn values_may_be_tokens_or_quoted_and_names_come_in_any_case() {
+fn values_may_be_quoted_and_names_ignore_case() {
     let realm = |realm: &str| Challenge::bearer().with_realm(realm);
     check(
         &["Bearer realm=\"a, b=c\\\"d\\\\\""],
@@ -91,7 +91,7 @@ fn values_may_be_tokens_or_quoted_and_names_come_in_any_case() {
 }
 
 #[test]
-fn hostile_headers_yield_what_was_whole_before() {
+fn malformed_headers_return_the_complete_challenges_before() {
     let realm = |realm: &str| Challenge::bearer().with_realm(realm);
     check(&["Bearer realm=\"a"], &[]);
     check(&["Bearer realm=\"a\\"], &[]);
@@ -109,7 +109,7 @@ fn hostile_headers_yield_what_was_whole_before() {
 }
 
 #[test]
-fn headers_are_read_up_to_their_longest_and_no_further() {
+fn header_over_the_maximum_length_is_skipped() {
     let start = "Bearer realm=";
     let longest = format!("{start}{}", "a".repeat(LONGEST_HEADER - start.len()));
     assert_eq!(parse([longest.as_str()]).len(), 1);
@@ -120,7 +120,7 @@ fn headers_are_read_up_to_their_longest_and_no_further() {
 }
 
 #[test]
-fn a_header_is_one_line_whatever_it_says() {
+fn header_is_one_line() {
     let challenge = Challenge::bearer()
         .with_error(ChallengeError::Other("x\r\nSet-Cookie: a=b".to_owned()))
         .with_error_description("say \"no\" \\ ü\0\u{2028}")
@@ -144,7 +144,7 @@ fn each_error_has_its_status() {
 }
 
 #[test]
-fn scopes_are_named_together_or_not_at_all() {
+fn empty_scopes_are_omitted() {
     let scopes = ScopeSet::parse("files:read files:write").unwrap();
     let challenge = Challenge::bearer().with_scopes(&scopes);
     assert_eq!(
@@ -159,7 +159,7 @@ fn scopes_are_named_together_or_not_at_all() {
 
 proptest! {
     #[test]
-    fn what_is_written_is_read_back(
+    fn challenge_round_trips(
         texts in prop::collection::vec(prop::option::of("[ -~]{0,20}"), 6),
         is_dpop in any::<bool>(),
     ) {
@@ -179,13 +179,13 @@ proptest! {
     }
 
     #[test]
-    fn writing_anything_is_one_line_of_ascii(text in any::<String>()) {
+    fn written_header_is_one_line_of_ascii(text in any::<String>()) {
         let header = Challenge::bearer().with_realm(text).to_string();
         prop_assert!(header.bytes().all(|byte| (b' '..=b'~').contains(&byte)));
     }
 
     #[test]
-    fn reading_anything_does_not_panic(text in any::<String>(), near in "[Bearr DPoP=,\"\\\\a]{0,40}") {
+    fn parsing_never_panics(text in any::<String>(), near in "[Bearr DPoP=,\"\\\\a]{0,40}") {
         let _ = parse([text.as_str(), near.as_str()]);
     }
 }

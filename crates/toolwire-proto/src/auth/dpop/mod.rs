@@ -1,8 +1,8 @@
-//! Proofs of possession (RFC 9449): a token that is bound to a key is worth nothing without it.
+//! DPoP proofs of possession (RFC 9449). A token that is bound to a key is unusable without the key.
 //!
-//! Clients make the claims of a proof here and sign them elsewhere. Servers check the header, verify the signature
-//! elsewhere with the key that the header holds, and check the claims here. That no proof is accepted twice is the
-//! server's business, which remembers each `jti` while its proof could still be used.
+//! Clients create the claims of a proof here and sign them elsewhere. Servers check the header here, verify the
+//! signature elsewhere with the key in the header, and check the claims here. The server has to store each `jti` as
+//! long as its proof is valid, so that no proof is accepted twice.
 
 #[cfg(test)]
 mod tests;
@@ -22,22 +22,23 @@ use crate::auth::jwk_rules;
 use crate::auth::signing_algorithm::SigningAlgorithm;
 use crate::web_url::WebUrl;
 
-/// The type of a proof.
+/// The `typ` of a proof.
 pub const PROOF_TYPE: &str = "dpop+jwt";
 
-/// For how many seconds a proof is good, unless the server says otherwise.
+/// The default validity of a proof, in seconds.
 pub const DEFAULT_PROOF_AGE: u64 = 60;
 
-/// How many seconds a client's clock may be ahead of the server's.
+/// The maximum time by which a client's clock may be ahead of the server's, in seconds.
 pub const MAX_CLOCK_SKEW: u64 = 60;
 
-/// The longest `jti` that is accepted, in bytes: servers have to remember them.
+/// The maximum length of a `jti`, in bytes. Servers have to store it.
 pub const LONGEST_JTI: usize = 256;
 
-/// The claims of a proof for a request: its method and URL, the time, random bytes, and what it presents.
+/// Creates the claims of a proof from the request's method and URL, the time, random bytes, and the presented token and
+/// nonce.
 ///
 /// # Errors
-/// When the URL is no plain `http` or `https` URL.
+/// Returns an error if the URL is not a plain `http` or `https` URL.
 pub fn proof_claims(
     method: &str,
     url: &str,
@@ -53,8 +54,8 @@ pub fn proof_claims(
     Ok(claims)
 }
 
-/// Whether a resource wants tokens that are bound to a key: because it says so, or because it challenges with nothing
-/// else (RFC 9449, section 7.1; RFC 9728, section 2).
+/// Returns `true` if a resource requires tokens that are bound to a key: by its metadata, or because all its challenges
+/// are `DPoP` (RFC 9449, section 7.1; RFC 9728, section 2).
 #[must_use]
 pub fn is_wanted(challenges: &[Challenge], resource: Option<&ProtectedResourceMetadata>) -> bool {
     let is_required =
@@ -65,26 +66,27 @@ pub fn is_wanted(challenges: &[Challenge], resource: Option<&ProtectedResourceMe
             && challenges.all(|challenge| challenge.scheme == TokenScheme::Dpop))
 }
 
-/// `htu`: the URL without query and fragment, in the spelling that all its equals have (RFC 9449, sections 4.2 and 4.3).
+/// Returns `htu`: the normalised URL without query and fragment (RFC 9449, sections 4.2 and 4.3).
 ///
 /// # Errors
-/// When it is no plain `http` or `https` URL.
+/// Returns an error if the URL is not a plain `http` or `https` URL.
 pub fn target(url: &str) -> Result<String, InvalidUrl> {
     let url = WebUrl::parse(url)?;
     let path = if url.path.is_empty() { "/" } else { url.path };
     Ok(format!("{}{path}", url.origin()))
 }
 
-/// `ath`: the hash of an access token (RFC 9449, section 4.2).
+/// Returns `ath`: the hash of an access token (RFC 9449, section 4.2).
 #[must_use]
 pub fn token_hash(token: &Secret) -> String {
     URL_SAFE_NO_PAD.encode(Sha256::digest(token.expose()))
 }
 
-/// Judges the header of a proof; gives the algorithm to verify it with, and the thumbprint of the key it holds.
+/// Checks the header of a proof. Returns the algorithm for its verification and the thumbprint of its key.
 ///
 /// # Errors
-/// When it is no proof, its algorithm is not safe, or its key is missing, private, or does not fit.
+/// Returns an error if it is not a proof, its algorithm is not permitted, or its key is missing, private, or does not
+/// match the algorithm.
 pub fn check_header(header: &JwtHeader) -> Result<(SigningAlgorithm, String), ProofRefused> {
     if header.typ.as_deref() != Some(PROOF_TYPE) {
         return Err(ProofRefused::Type);
@@ -101,7 +103,7 @@ pub fn check_header(header: &JwtHeader) -> Result<(SigningAlgorithm, String), Pr
     Ok((algorithm, thumbprint))
 }
 
-/// What a proof has to be about.
+/// The values that a proof has to match.
 #[derive(Debug, Clone, Copy)]
 #[expect(
     clippy::exhaustive_structs,
@@ -110,22 +112,22 @@ pub fn check_header(header: &JwtHeader) -> Result<(SigningAlgorithm, String), Pr
 pub struct ExpectedProof<'a> {
     /// The method of the request.
     pub method: &'a str,
-    /// The URL of the request, as clients see it.
+    /// The public URL of the request.
     pub url: &'a str,
     /// The time, in seconds since the Unix epoch.
     pub now: u64,
-    /// For how many seconds a proof is good; usually [`DEFAULT_PROOF_AGE`].
+    /// The validity of a proof in seconds, usually [`DEFAULT_PROOF_AGE`].
     pub max_age: u64,
-    /// The token that the request presents; nothing at a token endpoint.
+    /// The token of the request. `None` at a token endpoint.
     pub token: Option<&'a Secret>,
-    /// The nonces that are good now; any proof will do when there are none.
+    /// The valid nonces. If empty, no nonce is required.
     pub nonces: &'a [&'a str],
 }
 
-/// Judges the claims of a proof with a good signature (RFC 9449, section 4.3).
+/// Checks the claims of a proof with a valid signature (RFC 9449, section 4.3).
 ///
 /// # Errors
-/// When the proof is for another request, another token or another time, or lacks the nonce.
+/// Returns an error if the proof is for another request, token or time, or lacks the nonce.
 pub fn check_claims(
     claims: &DpopProofClaims,
     expected: &ExpectedProof<'_>,
@@ -162,12 +164,12 @@ pub fn check_claims(
     Ok(())
 }
 
-/// Judges whether a token was presented as it is bound: with a proof of its own key, or freely if it is bound to none.
+/// Checks that a token is presented as it is bound: with a proof of its key, or without a proof if it is not bound.
 ///
-/// A bound token is never good as a bearer token, or whoever stole it could drop the proof (RFC 9449, section 7.2).
+/// A bound token is never accepted as a bearer token. Otherwise, a thief could omit the proof (RFC 9449, section 7.2).
 ///
 /// # Errors
-/// When a bound token comes without a proof of its key, or one that is not bound comes with a proof.
+/// Returns an error if a bound token has no proof of its key, or if an unbound token has a proof.
 pub fn check_binding(
     claims: &AccessTokenClaims,
     scheme: TokenScheme,
@@ -177,7 +179,7 @@ pub fn check_binding(
         None => None,
         Some(confirmation) => match confirmation.jkt.as_deref() {
             Some(thumbprint) => Some(thumbprint),
-            // It is bound to something that nobody here can check, such as a certificate.
+            // The token is bound to something that cannot be checked here, such as a certificate.
             None => return Err(ProofRefused::Binding),
         },
     };
@@ -189,17 +191,17 @@ pub fn check_binding(
     is_fine.then_some(()).ok_or(ProofRefused::Binding)
 }
 
-/// Why a proof is not accepted.
+/// The reason why a proof is rejected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ProofRefused {
-    /// It is not of the type of proofs.
+    /// Its type is not that of proofs.
     Type,
-    /// It has critical members that nobody here understands.
+    /// It has critical members that are not supported.
     Critical,
-    /// It is signed with an algorithm that is not allowed.
+    /// Its signature algorithm is not permitted.
     Algorithm,
-    /// Its key is missing, private, or does not fit the algorithm.
+    /// Its key is missing, private, or does not match the algorithm.
     Key,
     /// Its id is empty or too long.
     Id,
@@ -207,30 +209,30 @@ pub enum ProofRefused {
     Method,
     /// It is for another URL.
     Url,
-    /// It is too old, or from the future.
+    /// It is too old or from the future.
     Time,
     /// It is for another token.
     Token,
-    /// It has no nonce that is good now: answer with a fresh one and `use_dpop_nonce`.
+    /// It has no valid nonce. Respond with a new nonce and `use_dpop_nonce`.
     Nonce,
-    /// The token is bound to another key, or to none.
+    /// The token is bound to another key, or not bound.
     Binding,
 }
 
 impl fmt::Display for ProofRefused {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::Type => "the proof's type is not dpop+jwt",
-            Self::Critical => "the proof has critical members that are not understood",
-            Self::Algorithm => "the proof is signed with an algorithm that is not allowed",
-            Self::Key => "the proof has no public key that fits its algorithm",
-            Self::Id => "the proof's id is empty or too long",
+            Self::Type => "the type of the proof is not dpop+jwt",
+            Self::Critical => "the proof has critical members that are not supported",
+            Self::Algorithm => "the signature algorithm of the proof is not permitted",
+            Self::Key => "the proof has no public key that matches its algorithm",
+            Self::Id => "the id of the proof is empty or too long",
             Self::Method => "the proof is for another method",
             Self::Url => "the proof is for another URL",
             Self::Time => "the proof is too old or from the future",
             Self::Token => "the proof is for another token",
-            Self::Nonce => "the proof needs a fresh nonce",
-            Self::Binding => "the token is not presented in the way it is bound",
+            Self::Nonce => "the proof requires a new nonce",
+            Self::Binding => "the token is not presented as it is bound",
         })
     }
 }

@@ -24,7 +24,7 @@ fn header() -> JwtHeader {
 }
 
 #[test]
-fn claims_are_those_of_the_rfc() {
+fn claims_match_the_rfc_example() {
     let token = Secret::new(TOKEN);
     let url = "HTTPS://Resource.example.org:443/protectedresource?a=b#c";
     let claims = proof_claims("GET", url, NOW, [0; 16], Some(&token), Some("n")).unwrap();
@@ -40,7 +40,7 @@ fn claims_are_those_of_the_rfc() {
 }
 
 #[test]
-fn targets_have_one_spelling() {
+fn target_is_normalised() {
     let check = |url: &str, expected: &str| assert_eq!(target(url).unwrap(), expected);
     check("https://a.example", "https://a.example/");
     check("https://A.example:443/", "https://a.example/");
@@ -49,7 +49,7 @@ fn targets_have_one_spelling() {
 }
 
 #[test]
-fn headers_hold_a_public_key_that_fits() {
+fn header_needs_a_matching_public_key() {
     let (algorithm, thumbprint) = check_header(&header()).unwrap();
     assert_eq!(algorithm, SigningAlgorithm::Es256);
     assert_eq!(thumbprint, "0ZcOCORZNYy-DWpqq30jZyJGHTN0d2HglBV3uiguA4I");
@@ -112,7 +112,7 @@ fn check(change: impl Fn(&mut DpopProofClaims), expected: Result<(), ProofRefuse
 }
 
 #[test]
-fn a_proof_is_for_one_request() {
+fn proof_is_valid_for_one_request() {
     check(|_| {}, Ok(()));
     check(
         |claims| claims.htm = "POST".to_owned(),
@@ -141,7 +141,7 @@ fn a_proof_is_for_one_request() {
 }
 
 #[test]
-fn a_proof_is_good_for_a_short_time() {
+fn proof_expires() {
     let at = |time: u64| move |claims: &mut DpopProofClaims| claims.iat = time;
     check(at(NOW - DEFAULT_PROOF_AGE), Ok(()));
     check(at(NOW - DEFAULT_PROOF_AGE - 1), Err(ProofRefused::Time));
@@ -152,7 +152,7 @@ fn a_proof_is_good_for_a_short_time() {
 }
 
 #[test]
-fn a_proof_is_for_one_token_and_has_a_good_nonce() {
+fn proof_needs_its_token_and_a_valid_nonce() {
     check(|claims| claims.ath = None, Err(ProofRefused::Token));
     check(
         |claims| claims.ath = Some(String::new()),
@@ -171,7 +171,7 @@ fn a_proof_is_for_one_token_and_has_a_good_nonce() {
 }
 
 #[test]
-fn ids_can_be_remembered() {
+fn id_length_is_limited() {
     let with = |length: usize| move |claims: &mut DpopProofClaims| claims.jti = "a".repeat(length);
     check(with(0), Err(ProofRefused::Id));
     check(with(1), Ok(()));
@@ -194,7 +194,7 @@ fn token_endpoints_need_neither_token_nor_nonce() {
 }
 
 #[test]
-fn bound_tokens_are_good_only_with_their_key() {
+fn bound_token_needs_a_proof_of_its_key() {
     let check = |bound: Option<&str>, scheme, proved: Option<&str>, expected: bool| {
         let mut claims = AccessTokenClaims::default();
         claims.cnf = bound.map(Confirmation::to_key);
@@ -216,7 +216,7 @@ fn bound_tokens_are_good_only_with_their_key() {
 
 proptest! {
     #[test]
-    fn a_fresh_proof_is_accepted(now: u32, random: [u8; 16], path in "(/[a-zA-Z0-9]{0,4}){0,3}", query in "(\\?[a-z]{0,3})?") {
+    fn new_proof_is_accepted(now: u32, random: [u8; 16], path in "(/[a-zA-Z0-9]{0,4}){0,3}", query in "(\\?[a-z]{0,3})?") {
         let url = format!("https://a.example{path}{query}");
         let claims = proof_claims("POST", &url, now.into(), random, None, None).unwrap();
         let wanted = ExpectedProof {
@@ -232,7 +232,7 @@ proptest! {
 }
 
 #[test]
-fn proofs_are_wanted_by_a_resource_that_says_so_or_offers_nothing_else() {
+fn proofs_are_required_by_metadata_or_dpop_only_challenges() {
     let plain = ProtectedResourceMetadata::new("https://a.example", ["https://b.example"]);
     let mut strict = plain.clone();
     strict.dpop_bound_access_tokens_required = Some(true);

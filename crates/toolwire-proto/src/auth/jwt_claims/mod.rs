@@ -1,8 +1,8 @@
-//! Whether an access token may be used here, once its signature is known to be good.
+//! Rules for access tokens after their signature is verified.
 //!
-//! RFC 9068, section 4; RFC 8725; RFC 7662 for tokens that only their issuer can read; spec 2026-07-28, authorization,
-//! "Token Handling". Verifying the signature is somebody else's: ask [`TokenRules::check_header`] first, verify with the
-//! algorithm it gives and a key that [fits](SigningAlgorithm::fits), then ask [`TokenRules::check_claims`].
+//! RFC 9068, section 4; RFC 8725; RFC 7662 for opaque tokens; spec 2026-07-28, authorization, "Token Handling". This
+//! module does not verify signatures. Call [`TokenRules::check_header`] first, verify the signature with the returned
+//! algorithm and a key that [fits](SigningAlgorithm::fits), then call [`TokenRules::check_claims`].
 
 #[cfg(test)]
 mod tests;
@@ -15,13 +15,13 @@ use crate::auth::resource_indicator::ResourceIndicator;
 use crate::auth::signing_algorithm::SigningAlgorithm;
 use crate::scopes::{InvalidScope, ScopeSet};
 
-/// How many seconds clocks may differ, unless the rules say otherwise.
+/// The default permitted clock difference, in seconds.
 pub const DEFAULT_LEEWAY: u64 = 60;
 
-/// The most seconds that rules can allow clocks to differ.
+/// The maximum permitted clock difference, in seconds.
 pub const MAX_LEEWAY: u64 = 300;
 
-/// Which tokens a resource server accepts. The issuer and the resource have no default that would skip them.
+/// The tokens that a resource server accepts. Issuer and resource are required and have no default.
 ///
 /// ```
 /// use toolwire_proto::auth::jwt_claims::TokenRules;
@@ -48,7 +48,7 @@ pub struct TokenRules {
 }
 
 impl TokenRules {
-    /// Accepts tokens of an issuer for a resource, signed with any algorithm that is safe.
+    /// Accepts tokens of an issuer for a resource, with any permitted signature algorithm.
     #[must_use]
     pub fn new(issuer: impl Into<String>, resource: ResourceIndicator) -> Self {
         Self {
@@ -61,28 +61,28 @@ impl TokenRules {
         }
     }
 
-    /// Accepts tokens of another issuer, too.
+    /// Accepts tokens of another issuer as well.
     #[must_use]
     pub fn with_issuer(mut self, issuer: impl Into<String>) -> Self {
         self.issuers.push(issuer.into());
         self
     }
 
-    /// Accepts tokens for another name of this resource, too.
+    /// Accepts tokens for another URI of this resource as well.
     #[must_use]
     pub fn with_resource(mut self, resource: ResourceIndicator) -> Self {
         self.resources.push(resource);
         self
     }
 
-    /// Accepts tokens whose audience is this very text, too: some authorization servers know resources only by an id.
+    /// Accepts tokens with exactly this audience as well. Some authorization servers identify resources only by an id.
     #[must_use]
     pub fn with_audience(mut self, audience: impl Into<String>) -> Self {
         self.audiences.push(audience.into());
         self
     }
 
-    /// Accepts only these algorithms.
+    /// Sets the accepted algorithms.
     #[must_use]
     pub fn with_algorithms(
         mut self,
@@ -92,25 +92,25 @@ impl TokenRules {
         self
     }
 
-    /// Lets clocks differ by so many seconds, [`MAX_LEEWAY`] at most.
+    /// Sets the permitted clock difference in seconds, at most [`MAX_LEEWAY`].
     #[must_use]
     pub fn with_leeway(mut self, seconds: u64) -> Self {
         self.leeway = seconds.min(MAX_LEEWAY);
         self
     }
 
-    /// Accepts only tokens that call themselves access tokens (`at+jwt`, RFC 9068).
+    /// Accepts only tokens that declare the access token type (`at+jwt`, RFC 9068).
     #[must_use]
     pub const fn needing_access_token_type(mut self) -> Self {
         self.needs_access_token_type = true;
         self
     }
 
-    /// Judges a header before the signature is verified; gives the algorithm to verify with.
+    /// Checks a header before the signature is verified. Returns the algorithm for the verification.
     ///
     /// # Errors
-    /// When the algorithm is not allowed, the token is of another type, or it has something critical that nobody here
-    /// understands.
+    /// Returns an error if the algorithm is not permitted, the token has another type, or it has unsupported critical
+    /// members.
     pub fn check_header(&self, header: &JwtHeader) -> Result<SigningAlgorithm, AccessTokenError> {
         let algorithm = SigningAlgorithm::from_name(&header.alg)
             .filter(|algorithm| self.algorithms.contains(algorithm))
@@ -127,7 +127,7 @@ impl TokenRules {
         };
         let is_accepted = match header.typ.as_deref() {
             Some(typ) if is_type(typ, "at+jwt") => true,
-            // Servers older than RFC 9068 say `JWT`, or nothing. Proofs, assertions and others name their own type.
+            // Servers older than RFC 9068 use `JWT` or no type. Proofs, assertions and others have their own type.
             Some(typ) => !self.needs_access_token_type && is_type(typ, "JWT"),
             None => !self.needs_access_token_type,
         };
@@ -136,10 +136,11 @@ impl TokenRules {
             .ok_or(AccessTokenError::Type)
     }
 
-    /// Judges the claims of a token with a good signature, at a time in seconds since the Unix epoch.
+    /// Checks the claims of a token with a valid signature, at a time in seconds since the Unix epoch.
     ///
     /// # Errors
-    /// When the token is of another issuer, for another resource, over, not yet good, or lacks one of these claims.
+    /// Returns an error if the token is of another issuer, for another resource, expired, not valid yet, or lacks one
+    /// of these claims.
     pub fn check_claims(
         &self,
         claims: &AccessTokenClaims,
@@ -152,13 +153,12 @@ impl TokenRules {
         self.check_times(claims, now)
     }
 
-    /// Judges what an issuer said about a token, at a time in seconds since the Unix epoch.
+    /// Checks an introspection response, at a time in seconds since the Unix epoch.
     ///
-    /// The answer may leave out who the issuer is and when the token ends, since the issuer itself gives it, now. It may
-    /// not leave out whom the token is for.
+    /// The response may omit issuer and expiry, because the issuer itself sends it now. It must not omit the audience.
     ///
     /// # Errors
-    /// When the token is not active, or for the reasons of [`check_claims`](Self::check_claims).
+    /// Returns an error if the token is not active, or for the reasons of [`check_claims`](Self::check_claims).
     pub fn check_introspection(
         &self,
         answer: &IntrospectionResponse,
@@ -174,7 +174,8 @@ impl TokenRules {
         self.check_times(&answer.claims, now)
     }
 
-    /// When a token stops being good, in seconds since the Unix epoch; `None` when it does not say.
+    /// Returns the time at which a token is no longer accepted, in seconds since the Unix epoch, or `None` if it has no
+    /// expiry.
     #[must_use]
     pub fn end_of(&self, claims: &AccessTokenClaims) -> Option<u64> {
         Some(claims.exp?.saturating_add(self.leeway))
@@ -210,17 +211,17 @@ impl TokenRules {
     }
 }
 
-/// The scopes that a token grants, in whichever of the usual claims they are.
+/// Returns the scopes of a token from any of the usual claims.
 ///
 /// # Errors
-/// When they cannot be read, in which case the token grants nothing.
+/// Returns an error if they are malformed. The token then grants nothing.
 pub fn scopes_of(claims: &AccessTokenClaims) -> Result<ScopeSet, InvalidScope> {
     let named = claims.scope.iter().chain(&claims.scp);
     ScopeSet::from_list(named.flat_map(|scopes| scopes.iter()))
 }
 
-/// The client that a token was given to, in whichever of the usual claims it is: that of RFC 9068, that of OpenID, and
-/// those of two large providers (`cid`, `appid`).
+/// Returns the client of a token from any of the usual claims: those of RFC 9068 and OpenID Connect, and those of two
+/// large providers (`cid`, `appid`).
 #[must_use]
 pub fn client_of(claims: &AccessTokenClaims) -> Option<&str> {
     let other = |name: &str| claims.extra.get(name)?.as_str();
@@ -228,41 +229,41 @@ pub fn client_of(claims: &AccessTokenClaims) -> Option<&str> {
     named.or_else(|| other("cid")).or_else(|| other("appid"))
 }
 
-/// Why a token is not accepted. What a client is told is `invalid_token`; this is for the log.
+/// The reason why a token is rejected, for the log. Clients get only `invalid_token`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum AccessTokenError {
-    /// It is signed with an algorithm that is not allowed.
+    /// Its signature algorithm is not permitted.
     Algorithm,
     /// It is not an access token.
     Type,
-    /// It has critical members that nobody here understands.
+    /// It has critical members that are not supported.
     Critical,
-    /// It is of another issuer, or does not say of which.
+    /// It is of another issuer, or has no issuer.
     Issuer,
-    /// It is for somebody else, or does not say for whom.
+    /// It is for another audience, or has no audience.
     Audience,
-    /// It is over, or does not say when that will be.
+    /// It has expired, or has no expiry.
     Expired,
-    /// It is not good yet.
+    /// It is not valid yet.
     NotYet,
-    /// It was given out in the future.
+    /// Its issue time is in the future.
     FromTheFuture,
-    /// Its issuer says that it is not good.
+    /// Its issuer reports that it is not active.
     NotActive,
 }
 
 impl fmt::Display for AccessTokenError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::Algorithm => "the token is signed with an algorithm that is not allowed",
+            Self::Algorithm => "the signature algorithm of the token is not permitted",
             Self::Type => "the token is not an access token",
-            Self::Critical => "the token has critical members that are not understood",
-            Self::Issuer => "the token is not of an issuer that is trusted here",
+            Self::Critical => "the token has critical members that are not supported",
+            Self::Issuer => "the token has an untrusted issuer",
             Self::Audience => "the token is not for this server",
-            Self::Expired => "the token is over",
-            Self::NotYet => "the token is not good yet",
-            Self::FromTheFuture => "the token was given out in the future",
+            Self::Expired => "the token has expired",
+            Self::NotYet => "the token is not valid yet",
+            Self::FromTheFuture => "the issue time of the token is in the future",
             Self::NotActive => "the token is not active",
         })
     }

@@ -31,20 +31,20 @@ fn check(changes: Value, expected: Result<(), AccessTokenError>) {
 }
 
 #[test]
-fn a_token_is_for_this_resource() {
-    let refused = Err(AccessTokenError::Audience);
+fn audience_must_be_this_resource() {
+    let rejected = Err(AccessTokenError::Audience);
     check(json!({}), Ok(()));
     check(
         json!({"aud": ["https://other.example", "https://MCP.example.com:443/mcp"]}),
         Ok(()),
     );
-    check(json!({"aud": "https://mcp.example.com"}), refused);
-    check(json!({"aud": "https://mcp.example.com/mcp/"}), refused);
-    check(json!({"aud": "https://other.example/mcp"}), refused);
-    check(json!({"aud": "app"}), refused);
-    check(json!({"aud": []}), refused);
-    check(json!({"aud": ""}), refused);
-    check(json!({"aud": null}), refused);
+    check(json!({"aud": "https://mcp.example.com"}), rejected);
+    check(json!({"aud": "https://mcp.example.com/mcp/"}), rejected);
+    check(json!({"aud": "https://other.example/mcp"}), rejected);
+    check(json!({"aud": "app"}), rejected);
+    check(json!({"aud": []}), rejected);
+    check(json!({"aud": ""}), rejected);
+    check(json!({"aud": null}), rejected);
     let base = ResourceIndicator::parse("https://mcp.example.com").unwrap();
     let both = rules().with_resource(base);
     let token = claims(json!({"aud": "https://mcp.example.com/"}));
@@ -63,19 +63,19 @@ fn a_token_is_for_this_resource() {
 }
 
 #[test]
-fn a_token_is_of_a_trusted_issuer() {
-    let refused = Err(AccessTokenError::Issuer);
-    check(json!({"iss": "https://evil.example"}), refused);
-    check(json!({"iss": "https://auth.example.com/"}), refused);
-    check(json!({"iss": "https://AUTH.example.com"}), refused);
-    check(json!({"iss": null}), refused);
+fn issuer_must_be_trusted() {
+    let rejected = Err(AccessTokenError::Issuer);
+    check(json!({"iss": "https://evil.example"}), rejected);
+    check(json!({"iss": "https://auth.example.com/"}), rejected);
+    check(json!({"iss": "https://AUTH.example.com"}), rejected);
+    check(json!({"iss": null}), rejected);
     let both = rules().with_issuer("https://evil.example");
     let token = claims(json!({"iss": "https://evil.example"}));
     assert_eq!(both.check_claims(&token, NOW), Ok(()));
 }
 
 #[test]
-fn times_count_with_the_leeway_and_not_beyond() {
+fn times_are_checked_with_the_leeway() {
     let leeway = DEFAULT_LEEWAY;
     check(json!({"exp": NOW - leeway + 1}), Ok(()));
     check(json!({"exp": NOW - leeway}), Err(AccessTokenError::Expired));
@@ -97,7 +97,7 @@ fn times_count_with_the_leeway_and_not_beyond() {
 }
 
 #[test]
-fn the_leeway_is_bounded() {
+fn leeway_is_limited() {
     let over = |seconds: u64| claims(json!({"exp": NOW - seconds}));
     let none = rules().with_leeway(0);
     assert_eq!(
@@ -113,25 +113,25 @@ fn the_leeway_is_bounded() {
 }
 
 #[test]
-fn algorithms_come_from_the_rules_and_never_from_the_token() {
-    let judged = |rules: &TokenRules, alg: &str| rules.check_header(&JwtHeader::new(alg));
+fn permitted_algorithms_come_from_the_rules() {
+    let outcome = |rules: &TokenRules, alg: &str| rules.check_header(&JwtHeader::new(alg));
     for algorithm in SigningAlgorithm::ALL {
-        assert_eq!(judged(&rules(), algorithm.as_str()), Ok(algorithm));
+        assert_eq!(outcome(&rules(), algorithm.as_str()), Ok(algorithm));
     }
     for alg in ["none", "None", "", "HS256", "HS512", "rs256", "RSA-OAEP"] {
         assert_eq!(
-            judged(&rules(), alg),
+            outcome(&rules(), alg),
             Err(AccessTokenError::Algorithm),
             "{alg}"
         );
     }
     let one = rules().with_algorithms([SigningAlgorithm::Es256]);
-    assert_eq!(judged(&one, "ES256"), Ok(SigningAlgorithm::Es256));
-    assert_eq!(judged(&one, "RS256"), Err(AccessTokenError::Algorithm));
+    assert_eq!(outcome(&one, "ES256"), Ok(SigningAlgorithm::Es256));
+    assert_eq!(outcome(&one, "RS256"), Err(AccessTokenError::Algorithm));
 }
 
 #[test]
-fn types_are_those_of_access_tokens() {
+fn token_type_must_be_an_access_token() {
     let check = |typ: Option<&str>, usual: bool, strict: bool| {
         let mut header = JwtHeader::new("ES256");
         header.typ = typ.map(str::to_owned);
@@ -157,7 +157,7 @@ fn types_are_those_of_access_tokens() {
 }
 
 #[test]
-fn critical_members_and_keys_of_the_token_do_not_count() {
+fn critical_members_are_rejected_and_header_keys_are_ignored() {
     let mut header = JwtHeader::new("ES256");
     header.crit = Some(vec!["exp".to_owned()]);
     assert_eq!(
@@ -169,18 +169,18 @@ fn critical_members_and_keys_of_the_token_do_not_count() {
         rules().check_header(&header),
         Err(AccessTokenError::Critical)
     );
-    // A key in the header is ignored: only keys of the issuer verify its tokens.
+    // A key in the header is ignored. Only keys of the issuer verify its tokens.
     let header = JwtHeader::new("ES256").with_jwk(Jwk::ec("P-256", "AA", "AA"));
     assert_eq!(rules().check_header(&header), Ok(SigningAlgorithm::Es256));
 }
 
 #[test]
-fn introspection_says_that_a_token_is_good_and_for_whom() {
-    let check = |answer: Value, expected: Result<(), AccessTokenError>| {
-        let text = answer.to_string();
-        let answer: IntrospectionResponse = serde_json::from_value(answer).unwrap();
+fn introspection_needs_an_active_token_with_an_audience() {
+    let check = |response: Value, expected: Result<(), AccessTokenError>| {
+        let text = response.to_string();
+        let response: IntrospectionResponse = serde_json::from_value(response).unwrap();
         assert_eq!(
-            rules().check_introspection(&answer, NOW),
+            rules().check_introspection(&response, NOW),
             expected,
             "{text}"
         );
@@ -215,7 +215,7 @@ fn introspection_says_that_a_token_is_good_and_for_whom() {
 }
 
 #[test]
-fn scopes_are_found_in_their_usual_claims() {
+fn scopes_are_read_from_the_usual_claims() {
     let check = |changes: Value, expected: &str| {
         let scopes = scopes_of(&claims(changes)).unwrap();
         assert_eq!(scopes.to_string(), expected);
@@ -230,7 +230,7 @@ fn scopes_are_found_in_their_usual_claims() {
 
 proptest! {
     #[test]
-    fn no_times_make_it_panic_and_none_outlive_their_end(exp: u64, nbf: Option<u64>, iat: Option<u64>, now: u64) {
+    fn times_never_panic_and_expired_tokens_are_rejected(exp: u64, nbf: Option<u64>, iat: Option<u64>, now: u64) {
         let mut token = claims(json!({}));
         (token.exp, token.nbf, token.iat) = (Some(exp), nbf, iat);
         if rules().check_claims(&token, now).is_ok() {
@@ -240,7 +240,7 @@ proptest! {
 }
 
 #[test]
-fn the_client_is_found_under_all_its_names() {
+fn client_is_read_from_the_usual_claims() {
     let check = |claims: Value, expected: Option<&str>| {
         let claims: AccessTokenClaims = serde_json::from_value(claims).unwrap();
         assert_eq!(client_of(&claims), expected);

@@ -1,4 +1,4 @@
-//! How a client proves to the token endpoint who it is.
+//! The authentication of a client at the token endpoint.
 
 use std::fmt;
 
@@ -10,29 +10,30 @@ use crate::http::shown;
 pub enum AuthMethod {
     /// Only the id is sent: a public client.
     None,
-    /// Id and password in the `Authorization` header.
+    /// Id and secret in the `Authorization` header.
     ClientSecretBasic,
-    /// Id and password in the body.
+    /// Id and secret in the body.
     ClientSecretPost,
     /// An assertion that is signed with the client's key.
     PrivateKeyJwt,
 }
 
-/// What a client has to prove itself with.
+/// The credentials of a client.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[expect(
     clippy::exhaustive_structs,
     reason = "a caller that forgets a member would authenticate in another way"
 )]
 pub struct ClientCredentials {
-    /// Whether it has a password.
+    /// Whether the client has a secret.
     pub has_secret: bool,
-    /// Whether it has a key that the server knows.
+    /// Whether the client has a key that the server knows.
     pub has_key: bool,
 }
 
 impl AuthMethod {
-    /// Strongest first; a password rather in the header, where it belongs (RFC 6749, section 2.3.1).
+    /// The methods in order of preference, strongest first. A secret in the header is preferred (RFC 6749, section
+    /// 2.3.1).
     const PREFERRED: [Self; 4] = [
         Self::PrivateKeyJwt,
         Self::ClientSecretBasic,
@@ -40,7 +41,7 @@ impl AuthMethod {
         Self::None,
     ];
 
-    /// The name in metadata.
+    /// Returns the method name in metadata.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -51,7 +52,7 @@ impl AuthMethod {
         }
     }
 
-    /// Reads a name.
+    /// Parses a method name.
     #[must_use]
     pub fn from_name(name: &str) -> Option<Self> {
         let mut known = Self::PREFERRED.into_iter();
@@ -66,14 +67,14 @@ impl AuthMethod {
         }
     }
 
-    /// The method to use: the one the client is registered with, otherwise the best one that the server supports.
+    /// Chooses the method: the one that the client is registered with, otherwise the strongest supported one.
     ///
-    /// `supported` is `token_endpoint_auth_methods_supported`; a server that does not say supports passwords in the
-    /// header (RFC 8414, section 2). A client that has nothing to prove itself with is public, whatever the server lists:
-    /// many that serve public clients do not say so.
+    /// `supported` is `token_endpoint_auth_methods_supported`. If it is absent, the server supports
+    /// `client_secret_basic` (RFC 8414, section 2). A client without credentials is public, regardless of the list,
+    /// because many servers with public clients do not declare `none`.
     ///
     /// # Errors
-    /// When the registered method cannot be used, or none of the supported ones.
+    /// Returns an error if the client cannot use the registered method, or none of the supported ones.
     pub fn choose(
         registered: Option<&str>,
         supported: Option<&[String]>,
@@ -97,7 +98,8 @@ impl AuthMethod {
             })
     }
 
-    /// The method to register with: public if the server allows it, since a password on a user's machine is no secret.
+    /// Returns the method for registration: public if the server permits it, because a secret on a user's machine is
+    /// not confidential.
     #[must_use]
     pub fn to_register(supported: Option<&[String]>, has_key: bool) -> Self {
         let mut wanted = [
@@ -120,11 +122,11 @@ impl AuthMethod {
     }
 }
 
-/// There is no way to authenticate that both sides know.
+/// The error if client and server have no common authentication method.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct NoAuthMethod {
-    /// What the server or the registration offers.
+    /// The methods of the server or the registration.
     pub offered: Vec<String>,
 }
 
@@ -136,7 +138,7 @@ impl fmt::Display for NoAuthMethod {
         };
         write!(
             f,
-            "the client's credentials fit none of the ways to authenticate at the token endpoint: {offered}"
+            "the client has no credentials for the authentication methods of the token endpoint: {offered}"
         )
     }
 }
@@ -169,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn the_registered_method_decides() {
+    fn registered_method_is_used() {
         let check = |registered: &str, credentials, expected: Option<AuthMethod>| {
             let supported = list("client_secret_post");
             let chosen = AuthMethod::choose(Some(registered), Some(&supported), credentials);
@@ -194,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn otherwise_the_best_of_the_supported_ones() {
+    fn strongest_supported_method_is_used() {
         let check = |supported: Option<&str>, credentials, expected: Option<AuthMethod>| {
             let supported = supported.map(list);
             let chosen = AuthMethod::choose(None, supported.as_deref(), credentials);
@@ -220,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn clients_register_as_public_ones_where_they_may() {
+    fn clients_register_as_public_if_supported() {
         let check = |supported: Option<&str>, has_key, expected| {
             let supported = supported.map(list);
             assert_eq!(
@@ -249,7 +251,7 @@ mod tests {
     }
 
     #[test]
-    fn errors_name_what_was_offered() {
+    fn error_names_the_offered_methods() {
         let supported = list("private_key_jwt tls_client_auth");
         let error = AuthMethod::choose(None, Some(&supported), SECRET).unwrap_err();
         assert!(

@@ -1,8 +1,8 @@
-//! Client ids that are URLs, and the documents found there.
+//! Client ID metadata documents: client ids that are URLs.
 //!
-//! draft-ietf-oauth-client-id-metadata-document-00, sections 2 to 4; spec 2026-07-28, authorization/client-registration,
-//! "Client ID Metadata Documents". For clients that publish such a document, and for authorization servers and proxies
-//! that read one.
+//! draft-ietf-oauth-client-id-metadata-document-00, sections 2 to 4; spec 2026-07-28,
+//! authorization/client-registration, "Client ID Metadata Documents". For clients that publish such a document, and for
+//! authorization servers and proxies that read one.
 
 use std::fmt;
 
@@ -14,13 +14,14 @@ use crate::auth::jwk_rules;
 use crate::auth::redirect_uri;
 use crate::web_url::WebUrl;
 
-/// How many redirect URIs a document may have.
+/// The maximum number of redirect URIs of a document.
 pub const MAX_REDIRECT_URIS: usize = 100;
 
-/// Checks that a URL can be the id of a client.
+/// Checks that a URL can be a client id.
 ///
 /// # Errors
-/// When it is not `https`, has no path, or has a fragment or dots in its path. User info makes it no URL at all.
+/// Returns an error if it is not `https`, has no path, or has a fragment or dot segments in its path. A URL with user
+/// info is malformed.
 pub fn check_client_id_url(url: &str) -> Result<(), InvalidUrl> {
     let parsed = WebUrl::parse(url)?;
     let problem = if !parsed.is_secure {
@@ -37,11 +38,11 @@ pub fn check_client_id_url(url: &str) -> Result<(), InvalidUrl> {
     Err(InvalidUrl::new(url, problem))
 }
 
-/// Checks a document that is, or is to be, at a URL.
+/// Checks the document of a URL.
 ///
 /// # Errors
-/// When the URL can be nobody's id, or the document calls itself by another, lacks a name or redirect URIs, has some
-/// that nobody may be sent to, or holds or relies on secrets: everybody can read it.
+/// Returns an error if the URL is not a valid client id, or if the document has another `client_id`, no name, or no
+/// valid redirect URIs. The same applies if it contains or requires a secret, because the document is public.
 pub fn check_client_id_document(
     document: &ClientIdMetadataDocument,
     url: &str,
@@ -82,26 +83,26 @@ pub fn check_client_id_document(
     Ok(())
 }
 
-/// Why a document about a client is refused.
+/// The reason why a client's metadata document is rejected.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum DocumentRefused {
-    /// Its own URL, or one of its redirect URIs, cannot be used.
+    /// Its own URL, or one of its redirect URIs, is invalid.
     Url(InvalidUrl),
-    /// Its `client_id` is not the URL it was found at.
+    /// Its `client_id` is not its URL.
     OtherClient,
-    /// It lacks a member.
+    /// This member is missing.
     Missing(&'static str),
     /// It has more than [`MAX_REDIRECT_URIS`].
     TooManyRedirectUris,
-    /// It holds a secret, or relies on one, in this member.
+    /// This member contains or requires a secret.
     Secret(&'static str),
 }
 
 impl fmt::Display for DocumentRefused {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Url(_) => f.write_str("the client's document has a URL that cannot be used"),
+            Self::Url(_) => f.write_str("the client's document has an invalid URL"),
             Self::OtherClient => {
                 f.write_str("the `client_id` of the client's document is not the document's URL")
             }
@@ -112,7 +113,7 @@ impl fmt::Display for DocumentRefused {
             ),
             Self::Secret(name) => write!(
                 f,
-                "the client's document, which everybody can read, has a secret in `{name}`"
+                "the client's document is public, but has a secret in `{name}`"
             ),
         }
     }
@@ -135,7 +136,7 @@ mod tests {
 
     const URL: &str = "https://app.example.com/oauth/client-metadata.json";
 
-    fn judged(changes: Value) -> Result<(), DocumentRefused> {
+    fn outcome(changes: Value) -> Result<(), DocumentRefused> {
         let mut document = json!({
             "client_id": URL, "client_name": "Example MCP Client",
             "redirect_uris": ["http://127.0.0.1:3000/callback", "http://localhost:3000/callback"],
@@ -149,16 +150,16 @@ mod tests {
     }
 
     #[test]
-    fn the_example_of_the_specification_is_accepted() {
-        assert_eq!(judged(json!({})), Ok(()));
-        assert_eq!(judged(json!({"token_endpoint_auth_method": null})), Ok(()));
+    fn example_of_the_specification_is_accepted() {
+        assert_eq!(outcome(json!({})), Ok(()));
+        assert_eq!(outcome(json!({"token_endpoint_auth_method": null})), Ok(()));
         let keys = json!({"keys": [{"kty": "EC", "crv": "P-256", "x": "a", "y": "b"}]});
         let with_key = json!({"token_endpoint_auth_method": "private_key_jwt", "jwks": keys});
-        assert_eq!(judged(with_key), Ok(()));
+        assert_eq!(outcome(with_key), Ok(()));
     }
 
     #[test]
-    fn ids_are_plain_secure_urls_with_a_path() {
+    fn client_id_is_an_https_url_with_a_path() {
         #[track_caller]
         fn check(url: &str, expected: Option<UrlProblem>) {
             let problem = check_client_id_url(url).err().map(|error| error.problem);
@@ -184,26 +185,26 @@ mod tests {
     }
 
     #[test]
-    fn a_document_calls_itself_by_its_url() {
+    fn client_id_must_be_the_document_url() {
         for other in [
             "https://app.example.com/oauth/other.json",
             "https://APP.example.com/oauth/client-metadata.json",
             "https://app.example.com:443/oauth/client-metadata.json",
             "https://app.example.com/oauth/client-metadata.json?",
         ] {
-            let refused = judged(json!({"client_id": other}));
+            let refused = outcome(json!({"client_id": other}));
             assert_eq!(refused, Err(DocumentRefused::OtherClient), "{other}");
         }
     }
 
     #[test]
-    fn names_and_redirect_uris_are_there_and_usable() {
+    fn name_and_valid_redirect_uris_are_required() {
         for missing in [json!(null), json!("")] {
-            let refused = judged(json!({"client_name": missing}));
+            let refused = outcome(json!({"client_name": missing}));
             assert_eq!(refused, Err(DocumentRefused::Missing("client_name")));
         }
         for missing in [json!(null), json!([])] {
-            let refused = judged(json!({"redirect_uris": missing}));
+            let refused = outcome(json!({"redirect_uris": missing}));
             assert_eq!(refused, Err(DocumentRefused::Missing("redirect_uris")));
         }
         for uri in [
@@ -211,19 +212,19 @@ mod tests {
             "javascript:alert(1)",
             "https://a/cb#x",
         ] {
-            let refused = judged(json!({"redirect_uris": ["https://a/cb", uri]}));
+            let refused = outcome(json!({"redirect_uris": ["https://a/cb", uri]}));
             assert!(matches!(refused, Err(DocumentRefused::Url(_))), "{uri}");
         }
         let uris = |count: usize| json!({"redirect_uris": vec!["https://a/cb"; count]});
-        assert_eq!(judged(uris(MAX_REDIRECT_URIS)), Ok(()));
-        let refused = judged(uris(MAX_REDIRECT_URIS + 1));
+        assert_eq!(outcome(uris(MAX_REDIRECT_URIS)), Ok(()));
+        let refused = outcome(uris(MAX_REDIRECT_URIS + 1));
         assert_eq!(refused, Err(DocumentRefused::TooManyRedirectUris));
     }
 
     #[test]
-    fn secrets_have_no_place_in_it() {
+    fn secrets_are_rejected() {
         let check = |changes: Value, member: &'static str| {
-            assert_eq!(judged(changes), Err(DocumentRefused::Secret(member)));
+            assert_eq!(outcome(changes), Err(DocumentRefused::Secret(member)));
         };
         check(json!({"client_secret": "s"}), "client_secret");
         check(json!({"client_secret": null}), "client_secret");
@@ -245,7 +246,7 @@ mod tests {
             "jwks",
         );
         assert_eq!(
-            judged(json!({"jwks": 5})),
+            outcome(json!({"jwks": 5})),
             Err(DocumentRefused::Missing("jwks.keys"))
         );
     }

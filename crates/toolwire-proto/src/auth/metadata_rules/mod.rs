@@ -1,4 +1,4 @@
-//! Which metadata is believed, and what a client concludes from it.
+//! Rules for metadata documents, and the choices that a client derives from them.
 
 mod client_auth;
 mod client_id_document;

@@ -1,49 +1,49 @@
-//! How a client becomes known to an authorization server.
+//! Chooses how a client identifies itself to an authorization server.
 //!
-//! Spec 2026-07-28, authorization/client-registration: "Clients supporting all options should use the following priority
-//! order", and "Authorization Server Binding".
+//! Spec 2026-07-28, authorization/client-registration: "Clients supporting all options should use the following
+//! priority order", and "Authorization Server Binding".
 
 use std::fmt;
 
 use toolwire_types::auth::AuthorizationServerMetadata;
 
-/// The way to go.
+/// The way in which a client identifies itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[expect(
     clippy::exhaustive_enums,
-    reason = "the specification knows these four, and a caller has to do each"
+    reason = "the specification defines these four, and a caller has to implement each"
 )]
 pub enum Registration {
-    /// Use the credentials that were registered before.
+    /// Use pre-registered credentials.
     PreRegistered,
-    /// Use the URL of the client's own document as its id.
+    /// Use the URL of the client ID metadata document as client id.
     Document,
     /// Register at `registration_endpoint`.
     Dynamic,
-    /// Nothing is left but to ask the user for credentials.
+    /// Ask the user for credentials, because no other option is available.
     AskUser,
 }
 
-/// What a client could do.
+/// The options of a client.
 #[derive(Debug, Clone, Copy, Default)]
 #[expect(
     clippy::exhaustive_structs,
-    reason = "a caller that forgets an option would go another way"
+    reason = "a caller that forgets an option would choose another way"
 )]
 pub struct RegistrationOptions<'a> {
-    /// The issuer that the client has credentials of.
+    /// The issuer of the client's pre-registered credentials.
     pub pre_registered_with: Option<&'a str>,
-    /// Whether the client has a document about itself at a URL.
+    /// Whether the client has a metadata document at a URL.
     pub has_document: bool,
-    /// Whether it may register itself.
+    /// Whether the client may register dynamically.
     pub may_register: bool,
 }
 
 impl RegistrationOptions<'_> {
-    /// The first way that is open.
+    /// Returns the first available option.
     ///
     /// # Errors
-    /// When there are credentials, but of another issuer. They are never sent to this one.
+    /// Returns an error if the pre-registered credentials are of another issuer. They are never sent to this one.
     pub fn choose(
         &self,
         metadata: &AuthorizationServerMetadata,
@@ -68,11 +68,11 @@ impl RegistrationOptions<'_> {
     }
 }
 
-/// The credentials that were registered before belong to another authorization server.
+/// The error if pre-registered credentials belong to another authorization server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct IssuerMismatch {
-    /// The issuer they belong to.
+    /// The issuer of the credentials.
     pub issuer: String,
 }
 
@@ -80,7 +80,7 @@ impl fmt::Display for IssuerMismatch {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
-            "the client's credentials are for `{}`, and the server now trusts another issuer: register there",
+            "the client's credentials are for `{}`, but the server now names another issuer; register the client there",
             self.issuer
         )
     }
@@ -93,7 +93,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_first_way_that_is_open_is_taken() {
+    fn first_available_option_is_chosen() {
         let check = |has_document, may_register, reads_documents, has_endpoint, expected| {
             let options = RegistrationOptions {
                 pre_registered_with: None,
@@ -117,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn credentials_are_for_one_issuer() {
+    fn credentials_are_bound_to_their_issuer() {
         let options = RegistrationOptions {
             pre_registered_with: Some("https://a"),
             has_document: true,

@@ -1,4 +1,4 @@
-//! The metadata of a protected resource, as a client judges it.
+//! Checks the metadata of a protected resource, for clients.
 
 use std::fmt;
 
@@ -8,24 +8,25 @@ use crate::auth::endpoints::{self, InvalidUrl};
 use crate::auth::resource_indicator::ResourceIndicator;
 use crate::http::shown;
 
-/// What the metadata of a resource says, as far as it is believed.
+/// The checked metadata of a resource.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct CheckedResource {
-    /// What tokens are asked for, spelled as in the metadata.
+    /// The resource of token requests, spelled as in the metadata.
     pub resource: ResourceIndicator,
-    /// The issuers that may be asked, in the order of the metadata; at least one.
+    /// The valid issuers, in the order of the metadata; at least one.
     pub authorization_servers: Vec<String>,
 }
 
-/// Checks that metadata is about an endpoint and names an authorization server.
+/// Checks that metadata describes an endpoint and names an authorization server.
 ///
-/// The resource is the endpoint or a parent of it, or else somebody could make us ask for tokens that open other doors
-/// (RFC 9728, sections 3.3 and 7.3). Its spelling is kept, since authorization servers compare it as they like.
+/// The resource has to be the endpoint or a parent of it. Otherwise, an attacker could make the client request tokens
+/// for other servers (RFC 9728, sections 3.3 and 7.3). The spelling is preserved, because authorization servers may
+/// compare it exactly.
 ///
 /// # Errors
-/// When the document is about something else, or names no authorization server that may be called (spec 2026-07-28,
-/// authorization/authorization-server-discovery, "Authorization Server Location").
+/// Returns an error if the document describes another resource, or names no permitted authorization server (spec
+/// 2026-07-28, authorization/authorization-server-discovery, "Authorization Server Location").
 pub fn check_resource(
     metadata: &ProtectedResourceMetadata,
     endpoint: &str,
@@ -51,13 +52,13 @@ pub fn check_resource(
     })
 }
 
-/// Why the metadata of a resource is not believed.
+/// The reason why the metadata of a resource is rejected.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ResourceRefused {
-    /// One of its URLs cannot be used.
+    /// One of its URLs is invalid.
     Url(InvalidUrl),
-    /// It is about another resource, this one.
+    /// It describes this other resource.
     OtherResource(String),
     /// It names no authorization server.
     NoAuthorizationServer,
@@ -66,13 +67,13 @@ pub enum ResourceRefused {
 impl fmt::Display for ResourceRefused {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Url(_) => f.write_str("the resource's metadata has a URL that cannot be used"),
+            Self::Url(_) => f.write_str("the metadata of the resource has an invalid URL"),
             Self::OtherResource(resource) => write!(
                 f,
-                "the resource's metadata is about `{resource}`, which is not the server that was asked"
+                "the metadata describes the resource `{resource}`, which is not the requested server"
             ),
             Self::NoAuthorizationServer => {
-                f.write_str("the resource's metadata names no authorization server")
+                f.write_str("the metadata of the resource names no authorization server")
             }
         }
     }
@@ -93,43 +94,43 @@ mod tests {
 
     const ENDPOINT: &str = "https://mcp.example.com/v1/mcp";
 
-    fn judged(resource: &str, issuers: &[&str]) -> Result<String, ResourceRefused> {
+    fn outcome(resource: &str, issuers: &[&str]) -> Result<String, ResourceRefused> {
         let metadata = ProtectedResourceMetadata::new(resource, issuers.iter().copied());
         check_resource(&metadata, ENDPOINT).map(|checked| checked.resource.to_string())
     }
 
     #[test]
-    fn the_resource_is_the_endpoint_or_a_parent_and_keeps_its_spelling() {
+    fn resource_is_the_endpoint_or_a_parent_in_its_own_spelling() {
         for resource in [
             ENDPOINT,
             "https://mcp.example.com",
             "https://mcp.example.com/",
             "https://MCP.example.com:443/v1",
         ] {
-            let judged = judged(resource, &["https://auth.example.com"]);
-            assert_eq!(judged.as_deref(), Ok(resource));
+            let outcome = outcome(resource, &["https://auth.example.com"]);
+            assert_eq!(outcome.as_deref(), Ok(resource));
         }
     }
 
     #[test]
-    fn metadata_of_others_is_refused() {
+    fn metadata_of_another_resource_is_rejected() {
         for resource in [
             "https://evil.example.com/mcp",
             "https://mcp.example.com/v1/mcp/deeper",
             "https://mcp.example.com/v1/m",
             "http://mcp.example.com/v1/mcp",
         ] {
-            let refused = judged(resource, &["https://auth.example.com"]).unwrap_err();
+            let refused = outcome(resource, &["https://auth.example.com"]).unwrap_err();
             assert_eq!(refused, ResourceRefused::OtherResource(resource.to_owned()));
         }
-        let fragment = judged("https://mcp.example.com/#a", &["https://auth.example.com"]);
+        let fragment = outcome("https://mcp.example.com/#a", &["https://auth.example.com"]);
         assert!(matches!(fragment, Err(ResourceRefused::Url(_))));
     }
 
     #[test]
-    fn an_authorization_server_is_named_and_may_be_called() {
+    fn permitted_authorization_server_is_required() {
         assert_eq!(
-            judged(ENDPOINT, &[]),
+            outcome(ENDPOINT, &[]),
             Err(ResourceRefused::NoAuthorizationServer)
         );
         let mut metadata = ProtectedResourceMetadata::new(ENDPOINT, [""; 0]);
@@ -141,7 +142,7 @@ mod tests {
             "http://127.0.0.1:1",
             "javascript:alert(1)",
         ] {
-            let refused = judged(ENDPOINT, &[issuer]);
+            let refused = outcome(ENDPOINT, &[issuer]);
             assert!(matches!(refused, Err(ResourceRefused::Url(_))), "{issuer}");
             let other = "https://auth.example.com";
             let metadata = ProtectedResourceMetadata::new(ENDPOINT, [issuer, other]);

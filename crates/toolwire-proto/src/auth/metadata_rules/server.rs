@@ -1,4 +1,4 @@
-//! The metadata of an authorization server, as a client judges it.
+//! Checks the metadata of an authorization server, for clients.
 
 use std::fmt;
 
@@ -10,21 +10,21 @@ use crate::auth::pkce;
 use crate::features::VersionFeatures as _;
 use crate::http::shown;
 
-/// How the `issuer` of a document is compared with the one that was asked for.
+/// The rule for comparing the `issuer` of a document with the requested issuer.
 #[derive(Debug, Clone, Copy)]
 #[expect(
     clippy::exhaustive_structs,
     reason = "a caller that forgets a new member would weaken the comparison"
 )]
 pub struct IssuerPolicy<'a> {
-    /// The revision: from 2026-07-28 on the two are identical; before, a slash at the end may differ.
+    /// The protocol version. From 2026-07-28 on, the two must be identical. Before, a trailing slash may differ.
     pub version: ProtocolVersion,
-    /// Issuers that are known to call themselves by another name: the one asked for, and the one to accept instead.
+    /// Issuers whose metadata states another issuer: the requested issuer, and the accepted one.
     pub exceptions: &'a [(String, String)],
 }
 
 impl IssuerPolicy<'_> {
-    /// The rule of a revision, without exceptions.
+    /// Creates the rule of a protocol version, without exceptions.
     #[must_use]
     pub const fn new(version: ProtocolVersion) -> Self {
         Self {
@@ -48,14 +48,14 @@ impl IssuerPolicy<'_> {
     }
 }
 
-/// Checks metadata that was fetched for an issuer, before any of its endpoints is used for the code flow.
+/// Checks the metadata of an issuer before its endpoints are used for the code flow.
 ///
-/// Remember the document's `issuer` with the request: redirects are compared with it, character by character.
+/// Store the document's `issuer` with the request: redirects are compared with it exactly.
 ///
 /// # Errors
-/// When the document is another issuer's (RFC 8414, section 3.3), does not announce PKCE with `S256` (spec 2026-07-28,
-/// authorization/security-considerations, "Authorization Code Protection"), lacks an endpoint that the code flow needs,
-/// or has one that must not be called.
+/// Returns an error if the document is of another issuer (RFC 8414, section 3.3), or does not declare PKCE with `S256`
+/// (spec 2026-07-28, authorization/security-considerations, "Authorization Code Protection"). The same applies if an
+/// endpoint of the code flow is missing or not permitted.
 pub fn check_server(
     metadata: &AuthorizationServerMetadata,
     asked: &str,
@@ -76,7 +76,7 @@ pub fn check_server(
 /// Checks metadata for grants without a redirect, which need neither an authorization endpoint nor PKCE.
 ///
 /// # Errors
-/// As [`check_server`], without what only the code flow needs.
+/// Returns the errors of [`check_server`], except those of the code flow.
 pub fn check_identity(
     metadata: &AuthorizationServerMetadata,
     asked: &str,
@@ -100,10 +100,10 @@ pub fn check_identity(
     Ok(())
 }
 
-/// Where the keys of an issuer are, for a resource server: it needs nothing else of the metadata, so nothing else is judged.
+/// Returns the URL of an issuer's keys, for a resource server. Other members of the metadata are not checked.
 ///
 /// # Errors
-/// When the document is another issuer's, names no keys, or names a URL that must not be called.
+/// Returns an error if the document is of another issuer, names no keys, or names a URL that is not permitted.
 pub fn keys_url<'m>(
     metadata: &'m AuthorizationServerMetadata,
     asked: &str,
@@ -116,22 +116,23 @@ pub fn keys_url<'m>(
     Ok(url)
 }
 
-/// RFC 8414, section 3.3.
+/// Checks the issuer (RFC 8414, section 3.3).
 fn check_name(
     metadata: &AuthorizationServerMetadata,
     asked: &str,
     policy: IssuerPolicy<'_>,
 ) -> Result<(), ServerRefused> {
-    match policy.accepts(asked, &metadata.issuer) {
-        true => Ok(()),
-        false => Err(ServerRefused::OtherIssuer(shown(&metadata.issuer))),
+    if policy.accepts(asked, &metadata.issuer) {
+        Ok(())
+    } else {
+        Err(ServerRefused::OtherIssuer(shown(&metadata.issuer)))
     }
 }
 
-/// The profile of grants by which a server takes the assertions of an enterprise's identity provider.
+/// The grant profile of servers that accept assertions of an enterprise's identity provider.
 const ID_JAG_PROFILE: &str = "urn:ietf:params:oauth:grant-profile:id-jag";
 
-/// Whether a server takes the assertions of an enterprise's identity provider in the place of a user's consent
+/// Returns `true` if a server accepts assertions of an enterprise's identity provider in place of a user's consent
 /// (extension enterprise-managed authorization, section 6).
 #[must_use]
 pub fn takes_identity_assertions(metadata: &AuthorizationServerMetadata) -> bool {
@@ -144,19 +145,19 @@ pub fn takes_identity_assertions(metadata: &AuthorizationServerMetadata) -> bool
         .any(|profile| profile == ID_JAG_PROFILE)
 }
 
-/// Why the metadata of an authorization server is not believed.
+/// The reason why the metadata of an authorization server is rejected.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ServerRefused {
-    /// It is the document of another issuer, this one.
+    /// It is the document of this other issuer.
     OtherIssuer(String),
-    /// It lacks an endpoint.
+    /// This endpoint is missing.
     NoEndpoint(&'static str),
-    /// One of its URLs must not be called.
+    /// One of its URLs is not permitted.
     Url(InvalidUrl),
-    /// It does not announce PKCE.
+    /// It does not declare PKCE.
     NoPkce,
-    /// It announces PKCE, but not the method that is safe.
+    /// It declares PKCE without the method `S256`.
     NoS256,
 }
 
@@ -165,20 +166,20 @@ impl fmt::Display for ServerRefused {
         match self {
             Self::OtherIssuer(issuer) => write!(
                 f,
-                "the authorization server's metadata is that of `{}`, which is not the issuer that was asked",
+                "the metadata states the issuer `{}`, which is not the requested issuer",
                 issuer.escape_debug()
             ),
             Self::NoEndpoint(name) => {
-                write!(f, "the authorization server's metadata has no `{name}`")
+                write!(f, "the metadata of the authorization server has no `{name}`")
             }
             Self::Url(_) => {
-                f.write_str("the authorization server's metadata has a URL that cannot be used")
+                f.write_str("the metadata of the authorization server has an invalid URL")
             }
             Self::NoPkce => f.write_str(
-                "the authorization server does not announce PKCE (`code_challenge_methods_supported`)",
+                "the authorization server does not declare PKCE (`code_challenge_methods_supported`)",
             ),
             Self::NoS256 => {
-                f.write_str("the authorization server does not announce the PKCE method S256")
+                f.write_str("the authorization server does not declare the PKCE method S256")
             }
         }
     }
@@ -208,22 +209,22 @@ mod tests {
             .with_code_challenge_methods(["plain", "S256"])
     }
 
-    fn judged(metadata: &AuthorizationServerMetadata) -> Result<(), ServerRefused> {
+    fn outcome(metadata: &AuthorizationServerMetadata) -> Result<(), ServerRefused> {
         check_server(metadata, ISSUER, IssuerPolicy::new(V2026_07_28))
     }
 
     #[test]
-    fn a_whole_document_is_believed() {
-        assert_eq!(judged(&metadata()), Ok(()));
+    fn valid_document_is_accepted() {
+        assert_eq!(outcome(&metadata()), Ok(()));
     }
 
     #[test]
-    fn the_issuer_is_the_one_that_was_asked() {
+    fn issuer_must_be_the_requested_one() {
         let check = |asked: &str, found: &str, version, expected: bool| {
             let mut metadata = metadata();
             metadata.issuer = found.to_owned();
-            let judged = check_server(&metadata, asked, IssuerPolicy::new(version));
-            assert_eq!(judged.is_ok(), expected, "{asked} {found} {version}");
+            let outcome = check_server(&metadata, asked, IssuerPolicy::new(version));
+            assert_eq!(outcome.is_ok(), expected, "{asked} {found} {version}");
         };
         for version in [V2025_03_26, V2025_06_18, V2025_11_25, V2026_07_28] {
             check("https://a.example", "https://a.example", version, true);
@@ -251,7 +252,7 @@ mod tests {
     }
 
     #[test]
-    fn an_exception_is_for_one_issuer_and_one_name() {
+    fn exception_covers_one_pair_of_issuers() {
         let exceptions = [(ISSUER.to_owned(), "https://other.example".to_owned())];
         let policy = IssuerPolicy {
             version: V2026_07_28,
@@ -266,7 +267,7 @@ mod tests {
     }
 
     #[test]
-    fn identity_assertions_are_announced() {
+    fn support_for_identity_assertions_is_detected() {
         let check = |profiles: Option<&[&str]>, expected: bool| {
             let mut metadata = metadata();
             let owned = |profiles: &[&str]| profiles.iter().map(ToString::to_string).collect();
@@ -286,32 +287,32 @@ mod tests {
     }
 
     #[test]
-    fn pkce_with_s256_is_announced() {
+    fn pkce_with_s256_is_required() {
         let mut metadata = metadata();
         metadata.code_challenge_methods_supported = None;
-        assert_eq!(judged(&metadata), Err(ServerRefused::NoPkce));
+        assert_eq!(outcome(&metadata), Err(ServerRefused::NoPkce));
         for methods in [&[][..], &["plain"], &["s256"]] {
             let metadata = metadata
                 .clone()
                 .with_code_challenge_methods(methods.iter().copied());
-            assert_eq!(judged(&metadata), Err(ServerRefused::NoS256));
+            assert_eq!(outcome(&metadata), Err(ServerRefused::NoS256));
         }
         let identity = check_identity(&metadata, ISSUER, IssuerPolicy::new(V2026_07_28));
         assert_eq!(identity, Ok(()));
     }
 
     #[test]
-    fn endpoints_are_there_and_may_be_called() {
+    fn permitted_endpoints_are_required() {
         let mut without = metadata();
         without.token_endpoint = None;
         assert_eq!(
-            judged(&without),
+            outcome(&without),
             Err(ServerRefused::NoEndpoint("token_endpoint"))
         );
         let mut without = metadata();
         without.authorization_endpoint = None;
         let expected = ServerRefused::NoEndpoint("authorization_endpoint");
-        assert_eq!(judged(&without), Err(expected));
+        assert_eq!(outcome(&without), Err(expected));
 
         let url = || Some("http://auth.example.com/".to_owned());
         let with: [fn(&mut AuthorizationServerMetadata) -> &mut Option<String>; 6] = [
@@ -325,38 +326,41 @@ mod tests {
         for slot in with {
             let mut metadata = metadata();
             *slot(&mut metadata) = url();
-            assert!(matches!(judged(&metadata), Err(ServerRefused::Url(_))));
+            assert!(matches!(outcome(&metadata), Err(ServerRefused::Url(_))));
         }
         let script = metadata().with_authorization_endpoint("javascript:alert(1)");
-        assert!(matches!(judged(&script), Err(ServerRefused::Url(_))));
+        assert!(matches!(outcome(&script), Err(ServerRefused::Url(_))));
         let local = metadata().with_token_endpoint("http://127.0.0.1/token");
-        assert!(matches!(judged(&local), Err(ServerRefused::Url(_))));
+        assert!(matches!(outcome(&local), Err(ServerRefused::Url(_))));
     }
 
     #[test]
-    fn a_resource_server_needs_the_name_and_the_keys() {
+    fn keys_url_needs_only_issuer_and_keys() {
         let policy = IssuerPolicy::new(V2026_07_28);
-        let judged = |metadata: &AuthorizationServerMetadata| {
+        let outcome = |metadata: &AuthorizationServerMetadata| {
             keys_url(metadata, ISSUER, policy).map(str::to_owned)
         };
         let mut bare = AuthorizationServerMetadata::new(ISSUER);
         let missing = ServerRefused::NoEndpoint("jwks_uri");
-        assert_eq!(judged(&bare), Err(missing));
+        assert_eq!(outcome(&bare), Err(missing));
         let url = format!("{ISSUER}/keys");
         bare.jwks_uri = Some(url.clone());
-        assert_eq!(judged(&bare), Ok(url.clone()));
-        // What it does not use may be as it likes.
+        assert_eq!(outcome(&bare), Ok(url.clone()));
+        // Unused members are not checked.
         bare.registration_endpoint = Some("http://auth.example.com/".to_owned());
-        assert_eq!(judged(&bare), Ok(url));
+        assert_eq!(outcome(&bare), Ok(url));
         for bad in [
             "http://auth.example.com/keys",
             "http://127.0.0.1/keys",
             "file:///keys",
         ] {
             bare.jwks_uri = Some(bad.to_owned());
-            assert!(matches!(judged(&bare), Err(ServerRefused::Url(_))), "{bad}");
+            assert!(
+                matches!(outcome(&bare), Err(ServerRefused::Url(_))),
+                "{bad}"
+            );
         }
         bare.issuer = "https://other.example".to_owned();
-        assert!(matches!(judged(&bare), Err(ServerRefused::OtherIssuer(_))));
+        assert!(matches!(outcome(&bare), Err(ServerRefused::OtherIssuer(_))));
     }
 }

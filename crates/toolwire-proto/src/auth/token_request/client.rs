@@ -1,4 +1,4 @@
-//! How a client says who it is, to a token endpoint (OAuth 2.1, section 2.4).
+//! Client authentication at a token endpoint (OAuth 2.1, section 2.4).
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -6,35 +6,35 @@ use toolwire_types::auth::Secret;
 
 use crate::auth::form;
 
-/// Who asks, and how that is proved.
+/// The client and its authentication.
 #[derive(Debug, Clone, Copy)]
 #[non_exhaustive]
 pub enum ClientAuthentication<'a> {
-    /// Nothing is proved: `none`.
+    /// A public client: `none`.
     Public {
         /// The client's id.
         client_id: &'a str,
     },
-    /// A password in the header: `client_secret_basic`.
+    /// A secret in the header: `client_secret_basic`.
     Basic {
         /// The client's id.
         client_id: &'a str,
-        /// Its password.
+        /// The client secret.
         client_secret: &'a Secret,
     },
-    /// A password in the body: `client_secret_post`.
+    /// A secret in the body: `client_secret_post`.
     Post {
         /// The client's id.
         client_id: &'a str,
-        /// Its password.
+        /// The client secret.
         client_secret: &'a Secret,
     },
-    /// A signed assertion, which also says who the client is: `private_key_jwt` (RFC 7523, section 2.2).
+    /// A signed assertion, which also identifies the client: `private_key_jwt` (RFC 7523, section 2.2).
     Assertion(&'a Secret),
 }
 
 impl<'a> ClientAuthentication<'a> {
-    /// The `Authorization` header, for those who prove it there.
+    /// Returns the `Authorization` header, if the method uses it.
     #[must_use]
     pub fn authorization(self) -> Option<Secret> {
         let Self::Basic {

@@ -1,7 +1,7 @@
-//! Requests to a token endpoint: the form to post, and the header that says who posts it.
+//! Requests to a token endpoint: the form and the `Authorization` header.
 //!
-//! OAuth 2.1, sections 2.4 and 4; RFC 8707 for `resource`; RFC 7523 for assertions; RFC 8693 for exchanging tokens. Data
-//! only: signing an assertion and sending the form are somebody else's.
+//! OAuth 2.1, sections 2.4 and 4; RFC 8707 for `resource`; RFC 7523 for assertions; RFC 8693 for token exchange. This
+//! module contains data only. It does not sign assertions or send forms.
 
 mod assertion;
 mod client;
@@ -26,37 +26,38 @@ pub const CONTENT_TYPE: &str = "application/x-www-form-urlencoded";
 /// The token type of an identity assertion (extension enterprise-managed authorization).
 pub const ID_JAG: &str = "urn:ietf:params:oauth:token-type:id-jag";
 
-/// What a client gives for a token.
+/// The grant of a token request.
 #[derive(Debug, Clone, Copy)]
 #[non_exhaustive]
 pub enum Grant<'a> {
-    /// The code of a redirect.
+    /// The authorization code of a redirect.
     AuthorizationCode {
         /// The code.
         code: &'a Secret,
         /// The redirect URI of the authorization request.
         redirect_uri: &'a str,
-        /// What the code's challenge was made of.
+        /// The PKCE verifier of the code's challenge.
         verifier: &'a Verifier,
     },
     /// A refresh token.
     RefreshToken(&'a Secret),
-    /// Nothing but who the client is (extension OAuth client credentials).
+    /// Only the client's authentication (extension OAuth client credentials).
     ClientCredentials,
-    /// A signed assertion: of an enterprise's identity provider, or of a workload (RFC 7523).
+    /// A signed assertion of an enterprise's identity provider or of a workload (RFC 7523).
     JwtBearer(&'a Secret),
-    /// A token of an identity provider, for an assertion to an MCP server's authorization server (RFC 8693).
+    /// The exchange of an identity provider's token for an assertion to an MCP server's authorization server (RFC
+    /// 8693).
     ExchangeForAssertion {
         /// The token to exchange.
         subject_token: &'a Secret,
-        /// What it is.
+        /// The type of the token.
         subject_token_type: SubjectTokenType,
-        /// The issuer of the authorization server that will be shown the assertion.
+        /// The issuer of the authorization server that will receive the assertion.
         audience: &'a str,
     },
 }
 
-/// A token that is given back (RFC 7009, section 2.1). With a refresh token all end that came from it.
+/// A token to revoke (RFC 7009, section 2.1). Revoking a refresh token also ends the tokens that were issued from it.
 #[derive(Debug, Clone, Copy)]
 #[non_exhaustive]
 pub enum RevokedToken<'a> {
@@ -66,7 +67,7 @@ pub enum RevokedToken<'a> {
     Access(&'a Secret),
 }
 
-/// What kind of token is exchanged (RFC 8693, section 3).
+/// The type of an exchanged token (RFC 8693, section 3).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum SubjectTokenType {
@@ -107,7 +108,7 @@ pub struct TokenRequest {
 }
 
 impl TokenRequest {
-    /// A request of a client for what it gives.
+    /// Creates a request of a client with a grant.
     #[must_use]
     pub fn new(grant: Grant<'_>, client: ClientAuthentication<'_>) -> Self {
         let mut request = Self {
@@ -153,7 +154,7 @@ impl TokenRequest {
         request
     }
 
-    /// A request to a revocation endpoint (RFC 7009).
+    /// Creates a request to a revocation endpoint (RFC 7009).
     #[must_use]
     pub fn revocation(token: RevokedToken<'_>, client: ClientAuthentication<'_>) -> Self {
         let mut request = Self {
@@ -170,14 +171,14 @@ impl TokenRequest {
         request
     }
 
-    /// Names the server that the token is for, as in the authorization request: always, from 2025-06-18 on.
+    /// Sets the resource of the token, as in the authorization request. Required from 2025-06-18 on.
     #[must_use]
     pub fn with_resource(mut self, resource: &ResourceIndicator) -> Self {
         self.push("resource", resource.as_str());
         self
     }
 
-    /// Asks for scopes; an empty set asks for none.
+    /// Sets the requested scopes. An empty set sets nothing.
     #[must_use]
     pub fn with_scopes(mut self, scopes: &ScopeSet) -> Self {
         if !scopes.is_empty() {
@@ -196,19 +197,19 @@ impl TokenRequest {
         self.form.push((name, Secret::new(value)));
     }
 
-    /// The form to post, of the type [`CONTENT_TYPE`].
+    /// Returns the form body, of type [`CONTENT_TYPE`].
     #[must_use]
     pub fn body(&self) -> Secret {
         Secret::new(form::encode(self.parameters()))
     }
 
-    /// The `Authorization` header, if the client proves itself with one.
+    /// Returns the `Authorization` header, if the client authenticates with one.
     #[must_use]
     pub fn authorization(&self) -> Option<&Secret> {
         self.authorization.as_ref()
     }
 
-    /// The parameters of the form. Most values are secret.
+    /// Returns the parameters of the form. Most values are secret.
     pub fn parameters(&self) -> impl Iterator<Item = (&str, &str)> {
         self.form
             .iter()
@@ -217,7 +218,7 @@ impl TokenRequest {
 }
 
 impl fmt::Debug for TokenRequest {
-    /// The names of the parameters, without their values.
+    /// Prints the names of the parameters without their values.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let names: Vec<&str> = self.parameters().map(|(name, _)| name).collect();
         f.debug_struct("TokenRequest")

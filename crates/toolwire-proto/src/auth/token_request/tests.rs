@@ -18,7 +18,7 @@ fn check(request: &TokenRequest, expected: &[(&str, &str)]) {
 }
 
 #[test]
-fn a_code_is_redeemed_with_its_verifier_and_the_resource() {
+fn code_request_has_verifier_and_resource() {
     let (code, verifier) = (Secret::new("c+1"), Verifier::from_random([9; 32]));
     let grant = Grant::AuthorizationCode {
         code: &code,
@@ -40,7 +40,7 @@ fn a_code_is_redeemed_with_its_verifier_and_the_resource() {
 }
 
 #[test]
-fn tokens_are_refreshed_and_asked_for_with_scopes() {
+fn refresh_and_client_credentials_requests_have_scopes() {
     let token = Secret::new("r");
     let scopes = ScopeSet::parse("a b").unwrap();
     let resource = ResourceIndicator::parse("https://a").unwrap();
@@ -72,7 +72,7 @@ fn tokens_are_refreshed_and_asked_for_with_scopes() {
 }
 
 #[test]
-fn an_assertion_says_who_the_client_is() {
+fn assertion_identifies_the_client() {
     let assertion = Secret::new("e30.e30.sig");
     let client = ClientAuthentication::Assertion(&assertion);
     let request = TokenRequest::new(Grant::ClientCredentials, client);
@@ -91,7 +91,7 @@ fn an_assertion_says_who_the_client_is() {
 }
 
 #[test]
-fn identities_of_enterprises_are_exchanged_and_redeemed() {
+fn identity_assertions_are_exchanged_and_redeemed() {
     let (id_token, secret) = (Secret::new("id"), Secret::new("s"));
     let resource = ResourceIndicator::parse("https://mcp.example.com/mcp").unwrap();
     let exchange = Grant::ExchangeForAssertion {
@@ -137,7 +137,7 @@ fn identities_of_enterprises_are_exchanged_and_redeemed() {
 }
 
 #[test]
-fn passwords_are_encoded_before_they_are_joined() {
+fn client_secrets_are_encoded_before_they_are_joined() {
     #[track_caller]
     fn check(client_id: &str, client_secret: &str, expected: &str) {
         let client_secret = Secret::new(client_secret);
@@ -148,7 +148,7 @@ fn passwords_are_encoded_before_they_are_joined() {
         let request = TokenRequest::new(Grant::ClientCredentials, client);
         let header = request.authorization().unwrap().expose();
         assert_eq!(header, format!("Basic {expected}"));
-        assert_eq!(request.parameters().count(), 1, "nothing of it in the body");
+        assert_eq!(request.parameters().count(), 1, "the body has no secret");
     }
     // RFC 6749, section 2.3.1.
     check(
@@ -161,7 +161,7 @@ fn passwords_are_encoded_before_they_are_joined() {
 }
 
 #[test]
-fn assertions_are_for_one_issuer_and_a_few_minutes() {
+fn assertion_has_one_audience_and_expires() {
     let claims = ClientAssertionClaims::new("app", "https://auth.example.com", 1_000, [0; 16]);
     assert_eq!(
         serde_json::to_value(claims).unwrap(),
@@ -173,7 +173,7 @@ fn assertions_are_for_one_issuer_and_a_few_minutes() {
 }
 
 #[test]
-fn requests_do_not_print_their_values() {
+fn debug_output_contains_no_values() {
     let secret = Secret::new("hidden");
     let client = ClientAuthentication::Post {
         client_id: "app",
@@ -190,7 +190,7 @@ fn requests_do_not_print_their_values() {
 
 proptest! {
     #[test]
-    fn every_pair_of_id_and_password_is_read_back(id in any::<String>(), password in any::<String>()) {
+    fn basic_credentials_round_trip(id in any::<String>(), password in any::<String>()) {
         use base64::Engine as _;
 
         let client_secret = Secret::new(password.clone());
@@ -207,7 +207,7 @@ proptest! {
 }
 
 #[test]
-fn a_token_is_given_back_with_the_name_of_its_kind() {
+fn revocation_request_has_the_token_type_hint() {
     let token = Secret::new("t");
     let client = ClientAuthentication::Public { client_id: "c" };
     let refresh = TokenRequest::revocation(RevokedToken::Refresh(&token), client);

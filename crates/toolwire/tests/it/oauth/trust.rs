@@ -28,7 +28,7 @@ async fn a_code_of_somebody_else_is_not_redeemed() {
         // What it says is not even shown.
         (
             "error=evil_words&iss=https%3A%2F%2Fevil.example.com",
-            "`iss` is not the authorization server",
+            "`iss` of the redirect is another authorization server",
         ),
     ] {
         let town = Town::default();

@@ -1,7 +1,7 @@
 //! Requests to the authorization endpoint (OAuth 2.1, section 4.1.1).
 //!
-//! The order matters. Who asks and where the user would be sent is settled first: as long as it is not, a refusal is a
-//! page and never a redirect, or the endpoint would send users wherever anybody likes (OAuth 2.1, section 4.1.2.1).
+//! The order matters. Client and redirect URI are checked first. Until then, an error is a page and never a redirect.
+//! Otherwise, the endpoint would be an open redirector (OAuth 2.1, section 4.1.2.1).
 
 use std::fmt;
 
@@ -10,42 +10,44 @@ use crate::auth::resource_indicator::ResourceIndicator;
 use crate::auth::{pkce, redirect_uri};
 use crate::scopes::ScopeSet;
 
-/// The longest client id that is looked up, in bytes.
+/// The maximum length of a client id, in bytes.
 pub const LONGEST_CLIENT_ID: usize = 2048;
 
-/// The longest redirect URI that users are sent to, in bytes.
+/// The maximum length of a redirect URI, in bytes.
 pub const LONGEST_REDIRECT_URI: usize = 1024;
 
-/// The longest `state` that is given back, in bytes.
+/// The maximum length of a `state` that is returned, in bytes.
 pub const LONGEST_STATE: usize = 4096;
 
-/// How long a challenge of the method `S256` is.
+/// The length of a challenge of method `S256`.
 const CHALLENGE_LENGTH: usize = 43;
 
-/// Who asks, before anything about it is known.
+/// The client of a request, before it is looked up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct AuthorizationClient<'a> {
     /// The id of the client.
     pub client_id: &'a str,
-    /// Where the user is to be sent back to; nobody has checked it yet.
+    /// The redirect URI, which is not checked yet.
     pub redirect_uri: &'a str,
 }
 
 impl<'a> AuthorizationClient<'a> {
-    /// Reads who asks.
+    /// Reads the client id and the redirect URI.
     ///
     /// # Errors
-    /// When either is missing, doubled or too long. Show a page: there is nowhere to send the user.
+    /// Returns an error if either is missing, duplicate or too long. Show a page, because there is no valid redirect
+    /// URI.
     pub fn read(parameters: &'a Parameters) -> Result<Self, AuthorizationClientError> {
         let read = |name, longest| {
             let value = parameters
                 .single(name)
                 .map_err(AuthorizationClientError::Parameters)?;
             let value = value.ok_or(AuthorizationClientError::Missing(name))?;
-            match value.len() <= longest {
-                true => Ok(value),
-                false => Err(AuthorizationClientError::TooLong(name)),
+            if value.len() <= longest {
+                Ok(value)
+            } else {
+                Err(AuthorizationClientError::TooLong(name))
             }
         };
         Ok(Self {
@@ -54,10 +56,10 @@ impl<'a> AuthorizationClient<'a> {
         })
     }
 
-    /// The registered URI that the user may be sent back to by this one.
+    /// Returns the registered URI that permits this redirect URI.
     ///
     /// # Errors
-    /// When the client has registered no such URI. Show a page.
+    /// Returns an error if the client has registered no such URI. Show a page.
     pub fn check_redirect<'r>(
         &self,
         registered: &'r [String],
@@ -67,36 +69,36 @@ impl<'a> AuthorizationClient<'a> {
     }
 }
 
-/// What a known client asks for, with a redirect URI that is its own.
+/// The parameters of a request from a known client with a valid redirect URI.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct AuthorizationParams {
-    /// What the token has to be bound to (PKCE).
+    /// The PKCE challenge.
     pub code_challenge: String,
-    /// The scopes, as far as this server knows them.
+    /// The requested scopes that this server knows.
     pub scopes: ScopeSet,
 }
 
-/// What an authorization server gives out.
+/// The policy of an authorization server.
 #[derive(Debug, Clone, Copy)]
 #[expect(
     clippy::exhaustive_structs,
     reason = "a caller that forgets a new member would skip its check"
 )]
 pub struct ServerPolicy<'a> {
-    /// The one resource that tokens are for.
+    /// The only resource of its tokens.
     pub resource: &'a ResourceIndicator,
-    /// All scopes; a request that names none gets `default_scopes`.
+    /// All scopes of this server.
     pub scopes: &'a ScopeSet,
     /// The scopes of a request that names none.
     pub default_scopes: &'a ScopeSet,
 }
 
 impl AuthorizationParams {
-    /// Reads what is asked for.
+    /// Reads the parameters of the request.
     ///
     /// # Errors
-    /// When it cannot be had. Send the user back with the error.
+    /// Returns an error if the request cannot be granted. Redirect the user with the error.
     pub fn read(
         parameters: &Parameters,
         offer: &ServerPolicy<'_>,
@@ -137,54 +139,56 @@ impl AuthorizationParams {
     }
 }
 
-/// The state to give back, as far as it can be: errors carry it, too.
+/// Returns the state for the redirect, if it is valid. Errors contain it, too.
 #[must_use]
 pub fn state(parameters: &Parameters) -> Option<&str> {
     let state = parameters.single("state").ok().flatten();
     state.filter(|state| is_state(state))
 }
 
-/// Visible ASCII and spaces (RFC 6749, appendix A.5).
+/// Returns `true` if the text is visible ASCII and spaces (RFC 6749, appendix A.5).
 fn is_state(text: &str) -> bool {
     text.len() <= LONGEST_STATE && text.bytes().all(|byte| matches!(byte, b' '..=b'~'))
 }
 
-/// Checks that a request names no other resource than this server's. Clients of 2025-03-26 name none (RFC 8707).
+/// Checks that a request names no resource other than this server's. Clients of 2025-03-26 name none (RFC 8707).
 ///
 /// # Errors
-/// When it names another one.
+/// Returns an error if it names another resource.
 pub fn check_resource(
     parameters: &Parameters,
     own: &ResourceIndicator,
 ) -> Result<(), OtherResource> {
     let mut named = parameters.all("resource");
-    match named.all(|resource| own.is_named_by(resource)) {
-        true => Ok(()),
-        false => Err(OtherResource),
+    if named.all(|resource| own.is_named_by(resource)) {
+        Ok(())
+    } else {
+        Err(OtherResource)
     }
 }
 
-/// A token for another server is wanted.
+/// The error of a request for a token of another resource.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct OtherResource;
 
 impl fmt::Display for OtherResource {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("tokens for this resource are not given out here")
+        f.write_str("this server does not issue tokens for this resource")
     }
 }
 
 impl std::error::Error for OtherResource {}
 
-/// Scopes nobody knows are left out, and the token's answer says so (RFC 6749, section 3.3); if nothing is left, the
-/// client would get a token of no use.
+/// Returns the known scopes. Unknown scopes are omitted, and the token response names the granted ones (RFC 6749,
+/// section 3.3). If no known scope remains, it returns an error, because the token would be useless.
 fn known_scopes(text: &str, offered: &ScopeSet) -> Result<ScopeSet, AuthorizationParamsError> {
     let asked = ScopeSet::parse(text).map_err(|_| AuthorizationParamsError::Scope)?;
     let known = asked.intersection(offered);
-    match known.is_empty() && !asked.is_empty() && !offered.is_empty() {
-        true => Err(AuthorizationParamsError::Scope),
-        false => Ok(known),
+    if known.is_empty() && !asked.is_empty() && !offered.is_empty() {
+        Err(AuthorizationParamsError::Scope)
+    } else {
+        Ok(known)
     }
 }
 
@@ -195,11 +199,11 @@ fn is_challenge(text: &str) -> bool {
             .all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_'))
 }
 
-/// Why a user is shown a page and sent nowhere.
+/// The reason why a user sees an error page without a redirect.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum AuthorizationClientError {
-    /// The parameters cannot be used.
+    /// The parameters are invalid.
     Parameters(ParametersRefused),
     /// This parameter is missing.
     Missing(&'static str),
@@ -212,7 +216,7 @@ pub enum AuthorizationClientError {
 impl fmt::Display for AuthorizationClientError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Parameters(refused) => write!(f, "{refused}"),
+            Self::Parameters(error) => write!(f, "{error}"),
             Self::Missing(name) => write!(f, "{name} is missing"),
             Self::TooLong(name) => write!(f, "{name} is too long"),
             Self::RedirectNotRegistered => {
@@ -224,28 +228,28 @@ impl fmt::Display for AuthorizationClientError {
 
 impl std::error::Error for AuthorizationClientError {}
 
-/// Why a user is sent back with an error.
+/// The reason why a user is redirected with an error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum AuthorizationParamsError {
-    /// The parameters cannot be used.
+    /// The parameters are invalid.
     Parameters(ParametersRefused),
-    /// Something else than a code is wanted.
+    /// The response type is not `code`.
     ResponseType,
-    /// The answer is wanted in another way than by the query.
+    /// The response mode is not `query`.
     ResponseMode,
-    /// The state is too long, or has characters that states do not have.
+    /// The state is too long or has invalid characters.
     State,
-    /// There is no challenge of the method `S256`.
+    /// There is no challenge of method `S256`.
     NoPkce,
-    /// A token for another server is wanted.
+    /// The request names another resource.
     OtherResource,
-    /// The scopes are malformed, or all of them unknown.
+    /// The scopes are malformed or all unknown.
     Scope,
 }
 
 impl AuthorizationParamsError {
-    /// The code of the error (RFC 6749, section 4.1.2.1; RFC 8707, section 2).
+    /// Returns the error code (RFC 6749, section 4.1.2.1; RFC 8707, section 2).
     #[must_use]
     pub const fn code(self) -> &'static str {
         match self {
@@ -262,16 +266,16 @@ impl AuthorizationParamsError {
 impl fmt::Display for AuthorizationParamsError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Parameters(refused) => write!(f, "{refused}"),
+            Self::Parameters(error) => write!(f, "{error}"),
             Self::ResponseType => f.write_str("response_type must be code"),
             Self::ResponseMode => f.write_str("response_mode must be query"),
             Self::State => write!(
                 f,
                 "state must be at most {LONGEST_STATE} visible characters"
             ),
-            Self::NoPkce => f.write_str("a code_challenge with the method S256 is needed"),
+            Self::NoPkce => f.write_str("a code_challenge with the method S256 is required"),
             Self::OtherResource => write!(f, "{OtherResource}"),
-            Self::Scope => f.write_str("none of these scopes is known here"),
+            Self::Scope => f.write_str("all requested scopes are unknown"),
         }
     }
 }

@@ -26,7 +26,7 @@ fn with(rest: &str) -> String {
 }
 
 #[test]
-fn nobody_is_sent_anywhere_before_client_and_redirect_are_known() {
+fn client_id_and_redirect_uri_are_required() {
     let check = |text: &str, expected: AuthorizationClientError| {
         assert_eq!(
             AuthorizationClient::read(&parameters(text)),
@@ -55,7 +55,7 @@ fn nobody_is_sent_anywhere_before_client_and_redirect_are_known() {
 }
 
 #[test]
-fn ids_and_uris_have_a_longest() {
+fn length_of_ids_and_uris_is_limited() {
     let read = |id: usize, uri: usize| {
         let text = format!(
             "client_id={}&redirect_uri={}",
@@ -77,7 +77,7 @@ fn ids_and_uris_have_a_longest() {
 }
 
 #[test]
-fn a_redirect_is_one_that_was_registered() {
+fn redirect_uri_must_be_registered() {
     let registered = ["http://127.0.0.1/cb".to_owned(), "https://a/cb".to_owned()];
     let check = |uri: &str, expected: Option<&str>| {
         let text = format!("client_id=c&redirect_uri={uri}");
@@ -93,7 +93,7 @@ fn a_redirect_is_one_that_was_registered() {
 }
 
 #[test]
-fn a_whole_request_is_read() {
+fn complete_request_is_parsed() {
     let read = wanted(&with(
         "&scope=write+other&resource=https://mcp.example.com/mcp",
     ))
@@ -104,7 +104,7 @@ fn a_whole_request_is_read() {
 }
 
 #[test]
-fn what_cannot_be_had_is_refused_with_its_code() {
+fn invalid_requests_are_rejected_with_their_code() {
     #[track_caller]
     fn check(text: &str, expected: AuthorizationParamsError, code: &str) {
         let refused = wanted(text).unwrap_err();
@@ -151,7 +151,7 @@ fn what_cannot_be_had_is_refused_with_its_code() {
 }
 
 #[test]
-fn a_server_without_scopes_ignores_them() {
+fn server_without_scopes_ignores_requested_scopes() {
     let resource = ResourceIndicator::parse(RESOURCE).unwrap();
     let none = ScopeSet::new();
     let offer = ServerPolicy {
@@ -164,7 +164,7 @@ fn a_server_without_scopes_ignores_them() {
 }
 
 #[test]
-fn states_are_given_back_up_to_their_longest() {
+fn length_of_state_is_limited() {
     let of = |length: usize| with(&format!("&state={}", "s".repeat(length)));
     assert!(wanted(&of(LONGEST_STATE)).is_ok());
     let longer = of(LONGEST_STATE + 1);
@@ -185,7 +185,7 @@ fn states_are_given_back_up_to_their_longest() {
 
 proptest! {
     #[test]
-    fn no_request_passes_without_pkce(
+    fn pkce_is_required(
         text in "((response_type=code|code_challenge_method=(S256|plain)|code_challenge=[a-zA-Z0-9]{40,45}|x=y)&){0,5}"
     ) {
         if wanted(&text).is_ok() {
