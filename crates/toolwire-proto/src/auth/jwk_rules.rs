@@ -53,7 +53,7 @@ pub fn thumbprint(key: &Jwk) -> Option<String> {
     Some(URL_SAFE_NO_PAD.encode(digest))
 }
 
-/// Returns a value that needs no escapes in JSON and has one encoding.
+/// Returns the value if it is not empty and valid base64url, so that it needs no escapes in JSON.
 fn part(value: Option<&str>) -> Option<&str> {
     value.filter(|value| !value.is_empty() && URL_SAFE_NO_PAD.decode(value).is_ok())
 }

@@ -123,7 +123,7 @@ impl ExpiredSession {
 }
 
 impl fmt::Debug for ExpiredSession {
-    /// Session ids are not printed.
+    /// Omits the session id, because it grants access to the session.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("ExpiredSession").finish_non_exhaustive()
     }

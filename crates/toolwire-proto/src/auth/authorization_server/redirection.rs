@@ -47,8 +47,8 @@ impl RedirectTarget<'_> {
     }
 }
 
-/// Returns the error code for the client after an error of the identity provider. Errors that do not concern the client
-/// become a general one.
+/// Returns the error code for the client after an error of the identity provider. `access_denied` and
+/// `temporarily_unavailable` are relayed. All other codes become `server_error`.
 #[must_use]
 pub fn relayed_error(upstream: &str) -> &'static str {
     match upstream {

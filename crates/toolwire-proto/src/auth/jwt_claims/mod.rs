@@ -174,8 +174,7 @@ impl TokenRules {
         self.check_times(&answer.claims, now)
     }
 
-    /// Returns the time at which a token is no longer accepted, in seconds since the Unix epoch, or `None` if it has no
-    /// expiry.
+    /// Returns the expiry of a token plus the leeway, in seconds since the Unix epoch, or `None` if it has no expiry.
     #[must_use]
     pub fn end_of(&self, claims: &AccessTokenClaims) -> Option<u64> {
         Some(claims.exp?.saturating_add(self.leeway))

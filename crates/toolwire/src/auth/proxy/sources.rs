@@ -10,7 +10,7 @@ use crate::transport::http::PeerAddress;
 /// The default limit per source of unused registrations, and of logins in progress.
 pub(super) const PER_SOURCE: usize = 200;
 
-/// Determines the source of requests.
+/// The settings that determine the source of a request.
 #[derive(Debug)]
 pub(super) struct Sources {
     /// The number of reverse proxies in front of the server that append to `X-Forwarded-For`.

@@ -127,7 +127,7 @@ async fn used_id_is_rejected(store: &dyn SessionStore) {
     );
     let second = store.create(&id, &owner, record("second"), LONG).await;
     assert!(second.is_err(), "an id in use is rejected");
-    // Stores may differ in whether this fails, because clients do not choose ids.
+    // A store may accept or reject the id of another principal's session, because clients do not choose ids.
     let _ = store
         .create(&id, &user("mallory"), record("third"), LONG)
         .await;

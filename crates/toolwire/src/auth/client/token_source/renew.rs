@@ -173,7 +173,7 @@ impl TokenSource {
         })
     }
 
-    /// Reloads the stored token. Used if no new token can be requested, because another process may have stored one.
+    /// Checks that another process has stored a new token. Otherwise, it returns an error that requires a login.
     async fn reload_stored(
         &self,
         step: &NextStep,

@@ -16,7 +16,7 @@ use sha2::{Digest as _, Sha256};
 use crate::auth::proxy::sealed_store::{SealedStore, random};
 use crate::store::StoreError;
 
-/// Browsers accept cookies with this prefix only from the same host, over TLS, for all paths.
+/// The name of the browser cookie. Browsers accept `__Host-` cookies only from the same host, over TLS, for all paths.
 const BROWSER: &str = "__Host-toolwire-browser";
 const LOGINS: &str = "__Host-toolwire-logins";
 

@@ -119,7 +119,7 @@ impl MemoryEventLog {
 }
 
 impl fmt::Debug for MemoryEventLog {
-    /// Messages are confidential, and the names of streams are capabilities, so neither is printed.
+    /// Omits messages, which are confidential, and stream names, which grant access to a stream.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("MemoryEventLog").finish_non_exhaustive()
     }

@@ -108,7 +108,7 @@ impl MemorySessionStore {
 }
 
 impl fmt::Debug for MemorySessionStore {
-    /// Session ids are capabilities, so they are not printed.
+    /// Omits session ids, because an id grants access to its session.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("MemorySessionStore")
             .field("limits", &self.limits)
