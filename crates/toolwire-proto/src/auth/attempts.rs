@@ -3,12 +3,12 @@
 //! Spec 2026-07-28, authorization, "Step-Up Authorization Flow": after a few attempts, it is a permanent failure.
 //!
 //! ```text
-//!            401, refresh token at hand        401                     401
+//!            401, with a refresh token         401                     401
 //!   start ───────────────────────────▶ refreshed ───▶ authorized ───────▶ give up
-//!     │  401, none at hand                              ▲   │
+//!     │  401, without one                               ▲   │
 //!     ├─────────────────────────────────────────────────┘   │ 403 with other scopes: step up, twice at most
 //!     └── 403 insufficient_scope ──▶ stepped up ◀───────────┘
-//!                                        │ 403 with scopes that were asked for already, or once too often
+//!                                        │ 403 with scopes that were already requested, or too many step-ups
 //!                                        ▼
 //!                                     give up
 //! ```
@@ -386,13 +386,13 @@ mod tests {
     proptest! {
         #[test]
         fn attempts_end_for_every_server(
-            refusals in prop::collection::vec((0..3_u8, "[a-h]{1}"), 20),
+            rejections in prop::collection::vec((0..3_u8, "[a-h]{1}"), 20),
             has_refresh_token in any::<bool>(),
         ) {
             let mut attempts = Attempts::new();
             let mut authorizations = 0;
             let mut steps = 0;
-            for (kind, scope) in refusals {
+            for (kind, scope) in rejections {
                 let rejection = match kind {
                     0 => unauthorized(),
                     1 => insufficient(&scope),

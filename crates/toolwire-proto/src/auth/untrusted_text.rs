@@ -172,12 +172,12 @@ fn check_claims_document(text: &[u8]) {
 }
 
 fn check_introspection_document(text: &[u8]) {
-    let Some(answer) = read::<IntrospectionResponse>(text) else {
+    let Some(response) = read::<IntrospectionResponse>(text) else {
         return;
     };
-    if rules().check_introspection(&answer, NOW).is_ok() {
-        assert!(answer.active);
-        check_accepted(&answer.claims);
+    if rules().check_introspection(&response, NOW).is_ok() {
+        assert!(response.active);
+        check_accepted(&response.claims);
     }
 }
 
@@ -363,8 +363,8 @@ fn valid_documents_are_accepted() {
     assert_eq!(read::<JwkSet>(text(3)).unwrap().keys.len(), 3);
     let claims = read(text(5)).unwrap();
     assert_eq!(rules().check_claims(&claims, NOW), Ok(()));
-    let answer = read(text(6)).unwrap();
-    assert_eq!(rules().check_introspection(&answer, NOW), Ok(()));
+    let response = read(text(6)).unwrap();
+    assert_eq!(rules().check_introspection(&response, NOW), Ok(()));
     let token = read(text(8)).unwrap();
     assert!(GrantedToken::read(&token, None, NOW).is_ok());
 }

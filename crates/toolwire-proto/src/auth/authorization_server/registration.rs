@@ -184,8 +184,8 @@ mod tests {
     fn unsupported_metadata_is_rejected_with_its_code() {
         #[track_caller]
         fn check(changes: Value, code: &str) {
-            let refused = outcome(changes.clone()).unwrap_err();
-            assert_eq!(refused.code(), code, "{changes}");
+            let error = outcome(changes.clone()).unwrap_err();
+            assert_eq!(error.code(), code, "{changes}");
         }
         for uris in [
             json!(null),

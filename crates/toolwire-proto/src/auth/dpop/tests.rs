@@ -54,42 +54,42 @@ fn header_needs_a_matching_public_key() {
     assert_eq!(algorithm, SigningAlgorithm::Es256);
     assert_eq!(thumbprint, "0ZcOCORZNYy-DWpqq30jZyJGHTN0d2HglBV3uiguA4I");
 
-    let refused = |change: fn(&mut JwtHeader), expected: ProofRefused| {
+    let check_rejected = |change: fn(&mut JwtHeader), expected: ProofRefused| {
         let mut header = header();
         change(&mut header);
         assert_eq!(check_header(&header), Err(expected), "{header:?}");
     };
-    refused(|header| header.typ = None, ProofRefused::Type);
-    refused(
+    check_rejected(|header| header.typ = None, ProofRefused::Type);
+    check_rejected(
         |header| header.typ = Some("JWT".to_owned()),
         ProofRefused::Type,
     );
-    refused(
+    check_rejected(
         |header| header.crit = Some(Vec::new()),
         ProofRefused::Critical,
     );
-    refused(
+    check_rejected(
         |header| header.alg = "none".to_owned(),
         ProofRefused::Algorithm,
     );
-    refused(
+    check_rejected(
         |header| header.alg = "HS256".to_owned(),
         ProofRefused::Algorithm,
     );
-    refused(|header| header.alg = "RS256".to_owned(), ProofRefused::Key);
-    refused(|header| header.jwk = None, ProofRefused::Key);
-    refused(
+    check_rejected(|header| header.alg = "RS256".to_owned(), ProofRefused::Key);
+    check_rejected(|header| header.jwk = None, ProofRefused::Key);
+    check_rejected(
         |header| header.jwk = Some(Jwk::okp("Ed25519", "AA")),
         ProofRefused::Key,
     );
-    refused(
+    check_rejected(
         |header| {
             let key = header.jwk.as_mut().unwrap();
             key.extra.insert("d".to_owned(), "AA".into());
         },
         ProofRefused::Key,
     );
-    refused(
+    check_rejected(
         |header| header.jwk.as_mut().unwrap().y = None,
         ProofRefused::Key,
     );
@@ -198,8 +198,8 @@ fn bound_token_needs_a_proof_of_its_key() {
     let check = |bound: Option<&str>, scheme, proved: Option<&str>, expected: bool| {
         let mut claims = AccessTokenClaims::default();
         claims.cnf = bound.map(Confirmation::to_key);
-        let judged = check_binding(&claims, scheme, proved);
-        assert_eq!(judged.is_ok(), expected, "{bound:?} {scheme:?} {proved:?}");
+        let outcome = check_binding(&claims, scheme, proved);
+        assert_eq!(outcome.is_ok(), expected, "{bound:?} {scheme:?} {proved:?}");
     };
     check(None, TokenScheme::Bearer, None, true);
     check(Some("a"), TokenScheme::Dpop, Some("a"), true);

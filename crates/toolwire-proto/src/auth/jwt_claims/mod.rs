@@ -161,17 +161,17 @@ impl TokenRules {
     /// Returns an error if the token is not active, or for the reasons of [`check_claims`](Self::check_claims).
     pub fn check_introspection(
         &self,
-        answer: &IntrospectionResponse,
+        response: &IntrospectionResponse,
         now: u64,
     ) -> Result<(), AccessTokenError> {
-        if !answer.active {
+        if !response.active {
             return Err(AccessTokenError::NotActive);
         }
-        if let Some(issuer) = answer.claims.iss.as_deref() {
+        if let Some(issuer) = response.claims.iss.as_deref() {
             self.check_issuer(issuer)?;
         }
-        self.check_audience(&answer.claims)?;
-        self.check_times(&answer.claims, now)
+        self.check_audience(&response.claims)?;
+        self.check_times(&response.claims, now)
     }
 
     /// Returns the expiry of a token plus the leeway, in seconds since the Unix epoch, or `None` if it has no expiry.

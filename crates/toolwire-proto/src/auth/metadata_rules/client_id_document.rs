@@ -192,33 +192,33 @@ mod tests {
             "https://app.example.com:443/oauth/client-metadata.json",
             "https://app.example.com/oauth/client-metadata.json?",
         ] {
-            let refused = outcome(json!({"client_id": other}));
-            assert_eq!(refused, Err(DocumentRefused::OtherClient), "{other}");
+            let rejected = outcome(json!({"client_id": other}));
+            assert_eq!(rejected, Err(DocumentRefused::OtherClient), "{other}");
         }
     }
 
     #[test]
     fn name_and_valid_redirect_uris_are_required() {
         for missing in [json!(null), json!("")] {
-            let refused = outcome(json!({"client_name": missing}));
-            assert_eq!(refused, Err(DocumentRefused::Missing("client_name")));
+            let rejected = outcome(json!({"client_name": missing}));
+            assert_eq!(rejected, Err(DocumentRefused::Missing("client_name")));
         }
         for missing in [json!(null), json!([])] {
-            let refused = outcome(json!({"redirect_uris": missing}));
-            assert_eq!(refused, Err(DocumentRefused::Missing("redirect_uris")));
+            let rejected = outcome(json!({"redirect_uris": missing}));
+            assert_eq!(rejected, Err(DocumentRefused::Missing("redirect_uris")));
         }
         for uri in [
             "http://app.example.com/cb",
             "javascript:alert(1)",
             "https://a/cb#x",
         ] {
-            let refused = outcome(json!({"redirect_uris": ["https://a/cb", uri]}));
-            assert!(matches!(refused, Err(DocumentRefused::Url(_))), "{uri}");
+            let rejected = outcome(json!({"redirect_uris": ["https://a/cb", uri]}));
+            assert!(matches!(rejected, Err(DocumentRefused::Url(_))), "{uri}");
         }
         let uris = |count: usize| json!({"redirect_uris": vec!["https://a/cb"; count]});
         assert_eq!(outcome(uris(MAX_REDIRECT_URIS)), Ok(()));
-        let refused = outcome(uris(MAX_REDIRECT_URIS + 1));
-        assert_eq!(refused, Err(DocumentRefused::TooManyRedirectUris));
+        let rejected = outcome(uris(MAX_REDIRECT_URIS + 1));
+        assert_eq!(rejected, Err(DocumentRefused::TooManyRedirectUris));
     }
 
     #[test]

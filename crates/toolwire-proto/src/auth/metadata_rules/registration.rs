@@ -127,8 +127,8 @@ mod tests {
         assert_eq!(options.choose(&same), Ok(Registration::PreRegistered));
         for issuer in ["https://b", "https://a/", "https://A"] {
             let other = AuthorizationServerMetadata::new(issuer);
-            let refused = options.choose(&other).unwrap_err();
-            assert_eq!(refused.issuer, "https://a", "{issuer}");
+            let error = options.choose(&other).unwrap_err();
+            assert_eq!(error.issuer, "https://a", "{issuer}");
         }
     }
 }

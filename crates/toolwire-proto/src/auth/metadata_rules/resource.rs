@@ -36,15 +36,15 @@ pub fn check_resource(
         return Err(ResourceRefused::OtherResource(shown(&metadata.resource)));
     }
     let mut authorization_servers = Vec::new();
-    let mut refused = ResourceRefused::NoAuthorizationServer;
+    let mut error = ResourceRefused::NoAuthorizationServer;
     for issuer in metadata.authorization_servers.iter().flatten() {
         match endpoints::check_named_by(issuer, endpoint) {
             Ok(()) => authorization_servers.push(issuer.clone()),
-            Err(invalid) => refused = ResourceRefused::Url(invalid),
+            Err(invalid) => error = ResourceRefused::Url(invalid),
         }
     }
     if authorization_servers.is_empty() {
-        return Err(refused);
+        return Err(error);
     }
     Ok(CheckedResource {
         resource,
@@ -120,8 +120,8 @@ mod tests {
             "https://mcp.example.com/v1/m",
             "http://mcp.example.com/v1/mcp",
         ] {
-            let refused = outcome(resource, &["https://auth.example.com"]).unwrap_err();
-            assert_eq!(refused, ResourceRefused::OtherResource(resource.to_owned()));
+            let error = outcome(resource, &["https://auth.example.com"]).unwrap_err();
+            assert_eq!(error, ResourceRefused::OtherResource(resource.to_owned()));
         }
         let fragment = outcome("https://mcp.example.com/#a", &["https://auth.example.com"]);
         assert!(matches!(fragment, Err(ResourceRefused::Url(_))));
@@ -135,15 +135,15 @@ mod tests {
         );
         let mut metadata = ProtectedResourceMetadata::new(ENDPOINT, [""; 0]);
         metadata.authorization_servers = None;
-        let refused = check_resource(&metadata, ENDPOINT);
-        assert_eq!(refused, Err(ResourceRefused::NoAuthorizationServer));
+        let error = check_resource(&metadata, ENDPOINT);
+        assert_eq!(error, Err(ResourceRefused::NoAuthorizationServer));
         for issuer in [
             "http://auth.example.com",
             "http://127.0.0.1:1",
             "javascript:alert(1)",
         ] {
-            let refused = outcome(ENDPOINT, &[issuer]);
-            assert!(matches!(refused, Err(ResourceRefused::Url(_))), "{issuer}");
+            let error = outcome(ENDPOINT, &[issuer]);
+            assert!(matches!(error, Err(ResourceRefused::Url(_))), "{issuer}");
             let other = "https://auth.example.com";
             let metadata = ProtectedResourceMetadata::new(ENDPOINT, [issuer, other]);
             let checked = check_resource(&metadata, ENDPOINT).unwrap();

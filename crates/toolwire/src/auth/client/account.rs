@@ -108,15 +108,15 @@ impl OAuthConfig {
     pub async fn log_in(&self, url: &str) -> Result<Account, AuthError> {
         let endpoint = endpoint_of(url)?;
         let flow = Arc::new(self.flow(&endpoint));
-        let kept = flow.stored_token().await?;
-        let generation = kept.map_or(0, |held| held.token.generation);
+        let stored = flow.stored_token().await?;
+        let generation = stored.map_or(0, |held| held.token.generation);
         let rejected = self.probe_endpoint(&endpoint, generation).await?;
         let renewed = flow.renew(NextStep::Authorize, rejected).await?;
         if let Some(error) = renewed.not_kept {
             return Err(error);
         }
-        let kept = flow.records.last_token(&flow.resource()).await;
-        let issuer = kept.map_err(AuthError::of)?.map(|(issuer, _)| issuer);
+        let stored = flow.records.last_token(&flow.resource()).await;
+        let issuer = stored.map_err(AuthError::of)?.map(|(issuer, _)| issuer);
         Ok(Account {
             resource: flow.resource(),
             issuer: issuer.unwrap_or_default(),
@@ -131,8 +131,8 @@ impl OAuthConfig {
     pub async fn log_out(&self, url: &str) -> Result<LogoutOutcome, AuthError> {
         let flow = self.flow(&endpoint_of(url)?);
         let resource = flow.resource();
-        let kept = flow.records.last_token(&resource).await;
-        let Some((issuer, token)) = kept.map_err(AuthError::of)? else {
+        let stored = flow.records.last_token(&resource).await;
+        let Some((issuer, token)) = stored.map_err(AuthError::of)? else {
             return Ok(LogoutOutcome::NobodyWasLoggedIn);
         };
         let revoked = revoke(&flow, &issuer, &token).await;
@@ -174,12 +174,12 @@ impl OAuthConfig {
     ) -> Result<RejectedRequest, AuthError> {
         let request = Request::get(endpoint).header(ACCEPT, "text/event-stream");
         let request = request.body(Bytes::new()).map_err(AuthError::of)?;
-        let answer = match &self.config.http {
+        let response = match &self.config.http {
             Some(http) => http.send(request).await,
             None => HyperHttp::new().send(request).await,
         };
-        let answer = answer.map_err(AuthError::of)?;
-        let challenges = challenges_of(&answer);
+        let response = response.map_err(AuthError::of)?;
+        let challenges = challenges_of(&response);
         let scope = challenges
             .iter()
             .find_map(|challenge| challenge.scope.clone());
@@ -190,16 +190,16 @@ impl OAuthConfig {
             generation,
             // A server that sends no challenge and publishes no metadata most likely requires no authorization.
             allow_origin_server: self.config.allow_origin_server
-                && answer.status() == StatusCode::UNAUTHORIZED,
+                && response.status() == StatusCode::UNAUTHORIZED,
             may_ask_user: true,
         })
     }
 }
 
 async fn account(records: &Records, resource: String) -> Result<Option<Account>, AuthError> {
-    let kept = records.last_token(&resource).await;
-    let kept = kept.map_err(AuthError::of)?;
-    Ok(kept.map(|(issuer, token)| Account {
+    let stored = records.last_token(&resource).await;
+    let stored = stored.map_err(AuthError::of)?;
+    Ok(stored.map(|(issuer, token)| Account {
         resource,
         issuer,
         token,

@@ -66,16 +66,16 @@ impl<C: HttpClient> OAuthHttpClient<C> {
             self.flow.proofs.learn(&self.origin, response.headers());
             let challenges = challenges_of(&response);
             let status = response.status().as_u16();
-            let Some((refusal, challenge)) = AuthRejection::read(status, &challenges) else {
+            let Some((rejection, challenge)) = AuthRejection::read(status, &challenges) else {
                 return Ok(response);
             };
             let scope = challenge.and_then(|challenge| challenge.scope.clone());
-            let wanted = match &refusal {
+            let wanted = match &rejection {
                 AuthRejection::InsufficientScope(scopes) => scopes.clone(),
                 _ => None,
             };
             let attempts_before = attempts.clone();
-            let step = attempts.next(refusal, self.flow.has_refresh_token());
+            let step = attempts.next(rejection, self.flow.has_refresh_token());
             match &step {
                 NextStep::RepeatWithNonce => continue,
                 NextStep::GiveUp(why) => {

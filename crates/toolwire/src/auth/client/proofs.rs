@@ -51,8 +51,8 @@ impl DpopSigner {
     }
 
     /// Stores the nonce of a response. Returns `true` if there is one.
-    pub(super) fn learn(&self, origin: &str, answer: &HeaderMap) -> bool {
-        let nonce = answer.get(&NONCE).and_then(|nonce| nonce.to_str().ok());
+    pub(super) fn learn(&self, origin: &str, response: &HeaderMap) -> bool {
+        let nonce = response.get(&NONCE).and_then(|nonce| nonce.to_str().ok());
         let Some(nonce) = nonce.filter(|nonce| nonce.len() <= LONGEST_NONCE) else {
             return false;
         };

@@ -151,8 +151,8 @@ impl Registrar<'_> {
             Some(stored) => stored,
             None => {
                 let stored = self.register(redirect_uri).await?;
-                let kept = self.records.keep_client(issuer, &stored).await;
-                kept.map_err(AuthError::of)?;
+                let outcome = self.records.keep_client(issuer, &stored).await;
+                outcome.map_err(AuthError::of)?;
                 stored
             }
         };

@@ -54,7 +54,7 @@ impl Pending {
 /// Responds to an authorization request from the user's browser.
 pub(super) async fn authorize(core: &ProxyState, request: &Request<Bytes>) -> ProxyResponse {
     let response = respond(core, request).await;
-    response.unwrap_or_else(|refusal| refusal)
+    response.unwrap_or_else(|rejection| rejection)
 }
 
 async fn respond(

@@ -39,31 +39,31 @@ pub(super) struct ConsentPage<'a> {
 }
 
 /// Creates the consent page.
-pub(super) fn question(question: &ConsentPage<'_>) -> ProxyResponse {
-    let name = question.client_name.and_then(shown_name);
+pub(super) fn question(consent: &ConsentPage<'_>) -> ProxyResponse {
+    let name = consent.client_name.and_then(shown_name);
     let name = name.as_deref().unwrap_or("A client without a name");
-    let host = &question.destination.host;
+    let host = &consent.destination.host;
     let mut body = format!(
-        "<h1>Let {name} use {server}?</h1><p>It asks to act for you. You go on to log in only if you allow it.</p><dl>",
+        "<h1>Let {name} use {server}?</h1><p>It asks to act for you. You log in only if you allow it.</p><dl>",
         name = escaped(name),
-        server = escaped(question.server),
+        server = escaped(consent.server),
     );
-    let scopes = match question.scopes {
+    let scopes = match consent.scopes {
         "" => "everything this server offers",
         scopes => scopes,
     };
     for (term, description) in [
         ("Name it gives itself", name),
-        ("Client id", question.client_id),
+        ("Client id", consent.client_id),
         ("You are sent back to", host.as_str()),
-        ("More precisely", question.redirect_uri),
+        ("More precisely", consent.redirect_uri),
         ("It may use", scopes),
     ] {
         let description = escaped(description);
         let _ = write!(body, "<dt>{term}</dt><dd>{description}</dd>");
     }
     body.push_str("</dl>");
-    for warning in warnings(question) {
+    for warning in warnings(consent) {
         let _ = write!(body, "<p class=\"warning\">{warning}</p>");
     }
     let _ = write!(
@@ -71,20 +71,20 @@ pub(super) fn question(question: &ConsentPage<'_>) -> ProxyResponse {
         "<form method=\"post\" action=\"{action}\"><input type=\"hidden\" name=\"request\" value=\"{request}\">\
          <button name=\"decision\" value=\"deny\">Do not allow</button>\
          <button name=\"decision\" value=\"allow\">Allow</button></form>",
-        action = escaped(question.action),
-        request = escaped(question.request),
+        action = escaped(consent.action),
+        request = escaped(consent.request),
     );
     page(StatusCode::OK, "Allow access?", &body)
 }
 
 /// Returns the warnings of a consent page. Spec 2026-07-28, authorization/client-registration, "Localhost Redirect URI
 /// Risks": any program can impersonate a client with a redirect URI on the user's machine.
-fn warnings(question: &ConsentPage<'_>) -> impl Iterator<Item = &'static str> {
-    let unverified = (!question.is_described).then_some(
+fn warnings(consent: &ConsentPage<'_>) -> impl Iterator<Item = &'static str> {
+    let unverified = (!consent.is_described).then_some(
         "This name is not verified. Allow it only if you have just started this yourself.",
     );
-    let local = question.destination.is_this_machine.then_some(
-        "It comes back to a program on your own machine. Any program there could pretend to be this one.",
+    let local = consent.destination.is_this_machine.then_some(
+        "It redirects to a program on your own machine. Any program there could pretend to be this one.",
     );
     unverified.into_iter().chain(local)
 }

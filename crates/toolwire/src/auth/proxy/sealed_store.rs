@@ -263,7 +263,7 @@ mod tests {
         assert!(replaced.await.unwrap());
         let replaced = other.replace(&key, &read_by_other, &third, hour());
         assert!(!replaced.await.unwrap());
-        let kept = one.get::<ClientRecord>(&key).await.unwrap().unwrap();
-        assert_eq!(kept.client_id, "second");
+        let stored = one.get::<ClientRecord>(&key).await.unwrap().unwrap();
+        assert_eq!(stored.client_id, "second");
     }
 }

@@ -289,10 +289,10 @@ fn unavailable() -> AuthorizationError {
 
 fn challenged(challenge: &Challenge, reason: &'static str) -> AuthorizationError {
     let status = StatusCode::from_u16(challenge.status()).unwrap_or(StatusCode::UNAUTHORIZED);
-    let refusal = AuthorizationError::new(status, reason);
+    let error = AuthorizationError::new(status, reason);
     match HeaderValue::from_str(&challenge.to_string()) {
-        Ok(value) => refusal.with_challenge(value),
-        Err(_) => refusal,
+        Ok(value) => error.with_challenge(value),
+        Err(_) => error,
     }
 }
 

@@ -88,16 +88,16 @@ async fn assert_rejected(store: &dyn SessionStore, owner: &Principal) {
 async fn created_session_can_be_loaded(store: &dyn SessionStore) {
     for owner in [Principal::anonymous(), user("alice")] {
         let id = fresh("session");
-        let mut kept = record("a");
-        kept.initialized = true;
-        kept.log_level = Some(LoggingLevel::Warning);
-        kept.subscriptions.insert("file:///ä b".to_owned());
+        let mut initial = record("a");
+        initial.initialized = true;
+        initial.log_level = Some(LoggingLevel::Warning);
+        initial.subscriptions.insert("file:///ä b".to_owned());
         let created = ok(
             "create",
-            store.create(&id, &owner, kept.clone(), LONG).await,
+            store.create(&id, &owner, initial.clone(), LONG).await,
         );
         assert_eq!(
-            *created.record, kept,
+            *created.record, initial,
             "create returns the record it was given"
         );
         let loaded = ok("load", store.load(&id, &owner, LONG).await)

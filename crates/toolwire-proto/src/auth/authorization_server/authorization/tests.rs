@@ -107,9 +107,9 @@ fn complete_request_is_parsed() {
 fn invalid_requests_are_rejected_with_their_code() {
     #[track_caller]
     fn check(text: &str, expected: AuthorizationParamsError, code: &str) {
-        let refused = wanted(text).unwrap_err();
-        assert_eq!(refused, expected, "{text}");
-        assert_eq!(refused.code(), code);
+        let error = wanted(text).unwrap_err();
+        assert_eq!(error, expected, "{text}");
+        assert_eq!(error.code(), code);
     }
     use AuthorizationParamsError::{NoPkce, OtherResource, ResponseMode, ResponseType, Scope};
     let pkce = format!("code_challenge={CHALLENGE}&code_challenge_method=S256");

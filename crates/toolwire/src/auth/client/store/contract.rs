@@ -183,8 +183,8 @@ async fn check(store: &impl TokenStore, name: &str, expected: Option<&str>, rule
 
 async fn put(store: &impl TokenStore, name: &str, value: &str) {
     let value = Secret::from(value);
-    let kept = in_time("storing a value completes", store.put(name, &value)).await;
-    ok("put", kept);
+    let stored = in_time("storing a value completes", store.put(name, &value)).await;
+    ok("put", stored);
 }
 
 async fn remove(store: &impl TokenStore, name: &str) {

@@ -243,8 +243,8 @@ impl TokenSource {
 
     /// Loads the stored token.
     async fn load(&self) -> Result<(), AuthError> {
-        let kept = self.records.last_token(&self.resource()).await;
-        if let Some((_, token)) = kept.map_err(AuthError::of)?
+        let last = self.records.last_token(&self.resource()).await;
+        if let Some((_, token)) = last.map_err(AuthError::of)?
             && let Err(error) = self.hold(token, None)
         {
             tracing::warn!(%error, "the stored token cannot be used");

@@ -160,8 +160,8 @@ impl TokenSource {
     ) -> Result<RenewedToken, AuthError> {
         let held = self.hold(token, Some(found.clone()))?;
         let issuer = &found.server.issuer;
-        let kept = self.records.keep_token(issuer, resource, &held.token);
-        let not_kept = kept.await.err().map(AuthError::of);
+        let storing = self.records.keep_token(issuer, resource, &held.token);
+        let not_kept = storing.await.err().map(AuthError::of);
         // The token stays usable as long as this process runs.
         if let Some(error) = &not_kept {
             tracing::warn!(%error, "the access token cannot be stored");
@@ -180,8 +180,8 @@ impl TokenSource {
         rejected: &RejectedRequest,
     ) -> Result<(), AuthError> {
         let resource = self.resource();
-        let kept = self.records.last_token(&resource).await;
-        match kept.map_err(AuthError::of)? {
+        let last = self.records.last_token(&resource).await;
+        match last.map_err(AuthError::of)? {
             Some((_, token)) if token.generation != rejected.generation => Ok(()),
             _ => Err(match step {
                 NextStep::StepUp(scopes) => AuthError::more_needed(&resource, &scopes.to_string()),

@@ -38,7 +38,7 @@ type ConsentDigest = [u8; 16];
 /// The state of a browser, from its cookies. They are sealed, so this proxy has written all of it.
 #[derive(Debug, Clone)]
 pub(super) struct BrowserSession {
-    kept: CookieState,
+    cookie_state: CookieState,
     logins: Vec<ConsentDigest>,
 }
 
@@ -53,12 +53,12 @@ struct CookieState {
 impl BrowserSession {
     /// Returns the browser that sent these cookies, or `None` if it is unknown.
     pub(super) fn known(vault: &SealedStore, headers: &HeaderMap) -> Option<Self> {
-        let kept: CookieState = vault.open(BROWSER, "", cookie(headers, BROWSER)?)?;
+        let cookie_state: CookieState = vault.open(BROWSER, "", cookie(headers, BROWSER)?)?;
         let logins = cookie(headers, LOGINS);
-        let logins = logins.and_then(|sealed| vault.open(LOGINS, &kept.id, sealed));
+        let logins = logins.and_then(|sealed| vault.open(LOGINS, &cookie_state.id, sealed));
         Some(Self {
             logins: logins.unwrap_or_default(),
-            kept,
+            cookie_state,
         })
     }
 
@@ -66,7 +66,7 @@ impl BrowserSession {
     pub(super) fn new() -> Result<Self, StoreError> {
         let id = random::<32>()?;
         Ok(Self {
-            kept: CookieState {
+            cookie_state: CookieState {
                 id: URL_SAFE_NO_PAD.encode(id),
                 consents: Vec::new(),
             },
@@ -76,11 +76,11 @@ impl BrowserSession {
 
     /// Returns the id that forms are bound to, so that no other browser can submit them.
     pub(super) fn id(&self) -> &str {
-        &self.kept.id
+        &self.cookie_state.id
     }
 
     pub(super) fn has_agreed_to(&self, consent: &Consent<'_>) -> bool {
-        self.kept.consents.contains(&consent.mark())
+        self.cookie_state.consents.contains(&consent.mark())
     }
 
     /// Returns `true` if the user of this browser has consented to a client before, with this registered redirect URI
@@ -91,12 +91,16 @@ impl BrowserSession {
         registered_redirect: &str,
     ) -> bool {
         let client = client_mark(client_id, registered_redirect);
-        let mut consents = self.kept.consents.iter();
+        let mut consents = self.cookie_state.consents.iter();
         consents.any(|consent| consent.starts_with(&client))
     }
 
     pub(super) fn agree_to(&mut self, consent: &Consent<'_>) {
-        remember(&mut self.kept.consents, consent.mark(), MAX_CONSENTS);
+        remember(
+            &mut self.cookie_state.consents,
+            consent.mark(),
+            MAX_CONSENTS,
+        );
     }
 
     pub(super) fn has_begun(&self, state: &str) -> bool {
@@ -116,17 +120,17 @@ impl BrowserSession {
     pub(super) fn keep<T>(
         &self,
         vault: &SealedStore,
-        answer: &mut Response<T>,
+        response: &mut Response<T>,
     ) -> Result<(), StoreError> {
-        let sealed = vault.seal(BROWSER, "", &self.kept, CONSENT_TIME)?;
-        set_cookie(answer, BROWSER, &sealed, CONSENT_TIME)
+        let sealed = vault.seal(BROWSER, "", &self.cookie_state, CONSENT_TIME)?;
+        set_cookie(response, BROWSER, &sealed, CONSENT_TIME)
     }
 
     /// Sets the cookie with the logins, which happens only after consent.
     pub(super) fn keep_logins<T>(
         &self,
         vault: &SealedStore,
-        answer: &mut Response<T>,
+        response: &mut Response<T>,
     ) -> Result<(), StoreError> {
         let sealed = vault.seal(LOGINS, self.id(), &self.logins, LOGIN_TIME)?;
         let lifetime = if self.logins.is_empty() {
@@ -134,7 +138,7 @@ impl BrowserSession {
         } else {
             LOGIN_TIME
         };
-        set_cookie(answer, LOGINS, &sealed, lifetime)
+        set_cookie(response, LOGINS, &sealed, lifetime)
     }
 }
 
@@ -201,7 +205,7 @@ fn cookie<'h>(headers: &'h HeaderMap, name: &str) -> Option<&'h str> {
 }
 
 fn set_cookie<T>(
-    answer: &mut Response<T>,
+    response: &mut Response<T>,
     name: &str,
     value: &str,
     lifetime: Duration,
@@ -209,7 +213,7 @@ fn set_cookie<T>(
     let seconds = lifetime.as_secs();
     let text = format!("{name}={value}; Path=/; Secure; HttpOnly; SameSite=Lax; Max-Age={seconds}");
     let value = HeaderValue::try_from(text).map_err(StoreError::unavailable)?;
-    answer.headers_mut().append(SET_COOKIE, value);
+    response.headers_mut().append(SET_COOKIE, value);
     Ok(())
 }
 

@@ -105,21 +105,21 @@ impl Clients {
         let PresentedClient {
             client_id, secret, ..
         } = presented;
-        let refused = NotAuthenticated::Refused(TokenRequestError::InvalidClient);
+        let rejected = NotAuthenticated::Refused(TokenRequestError::InvalidClient);
         // Clients with a metadata document are public, because a public document contains no secret.
         if check_client_id_url(&client_id).is_ok() {
             return match secret {
                 None => Ok(client_id),
-                Some(_) => Err(refused),
+                Some(_) => Err(rejected),
             };
         }
         let key = key_of(&client_id);
         let Some(client) = vault.get::<ClientRecord>(&key).await? else {
-            return Err(refused);
+            return Err(rejected);
         };
         // Digests are compared, so that the duration does not reveal the secret.
         if client.secret != secret.map(|secret| key_of(secret.expose())) {
-            return Err(refused);
+            return Err(rejected);
         }
         Ok(client_id)
     }

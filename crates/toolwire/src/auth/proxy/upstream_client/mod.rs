@@ -84,8 +84,8 @@ impl UpstreamClient {
             None => self.discover().await?,
         });
         let until = Instant::now() + METADATA_TIME;
-        let mut kept = self.found.lock().unwrap_or_else(PoisonError::into_inner);
-        *kept = Some((until, Arc::clone(&found)));
+        let mut cached = self.found.lock().unwrap_or_else(PoisonError::into_inner);
+        *cached = Some((until, Arc::clone(&found)));
         Ok(found)
     }
 
@@ -237,10 +237,10 @@ impl UpstreamClient {
         );
         let fetched = sending.await.map_err(UpstreamError::Fetch)?;
         // GitHub sends error responses with status 200.
-        if let Some(refusal) = fetched.refusal::<OAuthError>() {
-            let consequence = consequence(fetched.status.as_u16(), Some(&refusal));
+        if let Some(rejection) = fetched.refusal::<OAuthError>() {
+            let consequence = consequence(fetched.status.as_u16(), Some(&rejection));
             tracing::warn!(
-                error = %refusal.error.escape_debug(),
+                error = %rejection.error.escape_debug(),
                 "the identity provider rejected a code or a refresh token"
             );
             return Err(match consequence {
@@ -362,7 +362,7 @@ impl fmt::Display for UpstreamError {
             Self::Refused => f.write_str("it revoked its tokens"),
             Self::Url(invalid) => write!(f, "{invalid}"),
             Self::Fetch(error) => write!(f, "{error}"),
-            Self::IdToken(refused) => write!(f, "{refused}"),
+            Self::IdToken(error) => write!(f, "{error}"),
             Self::Unusable(why) => f.write_str(why),
         }
     }

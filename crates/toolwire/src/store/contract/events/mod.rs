@@ -144,7 +144,7 @@ impl Case {
 
     async fn forget(&self) {
         let forgotten = self.log.remove_session(&self.owner, &self.key.session);
-        ok("forget_session", forgotten.await);
+        ok("remove_session", forgotten.await);
     }
 }
 

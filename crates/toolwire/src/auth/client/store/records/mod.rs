@@ -188,9 +188,9 @@ impl Records {
     /// Returns the key that tokens are bound to. Creates it if it is absent.
     pub(crate) async fn proof_key(&self) -> Result<SigningKey, AuthError> {
         let _alone = self.0.lock(PROOF_KEY).await.map_err(AuthError::of)?;
-        let kept: Option<Secret> = self.read(PROOF_KEY).await.map_err(AuthError::of)?;
-        let kept = kept.and_then(|kept| STANDARD.decode(kept.expose()).ok());
-        if let Some(key) = kept.and_then(|der| SigningKey::from_pkcs8(&der).ok()) {
+        let stored: Option<Secret> = self.read(PROOF_KEY).await.map_err(AuthError::of)?;
+        let stored = stored.and_then(|stored| STANDARD.decode(stored.expose()).ok());
+        if let Some(key) = stored.and_then(|der| SigningKey::from_pkcs8(&der).ok()) {
             return Ok(key);
         }
         let der = SigningKey::generate()?;
