@@ -8,7 +8,7 @@ use toolwire_proto::subscriptions::Change;
 use toolwire_types::{ErrorObject, RawJson, RequestId};
 
 use crate::engine::TokenInfo;
-use crate::store::contract::{fresh, ok, soon};
+use crate::store::contract::{in_time, ok, unique_name};
 use crate::store::{Bus, BusDelivery, BusMessage, BusPayload, BusSubscription, SessionSignal};
 
 /// Checks a [`Bus`]. Each call of `connect` returns a connection to the same bus, as each node has one.
@@ -34,7 +34,7 @@ struct Node {
 impl Node {
     fn new(bus: Arc<dyn Bus>) -> Self {
         Self {
-            name: fresh("node"),
+            name: unique_name("node"),
             bus,
         }
     }
@@ -55,7 +55,7 @@ impl Node {
 /// Returns the next message of one of the nodes. Other programs may use the bus, too.
 async fn next(rule: &str, subscription: &mut dyn BusSubscription, nodes: &[&Node]) -> BusMessage {
     loop {
-        match soon(rule, subscription.next()).await {
+        match in_time(rule, subscription.next()).await {
             Some(BusDelivery::Message(message)) => {
                 if nodes.iter().any(|node| node.name == message.node) {
                     return message;
@@ -71,7 +71,7 @@ async fn next(rule: &str, subscription: &mut dyn BusSubscription, nodes: &[&Node
 
 /// Returns one message of each kind.
 fn all_payloads() -> Vec<BusPayload> {
-    let session = fresh("session");
+    let session = unique_name("session");
     let signals = [
         SessionSignal::Responded {
             id: RequestId::from(7),
@@ -95,7 +95,7 @@ fn all_payloads() -> Vec<BusPayload> {
         Change::PromptsListChanged,
         Change::ResourcesListChanged,
         Change::ResourceUpdated("file:///ä b".to_owned()),
-        Change::Task(fresh("task")),
+        Change::Task(unique_name("task")),
     ];
     let signals = signals.into_iter().map(|signal| BusPayload::Session {
         session: session.clone(),

@@ -48,7 +48,7 @@ use crate::store::StoreError;
 const TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Waits for an operation that should complete at once.
-async fn soon<T>(rule: &str, future: impl Future<Output = T>) -> T {
+async fn in_time<T>(rule: &str, future: impl Future<Output = T>) -> T {
     timeout(TIMEOUT, future)
         .await
         .unwrap_or_else(|_| panic!("{rule}: timed out after {TIMEOUT:?}"))
@@ -64,7 +64,7 @@ fn user(name: &str) -> Principal {
 }
 
 /// Returns a unique name.
-fn fresh(kind: &str) -> String {
+fn unique_name(kind: &str) -> String {
     let mut bytes = [0; 12];
     getrandom::fill(&mut bytes).expect("the operating system provides random bytes");
     let mut name = format!("{kind}-");

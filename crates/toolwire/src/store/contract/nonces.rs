@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::engine::Principal;
-use crate::store::contract::{fresh, ok, soon, user};
+use crate::store::contract::{in_time, ok, unique_name, user};
 use crate::store::{NonceStore, StoreError};
 
 const LIFETIME: Duration = Duration::from_secs(60);
@@ -44,7 +44,7 @@ pub async fn nonce_store<S: NonceStore + 'static>(connect: impl AsyncFn() -> Arc
         .collect();
     let mut winners = 0;
     for task in tasks {
-        let outcome = soon("every call returns", task).await;
+        let outcome = in_time("every call returns", task).await;
         winners += usize::from(ok("mark_used", outcome.expect("no call panics")));
     }
     assert_eq!(winners, 1, "of concurrent calls, one returns `true`");
@@ -80,7 +80,7 @@ pub async fn nonce_store_owner_bound<S: NonceStore + 'static>(
 
 /// Returns a principal without nonces.
 fn new_owner() -> Principal {
-    user(&fresh("owner"))
+    user(&unique_name("owner"))
 }
 
 /// Returns an unused fingerprint.

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::store::contract::{ok, soon};
+use crate::store::contract::{in_time, ok};
 use crate::store::{NewProxyRecord, OwnerLimit, ProxyOwner, ProxyRecord, ProxyStore, StoreError};
 
 const LIFETIME: Duration = Duration::from_secs(60);
@@ -265,7 +265,7 @@ async fn takes_once<S: ProxyStore + 'static>(store: &Arc<S>) {
         .collect();
     let mut winners = 0;
     for task in tasks {
-        let outcome = soon("every call returns", task).await;
+        let outcome = in_time("every call returns", task).await;
         let taken = ok("take", outcome.expect("no call panics"));
         winners += usize::from(taken.is_some());
     }
@@ -284,7 +284,7 @@ async fn replaces_once<S: ProxyStore + 'static>(store: &Arc<S>) {
         .collect();
     let mut winners = Vec::new();
     for (number, task) in tasks.into_iter().enumerate() {
-        let outcome = soon("every call returns", task).await;
+        let outcome = in_time("every call returns", task).await;
         if ok("replace", outcome.expect("no call panics")) {
             winners.push(format!("b{number}"));
         }

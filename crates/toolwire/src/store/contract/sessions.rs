@@ -8,7 +8,7 @@ use tokio::time::sleep;
 use toolwire_types::{ClientCapabilities, Implementation, LoggingLevel, ProtocolVersion};
 
 use crate::engine::Principal;
-use crate::store::contract::{fresh, ok, user};
+use crate::store::contract::{ok, unique_name, user};
 use crate::store::{SessionRecord, SessionStore, StoreError};
 
 /// A time to live that is long enough for each check that is not about time.
@@ -45,10 +45,10 @@ pub async fn session_store<S: SessionStore + 'static>(
 /// # Panics
 /// Panics if the store violates a rule. The message names the rule.
 pub async fn session_store_bound(store: &dyn SessionStore, bound: usize, ttl: Duration) {
-    let owner = user(&fresh("owner"));
+    let owner = user(&unique_name("owner"));
     let mut ids = Vec::new();
     for number in 1..=bound {
-        let id = fresh("session");
+        let id = unique_name("session");
         let created = store.create(&id, &owner, record("a"), LONG).await;
         assert!(
             created.is_ok(),
@@ -62,12 +62,12 @@ pub async fn session_store_bound(store: &dyn SessionStore, bound: usize, ttl: Du
         ok("delete", store.delete(&id, &owner).await),
         "a session that exists can be deleted"
     );
-    let short = fresh("session");
+    let short = unique_name("session");
     let created = store.create(&short, &owner, record("a"), ttl).await;
     ok("a deleted session frees its space", created);
     assert_rejected(store, &owner).await;
     sleep(ttl + ttl / 2).await;
-    let last = fresh("session");
+    let last = unique_name("session");
     let created = store.create(&last, &owner, record("a"), LONG).await;
     ok("an expired session frees its space", created);
     ids.push(last);
@@ -77,7 +77,7 @@ pub async fn session_store_bound(store: &dyn SessionStore, bound: usize, ttl: Du
 }
 
 async fn assert_rejected(store: &dyn SessionStore, owner: &Principal) {
-    let id = fresh("session");
+    let id = unique_name("session");
     let created = store.create(&id, owner, record("a"), LONG).await;
     assert!(
         matches!(created, Err(StoreError::Full)),
@@ -87,7 +87,7 @@ async fn assert_rejected(store: &dyn SessionStore, owner: &Principal) {
 
 async fn created_session_can_be_loaded(store: &dyn SessionStore) {
     for owner in [Principal::anonymous(), user("alice")] {
-        let id = fresh("session");
+        let id = unique_name("session");
         let mut initial = record("a");
         initial.initialized = true;
         initial.log_level = Some(LoggingLevel::Warning);
@@ -120,7 +120,7 @@ async fn created_session_can_be_loaded(store: &dyn SessionStore) {
 }
 
 async fn used_id_is_rejected(store: &dyn SessionStore) {
-    let (id, owner) = (fresh("session"), user("alice"));
+    let (id, owner) = (unique_name("session"), user("alice"));
     ok(
         "create",
         store.create(&id, &owner, record("first"), LONG).await,
@@ -147,9 +147,9 @@ async fn session_of_other_principal_does_not_exist(store: &dyn SessionStore) {
         (&alice, &anonymous),
         (&anonymous, &mallory),
     ] {
-        let id = fresh("session");
+        let id = unique_name("session");
         let created = ok("create", store.create(&id, owner, record("a"), LONG).await);
-        for unknown in [id.as_str(), &fresh("session")] {
+        for unknown in [id.as_str(), &unique_name("session")] {
             absent(store, unknown, other, created.revision).await;
         }
         let loaded = ok("load", store.load(&id, owner, LONG).await);
@@ -185,7 +185,7 @@ async fn absent(store: &dyn SessionStore, id: &str, principal: &Principal, revis
 }
 
 async fn replacement_needs_the_revision(store: &dyn SessionStore) {
-    let (id, owner) = (fresh("session"), user("alice"));
+    let (id, owner) = (unique_name("session"), user("alice"));
     let created = ok("create", store.create(&id, &owner, record("a"), LONG).await);
     let first = created.revision;
     let second = ok(
@@ -212,7 +212,7 @@ async fn replacement_needs_the_revision(store: &dyn SessionStore) {
 }
 
 async fn one_of_many_replacements_wins(store: Arc<dyn SessionStore>) {
-    let (id, owner) = (fresh("session"), user("alice"));
+    let (id, owner) = (unique_name("session"), user("alice"));
     let created = ok("create", store.create(&id, &owner, record("a"), LONG).await);
     let mut replacements = JoinSet::new();
     for number in 0..8 {
@@ -240,7 +240,7 @@ async fn one_of_many_replacements_wins(store: Arc<dyn SessionStore>) {
 }
 
 async fn live_session_is_not_reported_as_expired(store: &dyn SessionStore) {
-    let (id, owner) = (fresh("session"), user("alice"));
+    let (id, owner) = (unique_name("session"), user("alice"));
     ok("create", store.create(&id, &owner, record("a"), LONG).await);
     let expired = ok("take_expired", store.take_expired().await);
     assert!(
@@ -250,7 +250,7 @@ async fn live_session_is_not_reported_as_expired(store: &dyn SessionStore) {
 }
 
 async fn deleted_session_does_not_exist(store: &dyn SessionStore) {
-    let (id, owner) = (fresh("session"), user("alice"));
+    let (id, owner) = (unique_name("session"), user("alice"));
     let created = ok("create", store.create(&id, &owner, record("a"), LONG).await);
     assert!(
         ok("delete", store.delete(&id, &owner).await),
@@ -260,14 +260,14 @@ async fn deleted_session_does_not_exist(store: &dyn SessionStore) {
 }
 
 async fn unused_session_ends(store: &dyn SessionStore, ttl: Duration) {
-    let (id, owner) = (fresh("session"), user("alice"));
+    let (id, owner) = (unique_name("session"), user("alice"));
     let created = ok("create", store.create(&id, &owner, record("a"), ttl).await);
     sleep(ttl + ttl / 3).await;
     absent(store, &id, &owner, created.revision).await;
 }
 
 async fn load_prolongs(store: &dyn SessionStore, ttl: Duration) {
-    let (id, owner) = (fresh("session"), user("alice"));
+    let (id, owner) = (unique_name("session"), user("alice"));
     ok("create", store.create(&id, &owner, record("a"), ttl).await);
     for _ in 0..2 {
         sleep(ttl * 2 / 3).await;
@@ -285,7 +285,7 @@ async fn load_prolongs(store: &dyn SessionStore, ttl: Duration) {
 }
 
 async fn touch_prolongs(store: &dyn SessionStore, ttl: Duration) {
-    let (id, owner) = (fresh("session"), user("alice"));
+    let (id, owner) = (unique_name("session"), user("alice"));
     ok("create", store.create(&id, &owner, record("a"), LONG).await);
     // A time shorter than the remaining one also counts from now.
     for _ in 0..2 {
@@ -303,7 +303,7 @@ async fn touch_prolongs(store: &dyn SessionStore, ttl: Duration) {
 }
 
 async fn replacement_does_not_prolong(store: &dyn SessionStore, ttl: Duration) {
-    let (id, owner) = (fresh("session"), user("alice"));
+    let (id, owner) = (unique_name("session"), user("alice"));
     let created = ok("create", store.create(&id, &owner, record("a"), ttl).await);
     sleep(ttl * 2 / 3).await;
     let replaced = store

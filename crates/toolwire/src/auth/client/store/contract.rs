@@ -42,7 +42,7 @@ pub async fn token_store<S: TokenStore + 'static>(connect: impl AsyncFn() -> Arc
 }
 
 async fn values(store: &impl TokenStore, other: &impl TokenStore) {
-    let (name, second) = (fresh("value"), fresh("value"));
+    let (name, second) = (unique_name("value"), unique_name("value"));
     check(store, &name, None, "a name has no value at first").await;
     put(store, &name, "one").await;
     check(store, &name, Some("one"), "a value is stored").await;
@@ -69,12 +69,12 @@ async fn values(store: &impl TokenStore, other: &impl TokenStore) {
 async fn unusual_texts(store: &impl TokenStore) {
     let long = format!(
         "{} {}",
-        fresh("token of"),
+        unique_name("token of"),
         "https://example.com/".repeat(100)
     );
     let same_start = format!("{long}x");
     put(store, &same_start, "other").await;
-    for name in [&long, &fresh("\"quoted\" \\ ünïcode/../ % \n")] {
+    for name in [&long, &unique_name("\"quoted\" \\ ünïcode/../ % \n")] {
         let huge = "0123456789abcdef".repeat(2048) + "end";
         for value in ["", "{\"a\": \"b\"}", "\u{0}ü€😀\r\n", &huge, "short again"] {
             put(store, name, value).await;
@@ -94,7 +94,7 @@ async fn unusual_texts(store: &impl TokenStore) {
 }
 
 async fn concurrent_writes<S: TokenStore + 'static>(store: &Arc<S>, other: &Arc<S>) {
-    let name = fresh("crowd");
+    let name = unique_name("crowd");
     let tasks: Vec<_> = (0..CONCURRENT_TASKS)
         .map(|number| {
             let store = Arc::clone(if number % 2 == 0 { store } else { other });
@@ -116,7 +116,7 @@ async fn concurrent_writes<S: TokenStore + 'static>(store: &Arc<S>, other: &Arc<
 }
 
 async fn lock_waits<S: TokenStore + 'static>(store: &Arc<S>, other: &Arc<S>) {
-    let (name, second) = (fresh("lock"), fresh("lock"));
+    let (name, second) = (unique_name("lock"), unique_name("lock"));
     let held = in_time("a free lock is acquired", store.lock(&name)).await;
     let held = ok("lock", held);
     let another = in_time("locks of other names are independent", store.lock(&second)).await;
@@ -152,7 +152,7 @@ async fn lock_waits<S: TokenStore + 'static>(store: &Arc<S>, other: &Arc<S>) {
 }
 
 async fn lock_is_exclusive<S: TokenStore + 'static>(store: &Arc<S>, other: &Arc<S>) {
-    let name = fresh("lock");
+    let name = unique_name("lock");
     let is_held = Arc::new(AtomicBool::new(false));
     let tasks: Vec<_> = (0..CONCURRENT_TASKS)
         .map(|number| {
@@ -203,7 +203,7 @@ fn ok<T>(what: &str, result: Result<T, TokenStoreError>) -> T {
 }
 
 /// Returns a unique name.
-fn fresh(kind: &str) -> String {
+fn unique_name(kind: &str) -> String {
     let mut bytes = [0; 12];
     getrandom::fill(&mut bytes).expect("the operating system provides random bytes");
     let mut name = format!("{kind}-");

@@ -8,7 +8,7 @@ use std::time::Duration;
 use bytes::Bytes;
 
 use crate::engine::Principal;
-use crate::store::contract::{fresh, ok, soon, user};
+use crate::store::contract::{in_time, ok, unique_name, user};
 use crate::store::{EventLog, LogEntry, Replay, StreamKey};
 
 /// The wait of a read that is expected to be woken. It is longer than the timeout of the contract, so that a log that
@@ -29,13 +29,13 @@ pub async fn event_log<L: EventLog + 'static>(make: impl AsyncFn() -> Arc<L>) {
     number_beyond_the_newest_is_unknown(&Case::new(make().await)).await;
     nothing_follows_the_end(&Case::new(make().await)).await;
     waiting::waiting_reader_is_woken(&Case::new(make().await)).await;
-    waiting::waiting_reader_is_told_of_the_end(&Case::new(make().await)).await;
-    waiting::wait_has_an_end(&Case::new(make().await)).await;
+    waiting::waiting_reader_gets_the_end(&Case::new(make().await)).await;
+    waiting::read_returns_after_its_wait(&Case::new(make().await)).await;
     waiting::dropped_read_loses_nothing(&Case::new(make().await)).await;
-    waiting::concurrent_entries_have_numbers_of_their_own(&Case::new(make().await)).await;
-    waiting::reader_that_follows_misses_nothing(&Case::new(make().await)).await;
+    waiting::concurrent_entries_have_distinct_numbers(&Case::new(make().await)).await;
+    waiting::following_reader_gets_every_entry(&Case::new(make().await)).await;
     removed_session_has_no_streams(&Case::new(make().await)).await;
-    waiting::forgetting_wakes_the_waiting(&Case::new(make().await)).await;
+    waiting::removal_wakes_waiting_readers(&Case::new(make().await)).await;
     removal_does_not_affect_others(&Case::new(make().await)).await;
     removed_stream_does_not_repeat_numbers(&Case::new(make().await)).await;
 }
@@ -75,7 +75,7 @@ pub async fn event_log_bound(log: Arc<dyn EventLog>, too_many: u64) {
         entries(too_many + 1..=too_many + 1),
         "the newest entry is never evicted"
     );
-    case.forget().await;
+    case.remove_session().await;
 }
 
 /// A log with a stream of its own.
@@ -90,7 +90,7 @@ impl Case {
         Self {
             log,
             owner: user("alice"),
-            key: StreamKey::new(fresh("session"), fresh("stream")),
+            key: StreamKey::new(unique_name("session"), unique_name("stream")),
         }
     }
 
@@ -99,12 +99,12 @@ impl Case {
         Self {
             log: Arc::clone(&self.log),
             owner: self.owner.clone(),
-            key: StreamKey::new(self.key.session.clone(), fresh("stream")),
+            key: StreamKey::new(self.key.session.clone(), unique_name("stream")),
         }
     }
 
     /// Returns the same log and stream under another key or principal.
-    fn elsewhere(&self, owner: Principal, key: StreamKey) -> Self {
+    fn with_owner_and_key(&self, owner: Principal, key: StreamKey) -> Self {
         Self {
             log: Arc::clone(&self.log),
             owner,
@@ -142,9 +142,9 @@ impl Case {
         ok("read_after", read.await)
     }
 
-    async fn forget(&self) {
-        let forgotten = self.log.remove_session(&self.owner, &self.key.session);
-        ok("remove_session", forgotten.await);
+    async fn remove_session(&self) {
+        let removed = self.log.remove_session(&self.owner, &self.key.session);
+        ok("remove_session", removed.await);
     }
 }
 
@@ -216,10 +216,10 @@ async fn unopened_stream_begins_with_its_first_entry(case: &Case) {
 async fn stream_of_other_principal_is_unknown(case: &Case) {
     case.fill(3).await;
     for other in [Principal::anonymous(), user("mallory")] {
-        let other_case = case.elsewhere(other, case.key.clone());
+        let other_case = case.with_owner_and_key(other, case.key.clone());
         for after in [0, 2, 3, 4] {
             let rule = "a stream of another principal is unknown, without a wait";
-            let replay = soon(rule, other_case.read_or_wait(after, LONG_WAIT)).await;
+            let replay = in_time(rule, other_case.read_or_wait(after, LONG_WAIT)).await;
             assert_eq!(replay, Replay::Unknown, "{rule}");
         }
         // The log may create a stream of the other principal, as long as it stays invisible to others.
@@ -241,8 +241,8 @@ async fn stream_of_other_principal_is_unknown(case: &Case) {
 
 async fn streams_with_one_name_are_separate(case: &Case) {
     case.fill(2).await;
-    let key = StreamKey::new(fresh("session"), case.key.stream.clone());
-    let other = case.elsewhere(case.owner.clone(), key);
+    let key = StreamKey::new(unique_name("session"), case.key.stream.clone());
+    let other = case.with_owner_and_key(case.owner.clone(), key);
     assert_eq!(
         other.read(0).await,
         Replay::Unknown,
@@ -261,7 +261,7 @@ async fn number_beyond_the_newest_is_unknown(case: &Case) {
     for after in [3, 4, u64::MAX] {
         let read = case.read_or_wait(after, LONG_WAIT);
         assert_eq!(
-            soon("a number beyond the newest entry is unknown", read).await,
+            in_time("a number beyond the newest entry is unknown", read).await,
             Replay::Unknown,
             "a number beyond the newest entry is unknown: {after}"
         );
@@ -289,7 +289,7 @@ async fn nothing_follows_the_end(case: &Case) {
         }
         let after_the_end = case.read_or_wait(2, LONG_WAIT);
         assert_eq!(
-            soon("a read after the end does not wait", after_the_end).await,
+            in_time("a read after the end does not wait", after_the_end).await,
             Replay::Ended,
             "a read after the end returns `Ended`"
         );
@@ -307,7 +307,7 @@ async fn removed_session_has_no_streams(case: &Case) {
     let sibling = case.sibling();
     case.fill(2).await;
     sibling.fill(1).await;
-    case.forget().await;
+    case.remove_session().await;
     for after in 0..=2 {
         assert_eq!(
             (case.read(after).await, sibling.read(after).await),
@@ -316,16 +316,20 @@ async fn removed_session_has_no_streams(case: &Case) {
         );
     }
     // Removing an absent session succeeds.
-    case.forget().await;
+    case.remove_session().await;
 }
 
 async fn removal_does_not_affect_others(case: &Case) {
     case.fill(2).await;
     for other in [Principal::anonymous(), user("mallory")] {
-        case.elsewhere(other, case.key.clone()).forget().await;
+        case.with_owner_and_key(other, case.key.clone())
+            .remove_session()
+            .await;
     }
-    let key = StreamKey::new(fresh("session"), case.key.stream.clone());
-    case.elsewhere(case.owner.clone(), key).forget().await;
+    let key = StreamKey::new(unique_name("session"), case.key.stream.clone());
+    case.with_owner_and_key(case.owner.clone(), key)
+        .remove_session()
+        .await;
     assert_eq!(
         case.read(0).await,
         entries(1..=2),
@@ -335,7 +339,7 @@ async fn removal_does_not_affect_others(case: &Case) {
 
 async fn removed_stream_does_not_repeat_numbers(case: &Case) {
     case.fill(3).await;
-    case.forget().await;
+    case.remove_session().await;
     let number = case.append(message(4)).await;
     assert!(
         number == 1 || number > 3,

@@ -7,7 +7,7 @@ use tokio::task::JoinSet;
 use tokio::time::{Instant, timeout};
 
 use crate::store::contract::events::{Case, LONG_WAIT, entries, message};
-use crate::store::contract::{fresh, soon};
+use crate::store::contract::{in_time, unique_name};
 use crate::store::{LogEntry, Replay};
 
 /// The wait of a read that is not expected to find entries.
@@ -23,7 +23,7 @@ pub(super) async fn waiting_reader_is_woken(case: &Case) {
                 case.append(message(last + 1))
             )
         };
-        let (replay, number) = soon(rule, both).await;
+        let (replay, number) = in_time(rule, both).await;
         assert_eq!(number, last + 1, "numbers are consecutive");
         assert_eq!(replay, entries([last + 1]), "{rule}");
     }
@@ -34,7 +34,7 @@ pub(super) async fn waiting_reader_is_woken(case: &Case) {
             case.append(message(4))
         )
     };
-    let (first, second, _) = soon("every waiting reader is woken", all).await;
+    let (first, second, _) = in_time("every waiting reader is woken", all).await;
     assert_eq!(
         (first, second),
         (entries([4]), entries([4])),
@@ -42,20 +42,20 @@ pub(super) async fn waiting_reader_is_woken(case: &Case) {
     );
 }
 
-pub(super) async fn waiting_reader_is_told_of_the_end(case: &Case) {
+pub(super) async fn waiting_reader_gets_the_end(case: &Case) {
     let rule = "a waiting reader gets the end when it is appended";
     case.fill(1).await;
     let both = async { tokio::join!(case.read_or_wait(1, LONG_WAIT), case.append(LogEntry::End)) };
-    let (replay, _) = soon(rule, both).await;
+    let (replay, _) = in_time(rule, both).await;
     assert_eq!(replay, Replay::Entries(vec![(2, LogEntry::End)]), "{rule}");
 }
 
-pub(super) async fn wait_has_an_end(case: &Case) {
+pub(super) async fn read_returns_after_its_wait(case: &Case) {
     case.fill(1).await;
     let begin = Instant::now();
     let read = case.read_or_wait(1, SHORT_WAIT);
     assert_eq!(
-        soon("a read returns after its wait", read).await,
+        in_time("a read returns after its wait", read).await,
         entries([]),
         "a read that times out returns no entries"
     );
@@ -77,17 +77,17 @@ pub(super) async fn dropped_read_loses_nothing(case: &Case) {
     );
 }
 
-pub(super) async fn concurrent_entries_have_numbers_of_their_own(case: &Case) {
+pub(super) async fn concurrent_entries_have_distinct_numbers(case: &Case) {
     let rule = "concurrently appended entries have distinct and consecutive numbers";
     let count = 32;
     case.open().await;
     let mut appends = JoinSet::new();
     for _ in 0..count {
-        let writer = case.elsewhere(case.owner.clone(), case.key.clone());
-        let entry = LogEntry::Message(Bytes::from(fresh("entry")));
+        let writer = case.with_owner_and_key(case.owner.clone(), case.key.clone());
+        let entry = LogEntry::Message(Bytes::from(unique_name("entry")));
         appends.spawn(async move { (writer.append(entry.clone()).await, entry) });
     }
-    let mut appended = soon(rule, appends.join_all()).await;
+    let mut appended = in_time(rule, appends.join_all()).await;
     appended.sort_by_key(|(number, _)| *number);
     let numbers: Vec<u64> = appended.iter().map(|(number, _)| *number).collect();
     assert_eq!(numbers, (1..=count).collect::<Vec<_>>(), "{rule}");
@@ -98,7 +98,7 @@ pub(super) async fn concurrent_entries_have_numbers_of_their_own(case: &Case) {
     );
 }
 
-pub(super) async fn reader_that_follows_misses_nothing(case: &Case) {
+pub(super) async fn following_reader_gets_every_entry(case: &Case) {
     let rule = "a reader that continues from the last number gets every entry once, in order";
     let count = 40;
     case.open().await;
@@ -122,7 +122,7 @@ pub(super) async fn reader_that_follows_misses_nothing(case: &Case) {
         }
         seen
     };
-    let (seen, ()) = soon(rule, async { tokio::join!(follow, write) }).await;
+    let (seen, ()) = in_time(rule, async { tokio::join!(follow, write) }).await;
     let mut expected: Vec<_> = (1..=count)
         .map(|number| (number, message(number)))
         .collect();
@@ -130,10 +130,10 @@ pub(super) async fn reader_that_follows_misses_nothing(case: &Case) {
     assert_eq!(seen, expected, "{rule}");
 }
 
-pub(super) async fn forgetting_wakes_the_waiting(case: &Case) {
+pub(super) async fn removal_wakes_waiting_readers(case: &Case) {
     let rule = "a waiting reader of a removed session gets `Unknown`";
     case.fill(1).await;
-    let both = async { tokio::join!(case.read_or_wait(1, LONG_WAIT), case.forget()) };
-    let (replay, ()) = soon(rule, both).await;
+    let both = async { tokio::join!(case.read_or_wait(1, LONG_WAIT), case.remove_session()) };
+    let (replay, ()) = in_time(rule, both).await;
     assert_eq!(replay, Replay::Unknown, "{rule}");
 }

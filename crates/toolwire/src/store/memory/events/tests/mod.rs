@@ -23,9 +23,9 @@ fn entries(numbers: impl IntoIterator<Item = u64>) -> Replay {
 }
 
 /// A log with short calls for tests. All streams belong to one session of the anonymous principal.
-struct Desk(MemoryEventLog);
+struct TestLog(MemoryEventLog);
 
-impl Desk {
+impl TestLog {
     fn new(limits: MemoryEventLogLimits) -> Self {
         Self(MemoryEventLog::new(limits))
     }
@@ -103,38 +103,38 @@ async fn number_of_entries_of_a_stream_is_limited() {
         limits.with_bytes_per_stream(5 * COST - 1),
         limits.with_total_bytes(4 * COST),
     ] {
-        let desk = Desk::new(limits);
-        desk.fill("a", 3).await;
-        assert_eq!(desk.read("a", 0).await, entries(1..=3));
-        desk.append("a", message(4)).await;
-        assert_eq!(desk.read("a", 0).await, entries(1..=4));
-        desk.append("a", message(5)).await;
-        assert_eq!(desk.read("a", 0).await, Replay::Gap { oldest: 2 });
-        assert_eq!(desk.read("a", 1).await, entries(2..=5));
+        let log = TestLog::new(limits);
+        log.fill("a", 3).await;
+        assert_eq!(log.read("a", 0).await, entries(1..=3));
+        log.append("a", message(4)).await;
+        assert_eq!(log.read("a", 0).await, entries(1..=4));
+        log.append("a", message(5)).await;
+        assert_eq!(log.read("a", 0).await, Replay::Gap { oldest: 2 });
+        assert_eq!(log.read("a", 1).await, entries(2..=5));
     }
 }
 
 #[tokio::test(start_paused = true)]
 async fn newest_entry_is_stored_at_any_size() {
-    let desk = Desk::new(MemoryEventLogLimits::default().with_bytes_per_stream(COST));
-    desk.fill("a", 1).await;
+    let log = TestLog::new(MemoryEventLogLimits::default().with_bytes_per_stream(COST));
+    log.fill("a", 1).await;
     let large = LogEntry::Message(Bytes::from(vec![b' '; 1000]));
-    desk.append("a", large.clone()).await;
+    log.append("a", large.clone()).await;
     assert_eq!(
-        desk.read("a", 1).await,
+        log.read("a", 1).await,
         Replay::Entries(vec![(2, large.clone())])
     );
-    assert_eq!(desk.append("a", message(3)).await, 3);
-    assert_eq!(desk.read("a", 2).await, entries([3]));
-    assert_eq!(desk.read("a", 0).await, Replay::Gap { oldest: 3 });
+    assert_eq!(log.append("a", message(3)).await, 3);
+    assert_eq!(log.read("a", 2).await, entries([3]));
+    assert_eq!(log.read("a", 0).await, Replay::Gap { oldest: 3 });
 }
 
 #[tokio::test(start_paused = true)]
 async fn messages_are_shared_not_copied() {
-    let desk = Desk::new(MemoryEventLogLimits::default());
+    let log = TestLog::new(MemoryEventLogLimits::default());
     let bytes = Bytes::from(vec![b'1'; 100]);
-    desk.append("a", LogEntry::Message(bytes.clone())).await;
-    let Replay::Entries(read) = desk.read("a", 0).await else {
+    log.append("a", LogEntry::Message(bytes.clone())).await;
+    let Replay::Entries(read) = log.read("a", 0).await else {
         panic!("there is an entry");
     };
     assert!(matches!(&read[0].1, LogEntry::Message(read) if read.as_ptr() == bytes.as_ptr()));
@@ -142,110 +142,110 @@ async fn messages_are_shared_not_copied() {
 
 #[tokio::test(start_paused = true)]
 async fn ended_streams_are_evicted_before_live_ones() {
-    let desk = Desk::new(MemoryEventLogLimits::default().with_total_bytes(4 * COST + 64));
-    desk.fill("live", 2).await;
-    desk.fill("ended", 1).await;
-    desk.append("ended", LogEntry::End).await;
-    desk.fill("new", 1).await;
-    assert_eq!(desk.read("ended", 1).await, {
+    let log = TestLog::new(MemoryEventLogLimits::default().with_total_bytes(4 * COST + 64));
+    log.fill("live", 2).await;
+    log.fill("ended", 1).await;
+    log.append("ended", LogEntry::End).await;
+    log.fill("new", 1).await;
+    assert_eq!(log.read("ended", 1).await, {
         Replay::Entries(vec![(2, LogEntry::End)])
     });
-    desk.append("new", message(2)).await;
-    assert_eq!(desk.read("ended", 1).await, Replay::Unknown);
-    assert_eq!(desk.read("live", 0).await, entries(1..=2));
-    assert_eq!(desk.read("new", 0).await, entries(1..=2));
+    log.append("new", message(2)).await;
+    assert_eq!(log.read("ended", 1).await, Replay::Unknown);
+    assert_eq!(log.read("live", 0).await, entries(1..=2));
+    assert_eq!(log.read("new", 0).await, entries(1..=2));
 }
 
 #[tokio::test(start_paused = true)]
 async fn unread_last_message_is_retained_longer_than_a_read_one() {
-    let desk = Desk::new(MemoryEventLogLimits::default().with_total_bytes(2 * COST));
+    let log = TestLog::new(MemoryEventLogLimits::default().with_total_bytes(2 * COST));
     let last = LogEntry::Last(Bytes::from_static(b"0000000000"));
-    desk.append("unread", last.clone()).await;
-    desk.append("read", last.clone()).await;
-    desk.read("read", 0).await;
-    desk.fill("new", 1).await;
-    assert_eq!(desk.read("read", 0).await, Replay::Unknown);
+    log.append("unread", last.clone()).await;
+    log.append("read", last.clone()).await;
+    log.read("read", 0).await;
+    log.fill("new", 1).await;
+    assert_eq!(log.read("read", 0).await, Replay::Unknown);
     let expected = Replay::Entries(vec![(1, last)]);
-    assert_eq!(desk.read("unread", 0).await, expected);
+    assert_eq!(log.read("unread", 0).await, expected);
 }
 
 #[tokio::test(start_paused = true)]
 async fn least_recently_used_stream_is_evicted_first() {
-    let desk = Desk::new(MemoryEventLogLimits::default().with_total_bytes(6 * COST));
-    desk.fill("read", 2).await;
-    desk.fill("written", 1).await;
-    desk.fill("idle", 2).await;
-    desk.append("written", message(2)).await;
-    desk.read("read", 0).await;
-    desk.fill("new", 1).await;
-    assert_eq!(desk.read("idle", 0).await, Replay::Gap { oldest: 2 });
-    assert_eq!(desk.read("read", 0).await, entries(1..=2));
-    assert_eq!(desk.read("written", 0).await, entries(1..=2));
+    let log = TestLog::new(MemoryEventLogLimits::default().with_total_bytes(6 * COST));
+    log.fill("read", 2).await;
+    log.fill("written", 1).await;
+    log.fill("idle", 2).await;
+    log.append("written", message(2)).await;
+    log.read("read", 0).await;
+    log.fill("new", 1).await;
+    assert_eq!(log.read("idle", 0).await, Replay::Gap { oldest: 2 });
+    assert_eq!(log.read("read", 0).await, entries(1..=2));
+    assert_eq!(log.read("written", 0).await, entries(1..=2));
 }
 
 #[tokio::test(start_paused = true)]
 async fn emptied_live_stream_continues_its_numbers() {
-    let desk = Desk::new(MemoryEventLogLimits::default().with_total_bytes(2 * COST));
-    desk.fill("a", 2).await;
-    desk.fill("b", 2).await;
-    assert_eq!(desk.read("a", 1).await, Replay::Gap { oldest: 3 });
-    assert_eq!(desk.read("a", 2).await, entries([]));
-    assert_eq!(desk.append("a", message(3)).await, 3);
-    assert_eq!(desk.read("a", 2).await, entries([3]));
+    let log = TestLog::new(MemoryEventLogLimits::default().with_total_bytes(2 * COST));
+    log.fill("a", 2).await;
+    log.fill("b", 2).await;
+    assert_eq!(log.read("a", 1).await, Replay::Gap { oldest: 3 });
+    assert_eq!(log.read("a", 2).await, entries([]));
+    assert_eq!(log.append("a", message(3)).await, 3);
+    assert_eq!(log.read("a", 2).await, entries([3]));
 }
 
 #[tokio::test(start_paused = true)]
 async fn unused_stream_expires_exactly_after_the_retention() {
     let retention = Duration::from_secs(10);
     let almost = retention - Duration::from_millis(1);
-    let desk = Desk::new(MemoryEventLogLimits::default().with_retention(retention));
-    desk.fill("a", 1).await;
+    let log = TestLog::new(MemoryEventLogLimits::default().with_retention(retention));
+    log.fill("a", 1).await;
     advance(almost).await;
-    assert_eq!(desk.read("a", 0).await, entries([1]));
+    assert_eq!(log.read("a", 0).await, entries([1]));
     advance(almost).await;
-    desk.append("a", LogEntry::End).await;
+    log.append("a", LogEntry::End).await;
     advance(almost).await;
-    assert_ne!(desk.read("a", 0).await, Replay::Unknown);
+    assert_ne!(log.read("a", 0).await, Replay::Unknown);
     advance(retention).await;
-    assert_eq!(desk.read("a", 0).await, Replay::Unknown);
-    assert!(desk.0.lock().is_empty());
+    assert_eq!(log.read("a", 0).await, Replay::Unknown);
+    assert!(log.0.lock().is_empty());
 }
 
 #[tokio::test(start_paused = true)]
 async fn expired_streams_are_removed_by_later_calls() {
-    let desk = Desk::new(MemoryEventLogLimits::default());
+    let log = TestLog::new(MemoryEventLogLimits::default());
     for number in 0..100 {
-        desk.fill(&number.to_string(), 1).await;
+        log.fill(&number.to_string(), 1).await;
     }
     advance(MemoryEventLogLimits::default().retention).await;
     for _ in 0..10 {
-        desk.read("unknown", 0).await;
+        log.read("unknown", 0).await;
     }
-    assert!(desk.0.lock().is_empty());
+    assert!(log.0.lock().is_empty());
 }
 
 #[tokio::test(start_paused = true)]
 async fn stream_with_waiting_reader_does_not_expire() {
     let limits = MemoryEventLogLimits::default().with_retention(Duration::from_secs(10));
-    let desk = Desk::new(limits);
-    desk.fill("a", 1).await;
+    let log = TestLog::new(limits);
+    log.fill("a", 1).await;
     let write = async {
         advance(Duration::from_secs(100)).await;
-        assert_eq!(desk.read("unknown", 0).await, Replay::Unknown);
-        assert_eq!(desk.append("a", message(2)).await, 2);
+        assert_eq!(log.read("unknown", 0).await, Replay::Unknown);
+        assert_eq!(log.append("a", message(2)).await, 2);
     };
-    let (replay, ()) = tokio::join!(desk.wait("a", 1, Duration::from_secs(1000)), write);
+    let (replay, ()) = tokio::join!(log.wait("a", 1, Duration::from_secs(1000)), write);
     assert_eq!(replay, entries([2]));
 }
 
 #[tokio::test(start_paused = true)]
 async fn read_returns_after_its_wait() {
-    let desk = Desk::new(MemoryEventLogLimits::default());
-    desk.fill("a", 1).await;
+    let log = TestLog::new(MemoryEventLogLimits::default());
+    log.fill("a", 1).await;
     for seconds in [0, 7] {
         let wait = Duration::from_secs(seconds);
         let begin = Instant::now();
-        assert_eq!(desk.wait("a", 1, wait).await, entries([]));
+        assert_eq!(log.wait("a", 1, wait).await, entries([]));
         let elapsed = begin.elapsed();
         // The timer has a resolution of milliseconds.
         assert!(elapsed >= wait && elapsed <= wait + Duration::from_millis(2));
@@ -254,47 +254,43 @@ async fn read_returns_after_its_wait() {
 
 #[tokio::test(start_paused = true)]
 async fn removed_stream_continues_above_its_old_numbers() {
-    let desk = Desk::new(MemoryEventLogLimits::default());
-    desk.fill("a", 5).await;
+    let log = TestLog::new(MemoryEventLogLimits::default());
+    log.fill("a", 5).await;
     advance(MemoryEventLogLimits::default().retention).await;
-    assert_eq!(desk.append("a", message(6)).await, 6);
-    assert_eq!(desk.read("a", 3).await, Replay::Gap { oldest: 6 });
-    assert_eq!(desk.read("a", 5).await, entries([6]));
+    assert_eq!(log.append("a", message(6)).await, 6);
+    assert_eq!(log.read("a", 3).await, Replay::Gap { oldest: 6 });
+    assert_eq!(log.read("a", 5).await, entries([6]));
 }
 
 #[tokio::test(start_paused = true)]
 async fn stream_beyond_the_limit_evicts_another() {
-    let desk = Desk::new(MemoryEventLogLimits::default().with_streams(3));
-    desk.fill("live", 1).await;
-    desk.fill("ended", 0).await;
-    desk.append("ended", LogEntry::End).await;
-    desk.read("ended", 0).await;
-    desk.fill("bare", 0).await;
+    let log = TestLog::new(MemoryEventLogLimits::default().with_streams(3));
+    log.fill("live", 1).await;
+    log.fill("ended", 0).await;
+    log.append("ended", LogEntry::End).await;
+    log.read("ended", 0).await;
+    log.fill("bare", 0).await;
     for (new, displaced) in [("new", "ended"), ("newer", "bare"), ("newest", "live")] {
-        desk.fill(new, 1).await;
-        assert_eq!(
-            desk.read(displaced, 0).await,
-            Replay::Unknown,
-            "{displaced}"
-        );
+        log.fill(new, 1).await;
+        assert_eq!(log.read(displaced, 0).await, Replay::Unknown, "{displaced}");
     }
     for retained in ["new", "newer", "newest"] {
-        assert_eq!(desk.read(retained, 0).await, entries([1]), "{retained}");
+        assert_eq!(log.read(retained, 0).await, entries([1]), "{retained}");
     }
 }
 
 #[tokio::test(start_paused = true)]
 async fn streams_with_waiting_readers_are_not_evicted() {
-    let desk = Desk::new(MemoryEventLogLimits::default().with_streams(2));
+    let log = TestLog::new(MemoryEventLogLimits::default().with_streams(2));
     let long = Duration::from_secs(60);
-    desk.fill("a", 0).await;
-    desk.fill("b", 1).await;
+    log.fill("a", 0).await;
+    log.fill("b", 1).await;
     let others = async {
-        assert!(matches!(desk.try_open("c").await, Err(StoreError::Full)));
-        desk.append("a", message(1)).await;
-        desk.append("b", message(2)).await;
+        assert!(matches!(log.try_open("c").await, Err(StoreError::Full)));
+        log.append("a", message(1)).await;
+        log.append("b", message(2)).await;
     };
-    let (a, b, ()) = tokio::join!(desk.wait("a", 0, long), desk.wait("b", 1, long), others);
+    let (a, b, ()) = tokio::join!(log.wait("a", 0, long), log.wait("b", 1, long), others);
     assert_eq!((a, b), (entries([1]), entries([2])));
-    assert!(desk.try_open("c").await.is_ok());
+    assert!(log.try_open("c").await.is_ok());
 }

@@ -64,20 +64,20 @@ proptest! {
         pauses in proptest::collection::vec(0..3u8, 1..40),
         reader_pauses in proptest::collection::vec(0..3u8, 1..8),
     ) {
-        let desk = Desk::new(MemoryEventLogLimits::default());
+        let log = TestLog::new(MemoryEventLogLimits::default());
         let count = pauses.len() as u64;
         let seen = block_on(async {
-            desk.fill("a", 0).await;
+            log.fill("a", 0).await;
             let write = async {
                 for (number, pause) in (1..).zip(pauses) {
-                    desk.append("a", message(number)).await;
+                    log.append("a", message(number)).await;
                     for _ in 0..pause {
                         tokio::task::yield_now().await;
                     }
                 }
-                desk.append("a", LogEntry::End).await;
+                log.append("a", LogEntry::End).await;
             };
-            let (seen, ()) = tokio::join!(follow(&desk, &reader_pauses), write);
+            let (seen, ()) = tokio::join!(follow(&log, &reader_pauses), write);
             seen
         });
         let mut expected: Vec<_> = (1..=count).map(|number| (number, message(number))).collect();
@@ -86,11 +86,11 @@ proptest! {
     }
 }
 
-async fn follow(desk: &Desk, pauses: &[u8]) -> Vec<(u64, LogEntry)> {
+async fn follow(log: &TestLog, pauses: &[u8]) -> Vec<(u64, LogEntry)> {
     let mut seen: Vec<(u64, LogEntry)> = Vec::new();
     for pause in pauses.iter().cycle() {
         let last = seen.last().map_or(0, |(number, _)| *number);
-        match desk.wait("a", last, Duration::from_secs(1)).await {
+        match log.wait("a", last, Duration::from_secs(1)).await {
             Replay::Entries(entries) => seen.extend(entries),
             other => panic!("{other:?}"),
         }
