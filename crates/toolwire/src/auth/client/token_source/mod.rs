@@ -159,11 +159,11 @@ impl TokenSource {
     /// Returns the active token, or loads the stored one.
     pub(super) async fn stored_token(&self) -> Result<Option<Arc<ActiveToken>>, AuthError> {
         self.loaded.get_or_try_init(|| self.load()).await?;
-        Ok(self.held())
+        Ok(self.active())
     }
 
     pub(super) fn has_refresh_token(&self) -> bool {
-        let held = self.held();
+        let held = self.active();
         held.is_some_and(|held| held.token.refresh_token.is_some())
     }
 
@@ -252,7 +252,7 @@ impl TokenSource {
         Ok(())
     }
 
-    fn held(&self) -> Option<Arc<ActiveToken>> {
+    fn active(&self) -> Option<Arc<ActiveToken>> {
         self.state().held.clone()
     }
 

@@ -192,7 +192,7 @@ impl UpstreamClient {
     }
 
     /// Requests the current data of an access token's user. Returns `None` if the provider identifies users only by ID
-    /// tokens, and [`UpstreamError::Refused`] if the token is no longer valid.
+    /// tokens. A token that is no longer valid has an error of its own.
     pub(super) async fn current_user(
         &self,
         access_token: &Secret,

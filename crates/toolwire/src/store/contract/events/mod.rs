@@ -27,7 +27,7 @@ pub async fn event_log<L: EventLog + 'static>(make: impl AsyncFn() -> Arc<L>) {
     stream_of_other_principal_is_unknown(&Case::new(make().await)).await;
     streams_with_one_name_are_separate(&Case::new(make().await)).await;
     number_beyond_the_newest_is_unknown(&Case::new(make().await)).await;
-    nothing_follows_the_end(&Case::new(make().await)).await;
+    no_entry_follows_the_end(&Case::new(make().await)).await;
     waiting::waiting_reader_is_woken(&Case::new(make().await)).await;
     waiting::waiting_reader_gets_the_end(&Case::new(make().await)).await;
     waiting::read_returns_after_its_wait(&Case::new(make().await)).await;
@@ -268,7 +268,7 @@ async fn number_beyond_the_newest_is_unknown(case: &Case) {
     }
 }
 
-async fn nothing_follows_the_end(case: &Case) {
+async fn no_entry_follows_the_end(case: &Case) {
     let ends = [
         (case.sibling(), LogEntry::End),
         (case.sibling(), LogEntry::Last(Bytes::from_static(b"{}"))),
