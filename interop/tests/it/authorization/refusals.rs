@@ -72,7 +72,7 @@ async fn client_without_a_login_handler_names_what_is_missing() {
         let stored = OAuthConfig::from_store(MemoryTokenStore::new());
         let rejected = fixture.try_to_connect(stored, version).await;
         let rejected = rejected.expect_err("there is no login");
-        assert!(rejected.from_error().is_some_and(AuthError::needs_login));
+        assert!(AuthError::from_error(&rejected).is_some_and(AuthError::needs_login));
 
         let file = TokenFile::new("missing", version);
         let login = fixture.oauth().with_store(file.store());
@@ -85,7 +85,7 @@ async fn client_without_a_login_handler_names_what_is_missing() {
             .await;
         let rejected = try_to_call(&client, "write", json!({"text": "a"})).await;
         let rejected = rejected.expect_err("the user cannot be asked");
-        let problem = rejected.from_error().expect("the error has a cause");
+        let problem = AuthError::from_error(&rejected).expect("the error has a cause");
         assert!(problem.needs_login());
         let wanted = problem.wanted_scopes().unwrap_or_default();
         assert!(wanted.contains("notes:write"), "{wanted}");
@@ -95,6 +95,6 @@ async fn client_without_a_login_handler_names_what_is_missing() {
 
 /// Returns the reason why there is no token.
 fn reason(error: &Error) -> String {
-    let reason = error.from_error().map(ToString::to_string);
+    let reason = AuthError::from_error(&error).map(ToString::to_string);
     reason.unwrap_or_else(|| panic!("{}", error_chain(error)))
 }

@@ -161,7 +161,7 @@ async fn login_that_cannot_be_stored_is_an_error() {
     visit(&visit(&login.url).await).await;
     let text = login.end().await.failed(6);
     assert!(text.contains("cannot use the token file"), "{text}");
-    assert_eq!(world.run(&["whoami", "--json"]).await.json(), json!([]));
+    assert_eq!(fixture.run(&["whoami", "--json"]).await.json(), json!([]));
 }
 
 #[cfg(unix)]

@@ -139,8 +139,8 @@ impl StdError for AuthError {
     }
 }
 
-impl Error {
-    /// Returns the authorization error if a missing access token caused this error.
+impl AuthError {
+    /// Returns the authorization error if a missing access token caused `error`.
     #[must_use]
     pub fn from_error(error: &Error) -> Option<&Self> {
         let mut cause = error.source();

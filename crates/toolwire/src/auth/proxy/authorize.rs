@@ -97,7 +97,7 @@ async fn respond(
             return reject(&error);
         }
         let back = core.way_back(sender.redirect_uri, state);
-        answers::redirect(&back.with_error(error.code(), &error.to_string()))
+        responses::redirect(&back.with_error(error.code(), &error.to_string()))
     })?;
     let pending = Pending {
         asked: AuthorizationRecord {
@@ -175,7 +175,7 @@ pub(super) async fn consent(core: &ProxyState, request: &Request<Bytes>) -> Prox
             let asked = &pending.asked;
             let back = core.way_back(&asked.redirect_uri, asked.state.as_deref());
             let reason = "the user denied access";
-            return answers::redirect(&back.with_error("access_denied", reason));
+            return responses::redirect(&back.with_error("access_denied", reason));
         }
         // The form has two buttons, and this value is neither. The user's decision is unknown.
         _ => return reject("the decision must be allow or deny"),
@@ -225,7 +225,7 @@ async fn send_to_provider(
     let terms = Terms::lasting(LOGIN_TIME).owned_by(owner);
     core.vault.put(&key, &login, terms).await?;
     browser.begin(state.expose());
-    let mut response = answers::redirect(&url);
+    let mut response = responses::redirect(&url);
     browser.keep(&core.vault, &mut response)?;
     browser.keep_logins(&core.vault, &mut response)?;
     Ok(response)

@@ -84,7 +84,7 @@ async fn finish(core: &ProxyState, request: &Request<Bytes>) -> Result<ProxyResp
             error_url(core, &login.asked, code)
         }
     };
-    let mut redirect = answers::redirect(&url);
+    let mut redirect = responses::redirect(&url);
     browser.keep_logins(&core.vault, &mut redirect)?;
     Ok(redirect)
 }

@@ -103,8 +103,8 @@ fn page(status: StatusCode, title: &str, body: &str) -> ProxyResponse {
         "<!doctype html><html lang=\"en\"><head><meta charset=\"utf-8\"><title>{title}</title>\
          <meta name=\"viewport\" content=\"width=device-width\"><style>{STYLE}</style></head><body>{body}</body></html>"
     );
-    let mut response = answers::plain(status, html);
-    answers::name_retry(&mut response);
+    let mut response = responses::plain(status, html);
+    responses::name_retry(&mut response);
     let style = STANDARD.encode(Sha256::digest(STYLE));
     // No `form-action`: browsers also apply it to the redirects after the form, which go to the identity provider and
     // to the client.

@@ -59,8 +59,8 @@ impl From<GrantError> for NoToken {
 impl NoToken {
     fn into_response(self, in_header: bool) -> ProxyResponse {
         match self {
-            Self::Refused(rejected) => answers::token_refused(rejected, in_header),
-            Self::Unavailable(error) => answers::unavailable(&error),
+            Self::Refused(rejected) => responses::token_refused(rejected, in_header),
+            Self::Unavailable(error) => responses::unavailable(&error),
         }
     }
 }
@@ -69,7 +69,7 @@ impl NoToken {
 pub(super) async fn token(core: &Arc<ProxyState>, request: &Request<Bytes>) -> ProxyResponse {
     let in_header = request.headers().contains_key(AUTHORIZATION);
     match issue(core, request).await {
-        Ok(response) => answers::json(StatusCode::OK, &response),
+        Ok(response) => responses::json(StatusCode::OK, &response),
         Err(failure) => failure.into_response(in_header),
     }
 }
@@ -159,7 +159,7 @@ fn narrowed(granted: &str, asked: Option<&str>) -> Result<String, TokenRequestEr
 pub(super) async fn revoke(core: &ProxyState, request: &Request<Bytes>) -> ProxyResponse {
     let in_header = request.headers().contains_key(AUTHORIZATION);
     match revoke_presented(core, request).await {
-        Ok(()) => answers::plain(StatusCode::OK, Bytes::new()),
+        Ok(()) => responses::plain(StatusCode::OK, Bytes::new()),
         Err(failure) => failure.into_response(in_header),
     }
 }

@@ -13,7 +13,7 @@ use crate::engine::since_epoch;
 
 impl TokenSource {
     /// Gets a token that replaces the rejected one, with the first method that succeeds.
-    pub(super) async fn renew_token(
+    pub(crate) async fn renew_token(
         &self,
         step: &NextStep,
         rejected: &RejectedRequest,
