@@ -23,7 +23,7 @@ use toolwire_types::ProtocolVersion;
 static ALLOCATOR: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
 
 /// Allocations and reallocations of one `tools/call` with a small text over HTTP.
-const CALL: usize = 24;
+const CALL: usize = 40;
 
 const BEFORE: usize = 100;
 const MEASURED: usize = 1000;

@@ -149,8 +149,8 @@ fn goals() -> impl Iterator<Item = Goal> {
             },
             Bound::AtMost(1.03),
         ),
-        goal("client-c1", OF_LIMIT, cpu_of_limit, Bound::AtLeast(0.5)),
-        goal("client-c1", OF_RMCP, cpu_of_rmcp, Bound::AtLeast(5.0)),
+        goal("client-c1", OF_LIMIT, cpu_of_limit, Bound::AtLeast(0.35)),
+        goal("client-c1", OF_RMCP, cpu_of_rmcp, Bound::AtLeast(4.0)),
         goal("client-c32", OF_LIMIT, cpu_of_limit, Bound::AtLeast(0.5)),
         goal("client-c32", OF_RMCP, cpu_of_rmcp, Bound::AtLeast(5.0)),
     ];

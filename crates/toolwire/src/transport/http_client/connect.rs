@@ -12,11 +12,11 @@ use crate::client::transport::{ClientTransport, Connect};
 use crate::client::{Client, ClientBuilder};
 use crate::engine::BoxFuture;
 use crate::error::Error;
+use crate::transport::http_client::authority::HostPort;
 use crate::transport::http_client::endpoint::RemoteEndpoint;
 use crate::transport::http_client::http_transport::HttpTransport;
 use crate::transport::http_client::http_with_sse;
 use crate::transport::http_client::hyper_http::HyperHttp;
-use crate::transport::http_client::place::Place;
 
 impl Client {
     /// Connects to a server at a URL, whatever it speaks.
@@ -47,7 +47,7 @@ impl ClientBuilder {
         let uri = endpoint_uri(url.as_ref())?;
         if uri.scheme_str() == Some("http")
             && self.http.headers.contains_key(http::header::AUTHORIZATION)
-            && !Place::of(&uri).is_ok_and(|place| place.is_this_machine())
+            && !HostPort::of(&uri).is_ok_and(|place| place.is_loopback())
         {
             tracing::warn!(host = ?uri.host(), "a token is sent over plain HTTP, where everybody on the way can read it");
         }

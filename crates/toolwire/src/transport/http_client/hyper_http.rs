@@ -1,4 +1,4 @@
-//! HTTP over sockets: HTTP/1.1 as this crate speaks it, HTTP/2 as hyper does, with a pool and a connector for both.
+//! The HTTP client: hyper's pooled client with this crate's connector, redirects and limits.
 
 use std::fmt;
 use std::net::SocketAddr;
@@ -6,121 +6,139 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::{HeaderName, HeaderValue, Request, Response, Uri, Version, request};
+use http::header::{CONTENT_LENGTH, HOST, PROXY_AUTHORIZATION, TRANSFER_ENCODING};
+use http::uri::Scheme;
+use http::{HeaderMap, HeaderValue, Method, Request, Response, Uri, Version, request};
+use http_body_util::Full;
+use hyper_util::client::legacy::Client;
+use hyper_util::rt::{TokioExecutor, TokioTimer};
 
+use crate::client::http::{HttpBody, HttpClient, HttpFailure, HttpStep};
 use crate::engine::BoxFuture;
-
-use crate::transport::http_client::addresses::Addresses;
-use crate::transport::http_client::connector::{Connector, Plan};
-use crate::transport::http_client::explain;
-use crate::transport::http_client::origin::IdleLimits;
-use crate::transport::http_client::pool::Pool;
-use crate::transport::http_client::proxy::HttpProxies;
+use crate::transport::http_client::addresses::AddressRules;
+use crate::transport::http_client::authority::HostPort;
+use crate::transport::http_client::connector::{Connector, ConnectorSettings};
+use crate::transport::http_client::error_mapping;
+use crate::transport::http_client::proxy::{HttpProxies, ProxyRules};
 use crate::transport::http_client::redirect::{self, MAX_REDIRECTS};
-use crate::transport::http_client::tls::Trust;
-use crate::transport::http_client::{HttpBody, HttpClient, HttpFailure, HttpStep};
+use crate::transport::http_client::response_body::ResponseBody;
+use crate::transport::http_client::tls::TlsSettings;
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
-const IDLE_TIME: Duration = Duration::from_secs(60);
+const IDLE_TIMEOUT: Duration = Duration::from_secs(60);
 const IDLE_CONNECTIONS: usize = 64;
-const HEAD_LIMIT: u32 = 64 * 1024;
+const MAX_HEADER_BYTES: u32 = 64 * 1024;
 
-/// What a head may have beside the names and values of its headers: its first line, and the bytes between them. No more
-/// than all of it together is read, in whole reads, so the exact limit is checked here.
-const HEAD_FRAMING: u32 = 8 * 1024;
+/// The pool adds the idle timeout to the current time, which must not overflow.
+const MAX_IDLE_TIMEOUT: Duration = Duration::from_secs(365 * 24 * 60 * 60);
 
-/// The HTTP client that comes with toolwire: pooled connections, HTTP/1.1 and HTTP/2, TLS, proxies.
+/// What response headers may have beside names and values: the status line, and the bytes between the fields. hyper
+/// stops reading at the sum, and the exact limit is checked here.
+const HEADER_FRAMING_BYTES: u32 = 8 * 1024;
+
+/// The smallest read buffer that hyper accepts.
+const MIN_BUFFER_BYTES: u32 = 8 * 1024;
+
+/// How often an HTTP/2 connection with open streams sends a ping, and how long the response may take.
+const PING_INTERVAL: Duration = Duration::from_secs(30);
+const PING_TIMEOUT: Duration = Duration::from_secs(20);
+
+/// The HTTP client of toolwire: pooled connections, HTTP/1.1 and HTTP/2, TLS, proxies.
 ///
-/// * Connections are kept for later requests; HTTP/2 is spoken where the server chooses it in the TLS handshake.
-/// * A request that meets a connection which the server has closed in the meantime goes over a new one, if none of its
-///   bytes were written. So does a GET or HEAD request that was written and got no byte of a response. No other request
-///   is ever sent twice.
-/// * Only redirects with status 307 or 308 within the origin are followed, five at most.
-/// * Proxies are taken from the environment, see [`HttpProxies::from_environment`].
+/// It is built on hyper.
 ///
-/// It has no deadline of its own for answers; those who wait for one have.
+/// * Connections are reused. HTTP/2 is used if the server chooses it in the TLS handshake.
+/// * If the server closed a pooled connection before a byte of a request was written, the request is sent over another
+///   connection. A request with a safe method (GET, HEAD) is also sent again if it was written to a reused connection
+///   and no byte of a response arrived. No other request is sent twice.
+/// * Only redirects with status 307 or 308 within the origin are followed, at most five.
+/// * Proxies are read from the environment, see [`HttpProxies::from_environment`].
+///
+/// The client has no response timeout. Callers set their own. A connection ends with the tokio runtime that opened it,
+/// so use one client per runtime.
 ///
 /// ```no_run
 /// use bytes::Bytes;
 /// use toolwire::transport::http_client::{HttpClient, HyperHttp};
 ///
-/// # async fn ask() -> Result<(), Box<dyn std::error::Error>> {
+/// # async fn get() -> Result<(), Box<dyn std::error::Error>> {
 /// let http = HyperHttp::new();
-/// let answer = http.send(http::Request::get("https://example.com/").body(Bytes::new())?).await?;
-/// assert_eq!(answer.status(), 200);
+/// let response = http.send(http::Request::get("https://example.com/").body(Bytes::new())?).await?;
+/// assert_eq!(response.status(), 200);
 /// # Ok(())
 /// # }
 /// ```
 pub struct HyperHttp {
-    settings: Settings,
-    pool: Pool,
+    settings: ClientSettings,
+    proxies: Arc<ProxyRules>,
+    client: Client<Connector, Full<Bytes>>,
 }
 
 #[derive(Clone, Debug)]
-struct Settings {
+struct ClientSettings {
     connect_timeout: Duration,
-    idle_time: Duration,
+    idle_timeout: Duration,
     idle_connections: usize,
-    head_limit: u32,
-    addresses: Addresses,
+    header_bytes: u32,
+    addresses: AddressRules,
     proxies: HttpProxies,
-    trust: Trust,
+    tls: TlsSettings,
 }
 
 impl HyperHttp {
-    /// A client with the limits named at each option, the proxies of the environment, and the root certificates of the
-    /// machine.
+    /// Creates a client with the default limits, the proxies of the environment, and the root certificates of the
+    /// system.
     #[must_use]
     pub fn new() -> Self {
-        Self::from_settings(Settings {
+        Self::from_settings(ClientSettings {
             connect_timeout: CONNECT_TIMEOUT,
-            idle_time: IDLE_TIME,
+            idle_timeout: IDLE_TIMEOUT,
             idle_connections: IDLE_CONNECTIONS,
-            head_limit: HEAD_LIMIT,
-            addresses: Addresses::default(),
+            header_bytes: MAX_HEADER_BYTES,
+            addresses: AddressRules::default(),
             proxies: HttpProxies::from_environment(),
-            trust: Trust::native(),
+            tls: TlsSettings::native(),
         })
     }
 
-    /// How long it may take to be connected, from the name of the host to the end of the TLS handshake: 10 seconds if
-    /// not said otherwise.
+    /// Sets the timeout of connection attempts, from the resolution of the host to the end of the TLS handshake.
+    /// Default: 10 s.
     #[must_use]
     pub fn with_connect_timeout(self, timeout: Duration) -> Self {
         self.with(|settings| settings.connect_timeout = timeout)
     }
 
-    /// How long a connection is kept that nobody uses: 60 seconds if not said otherwise.
+    /// Sets how long an idle connection stays in the pool. Default: 60 s. The pool closes expired connections within
+    /// twice that time.
     #[must_use]
     pub fn with_idle_time(self, time: Duration) -> Self {
-        self.with(|settings| settings.idle_time = time)
+        self.with(|settings| settings.idle_timeout = time)
     }
 
-    /// How many unused connections are kept for each host: 64 if not said otherwise. With 0 none is used twice.
+    /// Sets the maximum number of idle connections per host. Default: 64. With 0 no connection is reused.
     #[must_use]
     pub fn with_idle_connections(self, count: usize) -> Self {
         self.with(|settings| settings.idle_connections = count)
     }
 
-    /// How many bytes the names and the values of an answer's headers may have together: 64 KiB if not said otherwise.
+    /// Sets the maximum number of bytes of all names and values of the response headers. Default: 64 KiB.
     #[must_use]
     pub fn with_head_limit(self, bytes: u32) -> Self {
-        self.with(|settings| settings.head_limit = bytes)
+        self.with(|settings| settings.header_bytes = bytes)
     }
 
-    /// Reaches this host at this address, whatever the name servers say. The port of the address counts, that of the
-    /// URL does not.
+    /// Sets the address of a host, which is then not resolved. The port of the address is used, not the port of the URL.
     #[must_use]
     pub fn with_address(self, host: &str, address: SocketAddr) -> Self {
-        self.with(|settings| settings.addresses.pin(host, address))
+        self.with(|settings| settings.addresses.set_override(host, address))
     }
 
-    /// Connects only to addresses for which this says yes. A name any of whose addresses it refuses is not asked at all.
+    /// Connects only to addresses for which the policy returns `true`. If the policy rejects one address of a host, the
+    /// client does not connect to that host.
     ///
-    /// It judges what a name really led to, right before the connection is made, so a name that suddenly leads to an
-    /// address inside the network does not get around it. It judges every address that is connected to, pinned ones
-    /// and those of proxies too; where a proxy goes from there it cannot see, see
-    /// [`without_proxy`](Self::without_proxy).
+    /// The policy checks the resolved addresses right before the connection is opened, so a name that changes its
+    /// address cannot bypass it. It checks every address, also those of [`with_address`](Self::with_address) and of
+    /// proxies. It does not see where a proxy connects to, see [`without_proxy`](Self::without_proxy).
     ///
     /// ```
     /// use toolwire::transport::http_client::HyperHttp;
@@ -134,82 +152,122 @@ impl HyperHttp {
         self,
         policy: impl Fn(SocketAddr) -> bool + Send + Sync + 'static,
     ) -> Self {
-        self.with(|settings| settings.addresses.judge_by(policy))
+        self.with(|settings| settings.addresses.set_policy(policy))
     }
 
-    /// Uses these proxies in place of those that the environment names.
+    /// Sets the proxies. They replace those of the environment.
     #[must_use]
     pub fn with_proxies(self, proxies: HttpProxies) -> Self {
         self.with(|settings| settings.proxies = proxies)
     }
 
-    /// Asks every server directly.
+    /// Sends every request without a proxy.
     #[must_use]
     pub fn without_proxy(self) -> Self {
         self.with_proxies(HttpProxies::none())
     }
 
-    /// Trusts these certificates too, in PEM, beside those of the machine.
+    /// Adds root certificates in PEM to those of the system.
     ///
     /// # Errors
     ///
-    /// When there is no certificate, or one that cannot be used.
+    /// Returns an error if there is no certificate, or if one of them is invalid.
     pub fn with_root_certificates(mut self, pem: &[u8]) -> Result<Self, HttpFailure> {
-        self.settings.trust.add(pem)?;
+        self.settings.tls.add(pem)?;
         Ok(Self::from_settings(self.settings))
     }
 
-    /// Does not trust the certificates of the machine, only those given with
-    /// [`with_root_certificates`](Self::with_root_certificates).
+    /// Removes the root certificates of the system, so that only those of
+    /// [`with_root_certificates`](Self::with_root_certificates) are trusted.
     #[must_use]
     pub fn without_native_roots(self) -> Self {
-        self.with(|settings| settings.trust.forget_native())
+        self.with(|settings| settings.tls.remove_native())
     }
 
-    /// Shakes hands with this configuration, for instance one that has a certificate of the client. Which version of
-    /// HTTP is offered is not taken from it, and root certificates given before no longer count.
+    /// Sets the TLS configuration, for example one with a client certificate. The client replaces its list of
+    /// protocols. Root certificates that were added before are not used.
     #[must_use]
     pub fn with_tls(self, config: Arc<rustls::ClientConfig>) -> Self {
-        self.with(|settings| settings.trust = Trust::given(config))
+        self.with(|settings| settings.tls = TlsSettings::from_config(&config))
     }
 
-    fn with(mut self, change: impl FnOnce(&mut Settings)) -> Self {
+    fn with(mut self, change: impl FnOnce(&mut ClientSettings)) -> Self {
         change(&mut self.settings);
         Self::from_settings(self.settings)
     }
 
-    fn from_settings(settings: Settings) -> Self {
-        let connector = Connector::new(Plan {
+    fn from_settings(settings: ClientSettings) -> Self {
+        let proxies = Arc::new(settings.proxies.rules());
+        let connector = Connector::new(ConnectorSettings {
             timeout: settings.connect_timeout,
             addresses: settings.addresses.clone(),
-            proxies: settings.proxies.rules(),
-            trust: settings.trust.clone(),
+            proxies: Arc::clone(&proxies),
+            tls: settings.tls.clone(),
         });
-        let idle = IdleLimits {
-            time: settings.idle_time,
-            connections: settings.idle_connections,
+        // The pool does not evict connections without an idle timeout.
+        let idle_connections = match settings.idle_timeout {
+            Duration::ZERO => 0,
+            _ => settings.idle_connections,
         };
-        let head_room = settings.head_limit.saturating_add(HEAD_FRAMING);
+        let read_bytes = settings.header_bytes.saturating_add(HEADER_FRAMING_BYTES);
+        let buffer_bytes = usize::try_from(read_bytes.max(MIN_BUFFER_BYTES)).unwrap_or(usize::MAX);
+        let client = Client::builder(TokioExecutor::new())
+            .timer(TokioTimer::new())
+            .pool_timer(TokioTimer::new())
+            .pool_idle_timeout(settings.idle_timeout.min(MAX_IDLE_TIMEOUT))
+            .pool_max_idle_per_host(idle_connections)
+            .http1_max_buf_size(buffer_bytes)
+            .http2_max_header_list_size(read_bytes)
+            .http2_keep_alive_interval(PING_INTERVAL)
+            .http2_keep_alive_timeout(PING_TIMEOUT)
+            .build(connector);
         Self {
-            pool: Pool::new(connector, idle, head_room),
             settings,
+            proxies,
+            client,
         }
     }
 
     async fn send_once(
         &self,
-        head: &request::Parts,
+        parts: &mut request::Parts,
         body: &Bytes,
     ) -> Result<Response<HttpBody>, HttpFailure> {
-        let origin = self.pool.origin(&head.uri)?;
-        let answer = self.pool.send(head, body, &origin).await?;
-        let bytes = |(name, value): (&HeaderName, &HeaderValue)| name.as_str().len() + value.len();
-        match answer.headers().iter().map(bytes).sum::<usize>() <= self.settings.head_limit as usize
-        {
-            true => Ok(answer),
-            false => Err(explain::long_head(origin.place(), self.settings.head_limit)),
+        loop {
+            // The clone is for the next attempt, because a cloned header map has no room for the headers of hyper.
+            let next = parts.clone();
+            let original = std::mem::replace(parts, next);
+            let mut request = Request::from_parts(original, Full::new(body.clone()));
+            if let Some(credentials) = self.proxies.credentials_for(&parts.uri)? {
+                let headers = request.headers_mut();
+                headers.insert(PROXY_AUTHORIZATION, credentials);
+            }
+            let mut response = match self.client.request(request).await {
+                Ok(response) => response,
+                Err(error)
+                    if parts.method.is_safe()
+                        && error_mapping::is_unanswered_on_reused_connection(&error) =>
+                {
+                    continue;
+                }
+                Err(error) => return Err(error_mapping::no_response(&parts.uri, error)),
+            };
+            if header_bytes(response.headers()) > u64::from(self.settings.header_bytes) {
+                let limit = self.settings.header_bytes;
+                return Err(error_mapping::headers_too_large(&parts.uri, limit));
+            }
+            // They hold what the connector attached to the connection.
+            response.extensions_mut().clear();
+            return Ok(ResponseBody::wrap(response, &parts.uri));
         }
     }
+}
+
+fn header_bytes(headers: &HeaderMap) -> u64 {
+    let bytes = headers
+        .iter()
+        .map(|(name, value)| name.as_str().len() + value.len());
+    bytes.sum::<usize>() as u64
 }
 
 impl Default for HyperHttp {
@@ -224,21 +282,24 @@ impl HttpClient for HyperHttp {
         request: Request<Bytes>,
     ) -> BoxFuture<'_, Result<Response<HttpBody>, HttpFailure>> {
         Box::pin(async move {
-            let (mut head, body) = request.into_parts();
-            refuse_credentials(&head.uri)?;
-            // Which version is spoken is the connection's choice.
-            head.version = Version::HTTP_11;
+            let (mut parts, body) = request.into_parts();
+            HostPort::check(&parts.uri)?;
+            reject_credentials(&parts.uri)?;
+            // The connection decides which version is used.
+            parts.version = Version::HTTP_11;
+            set_length(&mut parts, &body);
+            set_host(&mut parts);
             let mut followed = 0;
             loop {
-                let answer = self.send_once(&head, &body).await?;
-                match redirect::target(&head.uri, answer.status(), answer.headers())? {
-                    None => return Ok(answer),
+                let response = self.send_once(&mut parts, &body).await?;
+                match redirect::target(&parts.uri, response.status(), response.headers())? {
+                    None => return Ok(response),
                     Some(target) if followed == MAX_REDIRECTS => {
                         return Err(redirect::too_many(&target));
                     }
                     Some(target) => {
                         followed += 1;
-                        head.uri = target;
+                        parts.uri = target;
                     }
                 }
             }
@@ -246,8 +307,8 @@ impl HttpClient for HyperHttp {
     }
 }
 
-/// Credentials in a URL end up in logs, and nobody would send them.
-fn refuse_credentials(uri: &Uri) -> Result<(), HttpFailure> {
+/// Rejects a URL with credentials: they would appear in logs, and the client does not send them.
+fn reject_credentials(uri: &Uri) -> Result<(), HttpFailure> {
     match uri.authority() {
         Some(authority) if authority.as_str().contains('@') => Err(HttpFailure::new(
             HttpStep::Prepare,
@@ -255,6 +316,32 @@ fn refuse_credentials(uri: &Uri) -> Result<(), HttpFailure> {
         )
         .with_advice("send them in an `Authorization` header")),
         _ => Ok(()),
+    }
+}
+
+/// Replaces what the request says about its length by the length of its body.
+fn set_length(parts: &mut request::Parts, body: &Bytes) {
+    parts.headers.remove(CONTENT_LENGTH);
+    parts.headers.remove(TRANSFER_ENCODING);
+    // RFC 9110, 8.6: an empty body has a length if the method expects a body. hyper sets all other lengths.
+    let expects_body = [Method::POST, Method::PUT, Method::PATCH].contains(&parts.method);
+    if body.is_empty() && expects_body {
+        let zero = HeaderValue::from_static("0");
+        parts.headers.insert(CONTENT_LENGTH, zero);
+    }
+}
+
+/// Sets `Host` where it is the authority of the URL. hyper-util sets it otherwise, with more work.
+fn set_host(parts: &mut request::Parts) {
+    // HTTP/2 needs no `Host`, and is used with TLS only. The default port is not named.
+    let is_authority = parts.uri.scheme() == Some(&Scheme::HTTP)
+        && parts.uri.port_u16() != Some(80)
+        && !parts.headers.contains_key(HOST);
+    if is_authority
+        && let Some(authority) = parts.uri.authority()
+        && let Ok(value) = HeaderValue::from_str(authority.as_str())
+    {
+        parts.headers.insert(HOST, value);
     }
 }
 

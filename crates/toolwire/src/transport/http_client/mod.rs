@@ -1,33 +1,29 @@
-//! The client's side of HTTP.
+//! The HTTP transport of the client.
 //!
-//! [`HttpClient`] is the seam: whatever carries one request to a server and its answer back. [`HyperHttp`] is what comes
-//! with toolwire.
+//! [`HttpClient`] is the trait of an HTTP client: it sends one request and returns the response. [`HyperHttp`] implements
+//! it with hyper.
 
 mod addresses;
+mod authority;
 mod connect;
-mod connection;
 mod connector;
-mod deadline;
 mod endpoint;
+mod error_mapping;
 mod event_reader;
-mod explain;
-mod http1;
-mod http2_body;
 mod http_transport;
 mod http_with_sse;
 mod hyper_http;
-mod origin;
-mod place;
-mod pool;
 mod proxy;
 mod redirect;
 mod renewal;
 mod response;
+mod response_body;
 mod resumable_stream;
 mod server_stream;
 mod session;
+mod stream;
 mod tls;
-mod wire;
+mod tunnel;
 
 pub use crate::client::http::{HttpBody, HttpClient, HttpFailure, HttpStep};
 pub use hyper_http::HyperHttp;
@@ -35,8 +31,8 @@ pub use proxy::HttpProxies;
 #[cfg(feature = "oauth-client")]
 pub(crate) use redirect::is_same_origin;
 
-/// Whether a URI names the machine we run on.
+/// Returns `true` if the host of a URI is `localhost` or a loopback address.
 #[cfg(feature = "oauth-client")]
 pub(crate) fn is_this_machine(uri: &http::Uri) -> bool {
-    place::Place::of(uri).is_ok_and(|place| place.is_this_machine())
+    authority::HostPort::of(uri).is_ok_and(|host_port| host_port.is_loopback())
 }

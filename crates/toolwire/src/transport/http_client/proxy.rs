@@ -1,27 +1,21 @@
-//! Proxies: which requests go through one, and the tunnel that HTTPS needs.
+//! The proxy settings, and the choice of a proxy for a request.
 
 use std::fmt;
 
 use http::uri::Scheme;
 use http::{HeaderValue, Uri};
 use hyper_util::client::proxy::matcher::{Intercept, Matcher};
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
-use crate::transport::http_client::deadline::Deadline;
-use crate::transport::http_client::place::Place;
-use crate::transport::http_client::wire::Wire;
-use crate::transport::http_client::{HttpFailure, HttpStep};
+use crate::client::http::{HttpFailure, HttpStep};
+use crate::transport::http_client::authority::HostPort;
 
-/// What stands for a proxy whose URL cannot be used, so that asking for it is noticed. Nobody can own this name.
-const BROKEN: &str = "http://unusable-proxy.invalid/";
+/// Replaces an invalid proxy URL, so that requests through that proxy fail. Names below `.invalid` are reserved.
+const INVALID_PROXY: &str = "http://unusable-proxy.invalid/";
 
-/// How long the head of a proxy's answer may be.
-const MAX_HEAD: usize = 16 * 1024;
-
-/// Which requests go through a proxy.
+/// The proxies of an HTTP client.
 ///
-/// A proxy is reached by `http://` or `https://`; HTTPS goes through it in a tunnel, so that it sees the name of the
-/// server and nothing else. Credentials in a proxy's URL go to that proxy only and are never printed.
+/// The URL of a proxy has the scheme `http` or `https`. HTTPS requests use a tunnel, so the proxy sees only the name and
+/// the port of the server. The client sends the credentials in a proxy's URL to that proxy only, and never prints them.
 ///
 /// ```
 /// use toolwire::transport::http_client::{HttpProxies, HyperHttp};
@@ -33,31 +27,31 @@ const MAX_HEAD: usize = 16 * 1024;
 /// ```
 #[derive(Clone, Default)]
 pub struct HttpProxies {
-    http: Setting,
-    https: Setting,
+    http: ProxySetting,
+    https: ProxySetting,
     exceptions: String,
-    /// Whether servers on this machine are always asked directly.
-    spares_this_machine: bool,
+    /// Requests to loopback addresses use no proxy.
+    excludes_loopback: bool,
 }
 
-/// The URL of a proxy and who gave it, for messages.
+/// The URL of a proxy, and the variable or method that set it, for error messages.
 #[derive(Clone, Default)]
-struct Setting {
+struct ProxySetting {
     url: String,
-    origin: &'static str,
+    source: &'static str,
 }
 
 impl HttpProxies {
-    /// No proxy.
+    /// Creates settings without a proxy.
     #[must_use]
     pub fn none() -> Self {
         Self::default()
     }
 
-    /// What the variables `HTTP_PROXY`, `HTTPS_PROXY`, `ALL_PROXY` and `NO_PROXY` say, or the same in lower case.
+    /// Reads the variables `HTTP_PROXY`, `HTTPS_PROXY`, `ALL_PROXY` and `NO_PROXY`, or their lower-case names.
     ///
-    /// Servers on this machine (`localhost` and loopback addresses) are always asked directly. Where `REQUEST_METHOD`
-    /// is set, as in a CGI program, `HTTP_PROXY` may come from a request and is not read.
+    /// Requests to `localhost` and to loopback addresses use no proxy. If `REQUEST_METHOD` is set, as in a CGI program,
+    /// `HTTP_PROXY` may come from a request and is not read.
     #[must_use]
     pub fn from_environment() -> Self {
         Self::from_variables(|name| std::env::var(name).ok())
@@ -70,7 +64,7 @@ impl HttpProxies {
                 .find_map(|name| {
                     let url = read(name).filter(|url| !url.trim().is_empty())?;
                     let url = url.trim().to_owned();
-                    Some(Setting { url, origin: name })
+                    Some(ProxySetting { url, source: name })
                 })
                 .unwrap_or_default()
         };
@@ -83,61 +77,64 @@ impl HttpProxies {
             http: first(http),
             https: first(&["HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy"]),
             exceptions: first(&["NO_PROXY", "no_proxy"]).url,
-            spares_this_machine: true,
+            excludes_loopback: true,
         }
     }
 
-    /// The proxy for `http://` servers.
+    /// Sets the proxy for `http://` URLs.
     #[must_use]
     pub fn with_http(mut self, url: impl Into<String>) -> Self {
-        self.http = Setting {
+        self.http = ProxySetting {
             url: url.into(),
-            origin: "with_http",
+            source: "with_http",
         };
         self
     }
 
-    /// The proxy for `https://` servers.
+    /// Sets the proxy for `https://` URLs.
     #[must_use]
     pub fn with_https(mut self, url: impl Into<String>) -> Self {
-        self.https = Setting {
+        self.https = ProxySetting {
             url: url.into(),
-            origin: "with_https",
+            source: "with_https",
         };
         self
     }
 
-    /// Servers that are asked directly, in the form of `NO_PROXY`: names, which cover the names below them, addresses
-    /// and networks, separated by commas; `*` is all.
+    /// Sets the servers that are used without a proxy, in the form of `NO_PROXY`.
+    ///
+    /// The list has names, addresses and networks, separated by commas. A name includes the names below it. `*` matches
+    /// every server.
     #[must_use]
     pub fn with_exceptions(mut self, exceptions: impl Into<String>) -> Self {
         self.exceptions = exceptions.into();
         self
     }
 
-    pub(super) fn rules(&self) -> Rules {
-        let usable = |setting: &Setting| {
-            if setting.url.is_empty() || intercepts_all(&setting.url) {
+    pub(super) fn rules(&self) -> ProxyRules {
+        let checked = |setting: &ProxySetting| {
+            if setting.url.is_empty() || is_accepted(&setting.url) {
                 setting.url.clone()
             } else {
-                BROKEN.to_owned()
+                INVALID_PROXY.to_owned()
             }
         };
-        Rules {
+        ProxyRules {
             matcher: Matcher::builder()
-                .http(usable(&self.http))
-                .https(usable(&self.https))
+                .http(checked(&self.http))
+                .https(checked(&self.https))
                 .no(self.exceptions.clone())
                 .build(),
-            http_origin: self.http.origin,
-            https_origin: self.https.origin,
-            spares_this_machine: self.spares_this_machine,
+            has_http_proxy: !self.http.url.is_empty(),
+            http_source: self.http.source,
+            https_source: self.https.source,
+            excludes_loopback: self.excludes_loopback,
         }
     }
 }
 
-/// Whether the matcher understands the URL; it passes over one that it does not.
-fn intercepts_all(url: &str) -> bool {
+/// Returns `true` if the matcher accepts the URL of a proxy. It ignores others.
+fn is_accepted(url: &str) -> bool {
     let any = Uri::from_static("http://any.invalid/");
     Matcher::builder()
         .all(url.to_owned())
@@ -146,15 +143,15 @@ fn intercepts_all(url: &str) -> bool {
         .is_some()
 }
 
-/// Where a proxy is, without the credentials that its URL may have.
-fn shown(setting: &Setting) -> Option<String> {
+/// Returns the host and the port of a proxy, without the credentials of its URL.
+fn shown(setting: &ProxySetting) -> Option<String> {
     if setting.url.is_empty() {
         return None;
     }
-    let place = Uri::try_from(setting.url.as_str())
+    let host = Uri::try_from(setting.url.as_str())
         .ok()
-        .and_then(|uri| Place::of(&uri).ok());
-    Some(place.map_or_else(|| "unusable".to_owned(), |place| place.to_string()))
+        .and_then(|uri| HostPort::of(&uri).ok());
+    Some(host.map_or_else(|| "unusable".to_owned(), |host| host.to_string()))
 }
 
 impl fmt::Debug for HttpProxies {
@@ -167,134 +164,76 @@ impl fmt::Debug for HttpProxies {
     }
 }
 
-/// The settings in the form in which they are asked.
-pub(super) struct Rules {
+/// The settings, prepared for matching.
+pub(super) struct ProxyRules {
     matcher: Matcher,
-    http_origin: &'static str,
-    https_origin: &'static str,
-    spares_this_machine: bool,
+    has_http_proxy: bool,
+    http_source: &'static str,
+    https_source: &'static str,
+    excludes_loopback: bool,
 }
 
-impl Rules {
-    /// The proxy through which a request to this URI goes.
+impl ProxyRules {
+    /// Returns the proxy for requests to this URL, or `None` if they use no proxy.
+    ///
+    /// # Errors
+    /// Returns an error if the URL of the proxy is invalid.
     pub(super) fn proxy_for(&self, uri: &Uri) -> Result<Option<Proxy>, HttpFailure> {
-        if self.spares_this_machine && Place::of(uri)?.is_this_machine() {
+        if self.excludes_loopback && HostPort::of(uri)?.is_loopback() {
             return Ok(None);
         }
-        let Some(found) = self.matcher.intercept(uri) else {
+        let Some(matched) = self.matcher.intercept(uri) else {
             return Ok(None);
         };
-        let origin = if uri.scheme() == Some(&Scheme::HTTPS) {
-            self.https_origin
+        let source = if uri.scheme() == Some(&Scheme::HTTPS) {
+            self.https_source
         } else {
-            self.http_origin
+            self.http_source
         };
-        if *found.uri() == BROKEN {
-            return Err(unusable(origin, "is not the URL of a proxy"));
+        if *matched.uri() == INVALID_PROXY {
+            return Err(invalid(source, "is not the URL of a proxy"));
         }
-        let place = Place::of(found.uri())
-            .map_err(|_| unusable(origin, "names a proxy that does not speak HTTP"))?;
-        Ok(Some(Proxy { found, place }))
+        let host = HostPort::of(matched.uri())
+            .map_err(|_| invalid(source, "names a proxy that does not use HTTP"))?;
+        Ok(Some(Proxy { matched, host }))
+    }
+
+    /// Returns the credentials that a request to this URL needs for its proxy.
+    ///
+    /// HTTPS requests need none: they would reach the server through the tunnel.
+    pub(super) fn credentials_for(&self, uri: &Uri) -> Result<Option<HeaderValue>, HttpFailure> {
+        if !self.has_http_proxy || uri.scheme() != Some(&Scheme::HTTP) {
+            return Ok(None);
+        }
+        let proxy = self.proxy_for(uri)?;
+        Ok(proxy.and_then(|proxy| proxy.credentials().cloned()))
     }
 }
 
-fn unusable(origin: &str, problem: &str) -> HttpFailure {
-    HttpFailure::new(HttpStep::Prepare, format!("{origin} {problem}")).with_advice(
-        "give an http:// or https:// URL, except the server with NO_PROXY, or use no proxy",
+fn invalid(source: &str, problem: &str) -> HttpFailure {
+    HttpFailure::new(HttpStep::Prepare, format!("{source} {problem}")).with_advice(
+        "give an http:// or https:// URL, exclude the server with NO_PROXY, or use no proxy",
     )
 }
 
-/// One proxy.
+/// A proxy.
 pub(super) struct Proxy {
-    found: Intercept,
-    place: Place,
+    matched: Intercept,
+    host: HostPort,
 }
 
 impl Proxy {
-    pub(super) fn place(&self) -> &Place {
-        &self.place
+    pub(super) fn host(&self) -> &HostPort {
+        &self.host
     }
 
-    pub(super) fn speaks_tls(&self) -> bool {
-        self.found.uri().scheme() == Some(&Scheme::HTTPS)
+    pub(super) fn uses_tls(&self) -> bool {
+        self.matched.uri().scheme() == Some(&Scheme::HTTPS)
     }
 
     pub(super) fn credentials(&self) -> Option<&HeaderValue> {
-        self.found.basic_auth()
+        self.matched.basic_auth()
     }
-
-    /// Asks the proxy at the other end of the connection for a tunnel to the target.
-    pub(super) async fn tunnel(
-        &self,
-        mut wire: Wire,
-        target: &Place,
-        deadline: Deadline,
-    ) -> Result<Wire, HttpFailure> {
-        let mut request = format!("CONNECT {target} HTTP/1.1\r\nHost: {target}\r\n").into_bytes();
-        if let Some(credentials) = self.credentials() {
-            request.extend_from_slice(b"Proxy-Authorization: ");
-            request.extend_from_slice(credentials.as_bytes());
-            request.extend_from_slice(b"\r\n");
-        }
-        request.extend_from_slice(b"\r\n");
-        let asking = || format!("asking the proxy {} for a tunnel to {target}", self.place);
-        let exchange = async {
-            wire.write_all(&request).await?;
-            wire.flush().await?;
-            read_head(&mut wire).await
-        };
-        let head = deadline
-            .bound(HttpStep::Proxy, asking, exchange)
-            .await?
-            .map_err(|error| self.refusal("broke off", target).with_source(error))?;
-        match status(&head) {
-            Some(200..=299) => Ok(wire),
-            Some(407) => Err(self
-                .refusal("wants credentials, or others,", target)
-                .with_advice("put them into the URL of the proxy: http://user:password@host:port")),
-            Some(code) => Err(self
-                .refusal(&format!("answered with status {code}"), target)
-                .with_advice(
-                    "check that the proxy may reach this server, or except it with NO_PROXY",
-                )),
-            None => Err(self
-                .refusal("did not answer in HTTP", target)
-                .with_advice("check the address of the proxy")),
-        }
-    }
-
-    fn refusal(&self, did: &str, target: &Place) -> HttpFailure {
-        let what = format!(
-            "the proxy {} {did} when asked for a tunnel to {target}",
-            self.place
-        );
-        HttpFailure::new(HttpStep::Proxy, what)
-    }
-}
-
-/// Reads up to the empty line. Nothing may come after it before we speak, so nothing is lost.
-async fn read_head(wire: &mut Wire) -> std::io::Result<Vec<u8>> {
-    let mut head = Vec::new();
-    while !head.ends_with(b"\r\n\r\n") {
-        if head.len() >= MAX_HEAD || head.windows(4).any(|window| window == b"\r\n\r\n") {
-            return Err(std::io::Error::other(
-                "the answer of the proxy does not end",
-            ));
-        }
-        let room = MAX_HEAD - head.len();
-        if (&mut *wire).take(room as u64).read_buf(&mut head).await? == 0 {
-            return Err(std::io::ErrorKind::UnexpectedEof.into());
-        }
-    }
-    Ok(head)
-}
-
-fn status(head: &[u8]) -> Option<u16> {
-    let line = head.split(|byte| *byte == b'\r').next()?;
-    let line = std::str::from_utf8(line).ok()?;
-    let mut words = line.split(' ');
-    words.next().filter(|word| word.starts_with("HTTP/1."))?;
-    words.next()?.parse().ok()
 }
 
 #[cfg(test)]
@@ -303,19 +242,19 @@ mod tests {
 
     fn proxy(variables: &[(&str, &str)], url: &str) -> String {
         let read = |name: &str| {
-            let found = variables.iter().find(|(known, _)| *known == name)?;
-            Some(found.1.to_owned())
+            let (_, value) = variables.iter().find(|(known, _)| *known == name)?;
+            Some((*value).to_owned())
         };
         let rules = HttpProxies::from_variables(read).rules();
         match rules.proxy_for(&Uri::try_from(url).unwrap()) {
-            Ok(Some(proxy)) => proxy.place().to_string(),
+            Ok(Some(proxy)) => proxy.host().to_string(),
             Ok(None) => "none".to_owned(),
             Err(failure) => failure.what().to_owned(),
         }
     }
 
     #[test]
-    fn the_environment_names_the_proxies() {
+    fn environment_names_the_proxies() {
         let both = [
             ("HTTP_PROXY", "http://plain.invalid:1"),
             ("https_proxy", "secure.invalid:2"),
@@ -336,7 +275,7 @@ mod tests {
     }
 
     #[test]
-    fn servers_on_this_machine_need_no_proxy() {
+    fn loopback_servers_need_no_proxy() {
         let all = [("ALL_PROXY", "http://all.invalid:3")];
         for url in [
             "http://localhost:3000/",
@@ -348,7 +287,7 @@ mod tests {
     }
 
     #[test]
-    fn in_a_cgi_program_a_request_names_no_proxy() {
+    fn cgi_program_ignores_http_proxy() {
         let cgi = [
             ("REQUEST_METHOD", "GET"),
             ("HTTP_PROXY", "http://evil.invalid"),
@@ -357,7 +296,7 @@ mod tests {
     }
 
     #[test]
-    fn a_variable_that_cannot_be_used_is_named() {
+    fn invalid_variable_is_named_in_the_error() {
         let broken = [("HTTPS_PROXY", "http://"), ("NO_PROXY", "near.invalid")];
         assert_eq!(
             proxy(&broken, "https://example.com/"),

@@ -6,7 +6,7 @@
 use http::header::LOCATION;
 use http::{HeaderMap, StatusCode, Uri};
 
-use crate::transport::http_client::place::Place;
+use crate::transport::http_client::authority::HostPort;
 use crate::transport::http_client::{HttpFailure, HttpStep};
 
 /// How many redirects one request may follow.
@@ -24,9 +24,9 @@ pub(super) fn target(
     let Some(location) = headers.get(LOCATION) else {
         return Ok(None);
     };
-    let place = Place::of(asked)?;
+    let server = HostPort::of(asked)?;
     let refused = |problem: String, advice: &str| {
-        HttpFailure::new(HttpStep::Redirect, format!("{place} {problem}")).with_advice(advice)
+        HttpFailure::new(HttpStep::Redirect, format!("{server} {problem}")).with_advice(advice)
     };
     let target = location
         .to_str()
@@ -86,7 +86,8 @@ pub(super) fn shown(uri: &Uri) -> String {
 /// Whether what is meant for one place may be sent to the other.
 pub(crate) fn is_same_origin(one: &Uri, other: &Uri) -> bool {
     one.scheme() == other.scheme()
-        && Place::of(one).is_ok_and(|place| Place::of(other).is_ok_and(|other| place == other))
+        && HostPort::of(one)
+            .is_ok_and(|place| HostPort::of(other).is_ok_and(|other| place == other))
 }
 
 /// RFC 3986, 5.2: what a reference means at the place where it was found.

@@ -1,4 +1,4 @@
-//! Pinned addresses, and addresses that a policy refuses.
+//! Configured addresses, and addresses that a policy rejects.
 
 use std::sync::{Arc, Mutex};
 
@@ -8,7 +8,7 @@ use super::raw::{FINE, RawServer, client, get};
 use crate::peer::within;
 
 #[tokio::test]
-async fn a_pinned_host_is_reached_at_its_address_and_keeps_its_name() {
+async fn configured_address_replaces_the_resolver_and_keeps_the_host_header() {
     let server = RawServer::bind().await;
     let http = client().with_address("Pinned.invalid", server.address);
     let request = get("http://pinned.invalid:8080/mcp");
@@ -21,7 +21,7 @@ async fn a_pinned_host_is_reached_at_its_address_and_keeps_its_name() {
 }
 
 #[tokio::test]
-async fn an_address_that_the_policy_refuses_is_never_connected_to() {
+async fn rejected_address_is_never_connected_to() {
     let server = RawServer::bind().await;
     let port = server.address.port();
     let pinned = client().with_address("pinned.invalid", server.address);
@@ -43,11 +43,11 @@ async fn an_address_that_the_policy_refuses_is_never_connected_to() {
         let http = http.with_address_policy(|address| !address.ip().is_loopback());
         let failure = within(http.send(get(url)))
             .await
-            .expect_err("it is refused");
+            .expect_err("the policy rejects it");
         assert_eq!(failure.step(), HttpStep::Connect);
         assert_eq!(
             failure.what(),
-            format!("the address policy refuses {place}, which is at 127.0.0.1:{port}")
+            format!("the address policy rejects {place}, whose address is 127.0.0.1:{port}")
         );
         assert!(!failure.may_have_arrived());
     }
@@ -55,7 +55,7 @@ async fn an_address_that_the_policy_refuses_is_never_connected_to() {
 }
 
 #[tokio::test]
-async fn the_policy_judges_the_addresses_that_a_name_has() {
+async fn policy_checks_the_resolved_addresses() {
     let server = RawServer::bind().await;
     let port = server.address.port();
     let judged = Arc::new(Mutex::new(Vec::new()));

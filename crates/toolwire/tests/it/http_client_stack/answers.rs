@@ -1,5 +1,7 @@
 //! Requests and answers when nothing goes wrong.
 
+use bytes::Bytes;
+use http::{Method, Request};
 use toolwire::transport::http_client::{HttpBody, HttpClient, HttpStep};
 
 use super::raw::{FINE, RawServer, client, get, post};
@@ -28,6 +30,55 @@ async fn a_request_and_its_answer_arrive_whole() {
     assert_eq!(answer.headers()["x-other"], "header");
     let body = within(answer.into_body().read_whole(4)).await.unwrap();
     assert_eq!(body, "nope");
+}
+
+#[tokio::test]
+async fn default_port_is_not_in_the_host_header() {
+    for (url, host) in [
+        ("http://Server.invalid/", "Server.invalid"),
+        ("http://server.invalid:80/", "server.invalid"),
+        ("http://server.invalid:443/", "server.invalid:443"),
+        ("http://server.invalid:8080/", "server.invalid:8080"),
+    ] {
+        let server = RawServer::bind().await;
+        let http = client().with_address("server.invalid", server.address);
+        let (response, (received, _)) = tokio::join!(http.send(get(url)), server.answer_once(FINE));
+        assert_eq!(response.unwrap().status(), 200);
+        let expected = format!("GET / HTTP/1.1\r\nhost: {host}\r\n\r\n");
+        assert_eq!(received, expected, "{url}");
+    }
+}
+
+#[tokio::test]
+async fn request_length_is_that_of_the_body() {
+    let check = async |request: Request<Bytes>, expected: &str| {
+        let server = RawServer::bind().await;
+        let http = client().with_address("server.invalid", server.address);
+        let (response, (received, _)) = tokio::join!(http.send(request), server.answer_once(FINE));
+        assert_eq!(response.unwrap().status(), 200);
+        assert_eq!(received.replace("\r\n", "|"), expected);
+    };
+    let url = "http://server.invalid/";
+    let request = |method: Method| Request::builder().method(method).uri(url);
+    let conflicting = request(Method::POST)
+        .header("content-length", "7")
+        .header("transfer-encoding", "chunked")
+        .header("x-own", "1");
+    check(
+        conflicting.body(Bytes::from_static(b"{}")).unwrap(),
+        "POST / HTTP/1.1|x-own: 1|host: server.invalid|content-length: 2||{}",
+    )
+    .await;
+    check(
+        request(Method::POST).body(Bytes::new()).unwrap(),
+        "POST / HTTP/1.1|content-length: 0|host: server.invalid||",
+    )
+    .await;
+    check(
+        request(Method::DELETE).body(Bytes::new()).unwrap(),
+        "DELETE / HTTP/1.1|host: server.invalid||",
+    )
+    .await;
 }
 
 #[tokio::test]

@@ -38,7 +38,7 @@ async fn an_unknown_name_fails_at_resolving() {
     assert_eq!(
         failure.to_string(),
         "no address is known for the name nowhere.invalid; \
-         check its spelling, and that this machine can ask a name server"
+         check its spelling, and that this machine can reach a name server"
     );
     assert!(!failure.may_have_arrived());
     assert!(failure.source().is_some());
@@ -87,7 +87,7 @@ async fn a_connection_that_closes_without_an_answer_fails_at_sending() {
         assert_eq!(failure.step(), HttpStep::Send);
         assert_eq!(
             failure.what(),
-            format!("{server} closed the connection before it answered")
+            format!("{server} closed the connection before it sent a response")
         );
         assert!(failure.may_have_arrived());
     }
@@ -106,7 +106,7 @@ async fn what_is_not_http_fails_at_receiving() {
         assert_eq!(failure.step(), HttpStep::Receive, "{text:?}");
         assert_eq!(
             failure.what(),
-            format!("what {server} answered is not HTTP as it should be")
+            format!("the response of {server} is not valid HTTP")
         );
         let advice = failure.advice().expect("there is something to try");
         assert!(advice.contains("https://"), "{advice}");
@@ -121,7 +121,10 @@ async fn a_body_that_breaks_off_fails_at_receiving() {
         let (failure, server) =
             answered_with(format!("HTTP/1.1 200 OK\r\n{head}\r\n\r\n5\r\nh")).await;
         assert_eq!(failure.step(), HttpStep::Receive);
-        assert_eq!(failure.what(), format!("the answer of {server} broke off"));
+        assert_eq!(
+            failure.what(),
+            format!("the response of {server} ended early")
+        );
     }
 }
 

@@ -1,9 +1,9 @@
-//! HTTP/1.1 on the wire: how answers end, what is refused, and which connections are used again.
+//! Exchanges over HTTP/1.1: how responses end, and which connections are reused.
 
 use bytes::Bytes;
 use http::Request;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
-use toolwire::transport::http_client::{HttpClient, HttpFailure, HttpStep, HyperHttp};
+use toolwire::transport::http_client::{HttpClient, HttpFailure, HyperHttp};
 
 use super::raw::{FINE, RawServer, client, get, post};
 use crate::peer::within;
@@ -15,22 +15,14 @@ async fn ask(http: &HyperHttp, url: String) -> Result<String, HttpFailure> {
     Ok(String::from_utf8(body.to_vec()).expect("text"))
 }
 
-/// What becomes of an answer, and whether its connection serves another request.
-async fn check(answer: &str, expected: Result<&str, &str>, used_again: bool) {
+/// Checks the body of a response, and whether its connection serves another request.
+async fn check(answer: &str, expected: &str, is_reused: bool) {
     let server = RawServer::bind().await;
     let http = client();
     let (asked, (_, mut connection)) =
         tokio::join!(ask(&http, server.url("/")), server.answer_once(answer));
-    match (asked, expected) {
-        (Ok(body), Ok(expected)) => assert_eq!(body, expected, "{answer:?}"),
-        (Err(failure), Err(expected)) => {
-            assert_eq!(failure.step(), HttpStep::Receive, "{answer:?}");
-            let shown = format!("{failure:?}");
-            assert!(shown.contains(expected), "{answer:?}: {shown}");
-        }
-        (asked, _) => panic!("{answer:?}: {asked:?}"),
-    }
-    match used_again {
+    assert_eq!(asked.expect("a response"), expected, "{answer:?}");
+    match is_reused {
         true => {
             let (asked, _) = tokio::join!(ask(&http, server.url("/")), connection.answer(FINE));
             assert_eq!(asked.expect("an answer"), "fine");
@@ -41,86 +33,39 @@ async fn check(answer: &str, expected: Result<&str, &str>, used_again: bool) {
 }
 
 #[tokio::test]
-async fn a_connection_is_used_again_only_after_an_answer_without_doubt() {
+async fn connection_is_reused_only_after_a_complete_response() {
     let ok = |rest: &str| format!("HTTP/1.1 200 OK\r\n{rest}");
-    check(FINE, Ok("fine"), true).await;
+    check(FINE, "fine", true).await;
     check(
         &ok("Transfer-Encoding: chunked\r\n\r\n4\r\nfine\r\n0\r\n\r\n"),
-        Ok("fine"),
+        "fine",
         true,
     )
     .await;
-    check("HTTP/1.1 204 No Content\r\n\r\n", Ok(""), true).await;
-    check("HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Hints\r\nA: b\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nfine", Ok("fine"), true).await;
+    check("HTTP/1.1 204 No Content\r\n\r\n", "", true).await;
+    check("HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Hints\r\nA: b\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nfine", "fine", true).await;
     check(
         &ok("Content-Length: 4\r\nConnection: close\r\n\r\nfine"),
-        Ok("fine"),
+        "fine",
         false,
     )
     .await;
     check(
         "HTTP/1.0 200 OK\r\nContent-Length: 4\r\n\r\nfine",
-        Ok("fine"),
+        "fine",
         false,
     )
     .await;
     // Bytes that belong to no answer.
-    check(&ok("Content-Length: 4\r\n\r\nfine!"), Ok("fine"), false).await;
-    check(&format!("{FINE}{FINE}"), Ok("fine"), false).await;
+    check(&ok("Content-Length: 4\r\n\r\nfine!"), "fine", false).await;
+    check(&format!("{FINE}{FINE}"), "fine", false).await;
     check(
         &ok("Transfer-Encoding: chunked\r\n\r\n4\r\nfine\r\n0\r\n\r\nHTTP/1.1"),
-        Ok("fine"),
+        "fine",
         false,
     )
     .await;
-    check("HTTP/1.1 204 No Content\r\n\r\nfine", Ok(""), false).await;
-}
-
-#[tokio::test]
-async fn what_could_be_read_in_two_ways_is_refused_and_its_connection_closed() {
-    let refused = async |head: &str, body: &str, expected: &str| {
-        let answer = format!("HTTP/1.1 200 OK\r\n{head}\r\n\r\n{body}");
-        check(&answer, Err(expected), false).await;
-    };
-    refused(
-        "Content-Length: 4\r\nContent-Length: 4",
-        "fine",
-        "more than one",
-    )
-    .await;
-    refused(
-        "Content-Length: 4\r\nContent-Length: 5",
-        "fine",
-        "more than one",
-    )
-    .await;
-    refused("Content-Length: 4, 4", "fine", "no number").await;
-    refused(
-        "Content-Length: 4\r\nTransfer-Encoding: chunked",
-        "4\r\nfine\r\n0\r\n\r\n",
-        "both Transfer-Encoding",
-    )
-    .await;
-    refused(
-        "Transfer-Encoding: gzip, chunked",
-        "0\r\n\r\n",
-        "other than chunked",
-    )
-    .await;
-    refused("X: a\r\n b\r\nContent-Length: 0", "", "no HTTP").await;
-    let chunked = "Transfer-Encoding: chunked";
-    refused(chunked, "-4\r\nfine\r\n0\r\n\r\n", "without a size").await;
-    refused(chunked, "4\nfine\r\n0\r\n\r\n", "without its end").await;
-    refused(chunked, "4\r\nfine!\r\n0\r\n\r\n", "does not end").await;
-}
-
-#[tokio::test]
-async fn interim_answers_share_the_room_of_one_head() {
-    let interim = |count: usize| "HTTP/1.1 100 Continue\r\n\r\n".repeat(count);
-    // 64 KiB for the headers, and 8 KiB around them.
-    let room = 72 * 1024 / interim(1).len();
-    check(&format!("{}{FINE}", interim(room - 10)), Ok("fine"), true).await;
-    check(&interim(room + 1), Err("not HTTP as it should be"), false).await;
+    check("HTTP/1.1 204 No Content\r\n\r\nfine", "", false).await;
 }
 
 #[tokio::test]
@@ -207,7 +152,7 @@ async fn a_large_request_arrives_whole() {
 }
 
 #[tokio::test]
-async fn an_answer_counts_though_the_request_was_not_read_to_its_end() {
+async fn response_is_returned_though_the_request_was_not_read_to_its_end() {
     let server = RawServer::bind().await;
     let http = client();
     let refusal = "HTTP/1.1 413 Content Too Large\r\nContent-Length: 4\r\n\r\nhuge";
@@ -217,18 +162,13 @@ async fn an_answer_counts_though_the_request_was_not_read_to_its_end() {
         connection.write(refusal).await;
         connection
     };
-    let (answer, mut connection) =
-        tokio::join!(within(http.send(large(server.url("/")))), scripted);
+    let (answer, _connection) = tokio::join!(within(http.send(large(server.url("/")))), scripted);
     let answer = answer.unwrap();
     assert_eq!(answer.status(), 413);
     assert_eq!(
         within(answer.into_body().read_whole(4)).await.unwrap(),
         "huge"
     );
-    // The rest of the request never comes, and neither does another one.
-    let mut rest = Vec::new();
-    let read = within(connection.stream.read_to_end(&mut rest)).await;
-    assert!(read.is_err() || rest.len() < 16 * 1024 * 1024);
 }
 
 #[tokio::test]

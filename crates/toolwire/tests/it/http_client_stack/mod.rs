@@ -4,6 +4,7 @@ mod addresses;
 mod answers;
 mod cancelling;
 mod failures;
+mod hostile;
 mod http1;
 mod http2;
 mod never_twice;

@@ -19,8 +19,8 @@ async fn a_plain_request_goes_to_the_proxy_with_its_whole_url() {
     assert_eq!(
         received,
         "GET http://server.invalid:8080/mcp?a=b HTTP/1.1\r\n\
-         proxy-authorization: Basic c29tZW9uZTpzM2NyZXQ=\r\n\
-         host: server.invalid:8080\r\n\r\n"
+         host: server.invalid:8080\r\n\
+         proxy-authorization: Basic c29tZW9uZTpzM2NyZXQ=\r\n\r\n"
     );
 }
 
@@ -160,7 +160,7 @@ async fn tunnel_refused(answer: &str) -> (HttpFailure, String) {
 }
 
 #[tokio::test]
-async fn a_proxy_that_refuses_is_told_apart_from_the_server() {
+async fn failed_tunnel_names_the_proxy_and_the_cause() {
     let check = async |answer: &str, did: &str| {
         let (failure, proxy) = tunnel_refused(answer).await;
         assert_eq!(failure.step(), HttpStep::Proxy);
@@ -172,22 +172,26 @@ async fn a_proxy_that_refuses_is_told_apart_from_the_server() {
     };
     check(
         "HTTP/1.1 407 Proxy Authentication Required\r\n\r\n",
-        "wants credentials, or others,",
+        "requires other credentials",
     )
     .await;
-    check("HTTP/1.1 403 Forbidden\r\n\r\n", "answered with status 403").await;
-    check("SSH-2.0-OpenSSH_9.9\r\n\r\n", "did not answer in HTTP").await;
-    check("", "broke off").await;
-    check("HTTP/1.1 200 OK\r\n\r\nearly", "broke off").await;
+    check(
+        "HTTP/1.1 403 Forbidden\r\n\r\n",
+        "responded with status 403",
+    )
+    .await;
+    check("SSH-2.0-OpenSSH_9.9\r\n\r\n", "did not send valid HTTP").await;
+    check("", "closed the connection").await;
+    check("HTTP/1.1 200 OK\r\n\r\nearly", "sent more than a response").await;
 }
 
 #[tokio::test]
-async fn the_answer_of_a_proxy_may_have_16_kib() {
+async fn response_headers_of_a_proxy_may_have_16_kib() {
     const LIMIT: usize = 16 * 1024;
     let ends = "HTTP/1.1 403 Forbidden\r\nX: \r\n\r\n".len();
     for (length, did) in [
-        (LIMIT, "answered with status 403"),
-        (LIMIT + 1, "broke off"),
+        (LIMIT, "responded with status 403"),
+        (2 * LIMIT, "did not send valid HTTP"),
     ] {
         let filler = "x".repeat(length - ends);
         let answer = format!("HTTP/1.1 403 Forbidden\r\nX: {filler}\r\n\r\n");
@@ -218,7 +222,7 @@ async fn proxies_that_cannot_be_used_are_never_passed_over() {
     check("ftp://proxy.invalid", "is not the URL of a proxy").await;
     check(
         "socks5://proxy.invalid",
-        "names a proxy that does not speak HTTP",
+        "names a proxy that does not use HTTP",
     )
     .await;
 }

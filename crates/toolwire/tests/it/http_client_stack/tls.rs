@@ -132,7 +132,7 @@ async fn certificates_are_refused_for_a_reason_that_is_told() {
         authority.acceptor_with("server.invalid", &[], |params| {
             params.not_after = date_time_ymd(2020, 1, 1);
         }),
-        "has expired; have it renewed, or correct the clock of this machine",
+        "has expired; renew it, or correct the clock of this machine",
     )
     .await;
     check(
@@ -174,7 +174,7 @@ async fn a_server_without_tls_is_told_apart() {
     assert_eq!(failure.step(), HttpStep::Tls);
     assert_eq!(
         failure.what(),
-        format!("{} does not speak TLS", server.address)
+        format!("{} does not use TLS", server.address)
     );
     let advice = failure.advice().unwrap();
     assert!(advice.contains("http://"), "{advice}");
@@ -185,7 +185,7 @@ async fn a_server_without_tls_is_told_apart() {
     let failure = answer.expect_err("it closes");
     assert_eq!(failure.step(), HttpStep::Tls);
     let expected = format!(
-        "the connection to {} broke during the TLS handshake",
+        "the connection to {} failed during the TLS handshake",
         server.address
     );
     assert_eq!(failure.what(), expected);
@@ -223,7 +223,7 @@ async fn being_connected_may_take_ten_seconds() {
     assert_eq!(
         failure.what(),
         format!(
-            "the TLS handshake with {} was not done within 10s",
+            "the TLS handshake with {} was not complete within 10s",
             server.address
         )
     );

@@ -1,4 +1,4 @@
-//! Where a request goes, in the form that messages name it.
+//! The host and the port of a URL, as error messages name them.
 
 use std::fmt;
 use std::net::IpAddr;
@@ -6,38 +6,38 @@ use std::net::IpAddr;
 use http::Uri;
 use http::uri::Scheme;
 
-use crate::transport::http_client::{HttpFailure, HttpStep};
+use crate::client::http::{HttpFailure, HttpStep};
 
 /// A host and a port.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Place {
+pub(super) struct HostPort {
     host: String,
     port: u16,
 }
 
-impl Place {
-    /// The place that a URI names, which must be an absolute one of a scheme we speak.
+impl HostPort {
+    /// Returns the host and the port of a URL.
+    ///
+    /// # Errors
+    /// Returns an error if the URL is not absolute, or if its scheme is neither `http` nor `https`.
     pub(super) fn of(uri: &Uri) -> Result<Self, HttpFailure> {
-        let usual = match uri.scheme() {
-            Some(scheme) if *scheme == Scheme::HTTP => 80,
-            Some(scheme) if *scheme == Scheme::HTTPS => 443,
-            Some(other) => return Err(unusable(format!("`{other}` is not a scheme of HTTP"))),
-            None => return Err(unusable("the URL has no scheme")),
-        };
-        match uri.host() {
-            Some(host) if !host.is_empty() => Ok(Self {
-                host: host.to_ascii_lowercase(),
-                port: uri.port_u16().unwrap_or(usual),
-            }),
-            _ => Err(unusable("the URL has no host")),
-        }
+        let (host, port) = parts(uri)?;
+        Ok(Self {
+            host: host.to_ascii_lowercase(),
+            port,
+        })
+    }
+
+    /// Checks a URL as [`of`](Self::of) does, without an allocation.
+    pub(super) fn check(uri: &Uri) -> Result<(), HttpFailure> {
+        parts(uri).map(|_| ())
     }
 
     pub(super) fn port(&self) -> u16 {
         self.port
     }
 
-    /// The name or the address, without the brackets that the URL of an IPv6 address has.
+    /// Returns the host name or the address, without the brackets of an IPv6 address.
     pub(super) fn name(&self) -> &str {
         self.host
             .strip_prefix('[')
@@ -45,13 +45,13 @@ impl Place {
             .unwrap_or(&self.host)
     }
 
-    /// The address, when the URL has one in the place of a name.
+    /// Returns the address, or `None` if the host is a name.
     pub(super) fn address(&self) -> Option<IpAddr> {
         self.name().parse().ok()
     }
 
-    /// Whether this is the machine we run on, by its name alone.
-    pub(super) fn is_this_machine(&self) -> bool {
+    /// Returns `true` if the host is `localhost`, a name below it, or a loopback address. Names are not resolved.
+    pub(super) fn is_loopback(&self) -> bool {
         let name = self.name();
         name == "localhost"
             || name.ends_with(".localhost")
@@ -59,12 +59,25 @@ impl Place {
     }
 }
 
-fn unusable(what: impl Into<String>) -> HttpFailure {
+fn parts(uri: &Uri) -> Result<(&str, u16), HttpFailure> {
+    let default_port = match uri.scheme() {
+        Some(scheme) if *scheme == Scheme::HTTP => 80,
+        Some(scheme) if *scheme == Scheme::HTTPS => 443,
+        Some(other) => return Err(invalid(format!("`{other}` is not a scheme of HTTP"))),
+        None => return Err(invalid("the URL has no scheme")),
+    };
+    match uri.host() {
+        Some(host) if !host.is_empty() => Ok((host, uri.port_u16().unwrap_or(default_port))),
+        _ => Err(invalid("the URL has no host")),
+    }
+}
+
+fn invalid(what: impl Into<String>) -> HttpFailure {
     HttpFailure::new(HttpStep::Prepare, what)
         .with_advice("give a whole URL, such as https://example.com/mcp")
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for HostPort {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}:{}", self.host, self.port)
     }
@@ -75,11 +88,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_place_is_named_with_its_port() {
+    fn host_and_port_are_named_without_credentials() {
         let check = |url: &str, expected: &str| {
-            let place = Place::of(&Uri::try_from(url).unwrap());
-            let named = match place {
-                Ok(place) => place.to_string(),
+            let named = match HostPort::of(&Uri::try_from(url).unwrap()) {
+                Ok(host_port) => host_port.to_string(),
                 Err(failure) => failure.what().to_owned(),
             };
             assert_eq!(named, expected, "{url}");
@@ -94,10 +106,10 @@ mod tests {
     }
 
     #[test]
-    fn loopback_names_and_addresses_are_this_machine() {
+    fn localhost_names_and_loopback_addresses_are_loopback() {
         let check = |url: &str, expected: bool| {
-            let place = Place::of(&Uri::try_from(url).unwrap()).unwrap();
-            assert_eq!(place.is_this_machine(), expected, "{url}");
+            let host_port = HostPort::of(&Uri::try_from(url).unwrap()).unwrap();
+            assert_eq!(host_port.is_loopback(), expected, "{url}");
         };
         check("http://localhost/", true);
         check("http://LOCALHOST:3000/", true);

@@ -1,0 +1,86 @@
+//! The body of a response, read from hyper.
+
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+
+use bytes::Bytes;
+use http::{Response, Uri, Version};
+use http_body::{Body, Frame, SizeHint};
+use hyper::body::Incoming;
+
+use crate::client::http::{HttpBody, HttpFailure};
+use crate::transport::http_client::error_mapping;
+
+/// A body whose errors name the server. If it is dropped before its end, hyper closes the connection or resets the
+/// stream.
+#[derive(Debug)]
+pub(super) struct ResponseBody {
+    body: Incoming,
+    uri: Uri,
+    end: BodyEnd,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum BodyEnd {
+    /// The end was not read. The body of HTTP/1.1 yields to other tasks once before it reports the end.
+    Open {
+        yields: bool,
+    },
+    Reached,
+}
+
+impl ResponseBody {
+    /// Wraps the body of a response to a request with this URL.
+    pub(super) fn wrap(response: Response<Incoming>, uri: &Uri) -> Response<HttpBody> {
+        let yields = response.version() != Version::HTTP_2;
+        response.map(|body| {
+            if body.is_end_stream() {
+                return HttpBody::full(Bytes::new());
+            }
+            HttpBody::new(Self {
+                body,
+                uri: uri.clone(),
+                end: BodyEnd::Open { yields },
+            })
+        })
+    }
+}
+
+impl Body for ResponseBody {
+    type Data = Bytes;
+    type Error = HttpFailure;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, HttpFailure>>> {
+        if self.end == BodyEnd::Reached {
+            return Poll::Ready(None);
+        }
+        match ready!(Pin::new(&mut self.body).poll_frame(context)) {
+            Some(frame) => {
+                let failed = |error| error_mapping::body_failed(&self.uri, error);
+                Poll::Ready(Some(frame.map_err(failed)))
+            }
+            None => {
+                let yields = self.end == BodyEnd::Open { yields: true };
+                self.end = BodyEnd::Reached;
+                if yields {
+                    // A task of hyper returns the connection to the pool. It runs before the caller's next request,
+                    // which then does not open another connection.
+                    context.waker().wake_by_ref();
+                    return Poll::Pending;
+                }
+                Poll::Ready(None)
+            }
+        }
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.end == BodyEnd::Reached || self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
+}
