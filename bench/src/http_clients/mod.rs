@@ -14,7 +14,7 @@ use bytes::Bytes;
 use http::Request;
 use serde_json::json;
 use tokio::task::JoinSet;
-use toolwire::transport::http_client::{HttpClient, HyperHttp};
+use toolwire::transport::http_client::{HttpClient, HyperClient};
 use toolwire_types::{ProtocolVersion, meta_key};
 
 pub use self::report::{Contest, Report};
@@ -50,7 +50,7 @@ impl Default for Options {
 /// # Errors
 /// Returns an error if a call fails, because a failing run is not worth measuring.
 pub async fn run(url: &str, options: &Options) -> io::Result<Report> {
-    let own: Arc<dyn HttpClient> = Arc::new(HyperHttp::new().without_proxy());
+    let own: Arc<dyn HttpClient> = Arc::new(HyperClient::new().without_proxy());
     let reqwest: Arc<dyn HttpClient> = Arc::new(ReqwestHttp::new().map_err(io::Error::other)?);
     let call = Call::new(url).map_err(io::Error::other)?;
     let mut one_at_a_time = Contest::new(options.calls);
@@ -133,7 +133,7 @@ impl Call {
         let status = answer.status();
         let body = answer
             .into_body()
-            .read_whole(LONGEST_ANSWER)
+            .collect(LONGEST_ANSWER)
             .await
             .map_err(io::Error::other)?;
         if status != 200 {

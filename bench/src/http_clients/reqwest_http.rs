@@ -4,7 +4,7 @@ use bytes::Bytes;
 use http::{Request, Response};
 use reqwest::redirect::Policy;
 use toolwire::BoxFuture;
-use toolwire::transport::http_client::{HttpBody, HttpClient, HttpFailure, HttpStep};
+use toolwire::transport::http_client::{ClientBody, HttpClient, HttpError, HttpPhase};
 
 /// Reqwest with its defaults, except for options that would make it do other work.
 #[derive(Debug)]
@@ -24,14 +24,14 @@ impl HttpClient for ReqwestHttp {
     fn send(
         &self,
         request: Request<Bytes>,
-    ) -> BoxFuture<'_, Result<Response<HttpBody>, HttpFailure>> {
+    ) -> BoxFuture<'_, Result<Response<ClientBody>, HttpError>> {
         Box::pin(async move {
             let failed = |error: reqwest::Error| {
-                HttpFailure::new(HttpStep::Send, "reqwest failed").with_source(error)
+                HttpError::new(HttpPhase::Send, "reqwest failed").with_source(error)
             };
             let request = reqwest::Request::try_from(request).map_err(failed)?;
             let answer = self.0.execute(request).await.map_err(failed)?;
-            Ok(Response::from(answer).map(HttpBody::new))
+            Ok(Response::from(answer).map(ClientBody::new))
         })
     }
 }

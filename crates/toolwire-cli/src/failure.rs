@@ -5,7 +5,7 @@ use std::fmt::Write;
 
 use serde_json::{Value, json};
 use toolwire::auth::client::AuthError;
-use toolwire::transport::http_client::{HttpFailure, HttpStep};
+use toolwire::transport::http_client::{HttpError, HttpPhase};
 use toolwire::{Error, ErrorObject};
 
 use crate::show::plain_text;
@@ -151,22 +151,22 @@ impl Failure {
         }
     }
 
-    fn of_http(failure: &HttpFailure) -> Self {
-        if let HttpStep::Authorize = failure.step()
+    fn of_http(failure: &HttpError) -> Self {
+        if let HttpPhase::Authorize = failure.step()
             && let Some(error) = failure.source().and_then(<dyn StdError>::downcast_ref)
         {
             return Self::of_login(error);
         }
         let (step, exit) = match failure.step() {
-            HttpStep::Prepare => ("address", Exit::Usage),
-            HttpStep::Resolve => ("DNS", Exit::NoConnection),
-            HttpStep::Connect => ("TCP", Exit::NoConnection),
-            HttpStep::Proxy => ("proxy", Exit::NoConnection),
-            HttpStep::Tls => ("TLS", Exit::NoConnection),
-            HttpStep::Redirect => ("HTTP redirect", Exit::NoConnection),
+            HttpPhase::Prepare => ("address", Exit::Usage),
+            HttpPhase::Resolve => ("DNS", Exit::NoConnection),
+            HttpPhase::Connect => ("TCP", Exit::NoConnection),
+            HttpPhase::Proxy => ("proxy", Exit::NoConnection),
+            HttpPhase::Tls => ("TLS", Exit::NoConnection),
+            HttpPhase::Redirect => ("HTTP redirect", Exit::NoConnection),
             _ => ("HTTP", Exit::NoConnection),
         };
-        let mut message = failure.what().to_owned();
+        let mut message = failure.message().to_owned();
         add_causes(&mut message, failure.source());
         Self {
             step: Some(step),

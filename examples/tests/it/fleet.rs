@@ -11,7 +11,7 @@ use serde_json::json;
 use tokio::process::Command;
 use tokio::task::JoinSet;
 use toolwire::proto::features::Era;
-use toolwire::transport::http_client::{HttpBody, HttpClient, HttpFailure, HyperHttp};
+use toolwire::transport::http_client::{ClientBody, HttpClient, HttpError, HyperClient};
 use toolwire::types::ElicitResult;
 use toolwire::{BoxFuture, Client, ClientBuilder};
 
@@ -26,7 +26,7 @@ const CALLS: usize = 50;
 struct RoundRobin {
     processes: [Authority; 2],
     sent: AtomicUsize,
-    http: HyperHttp,
+    http: HyperClient,
 }
 
 impl RoundRobin {
@@ -34,7 +34,7 @@ impl RoundRobin {
         Arc::new(Self {
             processes: [0, 1].map(|number| processes[number].address.parse().unwrap()),
             sent: AtomicUsize::new(0),
-            http: HyperHttp::new(),
+            http: HyperClient::new(),
         })
     }
 }
@@ -43,7 +43,7 @@ impl HttpClient for RoundRobin {
     fn send(
         &self,
         mut request: http::Request<Bytes>,
-    ) -> BoxFuture<'_, Result<http::Response<HttpBody>, HttpFailure>> {
+    ) -> BoxFuture<'_, Result<http::Response<ClientBody>, HttpError>> {
         let turn = self.sent.fetch_add(1, Ordering::Relaxed);
         let mut parts = request.uri().clone().into_parts();
         parts.authority = Some(self.processes[turn % 2].clone());

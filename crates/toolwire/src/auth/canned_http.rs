@@ -7,7 +7,7 @@ use bytes::Bytes;
 use http::{Request, Response, StatusCode};
 use tokio::sync::Semaphore;
 
-use crate::client::http::{HttpBody, HttpClient, HttpFailure};
+use crate::client::http::{ClientBody, HttpClient, HttpError};
 use crate::engine::BoxFuture;
 
 type Respond = dyn Fn(&Request<Bytes>) -> (u16, String) + Send + Sync;
@@ -67,12 +67,12 @@ impl HttpClient for CannedHttp {
     fn send(
         &self,
         request: Request<Bytes>,
-    ) -> BoxFuture<'_, Result<Response<HttpBody>, HttpFailure>> {
+    ) -> BoxFuture<'_, Result<Response<ClientBody>, HttpError>> {
         let (status, body) = (self.respond)(&request);
         self.requests.lock().unwrap().push(request);
         Box::pin(async move {
             self.gate.acquire().await.unwrap().forget();
-            let mut response = Response::new(HttpBody::full(body));
+            let mut response = Response::new(ClientBody::full(body));
             *response.status_mut() = StatusCode::from_u16(status).unwrap();
             Ok(response)
         })

@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use http::Request;
 use http::header::{ACCEPT, AUTHORIZATION, WWW_AUTHENTICATE};
-use toolwire::transport::http_client::{HttpClient as _, HyperHttp};
+use toolwire::transport::http_client::{HttpClient as _, HyperClient};
 use toolwire_interop::Variation::{Nonces, Short};
 
 use super::guarded::Guard;
@@ -26,7 +26,7 @@ async fn bound_token_is_rejected_without_a_proof() {
                 .header(AUTHORIZATION, format!("{scheme} {}", token.expose()))
                 .body(Bytes::new())
                 .expect("the request is valid");
-            let response = HyperHttp::new()
+            let response = HyperClient::new()
                 .send(request)
                 .await
                 .expect("the server responds");

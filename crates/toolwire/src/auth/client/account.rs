@@ -18,7 +18,7 @@ use crate::auth::client::store::{Records, StoredToken};
 use crate::auth::client::token_endpoint::TokenEndpoint;
 use crate::auth::client::token_source::{RejectedRequest, TokenSource};
 use crate::client::http::HttpClient as _;
-use crate::transport::http_client::HyperHttp;
+use crate::transport::http_client::HyperClient;
 
 /// A stored login at a server.
 #[derive(Clone)]
@@ -176,7 +176,7 @@ impl OAuthConfig {
         let request = request.body(Bytes::new()).map_err(AuthError::of)?;
         let response = match &self.config.http {
             Some(http) => http.send(request).await,
-            None => HyperHttp::new().send(request).await,
+            None => HyperClient::new().send(request).await,
         };
         let response = response.map_err(AuthError::of)?;
         let challenges = challenges_of(&response);

@@ -14,7 +14,7 @@ use crate::auth::client::AuthError;
 use crate::auth::client::config::OAuthConfig;
 use crate::auth::client::token_source::{ActiveToken, RejectedRequest, TokenSource};
 use crate::auth::fetch::DocumentFetcher;
-use crate::client::http::{HttpBody, HttpClient, HttpFailure, HttpStep};
+use crate::client::http::{ClientBody, HttpClient, HttpError, HttpPhase};
 use crate::client::user_interaction::UserInteraction;
 use crate::engine::BoxFuture;
 use crate::transport::http_client::{is_same_origin, is_this_machine};
@@ -51,7 +51,7 @@ impl<C: HttpClient> OAuthHttpClient<C> {
     async fn send_authorized(
         &self,
         request: Request<Bytes>,
-    ) -> Result<Response<HttpBody>, HttpFailure> {
+    ) -> Result<Response<ClientBody>, HttpError> {
         // A token is for one server and is not sent to any other server.
         if !is_same_origin(request.uri(), &self.endpoint) {
             return self.inner.send(request).await;
@@ -128,7 +128,7 @@ impl<C: HttpClient> OAuthHttpClient<C> {
         &self,
         request: &Request<Bytes>,
         held: Option<&ActiveToken>,
-    ) -> Result<Request<Bytes>, HttpFailure> {
+    ) -> Result<Request<Bytes>, HttpError> {
         let mut request = request.clone();
         let Some(held) = held else {
             return Ok(request);
@@ -136,7 +136,7 @@ impl<C: HttpClient> OAuthHttpClient<C> {
         if self.endpoint.scheme_str() != Some("https") && !is_this_machine(&self.endpoint) {
             let what =
                 "an access token is not sent over plain HTTP, because it can be read in transit";
-            let failure = HttpFailure::new(HttpStep::Prepare, what);
+            let failure = HttpError::new(HttpPhase::Prepare, what);
             return Err(failure.with_advice("use the server's https URL"));
         }
         if held.token.is_bound() {
@@ -160,7 +160,7 @@ impl<C: HttpClient> HttpClient for OAuthHttpClient<C> {
     fn send(
         &self,
         request: Request<Bytes>,
-    ) -> BoxFuture<'_, Result<Response<HttpBody>, HttpFailure>> {
+    ) -> BoxFuture<'_, Result<Response<ClientBody>, HttpError>> {
         Box::pin(self.send_authorized(request))
     }
 }
@@ -195,14 +195,14 @@ fn version_of(request: &Request<Bytes>) -> ProtocolVersion {
         .unwrap_or(ProtocolVersion::LATEST)
 }
 
-pub(super) fn challenges_of(response: &Response<HttpBody>) -> Vec<Challenge> {
+pub(super) fn challenges_of(response: &Response<ClientBody>) -> Vec<Challenge> {
     let headers = response.headers().get_all(WWW_AUTHENTICATE).iter();
     challenge::parse(headers.filter_map(|header| header.to_str().ok()))
 }
 
-fn failure(error: AuthError) -> HttpFailure {
-    HttpFailure::new(
-        HttpStep::Authorize,
+fn failure(error: AuthError) -> HttpError {
+    HttpError::new(
+        HttpPhase::Authorize,
         "the server requires an access token, and none is available",
     )
     .with_source(error)

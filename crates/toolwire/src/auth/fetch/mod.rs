@@ -16,8 +16,8 @@ use toolwire_proto::auth::addresses::is_global;
 use toolwire_proto::auth::endpoints;
 use toolwire_types::auth::Secret;
 
-use crate::client::http::{HttpClient, HttpFailure};
-use crate::transport::http_client::HyperHttp;
+use crate::client::http::{HttpClient, HttpError};
+use crate::transport::http_client::HyperClient;
 
 /// The default maximum size of a document.
 const DEFAULT_BYTES: usize = 256 * 1024;
@@ -40,13 +40,13 @@ impl DocumentFetcher {
     /// Creates a fetcher for public addresses over HTTPS, without proxies.
     #[must_use]
     pub fn new() -> Self {
-        Self::with_http_client(public_only(HyperHttp::new()))
+        Self::with_http_client(public_only(HyperClient::new()))
     }
 
     /// Creates a fetcher that also reaches this machine, including over plain HTTP. For development and tests.
     #[must_use]
     pub fn with_loopback_allowed() -> Self {
-        let http = HyperHttp::new()
+        let http = HyperClient::new()
             .without_proxy()
             .with_address_policy(|address| {
                 let ip = address.ip().to_canonical();
@@ -156,7 +156,7 @@ impl DocumentFetcher {
                 .map_err(FetchErrorKind::Http)?;
             let (head, body) = response.into_parts();
             let body = body
-                .read_whole(self.bytes)
+                .collect(self.bytes)
                 .await
                 .map_err(FetchErrorKind::Http)?;
             Ok(FetchedDocument {
@@ -220,7 +220,7 @@ fn sensitive(url: &str, secret: &Secret) -> Result<HeaderValue, FetchError> {
 }
 
 /// Creates an HTTP client that reaches public addresses only. It uses no proxy, because a proxy resolves names itself.
-fn public_only(http: HyperHttp) -> HyperHttp {
+fn public_only(http: HyperClient) -> HyperClient {
     http.without_proxy()
         .with_address_policy(|address| is_global(address.ip()))
 }
@@ -243,7 +243,7 @@ pub struct FetchError {
 enum FetchErrorKind {
     Url(endpoints::InvalidUrl),
     Request,
-    Http(HttpFailure),
+    Http(HttpError),
     Status(StatusCode),
     Time(Duration),
     Json(serde_json::Error),

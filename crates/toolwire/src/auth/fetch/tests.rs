@@ -126,7 +126,7 @@ async fn non_public_addresses_are_rejected() {
 async fn name_with_private_address_is_rejected() {
     for inside in ["127.0.0.1:443", "10.1.2.3:443", "[fd00::1]:443"] {
         let address: SocketAddr = inside.parse().unwrap();
-        let http = HyperHttp::new().with_address("auth.example.com", address);
+        let http = HyperClient::new().with_resolve_override("auth.example.com", address);
         let fetcher = DocumentFetcher::with_http_client(public_only(http));
         assert_rejected_by_policy(&get(&fetcher, URL).await, inside);
     }

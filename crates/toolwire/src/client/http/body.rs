@@ -10,20 +10,20 @@ use http_body::{Body, Frame, SizeHint};
 use http_body_util::BodyExt as _;
 use http_body_util::combinators::UnsyncBoxBody;
 
-use crate::client::http::{HttpFailure, HttpStep};
+use crate::client::http::{HttpError, HttpPhase};
 
 /// The body of an answer: bytes that come in pieces, perhaps for hours.
 ///
 /// Dropping it before its end closes the stream, which tells the server that nobody waits any more.
-pub struct HttpBody(Source);
+pub struct ClientBody(Source);
 
 enum Source {
     /// It is there already; nothing once it was taken.
     Whole(Option<Bytes>),
-    Stream(UnsyncBoxBody<Bytes, HttpFailure>),
+    Stream(UnsyncBoxBody<Bytes, HttpError>),
 }
 
-impl HttpBody {
+impl ClientBody {
     /// A body that is there already.
     #[must_use]
     pub fn full(bytes: impl Into<Bytes>) -> Self {
@@ -40,10 +40,10 @@ impl HttpBody {
         B: Body<Data = Bytes> + Send + 'static,
         B::Error: Into<Box<dyn StdError + Send + Sync>>,
     {
-        let body = body.map_err(|error| match error.into().downcast::<HttpFailure>() {
+        let body = body.map_err(|error| match error.into().downcast::<HttpError>() {
             Ok(failure) => *failure,
             Err(source) => {
-                HttpFailure::new(HttpStep::Receive, "the answer broke off").with_source(source)
+                HttpError::new(HttpPhase::Receive, "the answer broke off").with_source(source)
             }
         });
         Self(Source::Stream(UnsyncBoxBody::new(body)))
@@ -66,7 +66,7 @@ impl HttpBody {
     /// # Cancellation
     ///
     /// A dropped call loses nothing; the next one goes on where it waited.
-    pub async fn chunk(&mut self) -> Option<Result<Bytes, HttpFailure>> {
+    pub async fn chunk(&mut self) -> Option<Result<Bytes, HttpError>> {
         loop {
             match self.frame().await? {
                 Ok(frame) => {
@@ -86,7 +86,7 @@ impl HttpBody {
     /// # Errors
     ///
     /// Fails when the body breaks off or has more bytes than `limit`.
-    pub async fn read_whole(mut self, limit: usize) -> Result<Bytes, HttpFailure> {
+    pub async fn collect(mut self, limit: usize) -> Result<Bytes, HttpError> {
         let Some(first) = self.chunk().await.transpose()? else {
             return Ok(Bytes::new());
         };
@@ -106,25 +106,25 @@ impl HttpBody {
     }
 }
 
-fn within(length: usize, limit: usize) -> Result<(), HttpFailure> {
+fn within(length: usize, limit: usize) -> Result<(), HttpError> {
     if length <= limit {
         return Ok(());
     }
-    Err(HttpFailure::new(
-        HttpStep::Receive,
+    Err(HttpError::new(
+        HttpPhase::Receive,
         format!("the answer has more than {limit} bytes"),
     )
     .with_advice("allow larger answers if this server is meant to send them"))
 }
 
-impl Body for HttpBody {
+impl Body for ClientBody {
     type Data = Bytes;
-    type Error = HttpFailure;
+    type Error = HttpError;
 
     fn poll_frame(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, HttpFailure>>> {
+    ) -> Poll<Option<Result<Frame<Bytes>, HttpError>>> {
         match &mut self.0 {
             Source::Whole(bytes) => Poll::Ready(bytes.take().map(|bytes| Ok(Frame::data(bytes)))),
             Source::Stream(body) => Pin::new(body).poll_frame(context),
@@ -148,7 +148,7 @@ impl Body for HttpBody {
     }
 }
 
-impl fmt::Debug for HttpBody {
+impl fmt::Debug for ClientBody {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("HttpBody").finish_non_exhaustive()
     }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 /// The step of an exchange at which it failed, in the order in which they come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
-pub enum HttpStep {
+pub enum HttpPhase {
     /// The request or the options cannot be used; nothing was tried.
     Prepare,
     /// Finding the addresses of a name.
@@ -28,7 +28,7 @@ pub enum HttpStep {
     Redirect,
 }
 
-impl HttpStep {
+impl HttpPhase {
     /// Whether the server may have seen the request. If not, sending it again is safe.
     #[must_use]
     pub fn may_have_arrived(self) -> bool {
@@ -36,7 +36,7 @@ impl HttpStep {
     }
 }
 
-impl fmt::Display for HttpStep {
+impl fmt::Display for HttpPhase {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Prepare => "prepare",
@@ -66,22 +66,22 @@ impl fmt::Display for HttpStep {
 /// assert!(!failure.may_have_arrived());
 /// ```
 #[derive(Clone)]
-pub struct HttpFailure(Box<Inner>);
+pub struct HttpError(Box<HttpErrorInner>);
 
 #[derive(Clone)]
-struct Inner {
-    step: HttpStep,
+struct HttpErrorInner {
+    step: HttpPhase,
     what: String,
     advice: Option<String>,
     arrived: bool,
     source: Option<Arc<dyn StdError + Send + Sync>>,
 }
 
-impl HttpFailure {
+impl HttpError {
     /// A failure at this step; `what` says what failed, with the host and the port where they matter.
     #[must_use]
-    pub fn new(step: HttpStep, what: impl Into<String>) -> Self {
-        Self(Box::new(Inner {
+    pub fn new(step: HttpPhase, what: impl Into<String>) -> Self {
+        Self(Box::new(HttpErrorInner {
             step,
             what: what.into(),
             advice: None,
@@ -112,7 +112,7 @@ impl HttpFailure {
 
     /// The step that failed.
     #[must_use]
-    pub fn step(&self) -> HttpStep {
+    pub fn step(&self) -> HttpPhase {
         self.0.step
     }
 
@@ -124,7 +124,7 @@ impl HttpFailure {
 
     /// What failed, without the advice.
     #[must_use]
-    pub fn what(&self) -> &str {
+    pub fn message(&self) -> &str {
         &self.0.what
     }
 
@@ -135,7 +135,7 @@ impl HttpFailure {
     }
 }
 
-impl fmt::Display for HttpFailure {
+impl fmt::Display for HttpError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0.what)?;
         match &self.0.advice {
@@ -145,7 +145,7 @@ impl fmt::Display for HttpFailure {
     }
 }
 
-impl fmt::Debug for HttpFailure {
+impl fmt::Debug for HttpError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("HttpFailure")
             .field("step", &self.0.step)
@@ -156,7 +156,7 @@ impl fmt::Debug for HttpFailure {
     }
 }
 
-impl StdError for HttpFailure {
+impl StdError for HttpError {
     fn source(&self) -> Option<&(dyn StdError + 'static)> {
         self.0
             .source

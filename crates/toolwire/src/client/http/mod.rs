@@ -8,7 +8,7 @@ mod failure;
 mod options;
 mod stack;
 
-pub use body::HttpBody;
-pub use failure::{HttpFailure, HttpStep};
+pub use body::ClientBody;
+pub use failure::{HttpError, HttpPhase};
 pub(crate) use options::HttpClientOptions;
 pub use stack::HttpClient;

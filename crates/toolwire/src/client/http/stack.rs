@@ -8,7 +8,7 @@ use http::{Request, Response};
 
 use crate::engine::BoxFuture;
 
-use crate::client::http::{HttpBody, HttpFailure};
+use crate::client::http::{ClientBody, HttpError};
 
 /// What carries one HTTP request to a server and its answer back.
 ///
@@ -54,14 +54,14 @@ pub trait HttpClient: Send + Sync + Debug + 'static {
     fn send(
         &self,
         request: Request<Bytes>,
-    ) -> BoxFuture<'_, Result<Response<HttpBody>, HttpFailure>>;
+    ) -> BoxFuture<'_, Result<Response<ClientBody>, HttpError>>;
 }
 
 impl<T: HttpClient + ?Sized> HttpClient for Arc<T> {
     fn send(
         &self,
         request: Request<Bytes>,
-    ) -> BoxFuture<'_, Result<Response<HttpBody>, HttpFailure>> {
+    ) -> BoxFuture<'_, Result<Response<ClientBody>, HttpError>> {
         (**self).send(request)
     }
 }

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use tokio::net::lookup_host;
 
-use crate::client::http::{HttpFailure, HttpStep};
+use crate::client::http::{HttpError, HttpPhase};
 use crate::transport::http_client::authority::HostPort;
 
 type AddressPolicy = Arc<dyn Fn(SocketAddr) -> bool + Send + Sync>;
@@ -40,13 +40,13 @@ impl AddressRules {
     ///
     /// # Errors
     /// Returns an error if the host has no address, or if the policy rejects one of its addresses.
-    pub(super) async fn resolve(&self, host: &HostPort) -> Result<Vec<SocketAddr>, HttpFailure> {
+    pub(super) async fn resolve(&self, host: &HostPort) -> Result<Vec<SocketAddr>, HttpError> {
         let addresses = self.lookup(host).await?;
         self.check(host, &addresses)?;
         Ok(addresses)
     }
 
-    async fn lookup(&self, host: &HostPort) -> Result<Vec<SocketAddr>, HttpFailure> {
+    async fn lookup(&self, host: &HostPort) -> Result<Vec<SocketAddr>, HttpError> {
         if let Some(address) = self.overrides.get(host.name()) {
             return Ok(vec![*address]);
         }
@@ -65,7 +65,7 @@ impl AddressRules {
 
     /// Rejects a host if the policy rejects one of its addresses. The other addresses of such a host are not trusted
     /// either.
-    fn check(&self, host: &HostPort, addresses: &[SocketAddr]) -> Result<(), HttpFailure> {
+    fn check(&self, host: &HostPort, addresses: &[SocketAddr]) -> Result<(), HttpError> {
         let Some(policy) = &self.policy else {
             return Ok(());
         };
@@ -79,14 +79,14 @@ impl AddressRules {
         }
         let rejected = rejected.join(", ");
         let what = format!("the address policy rejects {host}, whose address is {rejected}");
-        Err(HttpFailure::new(HttpStep::Connect, what)
+        Err(HttpError::new(HttpPhase::Connect, what)
             .with_advice("use a server at another address, or let the policy allow this one"))
     }
 }
 
-fn unknown(host: &HostPort) -> HttpFailure {
+fn unknown(host: &HostPort) -> HttpError {
     let what = format!("no address is known for the name {}", host.name());
-    HttpFailure::new(HttpStep::Resolve, what)
+    HttpError::new(HttpPhase::Resolve, what)
         .with_advice("check its spelling, and that this machine can reach a name server")
 }
 

@@ -6,7 +6,7 @@ use std::net::IpAddr;
 use http::Uri;
 use http::uri::Scheme;
 
-use crate::client::http::{HttpFailure, HttpStep};
+use crate::client::http::{HttpError, HttpPhase};
 
 /// A host and a port.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -20,7 +20,7 @@ impl HostPort {
     ///
     /// # Errors
     /// Returns an error if the URL is not absolute, or if its scheme is neither `http` nor `https`.
-    pub(super) fn of(uri: &Uri) -> Result<Self, HttpFailure> {
+    pub(super) fn of(uri: &Uri) -> Result<Self, HttpError> {
         let (host, port) = parts(uri)?;
         Ok(Self {
             host: host.to_ascii_lowercase(),
@@ -29,7 +29,7 @@ impl HostPort {
     }
 
     /// Checks a URL as [`of`](Self::of) does, without an allocation.
-    pub(super) fn check(uri: &Uri) -> Result<(), HttpFailure> {
+    pub(super) fn check(uri: &Uri) -> Result<(), HttpError> {
         parts(uri).map(|_| ())
     }
 
@@ -59,7 +59,7 @@ impl HostPort {
     }
 }
 
-fn parts(uri: &Uri) -> Result<(&str, u16), HttpFailure> {
+fn parts(uri: &Uri) -> Result<(&str, u16), HttpError> {
     let default_port = match uri.scheme() {
         Some(scheme) if *scheme == Scheme::HTTP => 80,
         Some(scheme) if *scheme == Scheme::HTTPS => 443,
@@ -72,8 +72,8 @@ fn parts(uri: &Uri) -> Result<(&str, u16), HttpFailure> {
     }
 }
 
-fn invalid(what: impl Into<String>) -> HttpFailure {
-    HttpFailure::new(HttpStep::Prepare, what)
+fn invalid(what: impl Into<String>) -> HttpError {
+    HttpError::new(HttpPhase::Prepare, what)
         .with_advice("give a whole URL, such as https://example.com/mcp")
 }
 
@@ -92,7 +92,7 @@ mod tests {
         let check = |url: &str, expected: &str| {
             let named = match HostPort::of(&Uri::try_from(url).unwrap()) {
                 Ok(host_port) => host_port.to_string(),
-                Err(failure) => failure.what().to_owned(),
+                Err(failure) => failure.message().to_owned(),
             };
             assert_eq!(named, expected, "{url}");
         };

@@ -16,7 +16,7 @@ use crate::transport::http_client::authority::HostPort;
 use crate::transport::http_client::endpoint::RemoteEndpoint;
 use crate::transport::http_client::http_transport::HttpTransport;
 use crate::transport::http_client::http_with_sse;
-use crate::transport::http_client::hyper_http::HyperHttp;
+use crate::transport::http_client::hyper_http::HyperClient;
 
 impl Client {
     /// Connects to a server at a URL, whatever it speaks.
@@ -53,7 +53,7 @@ impl ClientBuilder {
         }
         let client = match self.http.client {
             Some(client) => client,
-            None => Arc::new(HyperHttp::new()) as Arc<dyn HttpClient>,
+            None => Arc::new(HyperClient::new()) as Arc<dyn HttpClient>,
         };
         let client = match &self.http.layer {
             Some(layer) => layer(client, &uri, &self.config.login_wait),
@@ -153,7 +153,7 @@ mod tests {
         let mut headers = http::HeaderMap::new();
         headers.insert("x-key", http::HeaderValue::from_static("secret"));
         let endpoint = RemoteEndpoint {
-            client: Arc::new(HyperHttp::new()),
+            client: Arc::new(HyperClient::new()),
             uri: "https://example.com/mcp?key=secret".parse().unwrap(),
             headers,
             message_bytes: 1,

@@ -24,7 +24,7 @@ use tokio::time::{Instant, timeout_at};
 use tokio_rustls::TlsConnector;
 use tower_service::Service;
 
-use crate::client::http::{HttpFailure, HttpStep};
+use crate::client::http::{HttpError, HttpPhase};
 use crate::engine::{BoxFuture, deadline_after};
 use crate::transport::http_client::addresses::AddressRules;
 use crate::transport::http_client::authority::HostPort;
@@ -65,10 +65,10 @@ impl Connector {
 
 impl Service<Uri> for Connector {
     type Response = TokioIo<ClientStream>;
-    type Error = HttpFailure;
-    type Future = BoxFuture<'static, Result<TokioIo<ClientStream>, HttpFailure>>;
+    type Error = HttpError;
+    type Future = BoxFuture<'static, Result<TokioIo<ClientStream>, HttpError>>;
 
-    fn poll_ready(&mut self, _context: &mut Context<'_>) -> Poll<Result<(), HttpFailure>> {
+    fn poll_ready(&mut self, _context: &mut Context<'_>) -> Poll<Result<(), HttpError>> {
         Poll::Ready(Ok(()))
     }
 
@@ -80,7 +80,7 @@ impl Service<Uri> for Connector {
 
 impl ConnectorSettings {
     /// Opens a connection over which requests to this URL can be sent.
-    async fn connect(&self, uri: &Uri) -> Result<TokioIo<ClientStream>, HttpFailure> {
+    async fn connect(&self, uri: &Uri) -> Result<TokioIo<ClientStream>, HttpError> {
         let server = HostPort::of(uri)?;
         let is_https = uri.scheme() == Some(&Scheme::HTTPS);
         let deadline = Deadline::after(self.timeout);
@@ -92,7 +92,7 @@ impl ConnectorSettings {
             let opening = || format!("the tunnel through the proxy {} to {server}", proxy.host());
             let stream = deadline
                 .limit(
-                    HttpStep::Proxy,
+                    HttpPhase::Proxy,
                     opening,
                     tunnel::open(stream, &proxy, &server),
                 )
@@ -111,7 +111,7 @@ impl ConnectorSettings {
         &self,
         proxy: &Proxy,
         deadline: Deadline,
-    ) -> Result<PeerStream, HttpFailure> {
+    ) -> Result<PeerStream, HttpError> {
         let stream = self.connect_tcp(proxy.host(), deadline).await?;
         if !proxy.uses_tls() {
             return Ok(MaybeHttpsStream::Http(stream));
@@ -125,7 +125,7 @@ impl ConnectorSettings {
         stream: PeerStream,
         server: &HostPort,
         deadline: Deadline,
-    ) -> Result<TokioIo<ClientStream>, HttpFailure> {
+    ) -> Result<TokioIo<ClientStream>, HttpError> {
         let config = self.tls.configs().await?.for_servers();
         let stream = handshake(stream, server, config, deadline).await?;
         Ok(ClientStream::to_server(stream))
@@ -135,10 +135,10 @@ impl ConnectorSettings {
         &self,
         host: &HostPort,
         deadline: Deadline,
-    ) -> Result<TokioIo<TcpStream>, HttpFailure> {
+    ) -> Result<TokioIo<TcpStream>, HttpError> {
         let resolving = || format!("the resolution of {}", host.name());
         let addresses = deadline
-            .limit(HttpStep::Resolve, resolving, self.addresses.resolve(host))
+            .limit(HttpPhase::Resolve, resolving, self.addresses.resolve(host))
             .await??;
         // With several addresses each gets its share of the time, so that the next one is tried in time.
         let timeout = (addresses.len() > 1).then_some(self.timeout);
@@ -151,7 +151,7 @@ impl ConnectorSettings {
         let connecting = || format!("the connection to {host}");
         deadline
             .limit(
-                HttpStep::Connect,
+                HttpPhase::Connect,
                 connecting,
                 connector.call(Uri::from_static(RESOLVED)),
             )
@@ -165,13 +165,13 @@ async fn handshake<T: Read + Write + Unpin>(
     server: &HostPort,
     config: Arc<ClientConfig>,
     deadline: Deadline,
-) -> Result<MaybeHttpsStream<T>, HttpFailure> {
+) -> Result<MaybeHttpsStream<T>, HttpError> {
     let name = ServerName::try_from(server.name().to_owned())
         .map_err(|error| error_mapping::invalid_server_name(server, error))?;
     let negotiating = || format!("the TLS handshake with {server}");
     let handshake = TlsConnector::from(config).connect(name, TokioIo::new(stream));
     deadline
-        .limit(HttpStep::Tls, negotiating, handshake)
+        .limit(HttpPhase::Tls, negotiating, handshake)
         .await?
         .map(MaybeHttpsStream::from)
         .map_err(|error| error_mapping::no_tls(server, error))
@@ -195,13 +195,13 @@ impl Deadline {
     /// Runs one step. `name` returns the subject of the error text if the deadline passes.
     async fn limit<T>(
         self,
-        step: HttpStep,
+        step: HttpPhase,
         name: impl FnOnce() -> String,
         work: impl Future<Output = T>,
-    ) -> Result<T, HttpFailure> {
+    ) -> Result<T, HttpError> {
         timeout_at(self.at, work).await.map_err(|_| {
             let what = format!("{} was not complete within {:?}", name(), self.timeout);
-            HttpFailure::new(step, what).with_advice(
+            HttpError::new(step, what).with_advice(
                 "check the address, the network and its firewalls, or use a longer connect timeout",
             )
         })
@@ -231,9 +231,9 @@ mod tests {
     use tokio::net::TcpListener;
 
     use super::*;
-    use crate::transport::http_client::HttpProxies;
+    use crate::transport::http_client::ProxySettings;
 
-    async fn connect(addresses: Vec<SocketAddr>) -> Result<SocketAddr, HttpFailure> {
+    async fn connect(addresses: Vec<SocketAddr>) -> Result<SocketAddr, HttpError> {
         let mut connector = HttpConnector::new_with_resolver(ResolvedAddresses(addresses));
         let connected = connector.call(Uri::from_static(RESOLVED)).await;
         let host = HostPort::of(&Uri::from_static(RESOLVED)).unwrap();
@@ -251,7 +251,7 @@ mod tests {
 
         assert_eq!(connect(vec![closed, open, closed]).await.unwrap(), open);
         let failure = connect(vec![closed, closed]).await.unwrap_err();
-        assert!(failure.what().contains("refused"), "{failure}");
+        assert!(failure.message().contains("refused"), "{failure}");
     }
 
     #[tokio::test]
@@ -261,7 +261,7 @@ mod tests {
         let settings = ConnectorSettings {
             timeout: Duration::from_secs(10),
             addresses: AddressRules::default(),
-            proxies: Arc::new(HttpProxies::none().rules()),
+            proxies: Arc::new(ProxySettings::none().rules()),
             tls: TlsSettings::native(),
         };
         let host = HostPort::of(&Uri::try_from(uri).unwrap()).unwrap();

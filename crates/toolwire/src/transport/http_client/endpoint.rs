@@ -10,7 +10,7 @@ use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Response, Uri};
 use toolwire_proto::header_value;
 use toolwire_types::ProtocolVersion;
 
-use crate::client::http::{HttpBody, HttpClient};
+use crate::client::http::{ClientBody, HttpClient};
 use crate::error::Error;
 use crate::transport::http_client::redirect;
 
@@ -95,12 +95,12 @@ impl RemoteEndpoint {
 
 /// A request on its way; nothing happens until it is awaited.
 pub(super) trait SendFuture<'a>:
-    Future<Output = Result<Response<HttpBody>, Error>> + Send + 'a
+    Future<Output = Result<Response<ClientBody>, Error>> + Send + 'a
 {
 }
 
 impl<'a, F> SendFuture<'a> for F where
-    F: Future<Output = Result<Response<HttpBody>, Error>> + Send + 'a
+    F: Future<Output = Result<Response<ClientBody>, Error>> + Send + 'a
 {
 }
 

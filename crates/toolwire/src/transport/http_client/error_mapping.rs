@@ -8,7 +8,7 @@ use hyper_util::client::legacy;
 use rustls::CertificateError;
 use rustls::pki_types::InvalidDnsNameError;
 
-use crate::client::http::{HttpFailure, HttpStep};
+use crate::client::http::{HttpError, HttpPhase};
 use crate::transport::http_client::authority::HostPort;
 use crate::transport::http_client::stream::ConnectionProgress;
 
@@ -36,8 +36,8 @@ pub(super) fn is_unanswered_on_reused_connection(error: &legacy::Error) -> bool 
 }
 
 /// Maps the error of a request that got no response headers.
-pub(super) fn no_response(uri: &Uri, error: legacy::Error) -> HttpFailure {
-    if let Some(failure) = cause_of::<HttpFailure>(&error) {
+pub(super) fn no_response(uri: &Uri, error: legacy::Error) -> HttpError {
+    if let Some(failure) = cause_of::<HttpError>(&error) {
         return failure.clone();
     }
     let cause = cause_of::<hyper::Error>(&error);
@@ -55,38 +55,38 @@ pub(super) fn no_response(uri: &Uri, error: legacy::Error) -> HttpFailure {
     }
 }
 
-fn failed(server: &HostPort, reason: &FailureReason) -> HttpFailure {
+fn failed(server: &HostPort, reason: &FailureReason) -> HttpError {
     match reason {
         FailureReason::Malformed => {
             let what = format!("the response of {server} is not valid HTTP");
-            HttpFailure::new(HttpStep::Receive, what).with_advice(
+            HttpError::new(HttpPhase::Receive, what).with_advice(
                 "check the port, and whether the server requires https://; its headers may also be too large",
             )
         }
         FailureReason::Closed => {
             let what = format!("{server} closed the connection before it sent a response");
-            HttpFailure::new(HttpStep::Send, what).with_advice("check the log of the server")
+            HttpError::new(HttpPhase::Send, what).with_advice("check the log of the server")
         }
         FailureReason::Unsent => {
             let what = format!("{server} closed the connection before the request was sent");
-            HttpFailure::new(HttpStep::Send, what)
+            HttpError::new(HttpPhase::Send, what)
                 .with_advice("try again")
                 .before_arrival()
         }
         FailureReason::Lost => {
             let what = format!("the connection to {server} failed before a response arrived");
-            HttpFailure::new(HttpStep::Send, what)
+            HttpError::new(HttpPhase::Send, what)
                 .with_advice("check the network and the log of the server")
         }
     }
 }
 
 /// Returns the error for response headers that exceed the limit.
-pub(super) fn headers_too_large(uri: &Uri, limit: u32) -> HttpFailure {
+pub(super) fn headers_too_large(uri: &Uri, limit: u32) -> HttpError {
     match HostPort::of(uri) {
         Ok(server) => {
             let what = format!("the response headers of {server} have more than {limit} bytes");
-            HttpFailure::new(HttpStep::Receive, what)
+            HttpError::new(HttpPhase::Receive, what)
                 .with_advice("allow more with `with_head_limit` if this server needs them")
         }
         Err(failure) => failure,
@@ -94,7 +94,7 @@ pub(super) fn headers_too_large(uri: &Uri, limit: u32) -> HttpFailure {
 }
 
 /// Maps the error of a response body.
-pub(super) fn body_failed(uri: &Uri, error: hyper::Error) -> HttpFailure {
+pub(super) fn body_failed(uri: &Uri, error: hyper::Error) -> HttpError {
     let server = match HostPort::of(uri) {
         Ok(server) => server,
         Err(failure) => return failure,
@@ -107,7 +107,7 @@ pub(super) fn body_failed(uri: &Uri, error: hyper::Error) -> HttpFailure {
     } else {
         format!("the response of {server} ended early")
     };
-    HttpFailure::new(HttpStep::Receive, what)
+    HttpError::new(HttpPhase::Receive, what)
         .with_advice("check the network and the log of the server")
         .with_source(error)
 }
@@ -116,7 +116,7 @@ pub(super) fn body_failed(uri: &Uri, error: hyper::Error) -> HttpFailure {
 pub(super) fn not_connected(
     host: &HostPort,
     error: impl StdError + Send + Sync + 'static,
-) -> HttpFailure {
+) -> HttpError {
     let cause = cause_of::<io::Error>(&error);
     let (what, advice) = match cause.map(io::Error::kind) {
         Some(io::ErrorKind::ConnectionRefused) => (
@@ -133,21 +133,21 @@ pub(super) fn not_connected(
         Some(code) => Box::new(io::Error::from_raw_os_error(code)),
         None => Box::new(error),
     };
-    HttpFailure::new(HttpStep::Connect, what)
+    HttpError::new(HttpPhase::Connect, what)
         .with_advice(advice)
         .with_source(source)
 }
 
 /// Maps the error of a host name that cannot be in a certificate.
-pub(super) fn invalid_server_name(server: &HostPort, error: InvalidDnsNameError) -> HttpFailure {
+pub(super) fn invalid_server_name(server: &HostPort, error: InvalidDnsNameError) -> HttpError {
     let what = format!("no certificate can be for the name {}", server.name());
-    HttpFailure::new(HttpStep::Prepare, what)
+    HttpError::new(HttpPhase::Prepare, what)
         .with_advice("use a name of letters, digits, hyphens and dots, or an address")
         .with_source(error)
 }
 
 /// Maps the error of a TLS handshake.
-pub(super) fn no_tls(server: &HostPort, error: io::Error) -> HttpFailure {
+pub(super) fn no_tls(server: &HostPort, error: io::Error) -> HttpError {
     let cause = error.get_ref().and_then(|cause| cause.downcast_ref());
     let (what, advice) = match cause {
         Some(rustls::Error::InvalidCertificate(problem)) => invalid_certificate(server, problem),
@@ -172,7 +172,7 @@ pub(super) fn no_tls(server: &HostPort, error: io::Error) -> HttpFailure {
             "check that a TLS server listens on that port and that no firewall blocks it",
         ),
     };
-    HttpFailure::new(HttpStep::Tls, what)
+    HttpError::new(HttpPhase::Tls, what)
         .with_advice(advice)
         .with_source(error)
 }

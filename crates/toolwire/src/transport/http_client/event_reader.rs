@@ -5,7 +5,7 @@ use std::time::Duration;
 use bytes::{Buf, Bytes};
 use toolwire_proto::sse::{SseDecoder, SseEvent};
 
-use crate::client::http::HttpBody;
+use crate::client::http::ClientBody;
 use crate::error::Error;
 
 /// How long, and how much, the rest of a stream is read for after its answer, so that its connection can be used again.
@@ -15,13 +15,13 @@ const DRAIN_BYTES: usize = 64 * 1024;
 /// A stream of events that is being read.
 #[derive(Debug)]
 pub(super) struct EventReader {
-    body: HttpBody,
+    body: ClientBody,
     decoder: SseDecoder,
     chunk: Bytes,
 }
 
 impl EventReader {
-    pub(super) fn new(body: HttpBody, event_bytes: usize) -> Self {
+    pub(super) fn new(body: ClientBody, event_bytes: usize) -> Self {
         Self {
             body,
             decoder: SseDecoder::new(event_bytes),

@@ -10,7 +10,7 @@ use toolwire_proto::features::VersionFeatures;
 use toolwire_types::ProtocolVersion;
 
 use crate::client::config::ClientLimits;
-use crate::client::http::HttpBody;
+use crate::client::http::ClientBody;
 use crate::client::incoming::IncomingMessages;
 use crate::client::message_router::MessageRouter;
 use crate::client::send::SendMessage;
@@ -85,7 +85,7 @@ impl HttpTransport {
     /// Reads events until the answer is among them.
     async fn read_response(
         &self,
-        body: HttpBody,
+        body: ClientBody,
         request: &OutgoingRequest,
     ) -> Result<ServerResponse, Error> {
         let mut events = EventReader::new(body, self.endpoint.message_bytes);

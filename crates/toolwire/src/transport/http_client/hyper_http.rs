@@ -13,13 +13,13 @@ use http_body_util::Full;
 use hyper_util::client::legacy::Client;
 use hyper_util::rt::{TokioExecutor, TokioTimer};
 
-use crate::client::http::{HttpBody, HttpClient, HttpFailure, HttpStep};
+use crate::client::http::{ClientBody, HttpClient, HttpError, HttpPhase};
 use crate::engine::BoxFuture;
 use crate::transport::http_client::addresses::AddressRules;
 use crate::transport::http_client::authority::HostPort;
 use crate::transport::http_client::connector::{Connector, ConnectorSettings};
 use crate::transport::http_client::error_mapping;
-use crate::transport::http_client::proxy::{HttpProxies, ProxyRules};
+use crate::transport::http_client::proxy::{ProxyRules, ProxySettings};
 use crate::transport::http_client::redirect::{self, MAX_REDIRECTS};
 use crate::transport::http_client::response_body::ResponseBody;
 use crate::transport::http_client::tls::TlsSettings;
@@ -68,7 +68,7 @@ const PING_TIMEOUT: Duration = Duration::from_secs(20);
 /// # Ok(())
 /// # }
 /// ```
-pub struct HyperHttp {
+pub struct HyperClient {
     settings: ClientSettings,
     proxies: Arc<ProxyRules>,
     client: Client<Connector, Full<Bytes>>,
@@ -81,11 +81,11 @@ struct ClientSettings {
     idle_connections: usize,
     header_bytes: u32,
     addresses: AddressRules,
-    proxies: HttpProxies,
+    proxies: ProxySettings,
     tls: TlsSettings,
 }
 
-impl HyperHttp {
+impl HyperClient {
     /// Creates a client with the default limits, the proxies of the environment, and the root certificates of the
     /// system.
     #[must_use]
@@ -96,7 +96,7 @@ impl HyperHttp {
             idle_connections: IDLE_CONNECTIONS,
             header_bytes: MAX_HEADER_BYTES,
             addresses: AddressRules::default(),
-            proxies: HttpProxies::from_environment(),
+            proxies: ProxySettings::from_environment(),
             tls: TlsSettings::native(),
         })
     }
@@ -111,25 +111,25 @@ impl HyperHttp {
     /// Sets how long an idle connection stays in the pool. Default: 60 s. The pool closes expired connections within
     /// twice that time.
     #[must_use]
-    pub fn with_idle_time(self, time: Duration) -> Self {
+    pub fn with_idle_timeout(self, time: Duration) -> Self {
         self.with(|settings| settings.idle_timeout = time)
     }
 
     /// Sets the maximum number of idle connections per host. Default: 64. With 0 no connection is reused.
     #[must_use]
-    pub fn with_idle_connections(self, count: usize) -> Self {
+    pub fn with_max_idle_per_host(self, count: usize) -> Self {
         self.with(|settings| settings.idle_connections = count)
     }
 
     /// Sets the maximum number of bytes of all names and values of the response headers. Default: 64 KiB.
     #[must_use]
-    pub fn with_head_limit(self, bytes: u32) -> Self {
+    pub fn with_max_header_bytes(self, bytes: u32) -> Self {
         self.with(|settings| settings.header_bytes = bytes)
     }
 
     /// Sets the address of a host, which is then not resolved. The port of the address is used, not the port of the URL.
     #[must_use]
-    pub fn with_address(self, host: &str, address: SocketAddr) -> Self {
+    pub fn with_resolve_override(self, host: &str, address: SocketAddr) -> Self {
         self.with(|settings| settings.addresses.set_override(host, address))
     }
 
@@ -157,14 +157,14 @@ impl HyperHttp {
 
     /// Sets the proxies. They replace those of the environment.
     #[must_use]
-    pub fn with_proxies(self, proxies: HttpProxies) -> Self {
+    pub fn with_proxies(self, proxies: ProxySettings) -> Self {
         self.with(|settings| settings.proxies = proxies)
     }
 
     /// Sends every request without a proxy.
     #[must_use]
     pub fn without_proxy(self) -> Self {
-        self.with_proxies(HttpProxies::none())
+        self.with_proxies(ProxySettings::none())
     }
 
     /// Adds root certificates in PEM to those of the system.
@@ -172,7 +172,7 @@ impl HyperHttp {
     /// # Errors
     ///
     /// Returns an error if there is no certificate, or if one of them is invalid.
-    pub fn with_root_certificates(mut self, pem: &[u8]) -> Result<Self, HttpFailure> {
+    pub fn with_root_certificates(mut self, pem: &[u8]) -> Result<Self, HttpError> {
         self.settings.tls.add(pem)?;
         Ok(Self::from_settings(self.settings))
     }
@@ -232,7 +232,7 @@ impl HyperHttp {
         &self,
         parts: &mut request::Parts,
         body: &Bytes,
-    ) -> Result<Response<HttpBody>, HttpFailure> {
+    ) -> Result<Response<ClientBody>, HttpError> {
         loop {
             // The clone is for the next attempt, because a cloned header map has no room for the headers of hyper.
             let next = parts.clone();
@@ -270,17 +270,17 @@ fn header_bytes(headers: &HeaderMap) -> u64 {
     bytes.sum::<usize>() as u64
 }
 
-impl Default for HyperHttp {
+impl Default for HyperClient {
     fn default() -> Self {
         Self::new()
     }
 }
 
-impl HttpClient for HyperHttp {
+impl HttpClient for HyperClient {
     fn send(
         &self,
         request: Request<Bytes>,
-    ) -> BoxFuture<'_, Result<Response<HttpBody>, HttpFailure>> {
+    ) -> BoxFuture<'_, Result<Response<ClientBody>, HttpError>> {
         Box::pin(async move {
             let (mut parts, body) = request.into_parts();
             HostPort::check(&parts.uri)?;
@@ -308,10 +308,10 @@ impl HttpClient for HyperHttp {
 }
 
 /// Rejects a URL with credentials: they would appear in logs, and the client does not send them.
-fn reject_credentials(uri: &Uri) -> Result<(), HttpFailure> {
+fn reject_credentials(uri: &Uri) -> Result<(), HttpError> {
     match uri.authority() {
-        Some(authority) if authority.as_str().contains('@') => Err(HttpFailure::new(
-            HttpStep::Prepare,
+        Some(authority) if authority.as_str().contains('@') => Err(HttpError::new(
+            HttpPhase::Prepare,
             "the URL has credentials in it",
         )
         .with_advice("send them in an `Authorization` header")),
@@ -345,7 +345,7 @@ fn set_host(parts: &mut request::Parts) {
     }
 }
 
-impl fmt::Debug for HyperHttp {
+impl fmt::Debug for HyperClient {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_tuple("HyperHttp").field(&self.settings).finish()
     }

@@ -25,9 +25,9 @@ mod stream;
 mod tls;
 mod tunnel;
 
-pub use crate::client::http::{HttpBody, HttpClient, HttpFailure, HttpStep};
-pub use hyper_http::HyperHttp;
-pub use proxy::HttpProxies;
+pub use crate::client::http::{ClientBody, HttpClient, HttpError, HttpPhase};
+pub use hyper_http::HyperClient;
+pub use proxy::ProxySettings;
 #[cfg(feature = "oauth-client")]
 pub(crate) use redirect::is_same_origin;
 

@@ -6,7 +6,7 @@ use http::uri::Scheme;
 use http::{HeaderValue, Uri};
 use hyper_util::client::proxy::matcher::{Intercept, Matcher};
 
-use crate::client::http::{HttpFailure, HttpStep};
+use crate::client::http::{HttpError, HttpPhase};
 use crate::transport::http_client::authority::HostPort;
 
 /// Replaces an invalid proxy URL, so that requests through that proxy fail. Names below `.invalid` are reserved.
@@ -26,7 +26,7 @@ const INVALID_PROXY: &str = "http://unusable-proxy.invalid/";
 /// let http = HyperHttp::new().with_proxies(proxies);
 /// ```
 #[derive(Clone, Default)]
-pub struct HttpProxies {
+pub struct ProxySettings {
     http: ProxySetting,
     https: ProxySetting,
     exceptions: String,
@@ -41,7 +41,7 @@ struct ProxySetting {
     source: &'static str,
 }
 
-impl HttpProxies {
+impl ProxySettings {
     /// Creates settings without a proxy.
     #[must_use]
     pub fn none() -> Self {
@@ -106,7 +106,7 @@ impl HttpProxies {
     /// The list has names, addresses and networks, separated by commas. A name includes the names below it. `*` matches
     /// every server.
     #[must_use]
-    pub fn with_exceptions(mut self, exceptions: impl Into<String>) -> Self {
+    pub fn with_no_proxy(mut self, exceptions: impl Into<String>) -> Self {
         self.exceptions = exceptions.into();
         self
     }
@@ -154,7 +154,7 @@ fn shown(setting: &ProxySetting) -> Option<String> {
     Some(host.map_or_else(|| "unusable".to_owned(), |host| host.to_string()))
 }
 
-impl fmt::Debug for HttpProxies {
+impl fmt::Debug for ProxySettings {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("HttpProxies")
             .field("http", &shown(&self.http))
@@ -178,7 +178,7 @@ impl ProxyRules {
     ///
     /// # Errors
     /// Returns an error if the URL of the proxy is invalid.
-    pub(super) fn proxy_for(&self, uri: &Uri) -> Result<Option<Proxy>, HttpFailure> {
+    pub(super) fn proxy_for(&self, uri: &Uri) -> Result<Option<Proxy>, HttpError> {
         if self.excludes_loopback && HostPort::of(uri)?.is_loopback() {
             return Ok(None);
         }
@@ -201,7 +201,7 @@ impl ProxyRules {
     /// Returns the credentials that a request to this URL needs for its proxy.
     ///
     /// HTTPS requests need none: they would reach the server through the tunnel.
-    pub(super) fn credentials_for(&self, uri: &Uri) -> Result<Option<HeaderValue>, HttpFailure> {
+    pub(super) fn credentials_for(&self, uri: &Uri) -> Result<Option<HeaderValue>, HttpError> {
         if !self.has_http_proxy || uri.scheme() != Some(&Scheme::HTTP) {
             return Ok(None);
         }
@@ -210,8 +210,8 @@ impl ProxyRules {
     }
 }
 
-fn invalid(source: &str, problem: &str) -> HttpFailure {
-    HttpFailure::new(HttpStep::Prepare, format!("{source} {problem}")).with_advice(
+fn invalid(source: &str, problem: &str) -> HttpError {
+    HttpError::new(HttpPhase::Prepare, format!("{source} {problem}")).with_advice(
         "give an http:// or https:// URL, exclude the server with NO_PROXY, or use no proxy",
     )
 }
@@ -245,11 +245,11 @@ mod tests {
             let (_, value) = variables.iter().find(|(known, _)| *known == name)?;
             Some((*value).to_owned())
         };
-        let rules = HttpProxies::from_variables(read).rules();
+        let rules = ProxySettings::from_variables(read).rules();
         match rules.proxy_for(&Uri::try_from(url).unwrap()) {
             Ok(Some(proxy)) => proxy.host().to_string(),
             Ok(None) => "none".to_owned(),
-            Err(failure) => failure.what().to_owned(),
+            Err(failure) => failure.message().to_owned(),
         }
     }
 

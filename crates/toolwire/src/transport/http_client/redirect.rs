@@ -7,7 +7,7 @@ use http::header::LOCATION;
 use http::{HeaderMap, StatusCode, Uri};
 
 use crate::transport::http_client::authority::HostPort;
-use crate::transport::http_client::{HttpFailure, HttpStep};
+use crate::transport::http_client::{HttpError, HttpPhase};
 
 /// How many redirects one request may follow.
 pub(super) const MAX_REDIRECTS: usize = 5;
@@ -17,7 +17,7 @@ pub(super) fn target(
     asked: &Uri,
     status: StatusCode,
     headers: &HeaderMap,
-) -> Result<Option<Uri>, HttpFailure> {
+) -> Result<Option<Uri>, HttpError> {
     if !matches!(status.as_u16(), 301 | 302 | 303 | 307 | 308) {
         return Ok(None);
     }
@@ -26,7 +26,7 @@ pub(super) fn target(
     };
     let server = HostPort::of(asked)?;
     let refused = |problem: String, advice: &str| {
-        HttpFailure::new(HttpStep::Redirect, format!("{server} {problem}")).with_advice(advice)
+        HttpError::new(HttpPhase::Redirect, format!("{server} {problem}")).with_advice(advice)
     };
     let target = location
         .to_str()
@@ -64,12 +64,12 @@ pub(super) fn target(
 }
 
 /// The failure of a request that was led on too often.
-pub(super) fn too_many(last: &Uri) -> HttpFailure {
+pub(super) fn too_many(last: &Uri) -> HttpError {
     let what = format!(
         "more than {MAX_REDIRECTS} redirects, the last of them to {}",
         shown(last)
     );
-    HttpFailure::new(HttpStep::Redirect, what).with_advice("check the URL of the server")
+    HttpError::new(HttpPhase::Redirect, what).with_advice("check the URL of the server")
 }
 
 /// The URL without credentials and without its query, both of which may be secret.
@@ -161,7 +161,7 @@ mod tests {
         headers.insert(LOCATION, location.parse().unwrap());
         target(&asked, StatusCode::from_u16(status).unwrap(), &headers)
             .map(|target| target.map(|uri| uri.to_string()))
-            .map_err(|failure| failure.what().to_owned())
+            .map_err(|failure| failure.message().to_owned())
     }
 
     #[test]

@@ -9,7 +9,7 @@ use toolwire_proto::requests::spellings;
 use toolwire_proto::strict_json;
 use toolwire_types::{RawJson, RequestId, ResponseId};
 
-use crate::client::http::HttpBody;
+use crate::client::http::ClientBody;
 use crate::client::message_router::MessageRouter;
 use crate::client::transport::ServerResponse;
 use crate::error::{Closure, Error};
@@ -22,18 +22,18 @@ const SHOWN_BYTES: usize = 200;
 /// An answer to a request, by its status and its content type.
 pub(super) enum ResponseBody {
     /// One message, unread.
-    Json(HttpBody),
+    Json(ClientBody),
     /// A stream of messages.
-    Events(HttpBody),
+    Events(ClientBody),
     /// No success; [`refusal`] tells what it says.
-    Refused(Response<HttpBody>),
+    Refused(Response<ClientBody>),
 }
 
 /// Sorts an answer to a request.
 ///
 /// # Errors
 /// When a success is neither JSON nor a stream.
-pub(super) fn classify(response: Response<HttpBody>) -> Result<ResponseBody, Error> {
+pub(super) fn classify(response: Response<ClientBody>) -> Result<ResponseBody, Error> {
     let status = response.status();
     if !status.is_success() {
         return Ok(ResponseBody::Refused(response));
@@ -54,9 +54,9 @@ pub(super) fn classify(response: Response<HttpBody>) -> Result<ResponseBody, Err
 }
 
 /// The error of an answer whose status is no success, with the JSON-RPC error in it when there is one.
-pub(super) async fn status_error(response: Response<HttpBody>) -> Error {
+pub(super) async fn status_error(response: Response<ClientBody>) -> Error {
     let status = response.status();
-    let body = response.into_body().read_whole(MAX_ERROR_BODY_BYTES).await;
+    let body = response.into_body().collect(MAX_ERROR_BODY_BYTES).await;
     let body = body.unwrap_or_default();
     let limits = strict_json::Limits::default();
     let error = match strict_json::read(&body, &limits) {
@@ -74,7 +74,7 @@ pub(super) async fn status_error(response: Response<HttpBody>) -> Error {
 
 /// Reads the one message of a JSON answer.
 pub(super) async fn read_json(
-    mut body: HttpBody,
+    mut body: ClientBody,
     limit: usize,
     intake: &MessageRouter,
     id: &RequestId,
@@ -101,7 +101,7 @@ pub(super) async fn read_json(
 }
 
 /// Puts the pieces of a body together. Most answers are one piece, which needs no copy.
-async fn read_pieces(mut body: HttpBody, limit: usize) -> Result<Bytes, Error> {
+async fn read_pieces(mut body: ClientBody, limit: usize) -> Result<Bytes, Error> {
     let mut first = Bytes::new();
     let mut whole = BytesMut::new();
     while let Some(chunk) = body.chunk().await {
@@ -188,19 +188,19 @@ fn is_id_of(theirs: &RequestId, ours: &RequestId) -> bool {
 }
 
 /// Whether an answer is declared as a stream of events.
-pub(super) fn is_stream(response: &Response<HttpBody>) -> bool {
+pub(super) fn is_stream(response: &Response<ClientBody>) -> bool {
     is_event_stream(content_type(response))
 }
 
 /// Any success accepts a message that wants no answer; some servers send something along.
-pub(super) async fn accepted(response: Response<HttpBody>) -> Result<(), Error> {
+pub(super) async fn accepted(response: Response<ClientBody>) -> Result<(), Error> {
     match response.status().is_success() {
         true => Ok(()),
         false => Err(status_error(response).await),
     }
 }
 
-fn content_type(response: &Response<HttpBody>) -> Option<&str> {
+fn content_type(response: &Response<ClientBody>) -> Option<&str> {
     response.headers().get(CONTENT_TYPE)?.to_str().ok()
 }
 

@@ -8,7 +8,7 @@ use http::{Response, Uri, Version};
 use http_body::{Body, Frame, SizeHint};
 use hyper::body::Incoming;
 
-use crate::client::http::{HttpBody, HttpFailure};
+use crate::client::http::{ClientBody, HttpError};
 use crate::transport::http_client::error_mapping;
 
 /// A body whose errors name the server. If it is dropped before its end, hyper closes the connection or resets the
@@ -31,13 +31,13 @@ enum BodyEnd {
 
 impl ResponseBody {
     /// Wraps the body of a response to a request with this URL.
-    pub(super) fn wrap(response: Response<Incoming>, uri: &Uri) -> Response<HttpBody> {
+    pub(super) fn wrap(response: Response<Incoming>, uri: &Uri) -> Response<ClientBody> {
         let yields = response.version() != Version::HTTP_2;
         response.map(|body| {
             if body.is_end_stream() {
-                return HttpBody::full(Bytes::new());
+                return ClientBody::full(Bytes::new());
             }
-            HttpBody::new(Self {
+            ClientBody::new(Self {
                 body,
                 uri: uri.clone(),
                 end: BodyEnd::Open { yields },
@@ -48,12 +48,12 @@ impl ResponseBody {
 
 impl Body for ResponseBody {
     type Data = Bytes;
-    type Error = HttpFailure;
+    type Error = HttpError;
 
     fn poll_frame(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, HttpFailure>>> {
+    ) -> Poll<Option<Result<Frame<Bytes>, HttpError>>> {
         if self.end == BodyEnd::Reached {
             return Poll::Ready(None);
         }

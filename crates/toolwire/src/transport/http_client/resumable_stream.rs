@@ -9,7 +9,7 @@ use std::time::Duration;
 use toolwire_proto::http::is_session_lost;
 use toolwire_proto::sse::{Reconnects, SseEvent};
 
-use crate::client::http::HttpBody;
+use crate::client::http::ClientBody;
 use crate::error::Error;
 use crate::transport::http_client::endpoint::put_event_id;
 use crate::transport::http_client::event_reader::EventReader;
@@ -28,7 +28,7 @@ pub(super) struct ResumableEvents<'a> {
 }
 
 impl<'a> ResumableEvents<'a> {
-    pub(super) fn new(session: &'a Arc<LegacySession>, body: HttpBody) -> Self {
+    pub(super) fn new(session: &'a Arc<LegacySession>, body: ClientBody) -> Self {
         Self {
             session,
             events: EventReader::new(body, session.endpoint.message_bytes),

@@ -15,7 +15,7 @@ use toolwire_proto::requests::spellings;
 use toolwire_types::{ProtocolVersion, RawJson, RequestId, ResponseId};
 
 use crate::client::config::ClientLimits;
-use crate::client::http::HttpBody;
+use crate::client::http::ClientBody;
 use crate::client::incoming::IncomingMessages;
 use crate::client::message_router::MessageRouter;
 use crate::client::send::SendMessage;
@@ -194,7 +194,11 @@ impl LegacySession {
     }
 
     /// Notes the session that an answer to `initialize` opens.
-    fn begin(&self, response: &Response<HttpBody>, request: &OutgoingRequest) -> Result<(), Error> {
+    fn begin(
+        &self,
+        response: &Response<ClientBody>,
+        request: &OutgoingRequest,
+    ) -> Result<(), Error> {
         let mut id = response.headers().get(header_value::SESSION_ID).cloned();
         if let Some(id) = &mut id {
             if !id.to_str().is_ok_and(is_session_id) {

@@ -11,7 +11,7 @@ use rustls::pki_types::pem::PemObject;
 use rustls::{ClientConfig, RootCertStore};
 use tokio::sync::OnceCell;
 
-use crate::client::http::{HttpFailure, HttpStep};
+use crate::client::http::{HttpError, HttpPhase};
 
 /// The protocols that a server may choose from, the preferred one first.
 const SERVER_PROTOCOLS: &[&str] = &["h2", "http/1.1"];
@@ -51,7 +51,7 @@ impl TlsSettings {
     ///
     /// # Errors
     /// Returns an error if there is no certificate, or if one of them is invalid.
-    pub(super) fn add(&mut self, pem: &[u8]) -> Result<(), HttpFailure> {
+    pub(super) fn add(&mut self, pem: &[u8]) -> Result<(), HttpError> {
         let certificates: Vec<_> = CertificateDer::pem_slice_iter(pem)
             .collect::<Result<_, _>>()
             .map_err(|error| {
@@ -83,13 +83,13 @@ impl TlsSettings {
     ///
     /// # Errors
     /// Returns an error if there are no root certificates.
-    pub(super) async fn configs(&self) -> Result<&TlsConfigs, HttpFailure> {
+    pub(super) async fn configs(&self) -> Result<&TlsConfigs, HttpError> {
         self.ready
             .get_or_try_init(|| async { Ok(TlsConfigs::new(&self.client_config().await?)) })
             .await
     }
 
-    async fn client_config(&self) -> Result<ClientConfig, HttpFailure> {
+    async fn client_config(&self) -> Result<ClientConfig, HttpError> {
         let mut roots = RootCertStore::empty();
         if self.native {
             // This reads files, hundreds of them on some machines.
@@ -110,7 +110,7 @@ impl TlsSettings {
         Ok(ClientConfig::builder_with_provider(provider)
             .with_safe_default_protocol_versions()
             .map_err(|error| {
-                HttpFailure::new(HttpStep::Tls, "no version of TLS can be offered")
+                HttpError::new(HttpPhase::Tls, "no version of TLS can be offered")
                     .with_source(error)
             })?
             .with_root_certificates(roots)
@@ -149,13 +149,13 @@ impl TlsConfigs {
     }
 }
 
-fn invalid(what: &str) -> HttpFailure {
-    HttpFailure::new(HttpStep::Prepare, what)
+fn invalid(what: &str) -> HttpError {
+    HttpError::new(HttpPhase::Prepare, what)
         .with_advice("give one or more certificates in PEM, each with its `BEGIN CERTIFICATE` line")
 }
 
-fn no_roots() -> HttpFailure {
-    HttpFailure::new(HttpStep::Tls, "this machine has no root certificates, so no server can be verified").with_advice(
+fn no_roots() -> HttpError {
+    HttpError::new(HttpPhase::Tls, "this machine has no root certificates, so no server can be verified").with_advice(
         "install the ca-certificates of the system, set SSL_CERT_FILE, or give certificates with `with_root_certificates`",
     )
 }

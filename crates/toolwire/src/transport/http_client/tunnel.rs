@@ -13,7 +13,7 @@ use hyper::body::Incoming;
 use hyper::client::conn::http1;
 use hyper::rt::{Read, Write};
 
-use crate::client::http::{HttpFailure, HttpStep};
+use crate::client::http::{HttpError, HttpPhase};
 use crate::transport::http_client::authority::HostPort;
 use crate::transport::http_client::proxy::Proxy;
 
@@ -24,14 +24,14 @@ const MAX_HEADER_BYTES: usize = 16 * 1024;
 ///
 /// # Errors
 /// Returns an error if the response is not a success, or if bytes follow it: the client sends first through the tunnel.
-pub(super) async fn open<T>(stream: T, proxy: &Proxy, server: &HostPort) -> Result<T, HttpFailure>
+pub(super) async fn open<T>(stream: T, proxy: &Proxy, server: &HostPort) -> Result<T, HttpError>
 where
     T: Read + Write + Unpin,
 {
     let failed = |problem: &str| {
         let proxy = proxy.host();
         let what = format!("the proxy {proxy} {problem} when asked for a tunnel to {server}");
-        HttpFailure::new(HttpStep::Proxy, what)
+        HttpError::new(HttpPhase::Proxy, what)
     };
     let (response, stream, early) =
         exchange(stream, request(proxy, server)?)
@@ -59,14 +59,14 @@ where
     }
 }
 
-fn request(proxy: &Proxy, server: &HostPort) -> Result<Request<Empty<Bytes>>, HttpFailure> {
+fn request(proxy: &Proxy, server: &HostPort) -> Result<Request<Empty<Bytes>>, HttpError> {
     let server = server.to_string();
     let mut request = Request::connect(&server).header(HOST, &server);
     if let Some(credentials) = proxy.credentials() {
         request = request.header(PROXY_AUTHORIZATION, credentials);
     }
     request.body(Empty::new()).map_err(|error| {
-        HttpFailure::new(HttpStep::Prepare, format!("{server} is not a valid host"))
+        HttpError::new(HttpPhase::Prepare, format!("{server} is not a valid host"))
             .with_source(error)
     })
 }

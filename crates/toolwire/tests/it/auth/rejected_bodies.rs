@@ -7,7 +7,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use http::StatusCode;
 use serde_json::{Value, json};
-use toolwire::transport::http_client::{HttpClient as _, HyperHttp};
+use toolwire::transport::http_client::{HttpClient as _, HyperClient};
 
 use super::guarded::{Guarded, config, options, tokens, with_token};
 use crate::http::request::Request;
@@ -122,7 +122,7 @@ fn sizes() -> impl Iterator<Item = usize> {
 async fn a_client_is_rejected_and_comes_back_on_one_connection() {
     let guarded = guarded().await;
     let connections = Arc::new(AtomicUsize::new(0));
-    let http = HyperHttp::new().without_proxy().with_address_policy({
+    let http = HyperClient::new().without_proxy().with_address_policy({
         let connections = Arc::clone(&connections);
         move |_| {
             connections.fetch_add(1, Ordering::SeqCst);
@@ -137,7 +137,7 @@ async fn a_client_is_rejected_and_comes_back_on_one_connection() {
         *request.uri_mut() = target.parse().unwrap();
         let answer = http.send(request).await.unwrap();
         let status = answer.status();
-        answer.into_body().read_whole(1_000_000).await.unwrap();
+        answer.into_body().collect(1_000_000).await.unwrap();
         status
     };
     let sequences = async {

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde_json::json;
 use toolwire::transport::http::{HttpListener, HttpOptions};
-use toolwire::transport::http_client::HyperHttp;
+use toolwire::transport::http_client::HyperClient;
 use toolwire::{
     Client, ClientBuilder, ClientLimits, ProtocolVersion, RequestContext, Server, tool,
 };
@@ -100,9 +100,9 @@ async fn every_limit_may_be_never() {
     limits.probe_timeout = never;
     limits.exit_grace = never;
     for version in ProtocolVersion::ALL {
-        let http = HyperHttp::new()
+        let http = HyperClient::new()
             .with_connect_timeout(never)
-            .with_idle_time(never);
+            .with_idle_timeout(never);
         let connecting = ClientBuilder::new("test", "1")
             .with_versions([version])
             .with_limits(limits.clone())

@@ -10,7 +10,7 @@ use std::task::{Context, Poll};
 use bytes::Bytes;
 use http::{Request, Response};
 use http_body::{Body, Frame};
-use toolwire::transport::http_client::{HttpBody, HttpClient, HttpFailure, HttpStep};
+use toolwire::transport::http_client::{ClientBody, HttpClient, HttpError, HttpPhase};
 use toolwire::{BoxFuture, Client, ClientBuilder, Error};
 
 use super::script::{Ending, Piece, Record, Reply, Script, Seen};
@@ -50,7 +50,7 @@ impl HttpClient for Double {
     fn send(
         &self,
         request: Request<Bytes>,
-    ) -> BoxFuture<'_, Result<Response<HttpBody>, HttpFailure>> {
+    ) -> BoxFuture<'_, Result<Response<ClientBody>, HttpError>> {
         let mut headers = HashMap::new();
         for (name, value) in request.headers() {
             let value = String::from_utf8_lossy(value.as_bytes()).into_owned();
@@ -73,7 +73,7 @@ impl HttpClient for Double {
                 ending: reply.ending,
                 waiting: None,
             };
-            let response = response.body(HttpBody::new(body));
+            let response = response.body(ClientBody::new(body));
             Ok(response.expect("scripts name valid headers"))
         })
     }
@@ -88,12 +88,12 @@ struct Pieces {
 
 impl Body for Pieces {
     type Data = Bytes;
-    type Error = HttpFailure;
+    type Error = HttpError;
 
     fn poll_frame(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, HttpFailure>>> {
+    ) -> Poll<Option<Result<Frame<Bytes>, HttpError>>> {
         loop {
             if let Some(waiting) = &mut self.waiting {
                 std::task::ready!(waiting.as_mut().poll(context));
@@ -114,7 +114,7 @@ impl Body for Pieces {
             Ending::Open => Poll::Pending,
             Ending::Cut | Ending::Reset => {
                 self.ending = Ending::Complete;
-                Poll::Ready(Some(Err(HttpFailure::new(HttpStep::Receive, "cut"))))
+                Poll::Ready(Some(Err(HttpError::new(HttpPhase::Receive, "cut"))))
             }
         }
     }

@@ -11,7 +11,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Notify, watch};
 use tokio::task::JoinHandle;
-use toolwire::transport::http_client::HyperHttp;
+use toolwire::transport::http_client::HyperClient;
 use toolwire::{Client, ClientBuilder, Error, ProtocolVersion};
 
 use super::script::{Ending, Piece, Record, Reply, Script, Seen};
@@ -98,7 +98,7 @@ impl Drop for Fake {
 
 /// A client that asks no proxy, whatever this machine is told.
 pub(crate) fn builder() -> ClientBuilder {
-    ClientBuilder::new("test", "1").with_http_client(HyperHttp::new().without_proxy())
+    ClientBuilder::new("test", "1").with_http_client(HyperClient::new().without_proxy())
 }
 
 async fn serve(

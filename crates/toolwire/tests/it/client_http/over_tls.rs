@@ -9,7 +9,7 @@ use serde_json::json;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Barrier, mpsc};
 use toolwire::transport::http::{HttpListener, HttpOptions, tls};
-use toolwire::transport::http_client::HyperHttp;
+use toolwire::transport::http_client::HyperClient;
 use toolwire::{ClientBuilder, ProtocolVersion, Server};
 
 use crate::peer::{plain, within};
@@ -35,7 +35,7 @@ async fn counting(target: SocketAddr) -> (SocketAddr, Arc<AtomicUsize>) {
 }
 
 /// A server behind a certificate, and a stack that trusts it and comes by way of the counter.
-async fn started(server: Server) -> (Arc<HyperHttp>, Arc<AtomicUsize>) {
+async fn started(server: Server) -> (Arc<HyperClient>, Arc<AtomicUsize>) {
     let key = KeyPair::generate().expect("there is randomness");
     let names = CertificateParams::new(vec!["localhost".to_owned()]).expect("a name");
     let certificate = names.self_signed(&key).expect("the key can sign");
@@ -47,12 +47,12 @@ async fn started(server: Server) -> (Arc<HyperHttp>, Arc<AtomicUsize>) {
     let listener = listener.expect("there is a free port");
     let (address, count) = counting(listener.local_addr()).await;
     tokio::spawn(listener.run());
-    let stack = HyperHttp::new()
+    let stack = HyperClient::new()
         .without_proxy()
         .without_native_roots()
         .with_root_certificates(chain.as_bytes())
         .expect("it is a certificate")
-        .with_address("localhost", address);
+        .with_resolve_override("localhost", address);
     (Arc::new(stack), count)
 }
 

@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex};
 
-use toolwire::transport::http_client::{HttpClient, HttpProxies, HttpStep};
+use toolwire::transport::http_client::{HttpClient, HttpPhase, ProxySettings};
 
 use super::raw::{FINE, RawServer, client, get};
 use crate::peer::within;
@@ -10,7 +10,7 @@ use crate::peer::within;
 #[tokio::test]
 async fn configured_address_replaces_the_resolver_and_keeps_the_host_header() {
     let server = RawServer::bind().await;
-    let http = client().with_address("Pinned.invalid", server.address);
+    let http = client().with_resolve_override("Pinned.invalid", server.address);
     let request = get("http://pinned.invalid:8080/mcp");
     let (answer, (received, _)) = tokio::join!(http.send(request), server.answer_once(FINE));
     assert_eq!(answer.unwrap().status(), 200);
@@ -24,8 +24,8 @@ async fn configured_address_replaces_the_resolver_and_keeps_the_host_header() {
 async fn rejected_address_is_never_connected_to() {
     let server = RawServer::bind().await;
     let port = server.address.port();
-    let pinned = client().with_address("pinned.invalid", server.address);
-    let through_proxy = client().with_proxies(HttpProxies::none().with_http(server.url("/")));
+    let pinned = client().with_resolve_override("pinned.invalid", server.address);
+    let through_proxy = client().with_proxies(ProxySettings::none().with_http(server.url("/")));
     let cases = [
         (client(), server.url("/"), format!("127.0.0.1:{port}")),
         (
@@ -44,9 +44,9 @@ async fn rejected_address_is_never_connected_to() {
         let failure = within(http.send(get(url)))
             .await
             .expect_err("the policy rejects it");
-        assert_eq!(failure.step(), HttpStep::Connect);
+        assert_eq!(failure.step(), HttpPhase::Connect);
         assert_eq!(
-            failure.what(),
+            failure.message(),
             format!("the address policy rejects {place}, whose address is 127.0.0.1:{port}")
         );
         assert!(!failure.may_have_arrived());

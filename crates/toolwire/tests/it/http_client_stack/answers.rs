@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 use http::{Method, Request};
-use toolwire::transport::http_client::{HttpBody, HttpClient, HttpStep};
+use toolwire::transport::http_client::{ClientBody, HttpClient, HttpPhase};
 
 use super::raw::{FINE, RawServer, client, get, post};
 use crate::peer::within;
@@ -28,7 +28,7 @@ async fn a_request_and_its_answer_arrive_whole() {
     let answer = answer.unwrap();
     assert_eq!(answer.status(), 404);
     assert_eq!(answer.headers()["x-other"], "header");
-    let body = within(answer.into_body().read_whole(4)).await.unwrap();
+    let body = within(answer.into_body().collect(4)).await.unwrap();
     assert_eq!(body, "nope");
 }
 
@@ -41,7 +41,7 @@ async fn default_port_is_not_in_the_host_header() {
         ("http://server.invalid:8080/", "server.invalid:8080"),
     ] {
         let server = RawServer::bind().await;
-        let http = client().with_address("server.invalid", server.address);
+        let http = client().with_resolve_override("server.invalid", server.address);
         let (response, (received, _)) = tokio::join!(http.send(get(url)), server.answer_once(FINE));
         assert_eq!(response.unwrap().status(), 200);
         let expected = format!("GET / HTTP/1.1\r\nhost: {host}\r\n\r\n");
@@ -53,7 +53,7 @@ async fn default_port_is_not_in_the_host_header() {
 async fn request_length_is_that_of_the_body() {
     let check = async |request: Request<Bytes>, expected: &str| {
         let server = RawServer::bind().await;
-        let http = client().with_address("server.invalid", server.address);
+        let http = client().with_resolve_override("server.invalid", server.address);
         let (response, (received, _)) = tokio::join!(http.send(request), server.answer_once(FINE));
         assert_eq!(response.unwrap().status(), 200);
         assert_eq!(received.replace("\r\n", "|"), expected);
@@ -108,13 +108,13 @@ async fn a_body_may_have_as_many_bytes_as_the_limit_says() {
         for limit in [3, 4] {
             let (answer, _) =
                 tokio::join!(http.send(get(server.url("/"))), server.answer_once(&text));
-            let whole = within(answer.unwrap().into_body().read_whole(limit)).await;
+            let whole = within(answer.unwrap().into_body().collect(limit)).await;
             match limit {
                 4 => assert_eq!(whole.unwrap(), "four"),
                 _ => {
                     let failure = whole.unwrap_err();
-                    assert_eq!(failure.step(), HttpStep::Receive);
-                    assert_eq!(failure.what(), "the answer has more than 3 bytes");
+                    assert_eq!(failure.step(), HttpPhase::Receive);
+                    assert_eq!(failure.message(), "the answer has more than 3 bytes");
                 }
             }
         }
@@ -123,10 +123,10 @@ async fn a_body_may_have_as_many_bytes_as_the_limit_says() {
 
 #[tokio::test]
 async fn a_body_that_is_there_already_reads_like_any_other() {
-    let mut body = HttpBody::full("text");
+    let mut body = ClientBody::full("text");
     assert_eq!(body.chunk().await.unwrap().unwrap(), "text");
     assert!(body.chunk().await.is_none());
-    assert!(HttpBody::full("").chunk().await.is_none());
+    assert!(ClientBody::full("").chunk().await.is_none());
 }
 
 #[tokio::test]
@@ -140,8 +140,8 @@ async fn a_shared_client_is_a_client() {
 
 #[test]
 fn nothing_secret_is_printed() {
-    use toolwire::transport::http_client::HttpProxies;
-    let proxies = HttpProxies::none()
+    use toolwire::transport::http_client::ProxySettings;
+    let proxies = ProxySettings::none()
         .with_http("http://someone:s3cret@proxy.example.com:3128")
         .with_https("http://someone:s3cret@not a url");
     let http = client().with_proxies(proxies);

@@ -3,12 +3,12 @@
 use std::error::Error as _;
 
 use tokio::io::AsyncWriteExt;
-use toolwire::transport::http_client::{HttpClient, HttpFailure, HttpStep, HyperHttp};
+use toolwire::transport::http_client::{HttpClient, HttpError, HttpPhase, HyperClient};
 
 use super::raw::{RawServer, client, get, post};
 use crate::peer::within;
 
-async fn refused(http: &HyperHttp, url: &str) -> HttpFailure {
+async fn refused(http: &HyperClient, url: &str) -> HttpError {
     within(http.send(get(url))).await.expect_err("it fails")
 }
 
@@ -16,7 +16,7 @@ async fn refused(http: &HyperHttp, url: &str) -> HttpFailure {
 async fn urls_that_cannot_be_asked_are_refused_before_anything_is_tried() {
     let check = async |url: &str, expected: &str| {
         let failure = refused(&client(), url).await;
-        assert_eq!(failure.step(), HttpStep::Prepare);
+        assert_eq!(failure.step(), HttpPhase::Prepare);
         assert_eq!(failure.to_string(), expected);
         assert!(!failure.may_have_arrived());
     };
@@ -34,7 +34,7 @@ async fn urls_that_cannot_be_asked_are_refused_before_anything_is_tried() {
 #[tokio::test]
 async fn an_unknown_name_fails_at_resolving() {
     let failure = refused(&client(), "http://nowhere.invalid/mcp").await;
-    assert_eq!(failure.step(), HttpStep::Resolve);
+    assert_eq!(failure.step(), HttpPhase::Resolve);
     assert_eq!(
         failure.to_string(),
         "no address is known for the name nowhere.invalid; \
@@ -50,7 +50,7 @@ async fn a_closed_port_fails_at_connecting() {
     let (url, address) = (server.url("/"), server.address);
     drop(server);
     let failure = refused(&client(), &url).await;
-    assert_eq!(failure.step(), HttpStep::Connect);
+    assert_eq!(failure.step(), HttpPhase::Connect);
     assert_eq!(
         failure.to_string(),
         format!(
@@ -61,7 +61,7 @@ async fn a_closed_port_fails_at_connecting() {
 }
 
 /// What becomes of a request when the server reads it and then writes this and closes the connection.
-async fn answered_with(text: impl AsRef<[u8]>) -> (HttpFailure, String) {
+async fn answered_with(text: impl AsRef<[u8]>) -> (HttpError, String) {
     let server = RawServer::bind().await;
     let http = client();
     let scripted = async {
@@ -72,7 +72,7 @@ async fn answered_with(text: impl AsRef<[u8]>) -> (HttpFailure, String) {
     let request = post(server.url("/"), "{}");
     let (answer, ()) = tokio::join!(within(http.send(request)), scripted);
     let failure = match answer {
-        Ok(answer) => within(answer.into_body().read_whole(100))
+        Ok(answer) => within(answer.into_body().collect(100))
             .await
             .expect_err("it fails"),
         Err(failure) => failure,
@@ -84,9 +84,9 @@ async fn answered_with(text: impl AsRef<[u8]>) -> (HttpFailure, String) {
 async fn a_connection_that_closes_without_an_answer_fails_at_sending() {
     for text in ["", "HTTP/1.1 200 OK\r\nContent-"] {
         let (failure, server) = answered_with(text).await;
-        assert_eq!(failure.step(), HttpStep::Send);
+        assert_eq!(failure.step(), HttpPhase::Send);
         assert_eq!(
-            failure.what(),
+            failure.message(),
             format!("{server} closed the connection before it sent a response")
         );
         assert!(failure.may_have_arrived());
@@ -103,9 +103,9 @@ async fn what_is_not_http_fails_at_receiving() {
     ];
     for text in nonsense {
         let (failure, server) = answered_with(text).await;
-        assert_eq!(failure.step(), HttpStep::Receive, "{text:?}");
+        assert_eq!(failure.step(), HttpPhase::Receive, "{text:?}");
         assert_eq!(
-            failure.what(),
+            failure.message(),
             format!("the response of {server} is not valid HTTP")
         );
         let advice = failure.advice().expect("there is something to try");
@@ -120,16 +120,16 @@ async fn a_body_that_breaks_off_fails_at_receiving() {
     for head in heads {
         let (failure, server) =
             answered_with(format!("HTTP/1.1 200 OK\r\n{head}\r\n\r\n5\r\nh")).await;
-        assert_eq!(failure.step(), HttpStep::Receive);
+        assert_eq!(failure.step(), HttpPhase::Receive);
         assert_eq!(
-            failure.what(),
+            failure.message(),
             format!("the response of {server} ended early")
         );
     }
 }
 
 /// Asks a server whose headers have this many bytes, names and values.
-async fn headers_of(length: usize) -> Result<usize, HttpFailure> {
+async fn headers_of(length: usize) -> Result<usize, HttpError> {
     let filler = "x".repeat(length - "content-length0x".len());
     let text = format!("HTTP/1.1 200 OK\r\nContent-Length: 0\r\nX: {filler}\r\n\r\n");
     let server = RawServer::bind().await;
@@ -150,12 +150,12 @@ async fn headers_may_have_64_kib() {
     const LIMIT: usize = 64 * 1024;
     assert_eq!(headers_of(LIMIT).await.unwrap(), LIMIT - 16);
     let failure = headers_of(LIMIT + 1).await.unwrap_err();
-    assert_eq!(failure.step(), HttpStep::Receive);
+    assert_eq!(failure.step(), HttpPhase::Receive);
     assert!(
-        failure.what().ends_with("have more than 65536 bytes"),
+        failure.message().ends_with("have more than 65536 bytes"),
         "{failure}"
     );
     // So much is not even read.
     let failure = headers_of(10 * LIMIT).await.unwrap_err();
-    assert_eq!(failure.step(), HttpStep::Receive);
+    assert_eq!(failure.step(), HttpPhase::Receive);
 }

@@ -2,7 +2,7 @@
 //! bounded number of bytes read.
 
 use tokio::io::AsyncWriteExt as _;
-use toolwire::transport::http_client::{HttpClient as _, HttpFailure, HttpStep};
+use toolwire::transport::http_client::{HttpClient as _, HttpError, HttpPhase};
 
 use super::raw::{RawServer, client, post};
 use crate::peer::within;
@@ -14,12 +14,12 @@ const BODY_BYTES: usize = 1024;
 const ENDLESS_BYTES: usize = 64 * 1024 * 1024;
 
 /// Returns the body that a client reads if the server sends these bytes and closes the connection.
-async fn receive(bytes: &str) -> Result<String, HttpFailure> {
+async fn receive(bytes: &str) -> Result<String, HttpError> {
     receive_endless(bytes, "").await
 }
 
 /// Returns the body that a client reads if the server sends the first bytes, and then the others again and again.
-async fn receive_endless(start: &str, repeated: &str) -> Result<String, HttpFailure> {
+async fn receive_endless(start: &str, repeated: &str) -> Result<String, HttpError> {
     let server = RawServer::bind().await;
     let http = client();
     let sending = async {
@@ -42,7 +42,7 @@ async fn receive_endless(start: &str, repeated: &str) -> Result<String, HttpFail
     };
     let receiving = async {
         let response = within(http.send(post(server.url("/"), "{}"))).await?;
-        let body = within(response.into_body().read_whole(BODY_BYTES)).await?;
+        let body = within(response.into_body().collect(BODY_BYTES)).await?;
         Ok(String::from_utf8_lossy(&body).into_owned())
     };
     let (received, ()) = tokio::join!(receiving, sending);
@@ -96,7 +96,7 @@ async fn malformed_response_is_an_error() {
             Err(failure) => failure,
             Ok(body) => panic!("{bytes:?} is read as {body:?}"),
         };
-        assert_eq!(failure.step(), HttpStep::Receive, "{bytes:?}: {failure:?}");
+        assert_eq!(failure.step(), HttpPhase::Receive, "{bytes:?}: {failure:?}");
         assert!(failure.may_have_arrived(), "{bytes:?}");
     }
 }
@@ -107,7 +107,7 @@ async fn connection_that_closes_in_the_headers_is_an_error() {
     for end in 0..complete.len() {
         let (start, _) = complete.split_at(end);
         let failure = receive(start).await.expect_err(start);
-        assert_eq!(failure.step(), HttpStep::Send, "{start:?}: {failure:?}");
+        assert_eq!(failure.step(), HttpPhase::Send, "{start:?}: {failure:?}");
     }
 }
 
@@ -164,7 +164,7 @@ async fn endless_response_is_an_error_and_its_connection_is_closed() {
         let step = failure.step();
         assert_eq!(
             step,
-            HttpStep::Receive,
+            HttpPhase::Receive,
             "{start:?} {repeated:?}: {failure:?}"
         );
     }

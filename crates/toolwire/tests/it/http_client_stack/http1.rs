@@ -3,15 +3,15 @@
 use bytes::Bytes;
 use http::Request;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
-use toolwire::transport::http_client::{HttpClient, HttpFailure, HyperHttp};
+use toolwire::transport::http_client::{HttpClient, HttpError, HyperClient};
 
 use super::raw::{FINE, RawServer, client, get, post};
 use crate::peer::within;
 
 /// Asks and reads the answer to its end.
-async fn ask(http: &HyperHttp, url: String) -> Result<String, HttpFailure> {
+async fn ask(http: &HyperClient, url: String) -> Result<String, HttpError> {
     let answer = within(http.send(post(url, "{}"))).await?;
-    let body = within(answer.into_body().read_whole(1024 * 1024)).await?;
+    let body = within(answer.into_body().collect(1024 * 1024)).await?;
     Ok(String::from_utf8(body.to_vec()).expect("text"))
 }
 
@@ -141,10 +141,7 @@ async fn a_large_request_arrives_whole() {
     };
     let both = async {
         let answer = within(http.send(large(server.url("/")))).await.unwrap();
-        assert_eq!(
-            within(answer.into_body().read_whole(4)).await.unwrap(),
-            "fine"
-        );
+        assert_eq!(within(answer.into_body().collect(4)).await.unwrap(), "fine");
         assert_eq!(ask(&http, server.url("/")).await.unwrap(), "fine");
     };
     tokio::join!(both, scripted);
@@ -165,10 +162,7 @@ async fn response_is_returned_though_the_request_was_not_read_to_its_end() {
     let (answer, _connection) = tokio::join!(within(http.send(large(server.url("/")))), scripted);
     let answer = answer.unwrap();
     assert_eq!(answer.status(), 413);
-    assert_eq!(
-        within(answer.into_body().read_whole(4)).await.unwrap(),
-        "huge"
-    );
+    assert_eq!(within(answer.into_body().collect(4)).await.unwrap(), "huge");
 }
 
 #[tokio::test]
@@ -191,10 +185,7 @@ async fn the_request_goes_on_while_its_answer_is_read() {
     };
     let both = async {
         let answer = within(http.send(large(server.url("/")))).await.unwrap();
-        assert_eq!(
-            within(answer.into_body().read_whole(4)).await.unwrap(),
-            "fine"
-        );
+        assert_eq!(within(answer.into_body().collect(4)).await.unwrap(), "fine");
         assert_eq!(ask(&http, server.url("/")).await.unwrap(), "fine");
     };
     tokio::join!(both, scripted);
@@ -216,7 +207,7 @@ async fn an_answer_without_a_body_to_read_leaves_the_connection_free() {
     let both = async {
         let answer = within(http.send(head)).await.unwrap();
         assert_eq!(answer.headers()["content-length"], "1000");
-        assert_eq!(within(answer.into_body().read_whole(0)).await.unwrap(), "");
+        assert_eq!(within(answer.into_body().collect(0)).await.unwrap(), "");
         within(http.send(get(server.url("/")))).await.unwrap();
     };
     tokio::join!(both, scripted);

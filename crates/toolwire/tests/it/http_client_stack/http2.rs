@@ -12,7 +12,7 @@ use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use tokio::sync::mpsc;
 use tokio_rustls::TlsAcceptor;
-use toolwire::transport::http_client::{HttpClient, HttpStep, HyperHttp};
+use toolwire::transport::http_client::{HttpClient, HttpPhase, HyperClient};
 
 use super::raw::{RawServer, client, get};
 use super::tls::{Authority, secured};
@@ -61,10 +61,10 @@ async fn serve(server: &RawServer, acceptor: &TlsAcceptor, dropped: mpsc::Unboun
         .expect("the connection lives as long as the test");
 }
 
-fn trusting(authority: &Authority, server: &RawServer) -> HyperHttp {
+fn trusting(authority: &Authority, server: &RawServer) -> HyperClient {
     authority
         .trusted_by(client())
-        .with_address("server.invalid", server.address)
+        .with_resolve_override("server.invalid", server.address)
 }
 
 #[tokio::test]
@@ -121,7 +121,7 @@ async fn a_server_that_fell_silent_is_noticed() {
     // and given up 20 seconds later.
     tokio::time::pause();
     let failure = within(body.chunk()).await.unwrap().unwrap_err();
-    assert_eq!(failure.step(), HttpStep::Receive);
+    assert_eq!(failure.step(), HttpPhase::Receive);
     drop(serving);
 }
 

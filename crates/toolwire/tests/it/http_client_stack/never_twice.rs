@@ -8,7 +8,7 @@
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 use tokio_rustls::server::TlsStream;
-use toolwire::transport::http_client::{HttpClient as _, HttpFailure, HttpStep, HyperHttp};
+use toolwire::transport::http_client::{HttpClient as _, HttpError, HttpPhase, HyperClient};
 
 use super::raw::{FINE, RawConnection, RawServer, client, get, post};
 use super::tls::{Authority, secured};
@@ -39,11 +39,11 @@ impl Leave for TlsStream<TcpStream> {
 
 /// Gets an answer, and then none: the server reads the second request on the same connection and leaves.
 async fn left_alone(
-    http: &HyperHttp,
+    http: &HyperClient,
     url: &str,
     connect: impl Future<Output = RawConnection<impl Leave>>,
     leaving: Leaving,
-) -> HttpFailure {
+) -> HttpError {
     let scripted = async {
         let mut connection = connect.await;
         connection.answer(FINE).await;
@@ -51,7 +51,7 @@ async fn left_alone(
     };
     let asking = async {
         let answer = within(http.send(post(url, "{}"))).await.unwrap();
-        within(answer.into_body().read_whole(4)).await.unwrap();
+        within(answer.into_body().collect(4)).await.unwrap();
     };
     let ((), mut connection) = tokio::join!(asking, scripted);
     let leaves = async {
@@ -72,7 +72,7 @@ async fn a_server_that_leaves_after_reading_a_request_gets_it_once() {
         let server = RawServer::bind().await;
         let http = client();
         let failure = left_alone(&http, &server.url("/"), server.accept(), leaving).await;
-        assert_eq!(failure.step(), HttpStep::Send, "{leaving:?}: {failure}");
+        assert_eq!(failure.step(), HttpPhase::Send, "{leaving:?}: {failure}");
         assert!(failure.may_have_arrived(), "{leaving:?}: {failure}");
         assert!(server.is_untouched().await, "{leaving:?}");
     }
@@ -85,10 +85,10 @@ async fn a_server_that_leaves_after_reading_a_request_over_tls_gets_it_once() {
         let acceptor = authority.acceptor("server.invalid", &[]);
         let http = authority
             .trusted_by(client())
-            .with_address("server.invalid", server.address);
+            .with_resolve_override("server.invalid", server.address);
         let connect = async { secured(&acceptor, server.accept().await).await.unwrap() };
         let failure = left_alone(&http, "https://server.invalid/", connect, leaving).await;
-        assert_eq!(failure.step(), HttpStep::Send, "{leaving:?}: {failure}");
+        assert_eq!(failure.step(), HttpPhase::Send, "{leaving:?}: {failure}");
         assert!(failure.may_have_arrived(), "{leaving:?}: {failure}");
         assert!(server.is_untouched().await, "{leaving:?}");
     }
@@ -101,7 +101,7 @@ async fn a_body_that_ends_with_its_connection_must_end_it_properly_over_tls() {
         let acceptor = authority.acceptor("server.invalid", &[]);
         let http = authority
             .trusted_by(client())
-            .with_address("server.invalid", server.address);
+            .with_resolve_override("server.invalid", server.address);
         let scripted = async {
             let mut connection = secured(&acceptor, server.accept().await).await.unwrap();
             let open_end = "HTTP/1.1 200 OK\r\nConnection: close\r\n\r\nfine";
@@ -117,14 +117,14 @@ async fn a_body_that_ends_with_its_connection_must_end_it_properly_over_tls() {
             let answer = within(http.send(get("https://server.invalid/")))
                 .await
                 .unwrap();
-            within(answer.into_body().read_whole(100)).await
+            within(answer.into_body().collect(100)).await
         };
         let (body, _connection) = tokio::join!(asking, scripted);
         match body {
             Ok(body) => assert!(is_proper && body == "fine", "{body:?}"),
             Err(failure) => {
                 assert!(!is_proper, "{failure}");
-                assert_eq!(failure.step(), HttpStep::Receive);
+                assert_eq!(failure.step(), HttpPhase::Receive);
             }
         }
     }

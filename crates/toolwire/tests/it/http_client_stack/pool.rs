@@ -4,17 +4,17 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::runtime::Builder;
-use toolwire::transport::http_client::{HttpClient, HyperHttp};
+use toolwire::transport::http_client::{HttpClient, HyperClient};
 
 use super::raw::{FINE, RawServer, client, get, news_arrives, post};
 use crate::peer::within;
 
 /// Asks and reads the answer to its end.
-async fn ask(http: &HyperHttp, server: &RawServer) {
+async fn ask(http: &HyperClient, server: &RawServer) {
     let answer = within(http.send(post(server.url("/"), "{}")))
         .await
         .expect("it answers");
-    let body = within(answer.into_body().read_whole(4))
+    let body = within(answer.into_body().collect(4))
         .await
         .expect("the body is whole");
     assert_eq!(body, "fine");
@@ -47,7 +47,7 @@ async fn requests_at_once_have_a_connection_each() {
 #[tokio::test]
 async fn no_more_connections_are_kept_than_allowed() {
     let server = RawServer::bind().await;
-    let http = client().with_idle_connections(1);
+    let http = client().with_max_idle_per_host(1);
     let both = async {
         let (mut one, mut other) = (server.accept().await, server.accept().await);
         one.answer(FINE).await;
@@ -66,7 +66,7 @@ async fn no_more_connections_are_kept_than_allowed() {
 #[tokio::test]
 async fn with_no_idle_connections_none_is_used_twice() {
     let server = RawServer::bind().await;
-    let http = client().with_idle_connections(0);
+    let http = client().with_max_idle_per_host(0);
     for _ in 0..2 {
         let (_, (_, mut connection)) = tokio::join!(ask(&http, &server), server.answer_once(FINE));
         connection.closed().await;

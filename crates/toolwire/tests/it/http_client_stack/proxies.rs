@@ -2,7 +2,7 @@
 
 use tokio::io::copy_bidirectional;
 use tokio::net::TcpStream;
-use toolwire::transport::http_client::{HttpClient, HttpFailure, HttpProxies, HttpStep};
+use toolwire::transport::http_client::{HttpClient, HttpError, HttpPhase, ProxySettings};
 
 use super::raw::{FINE, RawServer, client, get};
 use super::tls::{Authority, secured};
@@ -12,7 +12,7 @@ use crate::peer::within;
 async fn a_plain_request_goes_to_the_proxy_with_its_whole_url() {
     let proxy = RawServer::bind().await;
     let url = format!("http://someone:s3cret@{}", proxy.address);
-    let http = client().with_proxies(HttpProxies::none().with_http(url));
+    let http = client().with_proxies(ProxySettings::none().with_http(url));
     let request = get("http://server.invalid:8080/mcp?a=b");
     let (answer, (received, _)) = tokio::join!(http.send(request), proxy.answer_once(FINE));
     assert_eq!(answer.unwrap().status(), 200);
@@ -27,15 +27,15 @@ async fn a_plain_request_goes_to_the_proxy_with_its_whole_url() {
 #[tokio::test]
 async fn credentials_in_a_redirect_are_not_told_to_the_proxy() {
     let proxy = RawServer::bind().await;
-    let http = client().with_proxies(HttpProxies::none().with_http(proxy.url("/")));
+    let http = client().with_proxies(ProxySettings::none().with_http(proxy.url("/")));
     let there = "HTTP/1.1 307 Temporary Redirect\r\n\
                  Location: http://someone:s3cret@server.invalid/there\r\nContent-Length: 0\r\n\r\n";
     let asking = within(http.send(get("http://server.invalid/mcp")));
     let (answer, (_, mut connection)) = tokio::join!(asking, proxy.answer_once(there));
     let failure = answer.expect_err("it goes nowhere");
-    assert_eq!(failure.step(), HttpStep::Redirect);
+    assert_eq!(failure.step(), HttpPhase::Redirect);
     assert_eq!(
-        failure.what(),
+        failure.message(),
         "server.invalid:80 redirects with credentials to http://server.invalid/there"
     );
     assert!(!format!("{failure:?}").contains("s3cret"), "{failure:?}");
@@ -56,7 +56,7 @@ async fn https_goes_through_a_tunnel_that_sees_no_request() {
     let url = format!("http://someone:s3cret@{}", proxy.address);
     let http = authority
         .trusted_by(client())
-        .with_proxies(HttpProxies::none().with_https(url));
+        .with_proxies(ProxySettings::none().with_https(url));
     let proxying = async {
         let mut connection = proxy.accept().await;
         assert_eq!(
@@ -95,8 +95,8 @@ async fn a_proxy_may_be_reached_over_tls_itself() {
     let inner = authority.acceptor("server.invalid", &[]);
     let http = authority
         .trusted_by(client())
-        .with_address("proxy.invalid", proxy.address)
-        .with_proxies(HttpProxies::none().with_https("https://proxy.invalid"));
+        .with_resolve_override("proxy.invalid", proxy.address)
+        .with_proxies(ProxySettings::none().with_https("https://proxy.invalid"));
     let proxying = async {
         let mut connection = secured(&outer, proxy.accept().await).await.unwrap();
         let asked = connection.head().await;
@@ -115,12 +115,12 @@ async fn a_proxy_may_be_reached_over_tls_itself() {
 #[tokio::test]
 async fn excepted_servers_are_asked_directly() {
     let (server, proxy) = (RawServer::bind().await, RawServer::bind().await);
-    let proxies = HttpProxies::none()
+    let proxies = ProxySettings::none()
         .with_http(proxy.url("/"))
-        .with_exceptions("other.invalid, server.invalid");
+        .with_no_proxy("other.invalid, server.invalid");
     let http = client()
         .with_proxies(proxies)
-        .with_address("a.server.invalid", server.address);
+        .with_resolve_override("a.server.invalid", server.address);
     let request = get("http://a.server.invalid/mcp");
     let (answer, (received, _)) = tokio::join!(http.send(request), server.answer_once(FINE));
     assert_eq!(answer.unwrap().status(), 200);
@@ -132,7 +132,7 @@ async fn excepted_servers_are_asked_directly() {
 async fn without_a_proxy_every_server_is_asked_directly() {
     let (server, proxy) = (RawServer::bind().await, RawServer::bind().await);
     let http = client()
-        .with_proxies(HttpProxies::none().with_http(proxy.url("/")))
+        .with_proxies(ProxySettings::none().with_http(proxy.url("/")))
         .without_proxy();
     let request = get(server.url("/"));
     let (answer, _) = tokio::join!(http.send(request), server.answer_once(FINE));
@@ -141,10 +141,10 @@ async fn without_a_proxy_every_server_is_asked_directly() {
 }
 
 /// What becomes of an HTTPS request when its proxy answers this.
-async fn tunnel_refused(answer: &str) -> (HttpFailure, String) {
+async fn tunnel_refused(answer: &str) -> (HttpError, String) {
     let proxy = RawServer::bind().await;
     let url = format!("http://someone:s3cret@{}", proxy.address);
-    let http = client().with_proxies(HttpProxies::none().with_https(url));
+    let http = client().with_proxies(ProxySettings::none().with_https(url));
     let scripted = async {
         let mut connection = proxy.accept().await;
         connection.head().await;
@@ -163,9 +163,9 @@ async fn tunnel_refused(answer: &str) -> (HttpFailure, String) {
 async fn failed_tunnel_names_the_proxy_and_the_cause() {
     let check = async |answer: &str, did: &str| {
         let (failure, proxy) = tunnel_refused(answer).await;
-        assert_eq!(failure.step(), HttpStep::Proxy);
+        assert_eq!(failure.step(), HttpPhase::Proxy);
         assert_eq!(
-            failure.what(),
+            failure.message(),
             format!("the proxy {proxy} {did} when asked for a tunnel to server.invalid:443")
         );
         assert!(!failure.may_have_arrived());
@@ -196,22 +196,22 @@ async fn response_headers_of_a_proxy_may_have_16_kib() {
         let filler = "x".repeat(length - ends);
         let answer = format!("HTTP/1.1 403 Forbidden\r\nX: {filler}\r\n\r\n");
         let (failure, _) = tunnel_refused(&answer).await;
-        assert!(failure.what().contains(did), "{failure}");
+        assert!(failure.message().contains(did), "{failure}");
     }
 }
 
 #[tokio::test]
 async fn proxies_that_cannot_be_used_are_never_passed_over() {
     let check = async |url: &str, problem: &str| {
-        let proxies = HttpProxies::none()
+        let proxies = ProxySettings::none()
             .with_http(url)
-            .with_exceptions("127.0.0.1");
+            .with_no_proxy("127.0.0.1");
         let http = client().with_proxies(proxies);
         let failure = within(http.send(get("http://server.invalid/")))
             .await
             .unwrap_err();
-        assert_eq!(failure.step(), HttpStep::Prepare);
-        assert_eq!(failure.what(), format!("with_http {problem}"));
+        assert_eq!(failure.step(), HttpPhase::Prepare);
+        assert_eq!(failure.message(), format!("with_http {problem}"));
         // Who needs no proxy does not care.
         let server = RawServer::bind().await;
         let request = get(server.url("/"));

@@ -11,13 +11,13 @@ use bytes::Bytes;
 use http::Request;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
-use toolwire::transport::http_client::HyperHttp;
+use toolwire::transport::http_client::HyperClient;
 
 use crate::peer::within;
 
 /// A client that does not look at the environment.
-pub(crate) fn client() -> HyperHttp {
-    HyperHttp::new().without_proxy()
+pub(crate) fn client() -> HyperClient {
+    HyperClient::new().without_proxy()
 }
 
 pub(crate) fn get(url: impl AsRef<str>) -> Request<Bytes> {

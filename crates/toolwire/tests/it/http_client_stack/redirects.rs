@@ -1,6 +1,6 @@
 //! Redirects: where we go, and where no header may ever go.
 
-use toolwire::transport::http_client::{HttpClient, HttpStep};
+use toolwire::transport::http_client::{HttpClient, HttpPhase};
 
 use super::raw::{FINE, RawServer, client, post};
 use crate::peer::within;
@@ -54,10 +54,10 @@ async fn five_redirects_are_followed_and_no_sixth() {
             Ok(answer) => assert!(followed && answer.status() == 200),
             Err(failure) => {
                 assert!(!followed, "{failure:?}");
-                assert_eq!(failure.step(), HttpStep::Redirect);
+                assert_eq!(failure.step(), HttpPhase::Redirect);
                 let last = server.url("/6");
                 let expected = format!("more than 5 redirects, the last of them to {last}");
-                assert_eq!(failure.what(), expected);
+                assert_eq!(failure.message(), expected);
             }
         }
     }
@@ -80,9 +80,9 @@ async fn another_origin_is_named_and_never_asked() {
             server.answer_once(&answer)
         );
         let failure = answer.expect_err("it is not followed");
-        assert_eq!(failure.step(), HttpStep::Redirect);
+        assert_eq!(failure.step(), HttpPhase::Redirect);
         assert!(
-            failure.what().ends_with(&format!(" {location}")),
+            failure.message().ends_with(&format!(" {location}")),
             "{failure}"
         );
         assert_eq!(failure.advice(), Some("use that URL if you trust it"));

@@ -5,7 +5,7 @@
     reason = "a test may panic, also outside its own function"
 )]
 
-use toolwire::transport::http_client::{HttpClient as _, HttpStep, HyperHttp};
+use toolwire::transport::http_client::{HttpClient as _, HttpPhase, HyperClient};
 
 use super::raw::{FINE, RawConnection, RawServer, client, get};
 use crate::peer::within;
@@ -32,9 +32,9 @@ async fn read_and_close(
     }
 }
 
-async fn ask(http: &HyperHttp, url: &str) {
+async fn ask(http: &HyperClient, url: &str) {
     let answer = within(http.send(get(url))).await.unwrap();
-    let body = within(answer.into_body().read_whole(4)).await.unwrap();
+    let body = within(answer.into_body().collect(4)).await.unwrap();
     assert_eq!(body, "fine");
 }
 
@@ -60,7 +60,7 @@ async fn get_on_a_new_connection_that_closes_is_not_sent_again() {
         let http = client();
         let closing = async { read_and_close(server.accept().await, "", close).await };
         let (answer, ()) = tokio::join!(within(http.send(get(server.url("/")))), closing);
-        assert_eq!(answer.unwrap_err().step(), HttpStep::Send, "{close:?}");
+        assert_eq!(answer.unwrap_err().step(), HttpPhase::Send, "{close:?}");
         assert!(server.is_untouched().await, "{close:?}");
     }
 }

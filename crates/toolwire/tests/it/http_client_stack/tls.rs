@@ -16,7 +16,7 @@ use rustls::pki_types::PrivateKeyDer;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::server::TlsStream;
-use toolwire::transport::http_client::{HttpClient, HttpFailure, HttpStep, HyperHttp};
+use toolwire::transport::http_client::{HttpClient, HttpError, HttpPhase, HyperClient};
 
 use super::raw::{FINE, RawConnection, RawServer, client, get};
 use crate::peer::within;
@@ -38,7 +38,7 @@ impl Authority {
     }
 
     /// A client that trusts this authority and nobody else.
-    pub(crate) fn trusted_by(&self, http: HyperHttp) -> HyperHttp {
+    pub(crate) fn trusted_by(&self, http: HyperClient) -> HyperClient {
         http.without_native_roots()
             .with_root_certificates(self.0.pem().as_bytes())
             .unwrap()
@@ -91,7 +91,7 @@ async fn a_trusted_server_is_spoken_to() {
     let acceptor = authority.acceptor("server.invalid", &[]);
     let http = authority
         .trusted_by(client())
-        .with_address("server.invalid", server.address);
+        .with_resolve_override("server.invalid", server.address);
     let scripted = async {
         let mut connection = secured(&acceptor, server.accept().await).await.unwrap();
         (connection.answer(FINE).await, connection)
@@ -104,17 +104,17 @@ async fn a_trusted_server_is_spoken_to() {
         received,
         "GET /mcp HTTP/1.1\r\nhost: server.invalid\r\n\r\n"
     );
-    assert_eq!(answer.into_body().read_whole(4).await.unwrap(), "fine");
+    assert_eq!(answer.into_body().collect(4).await.unwrap(), "fine");
 }
 
 /// The failure at a server with this certificate that is asked by the name `server.invalid`.
-async fn refusal(http: HyperHttp, acceptor: &TlsAcceptor) -> HttpFailure {
+async fn refusal(http: HyperClient, acceptor: &TlsAcceptor) -> HttpError {
     let server = RawServer::bind().await;
-    let http = http.with_address("server.invalid", server.address);
+    let http = http.with_resolve_override("server.invalid", server.address);
     let scripted = async { secured(acceptor, server.accept().await).await.is_some() };
     let (answer, _) = tokio::join!(within(http.send(get("https://server.invalid/"))), scripted);
     let failure = answer.expect_err("it is not trusted");
-    assert_eq!(failure.step(), HttpStep::Tls);
+    assert_eq!(failure.step(), HttpPhase::Tls);
     assert!(!failure.may_have_arrived());
     failure
 }
@@ -122,7 +122,7 @@ async fn refusal(http: HyperHttp, acceptor: &TlsAcceptor) -> HttpFailure {
 #[tokio::test]
 async fn certificates_are_refused_for_a_reason_that_is_told() {
     let authority = Authority::new();
-    let check = async |http: HyperHttp, acceptor: TlsAcceptor, expected: &str| {
+    let check = async |http: HyperClient, acceptor: TlsAcceptor, expected: &str| {
         let failure = refusal(http, &acceptor).await;
         let expected = format!("the certificate of server.invalid:443 {expected}");
         assert_eq!(failure.to_string(), expected);
@@ -171,9 +171,9 @@ async fn a_server_without_tls_is_told_apart() {
     };
     let (answer, _connection) = tokio::join!(within(http.send(get(&url))), scripted);
     let failure = answer.expect_err("it is no TLS");
-    assert_eq!(failure.step(), HttpStep::Tls);
+    assert_eq!(failure.step(), HttpPhase::Tls);
     assert_eq!(
-        failure.what(),
+        failure.message(),
         format!("{} does not use TLS", server.address)
     );
     let advice = failure.advice().unwrap();
@@ -183,12 +183,12 @@ async fn a_server_without_tls_is_told_apart() {
         drop(server.accept().await);
     });
     let failure = answer.expect_err("it closes");
-    assert_eq!(failure.step(), HttpStep::Tls);
+    assert_eq!(failure.step(), HttpPhase::Tls);
     let expected = format!(
         "the connection to {} failed during the TLS handshake",
         server.address
     );
-    assert_eq!(failure.what(), expected);
+    assert_eq!(failure.message(), expected);
 }
 
 #[tokio::test]
@@ -219,9 +219,9 @@ async fn being_connected_may_take_ten_seconds() {
         .await
         .unwrap()
         .expect_err("it takes too long");
-    assert_eq!(failure.step(), HttpStep::Tls);
+    assert_eq!(failure.step(), HttpPhase::Tls);
     assert_eq!(
-        failure.what(),
+        failure.message(),
         format!(
             "the TLS handshake with {} was not complete within 10s",
             server.address
@@ -233,8 +233,8 @@ async fn being_connected_may_take_ten_seconds() {
 fn root_certificates_that_are_none_are_refused() {
     let check = |pem: &str, expected: &str| {
         let failure = client().with_root_certificates(pem.as_bytes()).unwrap_err();
-        assert_eq!(failure.step(), HttpStep::Prepare);
-        assert_eq!(failure.what(), expected);
+        assert_eq!(failure.step(), HttpPhase::Prepare);
+        assert_eq!(failure.message(), expected);
     };
     let none = "there is no certificate among the root certificates";
     check("", none);
@@ -264,7 +264,7 @@ async fn a_configuration_of_ones_own_decides_whom_to_trust() {
         .with_no_client_auth();
     let http = client()
         .with_tls(Arc::new(config))
-        .with_address("server.invalid", server.address);
+        .with_resolve_override("server.invalid", server.address);
     let scripted = async {
         let mut connection = secured(&acceptor, server.accept().await).await.unwrap();
         connection.answer(FINE).await;

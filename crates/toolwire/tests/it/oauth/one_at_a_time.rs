@@ -7,13 +7,13 @@ use http::StatusCode;
 use tokio::sync::Notify;
 use toolwire::Client;
 use toolwire::auth::client::{AuthError, MemoryTokenStore, OAuthConfig, OAuthHttpClient};
-use toolwire::transport::http_client::{HttpClient as _, HttpFailure, HttpStep};
+use toolwire::transport::http_client::{HttpClient as _, HttpError, HttpPhase};
 
 use super::town::{SERVER, Town, call};
 
 const MANY: usize = 32;
 
-async fn many_calls(client: &Arc<OAuthHttpClient<Town>>) -> Vec<Result<StatusCode, HttpFailure>> {
+async fn many_calls(client: &Arc<OAuthHttpClient<Town>>) -> Vec<Result<StatusCode, HttpError>> {
     let calls = (0..MANY).map(|_| {
         let client = Arc::clone(client);
         tokio::spawn(async move { client.send(call("add")).await.map(|answer| answer.status()) })
@@ -45,7 +45,7 @@ async fn a_user_who_says_no_says_it_for_all_who_wait() {
     let client = town.client(town.oauth());
     for outcome in many_calls(&client).await {
         let failure = outcome.unwrap_err();
-        assert_eq!(failure.step(), HttpStep::Authorize);
+        assert_eq!(failure.step(), HttpPhase::Authorize);
         let source = std::error::Error::source(&failure).unwrap();
         assert!(source.to_string().contains("access_denied"), "{source}");
     }

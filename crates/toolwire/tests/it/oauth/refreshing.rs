@@ -9,7 +9,7 @@ use toolwire::auth::client::{
     AuthError, MemoryTokenStore, OAuthConfig, RegisteredClient, TokenStore, TokenStoreError,
     TokenStoreFuture, TokenStoreLock,
 };
-use toolwire::transport::http_client::{HttpClient as _, HttpStep};
+use toolwire::transport::http_client::{HttpClient as _, HttpPhase};
 use toolwire::types::auth::Secret;
 
 use super::town::{ISSUER, Town, call};
@@ -75,7 +75,7 @@ async fn trouble_at_the_authorization_server_costs_no_login() {
     for trouble in [(503, json!({})), (429, json!({})), (400, unavailable)] {
         town.rules().troubles.push_back(trouble.clone());
         let failure = client.send(call("add")).await.unwrap_err();
-        assert_eq!(failure.step(), HttpStep::Authorize, "{trouble:?}");
+        assert_eq!(failure.step(), HttpPhase::Authorize, "{trouble:?}");
     }
     assert_eq!(client.send(call("add")).await.unwrap().status(), 200);
     assert_eq!(town.count("GET /authorize"), 1);

@@ -17,7 +17,7 @@ use toolwire::auth::client::{
     AuthError, CallbackVerdict, CheckCallback, Login, OAuthConfig, OAuthHttpClient, PendingLogin,
 };
 use toolwire::proto::auth::form;
-use toolwire::transport::http_client::{HttpBody, HttpClient, HttpFailure};
+use toolwire::transport::http_client::{ClientBody, HttpClient, HttpError};
 
 pub(super) const SERVER: &str = "https://mcp.example.com/mcp";
 pub(super) const ISSUER: &str = "https://auth.example.com";
@@ -164,7 +164,7 @@ impl Town {
         format!("code={code}&state={state}&{issuer}")
     }
 
-    fn answer(&self, request: &Request<Bytes>) -> Response<HttpBody> {
+    fn answer(&self, request: &Request<Bytes>) -> Response<ClientBody> {
         let mut rules = self.rules();
         let path = request.uri().path().to_owned();
         rules.seen.push(format!("{} {path}", request.method()));
@@ -195,7 +195,11 @@ impl Town {
 }
 
 impl Rules {
-    fn token(&mut self, form: &HashMap<String, String>, headers: &HeaderMap) -> Response<HttpBody> {
+    fn token(
+        &mut self,
+        form: &HashMap<String, String>,
+        headers: &HeaderMap,
+    ) -> Response<ClientBody> {
         let refused = |error: &str| answer(400, &json!({"error": error}), &[]);
         self.forms.push(form.clone());
         if let Some((status, body)) = self.troubles.pop_front() {
@@ -253,7 +257,7 @@ impl Rules {
         ok(&given)
     }
 
-    fn call(&mut self, headers: &HeaderMap, body: &str) -> Response<HttpBody> {
+    fn call(&mut self, headers: &HeaderMap, body: &str) -> Response<ClientBody> {
         let header = headers
             .get("authorization")
             .map(|value| value.to_str().unwrap());
@@ -297,7 +301,7 @@ impl Rules {
     }
 
     /// Writes down a proof, and asks for a nonce that it lacks.
-    fn asks_for_nonce(&mut self, headers: &HeaderMap, status: u16) -> Option<Response<HttpBody>> {
+    fn asks_for_nonce(&mut self, headers: &HeaderMap, status: u16) -> Option<Response<ClientBody>> {
         let proof = headers.get("dpop")?.to_str().unwrap();
         let part = |index: usize| -> Value {
             let part = proof.split('.').nth(index).unwrap();
@@ -324,16 +328,16 @@ impl Rules {
     }
 }
 
-fn ok(body: &Value) -> Response<HttpBody> {
+fn ok(body: &Value) -> Response<ClientBody> {
     answer(200, body, &[])
 }
 
-fn answer(status: u16, body: &Value, headers: &[(&str, String)]) -> Response<HttpBody> {
+fn answer(status: u16, body: &Value, headers: &[(&str, String)]) -> Response<ClientBody> {
     let mut response = Response::builder().status(status);
     for (name, value) in headers {
         response = response.header(*name, value);
     }
-    response.body(HttpBody::full(body.to_string())).unwrap()
+    response.body(ClientBody::full(body.to_string())).unwrap()
 }
 
 fn decoded(query: &str) -> HashMap<String, String> {
@@ -356,7 +360,7 @@ impl HttpClient for Town {
     fn send(
         &self,
         request: Request<Bytes>,
-    ) -> BoxFuture<'_, Result<Response<HttpBody>, HttpFailure>> {
+    ) -> BoxFuture<'_, Result<Response<ClientBody>, HttpError>> {
         Box::pin(async move {
             let gate = match request.uri().path() {
                 "/token" => self.rules().gate.take(),

@@ -7,14 +7,14 @@ use tokio::net::TcpListener;
 use toolwire::BoxFuture;
 use toolwire::auth::client::{CallbackVerdict, OAuthConfig, OAuthHttpClient};
 use toolwire::proto::auth::form;
-use toolwire::transport::http_client::{HttpBody, HttpClient, HttpFailure, HttpStep};
+use toolwire::transport::http_client::{ClientBody, HttpClient, HttpError, HttpPhase};
 
 use super::town::{ISSUER, SERVER, Town, User, call};
 
 /// The request fails before anybody is sent anywhere, for this reason.
 async fn is_refused(town: &Town, oauth: OAuthConfig, reason: &str) {
     let failure = town.client(oauth).send(call("add")).await.unwrap_err();
-    assert_eq!(failure.step(), HttpStep::Authorize);
+    assert_eq!(failure.step(), HttpPhase::Authorize);
     let source = std::error::Error::source(&failure).unwrap().to_string();
     assert!(source.contains(reason), "{source}");
     assert_eq!(town.count("POST /token"), 0, "{reason}");
@@ -102,7 +102,7 @@ async fn an_endpoint_that_is_no_web_page_is_never_opened() {
             .send(call("add"))
             .await
             .unwrap_err();
-        assert_eq!(failure.step(), HttpStep::Authorize);
+        assert_eq!(failure.step(), HttpPhase::Authorize);
         assert_eq!(town.count("GET /authorize"), 0, "{url}");
     }
 }
@@ -140,13 +140,13 @@ async fn tokens_do_not_go_over_plain_http() {
 struct Pointing(String);
 
 impl HttpClient for Pointing {
-    fn send(&self, _: Request<Bytes>) -> BoxFuture<'_, Result<Response<HttpBody>, HttpFailure>> {
+    fn send(&self, _: Request<Bytes>) -> BoxFuture<'_, Result<Response<ClientBody>, HttpError>> {
         Box::pin(async {
             let challenge = format!("Bearer resource_metadata=\"{}\"", self.0);
             let response = Response::builder()
                 .status(401)
                 .header("www-authenticate", challenge);
-            Ok(response.body(HttpBody::full("")).unwrap())
+            Ok(response.body(ClientBody::full("")).unwrap())
         })
     }
 }
@@ -169,7 +169,7 @@ async fn a_server_in_the_internet_cannot_point_into_this_network() {
         let client = OAuthHttpClient::new(Pointing(url.clone()), oauth, &endpoint);
         let request = Request::post(&endpoint).body(Bytes::from("{}")).unwrap();
         let failure = client.send(request).await.unwrap_err();
-        assert_eq!(failure.step(), HttpStep::Authorize, "{url}");
+        assert_eq!(failure.step(), HttpPhase::Authorize, "{url}");
     }
     let nobody = tokio::time::timeout(std::time::Duration::ZERO, listener.accept()).await;
     assert!(nobody.is_err(), "somebody came");

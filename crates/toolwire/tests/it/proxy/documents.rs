@@ -37,7 +37,7 @@ async fn with_site(status: &str, body: impl Into<String>) -> (Stage, Arc<AtomicU
     let acceptor = authority.acceptor("app.invalid", &[]);
     let http = authority
         .trusted_by(http_client())
-        .with_address("app.invalid", site.address);
+        .with_resolve_override("app.invalid", site.address);
     let body = body.into();
     let answer = format!(
         "HTTP/1.1 {status}\r\nContent-Length: {}\r\n\r\n{body}",
