@@ -209,7 +209,7 @@ pub(crate) struct Output {
 
 /// Responses to input requests of the server, given on the command line.
 #[derive(Debug, Clone, Args)]
-pub(crate) struct Answers {
+pub(crate) struct InputOptions {
     /// Fill in this field when the server requests input; may be repeated
     #[arg(
         long = "answer", // tidy: allow(answer) established name of the option
@@ -238,7 +238,7 @@ pub(crate) struct Call {
     #[command(flatten)]
     pub(crate) server: Server,
     #[command(flatten)]
-    pub(crate) answers: Answers,
+    pub(crate) answers: InputOptions,
     /// All arguments as a JSON object
     #[arg(long, value_name = "JSON")]
     pub(crate) args: Option<String>,
@@ -261,7 +261,7 @@ pub(crate) struct Read {
     #[command(flatten)]
     pub(crate) server: Server,
     #[command(flatten)]
-    pub(crate) answers: Answers,
+    pub(crate) answers: InputOptions,
     /// Save the contents to this file; `-` is standard output
     #[arg(long, short, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
@@ -272,7 +272,7 @@ pub(crate) struct Prompt {
     #[command(flatten)]
     pub(crate) server: Server,
     #[command(flatten)]
-    pub(crate) answers: Answers,
+    pub(crate) answers: InputOptions,
     /// All arguments as a JSON object
     #[arg(long, value_name = "JSON")]
     pub(crate) args: Option<String>,

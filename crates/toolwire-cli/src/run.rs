@@ -8,7 +8,7 @@ use clap::CommandFactory;
 use toolwire::transport::http::{HttpListener, HttpOptions};
 use toolwire::{Client, ProcessTracker};
 
-use crate::arguments::{Answers, Arguments, Colour, Command, Demo, Server};
+use crate::arguments::{Arguments, Colour, Command, Demo, InputOptions, Server};
 use crate::asking::Asking;
 use crate::commands::{self, CallPlan, CompletePlan, ListenPlan, PromptPlan, ReadPlan, Session};
 use crate::connect::connect;
@@ -118,7 +118,7 @@ async fn dispatch(command: Command, screen: &Arc<Screen>) -> Result<Exit, Failur
 /// in flight.
 async fn with_client<P>(
     server: &Server,
-    answers: Option<&Answers>,
+    answers: Option<&InputOptions>,
     screen: &Arc<Screen>,
     plan: impl FnOnce(Vec<String>) -> Result<P, Failure>,
     run: impl AsyncFnOnce(&Session, P) -> Result<Exit, Failure>,

@@ -114,7 +114,7 @@ impl Error {
     }
 
     #[cfg(feature = "client")]
-    pub(crate) fn refused(what: impl Into<String>) -> Self {
+    pub(crate) fn invalid_request(what: impl Into<String>) -> Self {
         Self::new(ErrorKind::InvalidRequest(what.into()))
     }
 

@@ -67,7 +67,7 @@ pub(super) fn list(accounts: &[Account], look: Look) -> String {
 /// Returns the outcome of a logout as text.
 pub(super) fn ended(logins: &[(String, LogoutOutcome)]) -> String {
     let lines = logins.iter().filter_map(|(url, outcome)| match outcome {
-        LogoutOutcome::NobodyWasLoggedIn => None,
+        LogoutOutcome::NotLoggedIn => None,
         LogoutOutcome::Forgotten(why) => Some(format!(
             "logged out at {url}; its tokens are no longer used, but are valid until they expire: {why}\n"
         )),
@@ -85,7 +85,7 @@ pub(super) fn ended(logins: &[(String, LogoutOutcome)]) -> String {
 pub(super) fn ended_json(logins: &[(String, LogoutOutcome)]) -> Value {
     let ended = logins.iter().filter_map(|(url, outcome)| {
         let is_revoked = match outcome {
-            LogoutOutcome::NobodyWasLoggedIn => return None,
+            LogoutOutcome::NotLoggedIn => return None,
             outcome => matches!(outcome, LogoutOutcome::Revoked),
         };
         Some(json!({"server": url, "revoked": is_revoked}))

@@ -18,9 +18,9 @@ pub(super) trait Dialogue {
 }
 
 /// A terminal: prompts go to standard error, responses come from standard input.
-pub(super) struct Terminal;
+pub(super) struct DialogueTerminal;
 
-impl Dialogue for Terminal {
+impl Dialogue for DialogueTerminal {
     fn say(&mut self, text: &str) {
         let _ = writeln!(io::stderr(), "{}", plain_text(text));
     }

@@ -9,8 +9,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use toolwire::ClientBuilder;
 use toolwire::types::{ElicitRequestFormParams, ElicitRequestURLParams, ElicitResult, ErrorObject};
 
-use crate::arguments::Answers;
-use crate::asking::dialogue::{Dialogue, Silence, Terminal};
+use crate::arguments::InputOptions;
+use crate::asking::dialogue::{Dialogue, DialogueTerminal, Silence};
 use crate::failure::Failure;
 use crate::screen::Screen;
 
@@ -29,7 +29,7 @@ pub(crate) struct Asking {
 impl Asking {
     /// Returns `None` if there is neither a user nor a value. The client then declares no elicitation capability.
     pub(crate) fn new(
-        answers: &Answers,
+        answers: &InputOptions,
         screen: &Arc<Screen>,
     ) -> Result<Option<Arc<Self>>, Failure> {
         let mut given = Vec::new();
@@ -86,7 +86,7 @@ impl Asking {
         let _one = self.lock.lock().unwrap_or_else(PoisonError::into_inner);
         self.screen.hide_bar(true);
         let result = if self.interactive {
-            run(&mut Terminal)
+            run(&mut DialogueTerminal)
         } else {
             run(&mut Silence(&self.screen))
         };

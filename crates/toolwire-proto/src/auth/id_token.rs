@@ -21,19 +21,19 @@ pub fn read(
     issuer: &str,
     client_id: &str,
     now: u64,
-) -> Result<AccessTokenClaims, IdTokenRefused> {
+) -> Result<AccessTokenClaims, IdTokenError> {
     let mut parts = token.expose().split('.');
     let (Some(_), Some(payload), Some(_), None) =
         (parts.next(), parts.next(), parts.next(), parts.next())
     else {
-        return Err(IdTokenRefused::Malformed);
+        return Err(IdTokenError::Malformed);
     };
     let payload = URL_SAFE_NO_PAD.decode(payload);
-    let payload = payload.map_err(|_| IdTokenRefused::Malformed)?;
+    let payload = payload.map_err(|_| IdTokenError::Malformed)?;
     let claims: AccessTokenClaims =
-        serde_json::from_slice(&payload).map_err(|_| IdTokenRefused::Malformed)?;
+        serde_json::from_slice(&payload).map_err(|_| IdTokenError::Malformed)?;
     if claims.iss.as_deref() != Some(issuer) {
-        return Err(IdTokenRefused::OtherIssuer);
+        return Err(IdTokenError::OtherIssuer);
     }
     let is_ours = match &claims.aud {
         Some(OneOrMany::One(audience)) => audience == client_id,
@@ -41,16 +41,16 @@ pub fn read(
         None => false,
     };
     if !is_ours {
-        return Err(IdTokenRefused::OtherClient);
+        return Err(IdTokenError::OtherClient);
     }
     if claims
         .exp
         .is_none_or(|end| end.saturating_add(LEEWAY) <= now)
     {
-        return Err(IdTokenRefused::Over);
+        return Err(IdTokenError::Over);
     }
     match claims.sub.as_deref().map(str::trim) {
-        None | Some("") => Err(IdTokenRefused::NoSubject),
+        None | Some("") => Err(IdTokenError::NoSubject),
         Some(_) => Ok(claims),
     }
 }
@@ -58,7 +58,7 @@ pub fn read(
 /// The reason why an ID token is rejected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum IdTokenRefused {
+pub enum IdTokenError {
     /// It is not a JWT.
     Malformed,
     /// It is of another issuer.
@@ -71,7 +71,7 @@ pub enum IdTokenRefused {
     NoSubject,
 }
 
-impl fmt::Display for IdTokenRefused {
+impl fmt::Display for IdTokenError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Malformed => "the ID token is malformed",
@@ -83,7 +83,7 @@ impl fmt::Display for IdTokenRefused {
     }
 }
 
-impl std::error::Error for IdTokenRefused {}
+impl std::error::Error for IdTokenError {}
 
 #[cfg(test)]
 mod tests {
@@ -91,7 +91,7 @@ mod tests {
 
     use super::*;
 
-    fn outcome(claims: &Value) -> Result<String, IdTokenRefused> {
+    fn outcome(claims: &Value) -> Result<String, IdTokenError> {
         let payload = URL_SAFE_NO_PAD.encode(claims.to_string());
         let token = Secret::new(format!("e30.{payload}.sig"));
         let claims = read(&token, "https://idp.example", "us", 1_000)?;
@@ -109,7 +109,7 @@ mod tests {
 
     #[test]
     fn invalid_id_tokens_are_rejected() {
-        let check = |member: &str, value: Value, expected: IdTokenRefused| {
+        let check = |member: &str, value: Value, expected: IdTokenError| {
             let mut claims =
                 json!({"iss": "https://idp.example", "aud": "us", "exp": 2_000, "sub": "ann"});
             claims[member] = value;
@@ -118,17 +118,17 @@ mod tests {
         check(
             "iss",
             json!("https://evil.example"),
-            IdTokenRefused::OtherIssuer,
+            IdTokenError::OtherIssuer,
         );
-        check("iss", Value::Null, IdTokenRefused::OtherIssuer);
-        check("aud", json!("them"), IdTokenRefused::OtherClient);
-        check("aud", json!([]), IdTokenRefused::OtherClient);
-        check("aud", Value::Null, IdTokenRefused::OtherClient);
-        check("exp", json!(940), IdTokenRefused::Over);
-        check("exp", Value::Null, IdTokenRefused::Over);
-        check("sub", json!(""), IdTokenRefused::NoSubject);
-        check("sub", json!(" \t\u{2003}"), IdTokenRefused::NoSubject);
-        check("sub", Value::Null, IdTokenRefused::NoSubject);
+        check("iss", Value::Null, IdTokenError::OtherIssuer);
+        check("aud", json!("them"), IdTokenError::OtherClient);
+        check("aud", json!([]), IdTokenError::OtherClient);
+        check("aud", Value::Null, IdTokenError::OtherClient);
+        check("exp", json!(940), IdTokenError::Over);
+        check("exp", Value::Null, IdTokenError::Over);
+        check("sub", json!(""), IdTokenError::NoSubject);
+        check("sub", json!(" \t\u{2003}"), IdTokenError::NoSubject);
+        check("sub", Value::Null, IdTokenError::NoSubject);
     }
 
     #[test]
@@ -137,14 +137,14 @@ mod tests {
             outcome(&json!({"iss": "https://idp.example", "aud": "us", "exp": exp, "sub": "ann"}))
         };
         assert!(at(941).is_ok());
-        assert_eq!(at(940), Err(IdTokenRefused::Over));
+        assert_eq!(at(940), Err(IdTokenError::Over));
     }
 
     #[test]
     fn malformed_id_tokens_are_rejected() {
         for text in ["", "a", "a.b", "a.!.c", "a.e30.c.d", "a.W10.c"] {
             let read = read(&Secret::new(text), "i", "us", 0);
-            assert_eq!(read.unwrap_err(), IdTokenRefused::Malformed, "{text}");
+            assert_eq!(read.unwrap_err(), IdTokenError::Malformed, "{text}");
         }
     }
 }

@@ -59,18 +59,18 @@ impl Verifier {
 /// # Errors
 /// Returns an error if the method is not `S256` (an absent one means `plain`), or if the verifier is malformed or does
 /// not match.
-pub fn verify(verifier: &str, challenge: &str, method: Option<&str>) -> Result<(), PkceRefused> {
+pub fn verify(verifier: &str, challenge: &str, method: Option<&str>) -> Result<(), PkceError> {
     if method != Some(METHOD) {
-        return Err(PkceRefused::Method);
+        return Err(PkceError::Method);
     }
     if !is_verifier(verifier) {
-        return Err(PkceRefused::Malformed);
+        return Err(PkceError::Malformed);
     }
     // Secrets compare in constant time.
     if Secret::new(challenge_of(verifier)) == Secret::new(challenge) {
         Ok(())
     } else {
-        Err(PkceRefused::Mismatch)
+        Err(PkceError::Mismatch)
     }
 }
 
@@ -88,7 +88,7 @@ fn is_verifier(text: &str) -> bool {
 /// The reason why a code is rejected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum PkceRefused {
+pub enum PkceError {
     /// The method is not `S256`.
     Method,
     /// The verifier is malformed.
@@ -97,7 +97,7 @@ pub enum PkceRefused {
     Mismatch,
 }
 
-impl fmt::Display for PkceRefused {
+impl fmt::Display for PkceError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Method => "the code challenge method must be S256",
@@ -107,7 +107,7 @@ impl fmt::Display for PkceRefused {
     }
 }
 
-impl std::error::Error for PkceRefused {}
+impl std::error::Error for PkceError {}
 
 #[cfg(test)]
 mod tests {
@@ -136,29 +136,29 @@ mod tests {
         let check = |verifier: &str, challenge: &str, method, expected| {
             assert_eq!(verify(verifier, challenge, method), Err(expected));
         };
-        check(VERIFIER, VERIFIER, Some("plain"), PkceRefused::Method);
-        check(VERIFIER, CHALLENGE, None, PkceRefused::Method);
-        check(VERIFIER, CHALLENGE, Some("s256"), PkceRefused::Method);
-        check(VERIFIER, VERIFIER, Some(METHOD), PkceRefused::Mismatch);
-        check(VERIFIER, "", Some(METHOD), PkceRefused::Mismatch);
+        check(VERIFIER, VERIFIER, Some("plain"), PkceError::Method);
+        check(VERIFIER, CHALLENGE, None, PkceError::Method);
+        check(VERIFIER, CHALLENGE, Some("s256"), PkceError::Method);
+        check(VERIFIER, VERIFIER, Some(METHOD), PkceError::Mismatch);
+        check(VERIFIER, "", Some(METHOD), PkceError::Mismatch);
         check(
             &VERIFIER.replace('d', "e"),
             CHALLENGE,
             Some(METHOD),
-            PkceRefused::Mismatch,
+            PkceError::Mismatch,
         );
-        check("", CHALLENGE, Some(METHOD), PkceRefused::Malformed);
+        check("", CHALLENGE, Some(METHOD), PkceError::Malformed);
         check(
             &VERIFIER.replace('d', "ü"),
             CHALLENGE,
             Some(METHOD),
-            PkceRefused::Malformed,
+            PkceError::Malformed,
         );
         check(
             &VERIFIER.replace('d', "+"),
             CHALLENGE,
             Some(METHOD),
-            PkceRefused::Malformed,
+            PkceError::Malformed,
         );
     }
 

@@ -22,7 +22,7 @@ use crate::methods::Method;
 
 pub use capabilities::{MissingCapability, missing_capabilities, required_capabilities};
 #[cfg(feature = "input")]
-pub use responses::{InvalidInputResponse, accept_answer};
+pub use responses::{InvalidInputResponse, accept_response};
 
 /// The default limit of rounds of one request. The specification sets no limit.
 pub const DEFAULT_ROUNDS: u32 = 16;

@@ -22,7 +22,7 @@ use crate::sampling_rules::check_uses;
 /// # Errors
 /// Returns an error if the response has the wrong form, violates the rules of the form, or uses tools in an invalid
 /// way.
-pub fn accept_answer(
+pub fn accept_response(
     request: &InputRequest,
     response: RawJson,
 ) -> Result<RawJson, InvalidInputResponse> {
@@ -122,7 +122,7 @@ mod tests {
 
     fn check(request: Value, response: Value, expected: Result<Value, &str>) {
         let request: InputRequest = serde_json::from_value(request).expect("an input request");
-        match (accept_answer(&request, response.into()), expected) {
+        match (accept_response(&request, response.into()), expected) {
             (Ok(response), Ok(expected)) => assert_eq!(response, RawJson::from(expected)),
             (Err(error), Err(part)) => assert!(error.to_string().contains(part), "{error}"),
             (outcome, expected) => panic!("{outcome:?} instead of {expected:?}"),

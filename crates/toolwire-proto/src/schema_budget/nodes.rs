@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use serde_json::{Map, Value};
 
 use crate::schema_budget::measure::Extent;
-use crate::schema_budget::references::{Names, Target, shown};
+use crate::schema_budget::references::{Names, ReferenceTarget, shown};
 use crate::schema_budget::{SchemaLimitError, SchemaLimits, patterns};
 
 /// The number of states that stand for the work of `format` and of content keywords on one byte.
@@ -169,9 +169,9 @@ impl<'s> Reader<'s, '_> {
         Ok(node)
     }
 
-    fn refer(&mut self, node: &mut Node, target: Target<'s>) {
+    fn refer(&mut self, node: &mut Node, target: ReferenceTarget<'s>) {
         match target {
-            Target::Schemas(schemas) => {
+            ReferenceTarget::Schemas(schemas) => {
                 for schema in schemas {
                     let index = self.index(schema);
                     if !node.references.contains(&index) {
@@ -179,7 +179,7 @@ impl<'s> Reader<'s, '_> {
                     }
                 }
             }
-            Target::Metaschema => node.metaschema = true,
+            ReferenceTarget::Metaschema => node.metaschema = true,
         }
     }
 }

@@ -14,7 +14,7 @@ use crate::schema_budget::{MAX_REFERENCE_TARGETS, MAX_RESOURCES, SchemaLimitErro
 const DEFAULT_BASE: &str = "json-schema:///";
 
 /// The target of a reference.
-pub(super) enum Target<'s> {
+pub(super) enum ReferenceTarget<'s> {
     /// Schemas of the document, at least one.
     Schemas(Vec<&'s Value>),
     /// A meta-schema of a JSON Schema draft, which validators contain themselves.
@@ -96,7 +96,7 @@ impl<'s> Names<'s> {
     }
 
     /// Resolves `$ref` or `$dynamicRef`.
-    pub(super) fn resolve(&self, reference: &str) -> Result<Target<'s>, SchemaLimitError> {
+    pub(super) fn resolve(&self, reference: &str) -> Result<ReferenceTarget<'s>, SchemaLimitError> {
         let (uri, fragment) = reference.split_once('#').unwrap_or((reference, ""));
         let fragment = percent_decoded(fragment);
         let roots = self.resources.iter();
@@ -112,26 +112,29 @@ impl<'s> Names<'s> {
             named.take(MAX_REFERENCE_TARGETS + 1).collect()
         };
         if found.is_empty() && is_metaschema(uri) && !self.has_dynamic_names {
-            return Ok(Target::Metaschema);
+            return Ok(ReferenceTarget::Metaschema);
         }
         bounded(found, reference)
     }
 
     /// Resolves `$recursiveRef`, which names the root of a resource.
-    pub(super) fn resolve_recursive(&self) -> Result<Target<'s>, SchemaLimitError> {
+    pub(super) fn resolve_recursive(&self) -> Result<ReferenceTarget<'s>, SchemaLimitError> {
         let roots = self.resources.iter().map(|(_, root)| *root);
         let found = roots.chain(self.recursive.iter().copied());
         bounded(found.take(MAX_REFERENCE_TARGETS + 1).collect(), "#")
     }
 }
 
-fn bounded<'s>(found: Vec<&'s Value>, reference: &str) -> Result<Target<'s>, SchemaLimitError> {
+fn bounded<'s>(
+    found: Vec<&'s Value>,
+    reference: &str,
+) -> Result<ReferenceTarget<'s>, SchemaLimitError> {
     match found.len() {
         0 => Err(SchemaLimitError::UnresolvedReference(shown(reference))),
         count if count > MAX_REFERENCE_TARGETS => {
             Err(SchemaLimitError::AmbiguousReference(shown(reference)))
         }
-        _ => Ok(Target::Schemas(found)),
+        _ => Ok(ReferenceTarget::Schemas(found)),
     }
 }
 
@@ -224,8 +227,8 @@ mod tests {
         });
         let names = Names::of(&document).unwrap();
         let count = |reference: &str| match names.resolve(reference) {
-            Ok(Target::Schemas(found)) => Some(found.len()),
-            Ok(Target::Metaschema) => Some(0),
+            Ok(ReferenceTarget::Schemas(found)) => Some(found.len()),
+            Ok(ReferenceTarget::Metaschema) => Some(0),
             Err(_) => None,
         };
         assert_eq!(count("#here"), Some(1));

@@ -78,7 +78,7 @@ where
 impl ClientHandlers {
     /// Returns `true` if a handler for input requests is registered.
     #[cfg(feature = "http-client")]
-    pub(crate) fn answers_questions(&self) -> bool {
+    pub(crate) fn handles_input(&self) -> bool {
         self.form.is_some() || self.url.is_some() || self.sampling.is_some() || self.roots.is_some()
     }
 

@@ -103,7 +103,7 @@ impl IncomingMessages {
     }
 
     /// Returns `true` if a request of the server is in flight. Meanwhile the server waits for this client.
-    pub(crate) fn is_answering(&self) -> bool {
+    pub(crate) fn has_server_requests(&self) -> bool {
         !self.state().running.is_empty()
     }
 

@@ -174,7 +174,7 @@ impl Client {
     /// Returns an error if the client was built without roots, or if the notification could not be sent.
     pub async fn set_roots(&self, roots: impl IntoIterator<Item = Root>) -> Result<(), Error> {
         let Some(list) = &self.shared.handlers.roots else {
-            return Err(Error::refused(
+            return Err(Error::invalid_request(
                 "this client was built without roots; use ClientBuilder::with_roots",
             ));
         };
@@ -259,7 +259,7 @@ fn encode(value: &impl Serialize, what: &str) -> Result<RawJson, Error> {
 }
 
 fn unwritable(what: &str, error: serde_json::Error) -> Error {
-    Error::refused(format!("{what} cannot be serialized to JSON")).with_source(error)
+    Error::invalid_request(format!("{what} cannot be serialized to JSON")).with_source(error)
 }
 
 fn decode<T: DeserializeOwned>(method: &str, result: &RawJson) -> Result<T, Error> {

@@ -50,7 +50,7 @@ impl Client {
         };
         let round = self.round(method, params.as_ref(), options).await;
         let result = round.inspect_err(|error| {
-            cache.refused(method, params.as_ref(), error);
+            cache.on_rejected(method, params.as_ref(), error);
         })?;
         let required = self.input_required(method, &result)?;
         let Some(required) = required.filter(|_| !options.leaves_questions) else {
@@ -81,7 +81,7 @@ impl Client {
             }
             let responses = self.input_responses(&required).await?;
             let params = retry_params(&original, &required, &responses)
-                .map_err(|error| Error::refused(format!("{method}: {error}")))?;
+                .map_err(|error| Error::invalid_request(format!("{method}: {error}")))?;
             let result = self.round(method, Some(&params), options).await?;
             match self.input_required(method, &result)? {
                 Some(next) => required = next,
@@ -106,7 +106,7 @@ impl Client {
                 .respond(request.clone(), self.version())
                 .await;
             let response = response.map_err(|error| {
-                Error::refused(format!(
+                Error::invalid_request(format!(
                     "the input request {key:?} ({}) has no response: {}",
                     request.method(),
                     error.message
@@ -203,7 +203,7 @@ impl Client {
         let params = session
             .meta
             .params(given, &meta)
-            .map_err(|error| Error::refused(format!("{method}: {error}")))?;
+            .map_err(|error| Error::invalid_request(format!("{method}: {error}")))?;
         let mirrored = if version.has_routing_headers() {
             self.mirrored(method, given)?
         } else {
@@ -233,7 +233,7 @@ impl Client {
         });
         // The server cannot continue while it waits for a response of this client, perhaps of its user.
         let waits_for_client =
-            || session.inbox.is_answering() || shared.config.login_wait.is_active();
+            || session.inbox.has_server_requests() || shared.config.login_wait.is_active();
         let response = before_deadline(timeouts, progressed, waits_for_client, exchange).await?;
         response.map_err(Error::from)
     }

@@ -152,6 +152,10 @@ pub(crate) trait Connect: fmt::Debug + Send + Sync {
         inbox: Arc<IncomingMessages>,
     ) -> BoxFuture<'_, Result<Arc<dyn ClientTransport>, Error>> {
         drop(inbox);
-        Box::pin(async { Err(Error::refused("this transport has no HTTP+SSE variant")) })
+        Box::pin(async {
+            Err(Error::invalid_request(
+                "this transport has no HTTP+SSE variant",
+            ))
+        })
     }
 }

@@ -15,7 +15,7 @@ const NUMBERS: usize = 48;
 
 /// The progress of one request.
 #[derive(Debug, Default)]
-pub(crate) struct Progress {
+pub(crate) struct ProgressReporter {
     /// `None` until the handler reports progress. Most handlers never do.
     state: Option<Box<ProgressState>>,
 }
@@ -27,7 +27,7 @@ struct ProgressState {
     prefix: Vec<u8>,
 }
 
-impl Progress {
+impl ProgressReporter {
     /// Returns `true` if this value may be sent now, and records it as the last value.
     pub(crate) fn accept(&mut self, progress: f64) -> bool {
         self.state().gate.accept(progress)
@@ -85,7 +85,7 @@ mod tests {
     fn encoded_report_equals_the_serialized_notification() {
         let tokens = [ProgressToken::from(7), "t\"\u{2028}".into()];
         for token in &tokens {
-            let mut state = Progress::default();
+            let mut state = ProgressReporter::default();
             for progress in [0.0, 1.0, 1.5, -3.0, 1e300] {
                 for total in [None, Some(100.0), Some(0.25)] {
                     let mut params = ProgressNotificationParams::new(token.clone(), progress);

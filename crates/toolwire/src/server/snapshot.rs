@@ -152,7 +152,7 @@ impl Snapshot {
     /// Returns the resource at a URI: a fixed one, or the most specific template that matches.
     pub(crate) fn find_resource(&self, uri: &str) -> Option<ResolvedResource> {
         if let Some(entry) = self.resources.get(uri) {
-            return Some(entry.found());
+            return Some(entry.resolve());
         }
         let mut matching: Vec<_> = self
             .templates

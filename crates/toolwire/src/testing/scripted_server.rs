@@ -12,7 +12,7 @@ use toolwire_types::{ProtocolVersion, code};
 use crate::client::{Client, ClientBuilder};
 use crate::error::Error;
 use crate::testing::received::{RECEIVE_TIMEOUT, ReceivedMessage, outcome, parse, receive_in_time};
-use crate::testing::wire::{ScriptDial, Wire};
+use crate::testing::wire::{ScriptConnector, Wire};
 
 /// How often other tasks are polled before the client counts as silent.
 const YIELDS_BEFORE_SILENCE: usize = 64;
@@ -103,7 +103,7 @@ impl ScriptedServer {
         Self,
         impl Future<Output = Result<Client, Error>> + Send + 'static,
     ) {
-        let (connector, arrivals) = ScriptDial::new();
+        let (connector, arrivals) = ScriptConnector::new();
         let server = Self {
             arrivals,
             wire: None,

@@ -27,11 +27,11 @@ pub(super) struct Wire {
 
 /// The connector of a scripted server.
 #[derive(Debug)]
-pub(super) struct ScriptDial {
+pub(super) struct ScriptConnector {
     arrivals: mpsc::UnboundedSender<Wire>,
 }
 
-impl ScriptDial {
+impl ScriptConnector {
     /// Returns the connector and the receiver of its connections. Each connection attempt of a client adds one.
     pub(super) fn new() -> (Self, mpsc::UnboundedReceiver<Wire>) {
         let (arrivals, arriving) = mpsc::unbounded_channel();
@@ -39,7 +39,7 @@ impl ScriptDial {
     }
 }
 
-impl Connect for ScriptDial {
+impl Connect for ScriptConnector {
     fn channel(&self) -> Channel {
         Channel::Stdio
     }

@@ -38,7 +38,7 @@ pub(crate) async fn start(
             Ok(Envelope::Request(request)) => match start_request(connection, &request).await {
                 Ok(work) => {
                     let request = connection.into_running(work);
-                    running.spawn(request.answer(Arc::clone(connection.delivery())));
+                    running.spawn(request.respond(Arc::clone(connection.delivery())));
                 }
                 Err(response) => responses.push(response),
             },

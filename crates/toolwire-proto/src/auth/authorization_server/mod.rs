@@ -14,4 +14,4 @@ pub mod rotation;
 pub mod source;
 pub mod token;
 
-pub use self::parameters::{LONGEST_PARAMETERS, Parameters, ParametersRefused};
+pub use self::parameters::{LONGEST_PARAMETERS, Parameters, ParametersError};

@@ -20,11 +20,11 @@ impl Parameters {
     ///
     /// # Errors
     /// Returns an error if it is too long or cannot be decoded.
-    pub fn read(text: &str) -> Result<Self, ParametersRefused> {
+    pub fn read(text: &str) -> Result<Self, ParametersError> {
         if text.len() > LONGEST_PARAMETERS {
-            return Err(ParametersRefused::Unreadable);
+            return Err(ParametersError::Unreadable);
         }
-        let mut pairs = form::decode(text).ok_or(ParametersRefused::Unreadable)?;
+        let mut pairs = form::decode(text).ok_or(ParametersError::Unreadable)?;
         pairs.retain(|(_, value)| !value.is_empty());
         Ok(Self(pairs))
     }
@@ -33,12 +33,12 @@ impl Parameters {
     ///
     /// # Errors
     /// Returns an error if it occurs twice, because two parsers could use different values.
-    pub fn single(&self, name: &'static str) -> Result<Option<&str>, ParametersRefused> {
+    pub fn single(&self, name: &'static str) -> Result<Option<&str>, ParametersError> {
         let mut values = self.all(name);
         let value = values.next();
         match values.next() {
             None => Ok(value),
-            Some(_) => Err(ParametersRefused::Doubled(name)),
+            Some(_) => Err(ParametersError::Doubled(name)),
         }
     }
 
@@ -52,13 +52,13 @@ impl Parameters {
     ///
     /// # Errors
     /// Returns an error if a parameter other than `resource` occurs twice.
-    pub fn check_each_once(&self) -> Result<(), ParametersRefused> {
+    pub fn check_each_once(&self) -> Result<(), ParametersError> {
         let mut names: Vec<&str> = self.0.iter().map(|(name, _)| name.as_str()).collect();
         names.retain(|name| *name != REPEATABLE);
         names.sort_unstable();
         let doubled = |pair: &[&str]| matches!(pair, [one, other] if one == other);
         if names.windows(2).any(doubled) {
-            Err(ParametersRefused::Doubled("a parameter"))
+            Err(ParametersError::Doubled("a parameter"))
         } else {
             Ok(())
         }
@@ -76,14 +76,14 @@ impl fmt::Debug for Parameters {
 /// The error of invalid parameters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum ParametersRefused {
+pub enum ParametersError {
     /// The parameters are too long or cannot be decoded.
     Unreadable,
     /// This parameter occurs twice.
     Doubled(&'static str),
 }
 
-impl fmt::Display for ParametersRefused {
+impl fmt::Display for ParametersError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Unreadable => f.write_str("the parameters are too long or malformed"),
@@ -92,7 +92,7 @@ impl fmt::Display for ParametersRefused {
     }
 }
 
-impl std::error::Error for ParametersRefused {}
+impl std::error::Error for ParametersError {}
 
 #[cfg(test)]
 mod tests {
@@ -106,7 +106,7 @@ mod tests {
         assert_eq!(parameters.single("a"), Ok(Some("1")));
         assert_eq!(parameters.single("b"), Ok(None));
         assert_eq!(parameters.single("d"), Ok(None));
-        let doubled = Err(ParametersRefused::Doubled("c"));
+        let doubled = Err(ParametersError::Doubled("c"));
         assert_eq!(parameters.single("c"), doubled);
         assert!(parameters.check_each_once().is_err());
         assert!(parameters.all("resource").eq(["x", "y"]));
@@ -119,7 +119,7 @@ mod tests {
         let longest = format!("a={}", "b".repeat(LONGEST_PARAMETERS - 2));
         assert!(Parameters::read(&longest).is_ok());
         let longer = Parameters::read(&format!("{longest}b"));
-        assert_eq!(longer.unwrap_err(), ParametersRefused::Unreadable);
+        assert_eq!(longer.unwrap_err(), ParametersError::Unreadable);
         assert!(Parameters::read("a=%zz").is_err());
     }
 

@@ -25,7 +25,7 @@ pub fn parse<'a>(headers: impl IntoIterator<Item = &'a str>) -> Vec<Challenge> {
 }
 
 fn read_header(header: &str, challenges: &mut Vec<Challenge>) {
-    let mut cursor = Cursor { rest: header };
+    let mut cursor = ChallengeCursor { rest: header };
     // The challenge that parameters belong to. `None` for unknown schemes and after duplicate parameters.
     let mut current: Option<Challenge> = None;
     loop {
@@ -72,11 +72,11 @@ fn with_parameter(mut challenge: Challenge, name: &str, value: String) -> Option
     slot.replace(value).is_none().then_some(challenge)
 }
 
-struct Cursor<'a> {
+struct ChallengeCursor<'a> {
     rest: &'a str,
 }
 
-impl<'a> Cursor<'a> {
+impl<'a> ChallengeCursor<'a> {
     fn skip_separators(&mut self) {
         self.rest = self.rest.trim_start_matches([' ', '\t', ',']);
     }

@@ -87,19 +87,19 @@ pub fn token_hash(token: &Secret) -> String {
 /// # Errors
 /// Returns an error if it is not a proof, its algorithm is not permitted, or its key is missing, private, or does not
 /// match the algorithm.
-pub fn check_header(header: &JwtHeader) -> Result<(SigningAlgorithm, String), ProofRefused> {
+pub fn check_header(header: &JwtHeader) -> Result<(SigningAlgorithm, String), DpopProofError> {
     if header.typ.as_deref() != Some(PROOF_TYPE) {
-        return Err(ProofRefused::Type);
+        return Err(DpopProofError::Type);
     }
     if header.crit.is_some() {
-        return Err(ProofRefused::Critical);
+        return Err(DpopProofError::Critical);
     }
-    let algorithm = SigningAlgorithm::from_name(&header.alg).ok_or(ProofRefused::Algorithm)?;
-    let key = header.jwk.as_ref().ok_or(ProofRefused::Key)?;
+    let algorithm = SigningAlgorithm::from_name(&header.alg).ok_or(DpopProofError::Algorithm)?;
+    let key = header.jwk.as_ref().ok_or(DpopProofError::Key)?;
     if jwk_rules::is_secret(key) || !algorithm.fits(key) {
-        return Err(ProofRefused::Key);
+        return Err(DpopProofError::Key);
     }
-    let thumbprint = jwk_rules::thumbprint(key).ok_or(ProofRefused::Key)?;
+    let thumbprint = jwk_rules::thumbprint(key).ok_or(DpopProofError::Key)?;
     Ok((algorithm, thumbprint))
 }
 
@@ -131,12 +131,12 @@ pub struct ExpectedProof<'a> {
 pub fn check_claims(
     claims: &DpopProofClaims,
     expected: &ExpectedProof<'_>,
-) -> Result<(), ProofRefused> {
+) -> Result<(), DpopProofError> {
     if claims.jti.is_empty() || claims.jti.len() > LONGEST_JTI {
-        return Err(ProofRefused::Id);
+        return Err(DpopProofError::Id);
     }
     if claims.htm != expected.method {
-        return Err(ProofRefused::Method);
+        return Err(DpopProofError::Method);
     }
     let has_query = claims.htu.contains(['?', '#']);
     let is_same = match (target(&claims.htu), target(expected.url)) {
@@ -144,22 +144,22 @@ pub fn check_claims(
         _ => false,
     };
     if has_query || !is_same {
-        return Err(ProofRefused::Url);
+        return Err(DpopProofError::Url);
     }
     let is_old = claims.iat.saturating_add(expected.max_age) < expected.now;
     let is_early = claims.iat > expected.now.saturating_add(MAX_CLOCK_SKEW);
     if is_old || is_early {
-        return Err(ProofRefused::Time);
+        return Err(DpopProofError::Time);
     }
     if let Some(token) = expected.token {
-        let hash = claims.ath.as_deref().ok_or(ProofRefused::Token)?;
+        let hash = claims.ath.as_deref().ok_or(DpopProofError::Token)?;
         if Secret::new(hash) != Secret::new(token_hash(token)) {
-            return Err(ProofRefused::Token);
+            return Err(DpopProofError::Token);
         }
     }
     let nonce = claims.nonce.as_deref();
     if !expected.nonces.is_empty() && !nonce.is_some_and(|nonce| expected.nonces.contains(&nonce)) {
-        return Err(ProofRefused::Nonce);
+        return Err(DpopProofError::Nonce);
     }
     Ok(())
 }
@@ -174,13 +174,13 @@ pub fn check_binding(
     claims: &AccessTokenClaims,
     scheme: TokenScheme,
     proved_key: Option<&str>,
-) -> Result<(), ProofRefused> {
+) -> Result<(), DpopProofError> {
     let bound_key = match &claims.cnf {
         None => None,
         Some(confirmation) => match confirmation.jkt.as_deref() {
             Some(thumbprint) => Some(thumbprint),
             // The token is bound to something that cannot be checked here, such as a certificate.
-            None => return Err(ProofRefused::Binding),
+            None => return Err(DpopProofError::Binding),
         },
     };
     let is_fine = match (scheme, bound_key, proved_key) {
@@ -188,13 +188,13 @@ pub fn check_binding(
         (TokenScheme::Dpop, Some(bound), Some(proved)) => bound == proved,
         _ => false,
     };
-    is_fine.then_some(()).ok_or(ProofRefused::Binding)
+    is_fine.then_some(()).ok_or(DpopProofError::Binding)
 }
 
 /// The reason why a proof is rejected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum ProofRefused {
+pub enum DpopProofError {
     /// Its type is not that of proofs.
     Type,
     /// It has critical members that are not supported.
@@ -219,7 +219,7 @@ pub enum ProofRefused {
     Binding,
 }
 
-impl fmt::Display for ProofRefused {
+impl fmt::Display for DpopProofError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Type => "the type of the proof is not dpop+jwt",
@@ -237,4 +237,4 @@ impl fmt::Display for ProofRefused {
     }
 }
 
-impl std::error::Error for ProofRefused {}
+impl std::error::Error for DpopProofError {}

@@ -54,49 +54,52 @@ fn header_needs_a_matching_public_key() {
     assert_eq!(algorithm, SigningAlgorithm::Es256);
     assert_eq!(thumbprint, "0ZcOCORZNYy-DWpqq30jZyJGHTN0d2HglBV3uiguA4I");
 
-    let check_rejected = |change: fn(&mut JwtHeader), expected: ProofRefused| {
+    let check_rejected = |change: fn(&mut JwtHeader), expected: DpopProofError| {
         let mut header = header();
         change(&mut header);
         assert_eq!(check_header(&header), Err(expected), "{header:?}");
     };
-    check_rejected(|header| header.typ = None, ProofRefused::Type);
+    check_rejected(|header| header.typ = None, DpopProofError::Type);
     check_rejected(
         |header| header.typ = Some("JWT".to_owned()),
-        ProofRefused::Type,
+        DpopProofError::Type,
     );
     check_rejected(
         |header| header.crit = Some(Vec::new()),
-        ProofRefused::Critical,
+        DpopProofError::Critical,
     );
     check_rejected(
         |header| header.alg = "none".to_owned(),
-        ProofRefused::Algorithm,
+        DpopProofError::Algorithm,
     );
     check_rejected(
         |header| header.alg = "HS256".to_owned(),
-        ProofRefused::Algorithm,
+        DpopProofError::Algorithm,
     );
-    check_rejected(|header| header.alg = "RS256".to_owned(), ProofRefused::Key);
-    check_rejected(|header| header.jwk = None, ProofRefused::Key);
+    check_rejected(
+        |header| header.alg = "RS256".to_owned(),
+        DpopProofError::Key,
+    );
+    check_rejected(|header| header.jwk = None, DpopProofError::Key);
     check_rejected(
         |header| header.jwk = Some(Jwk::okp("Ed25519", "AA")),
-        ProofRefused::Key,
+        DpopProofError::Key,
     );
     check_rejected(
         |header| {
             let key = header.jwk.as_mut().unwrap();
             key.extra.insert("d".to_owned(), "AA".into());
         },
-        ProofRefused::Key,
+        DpopProofError::Key,
     );
     check_rejected(
         |header| header.jwk.as_mut().unwrap().y = None,
-        ProofRefused::Key,
+        DpopProofError::Key,
     );
 }
 
 #[track_caller]
-fn check(change: impl Fn(&mut DpopProofClaims), expected: Result<(), ProofRefused>) {
+fn check(change: impl Fn(&mut DpopProofClaims), expected: Result<(), DpopProofError>) {
     let token = Secret::new(TOKEN);
     let mut claims = proof_claims("GET", URL, NOW, [1; 16], Some(&token), Some("n2")).unwrap();
     change(&mut claims);
@@ -116,11 +119,11 @@ fn proof_is_valid_for_one_request() {
     check(|_| {}, Ok(()));
     check(
         |claims| claims.htm = "POST".to_owned(),
-        Err(ProofRefused::Method),
+        Err(DpopProofError::Method),
     );
     check(
         |claims| claims.htm = "get".to_owned(),
-        Err(ProofRefused::Method),
+        Err(DpopProofError::Method),
     );
     check(
         |claims| claims.htu = "HTTPS://RESOURCE.example.org:443/protectedresource".to_owned(),
@@ -136,7 +139,10 @@ fn proof_is_valid_for_one_request() {
         "http://resource.example.org/protectedresource",
         "",
     ] {
-        check(|claims| claims.htu = url.to_owned(), Err(ProofRefused::Url));
+        check(
+            |claims| claims.htu = url.to_owned(),
+            Err(DpopProofError::Url),
+        );
     }
 }
 
@@ -144,39 +150,39 @@ fn proof_is_valid_for_one_request() {
 fn proof_expires() {
     let at = |time: u64| move |claims: &mut DpopProofClaims| claims.iat = time;
     check(at(NOW - DEFAULT_PROOF_AGE), Ok(()));
-    check(at(NOW - DEFAULT_PROOF_AGE - 1), Err(ProofRefused::Time));
+    check(at(NOW - DEFAULT_PROOF_AGE - 1), Err(DpopProofError::Time));
     check(at(NOW + MAX_CLOCK_SKEW), Ok(()));
-    check(at(NOW + MAX_CLOCK_SKEW + 1), Err(ProofRefused::Time));
-    check(at(0), Err(ProofRefused::Time));
-    check(at(u64::MAX), Err(ProofRefused::Time));
+    check(at(NOW + MAX_CLOCK_SKEW + 1), Err(DpopProofError::Time));
+    check(at(0), Err(DpopProofError::Time));
+    check(at(u64::MAX), Err(DpopProofError::Time));
 }
 
 #[test]
 fn proof_needs_its_token_and_a_valid_nonce() {
-    check(|claims| claims.ath = None, Err(ProofRefused::Token));
+    check(|claims| claims.ath = None, Err(DpopProofError::Token));
     check(
         |claims| claims.ath = Some(String::new()),
-        Err(ProofRefused::Token),
+        Err(DpopProofError::Token),
     );
     check(
         |claims| claims.ath = Some(token_hash(&Secret::new("other"))),
-        Err(ProofRefused::Token),
+        Err(DpopProofError::Token),
     );
     check(|claims| claims.nonce = Some("n1".to_owned()), Ok(()));
     check(
         |claims| claims.nonce = Some("n0".to_owned()),
-        Err(ProofRefused::Nonce),
+        Err(DpopProofError::Nonce),
     );
-    check(|claims| claims.nonce = None, Err(ProofRefused::Nonce));
+    check(|claims| claims.nonce = None, Err(DpopProofError::Nonce));
 }
 
 #[test]
 fn id_length_is_limited() {
     let with = |length: usize| move |claims: &mut DpopProofClaims| claims.jti = "a".repeat(length);
-    check(with(0), Err(ProofRefused::Id));
+    check(with(0), Err(DpopProofError::Id));
     check(with(1), Ok(()));
     check(with(LONGEST_JTI), Ok(()));
-    check(with(LONGEST_JTI + 1), Err(ProofRefused::Id));
+    check(with(LONGEST_JTI + 1), Err(DpopProofError::Id));
 }
 
 #[test]

@@ -46,38 +46,39 @@ pub fn check_client_id_url(url: &str) -> Result<(), InvalidUrl> {
 pub fn check_client_id_document(
     document: &ClientIdMetadataDocument,
     url: &str,
-) -> Result<(), DocumentRefused> {
-    check_client_id_url(url).map_err(DocumentRefused::Url)?;
+) -> Result<(), ClientDocumentError> {
+    check_client_id_url(url).map_err(ClientDocumentError::Url)?;
     if document.client_id != url {
-        return Err(DocumentRefused::OtherClient);
+        return Err(ClientDocumentError::OtherClient);
     }
     let metadata = &document.metadata;
     if metadata.client_name.as_deref().is_none_or(str::is_empty) {
-        return Err(DocumentRefused::Missing("client_name"));
+        return Err(ClientDocumentError::Missing("client_name"));
     }
     let redirect_uris = metadata.redirect_uris.as_deref().unwrap_or_default();
     if redirect_uris.is_empty() {
-        return Err(DocumentRefused::Missing("redirect_uris"));
+        return Err(ClientDocumentError::Missing("redirect_uris"));
     }
     if redirect_uris.len() > MAX_REDIRECT_URIS {
-        return Err(DocumentRefused::TooManyRedirectUris);
+        return Err(ClientDocumentError::TooManyRedirectUris);
     }
     for uri in redirect_uris {
-        redirect_uri::check(uri).map_err(DocumentRefused::Url)?;
+        redirect_uri::check(uri).map_err(ClientDocumentError::Url)?;
     }
     let method = metadata.token_endpoint_auth_method.as_deref();
     if method.is_some_and(|method| method.starts_with("client_secret")) {
-        return Err(DocumentRefused::Secret("token_endpoint_auth_method"));
+        return Err(ClientDocumentError::Secret("token_endpoint_auth_method"));
     }
     for name in ["client_secret", "client_secret_expires_at"] {
         if metadata.extra.contains_key(name) {
-            return Err(DocumentRefused::Secret(name));
+            return Err(ClientDocumentError::Secret(name));
         }
     }
     if let Some(jwks) = &metadata.jwks {
-        let keys = JwkSet::deserialize(jwks).map_err(|_| DocumentRefused::Missing("jwks.keys"))?;
+        let keys =
+            JwkSet::deserialize(jwks).map_err(|_| ClientDocumentError::Missing("jwks.keys"))?;
         if keys.keys.iter().any(jwk_rules::is_secret) {
-            return Err(DocumentRefused::Secret("jwks"));
+            return Err(ClientDocumentError::Secret("jwks"));
         }
     }
     Ok(())
@@ -86,7 +87,7 @@ pub fn check_client_id_document(
 /// The reason why a client's metadata document is rejected.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum DocumentRefused {
+pub enum ClientDocumentError {
     /// Its own URL, or one of its redirect URIs, is invalid.
     Url(InvalidUrl),
     /// Its `client_id` is not its URL.
@@ -99,7 +100,7 @@ pub enum DocumentRefused {
     Secret(&'static str),
 }
 
-impl fmt::Display for DocumentRefused {
+impl fmt::Display for ClientDocumentError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Url(_) => f.write_str("the client's document has an invalid URL"),
@@ -119,7 +120,7 @@ impl fmt::Display for DocumentRefused {
     }
 }
 
-impl std::error::Error for DocumentRefused {
+impl std::error::Error for ClientDocumentError {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match self {
             Self::Url(invalid) => Some(invalid),
@@ -136,7 +137,7 @@ mod tests {
 
     const URL: &str = "https://app.example.com/oauth/client-metadata.json";
 
-    fn outcome(changes: Value) -> Result<(), DocumentRefused> {
+    fn outcome(changes: Value) -> Result<(), ClientDocumentError> {
         let mut document = json!({
             "client_id": URL, "client_name": "Example MCP Client",
             "redirect_uris": ["http://127.0.0.1:3000/callback", "http://localhost:3000/callback"],
@@ -193,7 +194,7 @@ mod tests {
             "https://app.example.com/oauth/client-metadata.json?",
         ] {
             let rejected = outcome(json!({"client_id": other}));
-            assert_eq!(rejected, Err(DocumentRefused::OtherClient), "{other}");
+            assert_eq!(rejected, Err(ClientDocumentError::OtherClient), "{other}");
         }
     }
 
@@ -201,11 +202,11 @@ mod tests {
     fn name_and_valid_redirect_uris_are_required() {
         for missing in [json!(null), json!("")] {
             let rejected = outcome(json!({"client_name": missing}));
-            assert_eq!(rejected, Err(DocumentRefused::Missing("client_name")));
+            assert_eq!(rejected, Err(ClientDocumentError::Missing("client_name")));
         }
         for missing in [json!(null), json!([])] {
             let rejected = outcome(json!({"redirect_uris": missing}));
-            assert_eq!(rejected, Err(DocumentRefused::Missing("redirect_uris")));
+            assert_eq!(rejected, Err(ClientDocumentError::Missing("redirect_uris")));
         }
         for uri in [
             "http://app.example.com/cb",
@@ -213,18 +214,21 @@ mod tests {
             "https://a/cb#x",
         ] {
             let rejected = outcome(json!({"redirect_uris": ["https://a/cb", uri]}));
-            assert!(matches!(rejected, Err(DocumentRefused::Url(_))), "{uri}");
+            assert!(
+                matches!(rejected, Err(ClientDocumentError::Url(_))),
+                "{uri}"
+            );
         }
         let uris = |count: usize| json!({"redirect_uris": vec!["https://a/cb"; count]});
         assert_eq!(outcome(uris(MAX_REDIRECT_URIS)), Ok(()));
         let rejected = outcome(uris(MAX_REDIRECT_URIS + 1));
-        assert_eq!(rejected, Err(DocumentRefused::TooManyRedirectUris));
+        assert_eq!(rejected, Err(ClientDocumentError::TooManyRedirectUris));
     }
 
     #[test]
     fn secrets_are_rejected() {
         let check = |changes: Value, member: &'static str| {
-            assert_eq!(outcome(changes), Err(DocumentRefused::Secret(member)));
+            assert_eq!(outcome(changes), Err(ClientDocumentError::Secret(member)));
         };
         check(json!({"client_secret": "s"}), "client_secret");
         check(json!({"client_secret": null}), "client_secret");
@@ -247,7 +251,7 @@ mod tests {
         );
         assert_eq!(
             outcome(json!({"jwks": 5})),
-            Err(DocumentRefused::Missing("jwks.keys"))
+            Err(ClientDocumentError::Missing("jwks.keys"))
         );
     }
 }

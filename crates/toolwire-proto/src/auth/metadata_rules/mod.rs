@@ -8,10 +8,11 @@ mod server;
 
 pub use self::client_auth::{AuthMethod, ClientCredentials, NoAuthMethod};
 pub use self::client_id_document::{
-    DocumentRefused, MAX_REDIRECT_URIS, check_client_id_document, check_client_id_url,
+    ClientDocumentError, MAX_REDIRECT_URIS, check_client_id_document, check_client_id_url,
 };
 pub use self::registration::{IssuerMismatch, Registration, RegistrationOptions};
-pub use self::resource::{CheckedResource, ResourceRefused, check_resource};
+pub use self::resource::{CheckedResource, ResourceMetadataError, check_resource};
 pub use self::server::{
-    IssuerPolicy, ServerRefused, check_identity, check_server, keys_url, takes_identity_assertions,
+    IssuerPolicy, ServerMetadataError, check_identity, check_server, keys_url,
+    takes_identity_assertions,
 };

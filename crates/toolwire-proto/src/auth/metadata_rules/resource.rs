@@ -30,17 +30,20 @@ pub struct CheckedResource {
 pub fn check_resource(
     metadata: &ProtectedResourceMetadata,
     endpoint: &str,
-) -> Result<CheckedResource, ResourceRefused> {
-    let resource = ResourceIndicator::parse(&metadata.resource).map_err(ResourceRefused::Url)?;
+) -> Result<CheckedResource, ResourceMetadataError> {
+    let resource =
+        ResourceIndicator::parse(&metadata.resource).map_err(ResourceMetadataError::Url)?;
     if !resource.contains(endpoint) {
-        return Err(ResourceRefused::OtherResource(shown(&metadata.resource)));
+        return Err(ResourceMetadataError::OtherResource(shown(
+            &metadata.resource,
+        )));
     }
     let mut authorization_servers = Vec::new();
-    let mut error = ResourceRefused::NoAuthorizationServer;
+    let mut error = ResourceMetadataError::NoAuthorizationServer;
     for issuer in metadata.authorization_servers.iter().flatten() {
         match endpoints::check_named_by(issuer, endpoint) {
             Ok(()) => authorization_servers.push(issuer.clone()),
-            Err(invalid) => error = ResourceRefused::Url(invalid),
+            Err(invalid) => error = ResourceMetadataError::Url(invalid),
         }
     }
     if authorization_servers.is_empty() {
@@ -55,7 +58,7 @@ pub fn check_resource(
 /// The reason why the metadata of a resource is rejected.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum ResourceRefused {
+pub enum ResourceMetadataError {
     /// One of its URLs is invalid.
     Url(InvalidUrl),
     /// It describes this other resource.
@@ -64,7 +67,7 @@ pub enum ResourceRefused {
     NoAuthorizationServer,
 }
 
-impl fmt::Display for ResourceRefused {
+impl fmt::Display for ResourceMetadataError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Url(_) => f.write_str("the metadata of the resource has an invalid URL"),
@@ -79,7 +82,7 @@ impl fmt::Display for ResourceRefused {
     }
 }
 
-impl std::error::Error for ResourceRefused {
+impl std::error::Error for ResourceMetadataError {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match self {
             Self::Url(invalid) => Some(invalid),
@@ -94,7 +97,7 @@ mod tests {
 
     const ENDPOINT: &str = "https://mcp.example.com/v1/mcp";
 
-    fn outcome(resource: &str, issuers: &[&str]) -> Result<String, ResourceRefused> {
+    fn outcome(resource: &str, issuers: &[&str]) -> Result<String, ResourceMetadataError> {
         let metadata = ProtectedResourceMetadata::new(resource, issuers.iter().copied());
         check_resource(&metadata, ENDPOINT).map(|checked| checked.resource.to_string())
     }
@@ -121,29 +124,35 @@ mod tests {
             "http://mcp.example.com/v1/mcp",
         ] {
             let error = outcome(resource, &["https://auth.example.com"]).unwrap_err();
-            assert_eq!(error, ResourceRefused::OtherResource(resource.to_owned()));
+            assert_eq!(
+                error,
+                ResourceMetadataError::OtherResource(resource.to_owned())
+            );
         }
         let fragment = outcome("https://mcp.example.com/#a", &["https://auth.example.com"]);
-        assert!(matches!(fragment, Err(ResourceRefused::Url(_))));
+        assert!(matches!(fragment, Err(ResourceMetadataError::Url(_))));
     }
 
     #[test]
     fn permitted_authorization_server_is_required() {
         assert_eq!(
             outcome(ENDPOINT, &[]),
-            Err(ResourceRefused::NoAuthorizationServer)
+            Err(ResourceMetadataError::NoAuthorizationServer)
         );
         let mut metadata = ProtectedResourceMetadata::new(ENDPOINT, [""; 0]);
         metadata.authorization_servers = None;
         let error = check_resource(&metadata, ENDPOINT);
-        assert_eq!(error, Err(ResourceRefused::NoAuthorizationServer));
+        assert_eq!(error, Err(ResourceMetadataError::NoAuthorizationServer));
         for issuer in [
             "http://auth.example.com",
             "http://127.0.0.1:1",
             "javascript:alert(1)",
         ] {
             let error = outcome(ENDPOINT, &[issuer]);
-            assert!(matches!(error, Err(ResourceRefused::Url(_))), "{issuer}");
+            assert!(
+                matches!(error, Err(ResourceMetadataError::Url(_))),
+                "{issuer}"
+            );
             let other = "https://auth.example.com";
             let metadata = ProtectedResourceMetadata::new(ENDPOINT, [issuer, other]);
             let checked = check_resource(&metadata, ENDPOINT).unwrap();

@@ -60,16 +60,16 @@ pub fn check_server(
     metadata: &AuthorizationServerMetadata,
     asked: &str,
     policy: IssuerPolicy<'_>,
-) -> Result<(), ServerRefused> {
+) -> Result<(), ServerMetadataError> {
     check_identity(metadata, asked, policy)?;
     if metadata.authorization_endpoint.is_none() {
-        return Err(ServerRefused::NoEndpoint("authorization_endpoint"));
+        return Err(ServerMetadataError::NoEndpoint("authorization_endpoint"));
     }
     let methods = metadata.code_challenge_methods_supported.as_deref();
     match methods {
-        None => Err(ServerRefused::NoPkce),
+        None => Err(ServerMetadataError::NoPkce),
         Some(methods) if methods.iter().any(|method| method == pkce::METHOD) => Ok(()),
-        Some(_) => Err(ServerRefused::NoS256),
+        Some(_) => Err(ServerMetadataError::NoS256),
     }
 }
 
@@ -81,10 +81,10 @@ pub fn check_identity(
     metadata: &AuthorizationServerMetadata,
     asked: &str,
     policy: IssuerPolicy<'_>,
-) -> Result<(), ServerRefused> {
+) -> Result<(), ServerMetadataError> {
     check_name(metadata, asked, policy)?;
     if metadata.token_endpoint.is_none() {
-        return Err(ServerRefused::NoEndpoint("token_endpoint"));
+        return Err(ServerMetadataError::NoEndpoint("token_endpoint"));
     }
     let urls = [
         &metadata.authorization_endpoint,
@@ -95,7 +95,7 @@ pub fn check_identity(
         &metadata.jwks_uri,
     ];
     for url in urls.into_iter().flatten() {
-        endpoints::check_named_by(url, asked).map_err(ServerRefused::Url)?;
+        endpoints::check_named_by(url, asked).map_err(ServerMetadataError::Url)?;
     }
     Ok(())
 }
@@ -108,11 +108,11 @@ pub fn keys_url<'m>(
     metadata: &'m AuthorizationServerMetadata,
     asked: &str,
     policy: IssuerPolicy<'_>,
-) -> Result<&'m str, ServerRefused> {
+) -> Result<&'m str, ServerMetadataError> {
     check_name(metadata, asked, policy)?;
     let url = metadata.jwks_uri.as_deref();
-    let url = url.ok_or(ServerRefused::NoEndpoint("jwks_uri"))?;
-    endpoints::check_named_by(url, asked).map_err(ServerRefused::Url)?;
+    let url = url.ok_or(ServerMetadataError::NoEndpoint("jwks_uri"))?;
+    endpoints::check_named_by(url, asked).map_err(ServerMetadataError::Url)?;
     Ok(url)
 }
 
@@ -121,11 +121,11 @@ fn check_name(
     metadata: &AuthorizationServerMetadata,
     asked: &str,
     policy: IssuerPolicy<'_>,
-) -> Result<(), ServerRefused> {
+) -> Result<(), ServerMetadataError> {
     if policy.accepts(asked, &metadata.issuer) {
         Ok(())
     } else {
-        Err(ServerRefused::OtherIssuer(shown(&metadata.issuer)))
+        Err(ServerMetadataError::OtherIssuer(shown(&metadata.issuer)))
     }
 }
 
@@ -148,7 +148,7 @@ pub fn takes_identity_assertions(metadata: &AuthorizationServerMetadata) -> bool
 /// The reason why the metadata of an authorization server is rejected.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum ServerRefused {
+pub enum ServerMetadataError {
     /// It is the document of this other issuer.
     OtherIssuer(String),
     /// This endpoint is missing.
@@ -161,7 +161,7 @@ pub enum ServerRefused {
     NoS256,
 }
 
-impl fmt::Display for ServerRefused {
+impl fmt::Display for ServerMetadataError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::OtherIssuer(issuer) => write!(
@@ -185,7 +185,7 @@ impl fmt::Display for ServerRefused {
     }
 }
 
-impl std::error::Error for ServerRefused {
+impl std::error::Error for ServerMetadataError {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match self {
             Self::Url(invalid) => Some(invalid),
@@ -209,7 +209,7 @@ mod tests {
             .with_code_challenge_methods(["plain", "S256"])
     }
 
-    fn outcome(metadata: &AuthorizationServerMetadata) -> Result<(), ServerRefused> {
+    fn outcome(metadata: &AuthorizationServerMetadata) -> Result<(), ServerMetadataError> {
         check_server(metadata, ISSUER, IssuerPolicy::new(V2026_07_28))
     }
 
@@ -290,12 +290,12 @@ mod tests {
     fn pkce_with_s256_is_required() {
         let mut metadata = metadata();
         metadata.code_challenge_methods_supported = None;
-        assert_eq!(outcome(&metadata), Err(ServerRefused::NoPkce));
+        assert_eq!(outcome(&metadata), Err(ServerMetadataError::NoPkce));
         for methods in [&[][..], &["plain"], &["s256"]] {
             let metadata = metadata
                 .clone()
                 .with_code_challenge_methods(methods.iter().copied());
-            assert_eq!(outcome(&metadata), Err(ServerRefused::NoS256));
+            assert_eq!(outcome(&metadata), Err(ServerMetadataError::NoS256));
         }
         let identity = check_identity(&metadata, ISSUER, IssuerPolicy::new(V2026_07_28));
         assert_eq!(identity, Ok(()));
@@ -307,11 +307,11 @@ mod tests {
         without.token_endpoint = None;
         assert_eq!(
             outcome(&without),
-            Err(ServerRefused::NoEndpoint("token_endpoint"))
+            Err(ServerMetadataError::NoEndpoint("token_endpoint"))
         );
         let mut without = metadata();
         without.authorization_endpoint = None;
-        let expected = ServerRefused::NoEndpoint("authorization_endpoint");
+        let expected = ServerMetadataError::NoEndpoint("authorization_endpoint");
         assert_eq!(outcome(&without), Err(expected));
 
         let url = || Some("http://auth.example.com/".to_owned());
@@ -326,12 +326,15 @@ mod tests {
         for slot in with {
             let mut metadata = metadata();
             *slot(&mut metadata) = url();
-            assert!(matches!(outcome(&metadata), Err(ServerRefused::Url(_))));
+            assert!(matches!(
+                outcome(&metadata),
+                Err(ServerMetadataError::Url(_))
+            ));
         }
         let script = metadata().with_authorization_endpoint("javascript:alert(1)");
-        assert!(matches!(outcome(&script), Err(ServerRefused::Url(_))));
+        assert!(matches!(outcome(&script), Err(ServerMetadataError::Url(_))));
         let local = metadata().with_token_endpoint("http://127.0.0.1/token");
-        assert!(matches!(outcome(&local), Err(ServerRefused::Url(_))));
+        assert!(matches!(outcome(&local), Err(ServerMetadataError::Url(_))));
     }
 
     #[test]
@@ -341,7 +344,7 @@ mod tests {
             keys_url(metadata, ISSUER, policy).map(str::to_owned)
         };
         let mut bare = AuthorizationServerMetadata::new(ISSUER);
-        let missing = ServerRefused::NoEndpoint("jwks_uri");
+        let missing = ServerMetadataError::NoEndpoint("jwks_uri");
         assert_eq!(outcome(&bare), Err(missing));
         let url = format!("{ISSUER}/keys");
         bare.jwks_uri = Some(url.clone());
@@ -356,11 +359,14 @@ mod tests {
         ] {
             bare.jwks_uri = Some(bad.to_owned());
             assert!(
-                matches!(outcome(&bare), Err(ServerRefused::Url(_))),
+                matches!(outcome(&bare), Err(ServerMetadataError::Url(_))),
                 "{bad}"
             );
         }
         bare.issuer = "https://other.example".to_owned();
-        assert!(matches!(outcome(&bare), Err(ServerRefused::OtherIssuer(_))));
+        assert!(matches!(
+            outcome(&bare),
+            Err(ServerMetadataError::OtherIssuer(_))
+        ));
     }
 }

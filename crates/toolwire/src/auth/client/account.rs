@@ -92,7 +92,7 @@ impl fmt::Debug for Account {
 #[non_exhaustive]
 pub enum LogoutOutcome {
     /// There was no login.
-    NobodyWasLoggedIn,
+    NotLoggedIn,
     /// The login was removed and its tokens were revoked.
     Revoked,
     /// The login was removed. Its tokens stay valid until they expire, because revocation failed with this error.
@@ -133,7 +133,7 @@ impl OAuthConfig {
         let resource = flow.resource();
         let stored = flow.records.last_token(&resource).await;
         let Some((issuer, token)) = stored.map_err(AuthError::of)? else {
-            return Ok(LogoutOutcome::NobodyWasLoggedIn);
+            return Ok(LogoutOutcome::NotLoggedIn);
         };
         let revoked = revoke(&flow, &issuer, &token).await;
         let forgotten = flow.records.forget_token(&issuer, &resource).await;

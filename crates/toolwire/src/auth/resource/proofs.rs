@@ -8,7 +8,7 @@ use http::request::Parts;
 use http::{HeaderName, HeaderValue};
 use sha2::{Digest as _, Sha256};
 use toolwire_proto::auth::dpop::{
-    self, DEFAULT_PROOF_AGE, ExpectedProof, MAX_CLOCK_SKEW, ProofRefused,
+    self, DEFAULT_PROOF_AGE, DpopProofError, ExpectedProof, MAX_CLOCK_SKEW,
 };
 use toolwire_proto::auth::signing_algorithm::SigningAlgorithm;
 use toolwire_types::auth::{DpopProofClaims, Secret};
@@ -68,7 +68,7 @@ impl DpopVerifier {
             nonces: &[],
         };
         match dpop::check_claims(&claims, &expected(&here)) {
-            Err(ProofRefused::Url) => dpop::check_claims(&claims, &expected(&self.resource))?,
+            Err(DpopProofError::Url) => dpop::check_claims(&claims, &expected(&self.resource))?,
             judged => judged?,
         }
         // Clients choose the ids, so ids are compared only within one key.
@@ -104,11 +104,11 @@ pub(super) enum DpopError {
     Count,
     Unreadable,
     Signature,
-    Refused(ProofRefused),
+    Refused(DpopProofError),
 }
 
-impl From<ProofRefused> for DpopError {
-    fn from(error: ProofRefused) -> Self {
+impl From<DpopProofError> for DpopError {
+    fn from(error: DpopProofError) -> Self {
         Self::Refused(error)
     }
 }

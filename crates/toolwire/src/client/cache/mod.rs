@@ -188,7 +188,12 @@ impl Cache {
     /// Handles a rejected request. A rejected cursor means that the cached pages before it belong to an outdated list.
     ///
     /// Spec 2026-07-28, server/utilities/caching: all pages of the list are dropped then.
-    pub(crate) fn refused(self: &Arc<Self>, method: &str, params: Option<&RawJson>, error: &Error) {
+    pub(crate) fn on_rejected(
+        self: &Arc<Self>,
+        method: &str,
+        params: Option<&RawJson>,
+        error: &Error,
+    ) {
         let is_rejected_cursor = error
             .rpc()
             .is_some_and(|rpc| rpc.code == code::INVALID_PARAMS);

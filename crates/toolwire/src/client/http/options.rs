@@ -38,7 +38,7 @@ impl ClientBuilder {
     /// When the name or the value is none HTTP can carry.
     pub fn with_header(mut self, name: &str, value: &str) -> Result<Self, Error> {
         let refuse = |what: &str| {
-            Error::refused(format!(
+            Error::invalid_request(format!(
                 "{name:?} cannot be sent: its {what} is no HTTP header {what}"
             ))
         };

@@ -189,7 +189,7 @@ impl Client {
             let arguments = called.arguments().map(RawJson::from);
             let arguments = arguments.unwrap_or_else(RawJson::empty_object);
             let mirrored = param_headers::mirror(&tool.headers, &arguments)
-                .map_err(|error| Error::refused(format!("{}: {error}", called.name())))?;
+                .map_err(|error| Error::invalid_request(format!("{}: {error}", called.name())))?;
             let mirrored = mirrored.into_iter();
             headers.extend(mirrored.map(|(name, value)| (name.into(), value.into())));
         }

@@ -38,7 +38,7 @@ impl RequestScope {
         method: &'static str,
         params: RawJson,
     ) -> Result<RawJson, Error> {
-        self.refuse_if_stateless(method)?;
+        self.reject_if_stateless(method)?;
         if !self.transport.can_request() {
             return Err(no_channel(method));
         }
@@ -48,7 +48,7 @@ impl RequestScope {
     /// Rejects a request to the client during a stateless request.
     ///
     /// Spec 2026-07-28, basic/transports/stdio: a server must not write requests, even if a channel exists.
-    pub(crate) fn refuse_if_stateless(&self, method: &str) -> Result<(), Error> {
+    pub(crate) fn reject_if_stateless(&self, method: &str) -> Result<(), Error> {
         if !self.is_stateless() {
             return Ok(());
         }

@@ -20,7 +20,7 @@ use toolwire_types::{
 };
 
 use crate::engine::exchange::MethodRoute;
-use crate::engine::progress::{self, Progress};
+use crate::engine::progress::{self, ProgressReporter};
 use crate::engine::{
     Cancellation, ConnectionState, OutgoingNotification, RequestParams, RoundState, TokenInfo,
     TransportContext,
@@ -62,7 +62,7 @@ pub struct RequestScope {
         expect(dead_code, reason = "the state is empty without `input`")
     )]
     pub(crate) round: RoundState,
-    pub(crate) progress: Mutex<Progress>,
+    pub(crate) progress: Mutex<ProgressReporter>,
     /// The scope of the first round. All rounds share its progress state.
     pub(crate) first_round: Option<Arc<RequestScope>>,
 }
@@ -246,7 +246,7 @@ impl RequestScope {
         }
     }
 
-    fn progress(&self) -> MutexGuard<'_, Progress> {
+    fn progress(&self) -> MutexGuard<'_, ProgressReporter> {
         let first = self.first_round.as_deref().unwrap_or(self);
         first
             .progress

@@ -237,7 +237,7 @@ impl RequestContext {
             JournalLookup::Remembered(response) => Ok(Some(response)),
             JournalLookup::Nothing => Ok(None),
             JournalLookup::Arrived(response) => {
-                let response = rounds::accept_answer(&ask.request, response)
+                let response = rounds::accept_response(&ask.request, response)
                     .map_err(|unusable| unusable.into_error(&ask.key))?;
                 self.remember(ask, response.clone());
                 Ok(Some(response))

@@ -157,7 +157,7 @@ impl RequestContext {
         request: InputRequest,
     ) -> Result<T, Error> {
         let method = request.method();
-        self.scope.refuse_if_stateless(method)?;
+        self.scope.reject_if_stateless(method)?;
         let response = self.send_to_client(method, &request).await?;
         response
             .parse()
@@ -181,7 +181,7 @@ impl RequestContext {
             }
             _ => response,
         };
-        rounds::accept_answer(request, response)
+        rounds::accept_response(request, response)
             .map_err(|unusable| Error::protocol(unusable.message(key)))
     }
 }

@@ -75,7 +75,7 @@ impl RequestContext {
             return Ok(None);
         };
         let asked = ElicitRequestFormParams::new("", A::form()).into();
-        let response = rounds::accept_answer(&asked, response.clone())
+        let response = rounds::accept_response(&asked, response.clone())
             .map_err(|unusable| unusable.into_error(key))?;
         let result = response
             .parse()

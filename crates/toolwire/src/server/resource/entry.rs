@@ -98,7 +98,7 @@ impl ResourceEntry {
         &self.serving.access
     }
 
-    pub(crate) fn found(&self) -> ResolvedResource {
+    pub(crate) fn resolve(&self) -> ResolvedResource {
         ResolvedResource {
             uri: self.descriptor.uri.clone(),
             mime_type: self.descriptor.mime_type.clone(),

@@ -15,7 +15,7 @@ type Ordered = BTreeSet<(Instant, RecordKey)>;
 
 /// The limits of a table.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Capacity {
+pub(super) struct TableCapacity {
     pub(super) records: usize,
     pub(super) bytes: usize,
 }
@@ -66,7 +66,7 @@ impl Table {
         key: RecordKey,
         record: NewProxyRecord,
         now: Instant,
-        capacity: Capacity,
+        capacity: TableCapacity,
     ) -> Result<(), StoreError> {
         let replaced = self.records.get(&key);
         let replaced_bytes = replaced.map(|stored| stored.text.len());

@@ -54,7 +54,7 @@ pub(super) fn run(
     let closure_recorded = watch::Sender::new(false);
     let max_waiting = limits.calls_in_flight.saturating_add(EXTRA_PERMITS);
     let (stdin, queue) = Stdin::new(max_waiting, closure_recorded.subscribe());
-    let (stop, stop_requests) = watch::channel(Stop::NotRequested);
+    let (stop, stop_requests) = watch::channel(StopRequest::NotRequested);
     let (gone, is_gone) = watch::channel(false);
     let shutdown = ProcessGuard {
         stop,
@@ -97,7 +97,7 @@ pub(super) fn run(
 
 /// How the client wants the process to end. Later variants override earlier ones.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Stop {
+enum StopRequest {
     NotRequested,
     /// Exit after stdin is closed, with a grace period for running work.
     Close,
@@ -109,13 +109,13 @@ enum Stop {
 /// leaves no process behind.
 #[derive(Debug)]
 struct ProcessGuard {
-    stop: watch::Sender<Stop>,
+    stop: watch::Sender<StopRequest>,
     gone: watch::Receiver<bool>,
     group: GroupHandle,
 }
 
 impl ProcessGuard {
-    fn request(&self, requested: Stop) {
+    fn request(&self, requested: StopRequest) {
         self.stop
             .send_modify(|current| *current = requested.max(*current));
     }
@@ -129,11 +129,11 @@ impl StreamShutdown for ProcessGuard {
     }
 
     fn abandon(&self) {
-        self.request(Stop::Close);
+        self.request(StopRequest::Close);
     }
 
     fn terminate(&self) {
-        self.request(Stop::Terminate);
+        self.request(StopRequest::Terminate);
         // Sent here and not by the task, because the program may exit before the task runs.
         self.group.force(Force::Terminate);
     }
@@ -160,7 +160,7 @@ impl ServerProcess {
     /// Waits for the end of the process or of the client, then ends the process and its group.
     async fn supervise(
         mut self,
-        mut stop_requests: watch::Receiver<Stop>,
+        mut stop_requests: watch::Receiver<StopRequest>,
         gone: watch::Sender<bool>,
     ) {
         tokio::select! {
@@ -168,14 +168,14 @@ impl ServerProcess {
             _ = &mut self.reading => {}
             _ = &mut self.writing => {}
             // The client closed the connection, so calls fail without a further reason.
-            _ = stop_requests.wait_for(|stop| *stop != Stop::NotRequested) => {
+            _ = stop_requests.wait_for(|stop| *stop != StopRequest::NotRequested) => {
                 self.closure_recorded.send_replace(true);
             }
         }
         self.closing.send_replace(true);
         let forces: &[Force] = match *stop_requests.borrow() {
-            Stop::Terminate => &[Force::Kill],
-            Stop::NotRequested | Stop::Close => &[Force::Terminate, Force::Kill],
+            StopRequest::Terminate => &[Force::Kill],
+            StopRequest::NotRequested | StopRequest::Close => &[Force::Terminate, Force::Kill],
         };
         let mut forces = forces.iter().copied();
         let status = self.ended(&mut forces).await;

@@ -9,7 +9,7 @@ use tokio::time::Instant;
 use crate::engine::BoxFuture;
 use crate::transport::chunk::Chunk;
 use crate::transport::duplex::running::HandlerFuture;
-use crate::transport::duplex::{MessageLoop, refusal};
+use crate::transport::duplex::{MessageLoop, error_response};
 
 /// How long a request waits for a permit before it is rejected. Bursts of short calls pass.
 const OVERLOAD_TIMEOUT: Duration = Duration::from_millis(250);
@@ -43,7 +43,7 @@ impl MessageLoop {
                 Backpressure::Batch(messages) => self.on_batch(&messages).await,
                 Backpressure::Place(work) => match self.wait_for_permit().await {
                     Ok(()) => return Ok(Some(work)),
-                    Err(response) => self.answer(response),
+                    Err(response) => self.respond(response),
                 },
             }
             Ok(None)
@@ -100,7 +100,7 @@ impl MessageLoop {
                 };
                 self.release();
                 if self.overloaded_since == Some(finished) {
-                    return Err(refusal(request.id, rejection, request.version));
+                    return Err(error_response(request.id, rejection, request.version));
                 }
                 let deadline = *deadline.get_or_insert_with(|| Instant::now() + OVERLOAD_TIMEOUT);
                 let freed =

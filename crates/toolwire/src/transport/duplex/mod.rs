@@ -175,7 +175,7 @@ impl MessageLoop {
     fn spawn(&mut self, work: HandlerFuture) {
         let request = self.into_running(work);
         self.tasks
-            .spawn(request.answer_to(Arc::clone(&self.delivery)));
+            .spawn(request.respond_to(Arc::clone(&self.delivery)));
     }
 
     /// Returns the starting request as a running request, for the caller to run.
@@ -221,7 +221,7 @@ impl MessageLoop {
                 let messages = messages.into_iter().map(ToOwned::to_owned);
                 self.waiting = Some(Backpressure::Batch(messages.collect()));
             }
-            Err(unreadable) => self.refuse_unreadable(unreadable),
+            Err(unreadable) => self.reject_malformed(unreadable),
         }
         None
     }
@@ -229,13 +229,13 @@ impl MessageLoop {
     fn on_request(&mut self, request: &RequestEnvelope<'_>) -> Option<HandlerFuture> {
         match self.admit(request) {
             Err(rejection) => {
-                self.answer(encode_error(ResponseId::Id(rejection.id), rejection.error));
+                self.respond(encode_error(ResponseId::Id(rejection.id), rejection.error));
             }
             Ok(admitted) if admitted.method.name() == "subscriptions/listen" => {
                 self.on_listen(&admitted);
             }
             Ok(admitted) => match self.start(&admitted) {
-                StartResult::Answered(bytes) => self.answer(bytes),
+                StartResult::Answered(bytes) => self.respond(bytes),
                 StartResult::Ready(work) => return Some(work),
                 StartResult::Full(work) => self.waiting = Some(Backpressure::Place(work)),
             },
@@ -276,7 +276,7 @@ impl MessageLoop {
                 return StartResult::Answered(encode_outcome(admitted.id, outcome));
             }
             Err(error) => {
-                return StartResult::Answered(refusal(
+                return StartResult::Answered(error_response(
                     admitted.id.clone(),
                     error,
                     admitted.version,
@@ -312,17 +312,17 @@ impl MessageLoop {
             let error = ErrorObject::invalid_params(format!(
                 "a subscription with the id {id} is already open"
             ));
-            return self.answer(encode_error(ResponseId::Absent, error));
+            return self.respond(encode_error(ResponseId::Absent, error));
         }
         if self.listens.len() >= self.limits.subscriptions {
             let error = ErrorObject::internal("too many subscriptions are open; cancel some first")
                 .with_data(serde_json::json!({ "reason": "overloaded" }));
-            return self.answer(encode_error(ResponseId::Id(id), error));
+            return self.respond(encode_error(ResponseId::Id(id), error));
         }
         if let Some(token) = &self.context.token {
             let snapshot = self.server.snapshot();
             if let Err(error) = token.check_scopes(&snapshot.scopes_for(admitted)) {
-                return self.answer(encode_error(ResponseId::Id(id), error));
+                return self.respond(encode_error(ResponseId::Id(id), error));
             }
         }
         match ListenFilter::read(&self.server, admitted) {
@@ -331,7 +331,7 @@ impl MessageLoop {
                 let stream = ListenStream::open(&self.server, admitted, filter, out);
                 self.listens.insert(id, stream);
             }
-            Err(error) => self.answer(encode_error(ResponseId::Id(id), error)),
+            Err(error) => self.respond(encode_error(ResponseId::Id(id), error)),
         }
     }
 
@@ -370,14 +370,14 @@ impl MessageLoop {
                 self.tasks.spawn(deliver);
             }
             Ok(None) => {}
-            Err(unreadable) => self.refuse_unreadable(unreadable),
+            Err(unreadable) => self.reject_malformed(unreadable),
         }
     }
 
     /// Responds to malformed messages. After too many of them the peer is ignored, so that two programs that log into
     /// each other's input do not loop.
     #[cold]
-    fn refuse_unreadable(&mut self, unreadable: MalformedMessage) {
+    fn reject_malformed(&mut self, unreadable: MalformedMessage) {
         let id = match unreadable.id {
             Some(id) => ResponseId::Id(id),
             None if self.quota.take(self.origin.elapsed()) => {
@@ -385,10 +385,10 @@ impl MessageLoop {
             }
             None => return,
         };
-        self.answer(encode_error(id, unreadable.error));
+        self.respond(encode_error(id, unreadable.error));
     }
 
-    fn answer(&mut self, bytes: Vec<u8>) {
+    fn respond(&mut self, bytes: Vec<u8>) {
         self.held.push_past(&self.context.out, bytes);
     }
 
@@ -419,7 +419,7 @@ fn too_long(limit: usize) -> MalformedMessage {
     }
 }
 
-fn refusal(id: RequestId, error: ErrorObject, version: ProtocolVersion) -> Vec<u8> {
+fn error_response(id: RequestId, error: ErrorObject, version: ProtocolVersion) -> Vec<u8> {
     encode_error(ResponseId::Id(id), stamp::stamp_error(error, version))
 }
 

@@ -92,7 +92,7 @@ impl LineReader {
                 Some(Frame::Line(line)) => self.connection.on_line(&line),
                 Some(Frame::TooLong) => {
                     let limit = self.connection.limits.message_bytes;
-                    self.connection.refuse_unreadable(too_long(limit));
+                    self.connection.reject_malformed(too_long(limit));
                     None
                 }
                 // Only the end of the input produces this frame.

@@ -59,7 +59,7 @@ impl RunningRequest {
     }
 
     /// Runs the handler and returns the response. Returns `None` if the request was cancelled.
-    pub(crate) async fn answer(mut self, delivery: Arc<ResponseSink>) -> Option<Vec<u8>> {
+    pub(crate) async fn respond(mut self, delivery: Arc<ResponseSink>) -> Option<Vec<u8>> {
         let response = self.run().await;
         let may_send = delivery.finish(self.request.key);
         response.filter(|_| may_send)
@@ -69,7 +69,7 @@ impl RunningRequest {
     ///
     /// The request counts as running until the queue has capacity for the response. A client that reads slowly is
     /// therefore not served faster than it reads.
-    pub(super) async fn answer_to(mut self, delivery: Arc<ResponseSink>) {
+    pub(super) async fn respond_to(mut self, delivery: Arc<ResponseSink>) {
         let response = self.run().await;
         if response.is_some() {
             delivery.out.has_room().await;

@@ -131,7 +131,7 @@ impl AuthorizationError {
     }
 
     /// The answer to the request with this id.
-    pub(crate) fn answer(self, id: ResponseId) -> HttpResponse {
+    pub(crate) fn into_response(self, id: ResponseId) -> HttpResponse {
         let error = ErrorObject::invalid_request(self.reason);
         let mut answer = match self.status {
             StatusCode::SERVICE_UNAVAILABLE => response::overloaded(id, error),
@@ -166,7 +166,7 @@ pub(crate) async fn ask(
     let asking = CatchPanic::new(async { authorizer.authorize(head).await });
     match tokio::time::timeout(deadline, asking).await {
         Ok(Ok(Ok(token))) => Ok(token),
-        Ok(Ok(Err(refusal))) => Err(refusal.answer(ResponseId::Absent)),
+        Ok(Ok(Err(refusal))) => Err(refusal.into_response(ResponseId::Absent)),
         Ok(Err(_)) => {
             tracing::error!("verifying an access token panicked");
             let error = ErrorObject::internal("the access token could not be verified");

@@ -178,7 +178,7 @@ impl HttpEndpoint {
     }
 
     /// Acquires a slot for a running request whose handler holds `bytes` of its message.
-    pub(crate) fn request_slot(&self, bytes: usize) -> Result<RequestPermit, HttpResponse> {
+    pub(crate) fn request_permit(&self, bytes: usize) -> Result<RequestPermit, HttpResponse> {
         let slot = self.requests.try_acquire(bytes);
         slot.ok_or_else(|| {
             response::unavailable("too many requests, or too large ones, run at the moment")
@@ -186,7 +186,7 @@ impl HttpEndpoint {
     }
 
     /// Acquires a slot for an open stream whose filter holds `bytes`.
-    pub(crate) fn stream_slot(&self, bytes: usize) -> Result<StreamPermit, HttpResponse> {
+    pub(crate) fn stream_permit(&self, bytes: usize) -> Result<StreamPermit, HttpResponse> {
         let slot = self.streams.try_acquire(bytes);
         slot.ok_or_else(|| {
             response::unavailable("too many streams, or too large ones, are open at the moment")

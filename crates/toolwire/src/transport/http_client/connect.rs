@@ -79,7 +79,8 @@ fn endpoint_uri(url: &str) -> Result<Uri, Error> {
         true => "this URL".to_owned(),
         false => format!("{:?}", url.split(['?', '#']).next().unwrap_or_default()),
     };
-    let refuse = |why: &str| Error::refused(format!("{shown} cannot be connected to: {why}"));
+    let refuse =
+        |why: &str| Error::invalid_request(format!("{shown} cannot be connected to: {why}"));
     let uri: Uri = url
         .parse()
         .map_err(|_| refuse("it is no URL; write it like https://example.com/mcp"))?;

@@ -124,7 +124,7 @@ pub(super) fn insert(
     name: &str,
     value: &Cow<'static, str>,
 ) -> Result<(), Error> {
-    let refuse = || Error::refused(format!("{name} cannot be sent as an HTTP header"));
+    let refuse = || Error::invalid_request(format!("{name} cannot be sent as an HTTP header"));
     let value = match value {
         Cow::Borrowed(text) => HeaderValue::from_maybe_shared(Bytes::from_static(text.as_bytes()))
             .map_err(|_| refuse())?,

@@ -56,7 +56,7 @@ pub(super) async fn run_server_stream(session: Weak<LegacySession>, intake: Mess
 }
 
 fn take(session: &LegacySession, intake: &MessageRouter, message: &[u8]) {
-    let taken = intake.message(message, &mut |response| session.answered(response));
+    let taken = intake.message(message, &mut |response| session.responded(response));
     if taken.is_err() {
         intake.inbox.skipped("an event that is no message");
     }

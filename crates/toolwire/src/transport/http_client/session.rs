@@ -107,7 +107,7 @@ impl LegacySession {
         if request.method == "logging/setLevel" {
             self.state().log_level.clone_from(&request.params);
         }
-        if self.inbox.handlers.answers_questions() {
+        if self.inbox.handlers.handles_input() {
             // Many servers ask on the session's own stream whatever they ask, and a question before it is open is lost.
             self.settled().await;
         }
@@ -145,7 +145,7 @@ impl LegacySession {
     }
 
     /// Takes an answer from the stream of the session: some servers send it there when the request's own was lost.
-    pub(super) fn answered(&self, response: ResponseEnvelope<'_>) {
+    pub(super) fn responded(&self, response: ResponseEnvelope<'_>) {
         let slot = match &response.id {
             ResponseId::Id(id) => {
                 let waiting = &mut self.state().waiting;

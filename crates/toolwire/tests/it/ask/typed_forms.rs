@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use toolwire::ask::{ElicitOutcome, FormOutput};
-use toolwire::proto::rounds::accept_answer;
+use toolwire::proto::rounds::accept_response;
 use toolwire::proto::stamp::{project_elicitation, restore_elicitation};
 use toolwire::types::{ElicitRequestFormParams, ElicitRequestParams, InputRequest};
 use toolwire::{Elicit, ProtocolVersion, RequestContext, Server};
@@ -209,7 +209,7 @@ fn sent<A: FormOutput>(version: ProtocolVersion) -> Value {
 /// What the handler gets when a client of the revision sends `content`.
 fn received<A: FormOutput>(version: ProtocolVersion, content: Value) -> Result<A, String> {
     let answer = restore_elicitation(&asked::<A>(), accept(content).into(), version);
-    let answer = accept_answer(&InputRequest::from(asked::<A>()), answer);
+    let answer = accept_response(&InputRequest::from(asked::<A>()), answer);
     let answer = answer.map_err(|unusable| unusable.to_string())?;
     let result = answer.parse().expect("an answer");
     A::from_result("key", result).map_err(|error| error.to_string())

@@ -5,7 +5,7 @@
 
 use std::fmt;
 
-use crate::auth::authorization_server::parameters::{Parameters, ParametersRefused};
+use crate::auth::authorization_server::parameters::{Parameters, ParametersError};
 use crate::auth::resource_indicator::ResourceIndicator;
 use crate::auth::{pkce, redirect_uri};
 use crate::scopes::ScopeSet;
@@ -158,27 +158,27 @@ fn is_state(text: &str) -> bool {
 pub fn check_resource(
     parameters: &Parameters,
     own: &ResourceIndicator,
-) -> Result<(), OtherResource> {
+) -> Result<(), ResourceMismatch> {
     let mut named = parameters.all("resource");
     if named.all(|resource| own.is_named_by(resource)) {
         Ok(())
     } else {
-        Err(OtherResource)
+        Err(ResourceMismatch)
     }
 }
 
 /// The error of a request for a token of another resource.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct OtherResource;
+pub struct ResourceMismatch;
 
-impl fmt::Display for OtherResource {
+impl fmt::Display for ResourceMismatch {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("this server does not issue tokens for this resource")
     }
 }
 
-impl std::error::Error for OtherResource {}
+impl std::error::Error for ResourceMismatch {}
 
 /// Returns the known scopes. Unknown scopes are omitted, and the token response names the granted ones (RFC 6749,
 /// section 3.3). If no known scope remains, it returns an error, because the token would be useless.
@@ -204,7 +204,7 @@ fn is_challenge(text: &str) -> bool {
 #[non_exhaustive]
 pub enum AuthorizationClientError {
     /// The parameters are invalid.
-    Parameters(ParametersRefused),
+    Parameters(ParametersError),
     /// This parameter is missing.
     Missing(&'static str),
     /// This parameter is too long.
@@ -233,7 +233,7 @@ impl std::error::Error for AuthorizationClientError {}
 #[non_exhaustive]
 pub enum AuthorizationParamsError {
     /// The parameters are invalid.
-    Parameters(ParametersRefused),
+    Parameters(ParametersError),
     /// The response type is not `code`.
     ResponseType,
     /// The response mode is not `query`.
@@ -274,7 +274,7 @@ impl fmt::Display for AuthorizationParamsError {
                 "state must be at most {LONGEST_STATE} visible characters"
             ),
             Self::NoPkce => f.write_str("a code_challenge with the method S256 is required"),
-            Self::OtherResource => write!(f, "{OtherResource}"),
+            Self::OtherResource => write!(f, "{ResourceMismatch}"),
             Self::Scope => f.write_str("all requested scopes are unknown"),
         }
     }

@@ -46,7 +46,7 @@ fn client_id_and_redirect_uri_are_required() {
         "client_id=c&redirect_uri=",
         AuthorizationClientError::Missing("redirect_uri"),
     );
-    let doubled = |name| AuthorizationClientError::Parameters(ParametersRefused::Doubled(name));
+    let doubled = |name| AuthorizationClientError::Parameters(ParametersError::Doubled(name));
     check("client_id=c&client_id=d", doubled("client_id"));
     check(
         "client_id=c&redirect_uri=r&redirect_uri=s",

@@ -351,7 +351,7 @@ pub(super) enum UpstreamError {
     Refused,
     Url(InvalidUrl),
     Fetch(FetchError),
-    IdToken(id_token::IdTokenRefused),
+    IdToken(id_token::IdTokenError),
     Unusable(&'static str),
 }
 

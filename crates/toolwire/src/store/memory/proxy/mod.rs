@@ -5,7 +5,7 @@ use std::sync::{Mutex, PoisonError};
 
 use tokio::time::Instant;
 
-use crate::store::memory::proxy_table::{Capacity, RecordKey, Table};
+use crate::store::memory::proxy_table::{RecordKey, Table, TableCapacity};
 use crate::store::{NewProxyRecord, ProxyRecord, ProxyStore, StoreFuture};
 
 /// A store of an OAuth proxy in the memory of this process. All users log in again after a restart.
@@ -53,13 +53,13 @@ impl MemoryProxyStore {
         }
     }
 
-    fn capacity(&self, kind: ProxyRecord) -> Capacity {
+    fn capacity(&self, kind: ProxyRecord) -> TableCapacity {
         let records = match kind {
             ProxyRecord::Client => self.limits.clients,
             ProxyRecord::Login => self.limits.logins,
             ProxyRecord::Grant => self.limits.grants,
         };
-        Capacity {
+        TableCapacity {
             records,
             bytes: self.limits.bytes,
         }

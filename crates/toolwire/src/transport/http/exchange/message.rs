@@ -31,7 +31,7 @@ pub(crate) async fn serve(post: &IncomingRequest<'_>, message: &[u8]) -> HttpRes
             return box_cold(|| on_response(post, response.clone())).await;
         }
         Ok(Envelope::Batch(messages)) => return box_cold(|| batch::serve(post, messages)).await,
-        Err(unreadable) => return post.refuse_unreadable(unreadable.clone()),
+        Err(unreadable) => return post.reject_malformed(unreadable.clone()),
     };
     let standing = match post.may_have_session() {
         false => Ok(SessionLookup::None),
@@ -48,7 +48,7 @@ pub(crate) async fn serve(post: &IncomingRequest<'_>, message: &[u8]) -> HttpRes
         Err(rejection) => return refuse(post, request, &standing, rejection),
     };
     if let Some(refusal) = post.missing_scopes(admitted) {
-        return refusal.answer(ResponseId::Id(request.id.clone()));
+        return refusal.into_response(ResponseId::Id(request.id.clone()));
     }
     let (begun, session) = match standing {
         _ if admitted.era == Era::Modern => (modern::begin(post, admitted), None),
@@ -77,7 +77,7 @@ fn refuse(
         && post.endpoint.options.legacy == LegacyMode::Sessions
         && request.method != "initialize";
     match standing {
-        SessionLookup::None | SessionLookup::Unknown if needs_session => standing.refuse(id),
+        SessionLookup::None | SessionLookup::Unknown if needs_session => standing.reject(id),
         _ => response::error(status(rejection.http_status), id, rejection.error.clone()),
     }
 }
@@ -95,7 +95,7 @@ async fn on_legacy(
         (LegacyMode::Sessions, _) if admitted.method.name() == "initialize" => {
             requests::open_session(post, admitted).await
         }
-        (LegacyMode::Sessions, standing) => standing.refuse(ResponseId::Id(admitted.id.clone())),
+        (LegacyMode::Sessions, standing) => standing.reject(ResponseId::Id(admitted.id.clone())),
         (LegacyMode::Stateless | LegacyMode::Reject, _) => {
             requests::serve_stateless(post, admitted).await
         }

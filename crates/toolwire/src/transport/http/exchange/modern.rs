@@ -40,7 +40,7 @@ fn start(post: &IncomingRequest<'_>, admitted: &Admitted<'_>) -> Result<Dispatch
     let (id, era) = (admitted.id.clone(), admitted.era);
     let refuse = |error| refuse(&id, era, error);
     check_param_headers(post, admitted).map_err(refuse)?;
-    let slot = post.endpoint.request_slot(params_bytes(admitted))?;
+    let slot = post.endpoint.request_permit(params_bytes(admitted))?;
     let context = post.context(PeerState::Stateless);
     let transport = Arc::clone(&context) as Arc<dyn TransportContext>;
     let has_state = admitted.request_state().is_some();
@@ -100,7 +100,7 @@ fn listen(post: &IncomingRequest<'_>, admitted: &Admitted<'_>) -> Result<Dispatc
     let endpoint = post.endpoint;
     let filter = ListenFilter::read(&endpoint.server, admitted)
         .map_err(|error| refuse(admitted.id, admitted.era, error))?;
-    let slot = endpoint.stream_slot(filter.memory_bytes())?;
+    let slot = endpoint.stream_permit(filter.memory_bytes())?;
     let queue = Arc::new(endpoint.queue());
     let outlet = Arc::clone(&queue) as Arc<dyn MessageSink>;
     let stream = ListenStream::open(&endpoint.server, admitted, filter, outlet);

@@ -54,7 +54,7 @@ pub(crate) async fn open(
     token: Arc<TokenInfo>,
 ) -> Result<HttpResponse, HttpResponse> {
     guard::check_accept_events(head)?;
-    let slot = endpoint.stream_slot(0)?;
+    let slot = endpoint.stream_permit(0)?;
     let options = &endpoint.options;
     let id = random_id("", 32).map_err(|error| response::store_error(&error))?;
     let lease = SessionLease {
@@ -106,7 +106,7 @@ pub(crate) async fn take(
         SessionParam::Nonsense => return Err(unknown_session()),
     };
     // Those that wait for a full connection are bounded together with everything else that runs.
-    let _slot = endpoint.request_slot(0)?;
+    let _slot = endpoint.request_permit(0)?;
     let options = &endpoint.options;
     let idle = options.limits.session_idle;
     match options.sessions.touch(&key, &post.principal(), idle).await {
@@ -228,7 +228,7 @@ fn check_scopes(
         },
     );
     match admitted.ok().and_then(|one| post.missing_scopes(&one)) {
-        Some(refusal) => Err(refusal.answer(ResponseId::Id(request.id.clone()))),
+        Some(refusal) => Err(refusal.into_response(ResponseId::Id(request.id.clone()))),
         None => Ok(()),
     }
 }

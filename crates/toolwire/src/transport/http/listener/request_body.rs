@@ -33,7 +33,7 @@ impl RequestBody {
 /// Lets an answer to such a request come about. Never inlined, so that all of it is compiled once for plain requests and
 /// for those of hyper.
 #[inline(never)]
-pub(super) fn poll_answer(
+pub(super) fn poll_response(
     answer: Pin<&mut impl Future<Output = HttpResponse>>,
     cx: &mut Context<'_>,
 ) -> Poll<HttpResponse> {

@@ -77,7 +77,7 @@ impl IncomingRequest<'_> {
     }
 
     #[cold]
-    pub(crate) fn refuse_unreadable(&self, unreadable: MalformedMessage) -> HttpResponse {
+    pub(crate) fn reject_malformed(&self, unreadable: MalformedMessage) -> HttpResponse {
         let id = match unreadable.id {
             Some(id) => ResponseId::Id(id),
             None => stamp::unreadable_id(admit::header_version(&self.head.routing)),

@@ -30,7 +30,7 @@ where
     B: Body,
     B::Error: Into<Box<dyn StdError + Send + Sync>>,
 {
-    let served = answer_within_bounds(endpoint, route, parts, peer, body).await;
+    let served = respond_within_limits(endpoint, route, parts, peer, body).await;
     let mut answer = served.unwrap_or_else(|refusal| refusal);
     if route.with_cors {
         cors::expose(head.origin, &mut answer);
@@ -38,7 +38,7 @@ where
     answer
 }
 
-async fn answer_within_bounds<B>(
+async fn respond_within_limits<B>(
     endpoint: &HttpEndpoint,
     route: PublicRoute,
     parts: &Parts,
@@ -60,7 +60,7 @@ where
     if endpoint.server.shutdown_signal().is_cancelled() {
         return Err(response::unavailable("the server is shutting down"));
     }
-    let _slot = endpoint.request_slot(0)?;
+    let _slot = endpoint.request_permit(0)?;
     let limits = &endpoint.options.limits;
     let reservation = endpoint.requests.bytes().reservation();
     let body = body::read(body, route.body_bytes, limits, reservation)

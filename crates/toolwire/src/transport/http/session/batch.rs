@@ -39,10 +39,10 @@ pub(crate) async fn serve(post: &IncomingRequest<'_>, messages: &[&RawValue]) ->
     if !served.is_some_and(VersionFeatures::allows_batch)
         || post.endpoint.options.legacy == LegacyMode::Reject
     {
-        return post.refuse_unreadable(no_batches());
+        return post.reject_malformed(no_batches());
     }
     if keeps_sessions && !matches!(standing, SessionLookup::Session(_)) {
-        return standing.refuse(ResponseId::Null);
+        return standing.reject(ResponseId::Null);
     }
     let peer = match &standing {
         SessionLookup::Session(session) => PeerState::Session(Arc::clone(session)),
@@ -63,7 +63,7 @@ pub(crate) async fn serve(post: &IncomingRequest<'_>, messages: &[&RawValue]) ->
         .collect();
     // Before anything is started: the client repeats the whole batch with a better token.
     if let Err(rejection) = post.check_scopes(&batch.needed_scopes(&messages)) {
-        return rejection.answer(ResponseId::Null);
+        return rejection.into_response(ResponseId::Null);
     }
     for message in messages {
         if let Err(answer) = batch.start(message).await {

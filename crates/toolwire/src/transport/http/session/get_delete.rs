@@ -57,7 +57,7 @@ pub(crate) async fn delete(post: &IncomingRequest<'_>) -> HttpResponse {
     match post.endpoint.end_session(&session.key.id, principal).await {
         Ok(true) => response::empty(StatusCode::NO_CONTENT),
         // Somebody else was faster.
-        Ok(false) => SessionLookup::Unknown.refuse(ResponseId::Absent),
+        Ok(false) => SessionLookup::Unknown.reject(ResponseId::Absent),
         Err(error) => response::store_error(&error),
     }
 }
@@ -67,7 +67,7 @@ async fn open(
     session: Arc<ActiveSession>,
     token_end: Option<Instant>,
 ) -> Result<HttpResponse, HttpResponse> {
-    let slot = endpoint.stream_slot(0)?;
+    let slot = endpoint.stream_permit(0)?;
     let name = random_id(PUSH_STREAM, 16).map_err(|error| response::store_error(&error))?;
     let key = StreamKey::new(&session.key.id, &name);
     let opened = endpoint
@@ -92,7 +92,7 @@ async fn resume(
 ) -> Result<HttpResponse, HttpResponse> {
     let last = last.ok_or_else(reject_event_id)?;
     // Before the stream is taken over from whoever reads it.
-    let slot = endpoint.stream_slot(0)?;
+    let slot = endpoint.stream_permit(0)?;
     let key = StreamKey::new(&session.key.id, last.stream());
     let events = &endpoint.options.events;
     let read = events.read_after(

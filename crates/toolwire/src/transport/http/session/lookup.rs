@@ -32,7 +32,7 @@ impl SessionLookup {
 
     /// Refuses a request that needs a session. Foreign, expired and invented sessions get the same bytes.
     #[cold]
-    pub(crate) fn refuse(&self, id: ResponseId) -> HttpResponse {
+    pub(crate) fn reject(&self, id: ResponseId) -> HttpResponse {
         let (status, reason) = match self {
             Self::Unknown => (
                 StatusCode::NOT_FOUND,
@@ -76,7 +76,7 @@ impl IncomingRequest<'_> {
         self.check_version_header()?;
         match self.find_session().await? {
             SessionLookup::Session(session) => Ok(session),
-            missing => Err(missing.refuse(ResponseId::Absent)),
+            missing => Err(missing.reject(ResponseId::Absent)),
         }
     }
 }

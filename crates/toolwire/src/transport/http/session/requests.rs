@@ -82,7 +82,7 @@ pub(crate) async fn serve_stateless(
         let (id, state) = (admitted.id.clone(), Arc::default());
         return immediate(&id, initialize(post, admitted, &state));
     }
-    let slot = match endpoint.request_slot(params_bytes(admitted)) {
+    let slot = match endpoint.request_permit(params_bytes(admitted)) {
         Ok(slot) => slot,
         Err(answer) => return answer,
     };
@@ -101,7 +101,7 @@ pub(crate) fn begin_in_session(
     session: &Arc<ActiveSession>,
     admitted: &Admitted<'_>,
 ) -> Dispatched {
-    let slot = match post.endpoint.request_slot(params_bytes(admitted)) {
+    let slot = match post.endpoint.request_permit(params_bytes(admitted)) {
         Ok(slot) => slot,
         Err(answer) => return Dispatched::Answered(answer),
     };

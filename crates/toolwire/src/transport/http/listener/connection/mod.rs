@@ -28,7 +28,7 @@ use crate::transport::http::listener::preface::{BufferedStream, HttpVersion};
 use crate::transport::http::listener::read_timeout::{
     ReadTimeout, ReadTimeouts, RequestCounter, RequestGuard,
 };
-use crate::transport::http::listener::request_body::{RequestBody, poll_answer};
+use crate::transport::http::listener::request_body::{RequestBody, poll_response};
 use crate::transport::http::listener::write_timeout::WriteTimeout;
 use crate::transport::http::request::body::BodySource;
 use crate::transport::http::request::headers::RequestHeaders;
@@ -228,7 +228,7 @@ fn responding(
         let mut answer = {
             let source = BodySource::Streaming(&mut body);
             let mut answering = pin!(service.respond_to(&parts, &head, source));
-            poll_fn(|cx| poll_answer(answering.as_mut(), cx)).await
+            poll_fn(|cx| poll_response(answering.as_mut(), cx)).await
         };
         let after = service.finish_request(&parts, body, &mut answer).await;
         if after == AfterResponse::Close {

@@ -22,7 +22,7 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::sync::oneshot;
 
 use crate::transport::http::listener::read_timeout::RequestCounter;
-use crate::transport::http::listener::request_body::{RequestBody, poll_answer};
+use crate::transport::http::listener::request_body::{RequestBody, poll_response};
 use crate::transport::http::request::body::BodySource;
 use crate::transport::http::request::headers::RequestHeaders;
 use crate::transport::http::request::unread_body::TrackedBody;
@@ -101,7 +101,7 @@ where
                 answer: Some(answer.with_request_guard(in_progress)),
             }));
         }
-        let keep_open = !is_told_to(leave) && response::is_keep_alive(&answer);
+        let keep_open = !is_shutting_down(leave) && response::is_keep_alive(&answer);
         response::write(stream, answer, keep_open).await?;
         if !keep_open {
             return Ok(None);
@@ -137,7 +137,7 @@ where
             *told = Some(cx.waker().clone());
             return Pin::new(&mut *leave).poll(cx).map(|_| Ok(None));
         }
-        match is_told_to(leave) {
+        match is_shutting_down(leave) {
             true => Poll::Ready(Ok(None)),
             false => Poll::Pending,
         }
@@ -146,7 +146,7 @@ where
 }
 
 /// Whether a connection should end after the request at hand.
-fn is_told_to(leave: &mut oneshot::Receiver<()>) -> bool {
+fn is_shutting_down(leave: &mut oneshot::Receiver<()>) -> bool {
     leave.try_recv() != Err(oneshot::error::TryRecvError::Empty)
 }
 
@@ -162,7 +162,7 @@ fn poll_response<S>(
 where
     S: AsyncRead + Unpin,
 {
-    if let Poll::Ready(answer) = poll_answer(answer, cx) {
+    if let Poll::Ready(answer) = poll_response(answer, cx) {
         return Poll::Ready(Some(answer));
     }
     while ahead.len() < room {
