@@ -12,7 +12,7 @@ pub(super) fn expand(parts: &[TemplatePart], values: &Values) -> Result<String, 
         match part {
             TemplatePart::Literal(literal) => output.push_str(&literal.text),
             TemplatePart::Expression(expression) => {
-                expand_expression(&mut output, expression, values)?
+                expand_expression(&mut output, expression, values)?;
             }
         }
     }

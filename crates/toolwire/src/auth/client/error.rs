@@ -60,7 +60,7 @@ impl AuthError {
         self.advice.as_deref()
     }
 
-    /// Returns the first cause of type `T`, for example [`HttpFailure`](crate::transport::http_client::HttpFailure) if
+    /// Returns the first cause of type `T`, for example [`HttpError`](crate::transport::http_client::HttpError) if
     /// a server was unreachable.
     #[must_use]
     pub fn find<T: StdError + 'static>(&self) -> Option<&T> {

@@ -33,7 +33,7 @@ impl ClientBody {
 
     /// A body that comes from somewhere else.
     ///
-    /// An error that is an [`HttpFailure`] stays as it is; any other becomes the source of one at [`HttpStep::Receive`].
+    /// An error that is an [`HttpError`] stays as it is; any other becomes the source of one at [`HttpPhase::Receive`].
     #[must_use]
     pub fn new<B>(body: B) -> Self
     where
@@ -150,6 +150,6 @@ impl Body for ClientBody {
 
 impl fmt::Debug for ClientBody {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("HttpBody").finish_non_exhaustive()
+        f.debug_struct("ClientBody").finish_non_exhaustive()
     }
 }

@@ -4,11 +4,11 @@
 //! requests, answers and steps that can fail, and no sockets.
 
 mod body;
-mod failure;
+mod error;
 mod options;
 mod stack;
 
 pub use body::ClientBody;
-pub use failure::{HttpError, HttpPhase};
+pub use error::{HttpError, HttpPhase};
 pub(crate) use options::HttpClientOptions;
 pub use stack::HttpClient;

@@ -26,7 +26,7 @@ pub(crate) type HttpLayer =
     Arc<dyn Fn(Arc<dyn HttpClient>, &Uri, &UserInteraction) -> Arc<dyn HttpClient> + Send + Sync>;
 
 impl ClientBuilder {
-    /// Lets something else speak HTTP: a configured [`HyperHttp`](crate::transport::http_client::HyperHttp), or a test.
+    /// Lets something else speak HTTP: a configured [`HyperClient`](crate::transport::http_client::HyperClient), or a test.
     pub fn with_http_client(mut self, client: impl HttpClient) -> Self {
         self.http.client = Some(Arc::new(client));
         self

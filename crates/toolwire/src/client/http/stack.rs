@@ -27,7 +27,7 @@ use crate::client::http::{ClientBody, HttpError};
 /// ```
 /// use bytes::Bytes;
 /// use toolwire::BoxFuture;
-/// use toolwire::transport::http_client::{HttpBody, HttpClient, HttpFailure};
+/// use toolwire::transport::http_client::{ClientBody, HttpClient, HttpError};
 ///
 /// /// Answers everything with the same text.
 /// #[derive(Debug)]
@@ -37,15 +37,15 @@ use crate::client::http::{ClientBody, HttpError};
 ///     fn send(
 ///         &self,
 ///         _request: http::Request<Bytes>,
-///     ) -> BoxFuture<'_, Result<http::Response<HttpBody>, HttpFailure>> {
-///         Box::pin(async { Ok(http::Response::new(HttpBody::full(self.0))) })
+///     ) -> BoxFuture<'_, Result<http::Response<ClientBody>, HttpError>> {
+///         Box::pin(async { Ok(http::Response::new(ClientBody::full(self.0))) })
 ///     }
 /// }
 /// ```
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot carry HTTP requests",
     label = "this is no HTTP client",
-    note = "implement `HttpClient` for it, or use `HyperHttp`, the one that comes with toolwire"
+    note = "implement `HttpClient` for it, or use `HyperClient`, the one that comes with toolwire"
 )]
 pub trait HttpClient: Send + Sync + Debug + 'static {
     /// Sends the request, whose URI is absolute, and waits for the head of the answer.

@@ -16,7 +16,7 @@ use crate::transport::http_client::authority::HostPort;
 use crate::transport::http_client::endpoint::RemoteEndpoint;
 use crate::transport::http_client::http_transport::HttpTransport;
 use crate::transport::http_client::http_with_sse;
-use crate::transport::http_client::hyper_http::HyperClient;
+use crate::transport::http_client::hyper_client::HyperClient;
 
 impl Client {
     /// Connects to a server at a URL, whatever it speaks.

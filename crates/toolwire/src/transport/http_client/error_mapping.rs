@@ -1,4 +1,4 @@
-//! Maps errors of sockets, TLS and hyper to [`HttpFailure`], with a cause and advice.
+//! Maps errors of sockets, TLS and hyper to [`HttpError`], with a cause and advice.
 
 use std::error::Error as StdError;
 use std::io;
@@ -87,7 +87,7 @@ pub(super) fn headers_too_large(uri: &Uri, limit: u32) -> HttpError {
         Ok(server) => {
             let what = format!("the response headers of {server} have more than {limit} bytes");
             HttpError::new(HttpPhase::Receive, what)
-                .with_advice("allow more with `with_head_limit` if this server needs them")
+                .with_advice("allow more with `with_max_header_bytes` if this server needs them")
         }
         Err(failure) => failure,
     }

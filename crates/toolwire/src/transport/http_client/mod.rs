@@ -1,6 +1,6 @@
 //! The HTTP transport of the client.
 //!
-//! [`HttpClient`] is the trait of an HTTP client: it sends one request and returns the response. [`HyperHttp`] implements
+//! [`HttpClient`] is the trait of an HTTP client: it sends one request and returns the response. [`HyperClient`] implements
 //! it with hyper.
 
 mod addresses;
@@ -12,7 +12,7 @@ mod error_mapping;
 mod event_reader;
 mod http_transport;
 mod http_with_sse;
-mod hyper_http;
+mod hyper_client;
 mod proxy;
 mod redirect;
 mod renewal;
@@ -26,7 +26,7 @@ mod tls;
 mod tunnel;
 
 pub use crate::client::http::{ClientBody, HttpClient, HttpError, HttpPhase};
-pub use hyper_http::HyperClient;
+pub use hyper_client::HyperClient;
 pub use proxy::ProxySettings;
 #[cfg(feature = "oauth-client")]
 pub(crate) use redirect::is_same_origin;

@@ -18,12 +18,12 @@ const INVALID_PROXY: &str = "http://unusable-proxy.invalid/";
 /// the port of the server. The client sends the credentials in a proxy's URL to that proxy only, and never prints them.
 ///
 /// ```
-/// use toolwire::transport::http_client::{HttpProxies, HyperHttp};
+/// use toolwire::transport::http_client::{ProxySettings, HyperClient};
 ///
-/// let proxies = HttpProxies::none()
+/// let proxies = ProxySettings::none()
 ///     .with_https("http://proxy.example.com:3128")
-///     .with_exceptions("internal.example.com,10.0.0.0/8");
-/// let http = HyperHttp::new().with_proxies(proxies);
+///     .with_no_proxy("internal.example.com,10.0.0.0/8");
+/// let http = HyperClient::new().with_proxies(proxies);
 /// ```
 #[derive(Clone, Default)]
 pub struct ProxySettings {
@@ -156,7 +156,7 @@ fn shown(setting: &ProxySetting) -> Option<String> {
 
 impl fmt::Debug for ProxySettings {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("HttpProxies")
+        f.debug_struct("ProxySettings")
             .field("http", &shown(&self.http))
             .field("https", &shown(&self.https))
             .field("exceptions", &self.exceptions)

@@ -150,11 +150,11 @@ impl Body for ServerBody {
 impl fmt::Debug for ServerBody {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self.content {
-            BodyContent::Empty => "HttpBody::Empty",
+            BodyContent::Empty => "ServerBody::Empty",
             BodyContent::Message(_) | BodyContent::Full(_) | BodyContent::Pieces(_) => {
-                "HttpBody::Full"
+                "ServerBody::Full"
             }
-            BodyContent::Stream(_) => "HttpBody::Stream",
+            BodyContent::Stream(_) => "ServerBody::Stream",
         })
     }
 }

@@ -86,7 +86,7 @@ where
                 BodySource::Whole(&unread[body]);
             // Pinned where it is made: handed on, it would have room twice.
             let mut answer = pin!(service.respond_to(&parts, &head, body));
-            poll_fn(|cx| poll_response(stream, answer.as_mut(), &mut ahead, room, cx)).await
+            poll_fn(|cx| poll_while_connected(stream, answer.as_mut(), &mut ahead, room, cx)).await
         };
         if !ahead.is_empty() {
             unread = [&unread[..], &ahead].concat().into();
@@ -152,7 +152,7 @@ fn is_shutting_down(leave: &mut oneshot::Receiver<()>) -> bool {
 
 /// Waits for an answer, and keeps an eye on the client meanwhile; `None` when it has gone. What it sends ahead is kept until
 /// there is as much as there is room for.
-fn poll_response<S>(
+fn poll_while_connected<S>(
     stream: &mut S,
     answer: Pin<&mut impl Future<Output = HttpResponse>>,
     ahead: &mut Vec<u8>,

@@ -52,17 +52,17 @@ const PING_TIMEOUT: Duration = Duration::from_secs(20);
 ///   connection. A request with a safe method (GET, HEAD) is also sent again if it was written to a reused connection
 ///   and no byte of a response arrived. No other request is sent twice.
 /// * Only redirects with status 307 or 308 within the origin are followed, at most five.
-/// * Proxies are read from the environment, see [`HttpProxies::from_environment`].
+/// * Proxies are read from the environment, see [`ProxySettings::from_environment`].
 ///
 /// The client has no response timeout. Callers set their own. A connection ends with the tokio runtime that opened it,
 /// so use one client per runtime.
 ///
 /// ```no_run
 /// use bytes::Bytes;
-/// use toolwire::transport::http_client::{HttpClient, HyperHttp};
+/// use toolwire::transport::http_client::{HttpClient, HyperClient};
 ///
 /// # async fn get() -> Result<(), Box<dyn std::error::Error>> {
-/// let http = HyperHttp::new();
+/// let http = HyperClient::new();
 /// let response = http.send(http::Request::get("https://example.com/").body(Bytes::new())?).await?;
 /// assert_eq!(response.status(), 200);
 /// # Ok(())
@@ -137,13 +137,13 @@ impl HyperClient {
     /// client does not connect to that host.
     ///
     /// The policy checks the resolved addresses right before the connection is opened, so a name that changes its
-    /// address cannot bypass it. It checks every address, also those of [`with_address`](Self::with_address) and of
+    /// address cannot bypass it. It checks every address, also those of [`with_resolve_override`](Self::with_resolve_override) and of
     /// proxies. It does not see where a proxy connects to, see [`without_proxy`](Self::without_proxy).
     ///
     /// ```
-    /// use toolwire::transport::http_client::HyperHttp;
+    /// use toolwire::transport::http_client::HyperClient;
     ///
-    /// let http = HyperHttp::new()
+    /// let http = HyperClient::new()
     ///     .without_proxy()
     ///     .with_address_policy(|address| !address.ip().is_loopback());
     /// ```
@@ -347,6 +347,6 @@ fn set_host(parts: &mut request::Parts) {
 
 impl fmt::Debug for HyperClient {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("HyperHttp").field(&self.settings).finish()
+        f.debug_tuple("HyperClient").field(&self.settings).finish()
     }
 }

@@ -55,9 +55,9 @@ impl fmt::Display for HttpPhase {
 /// Why there is no answer over HTTP: the step that failed, what was meant to happen, and what to try.
 ///
 /// ```
-/// use toolwire::transport::http_client::{HttpFailure, HttpStep};
+/// use toolwire::transport::http_client::{HttpError, HttpPhase};
 ///
-/// let failure = HttpFailure::new(HttpStep::Connect, "example.com:443 refused the connection")
+/// let failure = HttpError::new(HttpPhase::Connect, "example.com:443 refused the connection")
 ///     .with_advice("check that the server runs");
 /// assert_eq!(
 ///     failure.to_string(),
@@ -147,7 +147,7 @@ impl fmt::Display for HttpError {
 
 impl fmt::Debug for HttpError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("HttpFailure")
+        f.debug_struct("HttpError")
             .field("step", &self.0.step)
             .field("what", &self.0.what)
             .field("advice", &self.0.advice)
