@@ -4,7 +4,7 @@ use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
 use bytes::Bytes;
-use http::{Response, Uri, Version};
+use http::{Response, Uri};
 use http_body::{Body, Frame, SizeHint};
 use hyper::body::Incoming;
 
@@ -17,22 +17,12 @@ use crate::transport::http_client::error_mapping;
 pub(super) struct ResponseBody {
     body: Incoming,
     uri: Uri,
-    end: BodyEnd,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum BodyEnd {
-    /// The end was not read. The body of HTTP/1.1 yields to other tasks once before it reports the end.
-    Open {
-        yields: bool,
-    },
-    Reached,
+    is_complete: bool,
 }
 
 impl ResponseBody {
     /// Wraps the body of a response to a request with this URL.
     pub(super) fn wrap(response: Response<Incoming>, uri: &Uri) -> Response<ClientBody> {
-        let yields = response.version() != Version::HTTP_2;
         response.map(|body| {
             if body.is_end_stream() {
                 return ClientBody::full(Bytes::new());
@@ -40,7 +30,7 @@ impl ResponseBody {
             ClientBody::new(Self {
                 body,
                 uri: uri.clone(),
-                end: BodyEnd::Open { yields },
+                is_complete: false,
             })
         })
     }
@@ -54,30 +44,22 @@ impl Body for ResponseBody {
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, HttpError>>> {
-        if self.end == BodyEnd::Reached {
+        if self.is_complete {
             return Poll::Ready(None);
         }
-        match ready!(Pin::new(&mut self.body).poll_frame(context)) {
-            Some(frame) => {
-                let failed = |error| error_mapping::body_failed(&self.uri, error);
-                Poll::Ready(Some(frame.map_err(failed)))
-            }
-            None => {
-                let yields = self.end == BodyEnd::Open { yields: true };
-                self.end = BodyEnd::Reached;
-                if yields {
-                    // A task of hyper returns the connection to the pool. It runs before the caller's next request,
-                    // which then does not open another connection.
-                    context.waker().wake_by_ref();
-                    return Poll::Pending;
-                }
-                Poll::Ready(None)
-            }
-        }
+        let Some(frame) = ready!(Pin::new(&mut self.body).poll_frame(context)) else {
+            self.is_complete = true;
+            // Yields once. A task of hyper returns the connection to the pool, and runs before the caller's next
+            // request, which then does not open another connection.
+            context.waker().wake_by_ref();
+            return Poll::Pending;
+        };
+        let failed = |error| error_mapping::body_failed(&self.uri, error);
+        Poll::Ready(Some(frame.map_err(failed)))
     }
 
     fn is_end_stream(&self) -> bool {
-        self.end == BodyEnd::Reached || self.body.is_end_stream()
+        self.is_complete || self.body.is_end_stream()
     }
 
     fn size_hint(&self) -> SizeHint {
