@@ -138,7 +138,7 @@ impl IncomingMessages {
             "notifications/message" => {
                 match params.map(|params| serde_json::from_str(params.get())) {
                     Some(Ok(message)) => {
-                        ClientHandlers::tell(self.handlers.log.as_ref(), || message)
+                        ClientHandlers::tell(self.handlers.log.as_ref(), || message);
                     }
                     _ => self.skipped("an unreadable log message"),
                 }

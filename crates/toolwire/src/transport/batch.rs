@@ -37,7 +37,7 @@ pub(crate) async fn start(
         match strict_json::read(message.get().as_bytes(), &strict_json::Limits::default()) {
             Ok(Envelope::Request(request)) => match start_request(connection, &request).await {
                 Ok(work) => {
-                    let request = connection.into_running(work);
+                    let request = connection.start_running(work);
                     running.spawn(request.respond(Arc::clone(connection.delivery())));
                 }
                 Err(response) => responses.push(response),

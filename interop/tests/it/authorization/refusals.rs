@@ -95,6 +95,6 @@ async fn client_without_a_login_handler_names_what_is_missing() {
 
 /// Returns the reason why there is no token.
 fn reason(error: &Error) -> String {
-    let reason = AuthError::from_error(&error).map(ToString::to_string);
+    let reason = AuthError::from_error(error).map(ToString::to_string);
     reason.unwrap_or_else(|| panic!("{}", error_chain(error)))
 }

@@ -53,7 +53,7 @@ impl GrantClient<'_> {
         let asked = endpoint.ask(grant, self.found.resource.as_ref(), None);
         match asked.await {
             Ok(response) => {
-                let mut token = self.to_stored(response, &client, None)?;
+                let mut token = self.stored_form(response, &client, None)?;
                 // If the server returns no new refresh token, the old one stays valid.
                 token.refresh_token = token.refresh_token.or_else(|| Some(refresh_token.clone()));
                 token.scope = token.scope.or_else(|| before.scope.clone());
@@ -104,13 +104,13 @@ impl GrantClient<'_> {
                 let endpoint = self.endpoint(&client, self.wants_proofs());
                 // The scopes were sent with the authorization request.
                 let response = endpoint.ask(grant, resource, None).await?;
-                Ok(self.to_stored(response, &client, scopes)?)
+                Ok(self.stored_form(response, &client, scopes)?)
             }
             GrantKind::ClientCredentials => {
                 let client = self.registrar().client(None).await?;
                 let endpoint = self.endpoint(&client, self.wants_proofs());
                 let asked = endpoint.ask(Grant::ClientCredentials, resource, scopes);
-                Ok(self.to_stored(asked.await?, &client, scopes)?)
+                Ok(self.stored_form(asked.await?, &client, scopes)?)
             }
             GrantKind::Workload(source) => {
                 let assertion = source.assertion(&server.issuer).await?;
@@ -134,7 +134,7 @@ impl GrantClient<'_> {
         let endpoint = self.endpoint(&client, self.wants_proofs());
         let resource = self.found.resource.as_ref();
         let asked = endpoint.ask(Grant::JwtBearer(assertion), resource, scopes);
-        Ok(self.to_stored(asked.await?, &client, scopes)?)
+        Ok(self.stored_form(asked.await?, &client, scopes)?)
     }
 
     /// Requests an assertion for the authorization server from an identity provider (extension enterprise-managed
@@ -229,7 +229,7 @@ impl GrantClient<'_> {
     }
 
     /// Returns the token in its stored form.
-    fn to_stored(
+    fn stored_form(
         &self,
         response: TokenResponse,
         client: &KnownClient,

@@ -192,7 +192,7 @@ impl RequestScope {
                     .transport
                     .notify(OutgoingNotification { message, kind }),
                 Err(error) => {
-                    tracing::warn!(%error, "a progress notification could not be written as JSON")
+                    tracing::warn!(%error, "a progress notification could not be written as JSON");
                 }
             };
         }
@@ -241,7 +241,7 @@ impl RequestScope {
         match OutgoingNotification::write(method, &params, kind) {
             Ok(notification) => self.transport.notify(notification),
             Err(error) => {
-                tracing::warn!(method, %error, "a notification could not be written as JSON")
+                tracing::warn!(method, %error, "a notification could not be written as JSON");
             }
         }
     }

@@ -173,13 +173,13 @@ impl MessageLoop {
 
     /// Runs the starting request in its own task.
     fn spawn(&mut self, work: HandlerFuture) {
-        let request = self.into_running(work);
+        let request = self.start_running(work);
         self.tasks
             .spawn(request.respond_to(Arc::clone(&self.delivery)));
     }
 
     /// Returns the starting request as a running request, for the caller to run.
-    pub(crate) fn into_running(&mut self, work: HandlerFuture) -> RunningRequest {
+    pub(crate) fn start_running(&mut self, work: HandlerFuture) -> RunningRequest {
         RunningRequest::new(self.enter(), work)
     }
 

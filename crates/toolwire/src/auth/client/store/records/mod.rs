@@ -178,9 +178,9 @@ impl Records {
             return Ok(());
         }
         if is_there {
-            list.push(resource.to_owned())
+            list.push(resource.to_owned());
         } else {
-            list.retain(|known| known != resource)
+            list.retain(|known| known != resource);
         }
         self.write(RESOURCES, &list).await
     }
