@@ -28,7 +28,7 @@ async fn output_of(example: &str, arguments: &[&str]) -> String {
 async fn client_starts_a_server_and_calls_it() {
     let server = program("quickstart");
     let text = output_of("client", &[server.to_str().unwrap()]).await;
-    assert!(text.contains("speaking 2026-07-28"), "{text}");
+    assert!(text.contains("revision 2026-07-28"), "{text}");
     assert!(text.contains("20 + 22 = 42"), "{text}");
 }
 

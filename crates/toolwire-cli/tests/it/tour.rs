@@ -24,9 +24,9 @@ async fn tour_runs_to_its_end() {
     ] {
         assert!(text.contains(part), "{part}: {text}");
     }
-    let newest = "speaking 2026-07-28";
+    let newest = "revision 2026-07-28";
     assert_eq!(text.matches(newest).count(), 3, "{text}");
-    assert_eq!(text.matches("speaking 2025-11-25").count(), 1, "{text}");
+    assert_eq!(text.matches("revision 2025-11-25").count(), 1, "{text}");
     assert_eq!(String::from_utf8_lossy(&output.stderr), "");
 }
 

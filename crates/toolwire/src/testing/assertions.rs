@@ -196,6 +196,6 @@ mod tests {
         let message = message_of(move || {
             assert_rpc_error(*timed_out, 1);
         });
-        assert!(message.contains("deadline"), "{message}");
+        assert!(message.contains("timeout"), "{message}");
     }
 }

@@ -11,7 +11,7 @@
 //!
 //! # #[tokio::main(flavor = "current_thread")]
 //! # async fn main() {
-//! The shortest time to live that the store can distinguish from a longer one.
+//! // The shortest time to live that the store can distinguish from a longer one.
 //! let ttl = Duration::from_millis(100);
 //! contract::session_store(async || Arc::new(MemorySessionStore::default()), ttl).await;
 //! contract::event_log(async || Arc::new(MemoryEventLog::default())).await;

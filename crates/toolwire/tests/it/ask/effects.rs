@@ -214,7 +214,7 @@ async fn the_first_run_sees_what_all_others_see() {
         });
         let client_ = client(&deploy(tool), version, &answers, &asked).await;
         let text = shown(client_.call_tool("work", json!({})).await);
-        assert!(text.contains("remember"), "{version}: {text}");
+        assert!(text.contains("stored as"), "{version}: {text}");
         assert_eq!(asked.take(), [""; 0], "{version}: it is known at once");
     }
 }

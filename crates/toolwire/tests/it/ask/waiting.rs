@@ -249,7 +249,7 @@ async fn not_yet_is_only_for_what_can_run_again() {
     assert_eq!(modern, legacy);
     let message = modern["message"].as_str().unwrap_or_default();
     assert!(
-        message.contains("only tools, prompts and resources"),
+        message.contains("ask for input in tools, prompts and resources"),
         "{message}"
     );
 }

@@ -119,7 +119,7 @@ async fn a_user_who_takes_it_back_at_the_provider_is_logged_out_here() {
         .change(|behaviour| behaviour.refusal = Some((400, refused)));
     let said = upstream_token(&stage, access).await;
     assert!(
-        said.starts_with("no token: the user has not granted"),
+        said.starts_with("no token: the user has no valid grant"),
         "{said}"
     );
     assert_eq!(stage.whoami(access).await.status(), 401);

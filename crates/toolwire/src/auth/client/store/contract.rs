@@ -9,7 +9,7 @@
 //!
 //! # #[tokio::main(flavor = "current_thread")]
 //! # async fn main() {
-//! Each call is another connection to the same store, as another process would have.
+//! // Each call is another connection to the same store, as another process would have.
 //! let store = Arc::new(MemoryTokenStore::new());
 //! contract::token_store(async || store.clone()).await;
 //! # }
