@@ -22,7 +22,7 @@ pub(crate) trait ChangeListener: Send + Sync {
 /// A connection to the other nodes of the service.
 pub(crate) trait ChangeForwarder: Send + Sync {
     /// Sends a change to the other nodes, without waiting.
-    fn publish_changes(&self, change: &Change);
+    fn forward(&self, change: &Change);
 }
 
 /// All listeners of one server.
@@ -55,7 +55,7 @@ impl Hub {
     /// accepted it.
     pub(crate) fn publish(&self, change: &Change) -> usize {
         if let Some(forwarder) = self.forwarder.get() {
-            forwarder.publish_changes(change);
+            forwarder.forward(change);
         }
         self.publish_local(change)
     }

@@ -43,7 +43,7 @@ struct PendingChanges {
 }
 
 impl ChangeForwarder for PendingChanges {
-    fn publish_changes(&self, change: &Change) {
+    fn forward(&self, change: &Change) {
         let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
         if waiting.len() < MAX_WAITING_CHANGES {
             waiting.insert(change.clone());
