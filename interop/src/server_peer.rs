@@ -6,8 +6,10 @@
 
 use std::ffi::OsString;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
+use std::ops::Range;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::mpsc::Receiver;
 use std::time::Duration;
 
@@ -20,6 +22,9 @@ const START_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// The number of attempts to find a free port, because another process may take it.
 const PORT_ATTEMPTS: usize = 5;
+
+/// The ports for servers. Linux assigns ports from 32768 on, other systems from 49152 on.
+const PORTS: Range<u16> = 12_000..32_000;
 
 /// An independent server implementation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -123,11 +128,22 @@ impl ServerPeer {
     }
 }
 
+/// Returns a port that no other server of these tests gets.
+///
+/// The ports are below those that operating systems assign to sockets without a port. Otherwise another test could get
+/// the port before the server binds it.
 fn free_port() -> Result<u16, Problem> {
-    TcpListener::bind("127.0.0.1:0")
-        .and_then(|listener| listener.local_addr())
-        .map(|address| address.port())
-        .map_err(|error| Problem::new(format!("no port is free: {error}")))
+    static NEXT: AtomicU32 = AtomicU32::new(0);
+    let first = std::process::id().wrapping_mul(97);
+    let count = u32::from(PORTS.end - PORTS.start);
+    for _ in 0..count {
+        let index = first.wrapping_add(NEXT.fetch_add(1, Ordering::Relaxed));
+        let port = PORTS.start + u16::try_from(index % count).expect("PORTS has fewer ports");
+        if TcpListener::bind((Ipv4Addr::UNSPECIFIED, port)).is_ok() {
+            return Ok(port);
+        }
+    }
+    Err(Problem::new(format!("no port of {PORTS:?} is free")))
 }
 
 /// A listening server. It is killed when this is dropped.
