@@ -31,7 +31,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
 
     // Connecting includes the login, if the server requires one.
     let client = Client::builder("log-in-example", "1.0.0")
-        .with_oauth(oauth.clone())
+        .with_http_layer(oauth.clone())
         .connect(url)
         .await?;
     match oauth.account(url).await? {

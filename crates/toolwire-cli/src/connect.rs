@@ -50,7 +50,7 @@ pub(crate) async fn connect(
                 accounts::stored()?
             };
             if let Some(logins) = logins {
-                builder = builder.with_oauth(logins);
+                builder = builder.with_http_layer(logins);
             }
             builder.connect(&endpoint.url).await
         }

@@ -53,7 +53,7 @@ async fn run(url: &str) -> Result<(), Problem> {
     let told = Told::from_environment()?;
     let mut builder = everything().with_versions(told.versions()?);
     if told.scenario.starts_with("auth/") {
-        builder = builder.with_oauth(told.context.credentials.oauth(&told.scenario)?);
+        builder = builder.with_http_layer(told.context.credentials.oauth(&told.scenario)?);
     }
     let client = builder.connect(url).await?;
     let outcome = play(&client, &told).await;

@@ -98,7 +98,7 @@ pub(crate) struct ClientConfig {
     #[cfg(feature = "schema-validation")]
     pub(crate) validates_output: bool,
     pub(crate) trace: Option<TraceSource>,
-    pub(crate) login_wait: UserInteraction,
+    pub(crate) user_interaction: UserInteraction,
 }
 
 impl Default for ClientConfig {
@@ -114,7 +114,7 @@ impl Default for ClientConfig {
             #[cfg(feature = "schema-validation")]
             validates_output: false,
             trace: None,
-            login_wait: UserInteraction::default(),
+            user_interaction: UserInteraction::default(),
         }
     }
 }

@@ -286,7 +286,7 @@ impl Connecting<'_> {
         loop {
             match tokio::time::timeout(timeout, &mut future).await {
                 Ok(outcome) => return outcome,
-                Err(_) if self.config.login_wait.is_active() => {}
+                Err(_) if self.config.user_interaction.is_active() => {}
                 Err(_) => return Err(Error::timeout()),
             }
         }

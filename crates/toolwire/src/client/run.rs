@@ -233,7 +233,7 @@ impl Client {
         });
         // The server cannot continue while it waits for a response of this client, perhaps of its user.
         let waits_for_client =
-            || session.inbox.has_server_requests() || shared.config.login_wait.is_active();
+            || session.inbox.has_server_requests() || shared.config.user_interaction.is_active();
         let response = before_deadline(timeouts, progressed, waits_for_client, exchange).await?;
         response.map_err(Error::from)
     }

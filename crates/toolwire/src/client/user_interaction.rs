@@ -4,14 +4,14 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// Counts the user interactions of a client.
+/// Suspends the timeouts of a client's calls while a user acts, for example during a login. Clones share one counter.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct UserInteraction(Arc<AtomicUsize>);
+pub struct UserInteraction(Arc<AtomicUsize>);
 
 impl UserInteraction {
-    /// Begins an interaction, which ends when the guard is dropped.
-    #[cfg(feature = "oauth-client")]
-    pub(crate) fn begin(&self) -> UserInteractionGuard {
+    /// Suspends the timeouts until the guard is dropped.
+    #[must_use]
+    pub fn begin(&self) -> UserInteractionGuard {
         self.0.fetch_add(1, Ordering::Relaxed);
         UserInteractionGuard(Arc::clone(&self.0))
     }
@@ -22,12 +22,10 @@ impl UserInteraction {
     }
 }
 
-/// An active interaction.
-#[cfg(feature = "oauth-client")]
+/// An active user interaction. It ends when this is dropped.
 #[derive(Debug)]
-pub(crate) struct UserInteractionGuard(Arc<AtomicUsize>);
+pub struct UserInteractionGuard(Arc<AtomicUsize>);
 
-#[cfg(feature = "oauth-client")]
 impl Drop for UserInteractionGuard {
     fn drop(&mut self) {
         self.0.fetch_sub(1, Ordering::Relaxed);

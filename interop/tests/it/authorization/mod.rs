@@ -85,7 +85,7 @@ impl<'a> Fixture<'a> {
         version: ProtocolVersion,
     ) -> Result<Client, Error> {
         let builder = Client::builder("toolwire-interop", "1.0.0").with_versions([version]);
-        let connecting = builder.with_oauth(oauth).connect(&self.server.url);
+        let connecting = builder.with_http_layer(oauth).connect(&self.server.url);
         connecting.await
     }
 

@@ -27,7 +27,7 @@ pub struct OAuthHttpClient<C> {
     flow: Arc<TokenSource>,
     endpoint: Uri,
     origin: String,
-    login_wait: UserInteraction,
+    user_interaction: UserInteraction,
 }
 
 impl<C: HttpClient> OAuthHttpClient<C> {
@@ -38,13 +38,13 @@ impl<C: HttpClient> OAuthHttpClient<C> {
             flow: Arc::new(oauth.flow(endpoint)),
             origin: origin_of(endpoint),
             endpoint: endpoint.clone(),
-            login_wait: UserInteraction::default(),
+            user_interaction: UserInteraction::default(),
         }
     }
 
     /// Sets the object that is notified while a user logs in.
-    pub(super) fn with_login_wait(mut self, wait: UserInteraction) -> Self {
-        self.login_wait = wait;
+    pub(super) fn with_user_interaction(mut self, user: UserInteraction) -> Self {
+        self.user_interaction = user;
         self
     }
 
@@ -102,7 +102,7 @@ impl<C: HttpClient> OAuthHttpClient<C> {
                 may_ask_user: true,
             };
             let asks_user = self.flow.config.grant.needs_redirect();
-            let _waiting = asks_user.then(|| self.login_wait.begin());
+            let _waiting = asks_user.then(|| self.user_interaction.begin());
             match self.flow.renew(step, rejected).await {
                 Ok(renewed) => {
                     // The token of another process can be equally old. In that case, the retry does not count as an

@@ -3,7 +3,9 @@
 use std::fmt;
 use std::sync::Arc;
 
+use http::Uri;
 use toolwire_proto::scopes::{InvalidScope, ScopeSet};
+use toolwire_types::RawJson;
 use toolwire_types::auth::ClientMetadata;
 
 use crate::auth::client::assertion::{AssertionSource, IdentityProvider};
@@ -13,8 +15,8 @@ use crate::auth::client::registered_client::RegisteredClient;
 use crate::auth::client::signing::SigningKey;
 use crate::auth::client::store::{MemoryTokenStore, TokenStore};
 use crate::auth::fetch::DocumentFetcher;
-use crate::client::ClientBuilder;
-use crate::client::http::HttpClient;
+use crate::client::http::{HttpClient, HttpLayer};
+use crate::client::user_interaction::UserInteraction;
 
 /// The extension that a client declares if it uses its own credentials.
 const CLIENT_CREDENTIALS: &str = "io.modelcontextprotocol/oauth-client-credentials";
@@ -22,7 +24,7 @@ const CLIENT_CREDENTIALS: &str = "io.modelcontextprotocol/oauth-client-credentia
 /// The extension that a client declares if an enterprise's identity provider decides.
 const ENTERPRISE_MANAGED: &str = "io.modelcontextprotocol/enterprise-managed-authorization";
 
-/// The way in which a client gets access tokens, for [`ClientBuilder::with_oauth`](crate::ClientBuilder::with_oauth).
+/// The way in which a client gets access tokens, for [`ClientBuilder::with_http_layer`](crate::ClientBuilder::with_http_layer).
 ///
 /// ```no_run
 /// use toolwire::Client;
@@ -30,7 +32,7 @@ const ENTERPRISE_MANAGED: &str = "io.modelcontextprotocol/enterprise-managed-aut
 ///
 /// # async fn connect() -> Result<(), toolwire::Error> {
 /// let client = Client::builder("my-app", "1.0.0")
-///     .with_oauth(OAuthConfig::login("My App", LoopbackLogin::new()))
+///     .with_http_layer(OAuthConfig::login("My App", LoopbackLogin::new()))
 ///     .connect("https://example.com/mcp")
 ///     .await?;
 /// # Ok(())
@@ -269,17 +271,22 @@ impl OAuthConfig {
     }
 }
 
-impl ClientBuilder {
-    /// Gets access tokens when a server requires them. See [`OAuthConfig`].
-    pub fn with_oauth(mut self, oauth: OAuthConfig) -> Self {
-        let extension = oauth.config.grant.extension();
-        self.http.layer = Some(Arc::new(move |inner, endpoint, wait| {
-            let http = OAuthHttpClient::new(inner, oauth.clone(), endpoint);
-            Arc::new(http.with_login_wait(wait.clone()))
-        }));
-        match extension {
-            Some(id) => self.with_extension(id, toolwire_types::RawJson::empty_object()),
-            None => self,
-        }
+/// Gets access tokens when a server requires them.
+impl HttpLayer for OAuthConfig {
+    fn layer(
+        &self,
+        inner: Arc<dyn HttpClient>,
+        endpoint: &Uri,
+        user: &UserInteraction,
+    ) -> Arc<dyn HttpClient> {
+        let client = OAuthHttpClient::new(inner, self.clone(), endpoint);
+        Arc::new(client.with_user_interaction(user.clone()))
+    }
+
+    fn extensions(&self) -> Vec<(String, RawJson)> {
+        let id = self.config.grant.extension();
+        id.map(|id| (id.to_owned(), RawJson::empty_object()))
+            .into_iter()
+            .collect()
     }
 }

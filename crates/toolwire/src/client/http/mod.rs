@@ -5,10 +5,12 @@
 
 mod body;
 mod error;
+mod layer;
 mod options;
 mod stack;
 
 pub use body::ClientBody;
 pub use error::{HttpError, HttpPhase};
+pub use layer::HttpLayer;
 pub(crate) use options::HttpClientOptions;
 pub use stack::HttpClient;

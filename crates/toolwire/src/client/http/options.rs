@@ -3,11 +3,10 @@
 use std::fmt;
 use std::sync::Arc;
 
-use http::{HeaderMap, HeaderName, HeaderValue, Uri};
+use http::{HeaderMap, HeaderName, HeaderValue};
 
 use crate::client::ClientBuilder;
-use crate::client::http::HttpClient;
-use crate::client::user_interaction::UserInteraction;
+use crate::client::http::{HttpClient, HttpLayer};
 use crate::error::Error;
 
 /// The HTTP part of a builder.
@@ -15,20 +14,27 @@ use crate::error::Error;
 pub(crate) struct HttpClientOptions {
     /// Who speaks HTTP; the stack that comes with toolwire when nothing is said.
     pub(crate) client: Option<Arc<dyn HttpClient>>,
-    /// What is put around it for the endpoint it speaks to.
-    pub(crate) layer: Option<HttpLayer>,
+    /// The layers around the client. The first one is the outermost.
+    pub(crate) layers: Vec<Arc<dyn HttpLayer>>,
     /// Headers that go with every request.
     pub(crate) headers: HeaderMap,
 }
-
-/// Makes an HTTP stack of another, for one endpoint.
-pub(crate) type HttpLayer =
-    Arc<dyn Fn(Arc<dyn HttpClient>, &Uri, &UserInteraction) -> Arc<dyn HttpClient> + Send + Sync>;
 
 impl ClientBuilder {
     /// Lets something else speak HTTP: a configured [`HyperClient`](crate::transport::http_client::HyperClient), or a test.
     pub fn with_http_client(mut self, client: impl HttpClient) -> Self {
         self.http.client = Some(Arc::new(client));
+        self
+    }
+
+    /// Wraps the HTTP client, for example to get and add access tokens. The first layer is the outermost.
+    ///
+    /// The client declares the extensions of the layer.
+    pub fn with_http_layer(mut self, layer: impl HttpLayer) -> Self {
+        for (id, settings) in layer.extensions() {
+            self = self.with_extension(id, settings);
+        }
+        self.http.layers.push(Arc::new(layer));
         self
     }
 

@@ -55,10 +55,9 @@ impl ClientBuilder {
             Some(client) => client,
             None => Arc::new(HyperClient::new()) as Arc<dyn HttpClient>,
         };
-        let client = match &self.http.layer {
-            Some(layer) => layer(client, &uri, &self.config.login_wait),
-            None => client,
-        };
+        let user = &self.config.user_interaction;
+        let layers = self.http.layers.iter().rev();
+        let client = layers.fold(client, |inner, layer| layer.layer(inner, &uri, user));
         let dial = HttpConnect {
             endpoint: RemoteEndpoint {
                 client,

@@ -25,7 +25,8 @@ mod stream;
 mod tls;
 mod tunnel;
 
-pub use crate::client::http::{ClientBody, HttpClient, HttpError, HttpPhase};
+pub use crate::client::http::{ClientBody, HttpClient, HttpError, HttpLayer, HttpPhase};
+pub use crate::client::user_interaction::{UserInteraction, UserInteractionGuard};
 pub use hyper_client::HyperClient;
 pub use proxy::ProxySettings;
 #[cfg(feature = "oauth-client")]

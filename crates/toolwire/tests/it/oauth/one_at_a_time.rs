@@ -121,7 +121,7 @@ async fn a_user_may_take_longer_than_a_server() {
     town.rules().user_takes = Duration::from_secs(250);
     let builder = Client::builder("test", "1").with_http_client(town.clone());
     let client = builder
-        .with_oauth(town.oauth())
+        .with_http_layer(town.oauth())
         .connect(SERVER)
         .await
         .unwrap();
@@ -135,7 +135,7 @@ async fn an_error_says_why_there_was_no_token() {
     let builder = Client::builder("test", "1").with_http_client(town.clone());
     let stored = town.at_home(OAuthConfig::from_store(MemoryTokenStore::new()));
     let error = builder
-        .with_oauth(stored)
+        .with_http_layer(stored)
         .connect(SERVER)
         .await
         .unwrap_err();

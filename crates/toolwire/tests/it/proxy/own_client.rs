@@ -91,7 +91,7 @@ async fn our_own_client_logs_in_calls_and_refreshes() {
     };
     let asked = Arc::clone(&user.asked);
     let connecting = Client::builder("test", "1")
-        .with_oauth(OAuthConfig::login("Our own client", user))
+        .with_http_layer(OAuthConfig::login("Our own client", user))
         .connect(&endpoint);
     let client = within(connecting).await.unwrap();
     // A token lasts a second here. However often the client gets the next one, the user is asked once.
