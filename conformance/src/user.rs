@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use toolwire::proto::auth::form;
+use toolwire_auth::testing::form;
 
 use crate::Problem;
 use crate::plain_http::{Post, ask, resolved};

@@ -4,7 +4,7 @@
 //! `--no-browser` at the end it only prints the address, and with `--log-out` it deletes the login.
 
 use toolwire::Client;
-use toolwire::auth::client::{FileTokenStore, LogoutOutcome, LoopbackLogin, OAuthConfig};
+use toolwire_auth::client::{FileTokenStore, LogoutOutcome, LoopbackLogin, OAuthConfig};
 
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {

@@ -6,9 +6,9 @@
 
 use std::env;
 
-use toolwire::auth::{OAuthProxyConfig, Upstream};
 use toolwire::transport::http::{HttpListener, HttpOptions};
 use toolwire::{RequestContext, Server, tool};
+use toolwire_auth::{OAuthProxyConfig, Upstream};
 
 /// Returns your GitHub login.
 #[tool(read_only)]

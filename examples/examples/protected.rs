@@ -6,9 +6,9 @@
 
 use std::sync::Mutex;
 
-use toolwire::auth::{ResourceServerConfig, StaticTokens};
 use toolwire::transport::http::{HttpListener, HttpOptions};
 use toolwire::{RequestContext, Server, tool};
+use toolwire_auth::{ResourceServerConfig, StaticTokens};
 
 static NOTES: Mutex<Vec<String>> = Mutex::new(Vec::new());
 

@@ -4,9 +4,9 @@ use std::error::Error as StdError;
 use std::fmt::Write;
 
 use serde_json::{Value, json};
-use toolwire::auth::client::AuthError;
 use toolwire::transport::http_client::{HttpError, HttpPhase};
 use toolwire::{Error, ErrorObject};
+use toolwire_auth::client::AuthError;
 
 use crate::show::plain_text;
 use crate::target::Target;

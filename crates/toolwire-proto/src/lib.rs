@@ -3,12 +3,10 @@
 //! The crate does not wait, spawn, lock, read a clock or generate random bytes. Callers pass in time and randomness.
 //! Only this crate compares protocol versions. Other crates call its functions instead.
 //!
-//! The features `auth`, `client` and `input` are on by default. Without them the crate lacks modules that a small
+//! The features `client` and `input` are on by default. Without them the crate lacks modules that a small
 //! server does not need.
 
 pub mod admit;
-#[cfg(feature = "auth")]
-pub mod auth;
 pub mod cache;
 #[cfg(feature = "input")]
 pub mod elicit_url;
@@ -50,13 +48,4 @@ pub mod strict_json;
 pub mod subscriptions;
 pub mod trace_context;
 pub mod uri_template;
-#[cfg(any(feature = "auth", feature = "input"))]
-#[cfg_attr(
-    not(feature = "auth"),
-    expect(
-        dead_code,
-        unreachable_pub,
-        reason = "elicitation uses fewer parts of a URL than OAuth"
-    )
-)]
-pub(crate) mod web_url;
+pub mod web_url;

@@ -6,26 +6,35 @@
 
 use std::fmt;
 
-use crate::http::authority::{Authority, Host};
+use crate::http::authority::Authority;
 use crate::http::shown;
 
 /// The maximum length of a URL in bytes.
 pub const LONGEST_URL: usize = 8 * 1024;
 
-/// The parts of a URL. The path is empty or starts with a slash.
+/// The parts of an absolute `http` or `https` URL.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct WebUrl<'a> {
-    pub(super) is_secure: bool,
-    pub(super) path: &'a str,
-    pub(super) query: Option<&'a str>,
-    pub(super) has_fragment: bool,
+#[non_exhaustive]
+pub struct WebUrl<'a> {
+    /// `true` if the scheme is `https`.
+    pub is_secure: bool,
+    /// The path. It is empty or starts with a slash.
+    pub path: &'a str,
+    /// The query without its question mark, if any.
+    pub query: Option<&'a str>,
+    /// `true` if the URL has a fragment.
+    pub has_fragment: bool,
     authority: Authority<'a>,
     /// The authority as written.
     written_authority: &'a str,
 }
 
 impl<'a> WebUrl<'a> {
-    pub(crate) fn parse(text: &'a str) -> Result<Self, InvalidUrl> {
+    /// Parses a URL.
+    ///
+    /// # Errors
+    /// Returns an error if the text is not an absolute `http` or `https` URL in unambiguous form.
+    pub fn parse(text: &'a str) -> Result<Self, InvalidUrl> {
         Self::read(text).ok_or_else(|| InvalidUrl::new(text, UrlProblem::Malformed))
     }
 
@@ -62,28 +71,35 @@ impl<'a> WebUrl<'a> {
     }
 
     /// Returns `true` if the host is a loopback host.
-    pub(super) fn is_loopback(&self) -> bool {
+    #[must_use]
+    pub fn is_loopback(&self) -> bool {
         self.authority.host.is_loopback()
     }
 
-    pub(super) fn host(&self) -> &Host<'a> {
-        &self.authority.host
+    /// Returns the host as in a URL: a name as written, or an address, an IPv6 address in brackets.
+    #[must_use]
+    pub fn host(&self) -> String {
+        self.authority.host.to_string()
     }
 
     /// Returns the explicit or default port.
-    pub(super) fn port(&self) -> u16 {
+    #[must_use]
+    pub fn port(&self) -> u16 {
         let default_port = if self.is_secure { 443 } else { 80 };
         self.authority.port.unwrap_or(default_port)
     }
 
-    pub(super) fn is_same_origin(&self, other: &WebUrl<'_>) -> bool {
+    /// Returns `true` if both URLs have the same scheme, host and port.
+    #[must_use]
+    pub fn is_same_origin(&self, other: &WebUrl<'_>) -> bool {
         self.is_secure == other.is_secure
             && self.port() == other.port()
             && self.authority.host == other.authority.host
     }
 
     /// Returns scheme and authority in lower case, without a default port.
-    pub(super) fn origin(&self) -> String {
+    #[must_use]
+    pub fn origin(&self) -> String {
         let (scheme, default_port) = if self.is_secure {
             ("https", 443)
         } else {
@@ -95,18 +111,21 @@ impl<'a> WebUrl<'a> {
     }
 
     /// Returns the scheme in lower case and the authority as written.
-    pub(super) fn written_origin(&self) -> String {
+    #[must_use]
+    pub fn written_origin(&self) -> String {
         let scheme = if self.is_secure { "https" } else { "http" };
         format!("{scheme}://{}", self.written_authority)
     }
 
     /// Returns the path without a trailing slash. The root is the empty text.
-    pub(super) fn trimmed_path(&self) -> &'a str {
+    #[must_use]
+    pub fn trimmed_path(&self) -> &'a str {
         self.path.strip_suffix('/').unwrap_or(self.path)
     }
 
     /// Returns `true` if a resolver would change the path: `.` and `..`, plain or percent-encoded.
-    pub(super) fn has_dot_segments(&self) -> bool {
+    #[must_use]
+    pub fn has_dot_segments(&self) -> bool {
         self.path.split('/').any(|segment| {
             let plain = segment.replace("%2e", ".").replace("%2E", ".");
             matches!(plain.as_str(), "." | "..")
@@ -114,7 +133,8 @@ impl<'a> WebUrl<'a> {
     }
 
     /// Returns `true` if requests to this URL are confidential: with TLS, or on this machine.
-    pub(super) fn is_confidential(&self) -> bool {
+    #[must_use]
+    pub fn is_confidential(&self) -> bool {
         self.is_secure || self.is_loopback()
     }
 }
@@ -143,7 +163,9 @@ pub struct InvalidUrl {
 }
 
 impl InvalidUrl {
-    pub(super) fn new(url: &str, problem: UrlProblem) -> Self {
+    /// Creates an error for a URL. The error does not contain the query, which may be secret.
+    #[must_use]
+    pub fn new(url: &str, problem: UrlProblem) -> Self {
         // Queries may contain codes and tokens.
         let end = url.find(['?', '#']).unwrap_or(url.len());
         Self {

@@ -24,8 +24,6 @@
 //! # let _ = tool;
 //! ```
 
-#[cfg(feature = "auth")]
-pub mod auth;
 mod capabilities;
 mod completion;
 mod content;

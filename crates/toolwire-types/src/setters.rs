@@ -13,13 +13,15 @@
 ///
 /// A doc comment on an entry becomes the documentation of the method. Without one, the macro writes a sentence that
 /// links to the field. Entries with `=` need a doc comment.
+#[doc(hidden)]
+#[macro_export]
 macro_rules! setters {
     ($($(#[$doc:meta])* $name:ident($($field:tt)*);)+) => {
-        $(setters! { @document [$(#[$doc])*] $name $($field)* })+
+        $($crate::setters! { @document [$(#[$doc])*] $name $($field)* })+
     };
 
     (@document [] $name:ident $field:ident: push $type:ty) => {
-        setters! {
+        $crate::setters! {
             @define [#[doc = concat!(
                 "Adds one [`", stringify!($type), "`] to [`", stringify!($field), "`](Self::", stringify!($field), ").",
             )]]
@@ -27,13 +29,13 @@ macro_rules! setters {
         }
     };
     (@document [] $name:ident $field:ident: $kind:ident $type:ty) => {
-        setters! {
+        $crate::setters! {
             @define [#[doc = concat!("Sets [`", stringify!($field), "`](Self::", stringify!($field), ").")]]
             $name $field: $kind $type
         }
     };
     (@document [$($doc:tt)+] $($setter:tt)+) => {
-        setters! { @define [$($doc)+] $($setter)+ }
+        $crate::setters! { @define [$($doc)+] $($setter)+ }
     };
 
     (@define [$($doc:tt)+] $name:ident $field:ident: into $type:ty) => {
@@ -70,4 +72,4 @@ macro_rules! setters {
     };
 }
 
-pub(crate) use setters;
+pub(crate) use crate::setters;

@@ -23,8 +23,6 @@
 //! * [`types`] are the wire types, [`proto`] the protocol rules; [`transport`] carries the messages.
 //! * The [`guide`] explains each subject on one page.
 
-#[cfg(any(feature = "oauth-client", feature = "resource-server"))]
-pub mod auth;
 #[cfg(feature = "client")]
 mod client;
 mod engine;

@@ -10,8 +10,8 @@ use std::net::Ipv4Addr;
 use clap::Parser;
 use tokio::net::TcpListener;
 use toolwire::Server;
-use toolwire::auth::{DocumentFetcher, OAuthProxyConfig};
 use toolwire::transport::http::{HttpListener, HttpOptions};
+use toolwire_auth::{DocumentFetcher, OAuthProxyConfig};
 
 /// Serves the authorization server at `http://127.0.0.1:<port>`.
 #[derive(Debug, Parser)]

@@ -4,8 +4,8 @@ use std::io;
 
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
-use toolwire::auth::Upstream;
-use toolwire::proto::auth::form;
+use toolwire_auth::Upstream;
+use toolwire_auth::testing::form;
 
 /// The longest request that is read, in bytes.
 const LONGEST_REQUEST: usize = 64 * 1024;

@@ -1,8 +1,8 @@
 //! The credentials that the suite gives to a client.
 
 use serde::Deserialize;
-use toolwire::auth::client::{IdentityProvider, OAuthConfig, RegisteredClient, SigningKey};
-use toolwire::types::auth::Secret;
+use toolwire_auth::client::{IdentityProvider, OAuthConfig, RegisteredClient, SigningKey};
+use toolwire_auth::documents::Secret;
 
 use crate::login::Agreeing;
 use crate::scenarios::Problem;

@@ -5,7 +5,7 @@ use std::io;
 use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader};
 use tokio::net::TcpStream;
 use toolwire::BoxFuture;
-use toolwire::auth::client::{AuthError, CheckCallback, Login, PendingLogin};
+use toolwire_auth::client::{AuthError, CheckCallback, Login, PendingLogin};
 
 /// The redirect URI of the suite's servers. No process listens there, because none needs to.
 const REDIRECT_URI: &str = "http://localhost:3000/callback";

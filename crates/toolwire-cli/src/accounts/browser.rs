@@ -4,7 +4,7 @@ use std::io::{self, BufRead};
 use std::sync::Arc;
 
 use tokio::sync::oneshot;
-use toolwire::auth::client::LoopbackLogin;
+use toolwire_auth::client::LoopbackLogin;
 
 use crate::screen::Screen;
 

@@ -7,7 +7,7 @@ mod show;
 use std::path::Path;
 use std::sync::Arc;
 
-use toolwire::auth::client::{
+use toolwire_auth::client::{
     Account, AuthError, FileTokenStore, OAuthConfig, RegisteredClient, TokenStore, TokenStoreError,
 };
 
@@ -130,7 +130,7 @@ fn store() -> Result<Arc<dyn TokenStore>, Failure> {
         "" | "file" => Ok(Arc::new(FileTokenStore::in_home().map_err(unusable)?)),
         #[cfg(feature = "keyring")]
         "keyring" => {
-            let keyring = toolwire::auth::client::KeyringTokenStore::new(NAME);
+            let keyring = toolwire_auth::client::KeyringTokenStore::new(NAME);
             Ok(Arc::new(keyring.map_err(unusable)?))
         }
         #[cfg(not(feature = "keyring"))]

@@ -3,7 +3,7 @@
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use serde_json::{Value, json};
-use toolwire::auth::client::{Account, LogoutOutcome};
+use toolwire_auth::client::{Account, LogoutOutcome};
 
 use crate::show::{Look, Table, plain_text};
 

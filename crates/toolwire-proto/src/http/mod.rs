@@ -22,8 +22,9 @@ pub use self::session_id::{is_session_id, is_session_lost};
 /// The maximum number of characters of untrusted text that an error repeats.
 const LONGEST_SHOWN: usize = 100;
 
-/// Returns the start of a text, for quotation in an error.
-pub(crate) fn shown(text: &str) -> String {
+/// Returns the start of an untrusted text, for quotation in an error: at most 100 characters.
+#[must_use]
+pub fn shown(text: &str) -> String {
     let mut rest = text.chars();
     let mut shown: String = rest.by_ref().take(LONGEST_SHOWN).collect();
     if rest.next().is_some() {

@@ -1,14 +1,8 @@
-//! Scopes: sets, implied scopes, and the selection of scopes for a request.
-
-mod hierarchy;
-mod selection;
+//! Sets of scopes.
 
 use std::fmt;
 
 use crate::http::shown;
-
-pub use self::hierarchy::ScopeHierarchy;
-pub use self::selection::{OFFLINE_ACCESS, ScopeSources};
 
 /// The maximum number of scopes in a set from an untrusted source.
 pub const MAX_SCOPES: usize = 256;
@@ -58,6 +52,18 @@ impl ScopeSet {
             set.add_all(text)?;
         }
         Ok(set)
+    }
+
+    /// Creates a set of scopes from a trusted source. They are not validated or limited.
+    pub fn from_trusted<S: Into<String>>(scopes: impl IntoIterator<Item = S>) -> Self {
+        let mut set = Self::new();
+        for scope in scopes {
+            let scope = scope.into();
+            if !set.contains(&scope) {
+                set.0.push(scope);
+            }
+        }
+        set
     }
 
     fn add_all(&mut self, text: &str) -> Result<(), InvalidScope> {

@@ -27,21 +27,9 @@ pub mod serving {}
 #[doc = include_str!("http.md")]
 pub mod http {}
 
-#[cfg(feature = "resource-server")]
-#[doc = include_str!("authorization.md")]
-pub mod authorization {}
-
-#[cfg(feature = "oauth-proxy")]
-#[doc = include_str!("oauth_proxy.md")]
-pub mod oauth_proxy {}
-
 #[cfg(feature = "http-client")]
 #[doc = include_str!("client.md")]
 pub mod client {}
-
-#[cfg(feature = "oauth-client")]
-#[doc = include_str!("logging_in.md")]
-pub mod logging_in {}
 
 #[doc = include_str!("terminal.md")]
 pub mod terminal {}

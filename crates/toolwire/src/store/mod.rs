@@ -1,7 +1,6 @@
 //! Stores that nodes of one service may share.
 //!
-//! They store sessions, resumable streams, used nonces and the records of an OAuth proxy, and carry changes between
-//! nodes. Sessions, streams and the bus are for the HTTP transport, and only for clients of the 2025 revisions. A
+//! They store sessions, resumable streams and used nonces, and carry changes between nodes. Sessions, streams and the bus are for the HTTP transport, and only for clients of the 2025 revisions. A
 //! 2026-07-28 request carries its own state. It needs a store only if its state must not be used twice.
 //!
 //! The defaults store everything in memory, within limits. With an implementation over a network, any node can serve
@@ -15,7 +14,6 @@ pub mod contract;
 mod events;
 mod memory;
 mod nonces;
-mod proxy;
 mod sessions;
 mod token_record;
 
@@ -25,11 +23,10 @@ use std::fmt;
 pub use bus::{Bus, BusDelivery, BusMessage, BusPayload, BusSubscription, SessionSignal};
 pub use events::{EventLog, LogEntry, Replay, StreamKey};
 pub use memory::{
-    MemoryBus, MemoryEventLog, MemoryEventLogLimits, MemoryNonceStore, MemoryProxyLimits,
-    MemoryProxyStore, MemorySessionLimits, MemorySessionStore,
+    MemoryBus, MemoryEventLog, MemoryEventLogLimits, MemoryNonceStore, MemorySessionLimits,
+    MemorySessionStore,
 };
 pub use nonces::NonceStore;
-pub use proxy::{NewProxyRecord, OwnerLimit, ProxyOwner, ProxyRecord, ProxyStore};
 pub use sessions::{ExpiredSession, SessionRecord, SessionStore, StoredSession};
 
 use crate::engine::BoxFuture;

@@ -8,9 +8,7 @@
 #[cfg(feature = "testing")]
 mod ask;
 mod asking;
-#[cfg(feature = "resource-server")]
 mod attacks;
-#[cfg(feature = "resource-server")]
 mod auth;
 mod bad_input;
 mod batch;
@@ -56,7 +54,6 @@ mod listen;
 mod logging;
 mod macro_errors;
 mod macros;
-#[cfg(feature = "oauth-client")]
 mod oauth;
 #[cfg(feature = "http-server")]
 mod old_client;
@@ -64,7 +61,6 @@ mod pages;
 mod peer;
 mod progress;
 mod prompts;
-#[cfg(feature = "oauth-proxy")]
 mod proxy;
 mod request_state;
 mod resources;

@@ -10,8 +10,8 @@ use http_body_util::{BodyExt as _, Full};
 use hyper_util::client::legacy::Client;
 use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::TokioExecutor;
-use toolwire::auth::client::LoopbackLogin;
-use toolwire::proto::auth::form;
+use toolwire_auth::client::LoopbackLogin;
+use toolwire_auth::testing::form;
 
 /// More pages than a login has.
 const MOST_PAGES: usize = 20;

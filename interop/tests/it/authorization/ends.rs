@@ -1,6 +1,6 @@
 //! The end of a login: the user logs out, or the authorization server revokes a token.
 
-use toolwire::auth::client::LogoutOutcome;
+use toolwire_auth::client::LogoutOutcome;
 use toolwire_interop::Variation::Opaque;
 
 use super::logins::ONE_LOGIN;

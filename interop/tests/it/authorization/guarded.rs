@@ -5,13 +5,13 @@ use std::time::Duration;
 
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
-use toolwire::auth::{
+use toolwire::transport::http::{HttpListener, HttpOptions};
+use toolwire::{BoxFuture, RequestContext, Server, tool};
+use toolwire_auth::documents::{AccessTokenClaims, Secret};
+use toolwire_auth::{
     DocumentFetcher, Introspection, JwtVerifier, ResourceServerConfig, TokenError, TokenPurpose,
     TokenVerifier,
 };
-use toolwire::transport::http::{HttpListener, HttpOptions};
-use toolwire::types::auth::{AccessTokenClaims, Secret};
-use toolwire::{BoxFuture, RequestContext, Server, tool};
 
 /// Returns the subject, the client and the scopes of the caller.
 #[tool]

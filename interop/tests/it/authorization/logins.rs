@@ -1,7 +1,7 @@
 //! A user logs in once, and the login is used as long as it is valid.
 
 use serde_json::json;
-use toolwire::auth::client::OAuthConfig;
+use toolwire_auth::client::OAuthConfig;
 use toolwire_interop::Variation;
 
 use super::token_file::TokenFile;

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 use toolwire::ProtocolVersion;
-use toolwire::auth::client::{OAuthConfig, RegisteredClient, SigningKey};
+use toolwire_auth::client::{OAuthConfig, RegisteredClient, SigningKey};
 
 use super::{Fixture, call, error_chain, in_both_eras, who_calls};
 

@@ -20,8 +20,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::json;
-use toolwire::auth::client::OAuthConfig;
 use toolwire::{Client, Error, ProtocolVersion};
+use toolwire_auth::client::OAuthConfig;
 use toolwire_interop::{AuthorizationServer, Variation};
 
 use self::browser::Browser;

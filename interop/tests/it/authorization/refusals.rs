@@ -3,7 +3,7 @@
 use http::header::LOCATION;
 use serde_json::json;
 use toolwire::Error;
-use toolwire::auth::client::{AuthError, MemoryTokenStore, OAuthConfig};
+use toolwire_auth::client::{AuthError, MemoryTokenStore, OAuthConfig};
 
 use super::browser::Choice;
 use super::token_file::TokenFile;

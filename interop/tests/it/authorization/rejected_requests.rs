@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use tokio::net::TcpListener;
 use tokio::process::Command;
-use toolwire::auth::{ResourceServerConfig, StaticTokens};
 use toolwire::transport::http::{HttpListener, HttpOptions};
 use toolwire::{Server, tool};
+use toolwire_auth::{ResourceServerConfig, StaticTokens};
 use toolwire_interop::Peer;
 
 const SEQUENCES: usize = 2000;

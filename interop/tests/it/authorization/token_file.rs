@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use toolwire::ProtocolVersion;
-use toolwire::auth::client::FileTokenStore;
+use toolwire_auth::client::FileTokenStore;
 
 /// A token file in its own directory, which is removed when this is dropped.
 pub(crate) struct TokenFile(PathBuf);

@@ -12,7 +12,7 @@ const FOLDERS: [&str; 6] = [
     "toolwire/src/transport/http_client/",
     "toolwire/src/server/",
     "toolwire/src/client/",
-    "toolwire/src/auth/",
+    "toolwire-auth/src/",
 ];
 
 /// Finds the files that form a cycle with others of their folder.

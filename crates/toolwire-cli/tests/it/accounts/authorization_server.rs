@@ -11,7 +11,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
-use toolwire::proto::auth::{form, pkce};
+use toolwire_auth::testing::{form, pkce};
 
 use crate::process::within;
 

@@ -4,10 +4,10 @@ use std::fmt;
 use std::sync::Arc;
 
 use tokio::task::JoinHandle;
-use toolwire::auth::{ResourceServerConfig, TokenError, TokenPurpose, TokenVerifier};
 use toolwire::transport::http::{HttpListener, HttpOptions};
-use toolwire::types::auth::{AccessTokenClaims, Secret};
 use toolwire::{BoxFuture, Server, tool};
+use toolwire_auth::documents::{AccessTokenClaims, Secret};
+use toolwire_auth::{ResourceServerConfig, TokenError, TokenPurpose, TokenVerifier};
 
 use crate::accounts::authorization_server::{AuthorizationServer, Shared};
 

@@ -7,7 +7,7 @@
 //! ```
 //! use std::sync::Arc;
 //! use std::time::Duration;
-//! use toolwire::store::{MemoryBus, MemoryEventLog, MemoryNonceStore, MemoryProxyStore, MemorySessionStore, contract};
+//! use toolwire::store::{MemoryBus, MemoryEventLog, MemoryNonceStore, MemorySessionStore, contract};
 //!
 //! # #[tokio::main(flavor = "current_thread")]
 //! # async fn main() {
@@ -16,7 +16,6 @@
 //! contract::session_store(async || Arc::new(MemorySessionStore::default()), ttl).await;
 //! contract::event_log(async || Arc::new(MemoryEventLog::default())).await;
 //! contract::nonce_store(async || Arc::new(MemoryNonceStore::default())).await;
-//! contract::proxy_store(async || Arc::new(MemoryProxyStore::default()), ttl).await;
 //!
 //! // Each call is another connection to the same bus.
 //! let bus = Arc::new(MemoryBus::default());
@@ -27,13 +26,11 @@
 mod bus;
 mod events;
 mod nonces;
-mod proxy;
 mod sessions;
 
 pub use bus::bus;
 pub use events::{event_log, event_log_bound};
 pub use nonces::{nonce_store, nonce_store_owner_bound};
-pub use proxy::{proxy_store, proxy_store_bound};
 pub use sessions::{session_store, session_store_bound};
 
 use std::fmt::Write;

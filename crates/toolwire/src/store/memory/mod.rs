@@ -6,12 +6,9 @@
 mod bus;
 mod events;
 mod nonces;
-mod proxy;
-mod proxy_table;
 mod sessions;
 
 pub use bus::MemoryBus;
 pub use events::{MemoryEventLog, MemoryEventLogLimits};
 pub use nonces::MemoryNonceStore;
-pub use proxy::{MemoryProxyLimits, MemoryProxyStore};
 pub use sessions::{MemorySessionLimits, MemorySessionStore};

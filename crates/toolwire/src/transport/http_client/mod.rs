@@ -29,11 +29,3 @@ pub use crate::client::http::{ClientBody, HttpClient, HttpError, HttpLayer, Http
 pub use crate::client::user_interaction::{UserInteraction, UserInteractionGuard};
 pub use hyper_client::HyperClient;
 pub use proxy::ProxySettings;
-#[cfg(feature = "oauth-client")]
-pub(crate) use redirect::is_same_origin;
-
-/// Returns `true` if the host of a URI is `localhost` or a loopback address.
-#[cfg(feature = "oauth-client")]
-pub(crate) fn is_this_machine(uri: &http::Uri) -> bool {
-    authority::HostPort::of(uri).is_ok_and(|host_port| host_port.is_loopback())
-}

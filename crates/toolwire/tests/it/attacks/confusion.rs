@@ -4,7 +4,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use ring::hmac;
 use serde_json::{Value, json};
-use toolwire::types::auth::Jwk;
+use toolwire_auth::documents::Jwk;
 
 use super::house::House;
 use super::routers::ROUTERS;

@@ -8,9 +8,9 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use http::{HeaderMap, StatusCode};
 use serde_json::{Value, json};
 use tokio::sync::watch;
-use toolwire::auth::{DocumentFetcher, JwtVerifier};
-use toolwire::types::auth::JwkSet;
 use toolwire::{RequestContext, Server};
+use toolwire_auth::documents::JwkSet;
+use toolwire_auth::{DocumentFetcher, JwtVerifier};
 
 use super::routers::{Entrance, Handles, Router, VERSION};
 use super::ways::{Body, next_chunk};

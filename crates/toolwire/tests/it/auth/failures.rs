@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use toolwire::BoxFuture;
-use toolwire::auth::{ResourceServerConfig, TokenError, TokenPurpose, TokenVerifier};
 use toolwire::transport::http::{HttpLimits, HttpService};
-use toolwire::types::auth::{AccessTokenClaims, Secret};
+use toolwire_auth::documents::{AccessTokenClaims, Secret};
+use toolwire_auth::{ResourceServerConfig, TokenError, TokenPurpose, TokenVerifier};
 
 use super::guarded::{Guarded, config, options, protected_server, tokens, whoami, with_token};
 use crate::http::direct::Direct;
@@ -82,7 +82,7 @@ async fn a_verifier_that_hangs_is_given_up() {
 #[tokio::test]
 async fn an_issuer_that_is_away_is_no_reason_to_refuse_a_token_for_good() {
     // Nothing listens at the first port.
-    let fetcher = toolwire::auth::DocumentFetcher::with_loopback_allowed();
+    let fetcher = toolwire_auth::DocumentFetcher::with_loopback_allowed();
     let config = ResourceServerConfig::new("https://mcp.example.com/mcp", ["http://127.0.0.1:1"])
         .with_fetcher(fetcher);
     let guarded = Guarded::with(config).await;

@@ -7,7 +7,7 @@ use ring::signature::{ECDSA_P256_SHA256_FIXED_SIGNING, EcdsaKeyPair, KeyPair as 
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpListener;
-use toolwire::types::auth::{Jwk, JwkSet};
+use toolwire_auth::documents::{Jwk, JwkSet};
 
 /// A private key.
 #[derive(Debug)]

@@ -3,10 +3,10 @@
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use serde_json::{Value, json};
-use toolwire::auth::{DocumentFetcher, JwtVerifier, ResourceServerConfig};
-use toolwire::proto::auth::dpop::token_hash;
-use toolwire::proto::auth::jwk_rules::thumbprint;
 use toolwire::store::MemoryNonceStore;
+use toolwire_auth::testing::thumbprint;
+use toolwire_auth::testing::token_hash;
+use toolwire_auth::{DocumentFetcher, JwtVerifier, ResourceServerConfig};
 
 use super::guarded::{Guarded, ISSUER, METADATA, RESOURCE, config, whoami};
 use super::issuer::Issuer;

@@ -1,8 +1,8 @@
 //! What a token grants, and what is refused, hidden and named.
 
 use serde_json::{Value, json};
-use toolwire::proto::scopes::ScopeHierarchy;
 use toolwire::transport::http::HttpOptions;
+use toolwire_auth::ScopeHierarchy;
 
 use super::guarded::{Guarded, config, insufficient, options, protected_server, tokens, whoami};
 use crate::http::request::Request;

@@ -3,7 +3,7 @@
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use serde_json::{Value, json};
-use toolwire::auth::{DocumentFetcher, JwtVerifier, ResourceServerConfig};
+use toolwire_auth::{DocumentFetcher, JwtVerifier, ResourceServerConfig};
 
 use super::guarded::{
     Guarded, ISSUER, METADATA, RESOURCE, bare_challenge, config, invalid_token, tokens, whoami,

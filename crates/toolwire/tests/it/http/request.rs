@@ -150,7 +150,6 @@ impl Request {
     }
 }
 
-#[cfg(feature = "resource-server")]
 impl Request {
     pub(crate) fn has(&self, name: &str) -> bool {
         let mut headers = self.headers.iter();

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use toolwire::auth::client::{LogoutOutcome, MemoryTokenStore};
+use toolwire_auth::client::{LogoutOutcome, MemoryTokenStore};
 
 use super::town::{ISSUER, SERVER, Town};
 

@@ -5,19 +5,17 @@ use std::sync::Arc;
 use http::StatusCode;
 use serde_json::json;
 use tokio::sync::Notify;
-use toolwire::auth::client::{
+use toolwire::transport::http_client::{HttpClient as _, HttpPhase};
+use toolwire_auth::client::{
     AuthError, MemoryTokenStore, OAuthConfig, RegisteredClient, TokenStore, TokenStoreError,
     TokenStoreFuture, TokenStoreLock,
 };
-use toolwire::transport::http_client::{HttpClient as _, HttpPhase};
-use toolwire::types::auth::Secret;
+use toolwire_auth::documents::Secret;
 
 use super::town::{ISSUER, Town, call};
 
 /// A town with a client that has been let in.
-async fn after_a_login(
-    lifetime: u64,
-) -> (Town, Arc<toolwire::auth::client::OAuthHttpClient<Town>>) {
+async fn after_a_login(lifetime: u64) -> (Town, Arc<toolwire_auth::client::OAuthHttpClient<Town>>) {
     let town = Town::default();
     town.rules().lifetime = lifetime;
     let client = town.client(town.oauth());

@@ -1,8 +1,8 @@
 //! How the client comes to be known.
 
 use serde_json::json;
-use toolwire::auth::client::{OAuthConfig, RegisteredClient};
 use toolwire::transport::http_client::HttpClient as _;
+use toolwire_auth::client::{OAuthConfig, RegisteredClient};
 
 use super::town::{ISSUER, Town, call};
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 
-use toolwire::proto::auth::form;
+use toolwire_auth::testing::form;
 
 use super::stage::{HOST, ORIGIN};
 use crate::http::request::Request;

@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use serde_json::{Value, json};
-use toolwire::auth::DocumentFetcher;
-use toolwire::proto::auth::pkce::Verifier;
+use toolwire_auth::DocumentFetcher;
+use toolwire_auth::testing::pkce::Verifier;
 
 use super::browser::sealed_request;
 use super::stage::{Client, Stage, parameters};

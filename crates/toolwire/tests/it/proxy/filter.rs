@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use serde_json::json;
-use toolwire::auth::{DocumentFetcher, OAuthProxyConfig, Upstream};
+use toolwire_auth::{DocumentFetcher, OAuthProxyConfig, Upstream};
 
 use super::provider::{CLIENT_ID, CLIENT_SECRET, Provider};
 use super::stage::{Client, RESOURCE, Stage, error_of};

@@ -1,8 +1,8 @@
 //! A whole login: what each side sees, and what it does not.
 
 use serde_json::json;
-use toolwire::auth::{DocumentFetcher, OAuthProxyConfig, Upstream};
-use toolwire::types::auth::Secret;
+use toolwire_auth::documents::Secret;
+use toolwire_auth::{DocumentFetcher, OAuthProxyConfig, Upstream};
 
 use super::browser::{location, sealed_request};
 use super::provider::{CLIENT_ID, CLIENT_SECRET, Provider};

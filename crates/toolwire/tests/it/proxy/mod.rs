@@ -15,7 +15,6 @@ mod filter;
 mod fleet;
 mod guards;
 mod login;
-#[cfg(feature = "oauth-client")]
 mod own_client;
 mod provider;
 mod redirects;

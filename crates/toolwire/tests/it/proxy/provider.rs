@@ -8,8 +8,8 @@ use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
-use toolwire::auth::Upstream;
-use toolwire::proto::auth::{form, pkce};
+use toolwire_auth::Upstream;
+use toolwire_auth::testing::{form, pkce};
 
 use super::stage::parameters;
 

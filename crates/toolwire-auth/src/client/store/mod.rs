@@ -1,0 +1,125 @@
+//! Stores for the registrations and tokens of a client.
+
+pub mod contract;
+mod file;
+mod home;
+#[cfg(feature = "keyring")]
+mod keyring;
+mod lock_file;
+mod memory;
+mod private_file;
+mod records;
+
+use std::error::Error as StdError;
+use std::fmt;
+use std::sync::Arc;
+
+use crate::documents::Secret;
+
+pub use file::FileTokenStore;
+#[cfg(feature = "keyring")]
+pub use keyring::KeyringTokenStore;
+pub use memory::MemoryTokenStore;
+pub(super) use records::{Records, StoredClient, StoredToken};
+
+use toolwire::BoxFuture;
+
+/// The future that the methods of a token store return.
+pub type TokenStoreFuture<'a, T> = BoxFuture<'a, Result<T, TokenStoreError>>;
+
+/// A store of secrets by name: in memory, in a file, in the keyring of the system, or elsewhere.
+///
+/// Names and values are texts. A value is a secret: a program that reads it can act as the user. [`contract`] contains
+/// the tests that every store has to pass.
+pub trait TokenStore: Send + Sync + fmt::Debug {
+    /// Returns the value of a name.
+    fn get<'a>(&'a self, name: &'a str) -> TokenStoreFuture<'a, Option<Secret>>;
+
+    /// Stores a value under a name and replaces an older value.
+    fn put<'a>(&'a self, name: &'a str, value: &'a Secret) -> TokenStoreFuture<'a, ()>;
+
+    /// Removes a value.
+    fn remove<'a>(&'a self, name: &'a str) -> TokenStoreFuture<'a, ()>;
+
+    /// Waits until no other user of the store, in this process or another, holds the lock of this name.
+    ///
+    /// One process refreshes a token that can be refreshed once, while the others wait for the new token.
+    fn lock<'a>(&'a self, name: &'a str) -> TokenStoreFuture<'a, TokenStoreLock>;
+}
+
+impl<T: TokenStore + ?Sized> TokenStore for Arc<T> {
+    fn get<'a>(&'a self, name: &'a str) -> TokenStoreFuture<'a, Option<Secret>> {
+        (**self).get(name)
+    }
+
+    fn put<'a>(&'a self, name: &'a str, value: &'a Secret) -> TokenStoreFuture<'a, ()> {
+        (**self).put(name, value)
+    }
+
+    fn remove<'a>(&'a self, name: &'a str) -> TokenStoreFuture<'a, ()> {
+        (**self).remove(name)
+    }
+
+    fn lock<'a>(&'a self, name: &'a str) -> TokenStoreFuture<'a, TokenStoreLock> {
+        (**self).lock(name)
+    }
+}
+
+/// A lock that is released on drop.
+pub struct TokenStoreLock {
+    _held: Box<dyn Send + Sync>,
+}
+
+impl TokenStoreLock {
+    /// Creates a lock that holds a value until it is dropped.
+    #[must_use]
+    pub fn new(held: impl Send + Sync + 'static) -> Self {
+        Self {
+            _held: Box::new(held),
+        }
+    }
+}
+
+impl fmt::Debug for TokenStoreLock {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("TokenStoreLock").finish_non_exhaustive()
+    }
+}
+
+/// The error of a token store.
+#[derive(Debug)]
+pub struct TokenStoreError {
+    what: String,
+    source: Option<Box<dyn StdError + Send + Sync>>,
+}
+
+impl TokenStoreError {
+    /// Creates an error with a message. The message must not contain a secret.
+    pub fn new(what: impl Into<String>) -> Self {
+        Self {
+            what: what.into(),
+            source: None,
+        }
+    }
+
+    /// Sets the cause.
+    #[must_use]
+    pub fn with_source(mut self, source: impl Into<Box<dyn StdError + Send + Sync>>) -> Self {
+        self.source = Some(source.into());
+        self
+    }
+}
+
+impl fmt::Display for TokenStoreError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.what)
+    }
+}
+
+impl StdError for TokenStoreError {
+    fn source(&self) -> Option<&(dyn StdError + 'static)> {
+        self.source
+            .as_deref()
+            .map(|source| source as &(dyn StdError + 'static))
+    }
+}

@@ -1,0 +1,64 @@
+//! OAuth 2.1 for servers and clients of the Model Context Protocol.
+//!
+//! * [`ResourceServerConfig`] protects a server: it verifies access tokens.
+//! * [`client::OAuthConfig`] gets access tokens for a client, with a login or with credentials.
+//! * `OAuthProxy` (feature `proxy`) is an authorization server in front of an identity provider that has no dynamic
+//!   registration, such as GitHub or Google.
+//! * The [`guide`] explains each of them on one page.
+//!
+//! The crate uses only public items of `toolwire`: `Authorizer` on the server side, `HttpLayer` on the client side.
+//!
+//! ```
+//! # async fn serve() -> Result<(), Box<dyn std::error::Error>> {
+//! use toolwire_auth::ResourceServerConfig;
+//! use toolwire::transport::http::HttpOptions;
+//! use toolwire::{Server, tool};
+//!
+//! /// Adds two integers.
+//! #[tool]
+//! async fn add(a: i64, b: i64) -> i64 { a + b }
+//!
+//! let guard = ResourceServerConfig::new("https://mcp.example.com/mcp", ["https://auth.example.com"]).build()?;
+//! let options = HttpOptions::new().with_public_hosts(["mcp.example.com"]).with_authorizer(guard);
+//! Server::new("demo", "1.0.0").tool(add).serve_http_with("0.0.0.0:8080", options).await?;
+//! # Ok(())
+//! # }
+//! ```
+
+#[cfg(feature = "client")]
+pub mod client;
+mod clock;
+pub mod documents;
+mod fetch;
+pub mod guide;
+#[cfg(feature = "resource-server")]
+mod jws;
+#[cfg(feature = "client")]
+mod origin;
+#[cfg(feature = "proxy")]
+pub mod proxy;
+#[cfg(feature = "resource-server")]
+mod resource;
+#[cfg_attr(
+    not(all(feature = "client", feature = "proxy", feature = "testing")),
+    allow(dead_code, reason = "each feature uses a part of the rules")
+)]
+mod rules;
+#[cfg(test)]
+#[cfg(feature = "resource-server")]
+mod test_http;
+#[cfg(feature = "testing")]
+pub mod testing;
+
+pub use fetch::{DocumentFetcher, FetchError};
+#[cfg(feature = "proxy")]
+pub use proxy::{
+    OAuthProxy, OAuthProxyConfig, OAuthProxyConfigError, Upstream, UpstreamTokenError, UpstreamUser,
+};
+#[cfg(feature = "resource-server")]
+pub use resource::{
+    GitHubTokens, GoogleTokens, Introspection, JwtVerifier, ResourceServer, ResourceServerConfig,
+    ResourceServerConfigError, StaticTokens, TokenError, TokenPurpose, TokenVerifier,
+};
+#[cfg(feature = "resource-server")]
+pub use rules::scopes::ScopeHierarchy;

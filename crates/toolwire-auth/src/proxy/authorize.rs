@@ -1,0 +1,279 @@
+//! The authorization endpoint and the consent form.
+//!
+//! A request is checked in a fixed order: as long as client and redirect URI are unknown, the user sees a page and is
+//! not redirected. The identity provider is involved only after the user has consented.
+//!
+//! Registration is open, so a registered redirect URI may belong to an attacker. RFC 9700, section 4.11.2: an error is
+//! redirected only to a client that the user trusts. Here, this means that the user of this browser has consented to
+//! the client and the redirect URI before. Otherwise, the error is a page. `access_denied` after "Do not allow" is
+//! redirected: the user has just decided on a page that shows the redirect URI, and the client has to learn the
+//! decision.
+
+use bytes::Bytes;
+use http::{HeaderMap, Request, StatusCode};
+use serde::{Deserialize, Serialize};
+use toolwire::store::StoreError;
+
+use crate::proxy::ProxyState;
+use crate::proxy::browser::{BrowserSession, Consent, LOGIN_TIME};
+use crate::proxy::clients::NoClient;
+use crate::proxy::page::{self, ConsentPage};
+use crate::proxy::records::{AuthorizationRecord, ClientRecord, LoginRecord};
+use crate::proxy::responses::{self, ProxyResponse};
+use crate::proxy::sealed_store::{Terms, key_of, random};
+use crate::proxy::store::{OwnerLimit, ProxyOwner};
+use crate::rules::authorization_request::state_from_random;
+use crate::rules::authorization_server::Parameters;
+use crate::rules::authorization_server::authorization::{
+    self, AuthorizationClient, AuthorizationParams,
+};
+use crate::rules::authorization_server::redirection::RedirectTarget;
+use crate::rules::metadata_rules::check_client_id_url;
+use crate::rules::pkce::Verifier;
+use crate::rules::redirect_uri::Destination;
+
+/// The purpose of sealed forms.
+const FORM: &str = "consent";
+
+/// The authorization that a user decides on. The form contains it, sealed for one browser.
+#[derive(Debug, Serialize, Deserialize)]
+struct Pending {
+    asked: AuthorizationRecord,
+    registered_redirect: String,
+}
+
+impl Pending {
+    fn consent(&self) -> Consent<'_> {
+        Consent {
+            client_id: &self.asked.client_id,
+            registered_redirect: &self.registered_redirect,
+            scopes: &self.asked.scopes,
+        }
+    }
+}
+
+/// Responds to an authorization request from the user's browser.
+pub(super) async fn authorize(core: &ProxyState, request: &Request<Bytes>) -> ProxyResponse {
+    let response = respond(core, request).await;
+    response.unwrap_or_else(|rejection| rejection)
+}
+
+async fn respond(
+    core: &ProxyState,
+    request: &Request<Bytes>,
+) -> Result<ProxyResponse, ProxyResponse> {
+    let reject = |reason: &dyn std::fmt::Display| {
+        tracing::debug!(%reason, "an authorization request is rejected");
+        page::refusal(StatusCode::BAD_REQUEST, &reason.to_string())
+    };
+    let query = request.uri().query().unwrap_or_default();
+    let parameters = Parameters::read(query).map_err(|error| reject(&error))?;
+    let sender = AuthorizationClient::read(&parameters).map_err(|error| reject(&error))?;
+    let source = core.sources.of(request);
+    let found = core
+        .clients
+        .find(&core.vault, sender.client_id, source)
+        .await;
+    let client = found.map_err(|missing| match missing {
+        NoClient::Unknown => reject(&"the client is not registered with this server"),
+        NoClient::Unavailable => {
+            let reason = "clients cannot be looked up at the moment";
+            page::refusal(StatusCode::SERVICE_UNAVAILABLE, reason)
+        }
+    })?;
+    let registered = sender
+        .check_redirect(&client.redirect_uris)
+        .map_err(|error| reject(&error))?;
+    let destination = Destination::of(sender.redirect_uri)
+        .filter(|destination| core.sends_users_to(destination))
+        .ok_or_else(|| reject(&"this server does not permit redirects to this host"))?;
+
+    let browser = BrowserSession::known(&core.vault, request.headers());
+    let is_trusted = browser
+        .as_ref()
+        .is_some_and(|browser| browser.has_consented_to_client(&client.client_id, registered));
+    let state = authorization::state(&parameters);
+    let wanted = AuthorizationParams::read(&parameters, &core.offer()).map_err(|error| {
+        if !is_trusted {
+            return reject(&error);
+        }
+        let back = core.way_back(sender.redirect_uri, state);
+        responses::redirect(&back.with_error(error.code(), &error.to_string()))
+    })?;
+    let pending = Pending {
+        asked: AuthorizationRecord {
+            client_id: client.client_id.clone(),
+            redirect_uri: sender.redirect_uri.to_owned(),
+            state: state.map(str::to_owned),
+            code_challenge: wanted.code_challenge,
+            scopes: wanted.scopes.to_string(),
+        },
+        registered_redirect: registered.to_owned(),
+    };
+    // RFC 8252, section 8.6: on the user's machine any program can impersonate the client, so each request asks the
+    // user.
+    let may_be_remembered = !destination.is_this_machine;
+    let outcome = match browser {
+        Some(browser) if may_be_remembered && browser.has_agreed_to(&pending.consent()) => {
+            let owner = login_owner(core, request);
+            send_to_provider(core, browser, pending.asked, owner).await
+        }
+        Some(browser) => ask(core, &browser, &pending, &client, &destination),
+        None => BrowserSession::new()
+            .and_then(|browser| ask(core, &browser, &pending, &client, &destination)),
+    };
+    outcome.map_err(|error| out_of_order(&error))
+}
+
+/// Creates the consent page.
+fn ask(
+    core: &ProxyState,
+    browser: &BrowserSession,
+    pending: &Pending,
+    client: &ClientRecord,
+    destination: &Destination,
+) -> Result<ProxyResponse, StoreError> {
+    let sealed = core.vault.seal(FORM, browser.id(), pending, LOGIN_TIME)?;
+    let mut response = page::question(&ConsentPage {
+        server: &core.name,
+        client_name: client.name.as_deref(),
+        client_id: &client.client_id,
+        is_described: check_client_id_url(&client.client_id).is_ok(),
+        destination,
+        redirect_uri: &pending.asked.redirect_uri,
+        scopes: &pending.asked.scopes,
+        action: &core.paths.consent,
+        request: &sealed,
+    });
+    browser.keep(&core.vault, &mut response)?;
+    Ok(response)
+}
+
+/// Handles the submitted consent form.
+pub(super) async fn consent(core: &ProxyState, request: &Request<Bytes>) -> ProxyResponse {
+    let reject = |reason| page::refusal(StatusCode::BAD_REQUEST, reason);
+    // Browsers that send Fetch Metadata are trusted if they report a cross-site request.
+    if is_cross_site(request.headers()) {
+        return reject("the form was submitted from another site");
+    }
+    let stale = "the form has expired, or was opened in another browser";
+    let Some(mut browser) = BrowserSession::known(&core.vault, request.headers()) else {
+        return reject(stale);
+    };
+    let Some(form) = form_of(request) else {
+        return reject("the form is malformed");
+    };
+    let (Ok(Some(sealed)), Ok(decision)) = (form.single("request"), form.single("decision")) else {
+        return reject("the form is malformed");
+    };
+    let opened = core.vault.open::<Pending>(FORM, browser.id(), sealed);
+    let Some(pending) = opened else {
+        return reject(stale);
+    };
+    match decision {
+        Some("allow") => {}
+        Some("deny") => {
+            let asked = &pending.asked;
+            let back = core.way_back(&asked.redirect_uri, asked.state.as_deref());
+            let reason = "the user denied access";
+            return responses::redirect(&back.with_error("access_denied", reason));
+        }
+        // The form has two buttons, and this value is neither. The user's decision is unknown.
+        _ => return reject("the decision must be allow or deny"),
+    }
+    browser.agree_to(&pending.consent());
+    let owner = login_owner(core, request);
+    match send_to_provider(core, browser, pending.asked, owner).await {
+        Ok(response) => response,
+        Err(error) => out_of_order(&error),
+    }
+}
+
+/// Returns the owner of a stored login. A new login never removes a login in progress, also not of the same source,
+/// because many users may share an address.
+fn login_owner(core: &ProxyState, request: &Request<Bytes>) -> Option<ProxyOwner> {
+    core.sources.owner(request, OwnerLimit::Reject)
+}
+
+/// Redirects a user who has consented to the identity provider.
+async fn send_to_provider(
+    core: &ProxyState,
+    mut browser: BrowserSession,
+    asked: AuthorizationRecord,
+    owner: Option<ProxyOwner>,
+) -> Result<ProxyResponse, StoreError> {
+    let state = state_from_random(random()?);
+    let verifier = Verifier::from_random(random()?);
+    let url = match core.leg.endpoints().await {
+        Ok(endpoints) => core.leg.authorization_url(&endpoints, &state, &verifier),
+        Err(error) => Err(error),
+    };
+    let url = match url {
+        Ok(url) => url,
+        Err(error) => {
+            tracing::error!(%error, "the login cannot start");
+            let back = core.way_back(&asked.redirect_uri, asked.state.as_deref());
+            let reason = "the identity provider does not respond";
+            let url = back.with_error("temporarily_unavailable", reason);
+            return Ok(responses::redirect(&url));
+        }
+    };
+    let login = LoginRecord {
+        asked,
+        code_verifier: verifier.as_secret().clone(),
+    };
+    let key = key_of(state.expose());
+    let terms = Terms::lasting(LOGIN_TIME).owned_by(owner);
+    core.vault.put(&key, &login, terms).await?;
+    browser.begin(state.expose());
+    let mut response = responses::redirect(&url);
+    browser.keep(&core.vault, &mut response)?;
+    browser.keep_logins(&core.vault, &mut response)?;
+    Ok(response)
+}
+
+/// Returns the error page if a required service is unavailable.
+pub(super) fn out_of_order(error: &StoreError) -> ProxyResponse {
+    let reason = match error {
+        StoreError::Full => {
+            tracing::warn!("a login is rejected because too many are in progress");
+            "too many people are logging in at the moment; try again in a few minutes"
+        }
+        error => {
+            tracing::error!(%error, "a login failed");
+            "logging in is temporarily unavailable; try again later"
+        }
+    };
+    page::refusal(StatusCode::SERVICE_UNAVAILABLE, reason)
+}
+
+/// Parses the form in the body of a request.
+pub(super) fn form_of(request: &Request<Bytes>) -> Option<Parameters> {
+    let content_type = request.headers().get(http::header::CONTENT_TYPE)?;
+    let media_type = content_type.to_str().ok()?.split(';').next()?.trim();
+    if !media_type.eq_ignore_ascii_case("application/x-www-form-urlencoded") {
+        return None;
+    }
+    let text = std::str::from_utf8(request.body()).ok()?;
+    Parameters::read(text).ok()
+}
+
+/// Returns `true` if the browser reports that another site made the request (Fetch Metadata).
+fn is_cross_site(headers: &HeaderMap) -> bool {
+    let mut sites = headers.get_all("sec-fetch-site").into_iter();
+    sites.any(|site| site != "same-origin")
+}
+
+impl ProxyState {
+    pub(super) fn way_back<'a>(
+        &'a self,
+        redirect_uri: &'a str,
+        state: Option<&'a str>,
+    ) -> RedirectTarget<'a> {
+        RedirectTarget {
+            redirect_uri,
+            state,
+            issuer: &self.issuer,
+        }
+    }
+}

@@ -1,0 +1,221 @@
+//! The state that a browser stores for the proxy in sealed cookies: its id, consents, and started logins.
+//!
+//! Spec 2026-07-28, security best practices, "Confused Deputy Problem": the callback of the identity provider is
+//! accepted only in the browser whose user has just consented. So the cookie with the logins is set after consent and
+//! not before.
+
+use std::time::Duration;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use http::header::{COOKIE, SET_COOKIE};
+use http::{HeaderMap, HeaderValue, Response};
+use serde::{Deserialize, Serialize};
+use sha2::{Digest as _, Sha256};
+use toolwire::store::StoreError;
+
+use crate::proxy::sealed_store::{SealedStore, random};
+
+/// The name of the browser cookie. Browsers accept `__Host-` cookies only from the same host, over TLS, for all paths.
+const BROWSER: &str = "__Host-toolwire-browser";
+const LOGINS: &str = "__Host-toolwire-logins";
+
+/// The lifetime of a stored consent: 30 days.
+const CONSENT_TIME: Duration = Duration::from_secs(30 * 24 * 60 * 60);
+
+/// The maximum number of consents per browser. One more removes the oldest.
+const MAX_CONSENTS: usize = 32;
+
+/// The maximum number of logins in progress per browser. One more removes the oldest.
+const MAX_LOGINS: usize = 4;
+
+/// The time limit of a login.
+pub(super) const LOGIN_TIME: Duration = Duration::from_secs(10 * 60);
+
+/// A truncated digest, long enough to resist a second preimage.
+type ConsentDigest = [u8; 16];
+
+/// The state of a browser, from its cookies. They are sealed, so this proxy has written all of it.
+#[derive(Debug, Clone)]
+pub(super) struct BrowserSession {
+    cookie_state: CookieState,
+    logins: Vec<ConsentDigest>,
+}
+
+#[derive(Debug, Clone, Serialize, Deserialize)]
+struct CookieState {
+    /// A random id. Values that are bound to it work in this browser only.
+    id: String,
+    /// The digests of consents, oldest first; see [`Consent::mark`].
+    consents: Vec<String>,
+}
+
+impl BrowserSession {
+    /// Returns the browser that sent these cookies, or `None` if it is unknown.
+    pub(super) fn known(vault: &SealedStore, headers: &HeaderMap) -> Option<Self> {
+        let cookie_state: CookieState = vault.open(BROWSER, "", cookie(headers, BROWSER)?)?;
+        let logins = cookie(headers, LOGINS);
+        let logins = logins.and_then(|sealed| vault.open(LOGINS, &cookie_state.id, sealed));
+        Some(Self {
+            logins: logins.unwrap_or_default(),
+            cookie_state,
+        })
+    }
+
+    /// Creates the state of an unknown browser.
+    pub(super) fn new() -> Result<Self, StoreError> {
+        let id = random::<32>()?;
+        Ok(Self {
+            cookie_state: CookieState {
+                id: URL_SAFE_NO_PAD.encode(id),
+                consents: Vec::new(),
+            },
+            logins: Vec::new(),
+        })
+    }
+
+    /// Returns the id that forms are bound to, so that no other browser can submit them.
+    pub(super) fn id(&self) -> &str {
+        &self.cookie_state.id
+    }
+
+    pub(super) fn has_agreed_to(&self, consent: &Consent<'_>) -> bool {
+        self.cookie_state.consents.contains(&consent.mark())
+    }
+
+    /// Returns `true` if the user of this browser has consented to a client before, with this registered redirect URI
+    /// and any scopes.
+    pub(super) fn has_consented_to_client(
+        &self,
+        client_id: &str,
+        registered_redirect: &str,
+    ) -> bool {
+        let client = client_mark(client_id, registered_redirect);
+        let mut consents = self.cookie_state.consents.iter();
+        consents.any(|consent| consent.starts_with(&client))
+    }
+
+    pub(super) fn agree_to(&mut self, consent: &Consent<'_>) {
+        remember(
+            &mut self.cookie_state.consents,
+            consent.mark(),
+            MAX_CONSENTS,
+        );
+    }
+
+    pub(super) fn has_begun(&self, state: &str) -> bool {
+        self.logins.contains(&mark([state]))
+    }
+
+    pub(super) fn begin(&mut self, state: &str) {
+        remember(&mut self.logins, mark([state]), MAX_LOGINS);
+    }
+
+    pub(super) fn end(&mut self, state: &str) {
+        let ended = mark([state]);
+        self.logins.retain(|login| *login != ended);
+    }
+
+    /// Sets the cookie with the browser's id and consents.
+    pub(super) fn keep<T>(
+        &self,
+        vault: &SealedStore,
+        response: &mut Response<T>,
+    ) -> Result<(), StoreError> {
+        let sealed = vault.seal(BROWSER, "", &self.cookie_state, CONSENT_TIME)?;
+        set_cookie(response, BROWSER, &sealed, CONSENT_TIME)
+    }
+
+    /// Sets the cookie with the logins, which happens only after consent.
+    pub(super) fn keep_logins<T>(
+        &self,
+        vault: &SealedStore,
+        response: &mut Response<T>,
+    ) -> Result<(), StoreError> {
+        let sealed = vault.seal(LOGINS, self.id(), &self.logins, LOGIN_TIME)?;
+        let lifetime = if self.logins.is_empty() {
+            Duration::ZERO
+        } else {
+            LOGIN_TIME
+        };
+        set_cookie(response, LOGINS, &sealed, lifetime)
+    }
+}
+
+/// The subject of a consent: a client, a redirect URI and scopes.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Consent<'a> {
+    pub(super) client_id: &'a str,
+    /// The registered redirect URI. The port of a program on the user's machine differs each time.
+    pub(super) registered_redirect: &'a str,
+    pub(super) scopes: &'a str,
+}
+
+impl Consent<'_> {
+    /// Returns the digest of client and redirect URI, followed by that of the scopes. Encoded as text, 32 of them fit
+    /// into the 4096 bytes that browsers store in one cookie.
+    fn mark(&self) -> String {
+        let mut scopes: Vec<&str> = self.scopes.split(' ').collect();
+        scopes.sort_unstable();
+        let mut consent = client_mark(self.client_id, self.registered_redirect);
+        URL_SAFE_NO_PAD.encode_string(mark([&scopes.join(" ")]), &mut consent);
+        consent
+    }
+}
+
+/// Returns the first part of a consent's digest, which does not depend on the scopes.
+fn client_mark(client_id: &str, registered_redirect: &str) -> String {
+    URL_SAFE_NO_PAD.encode(mark([client_id, registered_redirect]))
+}
+
+/// Returns a digest of all parts with their lengths, so that no two lists have the same input.
+fn mark<const N: usize>(parts: [&str; N]) -> ConsentDigest {
+    let mut digest = Sha256::new();
+    for part in parts {
+        digest.update((part.len() as u64).to_be_bytes());
+        digest.update(part);
+    }
+    let digest: [u8; 32] = digest.finalize().into();
+    let mut mark = [0; 16];
+    for (byte, digested) in mark.iter_mut().zip(digest) {
+        *byte = digested;
+    }
+    mark
+}
+
+fn remember<M: PartialEq>(marks: &mut Vec<M>, mark: M, limit: usize) {
+    marks.retain(|own| *own != mark);
+    marks.push(mark);
+    if marks.len() > limit {
+        marks.remove(0);
+    }
+}
+
+/// Returns the cookie with a name, if there is exactly one.
+fn cookie<'h>(headers: &'h HeaderMap, name: &str) -> Option<&'h str> {
+    let lines = headers.get_all(COOKIE).into_iter();
+    let pairs = lines.filter_map(|line| line.to_str().ok());
+    let mut values = pairs
+        .flat_map(|line| line.split(';'))
+        .filter_map(|pair| pair.trim().split_once('='))
+        .filter(|(own, _)| *own == name)
+        .map(|(_, value)| value);
+    let value = values.next()?;
+    values.next().is_none().then_some(value)
+}
+
+fn set_cookie<T>(
+    response: &mut Response<T>,
+    name: &str,
+    value: &str,
+    lifetime: Duration,
+) -> Result<(), StoreError> {
+    let seconds = lifetime.as_secs();
+    let text = format!("{name}={value}; Path=/; Secure; HttpOnly; SameSite=Lax; Max-Age={seconds}");
+    let value = HeaderValue::try_from(text).map_err(StoreError::unavailable)?;
+    response.headers_mut().append(SET_COOKIE, value);
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,172 @@
+//! The clients of a proxy: registered clients, and clients whose id is the URL of a metadata document.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use toolwire::store::StoreError;
+
+use crate::clock::since_epoch;
+use crate::documents::{ClientRegistration, Secret};
+use crate::fetch::DocumentFetcher;
+use crate::proxy::documents::Documents;
+use crate::proxy::records::{ClientRecord, RecordDigest};
+use crate::proxy::sealed_store::{SealedStore, Terms, key_of, random};
+use crate::proxy::store::{OwnerLimit, ProxyOwner};
+use crate::rules::authorization_server::registration::AcceptedRegistration;
+use crate::rules::authorization_server::source::Source;
+use crate::rules::authorization_server::token::{PresentedClient, TokenRequestError};
+use crate::rules::metadata_rules::{AuthMethod, check_client_id_url};
+
+/// The retention of a registration without a login, and the retention after its last token.
+const UNUSED_TIME: Duration = Duration::from_secs(24 * 60 * 60);
+const USED_TIME: Duration = Duration::from_secs(90 * 24 * 60 * 60);
+
+/// The time during which an unused registration is not evicted, because its user is about to log in.
+const PROTECTED_TIME: Duration = Duration::from_secs(10 * 60);
+
+/// The maximum number of clients that one user was the first to use. One more removes the client that expires first.
+const MAX_CLIENTS_OF_USER: usize = 64;
+
+/// The clients of a proxy.
+#[derive(Debug)]
+pub(super) struct Clients {
+    documents: Documents,
+    /// The time during which a used client is not evicted: the maximum duration of a login.
+    used_protection: Duration,
+}
+
+/// The reason why a client is unavailable.
+#[derive(Debug)]
+pub(super) enum NoClient {
+    Unknown,
+    Unavailable,
+}
+
+impl From<StoreError> for NoClient {
+    fn from(error: StoreError) -> Self {
+        tracing::error!(%error, "clients cannot be looked up");
+        Self::Unavailable
+    }
+}
+
+impl Clients {
+    pub(super) fn new(fetcher: DocumentFetcher, login_time: Duration) -> Self {
+        Self {
+            documents: Documents::new(fetcher),
+            used_protection: login_time,
+        }
+    }
+
+    /// Returns the client with an id. `source` is the source of the request that names it.
+    pub(super) async fn find(
+        &self,
+        vault: &SealedStore,
+        id: &str,
+        source: Option<Source>,
+    ) -> Result<Arc<ClientRecord>, NoClient> {
+        if check_client_id_url(id).is_ok() {
+            return self.documents.find(id, source).await;
+        }
+        let client = vault.get::<ClientRecord>(&key_of(id)).await?;
+        client.map(Arc::new).ok_or(NoClient::Unknown)
+    }
+
+    /// Registers a client for an owner, if one is known.
+    pub(super) async fn register(
+        &self,
+        vault: &SealedStore,
+        accepted: &AcceptedRegistration,
+        owner: Option<ProxyOwner>,
+    ) -> Result<ClientRegistration, StoreError> {
+        let client_id = encoded(random::<16>()?);
+        let secret = match accepted.method {
+            AuthMethod::None => None,
+            _ => Some(Secret::new(encoded(random::<32>()?))),
+        };
+        let client = ClientRecord {
+            client_id: client_id.clone(),
+            secret: secret.as_ref().map(|secret| key_of(secret.expose())),
+            redirect_uris: accepted.redirect_uris.clone(),
+            name: accepted.name.clone(),
+            first_user: None,
+        };
+        let terms = Terms::lasting(UNUSED_TIME)
+            .protected_for(PROTECTED_TIME)
+            .owned_by(owner);
+        vault.put(&key_of(&client_id), &client, terms).await?;
+        Ok(accepted.answer(&client_id, secret, since_epoch().as_secs()))
+    }
+
+    /// Authenticates a client. Returns its id.
+    pub(super) async fn authenticate(
+        &self,
+        vault: &SealedStore,
+        presented: PresentedClient,
+    ) -> Result<String, NotAuthenticated> {
+        let PresentedClient {
+            client_id, secret, ..
+        } = presented;
+        let rejected = NotAuthenticated::Refused(TokenRequestError::InvalidClient);
+        // Clients with a metadata document are public, because a public document contains no secret.
+        if check_client_id_url(&client_id).is_ok() {
+            return match secret {
+                None => Ok(client_id),
+                Some(_) => Err(rejected),
+            };
+        }
+        let key = key_of(&client_id);
+        let Some(client) = vault.get::<ClientRecord>(&key).await? else {
+            return Err(rejected);
+        };
+        // Digests are compared, so that the duration does not reveal the secret.
+        if client.secret != secret.map(|secret| key_of(secret.expose())) {
+            return Err(rejected);
+        }
+        Ok(client_id)
+    }
+
+    /// Prolongs the registration of a client that received a token. With the first token, the user of that token
+    /// becomes its owner in place of the source that registered it.
+    pub(super) async fn mark_used(
+        &self,
+        vault: &SealedStore,
+        client_id: &str,
+        principal: RecordDigest,
+    ) -> Result<(), StoreError> {
+        if check_client_id_url(client_id).is_ok() {
+            return Ok(());
+        }
+        let key = key_of(client_id);
+        let Some((mut client, read)) = vault.read::<ClientRecord>(&key).await? else {
+            return Ok(());
+        };
+        let user = *client.first_user.get_or_insert(principal);
+        let owner = ProxyOwner::new(user, MAX_CLIENTS_OF_USER, OwnerLimit::RemoveFirst);
+        let terms = Terms::lasting(USED_TIME)
+            .protected_for(self.used_protection)
+            .owned_by(Some(owner));
+        // If the replacement fails, another node has just done the same.
+        vault.replace(&key, &read, &client, terms).await.map(|_| ())
+    }
+}
+
+/// The reason why client authentication failed.
+#[derive(Debug)]
+pub(super) enum NotAuthenticated {
+    Refused(TokenRequestError),
+    Unavailable(StoreError),
+}
+
+impl From<StoreError> for NotAuthenticated {
+    fn from(error: StoreError) -> Self {
+        Self::Unavailable(error)
+    }
+}
+
+pub(super) fn encoded<const N: usize>(bytes: [u8; N]) -> String {
+    use base64::Engine as _;
+    base64::engine::general_purpose::URL_SAFE_NO_PAD.encode(bytes)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,364 @@
+use std::sync::Arc;
+
+use serde_json::Map;
+use toolwire::store::StoreFuture;
+use toolwire_proto::request_state::{KeyRing, StateKey};
+
+use super::*;
+use crate::proxy::store::{MemoryProxyStore, NewProxyRecord, ProxyRecord, ProxyStore};
+use crate::proxy::upstream::UpstreamUser;
+use crate::rules::pkce::Verifier;
+
+const CLIENT: &str = "client";
+const REDIRECT: &str = "https://b/cb";
+const GRACE: u64 = 30;
+
+/// A node of a proxy: grants, a sealed store, and a clock that the test sets.
+struct Node {
+    vault: SealedStore,
+    grants: GrantStore,
+    now: u64,
+}
+
+impl Node {
+    fn new() -> Self {
+        Self::sharing(&shared())
+    }
+
+    fn sharing(store: &Arc<dyn ProxyStore>) -> Self {
+        let lifetimes = Lifetimes {
+            access_token: 100,
+            grant: 1_000,
+        };
+        let (issuer, resource) = ("https://a".to_owned(), "https://a/mcp".to_owned());
+        Self {
+            vault: SealedStore {
+                store: Arc::clone(store),
+                keys: KeyRing::new(StateKey::new([1; 32])),
+                issuer: issuer.clone(),
+            },
+            grants: GrantStore::new(lifetimes, GRACE, issuer, resource),
+            now: now(),
+        }
+    }
+
+    fn grant(&self, subject: &str) -> GrantRecord {
+        let subject = [("sub".to_owned(), subject.into())];
+        GrantRecord {
+            client_id: CLIENT.to_owned(),
+            scopes: "read".to_owned(),
+            resource: self.grants.resource.clone(),
+            user: UpstreamUser::read(Map::from_iter(subject), "sub").unwrap(),
+            id_token_claims: None,
+            upstream: UpstreamTokens {
+                access_token: "upstream".into(),
+                refresh_token: None,
+                expires_at: None,
+            },
+            ends_at: self.now + 1_000,
+            code: None,
+            refresh: None,
+            used_refresh: None,
+            access: Vec::new(),
+        }
+    }
+
+    async fn begin(&self, mut grant: GrantRecord) -> Secret {
+        let challenge = verifier().challenge();
+        let begun = self
+            .grants
+            .begin(&self.vault, &mut grant, REDIRECT, &challenge, self.now);
+        begun.await.unwrap()
+    }
+
+    async fn redeem(&self, code: &Secret) -> Option<TokenResponse> {
+        let verifier = verifier();
+        let redemption = Redemption {
+            client_id: CLIENT,
+            code,
+            redirect_uri: REDIRECT,
+            verifier: verifier.as_secret(),
+        };
+        let redeemed = self.grants.redeem(&self.vault, &redemption, self.now);
+        redeemed.await.unwrap().map(|issued| issued.response)
+    }
+
+    /// Completes a login and returns its tokens.
+    async fn log_in(&self, subject: &str) -> TokenResponse {
+        let code = self.begin(self.grant(subject)).await;
+        self.redeem(&code).await.unwrap()
+    }
+
+    async fn refresh(&self, token: &Secret) -> Option<TokenResponse> {
+        let refreshed = self
+            .grants
+            .refresh(&self.vault, CLIENT, token, "read", self.now);
+        refreshed.await.unwrap().map(|issued| issued.response)
+    }
+
+    async fn is_good(&self, access: &Secret) -> bool {
+        let claims = self.grants.claims(&self.vault, access, self.now).await;
+        claims.unwrap().is_some()
+    }
+}
+
+fn shared() -> Arc<dyn ProxyStore> {
+    Arc::new(Remote::default())
+}
+
+/// A store that yields between calls, as a store over a network would.
+#[derive(Debug, Default)]
+struct Remote(MemoryProxyStore);
+
+impl ProxyStore for Remote {
+    fn put<'a>(
+        &'a self,
+        kind: ProxyRecord,
+        key: &'a RecordDigest,
+        record: NewProxyRecord,
+    ) -> StoreFuture<'a, ()> {
+        self.0.put(kind, key, record)
+    }
+
+    fn get<'a>(
+        &'a self,
+        kind: ProxyRecord,
+        key: &'a RecordDigest,
+    ) -> StoreFuture<'a, Option<String>> {
+        Box::pin(async move {
+            let read = self.0.get(kind, key).await;
+            tokio::task::yield_now().await;
+            read
+        })
+    }
+
+    fn take<'a>(
+        &'a self,
+        kind: ProxyRecord,
+        key: &'a RecordDigest,
+    ) -> StoreFuture<'a, Option<String>> {
+        self.0.take(kind, key)
+    }
+
+    fn replace<'a>(
+        &'a self,
+        kind: ProxyRecord,
+        key: &'a RecordDigest,
+        expected: &'a str,
+        record: NewProxyRecord,
+    ) -> StoreFuture<'a, bool> {
+        self.0.replace(kind, key, expected, record)
+    }
+}
+
+fn verifier() -> Verifier {
+    Verifier::from_random([7; 32])
+}
+
+fn refresh_token(response: &TokenResponse) -> &Secret {
+    response.refresh_token.as_ref().unwrap()
+}
+
+#[tokio::test]
+async fn code_expires_after_one_minute() {
+    let mut node = Node::new();
+    let (in_time, late) = (
+        node.begin(node.grant("ann")).await,
+        node.begin(node.grant("ann")).await,
+    );
+    node.now += CODE_TIME - 1;
+    assert!(node.redeem(&in_time).await.is_some());
+    node.now += 1;
+    assert!(node.redeem(&late).await.is_none());
+}
+
+#[tokio::test(start_paused = true)]
+async fn grant_without_redeemed_code_is_removed() {
+    let node = Node::new();
+    let code = node.begin(node.grant("ann")).await;
+    let key = TokenFamily::of(TokenKind::Code, &code).unwrap().grant();
+    assert!(node.vault.get::<GrantRecord>(&key).await.unwrap().is_some());
+    tokio::time::advance(UNREDEEMED_TIME).await;
+    assert!(node.vault.get::<GrantRecord>(&key).await.unwrap().is_none());
+}
+
+#[tokio::test]
+async fn tokens_expire_after_their_lifetime() {
+    let mut node = Node::new();
+    let issued = node.log_in("ann").await;
+    assert_eq!(issued.expires_in, Some(100));
+    node.now += 99;
+    assert!(node.is_good(&issued.access_token).await);
+    node.now += 1;
+    assert!(!node.is_good(&issued.access_token).await);
+    node.now += 899;
+    assert!(node.refresh(refresh_token(&issued)).await.is_some());
+    node.now += 1;
+    let last = node.refresh(refresh_token(&issued)).await;
+    assert!(last.is_none(), "the grant has ended");
+}
+
+#[tokio::test]
+async fn revoked_grant_issues_no_tokens() {
+    let node = Node::new();
+    let issued = node.log_in("ann").await;
+    let token = refresh_token(&issued);
+    let key = TokenFamily::of(TokenKind::Refresh, token).unwrap().grant();
+    node.grants.revoke(&node.vault, &key).await.unwrap();
+    assert!(!node.is_good(&issued.access_token).await);
+    assert!(node.refresh(token).await.is_none());
+    let changed = node.grants.change(&node.vault, &key, |_| true).await;
+    assert!(changed.unwrap().is_none(), "the grant stays removed");
+}
+
+#[tokio::test]
+async fn ended_grant_issues_no_tokens() {
+    let node = Node::new();
+    let mut over = node.grant("ann");
+    over.ends_at = node.now;
+    let code = node.begin(over).await;
+    assert!(node.redeem(&code).await.is_none());
+    let mut over = node.grant("ann");
+    over.upstream.expires_at = Some(node.now);
+    let code = node.begin(over).await;
+    assert!(node.redeem(&code).await.is_none());
+}
+
+#[tokio::test]
+async fn reused_refresh_token_returns_the_same_successor_within_the_grace() {
+    let mut node = Node::new();
+    let first = node.log_in("ann").await;
+    let used = refresh_token(&first);
+    let next = node.refresh(used).await.unwrap();
+    node.now += GRACE - 1;
+    let again = node.refresh(used).await.unwrap();
+    assert_eq!(again.refresh_token, next.refresh_token);
+    assert_ne!(again.access_token, next.access_token);
+    for access in [&next.access_token, &again.access_token] {
+        assert!(node.is_good(access).await);
+    }
+    // Reuse does not prolong the grace period.
+    node.now += 1;
+    assert!(node.refresh(used).await.is_none());
+    assert!(!node.is_good(&again.access_token).await);
+    assert!(node.refresh(refresh_token(&next)).await.is_none());
+}
+
+#[tokio::test]
+async fn reuse_after_use_of_the_successor_ends_the_grant() {
+    let node = Node::new();
+    let first = node.log_in("ann").await;
+    let used = refresh_token(&first);
+    let next = node.refresh(used).await.unwrap();
+    let third = node.refresh(refresh_token(&next)).await.unwrap();
+    assert!(node.refresh(used).await.is_none());
+    assert!(!node.is_good(&third.access_token).await);
+}
+
+#[tokio::test]
+async fn concurrent_refreshes_on_several_nodes_get_one_successor() {
+    let store = shared();
+    let first = Node::sharing(&store).log_in("ann").await;
+    let token = refresh_token(&first).clone();
+    let tasks: Vec<_> = (0..8)
+        .map(|_| {
+            let (node, token) = (Node::sharing(&store), token.clone());
+            tokio::spawn(async move { node.refresh(&token).await })
+        })
+        .collect();
+    let mut successors = Vec::new();
+    for task in tasks {
+        successors.push(task.await.unwrap().unwrap().refresh_token.unwrap());
+    }
+    successors.dedup();
+    assert_eq!(successors.len(), 1);
+    let node = Node::sharing(&store);
+    assert!(node.refresh(&successors[0]).await.is_some());
+}
+
+#[tokio::test]
+async fn other_client_can_neither_use_nor_end_a_grant() {
+    let node = Node::new();
+    let first = node.log_in("ann").await;
+    let token = refresh_token(&first);
+    node.refresh(token).await.unwrap();
+    let refreshed = node
+        .grants
+        .refresh(&node.vault, "other", token, "read", node.now);
+    assert!(refreshed.await.unwrap().is_none());
+    assert!(node.is_good(&first.access_token).await);
+    assert!(node.refresh(token).await.is_some());
+}
+
+#[tokio::test]
+async fn grant_is_not_refreshed_for_another_resource() {
+    let store = shared();
+    let first = Node::sharing(&store).log_in("ann").await;
+    let mut other = Node::sharing(&store);
+    other.grants.resource = "https://a/other".to_owned();
+    assert!(other.refresh(refresh_token(&first)).await.is_none());
+    assert!(Node::sharing(&store).is_good(&first.access_token).await);
+}
+
+#[tokio::test]
+async fn number_of_access_tokens_of_a_grant_is_limited() {
+    let node = Node::new();
+    let other = node.log_in("bob").await;
+    let first = node.log_in("ann").await;
+    let mut issued = vec![first.clone()];
+    for _ in 1..MAX_ACCESS_TOKENS {
+        let last = issued.last().unwrap();
+        issued.push(node.refresh(refresh_token(last)).await.unwrap());
+    }
+    for tokens in &issued {
+        assert!(node.is_good(&tokens.access_token).await);
+    }
+    let last = issued.last().unwrap();
+    issued.push(node.refresh(refresh_token(last)).await.unwrap());
+    assert!(!node.is_good(&first.access_token).await);
+    for tokens in issued.iter().skip(1).chain([&other]) {
+        assert!(node.is_good(&tokens.access_token).await);
+    }
+}
+
+#[tokio::test]
+async fn number_of_grants_of_a_user_is_limited() {
+    let mut node = Node::new();
+    let other = node.log_in("bob").await;
+    let mut issued = Vec::new();
+    for _ in 0..MAX_GRANTS {
+        issued.push(node.log_in("ann").await);
+        node.now += 1;
+    }
+    assert!(node.is_good(&issued[0].access_token).await);
+    issued.push(node.log_in("ann").await);
+    // The grant of the first login ends first. It is removed with its tokens.
+    assert!(!node.is_good(&issued[0].access_token).await);
+    assert!(node.refresh(refresh_token(&issued[0])).await.is_none());
+    for tokens in issued.iter().skip(1).chain([&other]) {
+        assert!(node.is_good(&tokens.access_token).await);
+    }
+}
+
+#[tokio::test]
+async fn concurrent_change_is_not_lost() {
+    let node = Node::new();
+    let first = node.log_in("ann").await;
+    let token = refresh_token(&first);
+    let key = TokenFamily::of(TokenKind::Refresh, token).unwrap().grant();
+    let mut tries = 0;
+    let (_, read) = node.vault.read::<GrantRecord>(&key).await.unwrap().unwrap();
+    node.refresh(token).await.unwrap();
+    let changed = node.grants.change(&node.vault, &key, |grant| {
+        tries += 1;
+        grant.upstream.access_token = "renewed".into();
+        true
+    });
+    let changed = changed.await.unwrap().unwrap();
+    assert_eq!(tries, 1);
+    assert_eq!(changed.access.len(), 2);
+    // A request that read the grant earlier cannot restore it.
+    let (grant, _) = node.vault.read::<GrantRecord>(&key).await.unwrap().unwrap();
+    let saved = node.grants.save(&node.vault, &key, &read, &grant, node.now);
+    assert!(!saved.await.unwrap());
+}

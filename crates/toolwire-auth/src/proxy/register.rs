@@ -1,0 +1,48 @@
+//! The registration endpoint (RFC 7591). It is open, so registrations are small and have a short retention.
+
+use bytes::Bytes;
+use http::header::CONTENT_TYPE;
+use http::{Request, StatusCode};
+use toolwire_proto::http::is_json;
+
+use crate::documents::ClientMetadata;
+use crate::proxy::ProxyState;
+use crate::proxy::responses::{self, ProxyResponse};
+use crate::proxy::store::OwnerLimit;
+use crate::rules::authorization_server::registration::AcceptedRegistration;
+use crate::rules::redirect_uri::Destination;
+
+/// Registers a client.
+pub(super) async fn register(core: &ProxyState, request: &Request<Bytes>) -> ProxyResponse {
+    let invalid =
+        |code: &str, reason: &str| responses::error(StatusCode::BAD_REQUEST, code, reason);
+    let content_type = request.headers().get(CONTENT_TYPE);
+    let content_type = content_type.and_then(|value| value.to_str().ok());
+    let metadata: Option<ClientMetadata> = is_json(content_type)
+        .then(|| serde_json::from_slice(request.body()).ok())
+        .flatten();
+    let Some(metadata) = metadata else {
+        let reason = "the body must be client metadata as JSON";
+        return invalid("invalid_client_metadata", reason);
+    };
+    let accepted = match AcceptedRegistration::judge(&metadata) {
+        Ok(accepted) => accepted,
+        Err(error) => return invalid(error.code(), &error.to_string()),
+    };
+    let mut destinations = accepted
+        .redirect_uris
+        .iter()
+        .map(|uri| Destination::of(uri));
+    let all_served = destinations
+        .all(|destination| destination.is_some_and(|place| core.sends_users_to(&place)));
+    if !all_served {
+        let reason = "this server does not permit redirects to this host";
+        return invalid("invalid_redirect_uri", reason);
+    }
+    // A source that registers many clients evicts its own unused ones.
+    let owner = core.sources.owner(request, OwnerLimit::RemoveFirst);
+    match core.clients.register(&core.vault, &accepted, owner).await {
+        Ok(registration) => responses::json(StatusCode::CREATED, &registration),
+        Err(error) => responses::unavailable(&error),
+    }
+}

@@ -1,0 +1,123 @@
+//! Verifies DPoP proofs and accepts each of them once (RFC 9449).
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use http::request::Parts;
+use http::{HeaderName, HeaderValue};
+use sha2::{Digest as _, Sha256};
+use toolwire::Principal;
+use toolwire::store::{NonceStore, StoreError};
+
+use crate::documents::{DpopProofClaims, Secret};
+use crate::jws::Jws;
+use crate::rules::dpop::{self, DEFAULT_PROOF_AGE, DpopProofError, ExpectedProof, MAX_CLOCK_SKEW};
+use crate::rules::signing_algorithm::SigningAlgorithm;
+
+const PROOF: HeaderName = HeaderName::from_static("dpop");
+
+/// A verifier of DPoP proofs.
+#[derive(Debug)]
+pub(super) struct DpopVerifier {
+    /// The public origin of the server: scheme and authority.
+    pub(super) origin: String,
+    /// The URL of the resource, for servers behind a proxy that changes the path.
+    pub(super) resource: String,
+    pub(super) spent: Arc<dyn NonceStore>,
+}
+
+/// A valid proof that may have been used before.
+#[derive(Debug)]
+pub(super) struct Proof {
+    /// The thumbprint of the key.
+    pub(super) key: String,
+    fingerprint: [u8; 32],
+}
+
+impl DpopVerifier {
+    /// Verifies the proof of a request. The caller then has to [mark it as used](Self::mark_used).
+    pub(super) fn verify(
+        &self,
+        head: &Parts,
+        token: &Secret,
+        now: u64,
+    ) -> Result<Proof, DpopError> {
+        let mut headers = head.headers.get_all(PROOF).iter();
+        let (Some(header), None) = (headers.next(), headers.next()) else {
+            return Err(DpopError::Count);
+        };
+        let jws = HeaderValue::to_str(header).ok().and_then(Jws::parse);
+        let jws = jws.ok_or(DpopError::Unreadable)?;
+        let (algorithm, key) = dpop::check_header(&jws.header)?;
+        let claims: Option<DpopProofClaims> = match &jws.header.jwk {
+            Some(own) => jws.verify(algorithm, own),
+            None => None,
+        };
+        let claims = claims.ok_or(DpopError::Signature)?;
+        let path = head.uri.path();
+        let here = format!("{}{path}", self.origin);
+        let expected = |url| ExpectedProof {
+            method: head.method.as_str(),
+            url,
+            now,
+            max_age: DEFAULT_PROOF_AGE,
+            token: Some(token),
+            nonces: &[],
+        };
+        match dpop::check_claims(&claims, &expected(&here)) {
+            Err(DpopProofError::Url) => dpop::check_claims(&claims, &expected(&self.resource))?,
+            judged => judged?,
+        }
+        // Clients choose the ids, so ids are compared only within one key.
+        let fingerprint = Sha256::digest(format!("{key} {}", claims.jti)).into();
+        Ok(Proof { key, fingerprint })
+    }
+
+    /// Marks a proof as used. Returns `false` if it was used before. Only proofs of valid tokens are stored, so that
+    /// unauthenticated clients cannot fill the store. `owner` is the principal of the token, whose share of the store
+    /// the proof counts for.
+    pub(super) async fn mark_used(
+        &self,
+        owner: &Principal,
+        proof: &Proof,
+    ) -> Result<bool, StoreError> {
+        let lifetime = Duration::from_secs(DEFAULT_PROOF_AGE + MAX_CLOCK_SKEW + 1);
+        self.spent
+            .mark_used(owner, &proof.fingerprint, lifetime)
+            .await
+    }
+}
+
+/// Returns the names of all accepted signature algorithms, separated by spaces.
+pub(super) fn algorithms() -> String {
+    SigningAlgorithm::ALL
+        .map(SigningAlgorithm::as_str)
+        .join(" ")
+}
+
+/// The reason why a proof is rejected.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum DpopError {
+    Count,
+    Unreadable,
+    Signature,
+    Refused(DpopProofError),
+}
+
+impl From<DpopProofError> for DpopError {
+    fn from(error: DpopProofError) -> Self {
+        Self::Refused(error)
+    }
+}
+
+impl fmt::Display for DpopError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Count => f.write_str("the request does not have exactly one proof"),
+            Self::Unreadable => f.write_str("the proof is malformed"),
+            Self::Signature => f.write_str("the proof is not signed with its own key"),
+            Self::Refused(error) => write!(f, "{error}"),
+        }
+    }
+}
