@@ -1,22 +1,22 @@
-//! Attacks, class by class, on everything that is served over HTTP.
+//! Attacks on the HTTP transport, one module per class of attack.
 //!
-//! A class is checked on every row of [`routers::ROUTERS`]: an advisory that is fixed on one way in and forgotten on another
-//! is the most common mistake there is. A router that is added later gets all checks by one line in that table.
+//! Each class is tested on every row of [`routers::ROUTERS`], because a common mistake is to fix a vulnerability on one
+//! entry point and not on another. A new router gets all tests with one new row in that table.
 
 #![expect(
     clippy::unwrap_used,
     reason = "a test may panic, also outside its own function"
 )]
 
-mod cancelling;
-mod confusion;
-mod fetching;
-mod foreign_handles;
-mod house;
-mod injection;
-mod names;
+mod cancellation;
+mod entry_points;
+mod fixture;
+mod header_injection;
+mod host_and_origin;
+mod other_users_handles;
 mod routers;
 mod secrets;
+mod ssrf;
 #[cfg(feature = "tls")]
 mod tls;
-mod ways;
+mod token_confusion;

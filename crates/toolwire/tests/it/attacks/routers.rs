@@ -1,85 +1,85 @@
-//! What is attacked: every router, and everything one can ask it for.
+//! The targets of the attacks: every router, with the requests that it serves.
 
 use serde_json::{Value, json};
 use toolwire::transport::http::{HttpOptions, LegacyMode};
 
-use super::ways::Way;
-use crate::auth::guarded::whoami;
+use super::entry_points::EntryPoint;
+use crate::auth::protected_server::whoami;
 use crate::http::request::Request;
 use crate::http::session::{initialize_request, tool_call};
 use crate::peer::{legacy, modern, notification};
 
 pub(crate) const VERSION: &str = "2025-11-25";
 
-/// One router. Every attack goes to every one of them.
+/// A router under test. Every attack is run on every router.
 #[derive(Debug)]
 pub(crate) struct Router {
     pub(crate) name: &'static str,
-    pub(crate) way: Way,
+    pub(crate) entry_point: EntryPoint,
     pub(crate) options: fn(HttpOptions) -> HttpOptions,
-    pub(crate) entrances: &'static [&'static [Entrance]],
+    pub(crate) operations: &'static [&'static [Operation]],
 }
 
 pub(crate) const ROUTERS: &[Router] = &[
     Router {
         name: "service",
-        way: Way::Respond,
+        entry_point: EntryPoint::Respond,
         options: |options| options.with_http_sse(),
-        entrances: &[MODERN, SESSIONS, HTTP_WITH_SSE, METADATA, PREFLIGHT],
+        operations: &[MODERN, SESSIONS, HTTP_WITH_SSE, METADATA, PREFLIGHT],
     },
     Router {
         name: "tower service",
-        way: Way::Tower,
+        entry_point: EntryPoint::Tower,
         options: |options| options.with_http_sse(),
-        entrances: &[MODERN, SESSIONS, HTTP_WITH_SSE, METADATA, PREFLIGHT],
+        operations: &[MODERN, SESSIONS, HTTP_WITH_SSE, METADATA, PREFLIGHT],
     },
     Router {
         name: "listener",
-        way: Way::Http1,
+        entry_point: EntryPoint::Http1,
         options: |options| options.with_http_sse(),
-        entrances: &[MODERN, SESSIONS, HTTP_WITH_SSE, METADATA, PREFLIGHT],
+        operations: &[MODERN, SESSIONS, HTTP_WITH_SSE, METADATA, PREFLIGHT],
     },
     Router {
         name: "listener, HTTP/2",
-        way: Way::Http2,
+        entry_point: EntryPoint::Http2,
         options: |options| options.with_http_sse(),
-        entrances: &[MODERN, SESSIONS, HTTP_WITH_SSE, METADATA, PREFLIGHT],
+        operations: &[MODERN, SESSIONS, HTTP_WITH_SSE, METADATA, PREFLIGHT],
     },
     #[cfg(feature = "tls")]
     Router {
         name: "listener, TLS",
-        way: Way::Tls,
+        entry_point: EntryPoint::Tls,
         options: |options| options.with_http_sse().with_tls(super::tls::config()),
-        entrances: &[MODERN, SESSIONS, HTTP_WITH_SSE, METADATA, PREFLIGHT],
+        operations: &[MODERN, SESSIONS, HTTP_WITH_SSE, METADATA, PREFLIGHT],
     },
     Router {
         name: "without sessions",
-        way: Way::Http1,
+        entry_point: EntryPoint::Http1,
         options: |options| options.with_legacy(LegacyMode::Stateless),
-        entrances: &[MODERN, STATELESS, METADATA, PREFLIGHT],
+        operations: &[MODERN, STATELESS, METADATA, PREFLIGHT],
     },
     Router {
         name: "2026-07-28 only",
-        way: Way::Http1,
+        entry_point: EntryPoint::Http1,
         options: |options| options.with_legacy(LegacyMode::Reject),
-        entrances: &[MODERN, METADATA, PREFLIGHT],
+        operations: &[MODERN, METADATA, PREFLIGHT],
     },
 ];
 
-/// Handles that belong to somebody.
+/// The identifiers of one user on the server.
 #[derive(Debug, Clone)]
 pub(crate) struct Handles {
-    /// A session of the 2025 revisions.
+    /// The id of a session of the 2025 revisions.
     pub(crate) session: String,
-    /// An event of that session.
+    /// The id of an event of that session.
     pub(crate) event: String,
-    /// Where the messages of a stream of the 2024-11-05 transport go.
+    /// The message endpoint of an HTTP+SSE stream.
     pub(crate) address: String,
 }
 
 impl Handles {
-    /// Handles of the same shape that nobody has.
-    pub(crate) fn invented(&self) -> Self {
+    /// Returns handles of the same format that do not exist.
+    pub(crate) fn unknown(&self) -> Self {
         let (path, id) = self.address.split_once('=').unwrap_or(("/message?x", "x"));
         Self {
             session: "x".repeat(self.session.len()),
@@ -89,20 +89,20 @@ impl Handles {
     }
 }
 
-/// Something a router can be asked for.
+/// A kind of request that a router serves.
 #[derive(Debug)]
-pub(crate) struct Entrance {
+pub(crate) struct Operation {
     pub(crate) name: &'static str,
-    /// A good request, but for the token.
+    /// Returns a valid request without a token.
     pub(crate) request: fn(&Handles) -> Request,
     pub(crate) needs_token: bool,
-    /// Whether it reads a message.
+    /// Whether the request has a message as its body.
     pub(crate) has_body: bool,
-    /// Whether it is for whoever has a handle.
+    /// Whether the request names a handle.
     pub(crate) needs_handle: bool,
 }
 
-impl Entrance {
+impl Operation {
     const fn new(name: &'static str, request: fn(&Handles) -> Request) -> Self {
         Self {
             name,
@@ -137,86 +137,86 @@ fn get(handles: &Handles) -> Request {
     Request::get(&handles.session, VERSION)
 }
 
-const MODERN: &[Entrance] = &[
-    Entrance::new("call", |_| Request::modern(&whoami())),
-    Entrance::new("listen", |_| {
-        let wish = json!({"notifications": {"toolsListChanged": true}});
-        Request::modern(&modern(7, "subscriptions/listen", wish))
+const MODERN: &[Operation] = &[
+    Operation::new("call", |_| Request::modern(&whoami())),
+    Operation::new("listen", |_| {
+        let filter = json!({"notifications": {"toolsListChanged": true}});
+        Request::modern(&modern(7, "subscriptions/listen", filter))
     }),
-    Entrance::new("notification", |_| {
+    Operation::new("notification", |_| {
         let cancel = notification("notifications/cancelled", json!({"requestId": 7}));
         Request::modern(&cancel)
     }),
 ];
 
-const SESSIONS: &[Entrance] = &[
-    Entrance::new("initialize", |_| initialize_request(VERSION)),
-    Entrance::new("ping in a session", |handles| {
+const SESSIONS: &[Operation] = &[
+    Operation::new("initialize", |_| initialize_request(VERSION)),
+    Operation::new("ping in a session", |handles| {
         in_session(handles, &legacy(1, "ping", json!({})))
     })
     .with_handle(),
-    Entrance::new("call in a session", |handles| {
+    Operation::new("call in a session", |handles| {
         in_session(handles, &tool_call(1, "whoami", json!({})))
     })
     .with_handle(),
-    Entrance::new("cancel in a session", |handles| {
+    Operation::new("cancel in a session", |handles| {
         let cancel = notification("notifications/cancelled", json!({"requestId": 1}));
         in_session(handles, &cancel)
     })
     .with_handle(),
-    Entrance::new("answer in a session", |handles| {
+    Operation::new("response in a session", |handles| {
         in_session(handles, &json!({"jsonrpc": "2.0", "id": 1, "result": {}}))
     })
     .with_handle(),
-    Entrance::new("stream of a session", get)
+    Operation::new("stream of a session", get)
         .without_body()
         .with_handle(),
-    Entrance::new("stream that is resumed", |handles| {
+    Operation::new("resumed stream", |handles| {
         get(handles).with("Last-Event-ID", &*handles.event)
     })
     .without_body()
     .with_handle(),
-    Entrance::new("end of a session", |handles| {
+    Operation::new("deletion of a session", |handles| {
         Request::delete(&handles.session, VERSION)
     })
     .without_body()
     .with_handle(),
 ];
 
-const STATELESS: &[Entrance] = &[
-    Entrance::new("initialize", |_| initialize_request(VERSION)),
-    Entrance::new("call", |_| {
+const STATELESS: &[Operation] = &[
+    Operation::new("initialize", |_| initialize_request(VERSION)),
+    Operation::new("call", |_| {
         Request::post(&tool_call(1, "whoami", json!({}))).with("MCP-Protocol-Version", VERSION)
     }),
 ];
 
-const HTTP_WITH_SSE: &[Entrance] = &[
-    Entrance::new("old stream", |_| {
+const HTTP_WITH_SSE: &[Operation] = &[
+    Operation::new("HTTP+SSE stream", |_| {
         Request::new("GET")
             .with_target("/sse")
             .with("Accept", "text/event-stream")
     })
     .without_body(),
-    Entrance::new("old message", |handles| {
+    Operation::new("HTTP+SSE message", |handles| {
         Request::post(&legacy(1, "ping", json!({}))).with_target(&*handles.address)
     })
     .with_handle(),
 ];
 
-const METADATA: &[Entrance] = &[
-    Entrance::new("metadata", |_| {
+const METADATA: &[Operation] = &[
+    Operation::new("metadata", |_| {
         Request::new("GET").with_target("/.well-known/oauth-protected-resource/mcp")
     })
     .without_body()
     .without_token(),
-    Entrance::new("metadata at the root", |_| {
+    Operation::new("metadata at the root", |_| {
         Request::new("GET").with_target("/.well-known/oauth-protected-resource")
     })
     .without_body()
     .without_token(),
 ];
 
-const PREFLIGHT: &[Entrance] = &[Entrance::new("preflight", |_| {
+const PREFLIGHT: &[Operation] = &[Operation::new("preflight", |_| {
     Request::new("OPTIONS")
         .with("Origin", "http://localhost")
         .with("Access-Control-Request-Method", "POST")

@@ -1,111 +1,126 @@
-//! What must not be seen: tokens, claims and handles in logs, inner failures in answers.
+//! Secrets: tokens, claims and handles in logs, and internal errors in responses.
 
 use std::fmt::Write as _;
 
 use serde_json::json;
-use toolwire_auth::documents::Secret;
 use toolwire_auth::{DocumentFetcher, Introspection};
+use toolwire_auth::documents::Secret;
 
-use super::house::{House, SECRET_CLAIM, SECRET_REASON};
+use super::fixture::{AttackFixture, SECRET_CLAIM, SECRET_REASON};
 use super::routers::{ROUTERS, VERSION};
-use crate::auth::guarded::{config, options, with_token};
+use crate::auth::protected_server::{config, options, with_token};
 use crate::http::request::Request;
 use crate::http::session::tool_call;
 use crate::peer::call;
 use crate::traces::Traces;
 
 #[tokio::test]
-async fn no_token_no_claim_and_no_handle_is_logged() {
-    let (traces, _writing) = Traces::write_down();
-    let mut shown = String::new();
+async fn tokens_claims_and_handles_are_not_logged() {
+    let (traces, _guard) = Traces::write_down();
+    let mut output = String::new();
     let mut secrets = vec![SECRET_CLAIM.to_owned(), SECRET_REASON.to_owned()];
     for router in ROUTERS {
-        let house = House::open(router).await;
-        let (good, foreign) = (house.token("ann"), house.token("bob"));
-        let mut claims = House::claims("ann");
+        let fixture = AttackFixture::open(router).await;
+        let (valid, of_other_user) = (fixture.token("ann"), fixture.token("bob"));
+        let mut claims = AttackFixture::claims("ann");
         claims["aud"] = json!("https://other.example.com");
-        let refused = house.issuer.token(&claims);
-        for entrance in house.entrances() {
-            let request = || (entrance.request)(&house.ann);
+        let wrong_audience = fixture.issuer.token(&claims);
+        for operation in fixture.operations() {
+            let request = || (operation.request)(&fixture.ann);
             for request in [
                 request(),
-                with_token(request(), &foreign),
-                with_token(request(), &refused),
-                with_token(request(), &refused).with("Authorization", format!("Bearer {good}")),
+                with_token(request(), &of_other_user),
+                with_token(request(), &wrong_audience),
+                with_token(request(), &wrong_audience)
+                    .with("Authorization", format!("Bearer {valid}")),
                 request()
-                    .with("Authorization", format!("DPoP {good}"))
-                    .with("DPoP", &*refused),
-                request().with("Authorization", format!("Basic {good}")),
-                with_token(request(), &good).replacing("Host", "evil.test"),
-                with_token(request(), &good).with_target(format!("/mcp?access_token={good}")),
-                with_token(request(), &good),
+                    .with("Authorization", format!("DPoP {valid}"))
+                    .with("DPoP", &*wrong_audience),
+                request().with("Authorization", format!("Basic {valid}")),
+                with_token(request(), &valid).replacing("Host", "evil.test"),
+                with_token(request(), &valid).with_target(format!("/mcp?access_token={valid}")),
+                with_token(request(), &valid),
             ] {
-                let reply = house.ask(&request).await;
+                let response = fixture.response_to(&request).await;
                 write!(
-                    shown,
+                    output,
                     "{:?} {}",
-                    reply.headers.get("www-authenticate"),
-                    reply.text
+                    response.headers.get("www-authenticate"),
+                    response.text
                 )
                 .unwrap();
             }
         }
-        let explode = house.by("ann", Request::modern(&call(7, "explode", json!({}))));
-        write!(shown, "{}", house.ask(&explode).await.text).unwrap();
+        let call_explode =
+            fixture.with_token_of("ann", Request::modern(&call(7, "explode", json!({}))));
+        write!(output, "{}", fixture.response_to(&call_explode).await.text).unwrap();
         write!(
-            shown,
+            output,
             "{:?} {:?}",
-            house.endpoint.service, house.endpoint.server
+            fixture.endpoint.service, fixture.endpoint.server
         )
         .unwrap();
-        // A part of a token may be worth as much as all of it.
-        for token in [good, foreign, refused] {
+        // The claims and the signature of a token are secrets on their own.
+        for token in [valid, of_other_user, wrong_audience] {
             secrets.extend(token.split('.').skip(1).map(str::to_owned));
         }
-        if house.has("stream of a session") {
-            secrets.push(house.ann.session.clone());
+        if fixture.has("stream of a session") {
+            secrets.push(fixture.ann.session.clone());
         }
-        if house.has("old stream") {
-            let (_, id) = house.ann.address.split_once('=').unwrap();
+        if fixture.has("HTTP+SSE stream") {
+            let (_, id) = fixture.ann.address.split_once('=').unwrap();
             secrets.push(id.to_owned());
         }
     }
     let traced = traces.text();
-    assert!(traced.contains("answered"), "something was traced");
+    assert!(traced.contains("status="), "no response was traced");
     for secret in &secrets {
         assert!(!traced.contains(secret), "{secret} is traced");
-        assert!(!shown.contains(secret), "{secret} is shown");
+        assert!(!output.contains(secret), "{secret} is in the output");
     }
 }
 
 #[test]
-fn secrets_of_the_configuration_do_not_print() {
+fn debug_output_of_the_configuration_contains_no_secret() {
     let secret = Secret::new("hidden-password");
     let fetcher = DocumentFetcher::new();
-    let asking = Introspection::new("https://auth.example.com/", "app", &secret, fetcher).unwrap();
-    let mut shown = format!("{asking:?}");
-    let config = config().with_verifier(asking);
-    write!(shown, "{config:?}").unwrap();
-    write!(shown, "{:?}", options(config)).unwrap();
-    assert!(shown.contains("auth.example.com"));
-    assert!(!shown.contains("hidden-password"), "{shown}");
+    let introspection =
+        Introspection::new("https://auth.example.com/", "app", &secret, fetcher).unwrap();
+    let mut output = format!("{introspection:?}");
+    let config = config().with_verifier(introspection);
+    write!(output, "{config:?}").unwrap();
+    write!(output, "{:?}", options(config)).unwrap();
+    assert!(output.contains("auth.example.com"));
+    assert!(!output.contains("hidden-password"), "{output}");
 }
 
 #[tokio::test]
-async fn inner_failures_are_not_told() {
+async fn panic_message_of_a_handler_is_not_sent() {
     for router in ROUTERS {
-        let house = House::open(router).await;
+        let fixture = AttackFixture::open(router).await;
         let mut calls = vec![Request::modern(&call(7, "explode", json!({})))];
         let legacy = tool_call(7, "explode", json!({}));
-        if house.has("call in a session") {
-            calls.push(Request::post(&legacy).in_session(&house.ann.session, VERSION));
+        if fixture.has("call in a session") {
+            calls.push(Request::post(&legacy).in_session(&fixture.ann.session, VERSION));
         }
         for call in calls {
-            let reply = house.ask(&house.by("ann", call)).await;
+            let response = fixture
+                .response_to(&fixture.with_token_of("ann", call))
+                .await;
             let name = router.name;
-            assert!(reply.text.contains("-32603"), "{name}: {}", reply.text);
-            for detail in [SECRET_REASON, "house.rs", "panicked", "/src/", "backtrace"] {
-                assert!(!reply.text.contains(detail), "{name}: {}", reply.text);
+            assert!(
+                response.text.contains("-32603"),
+                "{name}: {}",
+                response.text
+            );
+            for detail in [
+                SECRET_REASON,
+                "fixture.rs",
+                "panicked",
+                "/src/",
+                "backtrace",
+            ] {
+                assert!(!response.text.contains(detail), "{name}: {}", response.text);
             }
         }
     }

@@ -1,4 +1,4 @@
-//! A certificate for this machine, and a client that trusts it.
+//! A certificate for `localhost`, and a client that trusts it.
 
 use std::net::SocketAddr;
 use std::sync::{Arc, LazyLock};
@@ -19,7 +19,7 @@ static IDENTITY: LazyLock<(Certificate, KeyPair)> = LazyLock::new(|| {
     (names.self_signed(&key).unwrap(), key)
 });
 
-/// What the server proves itself with.
+/// Returns the TLS configuration of the server.
 pub(crate) fn config() -> Arc<ServerConfig> {
     let (certificate, key) = &*IDENTITY;
     let (chain, key) = (certificate.pem(), key.serialize_pem());

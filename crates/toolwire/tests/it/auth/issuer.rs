@@ -1,4 +1,4 @@
-//! Whoever gives out tokens, and whoever proves to have a key: signatures of ES256.
+//! An ES256 key pair that signs access tokens and DPoP proofs.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -9,7 +9,7 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpListener;
 use toolwire_auth::documents::{Jwk, JwkSet};
 
-/// A private key.
+/// A key pair that signs tokens.
 #[derive(Debug)]
 pub(crate) struct Issuer {
     key: EcdsaKeyPair,
@@ -36,7 +36,7 @@ impl Issuer {
         keys
     }
 
-    /// An access token with these claims.
+    /// Returns an access token with these claims.
     pub(crate) fn token(&self, claims: &Value) -> String {
         self.sign(
             &json!({"alg": "ES256", "kid": "one", "typ": "at+jwt"}),
@@ -48,7 +48,7 @@ impl Issuer {
         self.sign_text(&header.to_string(), &claims.to_string())
     }
 
-    /// The same for texts that need not be JSON.
+    /// Signs a header and claims that need not be valid JSON.
     pub(crate) fn sign_text(&self, header: &str, claims: &str) -> String {
         let encode = |text: &str| URL_SAFE_NO_PAD.encode(text);
         let signed = format!("{}.{}", encode(header), encode(claims));
@@ -59,34 +59,34 @@ impl Issuer {
         format!("{signed}.{}", URL_SAFE_NO_PAD.encode(signature))
     }
 
-    /// Publishes metadata and keys on a port of this machine; the name of the issuer.
+    /// Serves the metadata and the keys on a local port, and returns the issuer identifier.
     pub(crate) async fn publish(&self) -> String {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let name = format!("http://{}", listener.local_addr().unwrap());
+        let issuer = format!("http://{}", listener.local_addr().unwrap());
         let metadata = json!({
-            "issuer": name, "jwks_uri": format!("{name}/keys"),
+            "issuer": issuer, "jwks_uri": format!("{issuer}/keys"),
         });
         let keys = serde_json::to_string(&self.keys()).unwrap();
         tokio::spawn(async move {
             while let Ok((mut socket, _)) = listener.accept().await {
-                let mut head = Vec::new();
-                while !head.ends_with(b"\r\n\r\n") {
-                    if socket.read_buf(&mut head).await.unwrap_or(0) == 0 {
+                let mut headers = Vec::new();
+                while !headers.ends_with(b"\r\n\r\n") {
+                    if socket.read_buf(&mut headers).await.unwrap_or(0) == 0 {
                         break;
                     }
                 }
-                let (status, body) = match head.split(|byte| *byte == b' ').nth(1) {
+                let (status, body) = match headers.split(|byte| *byte == b' ').nth(1) {
                     Some(b"/.well-known/oauth-authorization-server") => (200, metadata.to_string()),
                     Some(b"/keys") => (200, keys.clone()),
                     _ => (404, String::new()),
                 };
                 let length = body.len();
-                let answer = format!(
+                let response = format!(
                     "HTTP/1.1 {status} X\r\nConnection: close\r\nContent-Length: {length}\r\n\r\n{body}"
                 );
-                let _ = socket.write_all(answer.as_bytes()).await;
+                let _ = socket.write_all(response.as_bytes()).await;
             }
         });
-        name
+        issuer
     }
 }

@@ -1,18 +1,18 @@
-//! A server that serves only whom a token lets in, seen from the other end of a socket.
+//! A server that requires access tokens, tested over a socket.
 
 #![expect(
     clippy::unwrap_used,
     reason = "a test may panic, also outside its own function"
 )]
 
-mod failures;
-pub(crate) mod guarded;
+mod dpop;
+mod http_sse;
 pub(crate) mod issuer;
 mod metadata;
-mod old_transport;
 mod principals;
-mod proofs;
+pub(crate) mod protected_server;
 mod rejected_bodies;
 mod scopes;
-mod stream_ends;
+mod token_expiry;
 mod tokens;
+mod verifier_failures;

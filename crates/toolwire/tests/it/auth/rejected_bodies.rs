@@ -1,4 +1,4 @@
-//! Requests that are rejected by their headers, while their bodies are still on the way.
+//! Requests that are rejected after their headers, before their bodies have arrived.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -9,34 +9,34 @@ use http::StatusCode;
 use serde_json::{Value, json};
 use toolwire::transport::http_client::{HttpClient as _, HyperClient};
 
-use super::guarded::{Guarded, config, options, tokens, with_token};
+use super::protected_server::{ProtectedServer, config, options, tokens, with_token};
 use crate::http::request::Request;
 use crate::peer::call;
 
-const PAGE: &str = "https://app.example.com";
+const ALLOWED_ORIGIN: &str = "https://app.example.com";
 const METADATA_PATH: &str = "/.well-known/oauth-protected-resource/mcp";
 
-/// How many times a client is rejected, reads the metadata, and comes back with a token.
+/// Number of sequences of a rejected request, a metadata request and an accepted request.
 const SEQUENCES: usize = 2000;
 
-/// Longer than all sequences take on a busy machine.
-const HANG: Duration = Duration::from_secs(120);
+/// Timeout for all sequences, with a margin for a busy machine.
+const TIMEOUT: Duration = Duration::from_secs(120);
 
-/// A call whose message has this many bytes.
+/// Returns a call whose message has this many bytes.
 fn call_of(length: usize) -> Value {
     let empty = call(7, "whoami", json!({"padding": ""}));
     let padding = length.saturating_sub(empty.to_string().len());
     call(7, "whoami", json!({"padding": "x".repeat(padding)}))
 }
 
-async fn guarded() -> Guarded {
-    let options = options(config().with_verifier(tokens())).with_allowed_origins([PAGE]);
-    Guarded::serve(options, |server| server).await
+async fn start_server() -> ProtectedServer {
+    let options = options(config().with_verifier(tokens())).with_allowed_origins([ALLOWED_ORIGIN]);
+    ProtectedServer::serve(options, |server| server).await
 }
 
 #[tokio::test]
-async fn a_rejected_request_leaves_its_connection_usable() {
-    let guarded = guarded().await;
+async fn connection_stays_usable_after_a_rejected_request() {
+    let server = start_server().await;
     for length in [200, 10_000, 1_000_000] {
         let message = call_of(length);
         let request = Request::modern(&message);
@@ -53,13 +53,13 @@ async fn a_rejected_request_leaves_its_connection_usable() {
                 415,
             ),
         ] {
-            let mut wire = guarded.endpoint.connect().await;
+            let mut wire = server.endpoint.connect().await;
             for _ in 0..2 {
                 wire.send(rejected.head()).await;
                 wire.send(rejected.body()).await;
-                let answer = wire.answer().await;
-                assert_eq!(answer.status(), status, "{length} bytes");
-                assert_eq!(answer.header("connection"), None, "{status}");
+                let response = wire.answer().await;
+                assert_eq!(response.status(), status, "{length} bytes");
+                assert_eq!(response.header("connection"), None, "{status}");
             }
             wire.send(with_token.bytes()).await;
             assert_eq!(wire.answer().await.status(), 200, "after {status}");
@@ -67,14 +67,14 @@ async fn a_rejected_request_leaves_its_connection_usable() {
     }
 }
 
-/// A client that sends everything before it reads anything.
+/// The client sends the complete request before it reads the response.
 #[tokio::test]
-async fn a_body_that_is_too_long_gets_its_413_and_a_closed_connection() {
-    let guarded = guarded().await;
-    for is_announced in [true, false] {
+async fn oversized_body_returns_413_and_closes_the_connection() {
+    let server = start_server().await;
+    for has_content_length in [true, false] {
         let mut request = with_token(Request::modern(&call_of(10_000_000)), "ann");
         let mut bytes = request.bytes();
-        if !is_announced {
+        if !has_content_length {
             request = request
                 .without_length()
                 .with("Transfer-Encoding", "chunked");
@@ -87,28 +87,28 @@ async fn a_body_that_is_too_long_gets_its_413_and_a_closed_connection() {
             ]
             .concat();
         }
-        let mut wire = guarded.endpoint.connect().await;
+        let mut wire = server.endpoint.connect().await;
         wire.send(bytes).await;
-        let answer = wire.answer().await;
-        assert_eq!(answer.status(), 413);
-        assert_eq!(answer.header("connection"), Some("close"));
+        let response = wire.answer().await;
+        assert_eq!(response.status(), 413);
+        assert_eq!(response.header("connection"), Some("close"));
         wire.expect_close().await;
     }
 }
 
 #[tokio::test]
-async fn a_client_that_waits_for_100_continue_gets_the_final_response() {
-    let guarded = guarded().await;
+async fn client_that_expects_100_continue_gets_the_final_response() {
+    let server = start_server().await;
     let request = Request::modern(&call_of(100_000)).with("Expect", "100-continue");
-    let mut wire = guarded.endpoint.connect().await;
+    let mut wire = server.endpoint.connect().await;
     wire.send(request.head()).await;
-    let answer = wire.answer().await;
-    assert_eq!(answer.status(), 401);
-    assert_eq!(answer.header("connection"), Some("close"));
+    let response = wire.answer().await;
+    assert_eq!(response.status(), 401);
+    assert_eq!(response.header("connection"), Some("close"));
     wire.expect_close().await;
 }
 
-/// The sizes of the bodies: from 100 bytes to 1 MB, the long ones more rarely.
+/// Returns body sizes from 100 bytes to 1 MB; large sizes are less frequent.
 fn sizes() -> impl Iterator<Item = usize> {
     let sizes = [100, 1000, 9000, 300, 20_000, 3000, 100_000, 500];
     (0..).map(move |round| match round % 50 {
@@ -117,11 +117,11 @@ fn sizes() -> impl Iterator<Item = usize> {
     })
 }
 
-/// The start of every OAuth login, with the client of this crate. On one thread, because hyper returns a connection to the pool
-/// in another task, which on several threads may come after the next request.
+/// Runs the start of an OAuth login with [`HyperClient`]. The test uses one thread, because hyper returns a connection
+/// to the pool in another task. On several threads, that task may run after the next request.
 #[tokio::test]
-async fn a_client_is_rejected_and_comes_back_on_one_connection() {
-    let guarded = guarded().await;
+async fn rejected_client_retries_on_the_same_connection() {
+    let server = start_server().await;
     let connections = Arc::new(AtomicUsize::new(0));
     let http = HyperClient::new().without_proxy().with_address_policy({
         let connections = Arc::clone(&connections);
@@ -130,15 +130,15 @@ async fn a_client_is_rejected_and_comes_back_on_one_connection() {
             true
         }
     });
-    let origin = format!("http://{}", guarded.endpoint.address);
+    let origin = format!("http://{}", server.endpoint.address);
     let send = async |request: Request| {
         let target = format!("{origin}{}", request.target());
         let mut request = request.to_http().map(Bytes::from);
         request.headers_mut().remove("host");
         *request.uri_mut() = target.parse().unwrap();
-        let answer = http.send(request).await.unwrap();
-        let status = answer.status();
-        answer.into_body().collect(1_000_000).await.unwrap();
+        let response = http.send(request).await.unwrap();
+        let status = response.status();
+        response.into_body().collect(1_000_000).await.unwrap();
         status
     };
     let sequences = async {
@@ -152,6 +152,6 @@ async fn a_client_is_rejected_and_comes_back_on_one_connection() {
             assert_eq!(accepted, StatusCode::OK, "{size} bytes");
         }
     };
-    tokio::time::timeout(HANG, sequences).await.unwrap();
+    tokio::time::timeout(TIMEOUT, sequences).await.unwrap();
     assert_eq!(connections.load(Ordering::SeqCst), 1);
 }

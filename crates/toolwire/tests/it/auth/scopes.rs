@@ -1,10 +1,12 @@
-//! What a token grants, and what is refused, hidden and named.
+//! Requests that require scopes: the challenge, and lists that are filtered by scope.
 
 use serde_json::{Value, json};
-use toolwire::transport::http::HttpOptions;
 use toolwire_auth::ScopeHierarchy;
+use toolwire::transport::http::HttpOptions;
 
-use super::guarded::{Guarded, config, insufficient, options, protected_server, tokens, whoami};
+use super::protected_server::{
+    ProtectedServer, config, insufficient, options, protected_server, tokens, whoami,
+};
 use crate::http::request::Request;
 use crate::http::session::initialize_request;
 use crate::peer::{Peer, call, modern};
@@ -21,19 +23,19 @@ fn letter() -> Value {
     modern(7, "prompts/get", json!({"name": "letter"}))
 }
 
-fn completing(reference: Value, argument: &str) -> Value {
+fn complete(reference: Value, argument: &str) -> Value {
     let params = json!({"ref": reference, "argument": {"name": argument, "value": ""}});
     modern(7, "completion/complete", params)
 }
 
-fn listening(uris: Value) -> Value {
-    let wish = json!({"notifications": {"resourceSubscriptions": uris}});
-    modern(7, "subscriptions/listen", wish)
+fn listen(uris: Value) -> Value {
+    let filter = json!({"notifications": {"resourceSubscriptions": uris}});
+    modern(7, "subscriptions/listen", filter)
 }
 
 #[tokio::test]
-async fn all_scopes_of_an_operation_are_named_at_once() {
-    let guarded = Guarded::new().await;
+async fn challenge_names_all_scopes_of_a_request() {
+    let server = ProtectedServer::new().await;
     let prompt = json!({"type": "ref/prompt", "name": "letter"});
     let template = json!({"type": "ref/resource", "uri": "file:///notes/{name}"});
     for (message, scopes) in [
@@ -41,41 +43,41 @@ async fn all_scopes_of_an_operation_are_named_at_once() {
         (read("file:///plan"), "files:read"),
         (read("file:///notes/first"), "files:read"),
         (letter(), "mail:read"),
-        (completing(prompt, "to"), "mail:read"),
-        (completing(template, "name"), "files:read"),
+        (complete(prompt, "to"), "mail:read"),
+        (complete(template, "name"), "files:read"),
         (
-            listening(json!(["file:///open", "file:///plan"])),
+            listen(json!(["file:///open", "file:///plan"])),
             "files:read",
         ),
     ] {
-        let answer = guarded.say("ann", &message).await;
-        assert_eq!(answer.status(), 403, "{message}");
+        let response = server.send_message("ann", &message).await;
+        assert_eq!(response.status(), 403, "{message}");
         assert_eq!(
-            answer.header("www-authenticate"),
+            response.header("www-authenticate"),
             Some(&*insufficient(scopes)),
             "{message}"
         );
-        assert_eq!(answer.message()["id"], 7);
-        let allowed = guarded.say("bob", &message);
+        assert_eq!(response.message()["id"], 7);
+        let allowed = server.send_message("bob", &message);
         if message["method"] != "subscriptions/listen" {
             let allowed = allowed.await;
             assert_eq!(allowed.status(), 200, "{message}");
             assert_eq!(allowed.message().get("error"), None, "{message}");
         }
     }
-    // Having one of two is not enough, and both are named again.
-    let answer = guarded.say("ann-reads", &write()).await;
-    assert_eq!(answer.status(), 403);
+    // A token with one of two scopes is rejected, and the challenge names both.
+    let response = server.send_message("ann-reads", &write()).await;
+    assert_eq!(response.status(), 403);
     let expected = insufficient("files:read files:write");
-    assert_eq!(answer.header("www-authenticate"), Some(&*expected));
-    assert_eq!(guarded.runs(), 1);
+    assert_eq!(response.header("www-authenticate"), Some(&*expected));
+    assert_eq!(server.runs(), 1);
 }
 
 #[tokio::test]
-async fn a_batch_is_challenged_with_all_scopes_of_its_requests() {
-    let guarded = Guarded::new().await;
-    let answer = guarded.ask("ann", initialize_request("2025-03-26")).await;
-    let session = answer.header("mcp-session-id").unwrap().to_owned();
+async fn challenge_names_all_scopes_of_a_batch() {
+    let server = ProtectedServer::new().await;
+    let response = server.send("ann", initialize_request("2025-03-26")).await;
+    let session = response.header("mcp-session-id").unwrap().to_owned();
     let call_of = |id, tool| json!({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": {"name": tool}});
     let letter =
         json!({"jsonrpc": "2.0", "id": 3, "method": "prompts/get", "params": {"name": "letter"}});
@@ -85,21 +87,21 @@ async fn a_batch_is_challenged_with_all_scopes_of_its_requests() {
         ("ann", "files:read files:write mail:read"),
         ("ann-reads", "files:read files:write mail:read"),
     ] {
-        let answer = guarded.ask(token, request.clone()).await;
-        assert_eq!(answer.status(), 403, "{}", answer.text());
-        let challenge = answer.header("www-authenticate");
+        let response = server.send(token, request.clone()).await;
+        assert_eq!(response.status(), 403, "{}", response.text());
+        let challenge = response.header("www-authenticate");
         assert_eq!(challenge, Some(&*insufficient(scopes)), "{token}");
     }
-    assert_eq!(guarded.runs(), 0, "nothing of it is served");
+    assert_eq!(server.runs(), 0, "no request of the batch is served");
     let allowed = json!([call_of(1, "whoami")]);
     let request = Request::post(&allowed).in_session(&session, "2025-03-26");
-    assert_eq!(guarded.ask("ann", request).await.status(), 200);
-    assert_eq!(guarded.runs(), 1);
+    assert_eq!(server.send("ann", request).await.status(), 200);
+    assert_eq!(server.runs(), 1);
 }
 
 #[tokio::test]
-async fn a_server_may_need_scopes_for_everything() {
-    let guarded = Guarded::with(
+async fn required_scopes_apply_to_every_request() {
+    let server = ProtectedServer::with(
         config()
             .with_verifier(tokens())
             .with_required_scopes(["mail:read"]),
@@ -112,35 +114,35 @@ async fn a_server_may_need_scopes_for_everything() {
         Request::get("made up", "2025-11-25"),
         Request::delete("made up", "2025-11-25"),
     ] {
-        let answer = guarded.ask("ann-reads", request).await;
-        assert_eq!(answer.status(), 403);
+        let response = server.send("ann-reads", request).await;
+        assert_eq!(response.status(), 403);
         assert_eq!(
-            answer.header("www-authenticate"),
+            response.header("www-authenticate"),
             Some(&*insufficient("mail:read"))
         );
     }
-    assert_eq!(guarded.runs(), 0);
-    assert_eq!(guarded.say("bob", &whoami()).await.status(), 200);
-    assert_eq!(guarded.say("bob", &write()).await.status(), 200);
+    assert_eq!(server.runs(), 0);
+    assert_eq!(server.send_message("bob", &whoami()).await.status(), 200);
+    assert_eq!(server.send_message("bob", &write()).await.status(), 200);
 }
 
 #[tokio::test]
-async fn a_challenge_for_a_tool_keeps_what_the_server_needs() {
+async fn challenge_for_a_tool_includes_the_required_scopes_of_the_server() {
     let tokens = tokens().with_token("mail", "ann", "mail:read");
-    let guarded = Guarded::with(
+    let server = ProtectedServer::with(
         config()
             .with_verifier(tokens)
             .with_required_scopes(["mail:read"]),
     )
     .await;
-    let answer = guarded.say("mail", &write()).await;
-    assert_eq!(answer.status(), 403);
+    let response = server.send_message("mail", &write()).await;
+    assert_eq!(response.status(), 403);
     let expected = insufficient("mail:read files:read files:write");
-    assert_eq!(answer.header("www-authenticate"), Some(&*expected));
+    assert_eq!(response.header("www-authenticate"), Some(&*expected));
 }
 
 #[tokio::test]
-async fn broader_scopes_imply_narrower_ones() {
+async fn scope_hierarchy_grants_implied_scopes() {
     let hierarchy = ScopeHierarchy::new()
         .with_implied("admin", ["files:write"])
         .with_implied("files:write", ["files:read"]);
@@ -149,21 +151,26 @@ async fn broader_scopes_imply_narrower_ones() {
         .with_verifier(tokens)
         .with_required_scopes(["files:read"])
         .with_scope_hierarchy(hierarchy);
-    let guarded = Guarded::with(config).await;
-    assert_eq!(guarded.say("root", &write()).await.status(), 200);
-    assert_eq!(guarded.say("ann-reads", &write()).await.status(), 403);
+    let server = ProtectedServer::with(config).await;
+    assert_eq!(server.send_message("root", &write()).await.status(), 200);
+    assert_eq!(
+        server.send_message("ann-reads", &write()).await.status(),
+        403
+    );
 }
 
-/// The names in a list, and its cache scope.
+/// Returns the names in a list, and its cache scope.
 async fn listed(
-    guarded: &Guarded,
+    server: &ProtectedServer,
     token: &str,
     method: &str,
     member: &str,
 ) -> (Vec<String>, Value) {
-    let answer = guarded.say(token, &modern(7, method, json!({}))).await;
-    assert_eq!(answer.status(), 200, "{}", answer.text());
-    let result = answer.message()["result"].take();
+    let response = server
+        .send_message(token, &modern(7, method, json!({})))
+        .await;
+    assert_eq!(response.status(), 200, "{}", response.text());
+    let result = response.message()["result"].take();
     let names = result[member].as_array().unwrap().iter();
     let names = names
         .map(|entry| entry["name"].as_str().unwrap().to_owned())
@@ -179,47 +186,50 @@ const LISTS: [(&str, &str, &str); 4] = [
 ];
 
 #[tokio::test]
-async fn lists_hide_what_a_caller_may_not_use_when_asked_to() {
+async fn filtered_lists_omit_features_without_granted_scopes() {
     let options = options(config().with_verifier(tokens()));
-    let guarded = Guarded::serve(options, toolwire::Server::with_scope_filtered_lists).await;
+    let server = ProtectedServer::serve(options, toolwire::Server::with_scope_filtered_lists).await;
     for (method, member, name) in LISTS {
-        let (all, _) = listed(&guarded, "bob", method, member).await;
+        let (all, _) = listed(&server, "bob", method, member).await;
         assert!(all.iter().any(|own| own == name), "{method}: {all:?}");
-        let (few, scope) = listed(&guarded, "ann", method, member).await;
-        assert!(!few.iter().any(|own| own == name), "{method}: {few:?}");
+        let (filtered, scope) = listed(&server, "ann", method, member).await;
+        assert!(
+            !filtered.iter().any(|own| own == name),
+            "{method}: {filtered:?}"
+        );
         assert_eq!(scope, "private", "{method}");
-        let (again, _) = listed(&guarded, "bob", method, member).await;
+        let (again, _) = listed(&server, "bob", method, member).await;
         assert_eq!(again, all, "{method}");
     }
-    let (few, _) = listed(&guarded, "ann-reads", "resources/list", "resources").await;
-    assert_eq!(few, ["plan"]);
+    let (filtered, _) = listed(&server, "ann-reads", "resources/list", "resources").await;
+    assert_eq!(filtered, ["plan"]);
 }
 
 #[tokio::test]
-async fn lists_show_everything_otherwise_so_that_clients_can_step_up() {
-    let guarded = Guarded::new().await;
+async fn unfiltered_lists_contain_all_features() {
+    let server = ProtectedServer::new().await;
     for (method, member, name) in LISTS {
-        let (all, _) = listed(&guarded, "ann", method, member).await;
+        let (all, _) = listed(&server, "ann", method, member).await;
         assert!(all.iter().any(|own| own == name), "{method}: {all:?}");
     }
 }
 
 #[tokio::test]
-async fn without_authorization_nobody_over_http_has_scopes() {
-    let open = Guarded::serve(HttpOptions::new(), |server| server).await;
-    let answer = open.endpoint.ask(&Request::modern(&whoami())).await;
-    assert_eq!(answer.status(), 200);
+async fn server_without_authorization_rejects_requests_that_require_scopes() {
+    let server = ProtectedServer::serve(HttpOptions::new(), |server| server).await;
+    let response = server.endpoint.ask(&Request::modern(&whoami())).await;
+    assert_eq!(response.status(), 200);
     for message in [write(), read("file:///plan"), letter()] {
-        let answer = open.endpoint.ask(&Request::modern(&message)).await;
-        assert_eq!(answer.status(), 403, "{message}");
-        assert_eq!(answer.header("www-authenticate"), None);
-        assert_eq!(answer.message()["id"], 7);
+        let response = server.endpoint.ask(&Request::modern(&message)).await;
+        assert_eq!(response.status(), 403, "{message}");
+        assert_eq!(response.header("www-authenticate"), None);
+        assert_eq!(response.message()["id"], 7);
     }
-    assert_eq!(open.runs(), 1);
+    assert_eq!(server.runs(), 1);
 }
 
 #[tokio::test]
-async fn in_process_there_are_no_tokens_and_nothing_is_asked_for() {
+async fn in_process_transport_requires_no_scopes() {
     let server = protected_server(&std::sync::Arc::default()).with_scope_filtered_lists();
     let mut peer = Peer::connect(&server);
     for message in [write(), read("file:///plan"), letter()] {
@@ -229,12 +239,12 @@ async fn in_process_there_are_no_tokens_and_nothing_is_asked_for() {
     assert_eq!(tools["tools"].as_array().unwrap().len(), 4, "{tools}");
 }
 
-/// The words of the macros for the same.
+/// Scopes in the attributes of the macros.
 mod written_with_macros {
     use serde_json::json;
     use toolwire::{prompt, resource, resource_template, tool};
 
-    use super::super::guarded::{Guarded, config, insufficient, options, tokens};
+    use super::super::protected_server::{ProtectedServer, config, insufficient, options, tokens};
     use crate::peer::{call, modern};
 
     #[tool(scopes("files:read", "files:delete"))]
@@ -258,9 +268,9 @@ mod written_with_macros {
     }
 
     #[tokio::test]
-    async fn scopes_are_named_in_attributes() {
+    async fn scopes_in_attributes_are_required() {
         let options = options(config().with_verifier(tokens()));
-        let guarded = Guarded::serve(options, |server| {
+        let server = ProtectedServer::serve(options, |server| {
             let server = server.tool(erase).prompt(poem);
             server.resource(notes).resource_template(note)
         })
@@ -280,10 +290,10 @@ mod written_with_macros {
                 "notes:read",
             ),
         ] {
-            let answer = guarded.say("bob", &message).await;
-            assert_eq!(answer.status(), 403, "{message}");
+            let response = server.send_message("bob", &message).await;
+            assert_eq!(response.status(), 403, "{message}");
             assert_eq!(
-                answer.header("www-authenticate"),
+                response.header("www-authenticate"),
                 Some(&*insufficient(scopes))
             );
         }

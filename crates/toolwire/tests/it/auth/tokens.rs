@@ -1,15 +1,15 @@
-//! Which tokens let somebody in, and what the others are told.
+//! Validation of access tokens, and the challenges for rejected ones.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use serde_json::{Value, json};
 use toolwire_auth::{DocumentFetcher, JwtVerifier, ResourceServerConfig};
 
-use super::guarded::{
-    Guarded, ISSUER, METADATA, RESOURCE, bare_challenge, config, invalid_token, tokens, whoami,
-    with_token,
-};
 use super::issuer::Issuer;
+use super::protected_server::{
+    ISSUER, METADATA, ProtectedServer, RESOURCE, bare_challenge, config, invalid_token, tokens,
+    whoami, with_token,
+};
 use crate::http::request::Request;
 use crate::http::session::initialize_request;
 use crate::http::socket::Answer;
@@ -24,7 +24,7 @@ fn signed_by(issuer: &Issuer) -> ResourceServerConfig {
     config().with_verifier(verifier.with_keys(ISSUER, issuer.keys()))
 }
 
-/// The claims of a good token, changed.
+/// Returns the claims of a valid token with changes. `null` removes a claim.
 fn claims(changes: Value) -> Value {
     let mut claims = json!({
         "iss": ISSUER, "aud": RESOURCE, "sub": "ann", "client_id": "app", "scope": "read",
@@ -40,50 +40,50 @@ fn claims(changes: Value) -> Value {
 }
 
 #[track_caller]
-fn challenged(answer: &Answer, status: u16, challenge: &str) {
-    assert_eq!(answer.status(), status, "{}", answer.text());
-    assert_eq!(answer.header("www-authenticate"), Some(challenge));
+fn assert_challenge(response: &Answer, status: u16, challenge: &str) {
+    assert_eq!(response.status(), status, "{}", response.text());
+    assert_eq!(response.header("www-authenticate"), Some(challenge));
 }
 
 #[tokio::test]
-async fn a_good_token_lets_its_owner_in() {
+async fn valid_token_is_accepted() {
     let issuer = Issuer::new();
-    let guarded = Guarded::with(signed_by(&issuer)).await;
-    let answer = guarded
-        .say(&issuer.token(&claims(json!({}))), &whoami())
+    let server = ProtectedServer::with(signed_by(&issuer)).await;
+    let response = server
+        .send_message(&issuer.token(&claims(json!({}))), &whoami())
         .await;
-    assert_eq!(answer.status(), 200, "{}", answer.text());
-    let said = &answer.message()["result"]["content"][0]["text"];
-    assert_eq!(said, "Some(\"ann\") Some(\"app\") read");
-    assert_eq!(answer.header("www-authenticate"), None);
+    assert_eq!(response.status(), 200, "{}", response.text());
+    let text = &response.message()["result"]["content"][0]["text"];
+    assert_eq!(text, "Some(\"ann\") Some(\"app\") read");
+    assert_eq!(response.header("www-authenticate"), None);
 }
 
 #[tokio::test]
-async fn keys_are_found_through_the_metadata_of_the_issuer() {
+async fn keys_are_discovered_through_the_issuer_metadata() {
     let issuer = Issuer::new();
     let name = issuer.publish().await;
     let config = ResourceServerConfig::new(RESOURCE, [name.as_str()]);
     let local = DocumentFetcher::with_loopback_allowed();
-    let guarded = Guarded::with(config.with_fetcher(local)).await;
+    let server = ProtectedServer::with(config.with_fetcher(local)).await;
     let token = issuer.token(&claims(json!({"iss": name})));
     for _ in 0..2 {
-        let answer = guarded.say(&token, &whoami()).await;
-        assert_eq!(answer.status(), 200, "{}", answer.text());
+        let response = server.send_message(&token, &whoami()).await;
+        assert_eq!(response.status(), 200, "{}", response.text());
     }
     let forged = Issuer::new().token(&claims(json!({"iss": name})));
-    assert_eq!(guarded.say(&forged, &whoami()).await.status(), 401);
+    assert_eq!(server.send_message(&forged, &whoami()).await.status(), 401);
 
-    // The same issuer is out of reach for a fetcher that knows public places only.
+    // The default fetcher does not connect to a loopback address.
     let config = ResourceServerConfig::new(RESOURCE, [name.as_str()]);
-    let guarded = Guarded::with(config).await;
-    assert_eq!(guarded.say(&token, &whoami()).await.status(), 503);
+    let server = ProtectedServer::with(config).await;
+    assert_eq!(server.send_message(&token, &whoami()).await.status(), 503);
 }
 
 #[tokio::test]
-async fn claims_decide() {
+async fn token_with_invalid_claims_is_rejected() {
     let issuer = Issuer::new();
-    let guarded = Guarded::with(signed_by(&issuer)).await;
-    for (changes, is_good) in [
+    let server = ProtectedServer::with(signed_by(&issuer)).await;
+    for (changes, is_valid) in [
         (
             json!({"aud": [RESOURCE, "https://other.example.com"]}),
             true,
@@ -109,21 +109,21 @@ async fn claims_decide() {
         (json!({"scope": "a\u{7}b"}), false),
         (json!({"cnf": {"x5t#S256": "certificate"}}), false),
     ] {
-        let answer = guarded
-            .say(&issuer.token(&claims(changes.clone())), &whoami())
+        let response = server
+            .send_message(&issuer.token(&claims(changes.clone())), &whoami())
             .await;
-        match is_good {
-            true => assert_eq!(answer.status(), 200, "{changes}"),
-            false => challenged(&answer, 401, &invalid_token()),
+        match is_valid {
+            true => assert_eq!(response.status(), 200, "{changes}"),
+            false => assert_challenge(&response, 401, &invalid_token()),
         }
     }
 }
 
 #[tokio::test]
-async fn headers_and_signatures_decide() {
+async fn token_with_an_invalid_header_or_signature_is_rejected() {
     let issuer = Issuer::new();
-    let guarded = Guarded::with(signed_by(&issuer)).await;
-    let good = claims(json!({}));
+    let server = ProtectedServer::with(signed_by(&issuer)).await;
+    let valid = claims(json!({}));
     for header in [
         json!({"alg": "none"}),
         json!({"alg": "HS256", "kid": "one"}),
@@ -132,42 +132,56 @@ async fn headers_and_signatures_decide() {
         json!({"alg": "ES256", "typ": "secevent+jwt"}),
         json!({"alg": "ES256", "crit": ["exp"]}),
     ] {
-        let answer = guarded.say(&issuer.sign(&header, &good), &whoami()).await;
-        challenged(&answer, 401, &invalid_token());
+        let response = server
+            .send_message(&issuer.sign(&header, &valid), &whoami())
+            .await;
+        assert_challenge(&response, 401, &invalid_token());
     }
     for token in [
-        Issuer::new().token(&good),
+        Issuer::new().token(&valid),
         "opaque".to_owned(),
         "a.b.c".to_owned(),
     ] {
-        challenged(&guarded.say(&token, &whoami()).await, 401, &invalid_token());
+        assert_challenge(
+            &server.send_message(&token, &whoami()).await,
+            401,
+            &invalid_token(),
+        );
     }
-    assert_eq!(guarded.runs(), 0);
+    assert_eq!(server.runs(), 0);
 }
 
 #[tokio::test]
-async fn the_type_may_be_required() {
+async fn required_access_token_type_rejects_other_types() {
     let issuer = Issuer::new();
-    let guarded = Guarded::with(signed_by(&issuer).with_access_token_type()).await;
+    let server = ProtectedServer::with(signed_by(&issuer).with_access_token_type()).await;
     let plain = issuer.sign(&json!({"alg": "ES256", "typ": "JWT"}), &claims(json!({})));
-    challenged(&guarded.say(&plain, &whoami()).await, 401, &invalid_token());
+    assert_challenge(
+        &server.send_message(&plain, &whoami()).await,
+        401,
+        &invalid_token(),
+    );
     let typed = issuer.token(&claims(json!({})));
-    assert_eq!(guarded.say(&typed, &whoami()).await.status(), 200);
+    assert_eq!(server.send_message(&typed, &whoami()).await.status(), 200);
 }
 
 #[tokio::test]
-async fn another_audience_may_be_named() {
+async fn configured_audience_replaces_the_resource() {
     let issuer = Issuer::new();
-    let guarded = Guarded::with(signed_by(&issuer).with_audience("api://demo")).await;
+    let server = ProtectedServer::with(signed_by(&issuer).with_audience("api://demo")).await;
     let token = issuer.token(&claims(json!({"aud": "api://demo"})));
-    assert_eq!(guarded.say(&token, &whoami()).await.status(), 200);
+    assert_eq!(server.send_message(&token, &whoami()).await.status(), 200);
     let other = issuer.token(&claims(json!({"aud": "api://demo2"})));
-    challenged(&guarded.say(&other, &whoami()).await, 401, &invalid_token());
+    assert_challenge(
+        &server.send_message(&other, &whoami()).await,
+        401,
+        &invalid_token(),
+    );
 }
 
 #[tokio::test]
-async fn whoever_has_no_token_is_told_where_to_get_one() {
-    let guarded = Guarded::new().await;
+async fn request_without_a_token_gets_a_challenge_with_the_metadata_url() {
+    let server = ProtectedServer::new().await;
     for request in [
         Request::modern(&whoami()),
         Request::modern(&whoami()).with("Authorization", "Basic YTpi"),
@@ -177,74 +191,78 @@ async fn whoever_has_no_token_is_told_where_to_get_one() {
         Request::get("made up", "2025-11-25"),
         Request::delete("made up", "2025-11-25"),
     ] {
-        let answer = guarded.endpoint.ask(&request).await;
-        challenged(&answer, 401, &bare_challenge());
-        let message = answer.message();
+        let response = server.endpoint.ask(&request).await;
+        assert_challenge(&response, 401, &bare_challenge());
+        let message = response.message();
         assert_eq!(message["error"]["code"], -32600, "{message}");
     }
-    assert_eq!(guarded.runs(), 0);
+    assert_eq!(server.runs(), 0);
 }
 
 #[tokio::test]
-async fn the_challenge_names_the_realm_and_the_scopes() {
+async fn challenge_names_the_realm_and_the_scopes() {
     let config = config()
         .with_verifier(tokens())
         .with_realm("demo")
         .with_required_scopes(["files:read", "mail:read"]);
-    let guarded = Guarded::with(config).await;
-    let answer = guarded.endpoint.ask(&Request::modern(&whoami())).await;
+    let server = ProtectedServer::with(config).await;
+    let response = server.endpoint.ask(&Request::modern(&whoami())).await;
     let expected = format!(
         "Bearer realm=\"demo\", scope=\"files:read mail:read\", resource_metadata=\"{METADATA}\""
     );
-    challenged(&answer, 401, &expected);
+    assert_challenge(&response, 401, &expected);
 }
 
 #[tokio::test]
-async fn the_scheme_has_no_case_and_the_token_has() {
-    let guarded = Guarded::new().await;
+async fn scheme_is_case_insensitive_and_token_is_case_sensitive() {
+    let server = ProtectedServer::new().await;
     for scheme in ["Bearer", "bearer", "BEARER"] {
         let request = Request::modern(&whoami()).with("Authorization", format!("{scheme} ann"));
         assert_eq!(
-            guarded.endpoint.ask(&request).await.status(),
+            server.endpoint.ask(&request).await.status(),
             200,
             "{scheme}"
         );
     }
-    challenged(&guarded.say("ANN", &whoami()).await, 401, &invalid_token());
+    assert_challenge(
+        &server.send_message("ANN", &whoami()).await,
+        401,
+        &invalid_token(),
+    );
 }
 
 #[tokio::test]
-async fn malformed_requests_are_not_read_for_their_best() {
-    let guarded = Guarded::new().await;
-    let good = || with_token(Request::modern(&whoami()), "ann");
-    let unreadable = "the Authorization header is malformed";
+async fn ambiguous_or_malformed_authorization_returns_400() {
+    let server = ProtectedServer::new().await;
+    let valid = || with_token(Request::modern(&whoami()), "ann");
+    let malformed = "the Authorization header is malformed";
     let in_query = "a token in the query is not confidential; send it in the Authorization header";
     for (request, reason) in [
-        (good().with("Authorization", "Bearer ann"), unreadable),
-        (good().with("Authorization", "Basic YTpi"), unreadable),
+        (valid().with("Authorization", "Bearer ann"), malformed),
+        (valid().with("Authorization", "Basic YTpi"), malformed),
         (
             Request::modern(&whoami()).with("Authorization", "Bearer"),
-            unreadable,
+            malformed,
         ),
         (
             Request::modern(&whoami()).with("Authorization", "Bearer a, Bearer b"),
-            unreadable,
+            malformed,
         ),
         (
             Request::modern(&whoami()).with("Authorization", "Bearer a b"),
-            unreadable,
+            malformed,
         ),
-        (good().with_target("/mcp?access_token=ann"), in_query),
+        (valid().with_target("/mcp?access_token=ann"), in_query),
         (
             Request::modern(&whoami()).with_target("/mcp?a=b&access_token=ann"),
             in_query,
         ),
     ] {
-        let answer = guarded.endpoint.ask(&request).await;
+        let response = server.endpoint.ask(&request).await;
         let expected = format!(
             "Bearer error=\"invalid_request\", error_description=\"{reason}\", resource_metadata=\"{METADATA}\""
         );
-        challenged(&answer, 400, &expected);
+        assert_challenge(&response, 400, &expected);
     }
-    assert_eq!(guarded.runs(), 0);
+    assert_eq!(server.runs(), 0);
 }

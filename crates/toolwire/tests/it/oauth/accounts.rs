@@ -1,20 +1,20 @@
-//! Logging in and out, and who is logged in.
+//! Login, logout and the list of accounts.
 
 use std::sync::Arc;
 
 use toolwire_auth::client::{LogoutOutcome, MemoryTokenStore};
 
-use super::town::{ISSUER, SERVER, Town};
+use super::fake_servers::{FakeServers, ISSUER, SERVER};
 
 #[tokio::test]
-async fn a_login_is_kept_until_a_logout() {
-    let town = Town::default();
-    town.rules().resource["scopes_supported"] = serde_json::json!(["read"]);
+async fn login_is_stored_until_logout() {
+    let servers = FakeServers::default();
+    servers.state().resource_metadata["scopes_supported"] = serde_json::json!(["read"]);
     let store = Arc::new(MemoryTokenStore::new());
-    let oauth = town
+    let oauth = servers
         .oauth()
         .with_store(Arc::clone(&store))
-        .with_http_client(town.clone());
+        .with_http_client(servers.clone());
     assert!(oauth.account(SERVER).await.unwrap().is_none());
     assert!(oauth.accounts().await.unwrap().is_empty());
 
@@ -24,20 +24,20 @@ async fn a_login_is_kept_until_a_logout() {
     assert_eq!(account.scopes(), Some("read"));
     assert!(account.can_refresh() && account.expires_at().is_some() && !account.is_bound());
     assert!(!format!("{account:?}").contains("token-"), "{account:?}");
-    let kept = oauth.account(SERVER).await.unwrap().unwrap();
-    assert_eq!(kept.client_id(), account.client_id());
+    let stored = oauth.account(SERVER).await.unwrap().unwrap();
+    assert_eq!(stored.client_id(), account.client_id());
     assert_eq!(oauth.accounts().await.unwrap().len(), 1);
 
-    // Who logs in again is asked again, perhaps to be somebody else; whatever became of the old login.
-    town.revoke_all(true);
+    // A second login asks the user again, because the user may choose another account.
+    servers.revoke_all(true);
     oauth.log_in(SERVER).await.unwrap();
-    assert_eq!(town.count("GET /authorize"), 2);
-    assert_eq!(town.count("POST /register"), 1);
+    assert_eq!(servers.request_count("GET /authorize"), 2);
+    assert_eq!(servers.request_count("POST /register"), 1);
     assert_eq!(oauth.accounts().await.unwrap().len(), 1);
 
     let outcome = oauth.log_out(SERVER).await.unwrap();
     assert!(matches!(outcome, LogoutOutcome::Revoked), "{outcome:?}");
-    assert_eq!(town.count("POST /revoke"), 1);
+    assert_eq!(servers.request_count("POST /revoke"), 1);
     let outcome = oauth.log_out(SERVER).await.unwrap();
     assert!(matches!(outcome, LogoutOutcome::NotLoggedIn), "{outcome:?}");
     assert!(oauth.account(SERVER).await.unwrap().is_none());
@@ -45,8 +45,8 @@ async fn a_login_is_kept_until_a_logout() {
 }
 
 #[tokio::test]
-async fn what_is_no_url_is_no_server() {
-    let oauth = Town::default().oauth();
+async fn invalid_or_insecure_server_url_is_rejected() {
+    let oauth = FakeServers::default().oauth();
     for url in [
         "",
         "mcp.example.com",
@@ -59,14 +59,14 @@ async fn what_is_no_url_is_no_server() {
 }
 
 #[tokio::test]
-async fn a_logout_says_when_tokens_stay_good() {
-    let town = Town::default();
-    town.rules().metadata["revocation_endpoint"] = serde_json::json!(null);
-    let oauth = town.oauth().with_http_client(town.clone());
+async fn logout_without_a_revocation_endpoint_reports_that_tokens_stay_valid() {
+    let servers = FakeServers::default();
+    servers.state().metadata["revocation_endpoint"] = serde_json::json!(null);
+    let oauth = servers.oauth().with_http_client(servers.clone());
     oauth.log_in(SERVER).await.unwrap();
     let outcome = oauth.log_out(SERVER).await.unwrap();
     assert!(
-        matches!(&outcome, LogoutOutcome::Forgotten(why) if why.to_string().contains(ISSUER)),
+        matches!(&outcome, LogoutOutcome::Forgotten(reason) if reason.to_string().contains(ISSUER)),
         "{outcome:?}"
     );
     assert!(oauth.account(SERVER).await.unwrap().is_none());

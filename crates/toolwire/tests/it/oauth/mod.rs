@@ -1,4 +1,4 @@
-//! A client that gets its tokens by itself, in a town of its own: no sockets, and every request is written down.
+//! A client that obtains its own tokens, tested without sockets against servers that record every request.
 
 #![expect(
     clippy::unwrap_used,
@@ -6,10 +6,10 @@
 )]
 
 mod accounts;
-mod bound_tokens;
-mod one_at_a_time;
-mod refreshing;
-mod registering;
-mod stepping_up;
-mod town;
+mod client_registration;
+mod concurrent_requests;
+mod dpop;
+mod fake_servers;
+mod step_up;
+mod token_refresh;
 mod trust;

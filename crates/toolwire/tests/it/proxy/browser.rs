@@ -1,20 +1,20 @@
-//! A browser: it keeps cookies and sends them back, and does nothing by itself.
+//! A browser that stores cookies and sends them back. It does not follow redirects.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 
 use toolwire_auth::testing::form;
 
-use super::stage::{HOST, ORIGIN};
+use super::fixture::{HOST, ORIGIN};
 use crate::http::request::Request;
 use crate::http::socket::{Answer, Wire};
 
-/// A browser of one user.
+/// The browser of one user.
 #[derive(Debug, Clone)]
 pub(crate) struct Browser {
     address: SocketAddr,
     pub(crate) cookies: BTreeMap<String, String>,
-    /// What a reverse proxy in front of the server says about the address of this browser.
+    /// The `X-Forwarded-For` header that a reverse proxy sets for this browser.
     pub(crate) forwarded_for: Option<String>,
 }
 
@@ -32,7 +32,7 @@ impl Browser {
         self.send(Request::new("GET").with_target(target)).await
     }
 
-    /// Sends the form of a page of this server.
+    /// Submits the form of a page of this server.
     pub(crate) async fn submit(&mut self, target: &str, pairs: &[(&str, &str)]) -> Answer {
         let form = Request::new("POST")
             .with_target(target)
@@ -43,7 +43,7 @@ impl Browser {
         self.send(form).await
     }
 
-    /// Sends a request with the cookies, and keeps those of the answer.
+    /// Sends a request with the cookies, and stores the cookies of the response.
     pub(crate) async fn send(&mut self, request: Request) -> Answer {
         let mut request = request.replacing("Host", HOST);
         if !self.cookies.is_empty() {
@@ -58,8 +58,8 @@ impl Browser {
         }
         let mut wire = Wire::connect(self.address).await;
         wire.send(request.bytes()).await;
-        let answer = wire.answer().await;
-        for cookie in answer.head.all("set-cookie") {
+        let response = wire.answer().await;
+        for cookie in response.head.all("set-cookie") {
             let (name, value) = cookie.split(';').next().unwrap().split_once('=').unwrap();
             if cookie.ends_with("Max-Age=0") {
                 self.cookies.remove(name);
@@ -67,11 +67,11 @@ impl Browser {
                 self.cookies.insert(name.to_owned(), value.to_owned());
             }
         }
-        answer
+        response
     }
 }
 
-/// The sealed request in the form of the question.
+/// Returns the sealed request in the form of the consent page.
 #[track_caller]
 pub(crate) fn sealed_request(page: &Answer) -> String {
     assert_eq!(page.status(), 200, "{}", page.text());
@@ -79,9 +79,9 @@ pub(crate) fn sealed_request(page: &Answer) -> String {
     rest.split('"').next().unwrap().to_owned()
 }
 
-/// Where an answer sends the browser.
+/// Returns the `Location` of a redirect.
 #[track_caller]
-pub(crate) fn location(answer: &Answer) -> String {
-    assert_eq!(answer.status(), 303, "{}", answer.text());
-    answer.header("location").unwrap().to_owned()
+pub(crate) fn location(response: &Answer) -> String {
+    assert_eq!(response.status(), 303, "{}", response.text());
+    response.header("location").unwrap().to_owned()
 }

@@ -1,19 +1,19 @@
-//! A whole login: what each side sees, and what it does not.
+//! A complete login, and the data that the client, the provider and the handler get.
 
 use serde_json::json;
-use toolwire_auth::documents::Secret;
 use toolwire_auth::{DocumentFetcher, OAuthProxyConfig, Upstream};
+use toolwire_auth::documents::Secret;
 
 use super::browser::{location, sealed_request};
+use super::fixture::{ORIGIN, ProxyFixture, REDIRECT, RESOURCE, form_to, parameters};
 use super::provider::{CLIENT_ID, CLIENT_SECRET, Provider};
-use super::stage::{ORIGIN, REDIRECT, RESOURCE, Stage, form_to, parameters};
 use crate::http::request::Request;
 
 #[tokio::test]
-async fn a_user_logs_in_and_calls_a_tool() {
-    let stage = Stage::new().await;
-    let client = stage.client().await;
-    let mut browser = stage.browser();
+async fn user_logs_in_and_calls_a_tool() {
+    let fixture = ProxyFixture::new().await;
+    let client = fixture.client().await;
+    let mut browser = fixture.browser();
     let page = browser.open(&client.authorize(&[])).await;
     let sealed = sealed_request(&page);
     for shown in ["Demo", &client.id, "<dd>app.example.com</dd>", REDIRECT] {
@@ -21,47 +21,64 @@ async fn a_user_logs_in_and_calls_a_tool() {
     }
 
     let allowed = [("request", sealed.as_str()), ("decision", "allow")];
-    let answer = browser.submit("/consent", &allowed).await;
-    let provider_url = location(&answer);
-    let asked = parameters(&provider_url);
-    assert_eq!(asked["redirect_uri"], stage.proxy.callback_url());
-    assert_ne!(asked["code_challenge"], client.verifier.challenge());
-    assert_ne!(asked["state"], "the state");
+    let response = browser.submit("/consent", &allowed).await;
+    let provider_url = location(&response);
+    let upstream_request = parameters(&provider_url);
+    assert_eq!(
+        upstream_request["redirect_uri"],
+        fixture.proxy.callback_url()
+    );
+    assert_ne!(
+        upstream_request["code_challenge"],
+        client.verifier.challenge()
+    );
+    assert_ne!(upstream_request["state"], "the state");
 
-    let back = stage.come_back(&mut browser, &provider_url).await;
-    assert!(back.starts_with(&format!("{REDIRECT}?code=")), "{back}");
-    let brought = parameters(&back);
-    assert_eq!(brought["state"], "the state");
-    assert_eq!(brought["iss"], ORIGIN);
+    let redirect = fixture
+        .log_in_at_provider(&mut browser, &provider_url)
+        .await;
+    assert!(
+        redirect.starts_with(&format!("{REDIRECT}?code=")),
+        "{redirect}"
+    );
+    let redirect_parameters = parameters(&redirect);
+    assert_eq!(redirect_parameters["state"], "the state");
+    assert_eq!(redirect_parameters["iss"], ORIGIN);
 
-    let answer = stage.token(&client.redeeming(&brought["code"])).await;
-    assert_eq!(answer.status(), 200, "{}", answer.text());
-    assert_eq!(answer.header("cache-control"), Some("no-store"));
-    let tokens = answer.message();
+    let response = fixture
+        .token(&client.redeem_form(&redirect_parameters["code"]))
+        .await;
+    assert_eq!(response.status(), 200, "{}", response.text());
+    assert_eq!(response.header("cache-control"), Some("no-store"));
+    let tokens = response.message();
     assert_eq!(tokens["token_type"], "Bearer");
     assert_eq!(tokens["expires_in"], 3600);
 
-    // Nothing of the provider's reaches the client.
-    assert!(!answer.text().contains("upstream-"), "{}", answer.text());
+    // The client gets no data of the provider.
+    assert!(
+        !response.text().contains("upstream-"),
+        "{}",
+        response.text()
+    );
     let token = tokens["access_token"].as_str().unwrap();
-    let said = Stage::says(&stage.whoami(token).await);
-    assert!(said.starts_with("42 \"ann\" []"), "{said}");
-    assert!(!said.contains("secret"), "{said}");
+    let text = ProxyFixture::tool_text(&fixture.whoami(token).await);
+    assert!(text.starts_with("42 \"ann\" []"), "{text}");
+    assert!(!text.contains("secret"), "{text}");
 }
 
 #[tokio::test]
-async fn without_a_token_of_the_proxy_nobody_comes_in() {
-    let stage = Stage::new().await;
-    let refused = stage.whoami("upstream-access-1").await;
-    assert_eq!(refused.status(), 401);
-    let challenge = refused.header("www-authenticate").unwrap();
+async fn provider_token_is_rejected_with_a_challenge() {
+    let fixture = ProxyFixture::new().await;
+    let rejected = fixture.whoami("upstream-access-1").await;
+    assert_eq!(rejected.status(), 401);
+    let challenge = rejected.header("www-authenticate").unwrap();
     let metadata = "https://mcp.example.com/.well-known/oauth-protected-resource/mcp";
     assert!(challenge.contains(metadata), "{challenge}");
 }
 
 #[tokio::test]
-async fn the_metadata_says_where_everything_is() {
-    let stage = Stage::with(|config| {
+async fn metadata_contains_all_endpoints() {
+    let fixture = ProxyFixture::with(|config| {
         config
             .with_required_scopes(["read"])
             .with_supported_scopes(["write"])
@@ -72,7 +89,7 @@ async fn the_metadata_says_where_everything_is() {
         "/.well-known/oauth-authorization-server/mcp",
     ] {
         let request = Request::new("GET").with_target(path);
-        let document = stage.endpoint.ask(&request).await.message();
+        let document = fixture.endpoint.ask(&request).await.message();
         assert_eq!(
             document,
             json!({
@@ -92,142 +109,148 @@ async fn the_metadata_says_where_everything_is() {
         );
     }
     let request = Request::new("GET").with_target("/.well-known/oauth-protected-resource/mcp");
-    let document = stage.endpoint.ask(&request).await.message();
+    let document = fixture.endpoint.ask(&request).await.message();
     assert_eq!(document["resource"], RESOURCE);
     assert_eq!(document["authorization_servers"], json!([ORIGIN]));
 }
 
 #[tokio::test]
-async fn a_proxy_below_a_path_is_found_there() {
-    let stage = Stage::with(|config| config.with_issuer("https://mcp.example.com/team")).await;
+async fn issuer_with_a_path_is_the_prefix_of_all_endpoints() {
+    let fixture =
+        ProxyFixture::with(|config| config.with_issuer("https://mcp.example.com/team")).await;
     let get = |path: &str| Request::new("GET").with_target(path);
     let at = "/.well-known/oauth-authorization-server/team";
-    let document = stage.endpoint.ask(&get(at)).await.message();
+    let document = fixture.endpoint.ask(&get(at)).await.message();
     assert_eq!(document["token_endpoint"], format!("{ORIGIN}/team/token"));
     assert_eq!(
-        stage.proxy.callback_url(),
+        fixture.proxy.callback_url(),
         "https://mcp.example.com/team/callback"
     );
-    assert_eq!(stage.endpoint.ask(&get("/authorize")).await.status(), 404);
+    assert_eq!(fixture.endpoint.ask(&get("/authorize")).await.status(), 404);
     assert_eq!(
-        stage.endpoint.ask(&get("/team/authorize")).await.status(),
+        fixture.endpoint.ask(&get("/team/authorize")).await.status(),
         400
     );
 }
 
 #[tokio::test]
-async fn scopes_are_those_of_this_server() {
-    let stage = Stage::with(|config| {
+async fn granted_scopes_are_limited_to_those_of_the_server() {
+    let fixture = ProxyFixture::with(|config| {
         config
             .with_required_scopes(["read"])
             .with_supported_scopes(["write"])
     })
     .await;
-    let client = stage.client().await;
-    for (asked, granted) in [("", "read"), ("write read other", "write read")] {
-        let mut browser = stage.browser();
-        let target = client.authorize(&[("scope", asked)]);
-        let back = stage.agree(&mut browser, &target).await;
-        let code = &parameters(&back)["code"];
-        let tokens = stage.token(&client.redeeming(code)).await.message();
+    let client = fixture.client().await;
+    for (requested, granted) in [("", "read"), ("write read other", "write read")] {
+        let mut browser = fixture.browser();
+        let target = client.authorize(&[("scope", requested)]);
+        let redirect = fixture.consent_and_log_in(&mut browser, &target).await;
+        let code = &parameters(&redirect)["code"];
+        let tokens = fixture.token(&client.redeem_form(code)).await.message();
         assert_eq!(tokens["scope"], granted);
         let token = tokens["access_token"].as_str().unwrap();
-        let said = Stage::says(&stage.whoami(token).await);
-        assert!(said.contains(&format!("[{granted}]")), "{said}");
+        let text = ProxyFixture::tool_text(&fixture.whoami(token).await);
+        assert!(text.contains(&format!("[{granted}]")), "{text}");
     }
-    let mut browser = stage.browser();
+    let mut browser = fixture.browser();
     let unknown = client.authorize(&[("scope", "admin")]);
     assert_eq!(browser.open(&unknown).await.status(), 400);
-    stage.agree(&mut browser, &client.authorize(&[])).await;
-    let refused = browser.open(&unknown).await;
-    assert_eq!(parameters(&location(&refused))["error"], "invalid_scope");
+    fixture
+        .consent_and_log_in(&mut browser, &client.authorize(&[]))
+        .await;
+    let rejected = browser.open(&unknown).await;
+    assert_eq!(parameters(&location(&rejected))["error"], "invalid_scope");
 }
 
 #[tokio::test]
-async fn a_provider_of_openid_connect_is_found_by_its_issuer() {
+async fn openid_connect_provider_is_discovered_by_its_issuer() {
     let provider = Provider::start().await;
-    provider.change(|behaviour| behaviour.announces_iss = true);
+    provider.change(|state| state.announces_iss = true);
     let upstream = Upstream::new(&provider.issuer, CLIENT_ID, Secret::new(CLIENT_SECRET));
-    let stage = Stage::in_front_of(provider, |_| {
+    let fixture = ProxyFixture::in_front_of(provider, |_| {
         OAuthProxyConfig::new(RESOURCE, upstream)
             .with_fetcher(DocumentFetcher::with_loopback_allowed())
     })
     .await;
-    let client = stage.client().await;
-    let tokens = stage.tokens(&client).await;
+    let client = fixture.client().await;
+    let tokens = fixture.tokens(&client).await;
     let token = tokens["access_token"].as_str().unwrap();
-    let said = Stage::says(&stage.whoami(token).await);
-    assert!(said.starts_with("ann-by-id-token "), "{said}");
+    let text = ProxyFixture::tool_text(&fixture.whoami(token).await);
+    assert!(text.starts_with("ann-by-id-token "), "{text}");
 
-    // Where `iss` is promised, a redirect without it or with another is not the provider's.
-    let mut browser = stage.browser();
+    // If the metadata announces `iss`, a callback without it or with another value is rejected.
+    let mut browser = fixture.browser();
     let page = browser.open(&client.authorize(&[])).await;
     let sealed = sealed_request(&page);
     let allowed = [("request", sealed.as_str()), ("decision", "allow")];
     let url = location(&browser.submit("/consent", &allowed).await);
-    let back = stage.provider.log_in(&url);
-    let (without, _) = back.split_once("&iss=").unwrap();
+    let callback = fixture.provider.log_in(&url);
+    let (without, _) = callback.split_once("&iss=").unwrap();
     for forged in [
         without.to_owned(),
         format!("{without}&iss=https%3A%2F%2Fevil.test"),
     ] {
-        let answer = browser.open(&forged).await;
-        assert_eq!(answer.status(), 400, "{}", answer.text());
+        let response = browser.open(&forged).await;
+        assert_eq!(response.status(), 400, "{}", response.text());
     }
-    // The true answer still counts.
-    assert!(location(&browser.open(&back).await).starts_with(REDIRECT));
+    // The valid callback is still accepted.
+    assert!(location(&browser.open(&callback).await).starts_with(REDIRECT));
 }
 
 #[tokio::test]
-async fn users_who_are_not_admitted_hear_so() {
-    let stage = Stage::with(|config| config.with_user_filter(|user| user.subject == "43")).await;
-    let client = stage.client().await;
-    let mut browser = stage.browser();
-    let back = stage.agree(&mut browser, &client.authorize(&[])).await;
-    let brought = parameters(&back);
-    assert_eq!(brought["error"], "access_denied");
-    assert_eq!(brought["iss"], ORIGIN);
-    assert!(!brought.contains_key("code"));
+async fn user_that_the_filter_rejects_gets_access_denied() {
+    let fixture =
+        ProxyFixture::with(|config| config.with_user_filter(|user| user.subject == "43")).await;
+    let client = fixture.client().await;
+    let mut browser = fixture.browser();
+    let redirect = fixture
+        .consent_and_log_in(&mut browser, &client.authorize(&[]))
+        .await;
+    let redirect_parameters = parameters(&redirect);
+    assert_eq!(redirect_parameters["error"], "access_denied");
+    assert_eq!(redirect_parameters["iss"], ORIGIN);
+    assert!(!redirect_parameters.contains_key("code"));
 }
 
 #[tokio::test]
-async fn what_the_provider_says_when_it_refuses_stays_here() {
-    let stage = Stage::new().await;
-    let client = stage.client().await;
-    let mut browser = stage.browser();
+async fn error_description_of_the_provider_is_not_relayed() {
+    let fixture = ProxyFixture::new().await;
+    let client = fixture.client().await;
+    let mut browser = fixture.browser();
     for (error, relayed) in [
         ("access_denied", "access_denied"),
         ("temporarily_unavailable", "temporarily_unavailable"),
         ("invalid_scope", "server_error"),
     ] {
-        let answer = browser.open(&client.authorize(&[])).await;
-        let url = match answer.status() {
-            303 => location(&answer),
+        let response = browser.open(&client.authorize(&[])).await;
+        let url = match response.status() {
+            303 => location(&response),
             _ => {
-                let sealed = sealed_request(&answer);
+                let sealed = sealed_request(&response);
                 let allowed = [("request", sealed.as_str()), ("decision", "allow")];
                 location(&browser.submit("/consent", &allowed).await)
             }
         };
         let state = &parameters(&url)["state"];
-        let refusal =
+        let callback =
             format!("/callback?error={error}&error_description=hidden+detail&state={state}");
-        let back = location(&browser.open(&refusal).await);
-        assert_eq!(parameters(&back)["error"], relayed);
-        assert_eq!(parameters(&back)["state"], "the state");
-        assert!(!back.contains("hidden"), "{back}");
+        let redirect = location(&browser.open(&callback).await);
+        assert_eq!(parameters(&redirect)["error"], relayed);
+        assert_eq!(parameters(&redirect)["state"], "the state");
+        assert!(!redirect.contains("hidden"), "{redirect}");
     }
 }
 
 #[tokio::test]
-async fn a_provider_that_gives_no_token_lets_nobody_in() {
+async fn failing_provider_redirects_with_an_error() {
     for (status, body, expected) in [
         (
             400,
             json!({"error": "invalid_grant", "error_description": "hidden"}),
             "server_error",
         ),
-        // GitHub's way to refuse.
+        // GitHub reports errors with status 200.
         (
             200,
             json!({"error": "bad_verification_code"}),
@@ -245,72 +268,74 @@ async fn a_provider_that_gives_no_token_lets_nobody_in() {
             "server_error",
         ),
     ] {
-        let stage = Stage::new().await;
-        stage
+        let fixture = ProxyFixture::new().await;
+        fixture
             .provider
-            .change(|behaviour| behaviour.refusal = Some((status, body.clone())));
-        let client = stage.client().await;
-        let mut browser = stage.browser();
-        let back = stage.agree(&mut browser, &client.authorize(&[])).await;
-        assert_eq!(parameters(&back)["error"], expected, "{body}");
-        assert!(!back.contains("hidden"), "{back}");
+            .change(|state| state.token_error = Some((status, body.clone())));
+        let client = fixture.client().await;
+        let mut browser = fixture.browser();
+        let redirect = fixture
+            .consent_and_log_in(&mut browser, &client.authorize(&[]))
+            .await;
+        assert_eq!(parameters(&redirect)["error"], expected, "{body}");
+        assert!(!redirect.contains("hidden"), "{redirect}");
     }
     for user in [
-        json!({"login": "nobody"}),
-        json!({"id": "", "login": "nobody"}),
-        json!({"id": " \t", "login": "nobody"}),
+        json!({"login": "unknown"}),
+        json!({"id": "", "login": "unknown"}),
+        json!({"id": " \t", "login": "unknown"}),
     ] {
-        let stage = Stage::new().await;
-        stage
-            .provider
-            .change(|behaviour| behaviour.user = user.clone());
-        let client = stage.client().await;
-        let mut browser = stage.browser();
-        let back = stage.agree(&mut browser, &client.authorize(&[])).await;
-        assert_eq!(parameters(&back)["error"], "server_error", "{user}");
+        let fixture = ProxyFixture::new().await;
+        fixture.provider.change(|state| state.user = user.clone());
+        let client = fixture.client().await;
+        let mut browser = fixture.browser();
+        let redirect = fixture
+            .consent_and_log_in(&mut browser, &client.authorize(&[]))
+            .await;
+        assert_eq!(parameters(&redirect)["error"], "server_error", "{user}");
     }
 }
 
 #[tokio::test]
-async fn both_legs_have_a_challenge_of_their_own() {
-    let stage = Stage::new().await;
-    let client = stage.client().await;
-    stage.tokens(&client).await;
-    let forms = stage.provider.behaviour.lock().unwrap().forms.clone();
+async fn upstream_login_has_a_separate_pkce_verifier() {
+    let fixture = ProxyFixture::new().await;
+    let client = fixture.client().await;
+    fixture.tokens(&client).await;
+    let forms = fixture.provider.state.lock().unwrap().forms.clone();
     let [form] = &forms[..] else {
         panic!("{forms:?}");
     };
     let own = client.verifier.as_secret().expose();
     assert_ne!(form["code_verifier"], own);
-    assert_eq!(form["redirect_uri"], stage.proxy.callback_url());
+    assert_eq!(form["redirect_uri"], fixture.proxy.callback_url());
     assert!(!form.contains_key("client_secret"));
 }
 
 #[tokio::test]
-async fn a_token_can_be_given_back() {
-    let stage = Stage::new().await;
-    let client = stage.client().await;
-    let other = stage.client().await;
-    let tokens = stage.tokens(&client).await;
+async fn client_can_revoke_its_tokens() {
+    let fixture = ProxyFixture::new().await;
+    let client = fixture.client().await;
+    let other = fixture.client().await;
+    let tokens = fixture.tokens(&client).await;
     let access = tokens["access_token"].as_str().unwrap();
     let refresh = tokens["refresh_token"].as_str().unwrap();
-    let give_back = async |token: &str, client_id: &str| {
+    let revoke = async |token: &str, client_id: &str| {
         let form = form_to("/revoke", &[("token", token), ("client_id", client_id)]);
-        stage.endpoint.ask(&form).await.status()
+        fixture.endpoint.ask(&form).await.status()
     };
-    // Nobody learns whether a token is good by giving it back.
-    assert_eq!(give_back(access, &other.id).await, 200);
-    assert_eq!(give_back(refresh, &other.id).await, 200);
-    assert_eq!(give_back("unknown", &other.id).await, 200);
-    assert_eq!(stage.whoami(access).await.status(), 200);
+    // The response does not reveal whether a token is valid.
+    assert_eq!(revoke(access, &other.id).await, 200);
+    assert_eq!(revoke(refresh, &other.id).await, 200);
+    assert_eq!(revoke("unknown", &other.id).await, 200);
+    assert_eq!(fixture.whoami(access).await.status(), 200);
 
-    assert_eq!(give_back(access, &client.id).await, 200);
-    assert_eq!(stage.whoami(access).await.status(), 401);
-    let refreshed = stage.token(&client.refreshing(refresh)).await.message();
+    assert_eq!(revoke(access, &client.id).await, 200);
+    assert_eq!(fixture.whoami(access).await.status(), 401);
+    let refreshed = fixture.token(&client.refresh_form(refresh)).await.message();
     let access = refreshed["access_token"].as_str().unwrap();
     let refresh = refreshed["refresh_token"].as_str().unwrap();
-    assert_eq!(stage.whoami(access).await.status(), 200);
-    assert_eq!(give_back(refresh, &client.id).await, 200);
-    assert_eq!(stage.whoami(access).await.status(), 401);
-    assert_eq!(give_back(refresh, "unknown").await, 401);
+    assert_eq!(fixture.whoami(access).await.status(), 200);
+    assert_eq!(revoke(refresh, &client.id).await, 200);
+    assert_eq!(fixture.whoami(access).await.status(), 401);
+    assert_eq!(revoke(refresh, "unknown").await, 401);
 }

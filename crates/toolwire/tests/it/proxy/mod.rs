@@ -1,24 +1,24 @@
-//! An OAuth proxy in front of an identity provider, seen by clients, browsers and attackers from the other end of a socket.
+//! An OAuth proxy in front of an identity provider, tested over sockets by clients, browsers and attackers.
 
 #![expect(
     clippy::unwrap_used,
     reason = "a test may panic, also outside its own function"
 )]
 
-mod bounds;
 mod browser;
+mod client_id_documents;
 mod codes;
 mod confused_deputy;
 mod consent;
-mod documents;
-mod filter;
-mod fleet;
-mod guards;
+mod fixture;
+mod limits;
 mod login;
-mod own_client;
+mod nodes;
 mod provider;
 mod redirects;
-mod refreshing;
+mod refresh_tokens;
 mod registration;
-mod stage;
-mod upstream;
+mod request_checks;
+mod toolwire_client;
+mod upstream_tokens;
+mod user_filter;

@@ -1,4 +1,4 @@
-//! A small identity provider on a port of this machine: it knows one user, redeems codes and renews tokens.
+//! An identity provider with one user on a local port, which redeems codes and refreshes tokens.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
@@ -11,31 +11,32 @@ use tokio::net::{TcpListener, TcpStream};
 use toolwire_auth::Upstream;
 use toolwire_auth::testing::{form, pkce};
 
-use super::stage::parameters;
+use super::fixture::parameters;
 
 pub(crate) const CLIENT_ID: &str = "the-one-client";
 pub(crate) const CLIENT_SECRET: &str = "upstream/secret";
 
-/// How the provider behaves, and what it has seen.
+/// The configuration of the provider, and the forms that it received.
 #[derive(Debug, Default)]
-pub(crate) struct Behaviour {
-    /// For how long its tokens are good.
+pub(crate) struct ProviderState {
+    /// The lifetime of its tokens in seconds. `None` omits `expires_in`.
     pub(crate) expires_in: Option<u64>,
-    pub(crate) gives_refresh_tokens: bool,
-    /// What it answers instead of tokens.
-    pub(crate) refusal: Option<(u16, Value)>,
-    /// What it says about the user, and with which status if not 200.
+    pub(crate) issues_refresh_tokens: bool,
+    /// The status and body that the token endpoint sends instead of tokens.
+    pub(crate) token_error: Option<(u16, Value)>,
+    /// The user information.
     pub(crate) user: Value,
+    /// The status of the user information endpoint. `None` is 200.
     pub(crate) user_status: Option<u16>,
-    /// Claims of its ID tokens besides those that each has.
+    /// Additional claims of its ID tokens.
     pub(crate) id_claims: Value,
-    /// Whether its redirects carry `iss`, which its metadata then announces.
+    /// Whether its redirects have the parameter `iss`, which its metadata then announces.
     pub(crate) announces_iss: bool,
-    /// Forms that came to the token endpoint.
+    /// The forms of token requests.
     pub(crate) forms: Vec<HashMap<String, String>>,
-    /// Challenges by their codes.
+    /// PKCE challenges by authorization code.
     challenges: HashMap<String, String>,
-    /// The refresh token that is good at the moment.
+    /// The current refresh token.
     refresh_token: String,
     count: usize,
 }
@@ -44,19 +45,19 @@ pub(crate) struct Behaviour {
 #[derive(Debug, Clone)]
 pub(crate) struct Provider {
     pub(crate) issuer: String,
-    pub(crate) behaviour: Arc<Mutex<Behaviour>>,
+    pub(crate) state: Arc<Mutex<ProviderState>>,
 }
 
 impl Provider {
     pub(crate) async fn start() -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let behaviour = Behaviour {
+        let state = ProviderState {
             user: json!({"id": 42, "login": "ann", "secret": "hidden"}),
-            ..Behaviour::default()
+            ..ProviderState::default()
         };
         let provider = Self {
             issuer: format!("http://{}", listener.local_addr().unwrap()),
-            behaviour: Arc::new(Mutex::new(behaviour)),
+            state: Arc::new(Mutex::new(state)),
         };
         let serving = provider.clone();
         tokio::spawn(async move {
@@ -67,7 +68,7 @@ impl Provider {
         provider
     }
 
-    /// The client that is registered there, for a provider without metadata.
+    /// Returns the configuration of the proxy for a provider without metadata.
     pub(crate) fn upstream(&self) -> Upstream {
         let issuer = &self.issuer;
         Upstream::new(issuer, CLIENT_ID, CLIENT_SECRET)
@@ -75,102 +76,102 @@ impl Provider {
             .with_user_info(format!("{issuer}/user"), "id")
     }
 
-    pub(crate) fn change(&self, change: impl FnOnce(&mut Behaviour)) {
-        change(&mut self.behaviour.lock().unwrap());
+    pub(crate) fn change(&self, change: impl FnOnce(&mut ProviderState)) {
+        change(&mut self.state.lock().unwrap());
     }
 
-    /// A user opens this URL, is known already, and is sent back: path and query of where to.
+    /// Handles an authorization request of a user who is logged in. Returns the path and query of the redirect.
     pub(crate) fn log_in(&self, url: &str) -> String {
-        let asked = parameters(url);
+        let requested = parameters(url);
         assert!(
             url.starts_with(&format!("{}/authorize?", self.issuer)),
             "{url}"
         );
-        assert_eq!(asked["client_id"], CLIENT_ID);
-        assert_eq!(asked["code_challenge_method"], "S256");
-        let mut behaviour = self.behaviour.lock().unwrap();
-        behaviour.count += 1;
-        let code = format!("upstream-code-{}", behaviour.count);
-        let challenge = asked["code_challenge"].clone();
-        behaviour.challenges.insert(code.clone(), challenge);
-        let mut pairs = vec![("code", code.as_str()), ("state", &asked["state"])];
-        if behaviour.announces_iss {
+        assert_eq!(requested["client_id"], CLIENT_ID);
+        assert_eq!(requested["code_challenge_method"], "S256");
+        let mut state = self.state.lock().unwrap();
+        state.count += 1;
+        let code = format!("upstream-code-{}", state.count);
+        let challenge = requested["code_challenge"].clone();
+        state.challenges.insert(code.clone(), challenge);
+        let mut pairs = vec![("code", code.as_str()), ("state", &requested["state"])];
+        if state.announces_iss {
             pairs.push(("iss", &self.issuer));
         }
-        let uri: http::Uri = asked["redirect_uri"].parse().unwrap();
+        let uri: http::Uri = requested["redirect_uri"].parse().unwrap();
         let path = uri.path();
         format!("{path}?{}", form::encode(pairs))
     }
 
     async fn serve(&self, mut socket: TcpStream) {
         let mut received = Vec::new();
-        let (head, body) = loop {
+        let (headers, body) = loop {
             if socket.read_buf(&mut received).await.unwrap_or(0) == 0 {
                 return;
             }
             let text = String::from_utf8_lossy(&received).into_owned();
-            if let Some((head, body)) = text.split_once("\r\n\r\n")
-                && body.len() >= length(head)
+            if let Some((headers, body)) = text.split_once("\r\n\r\n")
+                && body.len() >= length(headers)
             {
-                break (head.to_owned(), body.to_owned());
+                break (headers.to_owned(), body.to_owned());
             }
         };
-        let (status, document) = self.answer(&head, &body);
+        let (status, document) = self.respond(&headers, &body);
         let document = document.to_string();
         let length = document.len();
-        let answer = format!(
+        let response = format!(
             "HTTP/1.1 {status} X\r\nConnection: close\r\nContent-Length: {length}\r\n\r\n{document}"
         );
-        let _ = socket.write_all(answer.as_bytes()).await;
+        let _ = socket.write_all(response.as_bytes()).await;
     }
 
-    fn answer(&self, head: &str, body: &str) -> (u16, Value) {
-        let mut behaviour = self.behaviour.lock().unwrap();
+    fn respond(&self, headers: &str, body: &str) -> (u16, Value) {
+        let mut state = self.state.lock().unwrap();
         let issuer = &self.issuer;
-        match head.split(' ').nth(1) {
+        match headers.split(' ').nth(1) {
             Some("/.well-known/oauth-authorization-server") => {
                 let metadata = json!({
                     "issuer": issuer, "authorization_endpoint": format!("{issuer}/authorize"),
                     "token_endpoint": format!("{issuer}/token"), "response_types_supported": ["code"],
-                    "authorization_response_iss_parameter_supported": behaviour.announces_iss,
+                    "authorization_response_iss_parameter_supported": state.announces_iss,
                 });
                 (200, metadata)
             }
             Some("/user")
-                if header(head, "authorization").starts_with("Bearer upstream-access-") =>
+                if header(headers, "authorization").starts_with("Bearer upstream-access-") =>
             {
-                let status = behaviour.user_status.unwrap_or(200);
-                (status, behaviour.user.clone())
+                let status = state.user_status.unwrap_or(200);
+                (status, state.user.clone())
             }
-            Some("/token") => behaviour.tokens(header(head, "authorization"), body, issuer),
+            Some("/token") => state.tokens(header(headers, "authorization"), body, issuer),
             _ => (404, Value::Null),
         }
     }
 }
 
-impl Behaviour {
+impl ProviderState {
     fn tokens(&mut self, authorization: &str, body: &str, issuer: &str) -> (u16, Value) {
         let form: HashMap<String, String> = form::decode(body).unwrap().into_iter().collect();
         self.forms.push(form.clone());
-        if let Some(refusal) = self.refusal.clone() {
-            return refusal;
+        if let Some(token_error) = self.token_error.clone() {
+            return token_error;
         }
         let secret = CLIENT_SECRET.replace('/', "%2F");
         let expected = STANDARD.encode(format!("{CLIENT_ID}:{secret}"));
         if authorization != format!("Basic {expected}") {
             return (401, json!({"error": "invalid_client"}));
         }
-        let refused = (
+        let invalid_grant = (
             400,
             json!({"error": "invalid_grant", "error_description": "hidden detail"}),
         );
         if form["grant_type"] == "authorization_code" {
             let Some(challenge) = self.challenges.remove(&form["code"]) else {
-                return refused;
+                return invalid_grant;
             };
             pkce::verify(&form["code_verifier"], &challenge, Some("S256")).unwrap();
         } else if form["refresh_token"] != self.refresh_token {
-            return refused;
+            return invalid_grant;
         }
         self.count += 1;
         let count = self.count;
@@ -179,27 +180,27 @@ impl Behaviour {
         for (name, value) in self.id_claims.as_object().into_iter().flatten() {
             claims[name] = value.clone();
         }
-        let mut answer = json!({
+        let mut response = json!({
             "access_token": format!("upstream-access-{count}"), "token_type": "bearer",
             "id_token": format!("e30.{}.", URL_SAFE_NO_PAD.encode(claims.to_string())),
         });
         if let Some(expires_in) = self.expires_in {
-            answer["expires_in"] = expires_in.into();
+            response["expires_in"] = expires_in.into();
         }
-        if self.gives_refresh_tokens {
+        if self.issues_refresh_tokens {
             self.refresh_token = format!("upstream-refresh-{count}");
-            answer["refresh_token"] = self.refresh_token.clone().into();
+            response["refresh_token"] = self.refresh_token.clone().into();
         }
-        (200, answer)
+        (200, response)
     }
 }
 
-fn header<'h>(head: &'h str, name: &str) -> &'h str {
-    let lines = head.lines().filter_map(|line| line.split_once(':'));
+fn header<'h>(headers: &'h str, name: &str) -> &'h str {
+    let lines = headers.lines().filter_map(|line| line.split_once(':'));
     let mut values = lines.filter(|(own, _)| own.eq_ignore_ascii_case(name));
     values.next().map_or("", |(_, value)| value.trim())
 }
 
-fn length(head: &str) -> usize {
-    header(head, "content-length").parse().unwrap_or(0)
+fn length(headers: &str) -> usize {
+    header(headers, "content-length").parse().unwrap_or(0)
 }

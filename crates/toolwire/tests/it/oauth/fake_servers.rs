@@ -1,4 +1,4 @@
-//! An MCP server and its authorization server, each behind a name, and a user who goes from one to the other.
+//! An in-memory MCP server, its authorization server, and a user who logs in there.
 
 use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 use std::fmt;
@@ -12,54 +12,54 @@ use http::{HeaderMap, Request, Response, Uri};
 use serde_json::{Value, json};
 use tokio::sync::Notify;
 use toolwire::BoxFuture;
-use toolwire::transport::http_client::{ClientBody, HttpClient, HttpError};
 use toolwire_auth::DocumentFetcher;
 use toolwire_auth::client::{
     AuthError, CallbackVerdict, CheckCallback, Login, OAuthConfig, OAuthHttpClient, PendingLogin,
 };
 use toolwire_auth::testing::form;
+use toolwire::transport::http_client::{ClientBody, HttpClient, HttpError};
 
 pub(super) const SERVER: &str = "https://mcp.example.com/mcp";
 pub(super) const ISSUER: &str = "https://auth.example.com";
 pub(super) const REDIRECT: &str = "http://127.0.0.1:7777/callback";
 
-/// Everybody sees the same town.
+/// A protected MCP server and its authorization server, as an HTTP client. Clones share one state.
 #[derive(Clone, Default)]
-pub(super) struct Town(Arc<Mutex<Rules>>);
+pub(super) struct FakeServers(Arc<Mutex<ServerState>>);
 
-/// How the town behaves, and what it has seen.
-pub(super) struct Rules {
+/// The configuration of the servers, and the requests that they received.
+pub(super) struct ServerState {
     /// The metadata of the authorization server.
     pub(super) metadata: Value,
-    /// What the MCP server says about itself.
-    pub(super) resource: Value,
-    /// The scopes that a call needs, by the tool that it names.
-    pub(super) needs: BTreeMap<String, String>,
-    /// How long access tokens live, in seconds.
+    /// The protected resource metadata of the MCP server.
+    pub(super) resource_metadata: Value,
+    /// The scopes that a call requires, by tool name.
+    pub(super) required_scopes: BTreeMap<String, String>,
+    /// The lifetime of access tokens in seconds.
     pub(super) lifetime: u64,
-    /// Whether refresh tokens are given out.
-    pub(super) gives_refresh_tokens: bool,
-    /// What the token endpoint says instead of an answer, once each.
-    pub(super) troubles: VecDeque<(u16, Value)>,
-    /// What the next token request waits for.
+    /// Whether the authorization server issues refresh tokens.
+    pub(super) issues_refresh_tokens: bool,
+    /// Responses that the token endpoint sends instead of tokens, one per request.
+    pub(super) token_errors: VecDeque<(u16, Value)>,
+    /// Delays the response to the next token request until the notification.
     pub(super) gate: Option<Arc<Notify>>,
-    /// What the user says; the code, if nothing else is said.
-    pub(super) user_says: Option<String>,
-    /// What the client said about each redirect of the user.
+    /// The query of the redirect to the client. `None` is a redirect with a code.
+    pub(super) redirect_query: Option<String>,
+    /// The verdict of the client on each redirect.
     pub(super) verdicts: Vec<CallbackVerdict>,
-    /// How long the user takes.
-    pub(super) user_takes: Duration,
-    /// The scopes that are granted, if not those that are asked for.
-    pub(super) grants: Option<String>,
-    /// The nonce that proofs have to carry, at both places.
+    /// The time that the user needs to log in.
+    pub(super) login_duration: Duration,
+    /// The scopes that are granted. `None` grants the requested scopes.
+    pub(super) granted_scopes: Option<String>,
+    /// The nonce that both servers require in DPoP proofs.
     pub(super) nonce: Option<String>,
-    /// `METHOD path`, in order.
-    pub(super) seen: Vec<String>,
-    /// The forms that came to the token endpoint.
+    /// `METHOD path` of each request, in order.
+    pub(super) requests: Vec<String>,
+    /// The forms of token requests.
     pub(super) forms: Vec<HashMap<String, String>>,
     /// The queries of authorization requests.
     pub(super) queries: Vec<HashMap<String, String>>,
-    /// The claims and keys of all proofs.
+    /// The claims and keys of all DPoP proofs.
     pub(super) proofs: Vec<(Value, Value)>,
     clients: HashSet<String>,
     codes: HashMap<String, HashMap<String, String>>,
@@ -68,7 +68,7 @@ pub(super) struct Rules {
     count: u64,
 }
 
-impl Default for Rules {
+impl Default for ServerState {
     fn default() -> Self {
         Self {
             metadata: json!({
@@ -82,18 +82,18 @@ impl Default for Rules {
                 "token_endpoint_auth_methods_supported": ["none", "client_secret_basic"],
                 "authorization_response_iss_parameter_supported": true,
             }),
-            resource: json!({"resource": SERVER, "authorization_servers": [ISSUER]}),
-            needs: BTreeMap::new(),
+            resource_metadata: json!({"resource": SERVER, "authorization_servers": [ISSUER]}),
+            required_scopes: BTreeMap::new(),
             lifetime: 3600,
-            gives_refresh_tokens: true,
-            troubles: VecDeque::new(),
+            issues_refresh_tokens: true,
+            token_errors: VecDeque::new(),
             gate: None,
-            user_says: None,
+            redirect_query: None,
             verdicts: Vec::new(),
-            user_takes: Duration::ZERO,
-            grants: None,
+            login_duration: Duration::ZERO,
+            granted_scopes: None,
             nonce: None,
-            seen: Vec::new(),
+            requests: Vec::new(),
             forms: Vec::new(),
             queries: Vec::new(),
             proofs: Vec::new(),
@@ -106,116 +106,121 @@ impl Default for Rules {
     }
 }
 
-impl Town {
-    pub(super) fn rules(&self) -> MutexGuard<'_, Rules> {
+impl FakeServers {
+    pub(super) fn state(&self) -> MutexGuard<'_, ServerState> {
         self.0.lock().unwrap()
     }
 
-    /// How often a path was asked for.
-    pub(super) fn count(&self, request: &str) -> usize {
-        let rules = self.rules();
-        rules.seen.iter().filter(|seen| *seen == request).count()
+    /// Returns the number of requests with this method and path.
+    pub(super) fn request_count(&self, request: &str) -> usize {
+        let state = self.state();
+        state
+            .requests
+            .iter()
+            .filter(|received| *received == request)
+            .count()
     }
 
-    /// A user's login in this town.
+    /// Returns a configuration for the login of a user.
     pub(super) fn oauth(&self) -> OAuthConfig {
-        self.at_home(OAuthConfig::login("test", User(self.clone())))
+        self.with_test_fetcher(OAuthConfig::login("test", User(self.clone())))
     }
 
-    pub(super) fn at_home(&self, oauth: OAuthConfig) -> OAuthConfig {
+    /// Returns the configuration with a fetcher that reaches these servers.
+    pub(super) fn with_test_fetcher(&self, oauth: OAuthConfig) -> OAuthConfig {
         oauth.with_fetcher(DocumentFetcher::with_http_client(self.clone()))
     }
 
-    /// A client that is let in as described.
+    /// Returns a client of the MCP server.
     pub(super) fn client(&self, oauth: OAuthConfig) -> Arc<OAuthHttpClient<Self>> {
         let endpoint = Uri::from_static(SERVER);
         Arc::new(OAuthHttpClient::new(self.clone(), oauth, &endpoint))
     }
 
-    /// No token is good any more, and no refresh token either if so wished.
+    /// Revokes all access tokens, and all refresh tokens if `also_refresh_tokens` is set.
     pub(super) fn revoke_all(&self, also_refresh_tokens: bool) {
-        let mut rules = self.rules();
-        rules.tokens.clear();
+        let mut state = self.state();
+        state.tokens.clear();
         if also_refresh_tokens {
-            rules.refresh_tokens.clear();
+            state.refresh_tokens.clear();
         }
     }
 
-    /// The authorization server has lost its database.
+    /// Removes all registered clients from the authorization server.
     pub(super) fn forget_clients(&self) {
-        self.rules().clients.clear();
+        self.state().clients.clear();
     }
 
-    /// What the user brings back from the authorization server.
+    /// Returns the query of the redirect that completes an authorization request.
     fn authorize(&self, url: &str) -> String {
-        let mut rules = self.rules();
+        let mut state = self.state();
         let (_, query) = url.split_once('?').unwrap();
         let query = decoded(query);
-        rules.seen.push("GET /authorize".to_owned());
-        rules.queries.push(query.clone());
-        let state = query["state"].clone();
-        if let Some(says) = &rules.user_says {
-            return format!("{says}&state={state}");
+        state.requests.push("GET /authorize".to_owned());
+        state.queries.push(query.clone());
+        let state_parameter = query["state"].clone();
+        if let Some(redirect) = &state.redirect_query {
+            return format!("{redirect}&state={state_parameter}");
         }
-        rules.count += 1;
-        let code = format!("code-{}", rules.count);
-        rules.codes.insert(code.clone(), query);
+        state.count += 1;
+        let code = format!("code-{}", state.count);
+        state.codes.insert(code.clone(), query);
         let issuer = form::encode([("iss", ISSUER)]);
-        format!("code={code}&state={state}&{issuer}")
+        format!("code={code}&state={state_parameter}&{issuer}")
     }
 
-    fn answer(&self, request: &Request<Bytes>) -> Response<ClientBody> {
-        let mut rules = self.rules();
+    fn respond(&self, request: &Request<Bytes>) -> Response<ClientBody> {
+        let mut state = self.state();
         let path = request.uri().path().to_owned();
-        rules.seen.push(format!("{} {path}", request.method()));
+        state.requests.push(format!("{} {path}", request.method()));
         let body = String::from_utf8(request.body().to_vec()).unwrap();
         let is_server = request.uri().host() == Some("mcp.example.com");
         match path.as_str() {
-            "/.well-known/oauth-protected-resource/mcp" => ok(&rules.resource),
-            "/.well-known/oauth-authorization-server" if !is_server => ok(&rules.metadata),
+            "/.well-known/oauth-protected-resource/mcp" => ok(&state.resource_metadata),
+            "/.well-known/oauth-authorization-server" if !is_server => ok(&state.metadata),
             "/register" => {
-                rules.count += 1;
-                let id = format!("client-{}", rules.count);
-                rules.clients.insert(id.clone());
-                let mut answer: Value = serde_json::from_str(&body).unwrap();
-                answer["client_id"] = json!(id);
-                ok(&answer)
+                state.count += 1;
+                let id = format!("client-{}", state.count);
+                state.clients.insert(id.clone());
+                let mut response: Value = serde_json::from_str(&body).unwrap();
+                response["client_id"] = json!(id);
+                ok(&response)
             }
-            "/token" => rules.token(&decoded(&body), request.headers()),
+            "/token" => state.token(&decoded(&body), request.headers()),
             "/revoke" => {
                 let form = decoded(&body);
-                rules.refresh_tokens.remove(&form["token"]);
-                rules.tokens.remove(&form["token"]);
+                state.refresh_tokens.remove(&form["token"]);
+                state.tokens.remove(&form["token"]);
                 ok(&json!({}))
             }
-            "/mcp" => rules.call(request.headers(), &body),
-            _ => answer(404, &json!({}), &[]),
+            "/mcp" => state.call(request.headers(), &body),
+            _ => response(404, &json!({}), &[]),
         }
     }
 }
 
-impl Rules {
+impl ServerState {
     fn token(
         &mut self,
         form: &HashMap<String, String>,
         headers: &HeaderMap,
     ) -> Response<ClientBody> {
-        let refused = |error: &str| answer(400, &json!({"error": error}), &[]);
+        let error_response = |error: &str| response(400, &json!({"error": error}), &[]);
         self.forms.push(form.clone());
-        if let Some((status, body)) = self.troubles.pop_front() {
-            return answer(status, &body, &[]);
+        if let Some((status, body)) = self.token_errors.pop_front() {
+            return response(status, &body, &[]);
         }
-        if let Some(asks) = self.asks_for_nonce(headers, 400) {
-            return asks;
+        if let Some(challenge) = self.nonce_challenge(headers, 400) {
+            return challenge;
         }
         let client = form.get("client_id").cloned().unwrap_or_default();
         if client.starts_with("client-") && !self.clients.contains(&client) {
-            return refused("invalid_client");
+            return error_response("invalid_client");
         }
         let scope = match form["grant_type"].as_str() {
             "authorization_code" => {
                 let Some(query) = self.codes.remove(&form["code"]) else {
-                    return refused("invalid_grant");
+                    return error_response("invalid_grant");
                 };
                 let is_same = ["client_id", "redirect_uri", "resource"]
                     .iter()
@@ -224,37 +229,37 @@ impl Rules {
                             .is_none_or(|sent| Some(sent) == query.get(*name))
                     });
                 if !is_same {
-                    return refused("invalid_grant");
+                    return error_response("invalid_grant");
                 }
                 query.get("scope").cloned()
             }
             "refresh_token" if !self.refresh_tokens.remove(&form["refresh_token"]) => {
-                // Somebody used it before: whoever that was, nobody shall go on.
+                // A refresh token that is used twice may be stolen, so all of them are revoked.
                 self.refresh_tokens.clear();
-                return refused("invalid_grant");
+                return error_response("invalid_grant");
             }
             _ => form.get("scope").cloned(),
         };
         self.count += 1;
         let token = format!("token-{}", self.count);
-        let scope = self.grants.clone().or(scope).unwrap_or_default();
+        let scope = self.granted_scopes.clone().or(scope).unwrap_or_default();
         self.tokens.insert(token.clone(), scope.clone());
-        let kind = if headers.contains_key("dpop") {
+        let token_type = if headers.contains_key("dpop") {
             "DPoP"
         } else {
             "Bearer"
         };
-        let mut given =
-            json!({"access_token": token, "token_type": kind, "expires_in": self.lifetime});
+        let mut body =
+            json!({"access_token": token, "token_type": token_type, "expires_in": self.lifetime});
         if !scope.is_empty() {
-            given["scope"] = json!(scope);
+            body["scope"] = json!(scope);
         }
-        if self.gives_refresh_tokens {
+        if self.issues_refresh_tokens {
             let refresh_token = format!("refresh-{}", self.count);
             self.refresh_tokens.insert(refresh_token.clone());
-            given["refresh_token"] = json!(refresh_token);
+            body["refresh_token"] = json!(refresh_token);
         }
-        ok(&given)
+        ok(&body)
     }
 
     fn call(&mut self, headers: &HeaderMap, body: &str) -> Response<ClientBody> {
@@ -265,43 +270,47 @@ impl Rules {
             .and_then(|header| header.split_once(' '))
             .map(|(_, token)| token);
         let Some(scope) = token.and_then(|token| self.tokens.get(token)).cloned() else {
-            return answer(
+            return response(
                 401,
                 &json!({}),
                 &[("www-authenticate", "Bearer".to_owned())],
             );
         };
-        if let Some(asks) = self.asks_for_nonce(headers, 401) {
-            return asks;
+        if let Some(challenge) = self.nonce_challenge(headers, 401) {
+            return challenge;
         }
         let message: Value = serde_json::from_str(body).unwrap();
         if message["method"] == "server/discover" {
-            let facts = json!({
+            let discovery = json!({
                 "resultType": "complete", "ttlMs": 0, "cacheScope": "private", "capabilities": {},
-                "supportedVersions": ["2026-07-28"], "serverInfo": {"name": "town", "version": "1"},
+                "supportedVersions": ["2026-07-28"], "serverInfo": {"name": "test", "version": "1"},
             });
-            let result = json!({"jsonrpc": "2.0", "id": message["id"], "result": facts});
-            return answer(
+            let result = json!({"jsonrpc": "2.0", "id": message["id"], "result": discovery});
+            return response(
                 200,
                 &result,
                 &[("content-type", "application/json".to_owned())],
             );
         }
         let tool = message["params"]["name"].as_str().unwrap_or_default();
-        let needs = self.needs.get(tool).cloned().unwrap_or_default();
+        let required = self.required_scopes.get(tool).cloned().unwrap_or_default();
         let granted: HashSet<&str> = scope.split(' ').collect();
-        if needs
+        if required
             .split_whitespace()
             .all(|scope| granted.contains(scope))
         {
             return ok(&json!({"granted": scope}));
         }
-        let challenge = format!("Bearer error=\"insufficient_scope\", scope=\"{needs}\"");
-        answer(403, &json!({}), &[("www-authenticate", challenge)])
+        let challenge = format!("Bearer error=\"insufficient_scope\", scope=\"{required}\"");
+        response(403, &json!({}), &[("www-authenticate", challenge)])
     }
 
-    /// Writes down a proof, and asks for a nonce that it lacks.
-    fn asks_for_nonce(&mut self, headers: &HeaderMap, status: u16) -> Option<Response<ClientBody>> {
+    /// Records a DPoP proof. Returns a challenge if the proof lacks the required nonce.
+    fn nonce_challenge(
+        &mut self,
+        headers: &HeaderMap,
+        status: u16,
+    ) -> Option<Response<ClientBody>> {
         let proof = headers.get("dpop")?.to_str().unwrap();
         let part = |index: usize| -> Value {
             let part = proof.split('.').nth(index).unwrap();
@@ -320,7 +329,7 @@ impl Rules {
                 "DPoP error=\"use_dpop_nonce\"".to_owned(),
             ),
         ];
-        Some(answer(
+        Some(response(
             status,
             &json!({"error": "use_dpop_nonce"}),
             &headers,
@@ -329,10 +338,10 @@ impl Rules {
 }
 
 fn ok(body: &Value) -> Response<ClientBody> {
-    answer(200, body, &[])
+    response(200, body, &[])
 }
 
-fn answer(status: u16, body: &Value, headers: &[(&str, String)]) -> Response<ClientBody> {
+fn response(status: u16, body: &Value, headers: &[(&str, String)]) -> Response<ClientBody> {
     let mut response = Response::builder().status(status);
     for (name, value) in headers {
         response = response.header(*name, value);
@@ -344,40 +353,40 @@ fn decoded(query: &str) -> HashMap<String, String> {
     form::decode(query).unwrap().into_iter().collect()
 }
 
-/// A call of a tool, as it goes over the wire.
+/// Returns an HTTP request that calls a tool.
 pub(super) fn call(tool: &str) -> Request<Bytes> {
     let body = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": tool}});
     Request::post(SERVER).body(body.to_string().into()).unwrap()
 }
 
-impl fmt::Debug for Town {
+impl fmt::Debug for FakeServers {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Town")
+        f.write_str("FakeServers")
     }
 }
 
-impl HttpClient for Town {
+impl HttpClient for FakeServers {
     fn send(
         &self,
         request: Request<Bytes>,
     ) -> BoxFuture<'_, Result<Response<ClientBody>, HttpError>> {
         Box::pin(async move {
             let gate = match request.uri().path() {
-                "/token" => self.rules().gate.take(),
+                "/token" => self.state().gate.take(),
                 _ => None,
             };
-            let answer = self.answer(&request);
+            let response = self.respond(&request);
             if let Some(gate) = gate {
                 gate.notified().await;
             }
-            Ok(answer)
+            Ok(response)
         })
     }
 }
 
-/// A user who does what the town says.
+/// A user who logs in as configured in [`ServerState`].
 #[derive(Debug, Clone)]
-pub(super) struct User(pub(super) Town);
+pub(super) struct User(pub(super) FakeServers);
 
 impl Login for User {
     fn begin<'a>(
@@ -399,13 +408,13 @@ impl PendingLogin for User {
         check: CheckCallback<'a>,
     ) -> BoxFuture<'a, Result<String, AuthError>> {
         Box::pin(async move {
-            // Somebody else may come in between.
+            // Lets other tasks run before the login completes.
             tokio::task::yield_now().await;
-            let time = self.0.rules().user_takes;
-            tokio::time::sleep(time).await;
+            let duration = self.0.state().login_duration;
+            tokio::time::sleep(duration).await;
             let query = self.0.authorize(url);
             assert_eq!(check("code=a&state=b"), CallbackVerdict::Unrelated);
-            self.0.rules().verdicts.push(check(&query));
+            self.0.state().verdicts.push(check(&query));
             Ok(query)
         })
     }

@@ -1,13 +1,13 @@
-//! A server behind an OAuth proxy, its identity provider, and a client that knows how to log in.
+//! A server with an OAuth proxy, its identity provider, and a client that logs in.
 
 use std::collections::HashMap;
 
 use serde_json::{Value, json};
-use toolwire::transport::http::HttpOptions;
-use toolwire::{RequestContext, Server};
+use toolwire_auth::{DocumentFetcher, OAuthProxy, OAuthProxyConfig};
 use toolwire_auth::testing::form;
 use toolwire_auth::testing::pkce::Verifier;
-use toolwire_auth::{DocumentFetcher, OAuthProxy, OAuthProxyConfig};
+use toolwire::transport::http::HttpOptions;
+use toolwire::{RequestContext, Server};
 
 use super::browser::{Browser, location, sealed_request};
 use super::provider::Provider;
@@ -21,15 +21,15 @@ pub(crate) const ORIGIN: &str = "https://mcp.example.com";
 pub(crate) const RESOURCE: &str = "https://mcp.example.com/mcp";
 pub(crate) const REDIRECT: &str = "https://app.example.com/callback";
 
-/// All of them.
+/// A running server with its proxy and identity provider.
 #[derive(Debug)]
-pub(crate) struct Stage {
+pub(crate) struct ProxyFixture {
     pub(crate) provider: Provider,
     pub(crate) proxy: OAuthProxy,
     pub(crate) endpoint: Endpoint,
 }
 
-impl Stage {
+impl ProxyFixture {
     pub(crate) async fn new() -> Self {
         Self::with(|config| config).await
     }
@@ -49,7 +49,7 @@ impl Stage {
         let options = HttpOptions::new()
             .with_public_hosts([HOST])
             .with_authorizer(proxy.clone());
-        let endpoint = Endpoint::serve_with(&behind(&proxy), options).await;
+        let endpoint = Endpoint::serve_with(&server_with_proxy(&proxy), options).await;
         Self {
             provider,
             proxy,
@@ -70,9 +70,9 @@ impl Stage {
     }
 
     pub(crate) async fn register(&self, metadata: Value) -> Client {
-        let answer = self.endpoint.ask(&registration(&metadata)).await;
-        assert_eq!(answer.status(), 201, "{}", answer.text());
-        let registered = answer.message();
+        let response = self.endpoint.ask(&registration(&metadata)).await;
+        assert_eq!(response.status(), 201, "{}", response.text());
+        let registered = response.message();
         let redirect = metadata["redirect_uris"][0].as_str().unwrap();
         Client {
             id: registered["client_id"].as_str().unwrap().to_owned(),
@@ -82,34 +82,40 @@ impl Stage {
         }
     }
 
-    /// Agrees to a request, logs in, and comes back to the client: the whole URL of where to.
-    pub(crate) async fn agree(&self, browser: &mut Browser, target: &str) -> String {
+    /// Consents to a request and logs in. Returns the URL of the redirect to the client.
+    pub(crate) async fn consent_and_log_in(&self, browser: &mut Browser, target: &str) -> String {
         let page = browser.open(target).await;
         let sealed = sealed_request(&page);
         let allowed = [("request", sealed.as_str()), ("decision", "allow")];
-        let answer = browser.submit("/consent", &allowed).await;
-        self.come_back(browser, &location(&answer)).await
+        let response = browser.submit("/consent", &allowed).await;
+        self.log_in_at_provider(browser, &location(&response)).await
     }
 
-    /// Logs in at the provider and comes back to the client.
-    pub(crate) async fn come_back(&self, browser: &mut Browser, provider_url: &str) -> String {
-        let back = self.provider.log_in(provider_url);
-        location(&browser.open(&back).await)
+    /// Logs in at the provider. Returns the URL of the redirect to the client.
+    pub(crate) async fn log_in_at_provider(
+        &self,
+        browser: &mut Browser,
+        provider_url: &str,
+    ) -> String {
+        let callback = self.provider.log_in(provider_url);
+        location(&browser.open(&callback).await)
     }
 
-    /// The code of a whole login in a browser of its own.
+    /// Returns the authorization code of a complete login in a new browser.
     pub(crate) async fn code(&self, client: &Client) -> String {
         let mut browser = self.browser();
-        let back = self.agree(&mut browser, &client.authorize(&[])).await;
-        parameters(&back)["code"].clone()
+        let redirect = self
+            .consent_and_log_in(&mut browser, &client.authorize(&[]))
+            .await;
+        parameters(&redirect)["code"].clone()
     }
 
-    /// The tokens of a whole login.
+    /// Returns the tokens of a complete login.
     pub(crate) async fn tokens(&self, client: &Client) -> Value {
         let code = self.code(client).await;
-        let answer = self.token(&client.redeeming(&code)).await;
-        assert_eq!(answer.status(), 200, "{}", answer.text());
-        answer.message()
+        let response = self.token(&client.redeem_form(&code)).await;
+        assert_eq!(response.status(), 200, "{}", response.text());
+        response.message()
     }
 
     /// Sends a form to the token endpoint.
@@ -117,23 +123,24 @@ impl Stage {
         self.endpoint.ask(&form_to("/token", pairs)).await
     }
 
-    /// Calls the tool that says who is calling.
+    /// Calls the tool that returns the identity of the caller.
     pub(crate) async fn whoami(&self, token: &str) -> Answer {
         let request = Request::modern(&call(7, "whoami", json!({})))
             .with("Authorization", format!("Bearer {token}"));
         self.endpoint.ask(&request).await
     }
 
+    /// Returns the text of a tool result.
     #[track_caller]
-    pub(crate) fn says(answer: &Answer) -> String {
-        assert_eq!(answer.status(), 200, "{}", answer.text());
-        let text = &answer.message()["result"]["content"][0]["text"];
+    pub(crate) fn tool_text(response: &Answer) -> String {
+        assert_eq!(response.status(), 200, "{}", response.text());
+        let text = &response.message()["result"]["content"][0]["text"];
         text.as_str().unwrap().to_owned()
     }
 }
 
-/// A server whose tools say who is calling, and what token the provider gave.
-pub(crate) fn behind(proxy: &OAuthProxy) -> Server {
+/// Returns a server whose tools return the identity of the caller and the token of the provider.
+pub(crate) fn server_with_proxy(proxy: &OAuthProxy) -> Server {
     let whoami = plain("whoami", |ctx: RequestContext| {
         let auth = ctx.auth();
         let login = auth.claims.get("login").cloned().unwrap_or_default();
@@ -155,7 +162,7 @@ pub(crate) fn behind(proxy: &OAuthProxy) -> Server {
     server().tool(whoami).tool(upstream)
 }
 
-/// A client that has registered.
+/// A registered client.
 #[derive(Debug, Clone)]
 pub(crate) struct Client {
     pub(crate) id: String,
@@ -165,8 +172,8 @@ pub(crate) struct Client {
 }
 
 impl Client {
-    /// Path and query of an authorization request; `changes` take the place of parameters, and an empty value takes one
-    /// away.
+    /// Returns the path and query of an authorization request. `changes` replace parameters. An empty value removes the
+    /// parameter.
     pub(crate) fn authorize(&self, changes: &[(&str, &str)]) -> String {
         let challenge = self.verifier.challenge();
         let mut pairs = vec![
@@ -187,8 +194,8 @@ impl Client {
         format!("/authorize?{}", form::encode(pairs))
     }
 
-    /// The form that redeems a code.
-    pub(crate) fn redeeming<'a>(&'a self, code: &'a str) -> Vec<(&'a str, &'a str)> {
+    /// Returns the form that redeems a code.
+    pub(crate) fn redeem_form<'a>(&'a self, code: &'a str) -> Vec<(&'a str, &'a str)> {
         let mut pairs = vec![
             ("grant_type", "authorization_code"),
             ("code", code),
@@ -205,8 +212,8 @@ impl Client {
         pairs
     }
 
-    /// The form that uses a refresh token.
-    pub(crate) fn refreshing<'a>(&'a self, token: &'a str) -> Vec<(&'a str, &'a str)> {
+    /// Returns the form that uses a refresh token.
+    pub(crate) fn refresh_form<'a>(&'a self, token: &'a str) -> Vec<(&'a str, &'a str)> {
         let mut pairs = vec![
             ("grant_type", "refresh_token"),
             ("refresh_token", token),
@@ -235,16 +242,16 @@ pub(crate) fn form_to(target: &str, pairs: &[(&str, &str)]) -> Request {
         .with_body(form::encode(pairs.iter().copied()))
 }
 
-/// The parameters of a URL's query.
+/// Returns the query parameters of a URL.
 #[track_caller]
 pub(crate) fn parameters(url: &str) -> HashMap<String, String> {
     let (_, query) = url.split_once('?').unwrap();
     form::decode(query).unwrap().into_iter().collect()
 }
 
-/// The error of an OAuth endpoint.
+/// Returns the error code in a response of an OAuth endpoint.
 #[track_caller]
-pub(crate) fn error_of(answer: &Answer) -> String {
-    assert_eq!(answer.header("cache-control"), Some("no-store"));
-    answer.message()["error"].as_str().unwrap().to_owned()
+pub(crate) fn error_of(response: &Answer) -> String {
+    assert_eq!(response.header("cache-control"), Some("no-store"));
+    response.message()["error"].as_str().unwrap().to_owned()
 }

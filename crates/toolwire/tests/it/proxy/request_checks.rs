@@ -1,4 +1,4 @@
-//! The proxy is behind the same guards as the server: names, origins, methods, sizes, numbers.
+//! Requests to the proxy pass the same checks as other requests: hosts, origins, methods, sizes and limits.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -7,15 +7,15 @@ use bytes::Bytes;
 use http::StatusCode;
 use http::request::Parts;
 use http_body_util::BodyExt as _;
+use toolwire_auth::{DocumentFetcher, OAuthProxyConfig};
 use toolwire::proto::scopes::ScopeSet;
 use toolwire::transport::http::{
     AuthorizationError, Authorizer, HttpLimits, HttpOptions, HttpService, PeerAddress, PublicRoute,
 };
 use toolwire::{BoxFuture, TokenInfo};
-use toolwire_auth::{DocumentFetcher, OAuthProxyConfig};
 
+use super::fixture::{HOST, ProxyFixture, RESOURCE};
 use super::provider::Provider;
-use super::stage::{HOST, RESOURCE, Stage};
 use crate::http::endpoint::Endpoint;
 use crate::http::request::Request;
 use crate::http::socket::Wire;
@@ -37,92 +37,94 @@ const DOCUMENTS: [&str; 4] = [
     "/.well-known/oauth-protected-resource/mcp",
 ];
 
-fn everything() -> impl Iterator<Item = Request> {
+fn all_requests() -> impl Iterator<Item = Request> {
     let documents = DOCUMENTS.into_iter().map(|path| ("GET", path));
     let all = ROUTES.into_iter().chain(documents);
     all.map(|(method, path)| Request::new(method).with_target(path))
 }
 
 #[tokio::test]
-async fn names_that_are_not_ours_get_nothing() {
-    let stage = Stage::new().await;
-    for request in everything() {
+async fn unknown_host_or_origin_returns_403() {
+    let fixture = ProxyFixture::new().await;
+    for request in all_requests() {
         for host in ["evil.test", "mcp.example.com.evil.test", "127.0.0.1.nip.io"] {
             let rebound = request.clone().replacing("Host", host);
-            let answer = stage.endpoint.ask(&rebound).await;
-            assert_eq!(answer.status(), 403, "{host} {}", request.head());
+            let response = fixture.endpoint.ask(&rebound).await;
+            assert_eq!(response.status(), 403, "{host} {}", request.head());
         }
-        let two = request.clone().with("Host", HOST);
-        assert_eq!(stage.endpoint.ask(&two).await.status(), 400);
+        let two_hosts = request.clone().with("Host", HOST);
+        assert_eq!(fixture.endpoint.ask(&two_hosts).await.status(), 400);
     }
     for (method, path) in ROUTES {
         let request = Request::new(method).with_target(path);
-        let foreign = request.with("Origin", "https://evil.test");
-        assert_eq!(stage.endpoint.ask(&foreign).await.status(), 403);
+        let cross_origin = request.with("Origin", "https://evil.test");
+        assert_eq!(fixture.endpoint.ask(&cross_origin).await.status(), 403);
     }
 }
 
 #[tokio::test]
-async fn pages_of_every_origin_may_read_the_documents() {
-    let stage = Stage::new().await;
+async fn every_origin_may_read_the_metadata_documents() {
+    let fixture = ProxyFixture::new().await;
     for path in DOCUMENTS {
         let request = Request::new("GET").with_target(path);
-        let foreign = request.with("Origin", "https://elsewhere.test");
-        let answer = stage.endpoint.ask(&foreign).await;
-        assert_eq!(answer.status(), 200, "{path}");
-        assert_eq!(answer.header("access-control-allow-origin"), Some("*"));
+        let cross_origin = request.with("Origin", "https://elsewhere.test");
+        let response = fixture.endpoint.ask(&cross_origin).await;
+        assert_eq!(response.status(), 200, "{path}");
+        assert_eq!(response.header("access-control-allow-origin"), Some("*"));
     }
 }
 
 #[tokio::test]
-async fn every_route_has_one_method() {
-    let stage = Stage::new().await;
+async fn other_methods_return_405() {
+    let fixture = ProxyFixture::new().await;
     for (method, path) in ROUTES {
         for other in ["GET", "POST", "PUT", "DELETE", "OPTIONS"] {
             if other == method {
                 continue;
             }
-            let answer = stage
+            let response = fixture
                 .endpoint
                 .ask(&Request::new(other).with_target(path))
                 .await;
-            assert_eq!(answer.status(), 405, "{other} {path}");
-            assert_eq!(answer.header("allow"), Some(method));
+            assert_eq!(response.status(), 405, "{other} {path}");
+            assert_eq!(response.header("allow"), Some(method));
         }
     }
 }
 
 #[tokio::test]
-async fn pages_of_allowed_origins_may_use_what_is_for_programs() {
-    const PAGE: &str = "https://inspector.example.com";
+async fn allowed_origin_may_use_the_endpoints_for_clients() {
+    const ALLOWED_ORIGIN: &str = "https://inspector.example.com";
     let provider = Provider::start().await;
     let proxy = OAuthProxyConfig::new(RESOURCE, provider.upstream())
         .build()
         .unwrap();
     let options = HttpOptions::new()
-        .with_allowed_origins([PAGE])
+        .with_allowed_origins([ALLOWED_ORIGIN])
         .with_authorizer(proxy);
     let endpoint = Endpoint::serve_with(&server(), options).await;
     for (method, path) in ROUTES {
-        let for_programs = matches!(path, "/token" | "/register" | "/revoke");
+        let is_for_clients = matches!(path, "/token" | "/register" | "/revoke");
         let preflight = Request::new("OPTIONS")
             .with_target(path)
-            .with("Origin", PAGE)
+            .with("Origin", ALLOWED_ORIGIN)
             .with("Access-Control-Request-Method", method);
-        let answer = endpoint.ask(&preflight).await;
-        let expected = if for_programs { 204 } else { 405 };
-        assert_eq!(answer.status(), expected, "{path}");
-        let request = Request::new(method).with_target(path).with("Origin", PAGE);
-        let answer = endpoint.ask(&request).await;
-        let readable = answer.header("access-control-allow-origin");
-        assert_eq!(readable, for_programs.then_some(PAGE), "{path}");
-        assert_eq!(answer.header("access-control-allow-credentials"), None);
+        let response = endpoint.ask(&preflight).await;
+        let expected = if is_for_clients { 204 } else { 405 };
+        assert_eq!(response.status(), expected, "{path}");
+        let request = Request::new(method)
+            .with_target(path)
+            .with("Origin", ALLOWED_ORIGIN);
+        let response = endpoint.ask(&request).await;
+        let allowed = response.header("access-control-allow-origin");
+        assert_eq!(allowed, is_for_clients.then_some(ALLOWED_ORIGIN), "{path}");
+        assert_eq!(response.header("access-control-allow-credentials"), None);
     }
 }
 
 #[tokio::test]
-async fn forms_have_a_largest() {
-    let stage = Stage::new().await;
+async fn oversized_form_returns_413() {
+    let fixture = ProxyFixture::new().await;
     for path in ["/token", "/consent", "/revoke"] {
         let of_size = |size: usize| {
             Request::new("POST")
@@ -130,21 +132,21 @@ async fn forms_have_a_largest() {
                 .with("Content-Type", "application/x-www-form-urlencoded")
                 .with_body(format!("a={}", "b".repeat(size - 2)))
         };
-        let longest = stage.endpoint.ask(&of_size(32 * 1024)).await;
-        assert_eq!(longest.status(), 400, "{path}");
-        let longer = stage.endpoint.ask(&of_size(32 * 1024 + 1)).await;
-        assert_eq!(longer.status(), 413, "{path}");
+        let at_limit = fixture.endpoint.ask(&of_size(32 * 1024)).await;
+        assert_eq!(at_limit.status(), 400, "{path}");
+        let over_limit = fixture.endpoint.ask(&of_size(32 * 1024 + 1)).await;
+        assert_eq!(over_limit.status(), 413, "{path}");
     }
-    // Where no body is wanted, none is read.
+    // A route without a body does not read one.
     let with_body = Request::new("GET")
         .with_target("/authorize")
         .with("Content-Length", "1")
         .with_body("x");
-    assert_eq!(stage.endpoint.ask(&with_body).await.status(), 413);
+    assert_eq!(fixture.endpoint.ask(&with_body).await.status(), 413);
 }
 
 #[tokio::test]
-async fn requests_to_the_proxy_count_among_all_that_run() {
+async fn requests_to_the_proxy_count_as_requests_in_flight() {
     let provider = Provider::start().await;
     let proxy = OAuthProxyConfig::new(RESOURCE, provider.upstream())
         .with_fetcher(DocumentFetcher::with_loopback_allowed())
@@ -157,29 +159,29 @@ async fn requests_to_the_proxy_count_among_all_that_run() {
         .with_limits(limits);
     let endpoint = Endpoint::serve_with(&server(), options).await;
     for (method, path) in ROUTES {
-        let answer = endpoint.ask(&Request::new(method).with_target(path)).await;
-        assert_eq!(answer.status(), 503, "{path}");
-        assert_eq!(answer.header("retry-after"), Some("2"));
+        let response = endpoint.ask(&Request::new(method).with_target(path)).await;
+        assert_eq!(response.status(), 503, "{path}");
+        assert_eq!(response.header("retry-after"), Some("2"));
     }
 }
 
-/// An authorizer with one route, which never answers or panics.
+/// An authorizer with one public route, which panics or never completes.
 #[derive(Debug)]
-struct Faulty {
+struct FailingAuthorizer {
     panics: bool,
 }
 
-impl Authorizer for Faulty {
+impl Authorizer for FailingAuthorizer {
     fn authorize<'a>(
         &'a self,
         _: &'a Parts,
     ) -> BoxFuture<'a, Result<TokenInfo, AuthorizationError>> {
-        let refusal = AuthorizationError::new(StatusCode::UNAUTHORIZED, "nobody");
-        Box::pin(std::future::ready(Err(refusal)))
+        let error = AuthorizationError::new(StatusCode::UNAUTHORIZED, "unauthorized");
+        Box::pin(std::future::ready(Err(error)))
     }
 
     fn insufficient_scope(&self, _: &ScopeSet, _: &TokenInfo) -> AuthorizationError {
-        AuthorizationError::new(StatusCode::FORBIDDEN, "nobody")
+        AuthorizationError::new(StatusCode::FORBIDDEN, "forbidden")
     }
 
     fn document(&self, _: &str) -> Option<Bytes> {
@@ -197,12 +199,12 @@ impl Authorizer for Faulty {
 }
 
 #[tokio::test]
-async fn an_authorizer_that_fails_costs_one_request() {
+async fn failing_authorizer_affects_only_its_request() {
     for (panics, expected) in [(true, 500), (false, 503)] {
         let mut limits = HttpLimits::default();
         limits.authorization_deadline = Duration::from_millis(10);
         let options = HttpOptions::new()
-            .with_authorizer(Faulty { panics })
+            .with_authorizer(FailingAuthorizer { panics })
             .with_limits(limits);
         let endpoint = Endpoint::serve_with(&server(), options).await;
         for _ in 0..2 {
@@ -213,21 +215,21 @@ async fn an_authorizer_that_fails_costs_one_request() {
     }
 }
 
-/// An authorizer that says where a request comes from.
+/// An authorizer with one public route, which returns the peer address.
 #[derive(Debug)]
-struct Mirror;
+struct PeerAddressAuthorizer;
 
-impl Authorizer for Mirror {
+impl Authorizer for PeerAddressAuthorizer {
     fn authorize<'a>(
         &'a self,
         _: &'a Parts,
     ) -> BoxFuture<'a, Result<TokenInfo, AuthorizationError>> {
-        let refusal = AuthorizationError::new(StatusCode::UNAUTHORIZED, "nobody");
-        Box::pin(std::future::ready(Err(refusal)))
+        let error = AuthorizationError::new(StatusCode::UNAUTHORIZED, "unauthorized");
+        Box::pin(std::future::ready(Err(error)))
     }
 
     fn insufficient_scope(&self, _: &ScopeSet, _: &TokenInfo) -> AuthorizationError {
-        AuthorizationError::new(StatusCode::FORBIDDEN, "nobody")
+        AuthorizationError::new(StatusCode::FORBIDDEN, "forbidden")
     }
 
     fn document(&self, _: &str) -> Option<Bytes> {
@@ -247,8 +249,8 @@ impl Authorizer for Mirror {
 }
 
 #[tokio::test]
-async fn an_authorizer_gets_the_peer_address_of_the_connection() {
-    let options = HttpOptions::new().with_authorizer(Mirror);
+async fn authorizer_gets_the_peer_address_of_the_connection() {
+    let options = HttpOptions::new().with_authorizer(PeerAddressAuthorizer);
     let endpoint = Endpoint::serve_with(&server(), options).await;
     let request = Request::new("GET").with_target("/peer");
     let mut wire = Wire::connect(endpoint.address).await;
@@ -258,12 +260,12 @@ async fn an_authorizer_gets_the_peer_address_of_the_connection() {
 }
 
 #[tokio::test]
-async fn a_layer_in_front_may_name_the_peer_address() {
-    let options = HttpOptions::new().with_authorizer(Mirror);
+async fn outer_layer_may_set_the_peer_address() {
+    let options = HttpOptions::new().with_authorizer(PeerAddressAuthorizer);
     let service = HttpService::new(server(), options);
     let named: SocketAddr = "93.184.215.14:1".parse().unwrap();
     let other: SocketAddr = "93.184.215.15:1".parse().unwrap();
-    let ask = async |service: &HttpService, extension: Option<SocketAddr>| {
+    let peer_address = async |service: &HttpService, extension: Option<SocketAddr>| {
         let mut request = http::Request::get("/peer").header("Host", "localhost");
         if let Some(address) = extension {
             request = request.extension(PeerAddress::new(address));
@@ -273,17 +275,17 @@ async fn a_layer_in_front_may_name_the_peer_address() {
         let body = response.into_body().collect().await.unwrap();
         String::from_utf8(body.to_bytes().to_vec()).unwrap()
     };
-    assert_eq!(ask(&service, None).await, "");
-    assert_eq!(ask(&service, Some(named)).await, named.to_string());
+    assert_eq!(peer_address(&service, None).await, "");
+    assert_eq!(peer_address(&service, Some(named)).await, named.to_string());
     let service = service.with_peer_address(other);
-    assert_eq!(ask(&service, None).await, other.to_string());
-    assert_eq!(ask(&service, Some(named)).await, named.to_string());
+    assert_eq!(peer_address(&service, None).await, other.to_string());
+    assert_eq!(peer_address(&service, Some(named)).await, named.to_string());
 }
 
 #[tokio::test]
-async fn a_server_without_a_proxy_has_none_of_this() {
+async fn server_without_a_proxy_returns_404() {
     let endpoint = Endpoint::serve(&server()).await;
-    for request in everything() {
+    for request in all_requests() {
         assert_eq!(endpoint.ask(&request).await.status(), 404);
     }
 }

@@ -1,4 +1,4 @@
-//! A protected server behind one of the routers, with somebody inside.
+//! A protected server behind one of the routers, with an open session of the user Ann.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -8,40 +8,42 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use http::{HeaderMap, StatusCode};
 use serde_json::{Value, json};
 use tokio::sync::watch;
-use toolwire::{RequestContext, Server};
-use toolwire_auth::documents::JwkSet;
 use toolwire_auth::{DocumentFetcher, JwtVerifier};
+use toolwire_auth::documents::JwkSet;
+use toolwire::{RequestContext, Server};
 
-use super::routers::{Entrance, Handles, Router, VERSION};
-use super::ways::{Body, next_chunk};
-use crate::auth::guarded::{ISSUER, RESOURCE, config, options, protected_server, with_token};
+use super::entry_points::{Body, next_chunk};
+use super::routers::{Handles, Operation, Router, VERSION};
 use crate::auth::issuer::Issuer;
+use crate::auth::protected_server::{
+    ISSUER, RESOURCE, config, options, protected_server, with_token,
+};
 use crate::http::endpoint::Endpoint;
 use crate::http::request::Request;
 use crate::http::session::{initialize_request, tool_call_with_token};
 use crate::peer::{notification, plain};
 
-/// What must not be seen by anybody but Ann.
+/// A claim of Ann's token, which other users must not see.
 pub(crate) const SECRET_CLAIM: &str = "ann@private.example";
 
-/// What must not leave the process.
-pub(crate) const SECRET_REASON: &str = "the vault at /var/lib/vault is open: 4711";
+/// A panic message, which must not leave the process.
+pub(crate) const SECRET_REASON: &str = "cannot open /var/lib/vault: 4711";
 
-/// An answer, as far as it is there.
+/// A response. Of an event stream, only the first chunk is read.
 #[derive(Debug)]
-pub(crate) struct Reply {
+pub(crate) struct ReceivedResponse {
     pub(crate) status: StatusCode,
     pub(crate) headers: HeaderMap,
-    /// Of a stream, what comes first.
+    /// The body, or the first chunk of an event stream.
     pub(crate) text: String,
 }
 
-impl Reply {
+impl ReceivedResponse {
     pub(crate) fn header(&self, name: &str) -> Option<&str> {
         self.headers.get(name)?.to_str().ok()
     }
 
-    /// Everything an attacker sees, except the time.
+    /// Returns everything that an attacker sees, except the `Date` header.
     pub(crate) fn shape(&self) -> (u16, Vec<(String, String)>, &str) {
         let headers = self.headers.iter().filter(|(name, _)| *name != "date");
         let mut headers: Vec<_> = headers
@@ -52,71 +54,72 @@ impl Reply {
     }
 }
 
-/// A server, and Ann's handles.
+/// A running server, and the handles of the user Ann.
 #[derive(Debug)]
-pub(crate) struct House {
+pub(crate) struct AttackFixture {
     pub(crate) router: &'static Router,
     pub(crate) endpoint: Endpoint,
     pub(crate) issuer: Issuer,
     pub(crate) ann: Handles,
     pub(crate) release: watch::Sender<bool>,
     runs: Arc<AtomicUsize>,
-    /// Keeps Ann's stream open.
+    /// Ann's HTTP+SSE stream, which stays open as long as the fixture.
     _stream: Option<Pin<Box<Body>>>,
 }
 
-impl House {
+impl AttackFixture {
     pub(crate) async fn open(router: &'static Router) -> Self {
         let issuer = Issuer::new();
         let keys = issuer.keys();
         Self::open_with(router, issuer, keys).await
     }
 
-    /// With other keys than those of the issuer.
+    /// Opens a fixture whose server trusts `keys` instead of the keys of the issuer.
     pub(crate) async fn open_with(router: &'static Router, issuer: Issuer, keys: JwkSet) -> Self {
         let runs = Arc::new(AtomicUsize::new(0));
         let (release, released) = watch::channel(false);
-        let server = with_traps(protected_server(&runs), released);
+        let server = with_test_tools(protected_server(&runs), released);
         let verifier = JwtVerifier::new(Vec::<String>::new(), &DocumentFetcher::new());
         let config = config().with_verifier(verifier.with_keys(ISSUER, keys));
         let options = (router.options)(options(config));
-        let nobodys = Handles {
+        let placeholder = Handles {
             session: "none".to_owned(),
             event: "none.1".to_owned(),
             address: "/message?sessionId=none".to_owned(),
         };
-        let mut house = Self {
+        let mut fixture = Self {
             router,
             endpoint: Endpoint::serve_with(&server, options).await,
             issuer,
-            ann: nobodys,
+            ann: placeholder,
             release,
             runs,
             _stream: None,
         };
-        house.ann = house.settle("ann").await;
-        if house.has("old stream") {
-            let (stream, address) = house.old_stream("ann").await;
-            (house._stream, house.ann.address) = (Some(stream), address);
+        fixture.ann = fixture.open_session("ann").await;
+        if fixture.has("HTTP+SSE stream") {
+            let (stream, address) = fixture.http_sse_stream("ann").await;
+            (fixture._stream, fixture.ann.address) = (Some(stream), address);
         }
-        house.runs.store(0, Ordering::SeqCst);
-        house
+        fixture.runs.store(0, Ordering::SeqCst);
+        fixture
     }
 
-    /// How often a handler ran that counts.
+    /// Returns how often the counting handlers ran.
     pub(crate) fn runs(&self) -> usize {
         self.runs.load(Ordering::SeqCst)
     }
 
-    pub(crate) fn entrances(&self) -> impl Iterator<Item = &'static Entrance> {
-        self.router.entrances.iter().flat_map(|list| list.iter())
+    pub(crate) fn operations(&self) -> impl Iterator<Item = &'static Operation> {
+        self.router.operations.iter().flat_map(|list| list.iter())
     }
 
-    pub(crate) fn has(&self, entrance: &str) -> bool {
-        self.entrances().any(|one| one.name == entrance)
+    /// Returns `true` if the router serves the operation with this name.
+    pub(crate) fn has(&self, name: &str) -> bool {
+        self.operations().any(|operation| operation.name == name)
     }
 
-    /// The claims of a good token of somebody.
+    /// Returns the claims of a valid token for a user.
     pub(crate) fn claims(name: &str) -> Value {
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap();
         json!({
@@ -129,7 +132,7 @@ impl House {
         self.issuer.token(&Self::claims(name))
     }
 
-    pub(crate) fn by(&self, name: &str, request: Request) -> Request {
+    pub(crate) fn with_token_of(&self, name: &str, request: Request) -> Request {
         with_token(request, &self.token(name))
     }
 
@@ -137,17 +140,20 @@ impl House {
         let Endpoint {
             service, address, ..
         } = &self.endpoint;
-        self.router.way.send(service, *address, request).await
+        self.router
+            .entry_point
+            .send(service, *address, request)
+            .await
     }
 
-    /// Sends a request; of a stream only the beginning is read.
-    pub(crate) async fn ask(&self, request: &Request) -> Reply {
-        let (head, body) = self.send(request).await.into_parts();
+    /// Sends a request and reads the response. Of an event stream, only the first chunk is read.
+    pub(crate) async fn response_to(&self, request: &Request) -> ReceivedResponse {
+        let (parts, body) = self.send(request).await.into_parts();
         let mut body = Box::pin(body);
-        let is_stream = head
+        let is_stream = parts
             .headers
             .get("content-type")
-            .is_some_and(|kind| kind == "text/event-stream");
+            .is_some_and(|content_type| content_type == "text/event-stream");
         let mut text = String::new();
         while let Some(chunk) = next_chunk(&mut body).await {
             text += &chunk;
@@ -155,40 +161,49 @@ impl House {
                 break;
             }
         }
-        Reply {
-            status: head.status,
-            headers: head.headers,
+        ReceivedResponse {
+            status: parts.status,
+            headers: parts.headers,
             text,
         }
     }
 
-    /// Opens a session and a stream in it, where there are sessions.
-    pub(crate) async fn settle(&self, name: &str) -> Handles {
+    /// Opens a session with a stream for a user, if the router has sessions.
+    pub(crate) async fn open_session(&self, name: &str) -> Handles {
         let mut handles = self.ann.clone();
         if !self.has("stream of a session") {
             return handles;
         }
-        let opened = self.ask(&self.by(name, initialize_request(VERSION))).await;
-        handles.session = opened.header("mcp-session-id").unwrap().to_owned();
+        let response = self
+            .response_to(&self.with_token_of(name, initialize_request(VERSION)))
+            .await;
+        handles.session = response.header("mcp-session-id").unwrap().to_owned();
         let in_session =
             |message: &Value| Request::post(message).in_session(&handles.session, VERSION);
         let initialized = notification("notifications/initialized", json!({}));
-        let told = self.ask(&self.by(name, in_session(&initialized))).await;
-        assert_eq!(told.status, 202);
+        let accepted = self
+            .response_to(&self.with_token_of(name, in_session(&initialized)))
+            .await;
+        assert_eq!(accepted.status, 202);
         let steps = in_session(&tool_call_with_token(1, "steps", "t"));
-        let stream = self.ask(&self.by(name, steps)).await.text;
+        let stream = self
+            .response_to(&self.with_token_of(name, steps))
+            .await
+            .text;
         let event = stream.lines().find_map(|line| line.strip_prefix("id: "));
         handles.event = event.unwrap().to_owned();
         handles
     }
 
-    /// A stream of the 2024-11-05 transport, and where its messages go.
-    pub(crate) async fn old_stream(&self, name: &str) -> (Pin<Box<Body>>, String) {
-        let entrance = self.entrances().find(|one| one.name == "old stream");
-        let request = (entrance.unwrap().request)(&self.ann);
-        let answer = self.send(&self.by(name, request)).await;
-        assert_eq!(answer.status(), 200);
-        let mut stream = Box::pin(answer.into_body());
+    /// Opens a stream of the HTTP+SSE transport, and returns it with its message endpoint.
+    pub(crate) async fn http_sse_stream(&self, name: &str) -> (Pin<Box<Body>>, String) {
+        let operation = self
+            .operations()
+            .find(|operation| operation.name == "HTTP+SSE stream");
+        let request = (operation.unwrap().request)(&self.ann);
+        let response = self.send(&self.with_token_of(name, request)).await;
+        assert_eq!(response.status(), 200);
+        let mut stream = Box::pin(response.into_body());
         let mut text = String::new();
         loop {
             text += &next_chunk(&mut stream).await.unwrap();
@@ -199,8 +214,8 @@ impl House {
     }
 }
 
-/// Tools that wait, and tools that fail with what nobody should see.
-fn with_traps(server: Server, released: watch::Receiver<bool>) -> Server {
+/// Adds a tool that waits, and a tool that panics with [`SECRET_REASON`].
+fn with_test_tools(server: Server, released: watch::Receiver<bool>) -> Server {
     let wait = plain("wait", move |ctx: RequestContext| {
         let mut released = released.clone();
         async move {

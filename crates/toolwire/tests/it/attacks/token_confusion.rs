@@ -1,4 +1,4 @@
-//! Tokens that are not good for this server: of another audience, forged, in the wrong place. One answer for all of them.
+//! Tokens of another audience and forged tokens, which all get the same challenge, and ambiguous credentials.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -6,29 +6,32 @@ use ring::hmac;
 use serde_json::{Value, json};
 use toolwire_auth::documents::Jwk;
 
-use super::house::House;
+use super::fixture::AttackFixture;
 use super::routers::ROUTERS;
-use crate::auth::guarded::{RESOURCE, invalid_token, with_token};
 use crate::auth::issuer::Issuer;
+use crate::auth::protected_server::{RESOURCE, invalid_token, with_token};
 
-/// Sends a token to every entrance that wants one.
-async fn refused_everywhere(house: &House, token: &str, what: &str) {
-    for entrance in house.entrances().filter(|one| one.needs_token) {
-        let what = format!("{}: {}: {what}", house.router.name, entrance.name);
-        let request = with_token((entrance.request)(&house.ann), token);
-        let reply = house.ask(&request).await;
-        assert_eq!(reply.status, 401, "{what}: {}", reply.text);
-        let challenge = reply.header("www-authenticate");
+/// Asserts that every operation that requires a token rejects this one.
+async fn assert_rejected_by_all_operations(fixture: &AttackFixture, token: &str, what: &str) {
+    for operation in fixture
+        .operations()
+        .filter(|operation| operation.needs_token)
+    {
+        let what = format!("{}: {}: {what}", fixture.router.name, operation.name);
+        let request = with_token((operation.request)(&fixture.ann), token);
+        let response = fixture.response_to(&request).await;
+        assert_eq!(response.status, 401, "{what}: {}", response.text);
+        let challenge = response.header("www-authenticate");
         assert_eq!(challenge, Some(&*invalid_token()), "{what}");
-        assert_eq!(reply.header("mcp-session-id"), None, "{what}");
+        assert_eq!(response.header("mcp-session-id"), None, "{what}");
     }
-    assert_eq!(house.runs(), 0, "{what}");
+    assert_eq!(fixture.runs(), 0, "{what}");
 }
 
 #[tokio::test]
-async fn a_token_for_somebody_else_is_good_nowhere() {
+async fn token_of_another_audience_is_rejected_by_every_operation() {
     for router in ROUTERS {
-        let house = House::open(router).await;
+        let fixture = AttackFixture::open(router).await;
         for audience in [
             json!("https://other.example.com/mcp"),
             json!("https://mcp.example.com"),
@@ -42,15 +45,15 @@ async fn a_token_for_somebody_else_is_good_nowhere() {
             json!(null),
             json!({"0": RESOURCE}),
         ] {
-            let mut claims = House::claims("ann");
+            let mut claims = AttackFixture::claims("ann");
             claims["aud"] = audience.clone();
-            let token = house.issuer.token(&claims);
-            refused_everywhere(&house, &token, &audience.to_string()).await;
+            let token = fixture.issuer.token(&claims);
+            assert_rejected_by_all_operations(&fixture, &token, &audience.to_string()).await;
         }
-        let mut claims = House::claims("ann");
+        let mut claims = AttackFixture::claims("ann");
         claims.as_object_mut().unwrap().remove("aud");
-        let token = house.issuer.token(&claims);
-        refused_everywhere(&house, &token, "no audience").await;
+        let token = fixture.issuer.token(&claims);
+        assert_rejected_by_all_operations(&fixture, &token, "no audience").await;
     }
 }
 
@@ -58,7 +61,7 @@ fn encode(part: impl AsRef<[u8]>) -> String {
     URL_SAFE_NO_PAD.encode(part)
 }
 
-/// A token signed with a password that everybody knows.
+/// Returns a token that is signed with HMAC and a known password.
 fn with_hmac(header: &Value, claims: &Value, password: &[u8]) -> String {
     let signed = format!(
         "{}.{}",
@@ -70,10 +73,10 @@ fn with_hmac(header: &Value, claims: &Value, password: &[u8]) -> String {
     format!("{signed}.{}", encode(tag))
 }
 
-/// What libraries have been talked into.
+/// Returns forged tokens that JWT libraries have accepted in the past.
 fn forgeries(issuer: &Issuer, claims: &Value) -> Vec<(&'static str, String)> {
-    let good = issuer.token(claims);
-    let (signed, signature) = good.rsplit_once('.').unwrap();
+    let valid = issuer.token(claims);
+    let (signed, signature) = valid.rsplit_once('.').unwrap();
     let (header, payload) = signed.split_once('.').unwrap();
     let other = Issuer::new();
     let public = issuer.public();
@@ -91,21 +94,21 @@ fn forgeries(issuer: &Issuer, claims: &Value) -> Vec<(&'static str, String)> {
     admin["sub"] = json!("root");
     vec![
         ("no algorithm", bare(json!({"alg": "none"}))),
-        ("no algorithm, shouted", bare(json!({"alg": "nOnE"}))),
+        ("no algorithm, mixed case", bare(json!({"alg": "nOnE"}))),
         ("no algorithm, empty", bare(json!({"alg": ""}))),
         ("no signature", format!("{signed}.")),
         ("two parts", signed.to_owned()),
-        ("four parts", format!("{good}.{signature}")),
+        ("four parts", format!("{valid}.{signature}")),
         ("five parts", format!("{header}.{payload}.{signature}.a.b")),
         (
             "other claims",
             format!("{header}.{}.{signature}", encode(admin.to_string())),
         ),
         (
-            "zeros as a signature",
+            "a signature of zeros",
             format!("{signed}.{}", encode([0; 64])),
         ),
-        ("padding", format!("{good}=")),
+        ("padding", format!("{valid}=")),
         ("other alphabet", format!("{signed}.{}", "+/".repeat(43))),
         (
             "the public key as a password",
@@ -117,7 +120,7 @@ fn forgeries(issuer: &Issuer, claims: &Value) -> Vec<(&'static str, String)> {
         ),
         ("an empty password", with_hmac(&hmac_header, claims, b"")),
         (
-            "the password among the keys",
+            "a symmetric key of the key set",
             with_hmac(
                 &json!({"alg": "HS256", "kid": "symmetric"}),
                 claims,
@@ -125,7 +128,7 @@ fn forgeries(issuer: &Issuer, claims: &Value) -> Vec<(&'static str, String)> {
             ),
         ),
         (
-            "RSA for a curve",
+            "RSA with a curve key",
             by_owner(json!({"alg": "RS256", "kid": "one"})),
         ),
         (
@@ -133,74 +136,77 @@ fn forgeries(issuer: &Issuer, claims: &Value) -> Vec<(&'static str, String)> {
             by_owner(json!({"alg": "ES384", "kid": "one"})),
         ),
         (
-            "EdDSA for a curve",
+            "EdDSA with a P-256 key",
             by_owner(json!({"alg": "EdDSA", "kid": "one"})),
         ),
         (
-            "small letters",
+            "an algorithm in lower case",
             by_owner(json!({"alg": "es256", "kid": "one"})),
         ),
         (
-            "an algorithm of many",
+            "a list of algorithms",
             by_owner(json!({"alg": ["ES256", "none"], "kid": "one"})),
         ),
         (
-            "an unknown key",
+            "an unknown key id",
             by_owner(json!({"alg": "ES256", "kid": "two"})),
         ),
         (
-            "a path",
+            "a path as the key id",
             by_owner(json!({"alg": "ES256", "kid": "../../dev/null"})),
         ),
         (
-            "a question to a database",
+            "an SQL injection as the key id",
             by_owner(json!({"alg": "ES256", "kid": "one' OR '1'='1"})),
         ),
         (
-            "a key for encryption",
+            "an encryption key",
             by_owner(json!({"alg": "ES256", "kid": "encrypting"})),
         ),
         (
-            "somebody else's key",
+            "the key of another issuer",
             by_other(json!({"alg": "ES256", "kid": "one"})),
         ),
-        ("any key", by_other(json!({"alg": "ES256"}))),
         (
-            "a key that it brings along",
+            "the key of another issuer, without a key id",
+            by_other(json!({"alg": "ES256"})),
+        ),
+        (
+            "an embedded key",
             by_other(json!({"alg": "ES256", "jwk": other.public()})),
         ),
         (
-            "a place of keys that it names",
+            "a key URL in the header",
             by_other(
                 json!({"alg": "ES256", "kid": "one", "jku": "https://evil.test/keys", "x5u": "https://evil.test/"}),
             ),
         ),
         (
-            "something critical",
+            "a critical extension",
             by_owner(json!({"alg": "ES256", "kid": "one", "crit": ["b64"], "b64": false})),
         ),
         (
-            "something critical, empty",
+            "an empty list of critical extensions",
             by_owner(json!({"alg": "ES256", "kid": "one", "crit": []})),
         ),
         (
-            "a proof",
+            "a DPoP proof",
             by_owner(json!({"alg": "ES256", "kid": "one", "typ": "dpop+jwt"})),
         ),
         (
-            "an identity",
+            "an ID token",
             by_owner(json!({"alg": "ES256", "kid": "one", "typ": "id_token+jwt"})),
         ),
         (
-            "no object",
+            "a header that is not an object",
             format!("{}.{payload}.{signature}", encode("[]")),
         ),
-        ("nothing", "..".to_owned()),
+        ("empty parts", "..".to_owned()),
     ]
 }
 
 #[tokio::test]
-async fn nobody_talks_the_server_into_a_forged_token() {
+async fn forged_token_is_rejected_by_every_operation() {
     for router in ROUTERS {
         let issuer = Issuer::new();
         let mut keys = issuer.keys();
@@ -211,35 +217,38 @@ async fn nobody_talks_the_server_into_a_forged_token() {
         let mut encrypting = issuer.public().with_kid("encrypting");
         encrypting.use_ = Some("enc".to_owned());
         keys.keys.extend([symmetric, encrypting]);
-        let house = House::open_with(router, issuer, keys).await;
-        for (what, token) in forgeries(&house.issuer, &House::claims("ann")) {
-            refused_everywhere(&house, &token, what).await;
+        let fixture = AttackFixture::open_with(router, issuer, keys).await;
+        for (what, token) in forgeries(&fixture.issuer, &AttackFixture::claims("ann")) {
+            assert_rejected_by_all_operations(&fixture, &token, what).await;
         }
     }
 }
 
 #[tokio::test]
-async fn members_that_come_twice_are_not_read_for_their_best() {
-    let house = House::open(&ROUTERS[0]).await;
-    let good = House::claims("ann").to_string();
-    let twice = format!("{},\"sub\":\"root\"}}", good.strip_suffix('}').unwrap());
-    let token = house
+async fn token_with_duplicate_members_is_rejected() {
+    let fixture = AttackFixture::open(&ROUTERS[0]).await;
+    let valid = AttackFixture::claims("ann").to_string();
+    let two_subjects = format!("{},\"sub\":\"root\"}}", valid.strip_suffix('}').unwrap());
+    let token = fixture
         .issuer
-        .sign_text(r#"{"alg":"ES256","kid":"one"}"#, &twice);
-    refused_everywhere(&house, &token, "two subjects").await;
-    let token = house
+        .sign_text(r#"{"alg":"ES256","kid":"one"}"#, &two_subjects);
+    assert_rejected_by_all_operations(&fixture, &token, "two subjects").await;
+    let token = fixture
         .issuer
-        .sign_text(r#"{"alg":"none","alg":"ES256","kid":"one"}"#, &good);
-    refused_everywhere(&house, &token, "two algorithms").await;
+        .sign_text(r#"{"alg":"none","alg":"ES256","kid":"one"}"#, &valid);
+    assert_rejected_by_all_operations(&fixture, &token, "two algorithms").await;
 }
 
 #[tokio::test]
-async fn a_token_in_the_query_is_not_even_looked_at() {
+async fn token_in_the_query_returns_400() {
     for router in ROUTERS {
-        let house = House::open(router).await;
-        let token = house.token("ann");
-        for entrance in house.entrances().filter(|one| one.needs_token) {
-            let request = (entrance.request)(&house.ann);
+        let fixture = AttackFixture::open(router).await;
+        let token = fixture.token("ann");
+        for operation in fixture
+            .operations()
+            .filter(|operation| operation.needs_token)
+        {
+            let request = (operation.request)(&fixture.ann);
             let target = request.target().to_owned();
             let separator = if target.contains('?') { '&' } else { '?' };
             for query in [
@@ -249,32 +258,35 @@ async fn a_token_in_the_query_is_not_even_looked_at() {
             ] {
                 let target = format!("{target}{separator}{query}");
                 let in_query = request.clone().with_target(target);
-                for request in [in_query.clone(), house.by("ann", in_query)] {
-                    let what = format!("{}: {}: {query}", router.name, entrance.name);
-                    let reply = house.ask(&request).await;
-                    assert_eq!(reply.status, 400, "{what}: {}", reply.text);
-                    assert!(!reply.text.contains(&token), "{what}");
+                for request in [in_query.clone(), fixture.with_token_of("ann", in_query)] {
+                    let what = format!("{}: {}: {query}", router.name, operation.name);
+                    let response = fixture.response_to(&request).await;
+                    assert_eq!(response.status, 400, "{what}: {}", response.text);
+                    assert!(!response.text.contains(&token), "{what}");
                 }
             }
         }
-        assert_eq!(house.runs(), 0, "{}", router.name);
+        assert_eq!(fixture.runs(), 0, "{}", router.name);
     }
 }
 
 #[tokio::test]
-async fn two_authorizations_are_none() {
+async fn request_with_two_authorization_headers_returns_400() {
     for router in ROUTERS {
-        let house = House::open(router).await;
-        for entrance in house.entrances().filter(|one| one.needs_token) {
-            let request = house.by("ann", (entrance.request)(&house.ann));
+        let fixture = AttackFixture::open(router).await;
+        for operation in fixture
+            .operations()
+            .filter(|operation| operation.needs_token)
+        {
+            let request = fixture.with_token_of("ann", (operation.request)(&fixture.ann));
             for second in ["Bearer other", "Basic YTpi", ""] {
-                let reply = house
-                    .ask(&request.clone().with("Authorization", second))
+                let response = fixture
+                    .response_to(&request.clone().with("Authorization", second))
                     .await;
-                let what = format!("{}: {}", router.name, entrance.name);
-                assert_eq!(reply.status, 400, "{what}: {}", reply.text);
+                let what = format!("{}: {}", router.name, operation.name);
+                assert_eq!(response.status, 400, "{what}: {}", response.text);
             }
         }
-        assert_eq!(house.runs(), 0, "{}", router.name);
+        assert_eq!(fixture.runs(), 0, "{}", router.name);
     }
 }

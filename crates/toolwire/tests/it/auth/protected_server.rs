@@ -1,16 +1,16 @@
-//! A protected server on a port, and what is asked of it.
+//! A server with protected tools, prompts and resources, and requests for it.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use serde_json::{Value, json};
+use toolwire_auth::{ResourceServerConfig, StaticTokens};
 use toolwire::transport::http::HttpOptions;
 use toolwire::types::{InputRequests, PromptArgument};
 use toolwire::{
     CallToolResult, CompletionValues, PromptHandler, RequestContext, ResourceHandler,
     ResourceTemplateHandler, Server, ToolResponse,
 };
-use toolwire_auth::{ResourceServerConfig, StaticTokens};
 
 use crate::http::endpoint::Endpoint;
 use crate::http::request::Request;
@@ -22,12 +22,12 @@ pub(crate) const RESOURCE: &str = "https://mcp.example.com/mcp";
 pub(crate) const METADATA: &str =
     "https://mcp.example.com/.well-known/oauth-protected-resource/mcp";
 
-/// What a client is told that has no token.
+/// Returns the challenge for a request without a token.
 pub(crate) fn bare_challenge() -> String {
     format!("Bearer resource_metadata=\"{METADATA}\"")
 }
 
-/// What a client is told whose token is not good.
+/// Returns the challenge for a request with an invalid token.
 pub(crate) fn invalid_token() -> String {
     format!(
         "Bearer error=\"invalid_token\", error_description=\"the access token is not accepted\", \
@@ -35,7 +35,7 @@ pub(crate) fn invalid_token() -> String {
     )
 }
 
-/// What a client is told whose token does not grant enough.
+/// Returns the challenge for a request whose token lacks scopes.
 pub(crate) fn insufficient(scopes: &str) -> String {
     format!(
         "Bearer error=\"insufficient_scope\", \
@@ -44,7 +44,7 @@ pub(crate) fn insufficient(scopes: &str) -> String {
     )
 }
 
-/// Tokens of Ann without scopes, of Ann with some, and of Bob with all.
+/// Returns static tokens: `ann` without scopes, `ann-reads` with one scope, and `bob` with all scopes.
 pub(crate) fn tokens() -> StaticTokens {
     StaticTokens::new()
         .with_token("ann", "ann", "")
@@ -60,15 +60,15 @@ pub(crate) fn options(config: ResourceServerConfig) -> HttpOptions {
     HttpOptions::new().with_authorizer(config.build().unwrap())
 }
 
-/// A server, and how often its handlers ran.
+/// A running server that counts the calls of its handlers.
 #[derive(Debug)]
-pub(crate) struct Guarded {
+pub(crate) struct ProtectedServer {
     pub(crate) endpoint: Endpoint,
     runs: Arc<AtomicUsize>,
 }
 
-impl Guarded {
-    /// Protected by the fixed tokens.
+impl ProtectedServer {
+    /// Starts a server that accepts the tokens of [`tokens`].
     pub(crate) async fn new() -> Self {
         Self::with(config().with_verifier(tokens())).await
     }
@@ -91,13 +91,13 @@ impl Guarded {
     }
 
     /// Sends a request with a token.
-    pub(crate) async fn ask(&self, token: &str, request: Request) -> Answer {
+    pub(crate) async fn send(&self, token: &str, request: Request) -> Answer {
         self.endpoint.ask(&with_token(request, token)).await
     }
 
-    /// Sends a modern message with a token.
-    pub(crate) async fn say(&self, token: &str, message: &Value) -> Answer {
-        self.ask(token, Request::modern(message)).await
+    /// Sends a message of revision 2026-07-28 with a token.
+    pub(crate) async fn send_message(&self, token: &str, message: &Value) -> Answer {
+        self.send(token, Request::modern(message)).await
     }
 }
 
@@ -105,12 +105,12 @@ pub(crate) fn with_token(request: Request, token: &str) -> Request {
     request.with("Authorization", format!("Bearer {token}"))
 }
 
-/// A call of the tool that anybody with a token may use.
+/// Returns a call of the tool that requires a token and no scopes.
 pub(crate) fn whoami() -> Value {
     call(7, "whoami", json!({}))
 }
 
-/// Things that need nothing, one scope, or several.
+/// Returns a server whose features require no scopes, one scope or several scopes.
 pub(crate) fn protected_server(runs: &Arc<AtomicUsize>) -> Server {
     let counted = Arc::clone(runs);
     let whoami = plain("whoami", move |ctx: RequestContext| {

@@ -1,4 +1,4 @@
-//! The ways by which a request gets to a server: every one that the crate exports.
+//! The entry points by which a request reaches a server. The list contains all that the crate exports.
 
 use std::error::Error as StdError;
 use std::net::SocketAddr;
@@ -20,9 +20,9 @@ use crate::peer::within;
 
 pub(crate) type Body = UnsyncBoxBody<Bytes, Box<dyn StdError + Send + Sync>>;
 
-/// A way in.
+/// An entry point for requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Way {
+pub(crate) enum EntryPoint {
     /// `HttpService::respond`.
     Respond,
     /// `HttpService` as a `tower` service.
@@ -36,13 +36,13 @@ pub(crate) enum Way {
     Tls,
 }
 
-impl Way {
-    /// Whether a request can name two hosts in two header lines.
-    pub(crate) fn has_host_lines(self) -> bool {
+impl EntryPoint {
+    /// Returns `true` if a request can have two `Host` headers.
+    pub(crate) fn allows_two_hosts(self) -> bool {
         self != Self::Http2
     }
 
-    /// Sends a request, on a connection of its own where there are connections.
+    /// Sends a request. Entry points with connections use a new connection.
     pub(crate) async fn send(
         self,
         service: &HttpService,
@@ -85,15 +85,15 @@ async fn connect(address: SocketAddr) -> TcpStream {
     within(TcpStream::connect(address)).await.unwrap()
 }
 
-fn boxed<B>(answer: Response<B>) -> Response<Body>
+fn boxed<B>(response: Response<B>) -> Response<Body>
 where
     B: http_body::Body<Data = Bytes> + Send + 'static,
     B::Error: Into<Box<dyn StdError + Send + Sync>>,
 {
-    answer.map(|body| body.map_err(Into::into).boxed_unsync())
+    response.map(|body| body.map_err(Into::into).boxed_unsync())
 }
 
-/// HTTP/2 names the host in the target.
+/// Moves the host to the request target, as HTTP/2 requires.
 fn with_authority(mut request: http::Request<Full<Bytes>>) -> http::Request<Full<Bytes>> {
     if request.uri().authority().is_none() {
         let host = request.headers_mut().remove(HOST).unwrap();
@@ -103,7 +103,7 @@ fn with_authority(mut request: http::Request<Full<Bytes>>) -> http::Request<Full
     request
 }
 
-/// The next bytes of an answer; `None` at its end.
+/// Returns the next bytes of a response body, or `None` at its end.
 pub(crate) async fn next_chunk(body: &mut Pin<Box<Body>>) -> Option<String> {
     let frame = within(body.frame()).await?.unwrap();
     let data = frame.into_data().unwrap_or_default();

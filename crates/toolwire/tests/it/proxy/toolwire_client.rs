@@ -1,4 +1,4 @@
-//! Our own client logs in through the proxy: what each side believes of the specification is the same.
+//! The client of toolwire logs in through the proxy. Both sides must implement the specification in the same way.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -7,26 +7,26 @@ use std::time::Duration;
 
 use serde_json::json;
 use tokio::net::TcpListener;
-use toolwire::transport::http::{HttpListener, HttpOptions};
-use toolwire::{BoxFuture, Client};
 use toolwire_auth::client::{
     AuthError, CallbackVerdict, CheckCallback, Login, OAuthConfig, PendingLogin,
 };
 use toolwire_auth::{DocumentFetcher, OAuthProxyConfig};
+use toolwire::transport::http::{HttpListener, HttpOptions};
+use toolwire::{BoxFuture, Client};
 
 use super::browser::{Browser, location, sealed_request};
+use super::fixture::{HOST, server_with_proxy};
 use super::provider::Provider;
-use super::stage::{HOST, behind};
 use crate::peer::within;
 
 const REDIRECT: &str = "http://127.0.0.1:7777/callback";
 
-/// A user who agrees, and how often they were asked.
+/// A user who consents to every login, and the number of logins.
 #[derive(Debug, Clone)]
 struct User {
     address: SocketAddr,
     provider: Provider,
-    asked: Arc<AtomicUsize>,
+    logins: Arc<AtomicUsize>,
 }
 
 impl Login for User {
@@ -49,16 +49,16 @@ impl PendingLogin for User {
         check: CheckCallback<'a>,
     ) -> BoxFuture<'a, Result<String, AuthError>> {
         Box::pin(async move {
-            self.asked.fetch_add(1, Ordering::SeqCst);
+            self.logins.fetch_add(1, Ordering::SeqCst);
             let mut browser = Browser::new(self.address);
             let at = format!("http://{}", self.address);
             let page = browser.open(url.strip_prefix(&at).unwrap()).await;
             let sealed = sealed_request(&page);
             let allowed = [("request", sealed.as_str()), ("decision", "allow")];
-            let answer = browser.submit("/consent", &allowed).await;
-            let back = self.provider.log_in(&location(&answer));
-            let back = location(&browser.open(&back).await);
-            let query = back.strip_prefix(&format!("{REDIRECT}?")).unwrap();
+            let response = browser.submit("/consent", &allowed).await;
+            let callback = self.provider.log_in(&location(&response));
+            let redirect = location(&browser.open(&callback).await);
+            let query = redirect.strip_prefix(&format!("{REDIRECT}?")).unwrap();
             assert_eq!(check(query), CallbackVerdict::Success, "{query}");
             Ok(query.to_owned())
         })
@@ -66,7 +66,7 @@ impl PendingLogin for User {
 }
 
 #[tokio::test]
-async fn our_own_client_logs_in_calls_and_refreshes() {
+async fn toolwire_client_logs_in_calls_a_tool_and_refreshes() {
     let provider = Provider::start().await;
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
@@ -81,26 +81,27 @@ async fn our_own_client_logs_in_calls_and_refreshes() {
         .with_public_hosts([HOST])
         .without_signals()
         .with_authorizer(proxy.clone());
-    let listener = HttpListener::from_listener(behind(&proxy), listener, options).unwrap();
+    let listener =
+        HttpListener::from_listener(server_with_proxy(&proxy), listener, options).unwrap();
     let serving = tokio::spawn(listener.run());
 
     let user = User {
         address,
         provider,
-        asked: Arc::default(),
+        logins: Arc::default(),
     };
-    let asked = Arc::clone(&user.asked);
-    let connecting = Client::builder("test", "1")
-        .with_http_layer(OAuthConfig::login("Our own client", user))
+    let logins = Arc::clone(&user.logins);
+    let connection = Client::builder("test", "1")
+        .with_http_layer(OAuthConfig::login("toolwire client", user))
         .connect(&endpoint);
-    let client = within(connecting).await.unwrap();
-    // A token lasts a second here. However often the client gets the next one, the user is asked once.
+    let client = within(connection).await.unwrap();
+    // Tokens expire after one second. The client refreshes them without another login.
     for _ in 0..3 {
-        let calling = async { client.call_tool("whoami", json!({})).await };
-        let result = within(calling).await.unwrap();
+        let call = async { client.call_tool("whoami", json!({})).await };
+        let result = within(call).await.unwrap();
         let text = serde_json::to_string(&result.content).unwrap();
         assert!(text.contains("42 ") && text.contains("[use]"), "{text}");
     }
-    assert_eq!(asked.load(Ordering::SeqCst), 1);
+    assert_eq!(logins.load(Ordering::SeqCst), 1);
     serving.abort();
 }
