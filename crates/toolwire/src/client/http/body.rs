@@ -1,4 +1,4 @@
-//! The body of an answer, as it arrives.
+//! The body of an HTTP response, read from memory or from a stream.
 
 use std::error::Error as StdError;
 use std::fmt;
@@ -12,28 +12,29 @@ use http_body_util::combinators::UnsyncBoxBody;
 
 use crate::client::http::{HttpError, HttpPhase};
 
-/// The body of an answer: bytes that come in pieces, perhaps for hours.
+/// The body of an HTTP response. An event stream may stay open for hours.
 ///
-/// Dropping it before its end closes the stream, which tells the server that nobody waits any more.
+/// Dropping the body before its end closes the stream, so that the server can cancel the request.
 pub struct ClientBody(Source);
 
 enum Source {
-    /// It is there already; nothing once it was taken.
+    /// All bytes, or `None` once they were read.
     Whole(Option<Bytes>),
     Stream(UnsyncBoxBody<Bytes, HttpError>),
 }
 
 impl ClientBody {
-    /// A body that is there already.
+    /// Creates a body from bytes in memory.
     #[must_use]
     pub fn full(bytes: impl Into<Bytes>) -> Self {
         let bytes = bytes.into();
         Self(Source::Whole((!bytes.is_empty()).then_some(bytes)))
     }
 
-    /// A body that comes from somewhere else.
+    /// Creates a body that is read from another body.
     ///
-    /// An error that is an [`HttpError`] stays as it is; any other becomes the source of one at [`HttpPhase::Receive`].
+    /// An [`HttpError`] of that body is returned unchanged. Any other error becomes the source of an [`HttpError`] at
+    /// [`HttpPhase::Receive`].
     #[must_use]
     pub fn new<B>(body: B) -> Self
     where
@@ -43,13 +44,13 @@ impl ClientBody {
         let body = body.map_err(|error| match error.into().downcast::<HttpError>() {
             Ok(failure) => *failure,
             Err(source) => {
-                HttpError::new(HttpPhase::Receive, "the answer broke off").with_source(source)
+                HttpError::new(HttpPhase::Receive, "the response body ended early").with_source(source)
             }
         });
         Self(Source::Stream(UnsyncBoxBody::new(body)))
     }
 
-    /// All of it, when it is there already.
+    /// Returns all bytes of a body in memory, or `None` if the body is a stream.
     pub(crate) fn take_whole(&mut self) -> Option<Bytes> {
         match &mut self.0 {
             Source::Whole(bytes) => Some(bytes.take().unwrap_or_default()),
@@ -57,15 +58,15 @@ impl ClientBody {
         }
     }
 
-    /// The next piece, or nothing when the body is complete. Trailers are passed over.
+    /// Returns the next bytes, or `None` at the end of the body. Skips trailers and empty frames.
     ///
     /// # Errors
     ///
-    /// Fails once when the body breaks off; nothing comes after that.
+    /// Returns an error if the body ends early. The next call returns `None`.
     ///
     /// # Cancellation
     ///
-    /// A dropped call loses nothing; the next one goes on where it waited.
+    /// Dropping the future loses no bytes. The next call continues at the same position.
     pub async fn chunk(&mut self) -> Option<Result<Bytes, HttpError>> {
         loop {
             match self.frame().await? {
@@ -81,40 +82,40 @@ impl ClientBody {
         }
     }
 
-    /// The whole body, which may have `limit` bytes at most.
+    /// Reads the whole body, which may have at most `limit` bytes.
     ///
     /// # Errors
     ///
-    /// Fails when the body breaks off or has more bytes than `limit`.
+    /// Returns an error if the body ends early or has more than `limit` bytes.
     pub async fn collect(mut self, limit: usize) -> Result<Bytes, HttpError> {
         let Some(first) = self.chunk().await.transpose()? else {
             return Ok(Bytes::new());
         };
-        within(first.len(), limit)?;
-        // Most answers are one piece, which needs no copy.
+        check_length(first.len(), limit)?;
+        // Most bodies have one chunk, which needs no copy.
         let Some(second) = self.chunk().await.transpose()? else {
             return Ok(first);
         };
         let mut whole = BytesMut::from(first);
         let mut next = Some(second);
-        while let Some(piece) = next {
-            within(whole.len() + piece.len(), limit)?;
-            whole.extend_from_slice(&piece);
+        while let Some(chunk) = next {
+            check_length(whole.len() + chunk.len(), limit)?;
+            whole.extend_from_slice(&chunk);
             next = self.chunk().await.transpose()?;
         }
         Ok(whole.freeze())
     }
 }
 
-fn within(length: usize, limit: usize) -> Result<(), HttpError> {
+fn check_length(length: usize, limit: usize) -> Result<(), HttpError> {
     if length <= limit {
         return Ok(());
     }
     Err(HttpError::new(
         HttpPhase::Receive,
-        format!("the answer has more than {limit} bytes"),
+        format!("the response body has more than {limit} bytes"),
     )
-    .with_advice("allow larger answers if this server is meant to send them"))
+    .with_advice("raise the limit if this server may send larger responses"))
 }
 
 impl Body for ClientBody {

@@ -1,35 +1,35 @@
-//! What went wrong on the way to a server and back, and at which step.
+//! The errors of an [`HttpClient`](crate::client::http::HttpClient), each with the step that failed.
 
 use std::error::Error as StdError;
 use std::fmt;
 use std::sync::Arc;
 
-/// The step of an exchange at which it failed, in the order in which they come.
+/// The steps of an HTTP exchange, in the order in which they run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum HttpPhase {
-    /// The request or the options cannot be used; nothing was tried.
+    /// Checking the request and the options, before a connection is opened.
     Prepare,
-    /// Finding the addresses of a name.
+    /// Resolving the host name.
     Resolve,
-    /// Reaching an address.
+    /// Connecting to an address.
     Connect,
-    /// Asking a proxy for a way to the server.
+    /// Opening a tunnel through a proxy.
     Proxy,
     /// The TLS handshake.
     Tls,
-    /// Getting an access token, after the server refused the request without one.
+    /// Obtaining an access token, after the server rejected a request without a valid token.
     Authorize,
-    /// From the first byte of the request to the head of the answer.
+    /// Sending the request and waiting for the response headers.
     Send,
-    /// Reading the answer: its head, or its body.
+    /// Reading the response headers or the response body.
     Receive,
-    /// The server named another place, and that place may not be asked.
+    /// Following a redirect that is not permitted.
     Redirect,
 }
 
 impl HttpPhase {
-    /// Whether the server may have seen the request. If not, sending it again is safe.
+    /// Returns `true` if the server may have received the request. If `false`, sending it again is safe.
     #[must_use]
     pub fn may_have_arrived(self) -> bool {
         self >= Self::Send
@@ -52,16 +52,16 @@ impl fmt::Display for HttpPhase {
     }
 }
 
-/// Why there is no answer over HTTP: the step that failed, what was meant to happen, and what to try.
+/// The error of an HTTP request without a complete response: the step that failed, a message, and advice.
 ///
 /// ```
 /// use toolwire::transport::http_client::{HttpError, HttpPhase};
 ///
-/// let failure = HttpError::new(HttpPhase::Connect, "example.com:443 refused the connection")
+/// let failure = HttpError::new(HttpPhase::Connect, "example.com:443 cannot be reached")
 ///     .with_advice("check that the server runs");
 /// assert_eq!(
 ///     failure.to_string(),
-///     "example.com:443 refused the connection; check that the server runs"
+///     "example.com:443 cannot be reached; check that the server runs"
 /// );
 /// assert!(!failure.may_have_arrived());
 /// ```
@@ -78,7 +78,7 @@ struct HttpErrorInner {
 }
 
 impl HttpError {
-    /// A failure at this step; `what` says what failed, with the host and the port where they matter.
+    /// Creates an error of this step. `what` describes the failure, with the host and the port if they matter.
     #[must_use]
     pub fn new(step: HttpPhase, what: impl Into<String>) -> Self {
         Self(Box::new(HttpErrorInner {
@@ -90,45 +90,45 @@ impl HttpError {
         }))
     }
 
-    /// Says what to try.
+    /// Sets the advice: what the user can do about the error.
     #[must_use]
     pub fn with_advice(mut self, advice: impl Into<String>) -> Self {
         self.0.advice = Some(advice.into());
         self
     }
 
-    /// Names the error below this one.
+    /// Sets the underlying error.
     #[must_use]
     pub fn with_source(mut self, source: impl Into<Box<dyn StdError + Send + Sync>>) -> Self {
         self.0.source = Some(Arc::from(source.into()));
         self
     }
 
-    /// Says that the request, though its time had come, was never given to the connection.
+    /// Marks the request as not received by the server, although the step is [`HttpPhase::Send`] or a later one.
     pub(crate) fn before_arrival(mut self) -> Self {
         self.0.arrived = false;
         self
     }
 
-    /// The step that failed.
+    /// Returns the step that failed.
     #[must_use]
     pub fn step(&self) -> HttpPhase {
         self.0.step
     }
 
-    /// What to try, where something can be named.
+    /// Returns the advice, or `None` if there is no advice.
     #[must_use]
     pub fn advice(&self) -> Option<&str> {
         self.0.advice.as_deref()
     }
 
-    /// What failed, without the advice.
+    /// Returns the description of the failure, without the advice.
     #[must_use]
     pub fn message(&self) -> &str {
         &self.0.what
     }
 
-    /// Whether the server may have seen the request. If not, sending it again is safe.
+    /// Returns `true` if the server may have received the request. If `false`, sending it again is safe.
     #[must_use]
     pub fn may_have_arrived(&self) -> bool {
         self.0.arrived

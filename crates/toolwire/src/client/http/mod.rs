@@ -1,7 +1,6 @@
-//! What the client asks of whoever speaks HTTP for it.
+//! The interface between the MCP client and an HTTP client.
 //!
-//! [`HttpClient`] is the seam: whatever carries one request to a server and its answer back. Everything above it knows
-//! requests, answers and steps that can fail, and no sockets.
+//! [`HttpClient`] sends one HTTP request and returns the response. This module does not open connections.
 
 mod body;
 mod error;

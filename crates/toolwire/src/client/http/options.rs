@@ -1,4 +1,4 @@
-//! What is decided about HTTP before a client connects.
+//! The HTTP options of a client builder.
 
 use std::fmt;
 use std::sync::Arc;
@@ -9,19 +9,20 @@ use crate::client::ClientBuilder;
 use crate::client::http::{HttpClient, HttpLayer};
 use crate::error::Error;
 
-/// The HTTP part of a builder.
+/// The HTTP options of a [`ClientBuilder`].
 #[derive(Clone, Default)]
 pub(crate) struct HttpClientOptions {
-    /// Who speaks HTTP; the stack that comes with toolwire when nothing is said.
+    /// The HTTP client. Default: a `HyperClient`.
     pub(crate) client: Option<Arc<dyn HttpClient>>,
     /// The layers around the client. The first one is the outermost.
     pub(crate) layers: Vec<Arc<dyn HttpLayer>>,
-    /// Headers that go with every request.
+    /// The headers of every request.
     pub(crate) headers: HeaderMap,
 }
 
 impl ClientBuilder {
-    /// Lets something else speak HTTP: a configured [`HyperClient`](crate::transport::http_client::HyperClient), or a test.
+    /// Sets the HTTP client, for example a configured [`HyperClient`](crate::transport::http_client::HyperClient) or a
+    /// test double.
     pub fn with_http_client(mut self, client: impl HttpClient) -> Self {
         self.http.client = Some(Arc::new(client));
         self
@@ -38,19 +39,19 @@ impl ClientBuilder {
         self
     }
 
-    /// Sends a header with every HTTP request. The protocol's own headers always win.
+    /// Sends a header with every HTTP request. The headers of the protocol replace headers of the same name.
     ///
     /// # Errors
-    /// When the name or the value is none HTTP can carry.
+    /// Returns an error if the name or the value is not valid in HTTP.
     pub fn with_header(mut self, name: &str, value: &str) -> Result<Self, Error> {
-        let refuse = |what: &str| {
+        let invalid = |what: &str| {
             Error::invalid_request(format!(
-                "{name:?} cannot be sent: its {what} is no HTTP header {what}"
+                "the header {name:?} cannot be sent: its {what} is not valid in HTTP"
             ))
         };
-        let name = HeaderName::from_bytes(name.as_bytes()).map_err(|_| refuse("name"))?;
-        let mut value = HeaderValue::from_str(value).map_err(|_| refuse("value"))?;
-        // Whatever it is, it may be a secret.
+        let name = HeaderName::from_bytes(name.as_bytes()).map_err(|_| invalid("name"))?;
+        let mut value = HeaderValue::from_str(value).map_err(|_| invalid("value"))?;
+        // Any header may contain a secret.
         value.set_sensitive(true);
         self.http.headers.append(name, value);
         Ok(self)
@@ -59,7 +60,7 @@ impl ClientBuilder {
     /// Sends `Authorization: Bearer` with every HTTP request.
     ///
     /// # Errors
-    /// When the token has characters that no header can carry.
+    /// Returns an error if the token has characters that are not valid in a header.
     pub fn with_bearer_token(self, token: &str) -> Result<Self, Error> {
         self.with_header("authorization", &format!("Bearer {token}"))
     }

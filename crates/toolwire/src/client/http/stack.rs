@@ -1,4 +1,4 @@
-//! The seam between the client and whatever speaks HTTP for it.
+//! The trait of an HTTP client.
 
 use std::fmt::Debug;
 use std::sync::Arc;
@@ -10,26 +10,28 @@ use crate::engine::BoxFuture;
 
 use crate::client::http::{ClientBody, HttpError};
 
-/// What carries one HTTP request to a server and its answer back.
+/// An HTTP client: sends one request and returns the response.
 ///
-/// Replace it in tests, to go through a proxy of your own, or to decide which addresses may be reached.
+/// Implement it for tests, to use an HTTP library of your own, or to restrict the addresses that may be reached.
 ///
-/// An implementation follows redirects only where no header can reach another origin, never sends a request twice that
-/// the server may have seen, and gives the answer as soon as its head is there: the body may be a stream that stays
-/// open for hours.
+/// # Requirements
+///
+/// * An implementation follows redirects only within the origin of the request, because headers may contain secrets.
+/// * It does not send a request again that the server may have received.
+/// * It returns the response as soon as the headers have arrived. The body may be a stream that stays open for hours.
 ///
 /// # Cancellation
 ///
-/// Dropping the future of [`send`](HttpClient::send), or the body of the answer before its end, must end the exchange
-/// on the wire at once: over HTTP/1.1 by closing the connection, over HTTP/2 by resetting the stream. That is how a
-/// server learns that nobody waits for an answer any more.
+/// Dropping the future of [`send`](HttpClient::send), or the body of the response before its end, must end the exchange
+/// at once: over HTTP/1.1 by closing the connection, over HTTP/2 by resetting the stream. The server treats that as
+/// the cancellation of the request.
 ///
 /// ```
 /// use bytes::Bytes;
 /// use toolwire::BoxFuture;
 /// use toolwire::transport::http_client::{ClientBody, HttpClient, HttpError};
 ///
-/// /// Answers everything with the same text.
+/// /// Responds to every request with the same text.
 /// #[derive(Debug)]
 /// struct Canned(&'static str);
 ///
@@ -44,13 +46,13 @@ use crate::client::http::{ClientBody, HttpError};
 /// ```
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot carry HTTP requests",
-    label = "this is no HTTP client",
-    note = "implement `HttpClient` for it, or use `HyperClient`, the one that comes with toolwire"
+    label = "this is not an HTTP client",
+    note = "implement `HttpClient` for it, or use `HyperClient`, the HTTP client of toolwire"
 )]
 pub trait HttpClient: Send + Sync + Debug + 'static {
-    /// Sends the request, whose URI is absolute, and waits for the head of the answer.
+    /// Sends the request, whose URI is absolute, and waits for the response headers.
     ///
-    /// Any status is an answer, also one that says that something went wrong.
+    /// A response with any status is returned as `Ok`, also with a status of an error.
     fn send(
         &self,
         request: Request<Bytes>,
