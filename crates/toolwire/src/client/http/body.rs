@@ -43,9 +43,8 @@ impl ClientBody {
     {
         let body = body.map_err(|error| match error.into().downcast::<HttpError>() {
             Ok(failure) => *failure,
-            Err(source) => {
-                HttpError::new(HttpPhase::Receive, "the response body ended early").with_source(source)
-            }
+            Err(source) => HttpError::new(HttpPhase::Receive, "the response body ended early")
+                .with_source(source),
         });
         Self(Source::Stream(UnsyncBoxBody::new(body)))
     }

@@ -1,4 +1,4 @@
-//! `Client::connect`: from a URL to a link.
+//! Connects a client to the URL of a server.
 
 use std::sync::Arc;
 
@@ -19,7 +19,7 @@ use crate::transport::http_client::http_with_sse;
 use crate::transport::http_client::hyper_client::HyperClient;
 
 impl Client {
-    /// Connects to a server at a URL, whatever it speaks.
+    /// Connects to the server at a URL. Detects the transport and the protocol version.
     ///
     /// ```no_run
     /// # async fn connect() -> Result<(), toolwire::Error> {
@@ -32,24 +32,24 @@ impl Client {
     /// ```
     ///
     /// # Errors
-    /// When the URL is none, the server cannot be reached, or no revision is common.
+    /// Returns an error if the URL is invalid, the server cannot be reached, or there is no common protocol version.
     pub async fn connect(url: impl AsRef<str>) -> Result<Self, Error> {
         ClientBuilder::default().connect(url).await
     }
 }
 
 impl ClientBuilder {
-    /// Connects to a server at a URL; see [`Client::connect`].
+    /// Connects to the server at a URL, see [`Client::connect`].
     ///
     /// # Errors
-    /// When the URL is none, the server cannot be reached, or no revision is common.
+    /// Returns an error if the URL is invalid, the server cannot be reached, or there is no common protocol version.
     pub async fn connect(self, url: impl AsRef<str>) -> Result<Client, Error> {
         let uri = endpoint_uri(url.as_ref())?;
         if uri.scheme_str() == Some("http")
             && self.http.headers.contains_key(http::header::AUTHORIZATION)
-            && !HostPort::of(&uri).is_ok_and(|place| place.is_loopback())
+            && !HostPort::of(&uri).is_ok_and(|host_port| host_port.is_loopback())
         {
-            tracing::warn!(host = ?uri.host(), "a token is sent over plain HTTP, where everybody on the way can read it");
+            tracing::warn!(host = ?uri.host(), "a token is sent over plain HTTP, without encryption");
         }
         let client = match self.http.client {
             Some(client) => client,
@@ -58,7 +58,7 @@ impl ClientBuilder {
         let user = &self.config.user_interaction;
         let layers = self.http.layers.iter().rev();
         let client = layers.fold(client, |inner, layer| layer.layer(inner, &uri, user));
-        let dial = HttpConnect {
+        let connector = HttpConnect {
             endpoint: RemoteEndpoint {
                 client,
                 uri,
@@ -67,32 +67,35 @@ impl ClientBuilder {
             },
             limits: self.config.limits.clone(),
         };
-        Client::open(self.config, Box::new(dial)).await
+        Client::open(self.config, Box::new(connector)).await
     }
 }
 
-/// Reads the address of an endpoint.
+/// Parses the URL of an endpoint.
 fn endpoint_uri(url: &str) -> Result<Uri, Error> {
-    // A password and a query may be secret, so neither is repeated.
+    // The error shows neither a password nor a query, because both may be secret.
     let shown = match url.contains('@') {
         true => "this URL".to_owned(),
         false => format!("{:?}", url.split(['?', '#']).next().unwrap_or_default()),
     };
-    let refuse =
+    let invalid =
         |why: &str| Error::invalid_request(format!("{shown} cannot be connected to: {why}"));
     let uri: Uri = url
         .parse()
-        .map_err(|_| refuse("it is no URL; write it like https://example.com/mcp"))?;
+        .map_err(|_| invalid("it is not a valid URL; write it like https://example.com/mcp"))?;
     match (uri.scheme_str(), uri.authority()) {
         (Some("http" | "https"), Some(authority)) => match authority.as_str().contains('@') {
-            true => Err(refuse("it names a user; use ClientBuilder::with_header")),
+            true => Err(invalid(
+                "it contains credentials; use ClientBuilder::with_header",
+            )),
             false => Ok(uri),
         },
-        (Some(_), Some(_)) => Err(refuse("only http and https are spoken")),
-        _ => Err(refuse("it names no scheme; put https:// in front")),
+        (Some(_), Some(_)) => Err(invalid("its scheme is neither http nor https")),
+        _ => Err(invalid("it has no scheme; put https:// in front")),
     }
 }
 
+/// Opens transports to one endpoint.
 #[derive(Debug)]
 struct HttpConnect {
     endpoint: RemoteEndpoint,
@@ -110,19 +113,19 @@ impl Connect for HttpConnect {
 
     fn open(
         &self,
-        inbox: Arc<IncomingMessages>,
+        incoming: Arc<IncomingMessages>,
     ) -> BoxFuture<'_, Result<Arc<dyn ClientTransport>, Error>> {
         Box::pin(async move {
-            let link = HttpTransport::new(self.endpoint.clone(), inbox, &self.limits);
-            Ok(Arc::new(link) as Arc<dyn ClientTransport>)
+            let transport = HttpTransport::new(self.endpoint.clone(), incoming, &self.limits);
+            Ok(Arc::new(transport) as Arc<dyn ClientTransport>)
         })
     }
 
     fn open_http_with_sse(
         &self,
-        inbox: Arc<IncomingMessages>,
+        incoming: Arc<IncomingMessages>,
     ) -> BoxFuture<'_, Result<Arc<dyn ClientTransport>, Error>> {
-        Box::pin(http_with_sse::open(&self.endpoint, inbox))
+        Box::pin(http_with_sse::open(&self.endpoint, incoming))
     }
 }
 
@@ -131,7 +134,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_cannot_be_connected_to_is_refused_without_its_secrets() {
+    fn error_for_an_invalid_url_shows_no_secrets() {
         let check = |url: &str, expected: &str| {
             let shown =
                 endpoint_uri(url).map_or_else(|error| error.to_string(), |uri| uri.to_string());
@@ -142,14 +145,14 @@ mod tests {
         check("http://[::1]:3000/mcp", "http://[::1]:3000/mcp");
         check("example.com/mcp", "like https://example.com/mcp");
         check("example.com", "put https:// in front");
-        check("ftp://example.com/?key=secret", "only http and https");
-        check("no url?key=secret", "it is no URL");
-        check("https://me:secret@example.com/", "it names a user");
-        check("https://me:sec ret@secret", "it is no URL");
+        check("ftp://example.com/?key=secret", "neither http nor https");
+        check("no url?key=secret", "it is not a valid URL");
+        check("https://me:secret@example.com/", "it contains credentials");
+        check("https://me:sec ret@secret", "it is not a valid URL");
     }
 
     #[test]
-    fn an_endpoint_prints_neither_its_query_nor_its_headers() {
+    fn debug_output_of_an_endpoint_has_neither_query_nor_headers() {
         let mut headers = http::HeaderMap::new();
         headers.insert("x-key", http::HeaderValue::from_static("secret"));
         let endpoint = RemoteEndpoint {

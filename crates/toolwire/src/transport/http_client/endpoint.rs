@@ -1,4 +1,4 @@
-//! One HTTP endpoint and how requests to it look.
+//! Creates the HTTP requests to one endpoint and sends them.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -14,18 +14,18 @@ use crate::client::http::{ClientBody, HttpClient};
 use crate::error::Error;
 use crate::transport::http_client::redirect;
 
-/// Where requests go, who carries them, and what goes with each of them.
+/// The URL of a server, the HTTP client, and the headers of every request.
 #[derive(Clone)]
 pub(super) struct RemoteEndpoint {
     pub(super) client: Arc<dyn HttpClient>,
     pub(super) uri: Uri,
-    /// The user's own headers.
+    /// The headers that the user configured.
     pub(super) headers: HeaderMap,
-    /// The longest message that is read.
+    /// The maximum number of bytes of a received message.
     pub(super) message_bytes: usize,
 }
 
-const BOTH: HeaderValue = HeaderValue::from_static("application/json, text/event-stream");
+const JSON_OR_EVENTS: HeaderValue = HeaderValue::from_static("application/json, text/event-stream");
 const EVENTS: HeaderValue = HeaderValue::from_static("text/event-stream");
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
 
@@ -33,12 +33,12 @@ const PROTOCOL_VERSION: HeaderName = HeaderName::from_static("mcp-protocol-versi
 const METHOD: HeaderName = HeaderName::from_static("mcp-method");
 const NAME: HeaderName = HeaderName::from_static("mcp-name");
 
-/// How many headers of ours a modern request has.
+/// The number of protocol headers of a modern request.
 const USUAL_HEADERS: usize = 5;
 
 impl fmt::Debug for RemoteEndpoint {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Endpoint")
+        f.debug_struct("RemoteEndpoint")
             .field("uri", &redirect::shown(&self.uri))
             .field("client", &self.client)
             .finish_non_exhaustive()
@@ -46,54 +46,54 @@ impl fmt::Debug for RemoteEndpoint {
 }
 
 impl RemoteEndpoint {
-    /// Posts a message. The protocol's own headers win over the user's.
-    pub(super) fn post(&self, message: Vec<u8>, own: HeaderMap) -> impl SendFuture<'_> {
-        let mut request = self.request(Method::POST, own, Bytes::from(message));
-        request.headers_mut().insert(ACCEPT, BOTH);
+    /// Sends a message with POST. The protocol headers replace the user's headers of the same name.
+    pub(super) fn post(&self, message: Vec<u8>, protocol: HeaderMap) -> impl SendFuture<'_> {
+        let mut request = self.request(Method::POST, protocol, Bytes::from(message));
+        request.headers_mut().insert(ACCEPT, JSON_OR_EVENTS);
         request.headers_mut().insert(CONTENT_TYPE, JSON);
         self.send(request)
     }
 
-    /// Opens a stream of events.
-    pub(super) fn events(&self, own: HeaderMap) -> impl SendFuture<'_> {
-        let mut request = self.request(Method::GET, own, Bytes::new());
+    /// Opens an event stream with GET.
+    pub(super) fn events(&self, protocol: HeaderMap) -> impl SendFuture<'_> {
+        let mut request = self.request(Method::GET, protocol, Bytes::new());
         request.headers_mut().insert(ACCEPT, EVENTS);
         self.send(request)
     }
 
-    /// Ends a session.
-    pub(super) fn delete(&self, own: HeaderMap) -> impl SendFuture<'_> {
-        self.send(self.request(Method::DELETE, own, Bytes::new()))
+    /// Ends a session with DELETE.
+    pub(super) fn delete(&self, protocol: HeaderMap) -> impl SendFuture<'_> {
+        self.send(self.request(Method::DELETE, protocol, Bytes::new()))
     }
 
-    fn request(&self, method: Method, own: HeaderMap, body: Bytes) -> Request<Bytes> {
+    fn request(&self, method: Method, protocol: HeaderMap, body: Bytes) -> Request<Bytes> {
         let mut request = Request::new(body);
         *request.method_mut() = method;
         *request.uri_mut() = self.uri.clone();
-        *request.headers_mut() = self.with_users(own);
+        *request.headers_mut() = self.with_user_headers(protocol);
         request
     }
 
-    /// Adds the user's headers to the protocol's own.
-    fn with_users(&self, own: HeaderMap) -> HeaderMap {
+    /// Adds the user's headers to the protocol headers.
+    fn with_user_headers(&self, protocol: HeaderMap) -> HeaderMap {
         if self.headers.is_empty() {
-            return own;
+            return protocol;
         }
         let mut headers = self.headers.clone();
-        for (name, value) in &own {
+        for (name, value) in &protocol {
             headers.insert(name, value.clone());
         }
         headers
     }
 
-    /// Whoever waits for the answer keeps no copy of the request.
+    /// Sends a request. The future does not contain the request, so it stays small.
     fn send(&self, request: Request<Bytes>) -> impl SendFuture<'_> {
         let sending = self.client.send(request);
         async move { sending.await.map_err(Error::caused_by) }
     }
 }
 
-/// A request on its way; nothing happens until it is awaited.
+/// The future of a response. The request is sent when the future is awaited.
 pub(super) trait SendFuture<'a>:
     Future<Output = Result<Response<ClientBody>, Error>> + Send + 'a
 {
@@ -104,47 +104,44 @@ impl<'a, F> SendFuture<'a> for F where
 {
 }
 
-/// The headers of a request that says which revision it is written in, with room for what every request has.
+/// Creates headers with the protocol version, with capacity for the headers of every request.
 pub(super) fn headers_of(version: ProtocolVersion) -> HeaderMap {
     let mut headers = HeaderMap::with_capacity(USUAL_HEADERS);
     headers.insert(PROTOCOL_VERSION, HeaderValue::from_static(version.as_str()));
     headers
 }
 
-/// Adds a header whose value came from elsewhere.
+/// Adds a header whose name and value repeat a part of the message.
 ///
 /// # Errors
-/// When HTTP cannot carry it.
-#[expect(
-    clippy::ptr_arg,
-    reason = "a value that is known here is sent without a copy"
-)]
+/// Returns an error if the name or the value is not valid in HTTP.
+#[expect(clippy::ptr_arg, reason = "a static value is sent without a copy")]
 pub(super) fn insert(
     headers: &mut HeaderMap,
     name: &str,
     value: &Cow<'static, str>,
 ) -> Result<(), Error> {
-    let refuse = || Error::invalid_request(format!("{name} cannot be sent as an HTTP header"));
+    let invalid = || Error::invalid_request(format!("{name} cannot be sent as an HTTP header"));
     let value = match value {
         Cow::Borrowed(text) => HeaderValue::from_maybe_shared(Bytes::from_static(text.as_bytes()))
-            .map_err(|_| refuse())?,
-        Cow::Owned(text) => HeaderValue::from_str(text).map_err(|_| refuse())?,
+            .map_err(|_| invalid())?,
+        Cow::Owned(text) => HeaderValue::from_str(text).map_err(|_| invalid())?,
     };
     let name = match name {
-        // These go with every modern request, and need not be read each time.
+        // Every modern request has these headers, so their names are not parsed each time.
         header_value::METHOD => METHOD,
         header_value::NAME => NAME,
-        other => HeaderName::from_bytes(other.as_bytes()).map_err(|_| refuse())?,
+        other => HeaderName::from_bytes(other.as_bytes()).map_err(|_| invalid())?,
     };
     headers.insert(name, value);
     Ok(())
 }
 
-/// Adds the id of the event after which a stream goes on; ids may be any text, as in a browser.
+/// Adds the id of the last received event. An id may be any text, as in a browser.
 ///
 /// # Errors
-/// When it has characters no header can carry.
-pub(super) fn put_event_id(headers: &mut HeaderMap, id: &str) -> Result<(), Error> {
+/// Returns an error if the id has characters that are not valid in a header.
+pub(super) fn insert_event_id(headers: &mut HeaderMap, id: &str) -> Result<(), Error> {
     let value = HeaderValue::from_bytes(id.as_bytes())
         .map_err(|_| Error::protocol("the server's event id cannot be sent back in a header"))?;
     headers.insert("last-event-id", value);
@@ -156,10 +153,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_that_are_known_are_those_of_the_protocol() {
-        let check = |known: HeaderName, name: &str| {
-            let read = HeaderName::from_bytes(name.as_bytes()).unwrap();
-            assert_eq!(known, read, "{name}");
+    fn header_constants_match_the_names_of_the_protocol() {
+        let check = |constant: HeaderName, name: &str| {
+            let parsed = HeaderName::from_bytes(name.as_bytes()).unwrap();
+            assert_eq!(constant, parsed, "{name}");
         };
         check(PROTOCOL_VERSION, header_value::PROTOCOL_VERSION);
         check(METHOD, header_value::METHOD);

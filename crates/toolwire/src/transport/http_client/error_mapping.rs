@@ -27,12 +27,12 @@ enum FailureReason {
 /// Returns `true` if a reused connection failed before a byte of the response arrived.
 ///
 /// A request with a safe method may be sent again in this case: RFC 9110, section 9.2.2.
-pub(super) fn is_unanswered_on_reused_connection(error: &legacy::Error) -> bool {
+pub(super) fn failed_without_response_on_reused_connection(error: &legacy::Error) -> bool {
     error
         .connect_info()
         .filter(|connected| !connected.is_negotiated_h2())
         .and_then(ConnectionProgress::of)
-        .is_some_and(|progress| progress.is_unanswered_again())
+        .is_some_and(|progress| progress.is_written_again())
 }
 
 /// Maps the error of a request that got no response headers.
@@ -120,7 +120,7 @@ pub(super) fn not_connected(
     let cause = cause_of::<io::Error>(&error);
     let (what, advice) = match cause.map(io::Error::kind) {
         Some(io::ErrorKind::ConnectionRefused) => (
-            format!("{host} refused the connection"),
+            format!("{host} refused the connection"), // tidy: allow(refused) term of the system (ECONNREFUSED)
             "check that the server runs and listens on that port",
         ),
         _ => (
@@ -128,7 +128,7 @@ pub(super) fn not_connected(
             "check the address, the network and its firewalls",
         ),
     };
-    // The error of the system says more than hyper-util's error around it.
+    // The error of the system is more specific than the error of hyper-util that wraps it.
     let source: Box<dyn StdError + Send + Sync> = match cause.and_then(io::Error::raw_os_error) {
         Some(code) => Box::new(io::Error::from_raw_os_error(code)),
         None => Box::new(error),

@@ -1,4 +1,4 @@
-//! The events of one answer, one after the other.
+//! Reads the events of one response.
 
 use std::time::Duration;
 
@@ -8,11 +8,12 @@ use toolwire_proto::sse::{SseDecoder, SseEvent};
 use crate::client::http::ClientBody;
 use crate::error::Error;
 
-/// How long, and how much, the rest of a stream is read for after its answer, so that its connection can be used again.
-const DRAIN_TIME: Duration = Duration::from_secs(1);
+/// How long the rest of an event stream is read after the response, so that the connection can be reused.
+const DRAIN_TIMEOUT: Duration = Duration::from_secs(1);
+/// How many bytes of the rest are read.
 const DRAIN_BYTES: usize = 64 * 1024;
 
-/// A stream of events that is being read.
+/// A reader of one event stream.
 #[derive(Debug)]
 pub(super) struct EventReader {
     body: ClientBody,
@@ -29,10 +30,10 @@ impl EventReader {
         }
     }
 
-    /// The next event; `None` when the stream has ended or broke.
+    /// Returns the next event, or `None` if the stream has ended or failed.
     ///
     /// # Errors
-    /// When an event is over the limit.
+    /// Returns an error if an event is larger than the limit.
     pub(super) async fn next(&mut self) -> Result<Option<SseEvent>, Error> {
         loop {
             let mut rest: &[u8] = &self.chunk;
@@ -43,13 +44,13 @@ impl EventReader {
                 Some(Ok(event)) => return Ok(Some(event)),
                 Some(Err(_)) => {
                     return Err(Error::limit(
-                        "the server sent an event over the limit of this client; raise ClientLimits::message_bytes",
+                        "the server sent an event that is larger than ClientLimits::message_bytes; raise this limit",
                     ));
                 }
                 None => match self.body.chunk().await {
                     Some(Ok(chunk)) => self.chunk = chunk,
                     Some(Err(error)) => {
-                        tracing::debug!(%error, "a stream broke");
+                        tracing::debug!(%error, "an event stream failed");
                         return Ok(None);
                     }
                     None => return Ok(None),
@@ -58,17 +59,17 @@ impl EventReader {
         }
     }
 
-    /// The id to resume after.
+    /// Returns the id of the last event.
     pub(super) fn last_event_id(&self) -> Option<&str> {
         self.decoder.last_event_id()
     }
 
-    /// What the server asked to wait before the stream is opened again.
+    /// Returns the reconnection time that the server requested.
     pub(super) fn reconnect_after(&self) -> Option<Duration> {
         self.decoder.reconnect_after()
     }
 
-    /// Reads what is left after the answer, from a task of its own: usually just the end.
+    /// Reads the rest of the stream in a separate task. Usually only the end is left after the response.
     pub(super) fn drain(mut self) {
         tokio::spawn(async move {
             let draining = async {
@@ -80,8 +81,8 @@ impl EventReader {
                     left = rest;
                 }
             };
-            // Whatever happens, dropping the body afterwards ends it.
-            drop(tokio::time::timeout(DRAIN_TIME, draining).await);
+            // After a timeout, dropping the body closes the stream.
+            drop(tokio::time::timeout(DRAIN_TIMEOUT, draining).await);
         });
     }
 }

@@ -1,7 +1,7 @@
-//! Streamable HTTP: a POST per message, in both eras.
+//! Streamable HTTP: one POST per message, in both eras.
 //!
-//! A modern request is its POST and nothing else: closing the stream takes it back. A legacy one belongs to a session:
-//! its stream can be resumed, taking it back is a message, and a session the server has forgotten is opened anew.
+//! A modern request is independent of other requests. Closing its stream cancels it. A legacy request belongs to a
+//! session: its stream can be resumed, a notification cancels it, and a lost session is opened again.
 
 use std::pin::{Pin, pin};
 use std::sync::Arc;
@@ -19,35 +19,35 @@ use crate::engine::BoxFuture;
 use crate::error::{Closure, Error};
 use crate::transport::http_client::endpoint::{RemoteEndpoint, headers_of, insert};
 use crate::transport::http_client::event_reader::EventReader;
-use crate::transport::http_client::response::{self, ResponseBody};
+use crate::transport::http_client::response::{self, PostResponse};
 use crate::transport::http_client::session::LegacySession;
 
-/// A way to one endpoint.
+/// The transport to one endpoint.
 #[derive(Debug)]
 pub(super) struct HttpTransport {
     endpoint: RemoteEndpoint,
-    intake: MessageRouter,
+    router: MessageRouter,
     session: Arc<LegacySession>,
 }
 
 impl HttpTransport {
     pub(super) fn new(
         endpoint: RemoteEndpoint,
-        inbox: Arc<IncomingMessages>,
+        incoming: Arc<IncomingMessages>,
         limits: &ClientLimits,
     ) -> Self {
-        let session = LegacySession::new(endpoint.clone(), Arc::clone(&inbox), limits.clone());
+        let session = LegacySession::new(endpoint.clone(), Arc::clone(&incoming), limits.clone());
         Self {
             endpoint,
-            intake: MessageRouter {
-                inbox,
+            router: MessageRouter {
+                inbox: incoming,
                 reply: Arc::new(Arc::clone(&session)),
             },
             session,
         }
     }
 
-    /// Waits for an answer unless this side closes the connection.
+    /// Runs an exchange until the client closes the connection.
     async fn until_closed(
         &self,
         exchange: Pin<&mut impl Future<Output = Result<ServerResponse, Error>>>,
@@ -58,7 +58,7 @@ impl HttpTransport {
         }
         tokio::select! {
             biased;
-            answer = exchange => answer,
+            outcome = exchange => outcome,
             () = self.session.closed() => Err(closed()),
         }
     }
@@ -71,18 +71,18 @@ impl HttpTransport {
         let response = self.endpoint.post(request.encode(), headers).await?;
         let limit = self.endpoint.message_bytes;
         match response::classify(response)? {
-            ResponseBody::Json(body) => {
-                response::read_json(body, limit, &self.intake, &request.id).await
+            PostResponse::Json(body) => {
+                response::read_json(body, limit, &self.router, &request.id).await
             }
-            // Boxed, so that answers in one piece do not carry it around.
-            ResponseBody::Events(body) => Box::pin(self.read_response(body, request)).await,
-            ResponseBody::Refused(response) => {
+            // Boxed, so that it does not enlarge the future of JSON responses.
+            PostResponse::Events(body) => Box::pin(self.read_response(body, request)).await,
+            PostResponse::Rejected(response) => {
                 Err(Box::pin(response::status_error(response)).await)
             }
         }
     }
 
-    /// Reads events until the answer is among them.
+    /// Reads events until the response to the request arrives.
     async fn read_response(
         &self,
         body: ClientBody,
@@ -90,10 +90,10 @@ impl HttpTransport {
     ) -> Result<ServerResponse, Error> {
         let mut events = EventReader::new(body, self.endpoint.message_bytes);
         while let Some(event) = events.next().await? {
-            let answer = response::take(&self.intake, event.data.as_bytes(), &request.id)?;
-            if let Some(answer) = answer {
+            let response = response::route(&self.router, event.data.as_bytes(), &request.id)?;
+            if let Some(response) = response {
                 events.drain();
-                return Ok(answer);
+                return Ok(response);
             }
         }
         Err(response::truncated())
@@ -111,7 +111,7 @@ impl ClientTransport for HttpTransport {
                 self.until_closed(exchange).await
             }),
             false => Box::pin(async move {
-                let exchange = pin!(self.session.exchange(request, &self.intake));
+                let exchange = pin!(self.session.exchange(request, &self.router));
                 self.until_closed(exchange).await
             }),
         }
@@ -122,11 +122,11 @@ impl ClientTransport for HttpTransport {
     }
 
     fn set_version(&self, version: ProtocolVersion) {
-        self.session.speaks(version);
+        self.session.set_version(version);
     }
 
     fn ready(&self) {
-        self.session.open_server_stream(&self.intake);
+        self.session.open_server_stream(&self.router);
     }
 
     fn open_entries(&self) -> usize {
@@ -134,7 +134,7 @@ impl ClientTransport for HttpTransport {
     }
 
     fn server_stream_ready(&self) -> BoxFuture<'_, ()> {
-        Box::pin(self.session.settled())
+        Box::pin(self.session.server_stream_ready())
     }
 
     fn is_closed(&self) -> bool {

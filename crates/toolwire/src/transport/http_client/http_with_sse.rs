@@ -1,5 +1,7 @@
-//! The transport of 2024-11-05: a GET whose stream carries everything the server says, and a POST for what the client
-//! says, at an address the stream names first.
+//! The HTTP+SSE transport of 2024-11-05.
+//!
+//! The server sends all messages on the event stream of a GET. The first event contains the URL to which the client
+//! sends its messages with POST.
 
 use std::sync::Arc;
 
@@ -17,10 +19,10 @@ use crate::transport::http_client::event_reader::EventReader;
 use crate::transport::http_client::redirect;
 use crate::transport::http_client::response;
 
-/// Opens the stream and waits for the address of the other endpoint.
+/// Opens the stream and waits for the event with the URL of the message endpoint.
 pub(super) async fn open(
     endpoint: &RemoteEndpoint,
-    inbox: Arc<IncomingMessages>,
+    incoming: Arc<IncomingMessages>,
 ) -> Result<Arc<dyn ClientTransport>, Error> {
     let response = endpoint.events(HeaderMap::new()).await?;
     if !response.status().is_success() {
@@ -28,7 +30,7 @@ pub(super) async fn open(
     }
     if !response::is_stream(&response) {
         return Err(Error::protocol(
-            "the server's answer to GET is no event stream; is this the address of an MCP endpoint?",
+            "the server's response to GET is not an event stream; check that this is the URL of an MCP endpoint",
         ));
     }
     let mut events = EventReader::new(response.into_body(), endpoint.message_bytes);
@@ -38,7 +40,7 @@ pub(super) async fn open(
             Some(_) => {}
             None => {
                 return Err(Error::protocol(
-                    "the server's stream ended before it named its endpoint",
+                    "the server's stream ended before the endpoint event",
                 ));
             }
         }
@@ -47,10 +49,10 @@ pub(super) async fn open(
         uri: resolve(&endpoint.uri, &address)?,
         ..endpoint.clone()
     };
-    let out: Arc<dyn SendMessage> = Arc::new(Messages(Arc::new(messages)));
-    let ending = Arc::new(std::sync::OnceLock::new());
-    let (pipe, reader) =
-        StreamTransport::new(out, inbox, Box::new(StopReading(Arc::clone(&ending))));
+    let out: Arc<dyn SendMessage> = Arc::new(MessageEndpoint(Arc::new(messages)));
+    let reader_task = Arc::new(std::sync::OnceLock::new());
+    let shutdown = StopReading(Arc::clone(&reader_task));
+    let (transport, reader) = StreamTransport::new(out, incoming, Box::new(shutdown));
     let reading = tokio::spawn(async move {
         let reason = loop {
             match events.next().await {
@@ -66,25 +68,26 @@ pub(super) async fn open(
         };
         reader.ended(Closure { reason, exit: None });
     });
-    ending.get_or_init(|| reading.abort_handle());
-    Ok(Arc::new(pipe))
+    reader_task.get_or_init(|| reading.abort_handle());
+    Ok(Arc::new(transport))
 }
 
-/// The address the server named, which must be on the same origin: it would get the same headers.
+/// Resolves the URL of the message endpoint. It must have the same origin, because it receives the same headers.
 fn resolve(base: &Uri, address: &str) -> Result<Uri, Error> {
     redirect::resolve(base, address)
         .filter(|uri| redirect::is_same_origin(base, uri))
         .ok_or_else(|| {
             Error::protocol(format!(
-                "the server named {address:?} as its endpoint, which is elsewhere"
+                "the server sent {address:?} as its endpoint, which has another origin"
             ))
         })
 }
 
+/// Sends messages to the message endpoint.
 #[derive(Debug)]
-struct Messages(Arc<RemoteEndpoint>);
+struct MessageEndpoint(Arc<RemoteEndpoint>);
 
-impl SendMessage for Messages {
+impl SendMessage for MessageEndpoint {
     fn ends_with_receipt(&self) -> bool {
         true
     }
@@ -98,6 +101,7 @@ impl SendMessage for Messages {
     }
 }
 
+/// Aborts the task that reads the stream.
 #[derive(Debug)]
 struct StopReading(Arc<std::sync::OnceLock<AbortHandle>>);
 
@@ -119,7 +123,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_endpoint_is_on_the_same_origin() {
+    fn message_endpoint_of_another_origin_is_rejected() {
         let check = |base: &str, address: &str, expected: Option<&str>| {
             let base: Uri = base.parse().unwrap();
             let resolved = resolve(&base, address).ok().map(|uri| uri.to_string());

@@ -32,8 +32,8 @@ const MAX_HEADER_BYTES: u32 = 64 * 1024;
 /// The pool adds the idle timeout to the current time, which must not overflow.
 const MAX_IDLE_TIMEOUT: Duration = Duration::from_secs(365 * 24 * 60 * 60);
 
-/// What response headers may have beside names and values: the status line, and the bytes between the fields. hyper
-/// stops reading at the sum, and the exact limit is checked here.
+/// Extra bytes for the status line and the separators of response headers. hyper stops reading at the sum of this value
+/// and the limit. The exact limit of names and values is checked after that.
 const HEADER_FRAMING_BYTES: u32 = 8 * 1024;
 
 /// The smallest read buffer that hyper accepts.
@@ -127,7 +127,7 @@ impl HyperClient {
         self.with(|settings| settings.header_bytes = bytes)
     }
 
-    /// Sets the address of a host, which is then not resolved. The port of the address is used, not the port of the URL.
+    /// Sets the address of a host, which is then not resolved. The port of the address replaces the port of the URL.
     #[must_use]
     pub fn with_resolve_override(self, host: &str, address: SocketAddr) -> Self {
         self.with(|settings| settings.addresses.set_override(host, address))
@@ -137,8 +137,9 @@ impl HyperClient {
     /// client does not connect to that host.
     ///
     /// The policy checks the resolved addresses right before the connection is opened, so a name that changes its
-    /// address cannot bypass it. It checks every address, also those of [`with_resolve_override`](Self::with_resolve_override) and of
-    /// proxies. It does not see where a proxy connects to, see [`without_proxy`](Self::without_proxy).
+    /// address cannot bypass it. It checks every address, also those of
+    /// [`with_resolve_override`](Self::with_resolve_override) and of proxies. It does not see where a proxy connects to,
+    /// see [`without_proxy`](Self::without_proxy).
     ///
     /// ```
     /// use toolwire::transport::http_client::HyperClient;
@@ -246,7 +247,7 @@ impl HyperClient {
                 Ok(response) => response,
                 Err(error)
                     if parts.method.is_safe()
-                        && error_mapping::is_unanswered_on_reused_connection(&error) =>
+                        && error_mapping::failed_without_response_on_reused_connection(&error) =>
                 {
                     continue;
                 }
@@ -256,7 +257,7 @@ impl HyperClient {
                 let limit = self.settings.header_bytes;
                 return Err(error_mapping::headers_too_large(&parts.uri, limit));
             }
-            // They hold what the connector attached to the connection.
+            // The extensions contain what the connector attached to the connection.
             response.extensions_mut().clear();
             return Ok(ResponseBody::wrap(response, &parts.uri));
         }
@@ -319,7 +320,7 @@ fn reject_credentials(uri: &Uri) -> Result<(), HttpError> {
     }
 }
 
-/// Replaces what the request says about its length by the length of its body.
+/// Removes the length headers of the request, and sets the length of an empty body.
 fn set_length(parts: &mut request::Parts, body: &Bytes) {
     parts.headers.remove(CONTENT_LENGTH);
     parts.headers.remove(TRANSFER_ENCODING);

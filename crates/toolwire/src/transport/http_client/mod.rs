@@ -1,7 +1,7 @@
 //! The HTTP transport of the client.
 //!
-//! [`HttpClient`] is the trait of an HTTP client: it sends one request and returns the response. [`HyperClient`] implements
-//! it with hyper.
+//! [`HttpClient`] is the trait of an HTTP client: it sends one request and returns the response. [`HyperClient`]
+//! implements it with hyper.
 
 mod addresses;
 mod authority;

@@ -14,8 +14,8 @@ const INVALID_PROXY: &str = "http://unusable-proxy.invalid/";
 
 /// The proxies of an HTTP client.
 ///
-/// The URL of a proxy has the scheme `http` or `https`. HTTPS requests use a tunnel, so the proxy sees only the name and
-/// the port of the server. The client sends the credentials in a proxy's URL to that proxy only, and never prints them.
+/// The URL of a proxy has the scheme `http` or `https`. HTTPS requests use a tunnel, so the proxy sees only the name
+/// and the port of the server. The client sends the credentials in a proxy's URL to that proxy only, and never prints them.
 ///
 /// ```
 /// use toolwire::transport::http_client::{ProxySettings, HyperClient};

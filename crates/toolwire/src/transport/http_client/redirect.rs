@@ -1,7 +1,7 @@
-//! Where a redirect leads, and whether we go there.
+//! Decides whether a redirect is followed.
 //!
-//! Only 307 and 308 are followed, which keep the method and the body, and only within the origin that was asked: what
-//! the headers hold is meant for that origin and for nobody else.
+//! Only 307 and 308 are followed, because they preserve the method and the body. The target must have the origin of the
+//! request, because the headers of the request may contain secrets for that origin.
 
 use http::header::LOCATION;
 use http::{HeaderMap, StatusCode, Uri};
@@ -9,12 +9,15 @@ use http::{HeaderMap, StatusCode, Uri};
 use crate::transport::http_client::authority::HostPort;
 use crate::transport::http_client::{HttpError, HttpPhase};
 
-/// How many redirects one request may follow.
+/// The maximum number of redirects per request.
 pub(super) const MAX_REDIRECTS: usize = 5;
 
-/// Where to ask again, or nothing when the answer is one.
+/// Returns the target of a redirect, or `None` if the response is not a redirect.
+///
+/// # Errors
+/// Returns an error if the redirect is not permitted or has no valid URL.
 pub(super) fn target(
-    asked: &Uri,
+    requested: &Uri,
     status: StatusCode,
     headers: &HeaderMap,
 ) -> Result<Option<Uri>, HttpError> {
@@ -24,28 +27,28 @@ pub(super) fn target(
     let Some(location) = headers.get(LOCATION) else {
         return Ok(None);
     };
-    let server = HostPort::of(asked)?;
-    let refused = |problem: String, advice: &str| {
+    let server = HostPort::of(requested)?;
+    let rejected = |problem: String, advice: &str| {
         HttpError::new(HttpPhase::Redirect, format!("{server} {problem}")).with_advice(advice)
     };
     let target = location
         .to_str()
         .ok()
-        .and_then(|location| resolve(asked, location));
+        .and_then(|location| resolve(requested, location));
     let Some(target) = target else {
-        return Err(refused(
-            "redirects to a place that is no URL".to_owned(),
+        return Err(rejected(
+            "redirects to an invalid URL".to_owned(),
             "check the URL of the server",
         ));
     };
     if !matches!(status.as_u16(), 307 | 308) {
-        return Err(refused(
+        return Err(rejected(
             format!("redirects with status {status} to {}", shown(&target)),
             "use that URL if you trust it",
         ));
     }
-    if !is_same_origin(asked, &target) {
-        return Err(refused(
+    if !is_same_origin(requested, &target) {
+        return Err(rejected(
             format!("redirects to another origin: {}", shown(&target)),
             "use that URL if you trust it",
         ));
@@ -54,8 +57,8 @@ pub(super) fn target(
         .authority()
         .is_some_and(|authority| authority.as_str().contains('@'))
     {
-        // Whoever is between us and the server would read them, and nobody asked us to send them.
-        return Err(refused(
+        // URLs appear in logs, and the user did not configure these credentials.
+        return Err(rejected(
             format!("redirects with credentials to {}", shown(&target)),
             "check the URL of the server",
         ));
@@ -63,7 +66,7 @@ pub(super) fn target(
     Ok(Some(target))
 }
 
-/// The failure of a request that was led on too often.
+/// Returns the error of a request with too many redirects.
 pub(super) fn too_many(last: &Uri) -> HttpError {
     let what = format!(
         "more than {MAX_REDIRECTS} redirects, the last of them to {}",
@@ -72,7 +75,7 @@ pub(super) fn too_many(last: &Uri) -> HttpError {
     HttpError::new(HttpPhase::Redirect, what).with_advice("check the URL of the server")
 }
 
-/// The URL without credentials and without its query, both of which may be secret.
+/// Returns the URL without credentials and without its query, because both may be secret.
 pub(super) fn shown(uri: &Uri) -> String {
     let scheme = uri.scheme_str().unwrap_or_default();
     let host = uri.host().unwrap_or_default();
@@ -83,14 +86,13 @@ pub(super) fn shown(uri: &Uri) -> String {
     format!("{scheme}://{host}{port}{}", uri.path())
 }
 
-/// Whether what is meant for one place may be sent to the other.
+/// Returns `true` if two URLs have the same origin.
 pub(crate) fn is_same_origin(one: &Uri, other: &Uri) -> bool {
     one.scheme() == other.scheme()
-        && HostPort::of(one)
-            .is_ok_and(|place| HostPort::of(other).is_ok_and(|other| place == other))
+        && HostPort::of(one).is_ok_and(|one| HostPort::of(other).is_ok_and(|other| one == other))
 }
 
-/// RFC 3986, 5.2: what a reference means at the place where it was found.
+/// Resolves a URI reference against a base URI: RFC 3986, section 5.2.
 pub(super) fn resolve(base: &Uri, reference: &str) -> Option<Uri> {
     let reference = reference.split('#').next().unwrap_or_default();
     let scheme = base.scheme_str()?;
@@ -114,13 +116,16 @@ pub(super) fn resolve(base: &Uri, reference: &str) -> Option<Uri> {
             let directory = base.path().rsplit_once('/').map_or("", |(above, _)| above);
             format!("{directory}/{path}")
         };
-        format!("{scheme}://{authority}{}{query}", without_dots(&path))
+        format!(
+            "{scheme}://{authority}{}{query}",
+            remove_dot_segments(&path)
+        )
     };
     let uri = Uri::try_from(absolute).ok()?;
     (uri.scheme().is_some() && uri.host().is_some()).then_some(uri)
 }
 
-/// Whether a reference begins with a scheme, which is what makes it absolute.
+/// Returns `true` if a reference starts with a scheme. Such a reference is absolute.
 fn has_scheme(reference: &str) -> bool {
     let Some((scheme, _)) = reference.split_once(':') else {
         return false;
@@ -131,24 +136,25 @@ fn has_scheme(reference: &str) -> bool {
             .all(|one| one.is_ascii_alphanumeric() || matches!(one, '+' | '-' | '.'))
 }
 
-fn without_dots(path: &str) -> String {
-    let mut kept: Vec<&str> = Vec::new();
+/// Removes the dot segments of a path: RFC 3986, section 5.2.4.
+fn remove_dot_segments(path: &str) -> String {
+    let mut output: Vec<&str> = Vec::new();
     let mut segments = path.split('/').skip(1).peekable();
     while let Some(segment) = segments.next() {
         let last = segments.peek().is_none();
         match segment {
             "." | ".." => {
                 if segment == ".." {
-                    kept.pop();
+                    output.pop();
                 }
                 if last {
-                    kept.push("");
+                    output.push("");
                 }
             }
-            other => kept.push(other),
+            other => output.push(other),
         }
     }
-    format!("/{}", kept.join("/"))
+    format!("/{}", output.join("/"))
 }
 
 #[cfg(test)]
@@ -156,16 +162,16 @@ mod tests {
     use super::*;
 
     fn followed(status: u16, location: &str) -> Result<Option<String>, String> {
-        let asked = Uri::from_static("https://example.com/v1/mcp?key=1");
+        let requested = Uri::from_static("https://example.com/v1/mcp?key=1");
         let mut headers = HeaderMap::new();
         headers.insert(LOCATION, location.parse().unwrap());
-        target(&asked, StatusCode::from_u16(status).unwrap(), &headers)
+        target(&requested, StatusCode::from_u16(status).unwrap(), &headers)
             .map(|target| target.map(|uri| uri.to_string()))
             .map_err(|failure| failure.message().to_owned())
     }
 
     #[test]
-    fn references_mean_what_rfc_3986_says() {
+    fn references_are_resolved_as_in_rfc_3986() {
         let check = |location: &str, expected: &str| {
             assert_eq!(
                 followed(307, location),
@@ -189,9 +195,9 @@ mod tests {
     }
 
     #[test]
-    fn other_origins_are_named_and_not_asked() {
-        let check = |location: &str, named: &str| {
-            let expected = format!("example.com:443 redirects to another origin: {named}");
+    fn redirect_to_another_origin_is_rejected() {
+        let check = |location: &str, target: &str| {
+            let expected = format!("example.com:443 redirects to another origin: {target}");
             assert_eq!(followed(308, location), Err(expected));
         };
         check("https://other.com/mcp", "https://other.com/mcp");
@@ -211,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn credentials_are_not_taken_from_a_redirect() {
+    fn redirect_with_credentials_is_rejected() {
         for location in ["https://user:secret@example.com/x", "//user@example.com/x"] {
             assert_eq!(
                 followed(307, location),
@@ -224,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn only_307_and_308_are_followed() {
+    fn only_status_307_and_308_are_followed() {
         for status in [301, 302, 303] {
             let problem = followed(status, "/elsewhere").unwrap_err();
             assert!(
@@ -236,16 +242,17 @@ mod tests {
             assert_eq!(followed(status, "/elsewhere"), Ok(None), "{status}");
         }
         let problem = followed(307, "http://").unwrap_err();
-        assert_eq!(
-            problem,
-            "example.com:443 redirects to a place that is no URL"
-        );
+        assert_eq!(problem, "example.com:443 redirects to an invalid URL");
     }
 
     #[test]
-    fn a_redirect_without_a_target_is_an_answer() {
-        let asked = Uri::from_static("https://example.com/mcp");
-        let found = target(&asked, StatusCode::TEMPORARY_REDIRECT, &HeaderMap::new());
-        assert!(found.unwrap().is_none());
+    fn redirect_without_location_is_returned_as_response() {
+        let requested = Uri::from_static("https://example.com/mcp");
+        let target = target(
+            &requested,
+            StatusCode::TEMPORARY_REDIRECT,
+            &HeaderMap::new(),
+        );
+        assert!(target.unwrap().is_none());
     }
 }

@@ -1,7 +1,7 @@
-//! A legacy session that the server has forgotten, opened anew.
+//! Opens a legacy session again after the server has lost it.
 //!
-//! Runs as a task of its own: everybody who lost the session waits for it, and it comes to its end though the call that
-//! noticed first may be gone meanwhile.
+//! The renewal runs in its own task, so that it completes even if the call that started it is dropped. All calls of the
+//! lost session wait for it.
 
 use std::sync::Arc;
 
@@ -14,16 +14,16 @@ use crate::client::transport::OutgoingRequest;
 use crate::error::Error;
 use crate::transport::http_client::session::LegacySession;
 
-/// Opens the session anew, once for everybody who lost this generation of it.
+/// Opens the session again. Calls with the same lost generation share one renewal.
 pub(super) async fn renew(
     session: &Arc<LegacySession>,
-    lost: u64,
-    intake: &MessageRouter,
+    lost_generation: u64,
+    router: &MessageRouter,
 ) -> Result<(), Error> {
     let renewal = SessionRenewal {
         session: Arc::clone(session),
-        intake: intake.clone(),
-        lost,
+        router: router.clone(),
+        lost_generation,
     };
     let task = tokio::spawn(renewal.run());
     task.await.unwrap_or_else(|_| Err(Error::closed()))
@@ -31,16 +31,16 @@ pub(super) async fn renew(
 
 struct SessionRenewal {
     session: Arc<LegacySession>,
-    intake: MessageRouter,
-    lost: u64,
+    router: MessageRouter,
+    lost_generation: u64,
 }
 
 impl SessionRenewal {
     async fn run(self) -> Result<(), Error> {
-        let _one = self.session.renewing.lock().await;
+        let _guard = self.session.renewing.lock().await;
         let (id, version, params) = {
             let state = self.session.state();
-            if state.generation != self.lost {
+            if state.generation != self.lost_generation {
                 return Ok(());
             }
             (state.id.clone(), state.version, state.initialize.clone())
@@ -50,22 +50,23 @@ impl SessionRenewal {
         };
         let opened = self.open(version, params).await;
         match opened {
-            Ok(()) => self.session.inbox.session_renewed(),
-            // Nobody uses a session that was opened only half; the next call finds the old one lost and tries again.
+            Ok(()) => self.session.incoming.session_renewed(),
+            // The new session is not usable before it is initialized. With the old id the next call starts a new
+            // renewal.
             Err(_) => self.session.state().id = id,
         }
         opened
     }
 
     async fn open(&self, version: ProtocolVersion, params: RawJson) -> Result<(), Error> {
-        let result: InitializeResult = self
-            .ask("initialize", version, params)
-            .await?
-            .parse()
-            .map_err(|error| Error::decode("result of initialize", error))?;
+        let result: InitializeResult =
+            self.request("initialize", version, params)
+                .await?
+                .parse()
+                .map_err(|error| Error::decode("result of initialize", error))?;
         if !confirms(&result.protocol_version, version) {
             return Err(Error::protocol(format!(
-                "the server now speaks {}, and spoke {version} before; connect again",
+                "the server changed its protocol version from {version} to {}; connect again",
                 result.protocol_version
             )));
         }
@@ -73,33 +74,34 @@ impl SessionRenewal {
         let sending = SendMessage::send(&self.session, initialized);
         let sent = tokio::time::timeout(self.session.limits.connect_timeout, sending);
         sent.await.map_err(|_| Error::timeout())??;
-        self.session.open_server_stream(&self.intake);
+        self.session.open_server_stream(&self.router);
         let log_level = self.session.state().log_level.clone();
         if let Some(level) = log_level
-            && let Err(error) = self.ask("logging/setLevel", version, level).await
+            && let Err(error) = self.request("logging/setLevel", version, level).await
         {
             tracing::debug!(%error, "the log level could not be set again");
         }
         Ok(())
     }
 
-    async fn ask(
+    /// Sends a request and returns its result.
+    async fn request(
         &self,
         method: &'static str,
         version: ProtocolVersion,
         params: RawJson,
     ) -> Result<RawJson, Error> {
         let request = OutgoingRequest {
-            // Ids of calls are numbers, so these meet none of them.
-            id: RequestId::from(format!("{method}-{}", self.lost)),
+            // Ids of calls are numbers, so this id is unique.
+            id: RequestId::from(format!("{method}-{}", self.lost_generation)),
             method: method.into(),
             params: Some(params),
             version,
             mirrored: Vec::new(),
         };
-        let asking = self.session.attempt(&request, &self.intake);
-        let answer = tokio::time::timeout(self.session.limits.connect_timeout, asking);
-        let answer = answer.await.map_err(|_| Error::timeout())??;
-        answer.map_err(Error::from)
+        let exchange = self.session.attempt(&request, &self.router);
+        let response = tokio::time::timeout(self.session.limits.connect_timeout, exchange);
+        let response = response.await.map_err(|_| Error::timeout())??;
+        response.map_err(Error::from)
     }
 }

@@ -1,4 +1,4 @@
-//! What came back for one POST: a message, a stream of them, or a refusal.
+//! Reads the response to a POST: a JSON message, an event stream, or a status that is not a success.
 
 use bytes::{Bytes, BytesMut};
 use http::Response;
@@ -14,46 +14,46 @@ use crate::client::message_router::MessageRouter;
 use crate::client::transport::ServerResponse;
 use crate::error::{Closure, Error};
 
-/// How much of a refusal is read.
+/// The maximum number of bytes that are read of a response whose status is not a success.
 const MAX_ERROR_BODY_BYTES: usize = 64 * 1024;
-/// How much of a refusal that is no message is repeated in the error.
-const SHOWN_BYTES: usize = 200;
+/// The maximum number of characters of such a response that an error text repeats.
+const SHOWN_CHARACTERS: usize = 200;
 
-/// An answer to a request, by its status and its content type.
-pub(super) enum ResponseBody {
-    /// One message, unread.
+/// A response to a POST, classified by its status and its content type.
+pub(super) enum PostResponse {
+    /// The status is 200, and the body is one message.
     Json(ClientBody),
-    /// A stream of messages.
+    /// The status is 200, and the body is an event stream.
     Events(ClientBody),
-    /// No success; [`refusal`] tells what it says.
-    Refused(Response<ClientBody>),
+    /// The status is not a success. [`status_error`] reads the body.
+    Rejected(Response<ClientBody>),
 }
 
-/// Sorts an answer to a request.
+/// Classifies a response to a request.
 ///
 /// # Errors
-/// When a success is neither JSON nor a stream.
-pub(super) fn classify(response: Response<ClientBody>) -> Result<ResponseBody, Error> {
+/// Returns an error if the status is a success but the body is neither JSON nor an event stream.
+pub(super) fn classify(response: Response<ClientBody>) -> Result<PostResponse, Error> {
     let status = response.status();
     if !status.is_success() {
-        return Ok(ResponseBody::Refused(response));
+        return Ok(PostResponse::Rejected(response));
     }
-    // 202 and 204 accept something that wants no answer; a request does.
+    // 202 and 204 are responses to notifications. They are not valid for a request.
     if status.as_u16() == 200 {
         if is_json(content_type(&response)) {
-            return Ok(ResponseBody::Json(response.into_body()));
+            return Ok(PostResponse::Json(response.into_body()));
         }
         if is_stream(&response) {
-            return Ok(ResponseBody::Events(response.into_body()));
+            return Ok(PostResponse::Events(response.into_body()));
         }
     }
     let kind = content_type(&response).unwrap_or("no content type");
     Err(Error::protocol(format!(
-        "the server answered a request with HTTP status {status} and {kind}; is this the address of an MCP endpoint?"
+        "the server responded with HTTP status {status} and {kind}; check that this is the URL of an MCP endpoint"
     )))
 }
 
-/// The error of an answer whose status is no success, with the JSON-RPC error in it when there is one.
+/// Returns the error of a response whose status is not a success. It contains the JSON-RPC error if the body has one.
 pub(super) async fn status_error(response: Response<ClientBody>) -> Error {
     let status = response.status();
     let body = response.into_body().collect(MAX_ERROR_BODY_BYTES).await;
@@ -65,48 +65,48 @@ pub(super) async fn status_error(response: Response<ClientBody>) -> Error {
             ..
         })) => Error::from(error),
         _ => Error::protocol(match shown(&body) {
-            Some(text) => format!("the server answered with HTTP status {status}: {text}"),
-            None => format!("the server answered with HTTP status {status}"),
+            Some(text) => format!("the server responded with HTTP status {status}: {text}"),
+            None => format!("the server responded with HTTP status {status}"),
         }),
     };
     error.with_http_status(status.as_u16())
 }
 
-/// Reads the one message of a JSON answer.
+/// Reads the message of a JSON response.
 pub(super) async fn read_json(
     mut body: ClientBody,
     limit: usize,
-    intake: &MessageRouter,
+    router: &MessageRouter,
     id: &RequestId,
 ) -> Result<ServerResponse, Error> {
     let bytes = match body.take_whole() {
         Some(bytes) => {
-            within(bytes.len(), limit)?;
+            check_length(bytes.len(), limit)?;
             bytes
         }
-        // Boxed, so that answers which are there already do not carry it around.
-        None => Box::pin(read_pieces(body, limit)).await?,
+        // Boxed, so that it does not enlarge the future of bodies in memory.
+        None => Box::pin(read_chunks(body, limit)).await?,
     };
-    // A server that could not read the request does not know its id; here it can mean no other.
-    let is_meant = |response: &ResponseEnvelope<'_>| match &response.id {
+    // A server that cannot parse the request does not know its id. This body can only respond to this request.
+    let is_match = |response: &ResponseEnvelope<'_>| match &response.id {
         ResponseId::Id(theirs) => is_id_of(theirs, id),
         ResponseId::Null | ResponseId::Absent => response.outcome.is_err(),
     };
-    match take_if(intake, &bytes, id, is_meant)? {
-        Some(answer) => Ok(answer),
+    match route_if(router, &bytes, id, is_match)? {
+        Some(response) => Ok(response),
         None => Err(Error::protocol(
-            "the server's answer does not belong to the request",
+            "the server's response does not match the request",
         )),
     }
 }
 
-/// Puts the pieces of a body together. Most answers are one piece, which needs no copy.
-async fn read_pieces(mut body: ClientBody, limit: usize) -> Result<Bytes, Error> {
+/// Reads the chunks of a body. Most bodies have one chunk, which needs no copy.
+async fn read_chunks(mut body: ClientBody, limit: usize) -> Result<Bytes, Error> {
     let mut first = Bytes::new();
     let mut whole = BytesMut::new();
     while let Some(chunk) = body.chunk().await {
         let chunk = chunk.map_err(|error| truncated().with_source(error))?;
-        within(first.len().max(whole.len()) + chunk.len(), limit)?;
+        check_length(first.len().max(whole.len()) + chunk.len(), limit)?;
         if first.is_empty() {
             first = chunk;
             continue;
@@ -122,62 +122,62 @@ async fn read_pieces(mut body: ClientBody, limit: usize) -> Result<Bytes, Error>
     })
 }
 
-fn within(length: usize, limit: usize) -> Result<(), Error> {
+fn check_length(length: usize, limit: usize) -> Result<(), Error> {
     match length <= limit {
         true => Ok(()),
         false => Err(Error::limit(
-            "the server's answer is over the limit of this client; raise ClientLimits::message_bytes",
+            "the server's response is larger than ClientLimits::message_bytes; raise this limit",
         )),
     }
 }
 
-/// The error of an answer that ended too early.
+/// Returns the error of a response that ended early.
 pub(super) fn truncated() -> Error {
     Error::closed_because(Closure {
-        reason: "the connection was lost before the answer came".to_owned(),
+        reason: "the connection was lost before the response arrived".to_owned(),
         exit: None,
     })
 }
 
-/// Takes one message that came for a request; yields its answer once it is that.
+/// Routes one message of an event stream. Returns the response to the request, or `None` for any other message.
 ///
 /// # Errors
-/// When it is the answer, but unreadable.
-pub(super) fn take(
-    intake: &MessageRouter,
+/// Returns an error if the message has the id of the request but is invalid.
+pub(super) fn route(
+    router: &MessageRouter,
     bytes: &[u8],
     id: &RequestId,
 ) -> Result<Option<ServerResponse>, Error> {
-    take_if(intake, bytes, id, |response| match &response.id {
+    route_if(router, bytes, id, |response| match &response.id {
         ResponseId::Id(theirs) => is_id_of(theirs, id),
         ResponseId::Null | ResponseId::Absent => false,
     })
 }
 
-fn take_if(
-    intake: &MessageRouter,
+fn route_if(
+    router: &MessageRouter,
     bytes: &[u8],
     id: &RequestId,
-    is_meant: impl Fn(&ResponseEnvelope<'_>) -> bool,
+    is_match: impl Fn(&ResponseEnvelope<'_>) -> bool,
 ) -> Result<Option<ServerResponse>, Error> {
-    let mut found = None;
-    let taken = intake.message(
-        bytes,
-        &mut |response| match is_meant(&response) && found.is_none() {
-            true => found = Some(response.outcome.map(RawJson::from)),
-            false => intake.inbox.skipped("an answer that nobody waits for"),
-        },
-    );
-    match taken {
-        Ok(()) => Ok(found),
-        Err(unreadable) => {
+    let mut matched = None;
+    let routed = router.message(bytes, &mut |response| {
+        if is_match(&response) && matched.is_none() {
+            matched = Some(response.outcome.map(RawJson::from));
+        } else {
+            router.inbox.skipped("a response without a pending call");
+        }
+    });
+    match routed {
+        Ok(()) => Ok(matched),
+        Err(malformed) => {
             if strict_json::salvage_id(bytes).is_some_and(|theirs| is_id_of(&theirs, id)) {
                 return Err(Error::protocol(format!(
-                    "the server's answer is unreadable: {}",
-                    unreadable.error.message
+                    "the server's response is invalid: {}",
+                    malformed.error.message
                 )));
             }
-            intake.inbox.skipped("an event that is no message");
+            router.inbox.skipped("an event that is not a message");
             Ok(None)
         }
     }
@@ -187,12 +187,12 @@ fn is_id_of(theirs: &RequestId, ours: &RequestId) -> bool {
     spellings(theirs).any(|id| id == *ours)
 }
 
-/// Whether an answer is declared as a stream of events.
+/// Returns `true` if the content type of a response is an event stream.
 pub(super) fn is_stream(response: &Response<ClientBody>) -> bool {
     is_event_stream(content_type(response))
 }
 
-/// Any success accepts a message that wants no answer; some servers send something along.
+/// Checks the response to a notification or to a client response. Any success is valid, and a body is ignored.
 pub(super) async fn accepted(response: Response<ClientBody>) -> Result<(), Error> {
     match response.status().is_success() {
         true => Ok(()),
@@ -204,14 +204,14 @@ fn content_type(response: &Response<ClientBody>) -> Option<&str> {
     response.headers().get(CONTENT_TYPE)?.to_str().ok()
 }
 
-/// The beginning of a body that is text, on one line.
+/// Returns the beginning of the first line of a body, or `None` if the body is not text or is empty.
 fn shown(body: &[u8]) -> Option<String> {
     let text = std::str::from_utf8(body).ok()?.trim();
     let line = text.lines().next()?;
     let shown: String = line
         .chars()
         .filter(|c| !c.is_control())
-        .take(SHOWN_BYTES)
+        .take(SHOWN_CHARACTERS)
         .collect();
     (!shown.is_empty()).then_some(shown)
 }

@@ -1,7 +1,7 @@
-//! The events of one legacy stream, across the connections it takes.
+//! Reads the events of one legacy stream, over several connections if necessary.
 //!
-//! A stream that ends before its answer is opened again after the last event id. What counts is whether anything new
-//! arrives, not whether a connection can be made.
+//! A stream that ends before its response is opened again with the last event id. The number of attempts without a new
+//! event is limited. A successful connection alone does not reset that number.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,19 +11,19 @@ use toolwire_proto::sse::{Reconnects, SseEvent};
 
 use crate::client::http::ClientBody;
 use crate::error::Error;
-use crate::transport::http_client::endpoint::put_event_id;
+use crate::transport::http_client::endpoint::insert_event_id;
 use crate::transport::http_client::event_reader::EventReader;
 use crate::transport::http_client::response;
 use crate::transport::http_client::session::LegacySession;
 
-/// A stream that is opened again when it is lost.
+/// An event stream that is opened again when it is lost.
 #[derive(Debug)]
 pub(super) struct ResumableEvents<'a> {
     session: &'a Arc<LegacySession>,
     events: EventReader,
     last_event_id: Option<String>,
-    /// What the server last asked to wait; it stays until it is replaced.
-    wish: Option<Duration>,
+    /// The last reconnection time that the server requested.
+    retry: Option<Duration>,
     reconnects: Reconnects,
 }
 
@@ -33,12 +33,12 @@ impl<'a> ResumableEvents<'a> {
             session,
             events: EventReader::new(body, session.endpoint.message_bytes),
             last_event_id: None,
-            wish: None,
+            retry: None,
             reconnects: Reconnects::new(session.limits.reconnects),
         }
     }
 
-    /// The next event with data; `None` when the stream is lost for good.
+    /// Returns the next event with data, or `None` if the stream cannot be resumed.
     pub(super) async fn next(&mut self) -> Result<Option<SseEvent>, Error> {
         loop {
             match self.events.next().await? {
@@ -46,7 +46,7 @@ impl<'a> ResumableEvents<'a> {
                     if let Some(id) = self.events.last_event_id() {
                         self.last_event_id = Some(id.to_owned());
                     }
-                    // An event without data only names a place to resume from.
+                    // An event without data only sets the id to resume from.
                     if !event.data.is_empty() {
                         self.reconnects.heard();
                         return Ok(Some(event));
@@ -61,12 +61,12 @@ impl<'a> ResumableEvents<'a> {
         }
     }
 
-    /// Reads what is left after the answer.
+    /// Reads the rest of the stream in a separate task.
     pub(super) fn drain(self) {
         self.events.drain();
     }
 
-    /// Opens the stream again; false when it cannot be.
+    /// Opens the stream again. Returns `false` if it cannot be resumed.
     async fn reopen(&mut self) -> Result<bool, Error> {
         if let Some(id) = self.events.last_event_id() {
             self.last_event_id = Some(id.to_owned());
@@ -74,32 +74,32 @@ impl<'a> ResumableEvents<'a> {
         let Some(id) = self.last_event_id.clone() else {
             return Ok(false);
         };
-        self.wish = self.events.reconnect_after().or(self.wish);
+        self.retry = self.events.reconnect_after().or(self.retry);
         loop {
-            let Ok(pause) = self.reconnects.next(self.wish) else {
+            let Ok(pause) = self.reconnects.next(self.retry) else {
                 return Ok(false);
             };
             tokio::time::sleep(pause).await;
             let mut headers = self.session.headers();
-            put_event_id(&mut headers, &id)?;
+            insert_event_id(&mut headers, &id)?;
             let response = match self.session.endpoint.events(headers).await {
                 Ok(response) => response,
                 Err(error) => {
-                    tracing::debug!(%error, "a stream could not be opened again");
+                    tracing::debug!(%error, "an event stream could not be opened again");
                     continue;
                 }
             };
             if response.status().is_server_error() {
                 continue;
             }
-            // The server took the request once, so it is not sent again, whatever has become of the session.
+            // The server accepted the request before, so it is not sent again in a new session.
             if is_session_lost(response.status().as_u16()) {
                 return Ok(false);
             }
             if !response.status().is_success() {
                 return Err(response::status_error(response).await);
             }
-            // 204 is how a server says that nothing is left of the stream.
+            // With 204 the server reports that the stream has no more events.
             if !response::is_stream(&response) {
                 return Ok(false);
             }

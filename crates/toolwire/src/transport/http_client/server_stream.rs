@@ -1,4 +1,4 @@
-//! The stream on which a legacy server sends what belongs to no request.
+//! Reads the server stream: the event stream for messages of a legacy server that belong to no request.
 
 use std::sync::Weak;
 
@@ -6,23 +6,23 @@ use http::StatusCode;
 use toolwire_proto::sse::Reconnects;
 
 use crate::client::message_router::MessageRouter;
-use crate::transport::http_client::endpoint::put_event_id;
+use crate::transport::http_client::endpoint::insert_event_id;
 use crate::transport::http_client::event_reader::EventReader;
 use crate::transport::http_client::response;
 use crate::transport::http_client::session::LegacySession;
 
-/// Listens until the session ends, the server has no such stream, or it is lost too often without any news.
-pub(super) async fn run_server_stream(session: Weak<LegacySession>, intake: MessageRouter) {
+/// Reads the server stream until the session ends, the server does not support it, or too many attempts bring no event.
+pub(super) async fn run_server_stream(session: Weak<LegacySession>, router: MessageRouter) {
     let Some(limits) = session.upgrade().map(|session| session.limits.clone()) else {
         return;
     };
     let mut reconnects = Reconnects::new(limits.reconnects);
     let mut last_event_id: Option<String> = None;
-    let mut wish = None;
+    let mut retry = None;
     loop {
         let opened = open(&session, last_event_id.as_deref()).await;
         if let Some(session) = session.upgrade() {
-            session.settle();
+            session.set_server_stream_ready();
         }
         let Some(mut events) = opened else { return };
         loop {
@@ -33,11 +33,11 @@ pub(super) async fn run_server_stream(session: Weak<LegacySession>, intake: Mess
                     let Some(session) = session.upgrade() else {
                         return;
                     };
-                    take(&session, &intake, event.data.as_bytes());
+                    route(&session, &router, event.data.as_bytes());
                 }
                 Ok(None) => break,
                 Err(error) => {
-                    tracing::warn!(%error, "the stream of the session is closed");
+                    tracing::warn!(%error, "the server stream is closed");
                     break;
                 }
             }
@@ -45,9 +45,11 @@ pub(super) async fn run_server_stream(session: Weak<LegacySession>, intake: Mess
         if let Some(id) = events.last_event_id() {
             last_event_id = Some(id.to_owned());
         }
-        wish = events.reconnect_after().or(wish);
-        let Ok(pause) = reconnects.next(wish) else {
-            tracing::warn!("the stream of the session is lost; changes are not heard any more");
+        retry = events.reconnect_after().or(retry);
+        let Ok(pause) = reconnects.next(retry) else {
+            tracing::warn!(
+                "the server stream is lost; the client receives no more change notifications"
+            );
             return;
         };
         drop(events);
@@ -55,21 +57,22 @@ pub(super) async fn run_server_stream(session: Weak<LegacySession>, intake: Mess
     }
 }
 
-fn take(session: &LegacySession, intake: &MessageRouter, message: &[u8]) {
-    let taken = intake.message(message, &mut |response| session.responded(response));
-    if taken.is_err() {
-        intake.inbox.skipped("an event that is no message");
+/// Routes one message of the stream.
+fn route(session: &LegacySession, router: &MessageRouter, message: &[u8]) {
+    let routed = router.message(message, &mut |response| session.deliver(response));
+    if routed.is_err() {
+        router.inbox.skipped("an event that is not a message");
     }
 }
 
-/// Opens the stream; `None` when there is none to be had.
+/// Opens the stream. Returns `None` if the server does not support it or cannot be reached.
 async fn open(session: &Weak<LegacySession>, last_event_id: Option<&str>) -> Option<EventReader> {
     let session = session.upgrade()?;
     let mut reconnects = Reconnects::new(session.limits.reconnects);
     loop {
         let mut headers = session.headers();
         if let Some(id) = last_event_id {
-            put_event_id(&mut headers, id).ok()?;
+            insert_event_id(&mut headers, id).ok()?;
         }
         match session.endpoint.events(headers).await {
             Ok(response) if response.status() == StatusCode::OK => {
@@ -77,9 +80,9 @@ async fn open(session: &Weak<LegacySession>, last_event_id: Option<&str>) -> Opt
                 let limit = session.endpoint.message_bytes;
                 return is_stream.then(|| EventReader::new(response.into_body(), limit));
             }
-            // 405 says that the server has nothing to say by itself; a lost session is found out by the next request.
+            // With 405 the server has no server stream. The next request detects a lost session.
             Ok(response) if !response.status().is_server_error() => {
-                tracing::debug!(status = %response.status(), "no stream for the server's own messages");
+                tracing::debug!(status = %response.status(), "the server has no server stream");
                 return None;
             }
             Ok(_) | Err(_) => {}

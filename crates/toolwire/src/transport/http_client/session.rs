@@ -1,4 +1,4 @@
-//! A legacy session: its id, and its requests with streams that resume.
+//! A legacy session: its id, its requests with resumable streams, and its server stream.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -24,57 +24,58 @@ use crate::engine::{BoxFuture, Cancellation};
 use crate::error::Error;
 use crate::transport::http_client::endpoint::{RemoteEndpoint, headers_of};
 use crate::transport::http_client::renewal;
-use crate::transport::http_client::response::{self, ResponseBody};
+use crate::transport::http_client::response::{self, PostResponse};
 use crate::transport::http_client::resumable_stream::ResumableEvents;
 use crate::transport::http_client::server_stream;
 
-/// How long the stream for the server's own messages may take to open before requests no longer wait for it.
+/// How long requests wait for the server stream to open.
 const STREAM_OPEN_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// What the legacy revisions keep between requests.
+/// A session of the legacy protocol versions.
 #[derive(Debug)]
 pub(super) struct LegacySession {
     pub(super) endpoint: RemoteEndpoint,
     pub(super) limits: ClientLimits,
-    pub(super) inbox: Arc<IncomingMessages>,
+    pub(super) incoming: Arc<IncomingMessages>,
     state: Mutex<SessionState>,
-    /// One renewal at a time.
+    /// Locked by the running renewal.
     pub(super) renewing: tokio::sync::Mutex<()>,
     ended: Cancellation,
-    /// False while it is not known whether there is a stream for the server's own messages.
-    settled: watch::Sender<bool>,
+    /// `false` until the server stream is open, or the server is known to have none.
+    server_stream_ready: watch::Sender<bool>,
 }
 
 #[derive(Debug, Default)]
 pub(super) struct SessionState {
     pub(super) id: Option<HeaderValue>,
-    /// What is spoken, or asked in while that is not known.
+    /// The negotiated version, or the version of the probe request before that.
     pub(super) version: Option<ProtocolVersion>,
-    /// The parameters of `initialize`, to be sent again.
+    /// The parameters of `initialize`, for a renewal.
     pub(super) initialize: Option<RawJson>,
-    /// The parameters of the last `logging/setLevel`, likewise.
+    /// The parameters of the last `logging/setLevel`, for a renewal.
     pub(super) log_level: Option<RawJson>,
-    /// How often the session was opened.
+    /// The number of times that the session was opened.
     pub(super) generation: u64,
-    /// The requests that wait, for answers that come on another stream than their own.
-    waiting: HashMap<RequestId, oneshot::Sender<ServerResponse>>,
-    standing: Option<AbortHandle>,
+    /// The requests in flight, for responses that arrive on the server stream.
+    pending: HashMap<RequestId, oneshot::Sender<ServerResponse>>,
+    /// The task that reads the server stream.
+    server_stream: Option<AbortHandle>,
 }
 
 impl LegacySession {
     pub(super) fn new(
         endpoint: RemoteEndpoint,
-        inbox: Arc<IncomingMessages>,
+        incoming: Arc<IncomingMessages>,
         limits: ClientLimits,
     ) -> Arc<Self> {
         Arc::new(Self {
             endpoint,
             limits,
-            inbox,
+            incoming,
             state: Mutex::default(),
             renewing: tokio::sync::Mutex::default(),
             ended: Cancellation::new(),
-            settled: watch::Sender::new(true),
+            server_stream_ready: watch::Sender::new(true),
         })
     }
 
@@ -82,54 +83,55 @@ impl LegacySession {
         self.ended.is_cancelled()
     }
 
-    /// How many requests wait.
+    /// Returns the number of requests in flight.
     pub(super) fn open_entries(&self) -> usize {
-        self.state().waiting.len()
+        self.state().pending.len()
     }
 
-    /// Ends when the session is closed.
+    /// Waits until the session is closed.
     pub(super) async fn closed(&self) {
         self.ended.cancelled().await;
     }
 
-    pub(super) fn speaks(&self, version: ProtocolVersion) {
+    /// Sets the negotiated version.
+    pub(super) fn set_version(&self, version: ProtocolVersion) {
         self.state().version = Some(version);
     }
 
-    /// Makes a request. When the server has forgotten the session, it is opened anew and the request sent once more:
-    /// a server that answers 404 has not looked at it.
+    /// Sends a request and waits for its response. If the server has lost the session, opens a new one and sends the
+    /// request again. That is safe, because a server that responds with 404 has not processed the request.
     pub(super) async fn exchange(
         self: &Arc<Self>,
         request: &OutgoingRequest,
-        intake: &MessageRouter,
+        router: &MessageRouter,
     ) -> Result<ServerResponse, Error> {
         let generation = self.state().generation;
         if request.method == "logging/setLevel" {
             self.state().log_level.clone_from(&request.params);
         }
-        if self.inbox.handlers.handles_input() {
-            // Many servers ask on the session's own stream whatever they ask, and a question before it is open is lost.
-            self.settled().await;
+        if self.incoming.handlers.handles_input() {
+            // Many servers send input requests on the server stream. Those sent before it is open are lost.
+            self.server_stream_ready().await;
         }
-        let error = match self.attempt(request, intake).await {
+        let error = match self.attempt(request, router).await {
             Err(error) if self.is_lost(&error, request) => error,
             outcome => return outcome,
         };
-        if let Err(renewal) = renewal::renew(self, generation, intake).await {
-            tracing::warn!(%renewal, "a lost session could not be opened anew");
+        if let Err(renewal) = renewal::renew(self, generation, router).await {
+            tracing::warn!(%renewal, "a lost session could not be opened again");
             return Err(error);
         }
-        self.attempt(request, intake).await
+        self.attempt(request, router).await
     }
 
-    /// Makes a request, once.
+    /// Sends a request once and waits for its response.
     pub(super) async fn attempt(
         self: &Arc<Self>,
         request: &OutgoingRequest,
-        intake: &MessageRouter,
+        router: &MessageRouter,
     ) -> Result<ServerResponse, Error> {
-        let (slot, elsewhere) = oneshot::channel();
-        self.state().waiting.insert(request.id.clone(), slot);
+        let (sender, on_server_stream) = oneshot::channel();
+        self.state().pending.insert(request.id.clone(), sender);
         let mut guard = CancelGuard {
             session: self,
             request,
@@ -137,32 +139,33 @@ impl LegacySession {
         };
         let outcome = tokio::select! {
             biased;
-            outcome = self.post_and_wait(request, intake) => outcome,
-            Ok(answer) = elsewhere => Ok(answer),
+            outcome = self.post_and_wait(request, router) => outcome,
+            Ok(response) = on_server_stream => Ok(response),
         };
         guard.armed = false;
         outcome
     }
 
-    /// Takes an answer from the stream of the session: some servers send it there when the request's own was lost.
-    pub(super) fn responded(&self, response: ResponseEnvelope<'_>) {
-        let slot = match &response.id {
+    /// Delivers a response that arrived on the server stream. Some servers send it there if the stream of the request
+    /// was lost.
+    pub(super) fn deliver(&self, response: ResponseEnvelope<'_>) {
+        let sender = match &response.id {
             ResponseId::Id(id) => {
-                let waiting = &mut self.state().waiting;
-                spellings(id).find_map(|id| waiting.remove(&id))
+                let pending = &mut self.state().pending;
+                spellings(id).find_map(|id| pending.remove(&id))
             }
             ResponseId::Null | ResponseId::Absent => None,
         };
-        match slot {
-            Some(slot) => drop(slot.send(response.outcome.map(RawJson::from))),
-            None => self.inbox.skipped("an answer that nobody waits for"),
+        match sender {
+            Some(sender) => drop(sender.send(response.outcome.map(RawJson::from))),
+            None => self.incoming.skipped("a response without a pending call"),
         }
     }
 
     async fn post_and_wait(
         self: &Arc<Self>,
         request: &OutgoingRequest,
-        intake: &MessageRouter,
+        router: &MessageRouter,
     ) -> Result<ServerResponse, Error> {
         let initializes = request.method == "initialize";
         let headers = match initializes {
@@ -171,21 +174,21 @@ impl LegacySession {
         };
         let response = self.endpoint.post(request.encode(), headers).await?;
         if initializes && response.status().is_success() {
-            self.begin(&response, request)?;
+            self.start(&response, request)?;
         }
         let limit = self.endpoint.message_bytes;
         match response::classify(response)? {
-            ResponseBody::Refused(response) => {
+            PostResponse::Rejected(response) => {
                 Err(Box::pin(response::status_error(response)).await)
             }
-            ResponseBody::Json(body) => response::read_json(body, limit, intake, &request.id).await,
-            ResponseBody::Events(body) => {
+            PostResponse::Json(body) => response::read_json(body, limit, router, &request.id).await,
+            PostResponse::Events(body) => {
                 let mut stream = ResumableEvents::new(self, body);
                 while let Some(event) = stream.next().await? {
-                    let answer = response::take(intake, event.data.as_bytes(), &request.id)?;
-                    if let Some(answer) = answer {
+                    let response = response::route(router, event.data.as_bytes(), &request.id)?;
+                    if let Some(response) = response {
                         stream.drain();
-                        return Ok(answer);
+                        return Ok(response);
                     }
                 }
                 Err(response::truncated())
@@ -193,8 +196,8 @@ impl LegacySession {
         }
     }
 
-    /// Notes the session that an answer to `initialize` opens.
-    fn begin(
+    /// Stores the session id of a response to `initialize`.
+    fn start(
         &self,
         response: &Response<ClientBody>,
         request: &OutgoingRequest,
@@ -203,10 +206,10 @@ impl LegacySession {
         if let Some(id) = &mut id {
             if !id.to_str().is_ok_and(is_session_id) {
                 return Err(Error::protocol(
-                    "the server gave the session an id that is not visible ASCII",
+                    "the server sent a session id that is not visible ASCII",
                 ));
             }
-            // Whoever knows it can take part in the session.
+            // The id is a secret: it gives access to the session.
             id.set_sensitive(true);
         }
         let mut state = self.state();
@@ -216,7 +219,7 @@ impl LegacySession {
         Ok(())
     }
 
-    /// The headers of everything after `initialize`.
+    /// Returns the headers of all requests after `initialize`.
     pub(super) fn headers(&self) -> HeaderMap {
         let state = self.state();
         let version = state.version.filter(|version| version.has_version_header());
@@ -227,65 +230,66 @@ impl LegacySession {
         headers
     }
 
-    /// Whether a failure means that the server does not know the session any more.
+    /// Returns `true` if an error means that the server has lost the session.
     fn is_lost(&self, error: &Error, request: &OutgoingRequest) -> bool {
         request.method != "initialize"
             && self.state().id.is_some()
             && error.http_status().is_some_and(is_session_lost)
     }
 
-    /// Opens the stream for the server's own messages, in place of an older one.
-    pub(super) fn open_server_stream(self: &Arc<Self>, intake: &MessageRouter) {
+    /// Starts a task that reads the server stream. Aborts the task of an earlier session.
+    pub(super) fn open_server_stream(self: &Arc<Self>, router: &MessageRouter) {
         let mut state = self.state();
         if self.is_closed() {
             return;
         }
-        self.settled.send_replace(false);
+        self.server_stream_ready.send_replace(false);
         let task = tokio::spawn(server_stream::run_server_stream(
             Arc::downgrade(self),
-            intake.clone(),
+            router.clone(),
         ));
-        if let Some(older) = state.standing.replace(task.abort_handle()) {
+        if let Some(older) = state.server_stream.replace(task.abort_handle()) {
             older.abort();
         }
     }
 
-    /// The stream for the server's own messages is open, or there will be none.
-    pub(super) fn settle(&self) {
-        self.settled.send_replace(true);
+    /// Records that the server stream is open, or that the server has none.
+    pub(super) fn set_server_stream_ready(&self) {
+        self.server_stream_ready.send_replace(true);
     }
 
-    /// Waits until that is so, for a while.
-    pub(super) async fn settled(&self) {
-        if *self.settled.borrow() {
+    /// Waits until the server stream is open, or until the server is known to have none. Waits at most
+    /// [`STREAM_OPEN_TIMEOUT`].
+    pub(super) async fn server_stream_ready(&self) {
+        if *self.server_stream_ready.borrow() {
             return;
         }
-        let mut settled = self.settled.subscribe();
-        let settled = settled.wait_for(|settled| *settled);
-        // Some servers send no head before they have something to say; nobody waits for that twice.
-        if tokio::time::timeout(STREAM_OPEN_TIMEOUT, settled)
+        let mut receiver = self.server_stream_ready.subscribe();
+        let ready = receiver.wait_for(|ready| *ready);
+        // Some servers send the response headers together with the first message. Later requests do not wait again.
+        if tokio::time::timeout(STREAM_OPEN_TIMEOUT, ready)
             .await
             .is_err()
         {
             tracing::debug!(
-                "the stream for the server's own messages does not say that it is open"
+                "the server did not respond in time to the request for a server stream"
             );
-            self.settle();
+            self.set_server_stream_ready();
         }
     }
 
-    /// Ends the session: tells the server, and waits for it a little.
+    /// Closes the session. Sends a `DELETE` and waits at most the exit grace period for its response.
     pub(super) async fn close(self: &Arc<Self>) {
         let Some(headers) = self.end() else { return };
         let deleting = self.endpoint.delete(headers);
         match tokio::time::timeout(self.limits.exit_grace, deleting).await {
             Ok(Ok(_)) => {}
             Ok(Err(error)) => tracing::debug!(%error, "a session could not be deleted"),
-            Err(_) => tracing::debug!("the server did not answer the end of its session"),
+            Err(_) => tracing::debug!("the server did not respond to the deletion of a session"),
         }
     }
 
-    /// As [`close`](Self::close), from a task of its own.
+    /// Closes the session like [`close`](Self::close), but sends the `DELETE` in a separate task.
     pub(super) fn abandon(self: &Arc<Self>) {
         let Some(headers) = self.end() else { return };
         if let Ok(runtime) = tokio::runtime::Handle::try_current() {
@@ -297,13 +301,13 @@ impl LegacySession {
         }
     }
 
-    /// Ends everything on this side; the headers are those of the `DELETE` that is due.
+    /// Cancels the tasks of the session. Returns the headers of the `DELETE`, or `None` if there is no session id.
     fn end(&self) -> Option<HeaderMap> {
         let headers = self.headers();
         self.ended.cancel();
         let mut state = self.state();
-        if let Some(standing) = state.standing.take() {
-            standing.abort();
+        if let Some(task) = state.server_stream.take() {
+            task.abort();
         }
         state.id.take().map(|_| headers)
     }
@@ -324,7 +328,7 @@ impl SendMessage for Arc<LegacySession> {
     }
 }
 
-/// Tells the server when nobody waits for an answer any more: in these revisions a closed stream does not say so.
+/// Sends a cancellation if the future of a request is dropped. In legacy versions closing the stream does not cancel.
 struct CancelGuard<'a> {
     session: &'a Arc<LegacySession>,
     request: &'a OutgoingRequest,
@@ -333,7 +337,7 @@ struct CancelGuard<'a> {
 
 impl Drop for CancelGuard<'_> {
     fn drop(&mut self) {
-        self.session.state().waiting.remove(&self.request.id);
+        self.session.state().pending.remove(&self.request.id);
         if !self.armed || self.session.is_closed() {
             return;
         }

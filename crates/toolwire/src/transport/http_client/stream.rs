@@ -77,7 +77,7 @@ impl ConnectionProgress {
     }
 
     /// Returns `true` if a request was written after an earlier response, and no byte was read since then.
-    pub(super) fn is_unanswered_again(&self) -> bool {
+    pub(super) fn is_written_again(&self) -> bool {
         self.0.load(Ordering::Relaxed) == WRITTEN_AGAIN
     }
 
