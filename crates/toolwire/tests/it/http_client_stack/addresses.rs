@@ -12,8 +12,8 @@ async fn configured_address_replaces_the_resolver_and_keeps_the_host_header() {
     let server = RawServer::bind().await;
     let http = client().with_resolve_override("Pinned.invalid", server.address);
     let request = get("http://pinned.invalid:8080/mcp");
-    let (answer, (received, _)) = tokio::join!(http.send(request), server.answer_once(FINE));
-    assert_eq!(answer.unwrap().status(), 200);
+    let (response, (received, _)) = tokio::join!(http.send(request), server.respond_once(FINE));
+    assert_eq!(response.unwrap().status(), 200);
     assert!(
         received.contains("host: pinned.invalid:8080\r\n"),
         "{received}"
@@ -39,15 +39,15 @@ async fn rejected_address_is_never_connected_to() {
             format!("127.0.0.1:{port}"),
         ),
     ];
-    for (http, url, place) in cases {
+    for (http, url, host) in cases {
         let http = http.with_address_policy(|address| !address.ip().is_loopback());
         let failure = within(http.send(get(url)))
             .await
-            .expect_err("the policy rejects it");
+            .expect_err("a rejected address");
         assert_eq!(failure.step(), HttpPhase::Connect);
         assert_eq!(
             failure.message(),
-            format!("the address policy rejects {place}, whose address is 127.0.0.1:{port}")
+            format!("the address policy rejects {host}, whose address is 127.0.0.1:{port}")
         );
         assert!(!failure.may_have_arrived());
     }
@@ -58,15 +58,15 @@ async fn rejected_address_is_never_connected_to() {
 async fn policy_checks_the_resolved_addresses() {
     let server = RawServer::bind().await;
     let port = server.address.port();
-    let judged = Arc::new(Mutex::new(Vec::new()));
-    let seen = Arc::clone(&judged);
+    let checked = Arc::new(Mutex::new(Vec::new()));
+    let record = Arc::clone(&checked);
     let http = client().with_address_policy(move |address| {
-        seen.lock().expect("nobody panicked").push(address);
+        record.lock().expect("no panic").push(address);
         address.is_ipv4()
     });
     let request = get(format!("http://localhost:{port}/"));
-    let (answer, _) = tokio::join!(within(http.send(request)), server.answer_once(FINE));
-    assert_eq!(answer.unwrap().status(), 200);
-    let judged = judged.lock().expect("nobody panicked");
-    assert!(judged.contains(&server.address), "{judged:?}");
+    let (response, _) = tokio::join!(within(http.send(request)), server.respond_once(FINE));
+    assert_eq!(response.unwrap().status(), 200);
+    let checked = checked.lock().expect("no panic");
+    assert!(checked.contains(&server.address), "{checked:?}");
 }

@@ -1,4 +1,4 @@
-//! Each step that can fail says so, and what to try.
+//! The error of each step: its phase, message and advice.
 
 use std::error::Error as _;
 
@@ -8,14 +8,14 @@ use toolwire::transport::http_client::{HttpClient, HttpError, HttpPhase, HyperCl
 use super::raw::{RawServer, client, get, post};
 use crate::peer::within;
 
-async fn refused(http: &HyperClient, url: &str) -> HttpError {
-    within(http.send(get(url))).await.expect_err("it fails")
+async fn failure_of(http: &HyperClient, url: &str) -> HttpError {
+    within(http.send(get(url))).await.expect_err("an error")
 }
 
 #[tokio::test]
-async fn urls_that_cannot_be_asked_are_refused_before_anything_is_tried() {
+async fn invalid_url_is_rejected_before_a_connection_is_opened() {
     let check = async |url: &str, expected: &str| {
-        let failure = refused(&client(), url).await;
+        let failure = failure_of(&client(), url).await;
         assert_eq!(failure.step(), HttpPhase::Prepare);
         assert_eq!(failure.to_string(), expected);
         assert!(!failure.may_have_arrived());
@@ -32,8 +32,8 @@ async fn urls_that_cannot_be_asked_are_refused_before_anything_is_tried() {
 }
 
 #[tokio::test]
-async fn an_unknown_name_fails_at_resolving() {
-    let failure = refused(&client(), "http://nowhere.invalid/mcp").await;
+async fn unknown_host_name_fails_in_the_resolve_phase() {
+    let failure = failure_of(&client(), "http://nowhere.invalid/mcp").await;
     assert_eq!(failure.step(), HttpPhase::Resolve);
     assert_eq!(
         failure.to_string(),
@@ -45,11 +45,11 @@ async fn an_unknown_name_fails_at_resolving() {
 }
 
 #[tokio::test]
-async fn a_closed_port_fails_at_connecting() {
+async fn closed_port_fails_in_the_connect_phase() {
     let server = RawServer::bind().await;
     let (url, address) = (server.url("/"), server.address);
     drop(server);
-    let failure = refused(&client(), &url).await;
+    let failure = failure_of(&client(), &url).await;
     assert_eq!(failure.step(), HttpPhase::Connect);
     assert_eq!(
         failure.to_string(),
@@ -60,8 +60,8 @@ async fn a_closed_port_fails_at_connecting() {
     assert!(!failure.may_have_arrived());
 }
 
-/// What becomes of a request when the server reads it and then writes this and closes the connection.
-async fn answered_with(text: impl AsRef<[u8]>) -> (HttpError, String) {
+/// Returns the error of a request if the server reads it, sends `text`, and closes the connection.
+async fn failure_after(text: impl AsRef<[u8]>) -> (HttpError, String) {
     let server = RawServer::bind().await;
     let http = client();
     let scripted = async {
@@ -70,20 +70,20 @@ async fn answered_with(text: impl AsRef<[u8]>) -> (HttpError, String) {
         connection.write(text).await;
     };
     let request = post(server.url("/"), "{}");
-    let (answer, ()) = tokio::join!(within(http.send(request)), scripted);
-    let failure = match answer {
-        Ok(answer) => within(answer.into_body().collect(100))
+    let (response, ()) = tokio::join!(within(http.send(request)), scripted);
+    let failure = match response {
+        Ok(response) => within(response.into_body().collect(100))
             .await
-            .expect_err("it fails"),
+            .expect_err("an error"),
         Err(failure) => failure,
     };
     (failure, server.address.to_string())
 }
 
 #[tokio::test]
-async fn a_connection_that_closes_without_an_answer_fails_at_sending() {
+async fn connection_that_closes_without_a_response_fails_in_the_send_phase() {
     for text in ["", "HTTP/1.1 200 OK\r\nContent-"] {
-        let (failure, server) = answered_with(text).await;
+        let (failure, server) = failure_after(text).await;
         assert_eq!(failure.step(), HttpPhase::Send);
         assert_eq!(
             failure.message(),
@@ -94,32 +94,32 @@ async fn a_connection_that_closes_without_an_answer_fails_at_sending() {
 }
 
 #[tokio::test]
-async fn what_is_not_http_fails_at_receiving() {
-    // The last one is how a TLS server refuses a request in clear text.
-    let nonsense: [&[u8]; 3] = [
+async fn response_that_is_not_http_fails_in_the_receive_phase() {
+    // The last one is the alert that a TLS server sends in response to plain text.
+    let not_http: [&[u8]; 3] = [
         b"SSH-2.0-OpenSSH_9.9\r\n",
         b"HTTP/1.1 two hundred\r\n\r\n",
         &[0x15, 3, 1, 0, 2, 2, 70],
     ];
-    for text in nonsense {
-        let (failure, server) = answered_with(text).await;
+    for text in not_http {
+        let (failure, server) = failure_after(text).await;
         assert_eq!(failure.step(), HttpPhase::Receive, "{text:?}");
         assert_eq!(
             failure.message(),
             format!("the response of {server} is not valid HTTP")
         );
-        let advice = failure.advice().expect("there is something to try");
+        let advice = failure.advice().expect("advice");
         assert!(advice.contains("https://"), "{advice}");
         assert!(failure.may_have_arrived());
     }
 }
 
 #[tokio::test]
-async fn a_body_that_breaks_off_fails_at_receiving() {
-    let heads = ["Content-Length: 10", "Transfer-Encoding: chunked"];
-    for head in heads {
+async fn body_that_ends_early_fails_in_the_receive_phase() {
+    let headers = ["Content-Length: 10", "Transfer-Encoding: chunked"];
+    for header in headers {
         let (failure, server) =
-            answered_with(format!("HTTP/1.1 200 OK\r\n{head}\r\n\r\n5\r\nh")).await;
+            failure_after(format!("HTTP/1.1 200 OK\r\n{header}\r\n\r\n5\r\nh")).await;
         assert_eq!(failure.step(), HttpPhase::Receive);
         assert_eq!(
             failure.message(),
@@ -128,7 +128,7 @@ async fn a_body_that_breaks_off_fails_at_receiving() {
     }
 }
 
-/// Asks a server whose headers have this many bytes, names and values.
+/// Sends a request to a server whose response headers have names and values of `length` bytes in total.
 async fn headers_of(length: usize) -> Result<usize, HttpError> {
     let filler = "x".repeat(length - "content-length0x".len());
     let text = format!("HTTP/1.1 200 OK\r\nContent-Length: 0\r\nX: {filler}\r\n\r\n");
@@ -137,16 +137,16 @@ async fn headers_of(length: usize) -> Result<usize, HttpError> {
     let scripted = async {
         let mut connection = server.accept().await;
         connection.request().await;
-        // How much of it is read before the client gives up is not the question.
+        // The client may close the connection before it has read everything.
         let _ = connection.stream.write_all(text.as_bytes()).await;
         connection
     };
-    let (answer, _connection) = tokio::join!(within(http.send(get(server.url("/")))), scripted);
-    answer.map(|answer| answer.headers()["x"].len())
+    let (response, _connection) = tokio::join!(within(http.send(get(server.url("/")))), scripted);
+    response.map(|response| response.headers()["x"].len())
 }
 
 #[tokio::test]
-async fn headers_may_have_64_kib() {
+async fn response_headers_over_64_kib_are_an_error() {
     const LIMIT: usize = 64 * 1024;
     assert_eq!(headers_of(LIMIT).await.unwrap(), LIMIT - 16);
     let failure = headers_of(LIMIT + 1).await.unwrap_err();
@@ -155,7 +155,7 @@ async fn headers_may_have_64_kib() {
         failure.message().ends_with("have more than 65536 bytes"),
         "{failure}"
     );
-    // So much is not even read.
+    // The client does not read that many bytes.
     let failure = headers_of(10 * LIMIT).await.unwrap_err();
     assert_eq!(failure.step(), HttpPhase::Receive);
 }

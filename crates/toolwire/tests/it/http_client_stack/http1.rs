@@ -8,25 +8,27 @@ use toolwire::transport::http_client::{HttpClient, HttpError, HyperClient};
 use super::raw::{FINE, RawServer, client, get, post};
 use crate::peer::within;
 
-/// Asks and reads the answer to its end.
-async fn ask(http: &HyperClient, url: String) -> Result<String, HttpError> {
-    let answer = within(http.send(post(url, "{}"))).await?;
-    let body = within(answer.into_body().collect(1024 * 1024)).await?;
+/// Sends a request and reads the whole response body.
+async fn exchange(http: &HyperClient, url: String) -> Result<String, HttpError> {
+    let response = within(http.send(post(url, "{}"))).await?;
+    let body = within(response.into_body().collect(1024 * 1024)).await?;
     Ok(String::from_utf8(body.to_vec()).expect("text"))
 }
 
 /// Checks the body of a response, and whether its connection serves another request.
-async fn check(answer: &str, expected: &str, is_reused: bool) {
+async fn check(response: &str, expected: &str, is_reused: bool) {
     let server = RawServer::bind().await;
     let http = client();
-    let (asked, (_, mut connection)) =
-        tokio::join!(ask(&http, server.url("/")), server.answer_once(answer));
-    assert_eq!(asked.expect("a response"), expected, "{answer:?}");
+    let (body, (_, mut connection)) = tokio::join!(
+        exchange(&http, server.url("/")),
+        server.respond_once(response)
+    );
+    assert_eq!(body.expect("a response"), expected, "{response:?}");
     match is_reused {
         true => {
-            let (asked, _) = tokio::join!(ask(&http, server.url("/")), connection.answer(FINE));
-            assert_eq!(asked.expect("an answer"), "fine");
-            assert!(server.is_untouched().await, "{answer:?}");
+            let (body, _) = tokio::join!(exchange(&http, server.url("/")), connection.answer(FINE));
+            assert_eq!(body.expect("a response"), "fine");
+            assert!(server.is_untouched().await, "{response:?}");
         }
         false => connection.closed().await,
     }
@@ -56,7 +58,7 @@ async fn connection_is_reused_only_after_a_complete_response() {
         false,
     )
     .await;
-    // Bytes that belong to no answer.
+    // Bytes after the response.
     check(&ok("Content-Length: 4\r\n\r\nfine!"), "fine", false).await;
     check(&format!("{FINE}{FINE}"), "fine", false).await;
     check(
@@ -69,19 +71,19 @@ async fn connection_is_reused_only_after_a_complete_response() {
 }
 
 #[tokio::test]
-async fn a_body_without_a_length_ends_with_its_connection() {
+async fn body_without_a_length_ends_with_its_connection() {
     let server = RawServer::bind().await;
     let http = client();
     let scripted = async {
-        let (_, mut connection) = server.answer_once("HTTP/1.1 200 OK\r\n\r\nfi").await;
+        let (_, mut connection) = server.respond_once("HTTP/1.1 200 OK\r\n\r\nfi").await;
         connection.write("ne").await;
     };
-    let (asked, ()) = tokio::join!(ask(&http, server.url("/")), scripted);
-    assert_eq!(asked.unwrap(), "fine");
+    let (body, ()) = tokio::join!(exchange(&http, server.url("/")), scripted);
+    assert_eq!(body.unwrap(), "fine");
 }
 
 #[tokio::test]
-async fn an_answer_may_come_byte_by_byte() {
+async fn response_in_single_bytes_is_read() {
     let server = RawServer::bind().await;
     let http = client();
     let text = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nfi\r\n2;x=y\r\nne\r\n0\r\nA: b\r\n\r\n";
@@ -96,38 +98,38 @@ async fn an_answer_may_come_byte_by_byte() {
         connection
     };
     let twice = async {
-        assert_eq!(ask(&http, server.url("/")).await.unwrap(), "fine");
-        assert_eq!(ask(&http, server.url("/")).await.unwrap(), "fine");
+        assert_eq!(exchange(&http, server.url("/")).await.unwrap(), "fine");
+        assert_eq!(exchange(&http, server.url("/")).await.unwrap(), "fine");
     };
     tokio::join!(twice, scripted);
     assert!(server.is_untouched().await);
 }
 
 #[tokio::test]
-async fn a_connection_that_ends_while_it_waits_is_closed_at_once() {
+async fn idle_connection_that_the_server_closes_is_closed_at_once() {
     let server = RawServer::bind().await;
     let http = client();
-    for news in ["", "HTTP/1.1 408 Request Timeout\r\n\r\n"] {
-        let (asked, (_, mut connection)) =
-            tokio::join!(ask(&http, server.url("/")), server.answer_once(FINE));
-        asked.unwrap();
-        match news {
+    for sent in ["", "HTTP/1.1 408 Request Timeout\r\n\r\n"] {
+        let (body, (_, mut connection)) =
+            tokio::join!(exchange(&http, server.url("/")), server.respond_once(FINE));
+        body.unwrap();
+        match sent {
             "" => within(connection.stream.shutdown()).await.unwrap(),
-            news => connection.write(news).await,
+            sent => connection.write(sent).await,
         }
-        // No request follows, and the idle time is not over.
+        // No request follows, and the idle timeout has not passed.
         connection.closed().await;
     }
 }
 
-/// More than the buffers of two sockets hold.
+/// Creates a request that is larger than the buffers of both sockets.
 fn large(url: String) -> Request<Bytes> {
     let body = Bytes::from(vec![b'x'; 16 * 1024 * 1024]);
     Request::post(url).body(body).expect("a request")
 }
 
 #[tokio::test]
-async fn a_large_request_arrives_whole() {
+async fn large_request_arrives_complete() {
     let server = RawServer::bind().await;
     let http = client();
     let scripted = async {
@@ -140,33 +142,39 @@ async fn a_large_request_arrives_whole() {
         connection
     };
     let both = async {
-        let answer = within(http.send(large(server.url("/")))).await.unwrap();
-        assert_eq!(within(answer.into_body().collect(4)).await.unwrap(), "fine");
-        assert_eq!(ask(&http, server.url("/")).await.unwrap(), "fine");
+        let response = within(http.send(large(server.url("/")))).await.unwrap();
+        assert_eq!(
+            within(response.into_body().collect(4)).await.unwrap(),
+            "fine"
+        );
+        assert_eq!(exchange(&http, server.url("/")).await.unwrap(), "fine");
     };
     tokio::join!(both, scripted);
     assert!(server.is_untouched().await);
 }
 
 #[tokio::test]
-async fn response_is_returned_though_the_request_was_not_read_to_its_end() {
+async fn response_is_returned_before_the_server_has_read_the_whole_request() {
     let server = RawServer::bind().await;
     let http = client();
-    let refusal = "HTTP/1.1 413 Content Too Large\r\nContent-Length: 4\r\n\r\nhuge";
+    let too_large = "HTTP/1.1 413 Content Too Large\r\nContent-Length: 4\r\n\r\nhuge";
     let scripted = async {
         let mut connection = server.accept().await;
         connection.head().await;
-        connection.write(refusal).await;
+        connection.write(too_large).await;
         connection
     };
-    let (answer, _connection) = tokio::join!(within(http.send(large(server.url("/")))), scripted);
-    let answer = answer.unwrap();
-    assert_eq!(answer.status(), 413);
-    assert_eq!(within(answer.into_body().collect(4)).await.unwrap(), "huge");
+    let (response, _connection) = tokio::join!(within(http.send(large(server.url("/")))), scripted);
+    let response = response.unwrap();
+    assert_eq!(response.status(), 413);
+    assert_eq!(
+        within(response.into_body().collect(4)).await.unwrap(),
+        "huge"
+    );
 }
 
 #[tokio::test]
-async fn the_request_goes_on_while_its_answer_is_read() {
+async fn request_is_still_sent_while_its_response_is_read() {
     let server = RawServer::bind().await;
     let http = client();
     let scripted = async {
@@ -184,30 +192,33 @@ async fn the_request_goes_on_while_its_answer_is_read() {
         connection
     };
     let both = async {
-        let answer = within(http.send(large(server.url("/")))).await.unwrap();
-        assert_eq!(within(answer.into_body().collect(4)).await.unwrap(), "fine");
-        assert_eq!(ask(&http, server.url("/")).await.unwrap(), "fine");
+        let response = within(http.send(large(server.url("/")))).await.unwrap();
+        assert_eq!(
+            within(response.into_body().collect(4)).await.unwrap(),
+            "fine"
+        );
+        assert_eq!(exchange(&http, server.url("/")).await.unwrap(), "fine");
     };
     tokio::join!(both, scripted);
 }
 
 #[tokio::test]
-async fn an_answer_without_a_body_to_read_leaves_the_connection_free() {
+async fn connection_is_reused_after_a_response_to_head() {
     let server = RawServer::bind().await;
     let http = client();
     let head = Request::head(server.url("/")).body(Bytes::new()).unwrap();
     let scripted = async {
         let (request, mut connection) = server
-            .answer_once("HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\n")
+            .respond_once("HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\n")
             .await;
         assert!(request.starts_with("HEAD / HTTP/1.1\r\n"));
         connection.answer(FINE).await;
         connection
     };
     let both = async {
-        let answer = within(http.send(head)).await.unwrap();
-        assert_eq!(answer.headers()["content-length"], "1000");
-        assert_eq!(within(answer.into_body().collect(0)).await.unwrap(), "");
+        let response = within(http.send(head)).await.unwrap();
+        assert_eq!(response.headers()["content-length"], "1000");
+        assert_eq!(within(response.into_body().collect(0)).await.unwrap(), "");
         within(http.send(get(server.url("/")))).await.unwrap();
     };
     tokio::join!(both, scripted);

@@ -18,7 +18,7 @@ use super::raw::{RawServer, client, get};
 use super::tls::{Authority, secured};
 use crate::peer::within;
 
-/// One event, then silence. Tells when it is dropped.
+/// A body with one event that never ends. Sends a message when it is dropped.
 struct Endless {
     event: Option<Bytes>,
     dropped: mpsc::UnboundedSender<()>,
@@ -49,7 +49,7 @@ impl Drop for Endless {
 async fn serve(server: &RawServer, acceptor: &TlsAcceptor, dropped: mpsc::UnboundedSender<()>) {
     let connection = secured(acceptor, server.accept().await)
         .await
-        .expect("we are trusted");
+        .expect("a trusted certificate");
     let service = service_fn(move |_request: Request<Incoming>| {
         let event = Some(Bytes::from_static(b"event"));
         let dropped = dropped.clone();
@@ -58,7 +58,7 @@ async fn serve(server: &RawServer, acceptor: &TlsAcceptor, dropped: mpsc::Unboun
     hyper::server::conn::http2::Builder::new(TokioExecutor::new())
         .serve_connection(TokioIo::new(connection.stream), service)
         .await
-        .expect("the connection lives as long as the test");
+        .expect("an open connection");
 }
 
 fn trusting(authority: &Authority, server: &RawServer) -> HyperClient {
@@ -68,27 +68,27 @@ fn trusting(authority: &Authority, server: &RawServer) -> HyperClient {
 }
 
 #[tokio::test]
-async fn requests_share_a_connection_and_a_dropped_body_resets_only_its_stream() {
+async fn dropped_body_resets_only_its_stream_of_a_shared_connection() {
     let (authority, server) = (Authority::new(), RawServer::bind().await);
     let acceptor = authority.acceptor("server.invalid", &["h2", "http/1.1"]);
     let http = trusting(&authority, &server);
     let (sender, mut dropped) = mpsc::unbounded_channel();
     let script = async {
-        let mut kept = Vec::new();
+        let mut bodies = Vec::new();
         for _ in 0..10 {
-            let answer = within(http.send(get("https://server.invalid/mcp")))
+            let response = within(http.send(get("https://server.invalid/mcp")))
                 .await
                 .unwrap();
-            assert_eq!(answer.version(), Version::HTTP_2);
-            let mut body = answer.into_body();
+            assert_eq!(response.version(), Version::HTTP_2);
+            let mut body = response.into_body();
             assert_eq!(within(body.chunk()).await.unwrap().unwrap(), "event");
-            kept.push(body);
+            bodies.push(body);
         }
-        kept.pop();
+        bodies.pop();
         within(dropped.recv()).await.expect("a stream was reset");
-        // The others go on.
+        // The other streams stay open.
         assert!(dropped.try_recv().is_err());
-        kept.clear();
+        bodies.clear();
         for _ in 0..9 {
             within(dropped.recv()).await.expect("a stream was reset");
         }
@@ -101,24 +101,24 @@ async fn requests_share_a_connection_and_a_dropped_body_resets_only_its_stream()
 }
 
 #[tokio::test]
-async fn a_server_that_fell_silent_is_noticed() {
+async fn unresponsive_server_ends_the_response_body_with_an_error() {
     let (authority, server) = (Authority::new(), RawServer::bind().await);
     let acceptor = authority.acceptor("server.invalid", &["h2"]);
     let http = trusting(&authority, &server);
     let (sender, _dropped) = mpsc::unbounded_channel();
     let mut serving = Box::pin(serve(&server, &acceptor, sender));
-    let asking = async {
-        let answer = within(http.send(get("https://server.invalid/mcp"))).await;
-        let mut body = answer.unwrap().into_body();
+    let sending = async {
+        let response = within(http.send(get("https://server.invalid/mcp"))).await;
+        let mut body = response.unwrap().into_body();
         assert_eq!(within(body.chunk()).await.unwrap().unwrap(), "event");
         body
     };
     let mut body = tokio::select! {
         () = &mut serving => panic!("the connection ended"),
-        body = asking => body,
+        body = sending => body,
     };
-    // From here on the server holds the connection and does nothing: it is asked after 30 seconds whether it is there,
-    // and given up 20 seconds later.
+    // From here on the server does nothing with the open connection. The client sends a ping after 30 seconds, and
+    // closes the connection 20 seconds later.
     tokio::time::pause();
     let failure = within(body.chunk()).await.unwrap().unwrap_err();
     assert_eq!(failure.step(), HttpPhase::Receive);
@@ -126,13 +126,13 @@ async fn a_server_that_fell_silent_is_noticed() {
 }
 
 #[tokio::test]
-async fn a_burst_of_first_requests_is_answered_over_one_connection() {
+async fn concurrent_first_requests_all_get_a_response() {
     let (authority, server) = (Authority::new(), RawServer::bind().await);
     let acceptor = authority.acceptor("server.invalid", &["h2"]);
     let http = trusting(&authority, &server);
     let (sender, _dropped) = mpsc::unbounded_channel();
     let serving = async {
-        // Until the first handshake is done nobody knows that one connection is enough.
+        // Before the first handshake the client does not know that one connection is enough.
         let mut connections = tokio::task::JoinSet::new();
         loop {
             let connection = server.accept().await;
@@ -148,19 +148,19 @@ async fn a_burst_of_first_requests_is_answered_over_one_connection() {
                 });
                 let serving = hyper::server::conn::http2::Builder::new(TokioExecutor::new())
                     .serve_connection(TokioIo::new(connection.stream), service);
-                // Connections that turn out to be too many are closed before they are used.
+                // The client closes superfluous connections before it uses them.
                 let _ = serving.await;
             });
         }
     };
     let script = async {
-        let mut asking = Vec::new();
+        let mut sending = Vec::new();
         for _ in 0..64 {
-            asking.push(http.send(get("https://server.invalid/mcp")));
+            sending.push(http.send(get("https://server.invalid/mcp")));
         }
         let mut bodies = Vec::new();
-        for answer in join_all(asking).await {
-            let mut body = answer.unwrap().into_body();
+        for response in join_all(sending).await {
+            let mut body = response.unwrap().into_body();
             assert_eq!(within(body.chunk()).await.unwrap().unwrap(), "event");
             bodies.push(body);
         }
@@ -168,18 +168,18 @@ async fn a_burst_of_first_requests_is_answered_over_one_connection() {
     };
     tokio::select! {
         () = serving => {}
-        answered = script => assert_eq!(answered, 64),
+        responses = script => assert_eq!(responses, 64),
     }
 }
 
-/// Waits for all of them at once.
+/// Polls all futures concurrently and returns their outputs.
 async fn join_all<T>(futures: Vec<toolwire::BoxFuture<'_, T>>) -> Vec<T> {
     let mut running: Vec<_> = futures.into_iter().map(Some).collect();
     let mut outcomes: Vec<_> = running.iter().map(|_| None).collect();
     std::future::poll_fn(move |context| {
         for (future, outcome) in running.iter_mut().zip(&mut outcomes) {
-            if let Some(waiting) = future
-                && let Poll::Ready(value) = waiting.as_mut().poll(context)
+            if let Some(pending) = future
+                && let Poll::Ready(value) = pending.as_mut().poll(context)
             {
                 *outcome = Some(value);
                 *future = None;

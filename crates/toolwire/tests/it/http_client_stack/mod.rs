@@ -1,7 +1,6 @@
-//! The client's HTTP over real sockets: servers here are a few lines that read and write bytes.
+//! The HTTP client over real sockets. The servers of these tests read and write raw bytes.
 
 mod addresses;
-mod answers;
 mod cancelling;
 mod failures;
 mod hostile;
@@ -13,4 +12,5 @@ mod proxies;
 pub(crate) mod raw;
 mod redirects;
 mod repeating;
+mod responses;
 pub(crate) mod tls;

@@ -1,4 +1,5 @@
-//! Requests that reached a server and got no answer: nobody knows what became of them, so they are not sent again.
+//! Requests that a server received without sending a response. They may have been processed, so they are not sent
+//! again.
 
 #![expect(
     clippy::unwrap_used,
@@ -14,89 +15,92 @@ use super::raw::{FINE, RawConnection, RawServer, client, get, post};
 use super::tls::{Authority, secured};
 use crate::peer::within;
 
-/// How a server leaves.
+/// How a server closes a connection.
 #[derive(Debug, Clone, Copy)]
-enum Leaving {
-    Closes,
-    Resets,
+enum Close {
+    Orderly,
+    Reset,
 }
 
-trait Leave: AsyncRead + AsyncWrite + Unpin {
+trait ServerSocket: AsyncRead + AsyncWrite + Unpin {
     fn socket(&self) -> &TcpStream;
 }
 
-impl Leave for TcpStream {
+impl ServerSocket for TcpStream {
     fn socket(&self) -> &TcpStream {
         self
     }
 }
 
-impl Leave for TlsStream<TcpStream> {
+impl ServerSocket for TlsStream<TcpStream> {
     fn socket(&self) -> &TcpStream {
         self.get_ref().0
     }
 }
 
-/// Gets an answer, and then none: the server reads the second request on the same connection and leaves.
-async fn left_alone(
+/// Sends two requests over one connection and returns the error of the second. The server responds to the first request,
+/// reads the second, and closes the connection.
+async fn close_after_second_request(
     http: &HyperClient,
     url: &str,
-    connect: impl Future<Output = RawConnection<impl Leave>>,
-    leaving: Leaving,
+    connect: impl Future<Output = RawConnection<impl ServerSocket>>,
+    close: Close,
 ) -> HttpError {
     let scripted = async {
         let mut connection = connect.await;
         connection.answer(FINE).await;
         connection
     };
-    let asking = async {
-        let answer = within(http.send(post(url, "{}"))).await.unwrap();
-        within(answer.into_body().collect(4)).await.unwrap();
+    let sending = async {
+        let response = within(http.send(post(url, "{}"))).await.unwrap();
+        within(response.into_body().collect(4)).await.unwrap();
     };
-    let ((), mut connection) = tokio::join!(asking, scripted);
-    let leaves = async {
+    let ((), mut connection) = tokio::join!(sending, scripted);
+    let closing = async {
         connection.request().await;
-        match leaving {
-            Leaving::Closes => connection.stream.shutdown().await.unwrap(),
-            Leaving::Resets => connection.stream.socket().set_zero_linger().unwrap(),
+        match close {
+            Close::Orderly => connection.stream.shutdown().await.unwrap(),
+            Close::Reset => connection.stream.socket().set_zero_linger().unwrap(),
         }
         drop(connection);
     };
-    let (answer, ()) = tokio::join!(within(http.send(post(url, "{}"))), leaves);
-    answer.expect_err("there is no answer")
+    let (response, ()) = tokio::join!(within(http.send(post(url, "{}"))), closing);
+    response.expect_err("no response")
 }
 
 #[tokio::test]
-async fn a_server_that_leaves_after_reading_a_request_gets_it_once() {
-    for leaving in [Leaving::Closes, Leaving::Resets] {
+async fn post_is_not_sent_again_after_the_server_closes() {
+    for close in [Close::Orderly, Close::Reset] {
         let server = RawServer::bind().await;
         let http = client();
-        let failure = left_alone(&http, &server.url("/"), server.accept(), leaving).await;
-        assert_eq!(failure.step(), HttpPhase::Send, "{leaving:?}: {failure}");
-        assert!(failure.may_have_arrived(), "{leaving:?}: {failure}");
-        assert!(server.is_untouched().await, "{leaving:?}");
+        let failure =
+            close_after_second_request(&http, &server.url("/"), server.accept(), close).await;
+        assert_eq!(failure.step(), HttpPhase::Send, "{close:?}: {failure}");
+        assert!(failure.may_have_arrived(), "{close:?}: {failure}");
+        assert!(server.is_untouched().await, "{close:?}");
     }
 }
 
 #[tokio::test]
-async fn a_server_that_leaves_after_reading_a_request_over_tls_gets_it_once() {
-    for leaving in [Leaving::Closes, Leaving::Resets] {
+async fn post_over_tls_is_not_sent_again_after_the_server_closes() {
+    for close in [Close::Orderly, Close::Reset] {
         let (authority, server) = (Authority::new(), RawServer::bind().await);
         let acceptor = authority.acceptor("server.invalid", &[]);
         let http = authority
             .trusted_by(client())
             .with_resolve_override("server.invalid", server.address);
         let connect = async { secured(&acceptor, server.accept().await).await.unwrap() };
-        let failure = left_alone(&http, "https://server.invalid/", connect, leaving).await;
-        assert_eq!(failure.step(), HttpPhase::Send, "{leaving:?}: {failure}");
-        assert!(failure.may_have_arrived(), "{leaving:?}: {failure}");
-        assert!(server.is_untouched().await, "{leaving:?}");
+        let failure =
+            close_after_second_request(&http, "https://server.invalid/", connect, close).await;
+        assert_eq!(failure.step(), HttpPhase::Send, "{close:?}: {failure}");
+        assert!(failure.may_have_arrived(), "{close:?}: {failure}");
+        assert!(server.is_untouched().await, "{close:?}");
     }
 }
 
 #[tokio::test]
-async fn a_body_that_ends_with_its_connection_must_end_it_properly_over_tls() {
-    for is_proper in [true, false] {
+async fn body_without_length_over_tls_needs_a_close_notify_alert() {
+    for has_alert in [true, false] {
         let (authority, server) = (Authority::new(), RawServer::bind().await);
         let acceptor = authority.acceptor("server.invalid", &[]);
         let http = authority
@@ -106,24 +110,24 @@ async fn a_body_that_ends_with_its_connection_must_end_it_properly_over_tls() {
             let mut connection = secured(&acceptor, server.accept().await).await.unwrap();
             let open_end = "HTTP/1.1 200 OK\r\nConnection: close\r\n\r\nfine";
             connection.answer(open_end).await;
-            match is_proper {
+            match has_alert {
                 true => connection.stream.shutdown().await.unwrap(),
-                // Anybody on the way can do this, so that it may not look like the end.
+                // An attacker in the network can close the TCP connection, so this is not a valid end.
                 false => connection.stream.get_mut().0.shutdown().await.unwrap(),
             }
             connection
         };
-        let asking = async {
-            let answer = within(http.send(get("https://server.invalid/")))
+        let sending = async {
+            let response = within(http.send(get("https://server.invalid/")))
                 .await
                 .unwrap();
-            within(answer.into_body().collect(100)).await
+            within(response.into_body().collect(100)).await
         };
-        let (body, _connection) = tokio::join!(asking, scripted);
+        let (body, _connection) = tokio::join!(sending, scripted);
         match body {
-            Ok(body) => assert!(is_proper && body == "fine", "{body:?}"),
+            Ok(body) => assert!(has_alert && body == "fine", "{body:?}"),
             Err(failure) => {
-                assert!(!is_proper, "{failure}");
+                assert!(!has_alert, "{failure}");
                 assert_eq!(failure.step(), HttpPhase::Receive);
             }
         }

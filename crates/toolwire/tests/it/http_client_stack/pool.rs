@@ -6,33 +6,34 @@ use std::time::Duration;
 use tokio::runtime::Builder;
 use toolwire::transport::http_client::{HttpClient, HyperClient};
 
-use super::raw::{FINE, RawServer, client, get, news_arrives, post};
+use super::raw::{FINE, RawServer, client, get, post, process_socket_events};
 use crate::peer::within;
 
-/// Asks and reads the answer to its end.
-async fn ask(http: &HyperClient, server: &RawServer) {
-    let answer = within(http.send(post(server.url("/"), "{}")))
+/// Sends a request and reads the whole response body.
+async fn exchange(http: &HyperClient, server: &RawServer) {
+    let response = within(http.send(post(server.url("/"), "{}")))
         .await
-        .expect("it answers");
-    let body = within(answer.into_body().collect(4))
+        .expect("a response");
+    let body = within(response.into_body().collect(4))
         .await
-        .expect("the body is whole");
+        .expect("a complete body");
     assert_eq!(body, "fine");
 }
 
 #[tokio::test]
-async fn a_connection_serves_one_request_after_another() {
+async fn connection_is_reused_for_consecutive_requests() {
     let server = RawServer::bind().await;
     let http = client();
-    let (_, (_, mut connection)) = tokio::join!(ask(&http, &server), server.answer_once(FINE));
+    let (_, (_, mut connection)) =
+        tokio::join!(exchange(&http, &server), server.respond_once(FINE));
     for _ in 0..3 {
-        tokio::join!(ask(&http, &server), connection.answer(FINE));
+        tokio::join!(exchange(&http, &server), connection.answer(FINE));
     }
     assert!(server.is_untouched().await);
 }
 
 #[tokio::test]
-async fn requests_at_once_have_a_connection_each() {
+async fn concurrent_requests_use_separate_connections() {
     let server = RawServer::bind().await;
     let http = client();
     let both = async {
@@ -41,11 +42,11 @@ async fn requests_at_once_have_a_connection_each() {
         other.answer(FINE).await;
         (one, other)
     };
-    tokio::join!(ask(&http, &server), ask(&http, &server), both);
+    tokio::join!(exchange(&http, &server), exchange(&http, &server), both);
 }
 
 #[tokio::test]
-async fn no_more_connections_are_kept_than_allowed() {
+async fn idle_connections_over_the_limit_are_closed() {
     let server = RawServer::bind().await;
     let http = client().with_max_idle_per_host(1);
     let both = async {
@@ -54,40 +55,43 @@ async fn no_more_connections_are_kept_than_allowed() {
         other.answer(FINE).await;
         (one, other)
     };
-    let (_, _, (mut one, mut other)) = tokio::join!(ask(&http, &server), ask(&http, &server), both);
-    let mut kept = tokio::select! {
+    let (_, _, (mut one, mut other)) =
+        tokio::join!(exchange(&http, &server), exchange(&http, &server), both);
+    let mut idle = tokio::select! {
         () = one.closed() => other,
         () = other.closed() => one,
     };
-    tokio::join!(ask(&http, &server), kept.answer(FINE));
+    tokio::join!(exchange(&http, &server), idle.answer(FINE));
     assert!(server.is_untouched().await);
 }
 
 #[tokio::test]
-async fn with_no_idle_connections_none_is_used_twice() {
+async fn connections_are_not_reused_with_an_idle_limit_of_zero() {
     let server = RawServer::bind().await;
     let http = client().with_max_idle_per_host(0);
     for _ in 0..2 {
-        let (_, (_, mut connection)) = tokio::join!(ask(&http, &server), server.answer_once(FINE));
+        let (_, (_, mut connection)) =
+            tokio::join!(exchange(&http, &server), server.respond_once(FINE));
         connection.closed().await;
     }
 }
 
 #[tokio::test]
-async fn unused_connections_are_kept_for_a_minute() {
+async fn idle_connection_expires_after_60_seconds() {
     let server = RawServer::bind().await;
     let http = client();
-    let (_, (_, mut connection)) = tokio::join!(ask(&http, &server), server.answer_once(FINE));
+    let (_, (_, mut connection)) =
+        tokio::join!(exchange(&http, &server), server.respond_once(FINE));
 
     tokio::time::pause();
     tokio::time::advance(Duration::from_secs(59)).await;
     tokio::time::resume();
-    tokio::join!(ask(&http, &server), connection.answer(FINE));
+    tokio::join!(exchange(&http, &server), connection.answer(FINE));
 
     tokio::time::pause();
     tokio::time::advance(Duration::from_secs(61)).await;
     tokio::time::resume();
-    tokio::join!(ask(&http, &server), server.answer_once(FINE));
+    tokio::join!(exchange(&http, &server), server.respond_once(FINE));
     connection.closed().await;
 }
 
@@ -101,12 +105,12 @@ async fn connections_close_with_the_runtime_that_opened_them() {
             .worker_threads(1)
             .enable_all()
             .build()
-            .expect("there are threads");
+            .expect("a runtime");
         let sending = runtime.spawn({
             let (http, server) = (Arc::clone(&http), Arc::clone(&server));
-            async move { ask(&http, &server).await }
+            async move { exchange(&http, &server).await }
         });
-        let (_, mut connection) = server.answer_once(FINE).await;
+        let (_, mut connection) = server.respond_once(FINE).await;
         within(sending).await.expect("the server responded");
         tokio::task::block_in_place(|| drop(runtime));
         connection.closed().await;
@@ -114,7 +118,7 @@ async fn connections_close_with_the_runtime_that_opened_them() {
 }
 
 #[tokio::test]
-async fn connections_that_the_server_closed_cost_no_request() {
+async fn no_request_fails_because_of_idle_connections_that_the_server_closed() {
     let server = RawServer::bind().await;
     let http = client();
     let three = async {
@@ -128,61 +132,62 @@ async fn connections_that_the_server_closed_cost_no_request() {
         connections
     };
     let (_, _, _, connections) = tokio::join!(
-        ask(&http, &server),
-        ask(&http, &server),
-        ask(&http, &server),
+        exchange(&http, &server),
+        exchange(&http, &server),
+        exchange(&http, &server),
         three
     );
     drop(connections);
-    news_arrives().await;
-    tokio::join!(ask(&http, &server), server.answer_once(FINE));
+    process_socket_events().await;
+    tokio::join!(exchange(&http, &server), server.respond_once(FINE));
 }
 
 #[tokio::test]
-async fn an_answer_that_says_close_is_the_last_on_its_connection() {
+async fn connection_is_closed_after_a_response_with_connection_close() {
     let server = RawServer::bind().await;
     let http = client();
     let closing = "HTTP/1.1 200 OK\r\nContent-Length: 4\r\nConnection: close\r\n\r\nfine";
     for _ in 0..2 {
         let (_, (_, mut connection)) =
-            tokio::join!(ask(&http, &server), server.answer_once(closing));
+            tokio::join!(exchange(&http, &server), server.respond_once(closing));
         connection.closed().await;
     }
 }
 
 #[tokio::test]
-async fn a_body_read_to_its_end_gives_the_connection_back() {
+async fn connection_is_reused_after_its_body_is_read_to_the_end() {
     let server = RawServer::bind().await;
     let http = client();
-    let head = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nfine\r\n";
-    let (answer, (_, mut connection)) =
-        tokio::join!(http.send(get(server.url("/"))), server.answer_once(head));
-    let mut body = answer.unwrap().into_body();
+    let start = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nfine\r\n";
+    let (response, (_, mut connection)) =
+        tokio::join!(http.send(get(server.url("/"))), server.respond_once(start));
+    let mut body = response.unwrap().into_body();
     assert_eq!(within(body.chunk()).await.unwrap().unwrap(), "fine");
     connection.write("0\r\n\r\n").await;
     assert!(within(body.chunk()).await.is_none());
     drop(body);
-    tokio::join!(ask(&http, &server), connection.answer(FINE));
+    tokio::join!(exchange(&http, &server), connection.answer(FINE));
 }
 
 #[tokio::test]
-async fn an_answer_that_nobody_reads_costs_its_connection_only_if_more_is_to_come() {
+async fn dropping_an_unread_body_closes_the_connection_only_if_the_body_is_incomplete() {
     let server = RawServer::bind().await;
     let http = client();
-    let (_, (_, mut connection)) = tokio::join!(ask(&http, &server), server.answer_once(FINE));
+    let (_, (_, mut connection)) =
+        tokio::join!(exchange(&http, &server), server.respond_once(FINE));
     for body in ["0\r\n\r\n", "4\r\nfine\r\n0\r\nX: y\r\n\r\n"] {
         let accepted = format!("HTTP/1.1 202 Accepted\r\nTransfer-Encoding: chunked\r\n\r\n{body}");
         let sending = within(http.send(post(server.url("/"), "{}")));
-        let (answer, _) = tokio::join!(sending, connection.answer(&accepted));
-        drop(answer.unwrap());
-        // The pool gets the connection from another task.
-        news_arrives().await;
-        tokio::join!(ask(&http, &server), connection.answer(FINE));
+        let (response, _) = tokio::join!(sending, connection.answer(&accepted));
+        drop(response.unwrap());
+        // Another task returns the connection to the pool.
+        process_socket_events().await;
+        tokio::join!(exchange(&http, &server), connection.answer(FINE));
     }
     assert!(server.is_untouched().await);
     let unfinished = "HTTP/1.1 202 Accepted\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nfine\r\n";
     let sending = within(http.send(post(server.url("/"), "{}")));
-    let (answer, _) = tokio::join!(sending, connection.answer(unfinished));
-    drop(answer.unwrap());
+    let (response, _) = tokio::join!(sending, connection.answer(unfinished));
+    drop(response.unwrap());
     connection.closed().await;
 }

@@ -1,4 +1,4 @@
-//! Proxies: plain, tunnelled, refused, and none.
+//! Requests through proxies: forwarded, through a tunnel, failed tunnels, and without a proxy.
 
 use tokio::io::copy_bidirectional;
 use tokio::net::TcpStream;
@@ -9,13 +9,13 @@ use super::tls::{Authority, secured};
 use crate::peer::within;
 
 #[tokio::test]
-async fn a_plain_request_goes_to_the_proxy_with_its_whole_url() {
+async fn http_request_to_a_proxy_has_the_absolute_url() {
     let proxy = RawServer::bind().await;
     let url = format!("http://someone:s3cret@{}", proxy.address);
     let http = client().with_proxies(ProxySettings::none().with_http(url));
     let request = get("http://server.invalid:8080/mcp?a=b");
-    let (answer, (received, _)) = tokio::join!(http.send(request), proxy.answer_once(FINE));
-    assert_eq!(answer.unwrap().status(), 200);
+    let (response, (received, _)) = tokio::join!(http.send(request), proxy.respond_once(FINE));
+    assert_eq!(response.unwrap().status(), 200);
     assert_eq!(
         received,
         "GET http://server.invalid:8080/mcp?a=b HTTP/1.1\r\n\
@@ -25,28 +25,28 @@ async fn a_plain_request_goes_to_the_proxy_with_its_whole_url() {
 }
 
 #[tokio::test]
-async fn credentials_in_a_redirect_are_not_told_to_the_proxy() {
+async fn credentials_in_a_redirect_are_not_sent_to_the_proxy() {
     let proxy = RawServer::bind().await;
     let http = client().with_proxies(ProxySettings::none().with_http(proxy.url("/")));
-    let there = "HTTP/1.1 307 Temporary Redirect\r\n\
+    let redirect = "HTTP/1.1 307 Temporary Redirect\r\n\
                  Location: http://someone:s3cret@server.invalid/there\r\nContent-Length: 0\r\n\r\n";
-    let asking = within(http.send(get("http://server.invalid/mcp")));
-    let (answer, (_, mut connection)) = tokio::join!(asking, proxy.answer_once(there));
-    let failure = answer.expect_err("it goes nowhere");
+    let sending = within(http.send(get("http://server.invalid/mcp")));
+    let (response, (_, mut connection)) = tokio::join!(sending, proxy.respond_once(redirect));
+    let failure = response.expect_err("a rejected redirect");
     assert_eq!(failure.step(), HttpPhase::Redirect);
     assert_eq!(
         failure.message(),
         "server.invalid:80 redirects with credentials to http://server.invalid/there"
     );
     assert!(!format!("{failure:?}").contains("s3cret"), "{failure:?}");
-    // Nothing more comes before the client is gone.
+    // The client sends no further bytes before it closes the connection.
     drop(http);
     connection.closed().await;
     assert!(proxy.is_untouched().await);
 }
 
 #[tokio::test]
-async fn https_goes_through_a_tunnel_that_sees_no_request() {
+async fn https_request_uses_a_tunnel() {
     let (authority, server, proxy) = (
         Authority::new(),
         RawServer::bind().await,
@@ -67,20 +67,20 @@ async fn https_goes_through_a_tunnel_that_sees_no_request() {
         connection
             .write("HTTP/1.1 200 Connection established\r\nVia: here\r\n\r\n")
             .await;
-        let mut onward = TcpStream::connect(server.address).await.unwrap();
-        copy_bidirectional(&mut connection.stream, &mut onward).await
+        let mut upstream = TcpStream::connect(server.address).await.unwrap();
+        copy_bidirectional(&mut connection.stream, &mut upstream).await
     };
     let serving = async {
         let mut connection = secured(&acceptor, server.accept().await).await.unwrap();
         connection.answer(FINE).await
     };
-    let asking = async {
-        let answer = within(http.send(get("https://server.invalid/mcp"))).await;
-        // The pool goes, and the tunnel with it.
+    let sending = async {
+        let response = within(http.send(get("https://server.invalid/mcp"))).await;
+        // Dropping the client closes its pool and the tunnel.
         drop(http);
-        answer.unwrap().status()
+        response.unwrap().status()
     };
-    let (status, received, _) = tokio::join!(asking, serving, proxying);
+    let (status, received, _) = tokio::join!(sending, serving, proxying);
     assert_eq!(status, 200);
     assert_eq!(
         received,
@@ -89,7 +89,7 @@ async fn https_goes_through_a_tunnel_that_sees_no_request() {
 }
 
 #[tokio::test]
-async fn a_proxy_may_be_reached_over_tls_itself() {
+async fn proxy_with_an_https_url_is_used_over_tls() {
     let (authority, proxy) = (Authority::new(), RawServer::bind().await);
     let outer = authority.acceptor("proxy.invalid", &["h2", "http/1.1"]);
     let inner = authority.acceptor("server.invalid", &[]);
@@ -99,21 +99,24 @@ async fn a_proxy_may_be_reached_over_tls_itself() {
         .with_proxies(ProxySettings::none().with_https("https://proxy.invalid"));
     let proxying = async {
         let mut connection = secured(&outer, proxy.accept().await).await.unwrap();
-        let asked = connection.head().await;
+        let tunnel_request = connection.head().await;
         connection.write("HTTP/1.1 200 OK\r\n\r\n").await;
-        // The server is behind the same socket.
+        // This socket is also the server at the end of the tunnel.
         let mut connection = secured(&inner, connection).await.unwrap();
         connection.answer(FINE).await;
-        asked
+        tunnel_request
     };
     let request = get("https://server.invalid/mcp");
-    let (answer, asked) = tokio::join!(within(http.send(request)), proxying);
-    assert_eq!(answer.unwrap().status(), 200);
-    assert!(asked.starts_with("CONNECT server.invalid:443 "), "{asked}");
+    let (response, tunnel_request) = tokio::join!(within(http.send(request)), proxying);
+    assert_eq!(response.unwrap().status(), 200);
+    assert!(
+        tunnel_request.starts_with("CONNECT server.invalid:443 "),
+        "{tunnel_request}"
+    );
 }
 
 #[tokio::test]
-async fn excepted_servers_are_asked_directly() {
+async fn no_proxy_list_excludes_servers_from_the_proxy() {
     let (server, proxy) = (RawServer::bind().await, RawServer::bind().await);
     let proxies = ProxySettings::none()
         .with_http(proxy.url("/"))
@@ -122,37 +125,37 @@ async fn excepted_servers_are_asked_directly() {
         .with_proxies(proxies)
         .with_resolve_override("a.server.invalid", server.address);
     let request = get("http://a.server.invalid/mcp");
-    let (answer, (received, _)) = tokio::join!(http.send(request), server.answer_once(FINE));
-    assert_eq!(answer.unwrap().status(), 200);
+    let (response, (received, _)) = tokio::join!(http.send(request), server.respond_once(FINE));
+    assert_eq!(response.unwrap().status(), 200);
     assert!(received.starts_with("GET /mcp HTTP/1.1\r\n"), "{received}");
     assert!(proxy.is_untouched().await);
 }
 
 #[tokio::test]
-async fn without_a_proxy_every_server_is_asked_directly() {
+async fn without_proxy_removes_the_configured_proxy() {
     let (server, proxy) = (RawServer::bind().await, RawServer::bind().await);
     let http = client()
         .with_proxies(ProxySettings::none().with_http(proxy.url("/")))
         .without_proxy();
     let request = get(server.url("/"));
-    let (answer, _) = tokio::join!(http.send(request), server.answer_once(FINE));
-    assert_eq!(answer.unwrap().status(), 200);
+    let (response, _) = tokio::join!(http.send(request), server.respond_once(FINE));
+    assert_eq!(response.unwrap().status(), 200);
     assert!(proxy.is_untouched().await);
 }
 
-/// What becomes of an HTTPS request when its proxy answers this.
-async fn tunnel_refused(answer: &str) -> (HttpError, String) {
+/// Returns the error of an HTTPS request if its proxy sends this response.
+async fn tunnel_failure(response: &str) -> (HttpError, String) {
     let proxy = RawServer::bind().await;
     let url = format!("http://someone:s3cret@{}", proxy.address);
     let http = client().with_proxies(ProxySettings::none().with_https(url));
     let scripted = async {
         let mut connection = proxy.accept().await;
         connection.head().await;
-        connection.write(answer).await;
+        connection.write(response).await;
     };
     let request = get("https://server.invalid/mcp");
-    let (answer, ()) = tokio::join!(within(http.send(request)), scripted);
-    let failure = answer.expect_err("there is no tunnel");
+    let (response, ()) = tokio::join!(within(http.send(request)), scripted);
+    let failure = response.expect_err("a failed tunnel");
     let printed = format!("{failure} {failure:?}");
     assert!(!printed.contains("s3cret"), "{printed}");
     assert!(!printed.contains("c29tZW9uZTpzM2NyZXQ"), "{printed}");
@@ -161,12 +164,12 @@ async fn tunnel_refused(answer: &str) -> (HttpError, String) {
 
 #[tokio::test]
 async fn failed_tunnel_names_the_proxy_and_the_cause() {
-    let check = async |answer: &str, did: &str| {
-        let (failure, proxy) = tunnel_refused(answer).await;
+    let check = async |response: &str, problem: &str| {
+        let (failure, proxy) = tunnel_failure(response).await;
         assert_eq!(failure.step(), HttpPhase::Proxy);
         assert_eq!(
             failure.message(),
-            format!("the proxy {proxy} {did} when asked for a tunnel to server.invalid:443")
+            format!("the proxy {proxy} {problem} when asked for a tunnel to server.invalid:443")
         );
         assert!(!failure.may_have_arrived());
     };
@@ -186,22 +189,22 @@ async fn failed_tunnel_names_the_proxy_and_the_cause() {
 }
 
 #[tokio::test]
-async fn response_headers_of_a_proxy_may_have_16_kib() {
+async fn response_headers_of_a_proxy_over_16_kib_are_an_error() {
     const LIMIT: usize = 16 * 1024;
-    let ends = "HTTP/1.1 403 Forbidden\r\nX: \r\n\r\n".len();
-    for (length, did) in [
+    let other_bytes = "HTTP/1.1 403 Forbidden\r\nX: \r\n\r\n".len();
+    for (length, problem) in [
         (LIMIT, "responded with status 403"),
         (2 * LIMIT, "did not send valid HTTP"),
     ] {
-        let filler = "x".repeat(length - ends);
-        let answer = format!("HTTP/1.1 403 Forbidden\r\nX: {filler}\r\n\r\n");
-        let (failure, _) = tunnel_refused(&answer).await;
-        assert!(failure.message().contains(did), "{failure}");
+        let filler = "x".repeat(length - other_bytes);
+        let response = format!("HTTP/1.1 403 Forbidden\r\nX: {filler}\r\n\r\n");
+        let (failure, _) = tunnel_failure(&response).await;
+        assert!(failure.message().contains(problem), "{failure}");
     }
 }
 
 #[tokio::test]
-async fn proxies_that_cannot_be_used_are_never_passed_over() {
+async fn invalid_proxy_url_is_an_error_for_requests_that_need_the_proxy() {
     let check = async |url: &str, problem: &str| {
         let proxies = ProxySettings::none()
             .with_http(url)
@@ -212,11 +215,11 @@ async fn proxies_that_cannot_be_used_are_never_passed_over() {
             .unwrap_err();
         assert_eq!(failure.step(), HttpPhase::Prepare);
         assert_eq!(failure.message(), format!("with_http {problem}"));
-        // Who needs no proxy does not care.
+        // A request to an excluded server does not need the proxy.
         let server = RawServer::bind().await;
         let request = get(server.url("/"));
-        let (answer, _) = tokio::join!(within(http.send(request)), server.answer_once(FINE));
-        assert_eq!(answer.unwrap().status(), 200);
+        let (response, _) = tokio::join!(within(http.send(request)), server.respond_once(FINE));
+        assert_eq!(response.unwrap().status(), 200);
     };
     check("not a url", "is not the URL of a proxy").await;
     check("ftp://proxy.invalid", "is not the URL of a proxy").await;

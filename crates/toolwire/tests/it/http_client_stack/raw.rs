@@ -1,4 +1,4 @@
-//! Servers that play a script, byte by byte.
+//! A server whose responses a test writes byte by byte.
 
 #![expect(
     clippy::unwrap_used,
@@ -15,7 +15,7 @@ use toolwire::transport::http_client::HyperClient;
 
 use crate::peer::within;
 
-/// A client that does not look at the environment.
+/// Creates a client that ignores the proxy variables of the environment.
 pub(crate) fn client() -> HyperClient {
     HyperClient::new().without_proxy()
 }
@@ -30,7 +30,7 @@ pub(crate) fn post(url: impl AsRef<str>, body: &'static str) -> Request<Bytes> {
         .unwrap()
 }
 
-/// The whole of an answer that says "fine".
+/// A complete response with the body "fine".
 pub(crate) const FINE: &str = "HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nfine";
 
 /// A listening socket.
@@ -55,7 +55,7 @@ impl RawServer {
         RawConnection { stream }
     }
 
-    /// Whether nobody has connected and is waiting to be accepted.
+    /// Returns `true` if no connection waits to be accepted.
     pub(crate) async fn is_untouched(&self) -> bool {
         let accepting = std::pin::pin!(self.listener.accept());
         let mut accepting = Some(accepting);
@@ -66,10 +66,10 @@ impl RawServer {
         .await
     }
 
-    /// Accepts a connection, reads one request and gives this answer.
-    pub(crate) async fn answer_once(&self, answer: &str) -> (String, RawConnection<TcpStream>) {
+    /// Accepts a connection, reads one request and sends this response. Returns the request.
+    pub(crate) async fn respond_once(&self, response: &str) -> (String, RawConnection<TcpStream>) {
         let mut connection = self.accept().await;
-        let request = connection.answer(answer).await;
+        let request = connection.answer(response).await;
         (request, connection)
     }
 }
@@ -80,7 +80,7 @@ pub(crate) struct RawConnection<S> {
 }
 
 impl<S: AsyncRead + AsyncWrite + Unpin> RawConnection<S> {
-    /// Reads a request: its head, and as many bytes as that says.
+    /// Reads a request: its headers, and a body of the length that they declare.
     pub(crate) async fn request(&mut self) -> String {
         let mut text = self.head().await;
         let length = text
@@ -93,7 +93,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> RawConnection<S> {
         text
     }
 
-    /// Reads up to the empty line.
+    /// Reads the headers, up to the empty line.
     pub(crate) async fn head(&mut self) -> String {
         let mut head = Vec::new();
         while !head.ends_with(b"\r\n\r\n") {
@@ -107,27 +107,27 @@ impl<S: AsyncRead + AsyncWrite + Unpin> RawConnection<S> {
         within(self.stream.flush()).await.unwrap();
     }
 
-    /// Reads one request and gives this answer.
-    pub(crate) async fn answer(&mut self, answer: &str) -> String {
+    /// Reads one request, sends this response, and returns the request.
+    pub(crate) async fn answer(&mut self, response: &str) -> String {
         let request = self.request().await;
-        self.write(answer).await;
+        self.write(response).await;
         request
     }
 
-    /// Waits until the other end is gone; nothing may come before that.
+    /// Waits until the client closes the connection. Panics if the client sends more bytes.
     pub(crate) async fn closed(&mut self) {
         let mut byte = [0];
         match within(self.stream.read(&mut byte)).await {
             Ok(0) => {}
-            Ok(_) => panic!("the client sends more"),
+            Ok(_) => panic!("the client sent more bytes"),
             Err(error) => assert_eq!(error.kind(), std::io::ErrorKind::ConnectionReset),
         }
     }
 }
 
-/// Lets every socket of this thread's runtime notice what has happened to it: a byte goes over one that was opened
-/// later, so news of the earlier ones has been read by then.
-pub(crate) async fn news_arrives() {
+/// Lets the runtime of this thread process the pending events of all sockets. Sends bytes over a new connection: the
+/// runtime processes the events of older sockets before it delivers these bytes.
+pub(crate) async fn process_socket_events() {
     let (mut near, mut far) = {
         let server = RawServer::bind().await;
         let (near, far) = tokio::join!(TcpStream::connect(server.address), server.accept());

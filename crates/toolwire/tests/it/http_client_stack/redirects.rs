@@ -1,4 +1,4 @@
-//! Redirects: where we go, and where no header may ever go.
+//! Redirects: which are followed, and that no header reaches another origin.
 
 use toolwire::transport::http_client::{HttpClient, HttpPhase};
 
@@ -10,7 +10,7 @@ fn redirect(status: &str, location: &str) -> String {
 }
 
 #[tokio::test]
-async fn a_redirect_within_the_origin_keeps_method_headers_and_body() {
+async fn redirect_within_the_origin_preserves_method_headers_and_body() {
     for status in ["307 Temporary Redirect", "308 Permanent Redirect"] {
         let server = RawServer::bind().await;
         let http = client();
@@ -19,12 +19,12 @@ async fn a_redirect_within_the_origin_keeps_method_headers_and_body() {
             .headers_mut()
             .insert("authorization", "Bearer token".parse().unwrap());
         let scripted = async {
-            let (first, mut connection) = server.answer_once(&redirect(status, "/new?a=b")).await;
+            let (first, mut connection) = server.respond_once(&redirect(status, "/new?a=b")).await;
             let second = connection.answer(FINE).await;
             (first, second)
         };
-        let (answer, (first, second)) = tokio::join!(http.send(request), scripted);
-        assert_eq!(answer.unwrap().status(), 200);
+        let (response, (first, second)) = tokio::join!(http.send(request), scripted);
+        assert_eq!(response.unwrap().status(), 200);
         assert!(first.starts_with("POST /old HTTP/1.1\r\n"), "{first}");
         assert_eq!(second, first.replace("/old", "/new?a=b"));
         assert!(second.contains("authorization: Bearer token"), "{second}");
@@ -33,7 +33,7 @@ async fn a_redirect_within_the_origin_keeps_method_headers_and_body() {
 }
 
 #[tokio::test]
-async fn five_redirects_are_followed_and_no_sixth() {
+async fn sixth_redirect_is_an_error() {
     for (count, followed) in [(5, true), (6, false)] {
         let server = RawServer::bind().await;
         let http = client();
@@ -41,17 +41,17 @@ async fn five_redirects_are_followed_and_no_sixth() {
         let scripted = async {
             let mut connection = server.accept().await;
             for step in 1..=count {
-                let there = redirect("307 Temporary Redirect", &format!("/{step}"));
-                connection.answer(&there).await;
+                let next = redirect("307 Temporary Redirect", &format!("/{step}"));
+                connection.answer(&next).await;
             }
             if followed {
                 connection.answer(FINE).await;
             }
             connection
         };
-        let (answer, _connection) = tokio::join!(http.send(request), scripted);
-        match answer {
-            Ok(answer) => assert!(followed && answer.status() == 200),
+        let (response, _connection) = tokio::join!(http.send(request), scripted);
+        match response {
+            Ok(response) => assert!(followed && response.status() == 200),
             Err(failure) => {
                 assert!(!followed, "{failure:?}");
                 assert_eq!(failure.step(), HttpPhase::Redirect);
@@ -64,7 +64,7 @@ async fn five_redirects_are_followed_and_no_sixth() {
 }
 
 #[tokio::test]
-async fn another_origin_is_named_and_never_asked() {
+async fn redirect_to_another_origin_is_an_error_that_names_it() {
     let (server, other) = (RawServer::bind().await, RawServer::bind().await);
     let cases = [
         ("307 Temporary Redirect", other.url("/mcp")),
@@ -74,12 +74,12 @@ async fn another_origin_is_named_and_never_asked() {
     ];
     for (status, location) in cases {
         let http = client();
-        let answer = redirect(status, &location);
-        let (answer, _) = tokio::join!(
+        let response = redirect(status, &location);
+        let (response, _) = tokio::join!(
             within(http.send(post(server.url("/"), "{}"))),
-            server.answer_once(&answer)
+            server.respond_once(&response)
         );
-        let failure = answer.expect_err("it is not followed");
+        let failure = response.expect_err("a rejected redirect");
         assert_eq!(failure.step(), HttpPhase::Redirect);
         assert!(
             failure.message().ends_with(&format!(" {location}")),

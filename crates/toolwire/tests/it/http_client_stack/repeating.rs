@@ -19,7 +19,7 @@ enum Close {
 
 const CLOSES: [Close; 2] = [Close::Orderly, Close::Reset];
 
-/// Reads a request on a connection, and closes it after `sent` was sent.
+/// Reads a request, sends `sent`, and closes the connection.
 async fn read_and_close(
     mut connection: RawConnection<tokio::net::TcpStream>,
     sent: &str,
@@ -32,9 +32,9 @@ async fn read_and_close(
     }
 }
 
-async fn ask(http: &HyperClient, url: &str) {
-    let answer = within(http.send(get(url))).await.unwrap();
-    let body = within(answer.into_body().collect(4)).await.unwrap();
+async fn exchange(http: &HyperClient, url: &str) {
+    let response = within(http.send(get(url))).await.unwrap();
+    let body = within(response.into_body().collect(4)).await.unwrap();
     assert_eq!(body, "fine");
 }
 
@@ -43,12 +43,12 @@ async fn get_on_a_reused_connection_that_closes_is_sent_again() {
     for close in CLOSES {
         let server = RawServer::bind().await;
         let (http, url) = (client(), server.url("/"));
-        let (_, (_, connection)) = tokio::join!(ask(&http, &url), server.answer_once(FINE));
+        let (_, (_, connection)) = tokio::join!(exchange(&http, &url), server.respond_once(FINE));
         let closing = async {
             read_and_close(connection, "", close).await;
-            server.answer_once(FINE).await
+            server.respond_once(FINE).await
         };
-        let (_, _connection) = tokio::join!(ask(&http, &url), closing);
+        let (_, _connection) = tokio::join!(exchange(&http, &url), closing);
         assert!(server.is_untouched().await, "{close:?}");
     }
 }
@@ -59,8 +59,8 @@ async fn get_on_a_new_connection_that_closes_is_not_sent_again() {
         let server = RawServer::bind().await;
         let http = client();
         let closing = async { read_and_close(server.accept().await, "", close).await };
-        let (answer, ()) = tokio::join!(within(http.send(get(server.url("/")))), closing);
-        assert_eq!(answer.unwrap_err().step(), HttpPhase::Send, "{close:?}");
+        let (response, ()) = tokio::join!(within(http.send(get(server.url("/")))), closing);
+        assert_eq!(response.unwrap_err().step(), HttpPhase::Send, "{close:?}");
         assert!(server.is_untouched().await, "{close:?}");
     }
 }
@@ -70,10 +70,10 @@ async fn get_whose_response_has_begun_is_not_sent_again() {
     for begun in ["H", "HTTP/1.1 100 Continue\r\n\r\n"] {
         let server = RawServer::bind().await;
         let (http, url) = (client(), server.url("/"));
-        let (_, (_, connection)) = tokio::join!(ask(&http, &url), server.answer_once(FINE));
+        let (_, (_, connection)) = tokio::join!(exchange(&http, &url), server.respond_once(FINE));
         let closing = read_and_close(connection, begun, Close::Orderly);
-        let (answer, ()) = tokio::join!(within(http.send(get(&url))), closing);
-        answer.unwrap_err();
+        let (response, ()) = tokio::join!(within(http.send(get(&url))), closing);
+        response.unwrap_err();
         assert!(server.is_untouched().await, "{begun:?}");
     }
 }

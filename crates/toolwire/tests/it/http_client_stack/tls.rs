@@ -1,4 +1,4 @@
-//! HTTPS: what is trusted, and how each refusal is told.
+//! HTTPS: which certificates are trusted, and the errors of failed handshakes.
 
 #![expect(
     clippy::unwrap_used,
@@ -21,7 +21,7 @@ use toolwire::transport::http_client::{HttpClient, HttpError, HttpPhase, HyperCl
 use super::raw::{FINE, RawConnection, RawServer, client, get};
 use crate::peer::within;
 
-/// An authority that nobody trusts who was not told to.
+/// A certificate authority that is not among the root certificates of the system.
 pub(crate) struct Authority(CertifiedIssuer<'static, KeyPair>);
 
 impl Authority {
@@ -37,7 +37,7 @@ impl Authority {
         Self(CertifiedIssuer::self_signed(params, key).unwrap())
     }
 
-    /// A client that trusts this authority and nobody else.
+    /// Configures a client to trust this authority only.
     pub(crate) fn trusted_by(&self, http: HyperClient) -> HyperClient {
         http.without_native_roots()
             .with_root_certificates(self.0.pem().as_bytes())
@@ -76,7 +76,7 @@ impl Authority {
     }
 }
 
-/// Shakes hands over a connection; a client that refuses ends it.
+/// Runs the TLS handshake over a connection. Returns `None` if the handshake fails.
 pub(crate) async fn secured<S: AsyncRead + AsyncWrite + Unpin>(
     acceptor: &TlsAcceptor,
     connection: RawConnection<S>,
@@ -86,7 +86,7 @@ pub(crate) async fn secured<S: AsyncRead + AsyncWrite + Unpin>(
 }
 
 #[tokio::test]
-async fn a_trusted_server_is_spoken_to() {
+async fn server_with_a_trusted_certificate_gets_the_request() {
     let (authority, server) = (Authority::new(), RawServer::bind().await);
     let acceptor = authority.acceptor("server.invalid", &[]);
     let http = authority
@@ -97,33 +97,33 @@ async fn a_trusted_server_is_spoken_to() {
         (connection.answer(FINE).await, connection)
     };
     let request = get("https://server.invalid/mcp");
-    let (answer, (received, _connection)) = tokio::join!(http.send(request), scripted);
-    let answer = answer.unwrap();
-    assert_eq!(answer.version(), http::Version::HTTP_11);
+    let (response, (received, _connection)) = tokio::join!(http.send(request), scripted);
+    let response = response.unwrap();
+    assert_eq!(response.version(), http::Version::HTTP_11);
     assert_eq!(
         received,
         "GET /mcp HTTP/1.1\r\nhost: server.invalid\r\n\r\n"
     );
-    assert_eq!(answer.into_body().collect(4).await.unwrap(), "fine");
+    assert_eq!(response.into_body().collect(4).await.unwrap(), "fine");
 }
 
-/// The failure at a server with this certificate that is asked by the name `server.invalid`.
-async fn refusal(http: HyperClient, acceptor: &TlsAcceptor) -> HttpError {
+/// Returns the error of a request to `server.invalid` if the server uses this certificate.
+async fn handshake_failure(http: HyperClient, acceptor: &TlsAcceptor) -> HttpError {
     let server = RawServer::bind().await;
     let http = http.with_resolve_override("server.invalid", server.address);
     let scripted = async { secured(acceptor, server.accept().await).await.is_some() };
-    let (answer, _) = tokio::join!(within(http.send(get("https://server.invalid/"))), scripted);
-    let failure = answer.expect_err("it is not trusted");
+    let (response, _) = tokio::join!(within(http.send(get("https://server.invalid/"))), scripted);
+    let failure = response.expect_err("an untrusted certificate");
     assert_eq!(failure.step(), HttpPhase::Tls);
     assert!(!failure.may_have_arrived());
     failure
 }
 
 #[tokio::test]
-async fn certificates_are_refused_for_a_reason_that_is_told() {
+async fn error_for_an_invalid_certificate_names_the_reason() {
     let authority = Authority::new();
     let check = async |http: HyperClient, acceptor: TlsAcceptor, expected: &str| {
-        let failure = refusal(http, &acceptor).await;
+        let failure = handshake_failure(http, &acceptor).await;
         let expected = format!("the certificate of server.invalid:443 {expected}");
         assert_eq!(failure.to_string(), expected);
     };
@@ -160,7 +160,7 @@ async fn certificates_are_refused_for_a_reason_that_is_told() {
 }
 
 #[tokio::test]
-async fn a_server_without_tls_is_told_apart() {
+async fn server_without_tls_has_its_own_error() {
     let (authority, server) = (Authority::new(), RawServer::bind().await);
     let http = authority.trusted_by(client());
     let url = format!("https://{}/", server.address);
@@ -169,8 +169,8 @@ async fn a_server_without_tls_is_told_apart() {
         connection.write("HTTP/1.1 400 Bad Request\r\n\r\n").await;
         connection
     };
-    let (answer, _connection) = tokio::join!(within(http.send(get(&url))), scripted);
-    let failure = answer.expect_err("it is no TLS");
+    let (response, _connection) = tokio::join!(within(http.send(get(&url))), scripted);
+    let failure = response.expect_err("a server without TLS");
     assert_eq!(failure.step(), HttpPhase::Tls);
     assert_eq!(
         failure.message(),
@@ -179,10 +179,10 @@ async fn a_server_without_tls_is_told_apart() {
     let advice = failure.advice().unwrap();
     assert!(advice.contains("http://"), "{advice}");
 
-    let (answer, _) = tokio::join!(within(http.send(get(&url))), async {
+    let (response, _) = tokio::join!(within(http.send(get(&url))), async {
         drop(server.accept().await);
     });
-    let failure = answer.expect_err("it closes");
+    let failure = response.expect_err("a closed connection");
     assert_eq!(failure.step(), HttpPhase::Tls);
     let expected = format!(
         "the connection to {} failed during the TLS handshake",
@@ -192,9 +192,9 @@ async fn a_server_without_tls_is_told_apart() {
 }
 
 #[tokio::test]
-async fn with_no_roots_nobody_can_be_trusted() {
+async fn client_without_root_certificates_trusts_no_server() {
     let acceptor = Authority::new().acceptor("server.invalid", &[]);
-    let failure = refusal(client().without_native_roots(), &acceptor).await;
+    let failure = handshake_failure(client().without_native_roots(), &acceptor).await;
     let printed = failure.to_string();
     assert!(
         printed.starts_with("this machine has no root certificates"),
@@ -204,21 +204,18 @@ async fn with_no_roots_nobody_can_be_trusted() {
 }
 
 #[tokio::test]
-async fn being_connected_may_take_ten_seconds() {
+async fn connecting_times_out_after_ten_seconds() {
     let (authority, server) = (Authority::new(), RawServer::bind().await);
     let http = authority.trusted_by(client());
     let url = format!("https://{}/", server.address);
-    let asking = tokio::spawn(async move { http.send(get(url)).await });
-    // The server accepts, and then says nothing in the handshake.
+    let sending = tokio::spawn(async move { http.send(get(url)).await });
+    // The server accepts the connection and sends nothing in the handshake.
     let _silent = server.accept().await;
     tokio::time::pause();
     tokio::time::advance(Duration::from_secs(5)).await;
-    assert!(!asking.is_finished());
+    assert!(!sending.is_finished());
     tokio::time::advance(Duration::from_secs(5)).await;
-    let failure = within(asking)
-        .await
-        .unwrap()
-        .expect_err("it takes too long");
+    let failure = within(sending).await.unwrap().expect_err("a timeout");
     assert_eq!(failure.step(), HttpPhase::Tls);
     assert_eq!(
         failure.message(),
@@ -230,7 +227,7 @@ async fn being_connected_may_take_ten_seconds() {
 }
 
 #[test]
-fn root_certificates_that_are_none_are_refused() {
+fn invalid_root_certificates_are_rejected() {
     let check = |pem: &str, expected: &str| {
         let failure = client().with_root_certificates(pem.as_bytes()).unwrap_err();
         assert_eq!(failure.step(), HttpPhase::Prepare);
@@ -251,7 +248,7 @@ fn root_certificates_that_are_none_are_refused() {
 }
 
 #[tokio::test]
-async fn a_configuration_of_ones_own_decides_whom_to_trust() {
+async fn custom_tls_configuration_replaces_the_root_certificates() {
     let (authority, server) = (Authority::new(), RawServer::bind().await);
     let acceptor = authority.acceptor("server.invalid", &["http/1.1"]);
     let mut roots = rustls::RootCertStore::empty();
@@ -271,8 +268,8 @@ async fn a_configuration_of_ones_own_decides_whom_to_trust() {
         connection
     };
     let request = get("https://server.invalid/mcp");
-    let (answer, connection) = tokio::join!(http.send(request), scripted);
-    assert_eq!(answer.unwrap().status(), 200);
+    let (response, connection) = tokio::join!(http.send(request), scripted);
+    assert_eq!(response.unwrap().status(), 200);
     let chosen = connection.stream.get_ref().1.alpn_protocol();
     assert_eq!(chosen, Some(&b"http/1.1"[..]));
 }

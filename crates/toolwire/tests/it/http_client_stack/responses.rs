@@ -1,4 +1,4 @@
-//! Requests and answers when nothing goes wrong.
+//! Successful exchanges: the sent request, and how the response is read.
 
 use bytes::Bytes;
 use http::{Method, Request};
@@ -8,7 +8,7 @@ use super::raw::{FINE, RawServer, client, get, post};
 use crate::peer::within;
 
 #[tokio::test]
-async fn a_request_and_its_answer_arrive_whole() {
+async fn request_and_response_arrive_complete() {
     let server = RawServer::bind().await;
     let http = client();
     let mut request = post(server.url("/mcp?a=b"), "{\"id\":1}");
@@ -16,8 +16,8 @@ async fn a_request_and_its_answer_arrive_whole() {
         .headers_mut()
         .insert("x-own", "value".parse().unwrap());
     let scripted = server
-        .answer_once("HTTP/1.1 404 Not Found\r\nX-Other: header\r\nContent-Length: 4\r\n\r\nnope");
-    let (answer, (received, _connection)) = tokio::join!(http.send(request), scripted);
+        .respond_once("HTTP/1.1 404 Not Found\r\nX-Other: header\r\nContent-Length: 4\r\n\r\nnope");
+    let (response, (received, _connection)) = tokio::join!(http.send(request), scripted);
     let address = server.address;
     assert_eq!(
         received,
@@ -25,10 +25,10 @@ async fn a_request_and_its_answer_arrive_whole() {
             "POST /mcp?a=b HTTP/1.1\r\nx-own: value\r\nhost: {address}\r\ncontent-length: 8\r\n\r\n{{\"id\":1}}"
         )
     );
-    let answer = answer.unwrap();
-    assert_eq!(answer.status(), 404);
-    assert_eq!(answer.headers()["x-other"], "header");
-    let body = within(answer.into_body().collect(4)).await.unwrap();
+    let response = response.unwrap();
+    assert_eq!(response.status(), 404);
+    assert_eq!(response.headers()["x-other"], "header");
+    let body = within(response.into_body().collect(4)).await.unwrap();
     assert_eq!(body, "nope");
 }
 
@@ -42,7 +42,8 @@ async fn default_port_is_not_in_the_host_header() {
     ] {
         let server = RawServer::bind().await;
         let http = client().with_resolve_override("server.invalid", server.address);
-        let (response, (received, _)) = tokio::join!(http.send(get(url)), server.answer_once(FINE));
+        let (response, (received, _)) =
+            tokio::join!(http.send(get(url)), server.respond_once(FINE));
         assert_eq!(response.unwrap().status(), 200);
         let expected = format!("GET / HTTP/1.1\r\nhost: {host}\r\n\r\n");
         assert_eq!(received, expected, "{url}");
@@ -54,7 +55,7 @@ async fn request_length_is_that_of_the_body() {
     let check = async |request: Request<Bytes>, expected: &str| {
         let server = RawServer::bind().await;
         let http = client().with_resolve_override("server.invalid", server.address);
-        let (response, (received, _)) = tokio::join!(http.send(request), server.answer_once(FINE));
+        let (response, (received, _)) = tokio::join!(http.send(request), server.respond_once(FINE));
         assert_eq!(response.unwrap().status(), 200);
         assert_eq!(received.replace("\r\n", "|"), expected);
     };
@@ -82,13 +83,13 @@ async fn request_length_is_that_of_the_body() {
 }
 
 #[tokio::test]
-async fn the_head_is_given_before_the_body_and_pieces_as_they_come() {
+async fn response_is_returned_before_its_body_and_chunks_on_arrival() {
     let server = RawServer::bind().await;
     let http = client();
     let scripted = server
-        .answer_once("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nTrailer: x-end\r\n\r\n");
-    let (answer, (_, mut connection)) = tokio::join!(http.send(get(server.url("/"))), scripted);
-    let mut body = answer.unwrap().into_body();
+        .respond_once("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nTrailer: x-end\r\n\r\n");
+    let (response, (_, mut connection)) = tokio::join!(http.send(get(server.url("/"))), scripted);
+    let mut body = response.unwrap().into_body();
     connection.write("3\r\none\r\n").await;
     assert_eq!(within(body.chunk()).await.unwrap().unwrap(), "one");
     connection.write("3\r\ntwo\r\n").await;
@@ -98,23 +99,23 @@ async fn the_head_is_given_before_the_body_and_pieces_as_they_come() {
 }
 
 #[tokio::test]
-async fn a_body_may_have_as_many_bytes_as_the_limit_says() {
+async fn body_over_the_limit_is_an_error() {
     let server = RawServer::bind().await;
     let http = client();
-    for pieces in ["4\r\nfour\r\n0\r\n\r\n", "2\r\nfo\r\n2\r\nur\r\n0\r\n\r\n"] {
+    for chunks in ["4\r\nfour\r\n0\r\n\r\n", "2\r\nfo\r\n2\r\nur\r\n0\r\n\r\n"] {
         let text = format!(
-            "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nConnection: close\r\n\r\n{pieces}"
+            "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nConnection: close\r\n\r\n{chunks}"
         );
         for limit in [3, 4] {
-            let (answer, _) =
-                tokio::join!(http.send(get(server.url("/"))), server.answer_once(&text));
-            let whole = within(answer.unwrap().into_body().collect(limit)).await;
+            let (response, _) =
+                tokio::join!(http.send(get(server.url("/"))), server.respond_once(&text));
+            let whole = within(response.unwrap().into_body().collect(limit)).await;
             match limit {
                 4 => assert_eq!(whole.unwrap(), "four"),
                 _ => {
                     let failure = whole.unwrap_err();
                     assert_eq!(failure.step(), HttpPhase::Receive);
-                    assert_eq!(failure.message(), "the answer has more than 3 bytes");
+                    assert_eq!(failure.message(), "the response body has more than 3 bytes");
                 }
             }
         }
@@ -122,7 +123,7 @@ async fn a_body_may_have_as_many_bytes_as_the_limit_says() {
 }
 
 #[tokio::test]
-async fn a_body_that_is_there_already_reads_like_any_other() {
+async fn body_in_memory_is_read_as_one_chunk() {
     let mut body = ClientBody::full("text");
     assert_eq!(body.chunk().await.unwrap().unwrap(), "text");
     assert!(body.chunk().await.is_none());
@@ -130,16 +131,19 @@ async fn a_body_that_is_there_already_reads_like_any_other() {
 }
 
 #[tokio::test]
-async fn a_shared_client_is_a_client() {
+async fn client_in_an_arc_sends_requests() {
     let server = RawServer::bind().await;
     let shared: std::sync::Arc<dyn HttpClient> = std::sync::Arc::new(client());
     let request = get(server.url("/"));
-    let (answer, _) = tokio::join!(HttpClient::send(&shared, request), server.answer_once(FINE));
-    assert_eq!(answer.unwrap().status(), 200);
+    let (response, _) = tokio::join!(
+        HttpClient::send(&shared, request),
+        server.respond_once(FINE)
+    );
+    assert_eq!(response.unwrap().status(), 200);
 }
 
 #[test]
-fn nothing_secret_is_printed() {
+fn debug_output_has_no_credentials() {
     use toolwire::transport::http_client::ProxySettings;
     let proxies = ProxySettings::none()
         .with_http("http://someone:s3cret@proxy.example.com:3128")
