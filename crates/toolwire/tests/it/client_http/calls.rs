@@ -1,4 +1,4 @@
-//! Calls over HTTP, with each revision and the oldest transport.
+//! Calls over HTTP in each protocol version.
 
 use std::time::Duration;
 
@@ -34,14 +34,14 @@ async fn greet(context: &RequestContext) -> Result<String, toolwire::Error> {
     Ok("hello".to_owned())
 }
 
-async fn started(options: HttpOptions) -> String {
+async fn start_server(options: HttpOptions) -> String {
     let server = Server::new("demo", "1.0.0")
         .tool(add)
         .tool(count)
         .tool(greet);
     let listener = HttpListener::bind(server, "127.0.0.1:0", options.without_signals())
         .await
-        .expect("there is a free port");
+        .expect("a free port");
     let url = listener.url().to_owned();
     tokio::spawn(listener.run());
     url
@@ -60,17 +60,17 @@ async fn check(client: &Client) {
     let (call, mut progress) = client.call_tool("count", json!({"to": 3})).with_progress();
     let counted = within(call.into_future()).await.unwrap();
     assert_eq!(counted.content[0].as_text(), Some("3"));
-    let mut heard = 0;
+    let mut last = 0;
     while let Some(report) = progress.next().await {
-        assert!(report.progress > f64::from(heard));
-        heard = report.progress as u32;
+        assert!(report.progress > f64::from(last));
+        last = report.progress as u32;
     }
-    assert_eq!(heard, 3);
+    assert_eq!(last, 3);
 }
 
 #[tokio::test]
-async fn every_revision_is_spoken_over_http() {
-    let url = started(HttpOptions::new()).await;
+async fn every_protocol_version_works_over_http() {
+    let url = start_server(HttpOptions::new()).await;
     let client = within(Client::connect(&url)).await.unwrap();
     assert_eq!(client.version(), ProtocolVersion::LATEST);
     check(&client).await;
@@ -90,9 +90,9 @@ async fn every_revision_is_spoken_over_http() {
 }
 
 #[tokio::test]
-async fn every_limit_may_be_never() {
+async fn every_timeout_may_be_the_maximum_duration() {
     let never = Duration::MAX;
-    let url = started(HttpOptions::new()).await;
+    let url = start_server(HttpOptions::new()).await;
     let mut limits = ClientLimits::default();
     limits.timeout = never;
     limits.longest_timeout = never;

@@ -1,4 +1,4 @@
-//! Taking a call back: by closing its stream in the modern era, by a message in the legacy one.
+//! Cancellation of calls: by closing the stream in the modern era, by a notification in the legacy era.
 
 use std::time::Duration;
 
@@ -7,11 +7,11 @@ use toolwire::Client;
 
 use super::double::Double;
 use super::fake::Fake;
-use super::script::{Reply, Seen, legacy, modern};
+use super::script::{RecordedRequest, Reply, legacy, modern};
 use crate::peer::within;
 
-/// Answers to a call that leave it waiting: before the head, within a stream, within a JSON body.
-fn waiting() -> [Reply; 3] {
+/// Returns incomplete responses: without headers, with a partial stream, with a partial JSON body.
+fn incomplete_responses() -> [Reply; 3] {
     [
         Reply::never(),
         Reply::events(": working\n\n").left_open(),
@@ -19,10 +19,14 @@ fn waiting() -> [Reply; 3] {
     ]
 }
 
-fn leaving(reply: Reply, rest: fn(&Seen) -> Reply) -> impl Fn(&Seen) -> Reply {
-    move |seen| match seen.method() {
-        "tools/call" if seen.nth == 0 => reply.clone(),
-        _ => rest(seen),
+/// Returns a script that sends `reply` to the first call, and uses `rest` for all other requests.
+fn first_call(
+    reply: Reply,
+    rest: fn(&RecordedRequest) -> Reply,
+) -> impl Fn(&RecordedRequest) -> Reply {
+    move |request| match request.method() {
+        "tools/call" if request.nth == 0 => reply.clone(),
+        _ => rest(request),
     }
 }
 
@@ -34,34 +38,34 @@ async fn drop_one_call(server: &Fake, client: &Client) {
 }
 
 #[tokio::test]
-async fn dropping_a_modern_call_closes_its_stream_and_says_nothing() {
-    for reply in waiting() {
-        let server = Fake::start(leaving(reply, modern)).await;
+async fn dropping_a_modern_call_closes_its_stream_without_a_notification() {
+    for reply in incomplete_responses() {
+        let server = Fake::start(first_call(reply, modern)).await;
         let client = server.connect().await.unwrap();
         drop_one_call(&server, &client).await;
-        server.abandoned(1).await;
+        server.wait_for_disconnects(1).await;
         within(client.call_tool("act", json!({})).into_future())
             .await
             .unwrap();
-        let said = server.record.of("POST", "notifications/cancelled");
-        assert!(said.is_empty(), "{said:?}");
+        let cancelled = server.record.of("POST", "notifications/cancelled");
+        assert!(cancelled.is_empty(), "{cancelled:?}");
         assert_eq!(client.pending_operations(), 0);
     }
 }
 
 #[tokio::test]
-async fn dropping_a_legacy_call_is_said() {
-    for reply in waiting() {
-        let server = Fake::start(leaving(reply, legacy)).await;
+async fn dropping_a_legacy_call_sends_a_cancellation() {
+    for reply in incomplete_responses() {
+        let server = Fake::start(first_call(reply, legacy)).await;
         let client = server.connect().await.unwrap();
         drop_one_call(&server, &client).await;
-        let said = server
+        let cancelled = server
             .record
             .nth("POST", "notifications/cancelled", 0)
             .await;
         let call = &server.record.of("POST", "tools/call")[0];
-        assert_eq!(said.body["params"]["requestId"], call.body["id"]);
-        assert_eq!(said.header("mcp-session-id"), Some("session-1"));
+        assert_eq!(cancelled.body["params"]["requestId"], call.body["id"]);
+        assert_eq!(cancelled.header("mcp-session-id"), Some("session-1"));
         within(client.call_tool("act", json!({})).into_future())
             .await
             .unwrap();
@@ -70,8 +74,8 @@ async fn dropping_a_legacy_call_is_said() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_call_that_takes_too_long_is_taken_back() {
-    let server = Double::new(leaving(Reply::never(), legacy));
+async fn call_that_times_out_is_cancelled() {
+    let server = Double::new(first_call(Reply::never(), legacy));
     let client = server.connect().await.unwrap();
     let call = client.call_tool("act", json!({}));
     let error = call.with_timeout(Duration::from_secs(5)).await.unwrap_err();
@@ -83,7 +87,7 @@ async fn a_call_that_takes_too_long_is_taken_back() {
 }
 
 #[tokio::test]
-async fn an_answered_call_is_not_taken_back() {
+async fn completed_call_is_not_cancelled() {
     let server = Double::new(legacy);
     let client = server.connect().await.unwrap();
     client.call_tool("act", json!({})).await.unwrap();
@@ -97,10 +101,10 @@ async fn an_answered_call_is_not_taken_back() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn initialize_is_never_taken_back() {
-    let server = Double::new(|seen| match seen.method() {
+async fn initialize_is_never_cancelled() {
+    let server = Double::new(|request| match request.method() {
         "initialize" => Reply::never(),
-        _ => legacy(seen),
+        _ => legacy(request),
     });
     server.connect().await.unwrap_err();
     tokio::time::sleep(Duration::from_secs(60)).await;

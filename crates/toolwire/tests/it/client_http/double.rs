@@ -1,4 +1,5 @@
-//! A stand-in for the HTTP stack that answers what a script says: no sockets, so that time can stand still.
+//! A test double of the HTTP client whose responses come from a script. It has no sockets, so that tests can pause the
+//! clock.
 
 use std::collections::HashMap;
 use std::collections::VecDeque;
@@ -13,9 +14,9 @@ use http_body::{Body, Frame};
 use toolwire::transport::http_client::{ClientBody, HttpClient, HttpError, HttpPhase};
 use toolwire::{BoxFuture, Client, ClientBuilder, Error};
 
-use super::script::{Ending, Piece, Record, Reply, Script, Seen};
+use super::script::{Ending, Piece, Record, RecordedRequest, Reply, Script};
 
-/// Speaks HTTP without a network.
+/// An HTTP client without a network.
 #[derive(Clone)]
 pub(crate) struct Double {
     script: Script,
@@ -23,7 +24,7 @@ pub(crate) struct Double {
 }
 
 impl Double {
-    pub(crate) fn new(script: impl Fn(&Seen) -> Reply + Send + Sync + 'static) -> Self {
+    pub(crate) fn new(script: impl Fn(&RecordedRequest) -> Reply + Send + Sync + 'static) -> Self {
         Self {
             script: Arc::new(script),
             record: Record::new(),
@@ -58,10 +59,10 @@ impl HttpClient for Double {
         }
         let verb = request.method().as_str();
         let target = request.uri().to_string();
-        let seen = self.record.note(1, verb, &target, headers, request.body());
-        let reply = (self.script)(&seen);
+        let recorded = self.record.note(1, verb, &target, headers, request.body());
+        let reply = (self.script)(&recorded);
         Box::pin(async move {
-            if let Some(gate) = &reply.held {
+            if let Some(gate) = &reply.gate {
                 gate.notified().await;
             }
             let mut response = Response::builder().status(reply.status);
@@ -69,19 +70,19 @@ impl HttpClient for Double {
                 response = response.header(name, value);
             }
             let body = Pieces {
-                left: reply.pieces.into(),
+                remaining: reply.pieces.into(),
                 ending: reply.ending,
                 waiting: None,
             };
             let response = response.body(ClientBody::new(body));
-            Ok(response.expect("scripts name valid headers"))
+            Ok(response.expect("valid headers"))
         })
     }
 }
 
-/// The body of an answer, piece by piece.
+/// The body of a response.
 struct Pieces {
-    left: VecDeque<Piece>,
+    remaining: VecDeque<Piece>,
     ending: Ending,
     waiting: Option<BoxFuture<'static, ()>>,
 }
@@ -99,7 +100,7 @@ impl Body for Pieces {
                 std::task::ready!(waiting.as_mut().poll(context));
                 self.waiting = None;
             }
-            match self.left.pop_front() {
+            match self.remaining.pop_front() {
                 Some(Piece::Bytes(bytes)) => {
                     return Poll::Ready(Some(Ok(Frame::data(bytes.into()))));
                 }

@@ -1,4 +1,4 @@
-//! Finding out what a server over HTTP speaks: which answers are evidence, and which are not.
+//! Detection of the era over HTTP: which responses to the probe decide it, and which do not.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -9,37 +9,39 @@ use toolwire::proto::negotiate::{DetectedEra, LegacyTransport};
 use toolwire::{ClientBuilder, ClientLimits, ProtocolVersion};
 
 use super::double::Double;
-use super::script::{Record, Reply, Seen, discovered, event, initialized, legacy, modern};
+use super::script::{
+    Record, RecordedRequest, Reply, discovered, event, initialized, legacy, modern,
+};
 
 const NEWEST_LEGACY: ProtocolVersion = ProtocolVersion::V2025_11_25;
 
-/// The requests of a connection, as `verb method`.
+/// Returns the received requests, each as `verb method`.
 fn log(record: &Record) -> Vec<String> {
-    let line = |seen: Seen| {
-        format!("{} {}", seen.verb, seen.method())
+    let line = |request: RecordedRequest| {
+        format!("{} {}", request.verb, request.method())
             .trim_end()
             .to_owned()
     };
     record.all().into_iter().map(line).collect()
 }
 
-/// Lets tasks run that were begun.
-async fn settle() {
+/// Lets the spawned tasks run.
+async fn run_spawned_tasks() {
     for _ in 0..20 {
         tokio::task::yield_now().await;
     }
 }
 
-fn unsupported(theirs: &[&str]) -> Value {
+fn unsupported(versions: &[&str]) -> Value {
     json!({
         "code": -32022,
         "message": "unsupported",
-        "data": {"supported": theirs, "requested": "2026-07-28"},
+        "data": {"supported": versions, "requested": "2026-07-28"},
     })
 }
 
 #[tokio::test]
-async fn an_answer_to_discover_means_modern() {
+async fn response_to_discover_means_the_modern_era() {
     let server = Double::new(modern);
     let client = server.connect().await.unwrap();
     assert_eq!(client.version(), ProtocolVersion::LATEST);
@@ -48,9 +50,9 @@ async fn an_answer_to_discover_means_modern() {
 }
 
 #[tokio::test]
-async fn an_error_only_modern_servers_have_never_leads_to_initialize() {
+async fn modern_error_code_prevents_initialize() {
     let check = async |status: u16, error: Value| {
-        let server = Double::new(move |seen| seen.refuse(status, error.clone()));
+        let server = Double::new(move |request| request.reject(status, error.clone()));
         let client = server.connect().await.unwrap();
         assert_eq!(client.version(), ProtocolVersion::LATEST);
         assert_eq!(log(&server.record), ["POST server/discover"]);
@@ -71,10 +73,10 @@ async fn an_error_only_modern_servers_have_never_leads_to_initialize() {
 }
 
 #[tokio::test]
-async fn a_refused_version_is_replaced_by_a_common_one() {
-    let server = Double::new(|seen| match seen.method() {
-        "server/discover" => seen.refuse(400, unsupported(&["2025-06-18", "2099-01-01"])),
-        _ => legacy(seen),
+async fn rejected_version_is_replaced_by_a_common_version() {
+    let server = Double::new(|request| match request.method() {
+        "server/discover" => request.reject(400, unsupported(&["2025-06-18", "2099-01-01"])),
+        _ => legacy(request),
     });
     let client = server.connect().await.unwrap();
     assert_eq!(client.version(), ProtocolVersion::V2025_06_18);
@@ -83,23 +85,23 @@ async fn a_refused_version_is_replaced_by_a_common_one() {
 }
 
 #[tokio::test]
-async fn without_a_common_version_the_server_is_left_alone() {
-    let server = Double::new(|seen| seen.refuse(400, unsupported(&["2099-01-01"])));
+async fn server_without_a_common_version_gets_no_initialize() {
+    let server = Double::new(|request| request.reject(400, unsupported(&["2099-01-01"])));
     let error = server.connect().await.unwrap_err();
     assert!(error.to_string().contains("2099-01-01"), "{error}");
     assert_eq!(log(&server.record), ["POST server/discover"]);
 }
 
 #[tokio::test]
-async fn foreign_refusals_and_unknown_methods_lead_to_initialize() {
-    let check = async |refuse: fn(&Seen) -> Reply| {
-        let server = Double::new(move |seen| match seen.method() {
-            "server/discover" => refuse(seen),
-            _ => legacy(seen),
+async fn other_errors_of_discover_are_followed_by_initialize() {
+    let check = async |reject: fn(&RecordedRequest) -> Reply| {
+        let server = Double::new(move |request| match request.method() {
+            "server/discover" => reject(request),
+            _ => legacy(request),
         });
         let client = server.connect().await.unwrap();
         assert_eq!(client.version(), NEWEST_LEGACY);
-        settle().await;
+        run_spawned_tasks().await;
         let expected = [
             "POST server/discover",
             "POST initialize",
@@ -116,20 +118,21 @@ async fn foreign_refusals_and_unknown_methods_lead_to_initialize() {
     check(|_| Reply::status(422).with("what?")).await;
     check(|_| Reply::json(400, "{\"error\": \"no session\"}")).await;
     check(|_| Reply::json(400, "[]")).await;
-    let no_session = |seen: &Seen| {
-        seen.refuse(
+    let no_session = |request: &RecordedRequest| {
+        request.reject(
             400,
             json!({"code": -32000, "message": "Bad Request: no valid session"}),
         )
     };
     check(no_session).await;
-    // Without its list, this is not the modern error.
-    check(|seen| seen.refuse(400, json!({"code": -32022, "message": "?"}))).await;
-    check(|seen| seen.refuse(200, json!({"code": -32601, "message": "unknown"}))).await;
-    check(|seen| seen.refuse(200, json!({"code": -32602, "message": "not initialized"}))).await;
-    // A server that answers everything with something.
-    check(|seen| seen.answer(json!({}))).await;
-    // A server that could not even read the id.
+    // Without the list of versions, this is not the error of a modern server.
+    check(|request| request.reject(400, json!({"code": -32022, "message": "?"}))).await;
+    check(|request| request.reject(200, json!({"code": -32601, "message": "unknown"}))).await;
+    check(|request| request.reject(200, json!({"code": -32602, "message": "not initialized"})))
+        .await;
+    // A server that responds to every request with a result.
+    check(|request| request.respond(json!({}))).await;
+    // A server that could not parse the id.
     check(|_| {
         let error = json!({"code": -32600, "message": "what?"});
         Reply::json(
@@ -141,7 +144,7 @@ async fn foreign_refusals_and_unknown_methods_lead_to_initialize() {
 }
 
 #[tokio::test]
-async fn credentials_outages_and_load_are_no_evidence() {
+async fn authorization_and_server_errors_do_not_decide_the_era() {
     for status in [401, 403, 407, 408, 429, 500, 502, 503, 504] {
         let server = Double::new(move |_| Reply::status(status));
         let error = server.connect().await.unwrap_err();
@@ -154,11 +157,11 @@ async fn credentials_outages_and_load_are_no_evidence() {
 }
 
 #[tokio::test]
-async fn credentials_and_outages_are_no_evidence_after_initialize_either() {
+async fn authorization_and_server_errors_of_initialize_fail_the_connection() {
     for status in [401, 403, 500, 503] {
-        let server = Double::new(move |seen| match seen.method() {
+        let server = Double::new(move |request| match request.method() {
             "initialize" => Reply::status(status),
-            _ => legacy(seen),
+            _ => legacy(request),
         });
         let error = server.connect().await.unwrap_err();
         assert_eq!(error.http_status(), Some(status), "{error:?}");
@@ -168,21 +171,21 @@ async fn credentials_and_outages_are_no_evidence_after_initialize_either() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn silence_is_an_outage_and_ends_with_the_time_to_connect() {
-    let check = async |script: fn(&Seen) -> Reply, asked: usize| {
+async fn probe_without_a_response_fails_after_the_connect_timeout() {
+    let check = async |script: fn(&RecordedRequest) -> Reply, requests: usize| {
         let server = Double::new(script);
         let error = server.connect().await.unwrap_err();
         assert!(error.is_timeout(), "{error:?}");
-        assert_eq!(server.record.all().len(), asked);
+        assert_eq!(server.record.all().len(), requests);
         let last = server.record.all().pop().unwrap();
         assert_eq!(last.at.elapsed(), ClientLimits::default().connect_timeout);
     };
     check(|_| Reply::never(), 1).await;
     check(|_| Reply::events("").left_open(), 1).await;
     check(
-        |seen| match seen.method() {
+        |request| match request.method() {
             "initialize" => Reply::never(),
-            _ => legacy(seen),
+            _ => legacy(request),
         },
         2,
     )
@@ -190,23 +193,23 @@ async fn silence_is_an_outage_and_ends_with_the_time_to_connect() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_server_that_never_takes_the_first_notification_does_not_hang_the_client() {
-    let server = Double::new(|seen| match seen.method() {
+async fn initialized_notification_that_is_not_accepted_times_out() {
+    let server = Double::new(|request| match request.method() {
         "notifications/initialized" => Reply::never(),
-        _ => legacy(seen),
+        _ => legacy(request),
     });
     let connecting = tokio::time::timeout(Duration::from_secs(3600), server.connect());
-    let outcome = connecting.await.expect("connecting has a limit");
+    let outcome = connecting.await.expect("a timeout of the client");
     assert!(outcome.unwrap_err().is_timeout());
-    // The session the server opened is ended again.
+    // The client deletes the session that the server opened.
     let delete = server.record.nth("DELETE", "", 0).await;
     assert_eq!(delete.header("mcp-session-id"), Some("session-1"));
 }
 
-/// A server of the oldest transport at this status for POSTs to the wrong place. Its answers come on a stream that is
-/// written in advance: ids are counted.
-fn oldest(status: u16) -> impl Fn(&Seen) -> Reply {
-    move |seen| match &*seen.verb {
+/// The script of an HTTP+SSE server that rejects a POST to the URL of its stream with this status. The stream is
+/// written in advance, so the id of `initialize` is known.
+fn http_with_sse(status: u16) -> impl Fn(&RecordedRequest) -> Reply {
+    move |request| match &*request.verb {
         "GET" => {
             let initialize = json!({
                 "jsonrpc": "2.0",
@@ -220,15 +223,15 @@ fn oldest(status: u16) -> impl Fn(&Seen) -> Reply {
             let endpoint = "event: endpoint\ndata: /messages?session=1\n\n".to_owned();
             Reply::events(endpoint + &event(initialize.to_string())).left_open()
         }
-        _ if seen.target.ends_with("/messages?session=1") => Reply::status(202),
+        _ if request.target.ends_with("/messages?session=1") => Reply::status(202),
         _ => Reply::status(status),
     }
 }
 
 #[tokio::test]
-async fn what_refuses_initialize_may_speak_the_oldest_transport() {
+async fn rejected_initialize_is_followed_by_http_with_sse() {
     for status in [400, 404, 405] {
-        let server = Double::new(oldest(status));
+        let server = Double::new(http_with_sse(status));
         let client = server.connect().await.unwrap();
         let expected = DetectedEra::Legacy {
             version: ProtocolVersion::V2024_11_05,
@@ -247,7 +250,7 @@ async fn what_refuses_initialize_may_speak_the_oldest_transport() {
 }
 
 #[tokio::test]
-async fn the_first_refusal_is_reported_when_the_oldest_transport_is_not_there_either() {
+async fn error_of_initialize_is_returned_if_http_with_sse_fails_too() {
     let server = Double::new(|_| Reply::status(404).with("no such page"));
     let error = server.connect().await.unwrap_err();
     assert_eq!(error.http_status(), Some(404));
@@ -256,15 +259,15 @@ async fn the_first_refusal_is_reported_when_the_oldest_transport_is_not_there_ei
     assert_eq!(log(&server.record), expected);
 }
 
-fn knowing(verdict: DetectedEra) -> ClientBuilder {
-    ClientBuilder::new("test", "1").with_detected_era(verdict)
+fn builder_with_era(era: DetectedEra) -> ClientBuilder {
+    ClientBuilder::new("test", "1").with_detected_era(era)
 }
 
 const MODERN: DetectedEra = DetectedEra::Modern {
     version: ProtocolVersion::LATEST,
 };
 
-fn legacy_verdict(transport: LegacyTransport) -> DetectedEra {
+fn legacy_era(transport: LegacyTransport) -> DetectedEra {
     DetectedEra::Legacy {
         version: NEWEST_LEGACY,
         transport,
@@ -272,27 +275,27 @@ fn legacy_verdict(transport: LegacyTransport) -> DetectedEra {
 }
 
 #[tokio::test]
-async fn a_known_verdict_saves_the_question() {
+async fn configured_era_skips_the_probe() {
     let server = Double::new(modern);
-    let client = server.connect_with(knowing(MODERN)).await.unwrap();
+    let client = server.connect_with(builder_with_era(MODERN)).await.unwrap();
     assert_eq!(log(&server.record), [""; 0]);
     client.call_tool("act", json!({})).await.unwrap();
     assert_eq!(log(&server.record), ["POST tools/call"]);
 
     let server = Double::new(legacy);
-    let verdict = legacy_verdict(LegacyTransport::Direct);
-    let client = server.connect_with(knowing(verdict)).await.unwrap();
-    assert_eq!(client.detected_era(), verdict);
+    let era = legacy_era(LegacyTransport::Direct);
+    let client = server.connect_with(builder_with_era(era)).await.unwrap();
+    assert_eq!(client.detected_era(), era);
     assert_eq!(log(&server.record)[0], "POST initialize");
 }
 
 #[tokio::test]
-async fn a_modern_verdict_that_is_wrong_is_corrected_once() {
-    let server = Double::new(|seen| match seen.header("mcp-session-id") {
-        None if seen.method() == "tools/call" => Reply::status(400),
-        _ => legacy(seen),
+async fn wrong_modern_era_is_corrected_once() {
+    let server = Double::new(|request| match request.header("mcp-session-id") {
+        None if request.method() == "tools/call" => Reply::status(400),
+        _ => legacy(request),
     });
-    let client = server.connect_with(knowing(MODERN)).await.unwrap();
+    let client = server.connect_with(builder_with_era(MODERN)).await.unwrap();
     let calls = (0..10).map(|_| {
         let client = client.clone();
         tokio::spawn(client.call_tool("act", json!({})).into_future())
@@ -306,13 +309,13 @@ async fn a_modern_verdict_that_is_wrong_is_corrected_once() {
 }
 
 #[tokio::test]
-async fn a_verdict_is_not_doubted_again_and_again() {
-    // Everything but the question is refused, in a way that could mean the other era.
-    let server = Double::new(|seen| match seen.method() {
-        "server/discover" => seen.answer(discovered()),
+async fn configured_era_is_probed_again_at_most_once() {
+    // The server rejects every request except the probe, with a status that a legacy server could send.
+    let server = Double::new(|request| match request.method() {
+        "server/discover" => request.respond(discovered()),
         _ => Reply::status(400),
     });
-    let client = server.connect_with(knowing(MODERN)).await.unwrap();
+    let client = server.connect_with(builder_with_era(MODERN)).await.unwrap();
     for _ in 0..3 {
         let error = client.call_tool("act", json!({})).await.unwrap_err();
         assert_eq!(error.http_status(), Some(400));
@@ -321,10 +324,10 @@ async fn a_verdict_is_not_doubted_again_and_again() {
 }
 
 #[tokio::test]
-async fn outages_do_not_shake_a_verdict() {
+async fn authorization_and_server_errors_do_not_change_the_configured_era() {
     for status in [401, 403, 500, 503] {
         let server = Double::new(move |_| Reply::status(status));
-        let client = server.connect_with(knowing(MODERN)).await.unwrap();
+        let client = server.connect_with(builder_with_era(MODERN)).await.unwrap();
         let error = client.call_tool("act", json!({})).await.unwrap_err();
         assert_eq!(error.http_status(), Some(status));
         assert_eq!(log(&server.record), ["POST tools/call"]);
@@ -332,24 +335,24 @@ async fn outages_do_not_shake_a_verdict() {
 }
 
 #[tokio::test]
-async fn a_legacy_verdict_that_is_wrong_is_corrected_too() {
+async fn wrong_legacy_era_is_corrected() {
     for transport in [LegacyTransport::Direct, LegacyTransport::HttpWithSse] {
         let server = Double::new(modern);
         let client = server
-            .connect_with(knowing(legacy_verdict(transport)))
+            .connect_with(builder_with_era(legacy_era(transport)))
             .await;
-        let client = client.expect("the server is asked anew");
+        let client = client.expect("another probe");
         assert_eq!(client.version(), ProtocolVersion::LATEST, "{transport:?}");
         client.call_tool("act", json!({})).await.unwrap();
     }
 }
 
 #[tokio::test]
-async fn a_verdict_for_the_oldest_transport_goes_there_at_once() {
-    let server = Double::new(|seen| {
-        let mut reply = oldest(404)(seen);
-        if seen.verb == "GET" {
-            // The first id is spent on `initialize` here.
+async fn configured_http_with_sse_is_used_without_a_probe() {
+    let server = Double::new(|request| {
+        let mut reply = http_with_sse(404)(request);
+        if request.verb == "GET" {
+            // Without a probe, `initialize` has the first id.
             reply = Reply::events("event: endpoint\ndata: /messages?session=1\n\n")
                 .with(event(
                     json!({"jsonrpc": "2.0", "id": 1, "result": {
@@ -362,27 +365,27 @@ async fn a_verdict_for_the_oldest_transport_goes_there_at_once() {
         }
         reply
     });
-    let verdict = legacy_verdict(LegacyTransport::HttpWithSse);
-    server.connect_with(knowing(verdict)).await.unwrap();
+    let era = legacy_era(LegacyTransport::HttpWithSse);
+    server.connect_with(builder_with_era(era)).await.unwrap();
     assert_eq!(log(&server.record)[..2], ["GET", "POST initialize"]);
 }
 
 #[tokio::test]
-async fn a_server_may_become_legacy_while_it_is_asked() {
-    // It answers the question, and then turns out to have only legacy versions.
-    let asked = Arc::new(AtomicBool::new(false));
-    let server = Double::new(move |seen| match seen.method() {
+async fn response_to_discover_with_legacy_versions_is_followed_by_initialize() {
+    // The server responds to the probe, but supports only legacy versions.
+    let discovered_first = Arc::new(AtomicBool::new(false));
+    let server = Double::new(move |request| match request.method() {
         "server/discover" => {
-            asked.store(true, Ordering::Relaxed);
-            let mut answer = discovered();
-            answer["supportedVersions"] = json!(["2025-06-18"]);
-            seen.answer(answer)
+            discovered_first.store(true, Ordering::Relaxed);
+            let mut result = discovered();
+            result["supportedVersions"] = json!(["2025-06-18"]);
+            request.respond(result)
         }
         "initialize" => {
-            assert!(asked.load(Ordering::Relaxed));
-            seen.answer(initialized(seen))
+            assert!(discovered_first.load(Ordering::Relaxed));
+            request.respond(initialized(request))
         }
-        _ => legacy(seen),
+        _ => legacy(request),
     });
     let client = server.connect().await.unwrap();
     assert_eq!(client.version(), ProtocolVersion::V2025_06_18);

@@ -1,4 +1,4 @@
-//! A server over a real socket that answers what a script says, byte for byte.
+//! A server over a real socket whose responses come from a script, byte for byte.
 
 use std::collections::HashMap;
 use std::io;
@@ -14,43 +14,49 @@ use tokio::task::JoinHandle;
 use toolwire::transport::http_client::HyperClient;
 use toolwire::{Client, ClientBuilder, Error, ProtocolVersion};
 
-use super::script::{Ending, Piece, Record, Reply, Script, Seen};
+use super::script::{Ending, Piece, Record, RecordedRequest, Reply, Script};
 use crate::peer::within;
 
-/// The server; it is gone when it is dropped.
+/// A scripted server. Dropping it stops it.
 #[derive(Debug)]
 pub(crate) struct Fake {
     pub(crate) address: SocketAddr,
     pub(crate) record: Record,
-    /// How often a client went away while an answer was not complete.
-    left: watch::Sender<usize>,
+    /// The number of connections that a client closed before the response was complete.
+    disconnects: watch::Sender<usize>,
     task: JoinHandle<()>,
 }
 
 impl Fake {
-    pub(crate) async fn start(script: impl Fn(&Seen) -> Reply + Send + Sync + 'static) -> Self {
+    pub(crate) async fn start(
+        script: impl Fn(&RecordedRequest) -> Reply + Send + Sync + 'static,
+    ) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await;
-        let listener = listener.expect("there is a free port");
-        let address = listener.local_addr().expect("it is bound");
+        let listener = listener.expect("a free port");
+        let address = listener.local_addr().expect("a bound socket");
         let record = Record::new();
-        let left = watch::Sender::new(0);
-        let shared = (Arc::new(script) as Script, record.clone(), left.clone());
+        let disconnects = watch::Sender::new(0);
+        let shared = (
+            Arc::new(script) as Script,
+            record.clone(),
+            disconnects.clone(),
+        );
         let task = tokio::spawn(async move {
             let mut connections = tokio::task::JoinSet::new();
             let mut number = 0;
             while let Ok((stream, _)) = listener.accept().await {
                 number += 1;
-                let (script, record, left) = shared.clone();
+                let (script, record, disconnects) = shared.clone();
                 connections.spawn(async move {
-                    // A client may go whenever it likes.
-                    drop(serve(stream, number, &script, &record, &left).await);
+                    // A client may disconnect at any time.
+                    drop(serve(stream, number, &script, &record, &disconnects).await);
                 });
             }
         });
         Self {
             address,
             record,
-            left,
+            disconnects,
             task,
         }
     }
@@ -59,34 +65,37 @@ impl Fake {
         format!("http://{}/mcp", self.address)
     }
 
-    /// Connects with all defaults.
+    /// Connects a client with default settings.
     pub(crate) async fn connect(&self) -> Result<Client, Error> {
         self.connect_with(builder()).await
     }
 
-    /// Connects in this revision only.
+    /// Connects a client that supports only this protocol version.
     pub(crate) async fn connect_as(&self, version: ProtocolVersion) -> Client {
         let connecting = self.connect_with(builder().with_versions([version]));
-        connecting.await.expect("it connects")
+        connecting.await.expect("a connection")
     }
 
     pub(crate) async fn connect_with(&self, builder: ClientBuilder) -> Result<Client, Error> {
         within(builder.connect(self.url())).await
     }
 
-    /// How many connections were made.
+    /// Returns the number of accepted connections with at least one request.
     pub(crate) fn connections(&self) -> usize {
         let all = self.record.all();
-        all.iter().map(|seen| seen.connection).max().unwrap_or(0)
+        all.iter()
+            .map(|request| request.connection)
+            .max()
+            .unwrap_or(0)
     }
 
-    /// Waits until clients went away this often while an answer was not complete.
-    pub(crate) async fn abandoned(&self, times: usize) {
-        let mut watching = self.left.subscribe();
-        let left = within(watching.wait_for(|left| *left >= times))
+    /// Waits until clients closed this many connections before the response was complete.
+    pub(crate) async fn wait_for_disconnects(&self, count: usize) {
+        let mut receiver = self.disconnects.subscribe();
+        let reached = within(receiver.wait_for(|disconnects| *disconnects >= count))
             .await
             .map(drop);
-        left.expect("it is still counted");
+        reached.expect("a running server");
     }
 }
 
@@ -96,7 +105,7 @@ impl Drop for Fake {
     }
 }
 
-/// A client that asks no proxy, whatever this machine is told.
+/// Returns the builder of a client that ignores the proxy variables of the environment.
 pub(crate) fn builder() -> ClientBuilder {
     ClientBuilder::new("test", "1").with_http_client(HyperClient::new().without_proxy())
 }
@@ -106,7 +115,7 @@ async fn serve(
     number: usize,
     script: &Script,
     record: &Record,
-    left: &watch::Sender<usize>,
+    disconnects: &watch::Sender<usize>,
 ) -> io::Result<()> {
     stream.set_nodelay(true)?;
     loop {
@@ -115,10 +124,10 @@ async fn serve(
         let mut start = lines.next().unwrap_or_default().split(' ');
         let verb = start.next().unwrap_or_default();
         let target = start.next().unwrap_or_default();
-        let seen = record.note(number, verb, target, headers(lines), &body);
-        let reply = script(&seen);
+        let request = record.note(number, verb, target, headers(lines), &body);
+        let reply = script(&request);
         if let Err(error) = write_reply(&mut stream, &reply).await {
-            left.send_modify(|left| *left += 1);
+            disconnects.send_modify(|count| *count += 1);
             return Err(error);
         }
         match reply.ending {
@@ -126,8 +135,8 @@ async fn serve(
             Ending::Cut => return Ok(()),
             Ending::Reset => return SockRef::from(&stream).set_linger(Some(Duration::ZERO)),
             Ending::Open => {
-                until_gone(&mut stream, &Notify::new()).await.ok();
-                left.send_modify(|left| *left += 1);
+                wait_for_gate(&mut stream, &Notify::new()).await.ok();
+                disconnects.send_modify(|count| *count += 1);
                 return Ok(());
             }
         }
@@ -149,27 +158,27 @@ async fn read_request(stream: &mut TcpStream) -> io::Result<(String, Vec<u8>)> {
     let head = String::from_utf8_lossy(&head).into_owned();
     let length = headers(head.split("\r\n"))
         .get("content-length")
-        .map_or(0, |length| length.parse().expect("a length is a number"));
+        .map_or(0, |length| length.parse().expect("a number"));
     let mut body = vec![0; length];
     stream.read_exact(&mut body).await?;
     Ok((head, body))
 }
 
 async fn write_reply(stream: &mut TcpStream, reply: &Reply) -> io::Result<()> {
-    if let Some(gate) = &reply.held {
-        until_gone(stream, gate).await?;
+    if let Some(gate) = &reply.gate {
+        wait_for_gate(stream, gate).await?;
     }
     let mut head = format!("HTTP/1.1 {} Whatever\r\n", reply.status);
     for (name, value) in &reply.headers {
         head.push_str(&format!("{name}: {value}\r\n"));
     }
-    let whole = reply.pieces.is_empty() && reply.ending == Ending::Complete;
-    head.push_str(match whole {
+    let is_empty = reply.pieces.is_empty() && reply.ending == Ending::Complete;
+    head.push_str(match is_empty {
         true => "content-length: 0\r\n\r\n",
         false => "transfer-encoding: chunked\r\n\r\n",
     });
     stream.write_all(head.as_bytes()).await?;
-    if whole {
+    if is_empty {
         return Ok(());
     }
     for piece in &reply.pieces {
@@ -180,7 +189,7 @@ async fn write_reply(stream: &mut TcpStream, reply: &Reply) -> io::Result<()> {
                 chunk.extend_from_slice(b"\r\n");
                 stream.write_all(&chunk).await?;
             }
-            Piece::Wait(gate) => until_gone(stream, gate).await?,
+            Piece::Wait(gate) => wait_for_gate(stream, gate).await?,
         }
     }
     if reply.ending == Ending::Complete {
@@ -189,11 +198,11 @@ async fn write_reply(stream: &mut TcpStream, reply: &Reply) -> io::Result<()> {
     Ok(())
 }
 
-/// Waits for the gate; fails as soon as the client goes away.
-async fn until_gone(stream: &mut TcpStream, gate: &Notify) -> io::Result<()> {
+/// Waits for the gate. Returns an error if the client disconnects before that.
+async fn wait_for_gate(stream: &mut TcpStream, gate: &Notify) -> io::Result<()> {
     tokio::select! {
         biased;
-        // Nobody asks for the next thing before this one is answered: whatever can be read is the end.
+        // The client sends no other request before this response, so a finished read means that it disconnected.
         _ = stream.read_u8() => Err(io::ErrorKind::ConnectionAborted.into()),
         () = gate.notified() => Ok(()),
     }

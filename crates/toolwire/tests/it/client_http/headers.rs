@@ -1,31 +1,31 @@
-//! The headers of the modern era: they repeat what the body says.
+//! The headers of modern requests, which repeat parts of the body.
 
 use serde_json::{Value, json};
 use toolwire::{Client, ProtocolVersion};
 
 use super::double::Double;
 use super::fake::{Fake, builder};
-use super::script::{Reply, Seen, modern};
+use super::script::{RecordedRequest, Reply, modern};
 use crate::peer::within;
 
 const VERSION: &str = "io.modelcontextprotocol/protocolVersion";
 
-fn check_common(seen: &Seen) {
+fn check_common(request: &RecordedRequest) {
     assert_eq!(
-        seen.header("mcp-protocol-version"),
+        request.header("mcp-protocol-version"),
         Some("2026-07-28"),
-        "{seen:?}"
+        "{request:?}"
     );
     assert_eq!(
-        seen.header("accept"),
+        request.header("accept"),
         Some("application/json, text/event-stream")
     );
-    assert_eq!(seen.header("content-type"), Some("application/json"));
-    assert_eq!(seen.header("mcp-session-id"), None);
+    assert_eq!(request.header("content-type"), Some("application/json"));
+    assert_eq!(request.header("mcp-session-id"), None);
 }
 
 #[tokio::test]
-async fn every_request_names_its_version_and_method() {
+async fn every_request_has_version_and_method_headers() {
     let server = Fake::start(modern).await;
     let client = server.connect().await.unwrap();
     within(client.call_tool("act", json!({})).into_future())
@@ -34,10 +34,10 @@ async fn every_request_names_its_version_and_method() {
     within(client.list_tools().into_future()).await.unwrap();
     let all = server.record.all();
     assert_eq!(all.len(), 3);
-    for seen in &all {
-        check_common(seen);
-        assert_eq!(seen.header("mcp-method"), Some(seen.method()));
-        let meta = &seen.body["params"]["_meta"];
+    for request in &all {
+        check_common(request);
+        assert_eq!(request.header("mcp-method"), Some(request.method()));
+        let meta = &request.body["params"]["_meta"];
         assert_eq!(meta[VERSION], "2026-07-28");
         assert!(meta["io.modelcontextprotocol/clientCapabilities"].is_object());
         assert_eq!(meta["io.modelcontextprotocol/clientInfo"]["name"], "test");
@@ -45,7 +45,7 @@ async fn every_request_names_its_version_and_method() {
 }
 
 #[tokio::test]
-async fn notifications_name_their_version_too() {
+async fn notification_has_a_version_header() {
     let server = Double::new(modern);
     let client = server.connect().await.unwrap();
     client.notify("notifications/acme", None).await.unwrap();
@@ -54,11 +54,11 @@ async fn notifications_name_their_version_too() {
 }
 
 #[tokio::test]
-async fn names_go_into_a_header_that_can_carry_anything() {
-    let server = Double::new(|seen| match seen.method() {
-        "resources/read" => seen.answer(json!({"resultType": "complete", "contents": []})),
-        "prompts/get" => seen.answer(json!({"resultType": "complete", "messages": []})),
-        _ => modern(seen),
+async fn name_header_encodes_any_text() {
+    let server = Double::new(|request| match request.method() {
+        "resources/read" => request.respond(json!({"resultType": "complete", "contents": []})),
+        "prompts/get" => request.respond(json!({"resultType": "complete", "messages": []})),
+        _ => modern(request),
     });
     let client = server.connect().await.unwrap();
     let check = async |name: &str, expected: &str| {
@@ -66,8 +66,12 @@ async fn names_go_into_a_header_that_can_carry_anything() {
         client.read_resource(name).await.unwrap();
         client.get_prompt(name, [("a", "b")]).await.unwrap();
         for method in ["tools/call", "resources/read", "prompts/get"] {
-            let seen = server.record.of("POST", method).pop().unwrap();
-            assert_eq!(seen.header("mcp-name"), Some(expected), "{method} {name:?}");
+            let request = server.record.of("POST", method).pop().unwrap();
+            assert_eq!(
+                request.header("mcp-name"),
+                Some(expected),
+                "{method} {name:?}"
+            );
         }
     };
     check("act", "act").await;
@@ -84,9 +88,9 @@ async fn names_go_into_a_header_that_can_carry_anything() {
 }
 
 /// A server with one tool whose arguments are mirrored.
-fn mirroring(seen: &Seen) -> Reply {
-    match seen.method() {
-        "tools/list" => seen.answer(json!({"resultType": "complete", "ttlMs": 0, "tools": [{
+fn mirroring(request: &RecordedRequest) -> Reply {
+    match request.method() {
+        "tools/list" => request.respond(json!({"resultType": "complete", "ttlMs": 0, "tools": [{
             "name": "act",
             "inputSchema": {"type": "object", "properties": {
                 "region": {"type": "string", "x-mcp-header": "Region"},
@@ -95,14 +99,14 @@ fn mirroring(seen: &Seen) -> Reply {
                 "other": {"type": "string"},
             }},
         }]})),
-        _ => modern(seen),
+        _ => modern(request),
     }
 }
 
 async fn params_of(client: &Client, server: &Double, arguments: Value) -> Vec<(String, String)> {
     client.call_tool("act", arguments).await.unwrap();
-    let seen = server.record.of("POST", "tools/call").pop().unwrap();
-    let mut params: Vec<_> = seen.headers.into_iter().collect();
+    let request = server.record.of("POST", "tools/call").pop().unwrap();
+    let mut params: Vec<_> = request.headers.into_iter().collect();
     params.retain(|(name, _)| name.starts_with("mcp-param-"));
     params.sort();
     params
@@ -136,13 +140,13 @@ async fn annotated_arguments_are_mirrored() {
 }
 
 #[tokio::test]
-async fn a_mismatch_is_met_with_a_fresh_list_and_one_more_attempt() {
-    let server = Double::new(|seen| match seen.method() {
-        "tools/call" if seen.header("mcp-param-region") != Some("eu") => seen.refuse(
+async fn header_mismatch_reloads_the_tool_list_and_repeats_the_call_once() {
+    let server = Double::new(|request| match request.method() {
+        "tools/call" if request.header("mcp-param-region") != Some("eu") => request.reject(
             400,
             json!({"code": -32020, "message": "Mcp-Param-Region is missing"}),
         ),
-        _ => mirroring(seen),
+        _ => mirroring(request),
     });
     let client = server.connect().await.unwrap();
     client
@@ -159,13 +163,13 @@ async fn a_mismatch_is_met_with_a_fresh_list_and_one_more_attempt() {
         .await
         .unwrap_err();
     assert_eq!(error.rpc().unwrap().code, -32020);
-    // The list was read anew and says nothing else, so the same request would meet the same refusal.
+    // The reloaded list is the same, so the same request would be rejected again.
     assert_eq!(server.record.of("POST", "tools/list").len(), 2);
     assert_eq!(server.record.of("POST", "tools/call").len(), 3);
 }
 
 #[tokio::test]
-async fn headers_of_the_user_never_replace_those_of_the_protocol() {
+async fn user_headers_do_not_replace_protocol_headers() {
     let server = Double::new(modern);
     let mut builder = builder();
     for (name, value) in [
@@ -180,9 +184,9 @@ async fn headers_of_the_user_never_replace_those_of_the_protocol() {
     let client = server.connect_with(builder).await.unwrap();
     client.call_tool("act", json!({})).await.unwrap();
     assert_eq!(client.version(), ProtocolVersion::LATEST);
-    for seen in server.record.all() {
-        check_common(&seen);
-        assert_eq!(seen.header("mcp-method"), Some(seen.method()));
-        assert_eq!(seen.header("x-own"), Some("mine"));
+    for request in server.record.all() {
+        check_common(&request);
+        assert_eq!(request.header("mcp-method"), Some(request.method()));
+        assert_eq!(request.header("x-own"), Some("mine"));
     }
 }

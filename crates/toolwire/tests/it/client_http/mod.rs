@@ -1,18 +1,19 @@
-//! Our client over HTTP: against our server in every era, and against servers that are hostile or sloppy.
+//! The client over HTTP, with the server of this crate in every era, and with scripted servers that violate the
+//! protocol.
 
 #![expect(
     clippy::unwrap_used,
     reason = "a test may panic, also outside its own function"
 )]
 
-mod asking;
 mod calls;
 mod cancelling;
 mod double;
 mod eras;
 mod fake;
 mod headers;
-mod oldest;
+mod http_with_sse;
+mod input_requests;
 #[cfg(feature = "tls")]
 mod over_tls;
 mod resuming;

@@ -1,4 +1,4 @@
-//! HTTPS with our own server: HTTP/2, so that calls share one connection even at the same time.
+//! HTTPS with the server of this crate. It uses HTTP/2, so concurrent calls share one connection.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -14,19 +14,19 @@ use toolwire::{ClientBuilder, ProtocolVersion, Server};
 
 use crate::peer::{plain, within};
 
-/// Passes connections on, and counts them.
-async fn counting(target: SocketAddr) -> (SocketAddr, Arc<AtomicUsize>) {
-    let listener = TcpListener::bind("127.0.0.1:0")
-        .await
-        .expect("there is a free port");
-    let address = listener.local_addr().expect("it is bound");
+/// Starts a TCP forwarder that counts its connections.
+async fn start_counting_forwarder(target: SocketAddr) -> (SocketAddr, Arc<AtomicUsize>) {
+    let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
+    let address = listener.local_addr().expect("a bound socket");
     let count = Arc::new(AtomicUsize::new(0));
     let counted = Arc::clone(&count);
     tokio::spawn(async move {
         while let Ok((mut near, _)) = listener.accept().await {
             counted.fetch_add(1, Ordering::Relaxed);
             tokio::spawn(async move {
-                let mut far = TcpStream::connect(target).await.expect("it listens");
+                let mut far = TcpStream::connect(target)
+                    .await
+                    .expect("a listening server");
                 drop(tokio::io::copy_bidirectional(&mut near, &mut far).await);
             });
         }
@@ -34,30 +34,31 @@ async fn counting(target: SocketAddr) -> (SocketAddr, Arc<AtomicUsize>) {
     (address, count)
 }
 
-/// A server behind a certificate, and a stack that trusts it and comes by way of the counter.
-async fn started(server: Server) -> (Arc<HyperClient>, Arc<AtomicUsize>) {
-    let key = KeyPair::generate().expect("there is randomness");
+/// Starts a TLS server. Returns an HTTP client that trusts it and connects through the forwarder, and the number of its
+/// connections.
+async fn start_server(server: Server) -> (Arc<HyperClient>, Arc<AtomicUsize>) {
+    let key = KeyPair::generate().expect("a key");
     let names = CertificateParams::new(vec!["localhost".to_owned()]).expect("a name");
-    let certificate = names.self_signed(&key).expect("the key can sign");
+    let certificate = names.self_signed(&key).expect("a certificate");
     let chain = certificate.pem();
     let config = tls::config_from_pem(chain.as_bytes(), key.serialize_pem().as_bytes());
-    let config = config.expect("they belong together");
+    let config = config.expect("a TLS configuration");
     let options = HttpOptions::new().with_tls(config).without_signals();
     let listener = HttpListener::bind(server, "127.0.0.1:0", options).await;
-    let listener = listener.expect("there is a free port");
-    let (address, count) = counting(listener.local_addr()).await;
+    let listener = listener.expect("a free port");
+    let (address, count) = start_counting_forwarder(listener.local_addr()).await;
     tokio::spawn(listener.run());
-    let stack = HyperClient::new()
+    let http = HyperClient::new()
         .without_proxy()
         .without_native_roots()
         .with_root_certificates(chain.as_bytes())
-        .expect("it is a certificate")
+        .expect("a root certificate")
         .with_resolve_override("localhost", address);
-    (Arc::new(stack), count)
+    (Arc::new(http), count)
 }
 
 #[tokio::test]
-async fn calls_at_the_same_time_share_a_connection() {
+async fn concurrent_calls_share_a_connection() {
     const CALLS: usize = 16;
     let together = Arc::new(Barrier::new(CALLS));
     let meet = plain("meet", move |_| {
@@ -67,11 +68,11 @@ async fn calls_at_the_same_time_share_a_connection() {
             "met"
         }
     });
-    let (stack, connections) = started(Server::new("demo", "1.0.0").tool(meet)).await;
+    let (http, connections) = start_server(Server::new("demo", "1.0.0").tool(meet)).await;
     for version in [ProtocolVersion::LATEST, ProtocolVersion::V2025_11_25] {
         let before = connections.load(Ordering::Relaxed);
         let builder = ClientBuilder::new("test", "1").with_versions([version]);
-        let builder = builder.with_http_client(Arc::clone(&stack));
+        let builder = builder.with_http_client(Arc::clone(&http));
         let client = within(builder.connect("https://localhost/mcp"))
             .await
             .unwrap();
@@ -88,38 +89,38 @@ async fn calls_at_the_same_time_share_a_connection() {
     }
 }
 
-/// Says that a handler was dropped.
-struct Ending(mpsc::UnboundedSender<()>);
+/// Sends a message when a handler is dropped.
+struct DropNotifier(mpsc::UnboundedSender<()>);
 
-impl Drop for Ending {
+impl Drop for DropNotifier {
     fn drop(&mut self) {
         self.0.send(()).ok();
     }
 }
 
 #[tokio::test]
-async fn dropping_a_call_resets_its_stream_and_leaves_the_others() {
-    let (begun, mut beginnings) = mpsc::unbounded_channel();
-    let (ended, mut endings) = mpsc::unbounded_channel();
+async fn dropping_a_call_resets_its_stream_and_not_the_connection() {
+    let (started, mut starts) = mpsc::unbounded_channel();
+    let (dropped, mut drops) = mpsc::unbounded_channel();
     let wait = plain("wait", move |_| {
-        let guard = Ending(ended.clone());
-        let begun = begun.clone();
+        let guard = DropNotifier(dropped.clone());
+        let started = started.clone();
         async move {
-            begun.send(()).expect("the test listens");
+            started.send(()).expect("an open channel");
             std::future::pending::<()>().await;
             drop(guard);
             "never"
         }
     });
-    let (stack, connections) = started(Server::new("demo", "1.0.0").tool(wait)).await;
-    let builder = ClientBuilder::new("test", "1").with_http_client(stack);
+    let (http, connections) = start_server(Server::new("demo", "1.0.0").tool(wait)).await;
+    let builder = ClientBuilder::new("test", "1").with_http_client(http);
     let client = within(builder.connect("https://localhost/mcp"))
         .await
         .unwrap();
     let call = tokio::spawn(client.call_tool("wait", json!({})).into_future());
-    within(beginnings.recv()).await.unwrap();
+    within(starts.recv()).await.unwrap();
     call.abort();
-    within(endings.recv()).await.unwrap();
+    within(drops.recv()).await.unwrap();
     within(client.list_tools().into_future()).await.unwrap();
     assert_eq!(connections.load(Ordering::Relaxed), 1);
 }

@@ -1,4 +1,4 @@
-//! Streams of legacy servers that end before the answer, and are opened again.
+//! Streams of legacy servers that end before the response and are resumed.
 
 use std::time::Duration;
 
@@ -6,45 +6,46 @@ use serde_json::json;
 use toolwire::{Client, ClientLimits};
 
 use super::double::Double;
-use super::script::{Reply, Seen, event, legacy};
+use super::script::{RecordedRequest, Reply, event, legacy};
 
-/// A legacy server that answers calls with a stream, and each time the stream is opened again as `again` says.
+/// Connects a client to a legacy server that responds to a call with `first`, and to each attempt to resume the stream
+/// with `again`.
 ///
-/// The standing stream is refused.
+/// The server has no server stream.
 async fn connected(
-    first: fn(&Seen) -> Reply,
-    again: impl Fn(&Seen, usize) -> Reply + Send + Sync + 'static,
+    first: fn(&RecordedRequest) -> Reply,
+    again: impl Fn(&RecordedRequest, usize) -> Reply + Send + Sync + 'static,
 ) -> (Double, Client) {
-    let server = Double::new(move |seen| match (&*seen.verb, seen.method()) {
-        ("POST", "tools/call") => first(seen),
-        // The first GET is that for the standing stream.
-        ("GET", _) if seen.header("last-event-id").is_some() => again(seen, seen.nth),
-        _ => legacy(seen),
+    let server = Double::new(move |request| match (&*request.verb, request.method()) {
+        ("POST", "tools/call") => first(request),
+        // The first GET is the request for the server stream.
+        ("GET", _) if request.header("last-event-id").is_some() => again(request, request.nth),
+        _ => legacy(request),
     });
     let client = server.connect().await.unwrap();
     server.record.nth("GET", "", 0).await;
     (server, client)
 }
 
-/// The answer to the call that ids are counted for: discover, initialize, call.
-fn late_answer() -> String {
+/// Returns the response to the call, which is the third request after discover and initialize.
+fn late_response() -> String {
     let result = json!({"content": [{"type": "text", "text": "late"}]});
     event(json!({"jsonrpc": "2.0", "id": 3, "result": result}).to_string())
 }
 
-fn resumes(server: &Double) -> Vec<Seen> {
+fn resumes(server: &Double) -> Vec<RecordedRequest> {
     let mut gets = server.record.of("GET", "");
-    gets.retain(|seen| seen.header("last-event-id").is_some());
+    gets.retain(|request| request.header("last-event-id").is_some());
     gets
 }
 
 const PRIMING: &str = "id: first\ndata:\n\n";
 
 #[tokio::test(start_paused = true)]
-async fn a_stream_that_ends_early_goes_on_after_its_last_event() {
+async fn stream_that_ends_early_resumes_after_its_last_event() {
     let (server, client) = connected(
         |_| Reply::events(PRIMING),
-        |_, _| Reply::events(late_answer()),
+        |_, _| Reply::events(late_response()),
     )
     .await;
     let result = client.call_tool("act", json!({})).await.unwrap();
@@ -59,7 +60,7 @@ async fn a_stream_that_ends_early_goes_on_after_its_last_event() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_stream_without_an_id_cannot_be_resumed() {
+async fn stream_without_an_event_id_is_not_resumed() {
     let (server, client) =
         connected(|_| Reply::events(event("{}")), |_, _| Reply::events("")).await;
     let error = client.call_tool("act", json!({})).await.unwrap_err();
@@ -69,10 +70,11 @@ async fn a_stream_without_an_id_cannot_be_resumed() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn opening_a_stream_without_news_is_tried_a_few_times() {
-    // The stream opens every time, names a place to resume from, and ends.
+async fn resuming_without_new_events_is_limited() {
+    // The attempts bring no event with data.
     for again in [
-        (|_: &Seen, _| Reply::events("id: again\ndata:\n\n")) as fn(&Seen, usize) -> Reply,
+        (|_: &RecordedRequest, _| Reply::events("id: again\ndata:\n\n"))
+            as fn(&RecordedRequest, usize) -> Reply,
         |_, _| Reply::events(""),
         |_, _| Reply::events(": nothing\n\n").cut(),
         |_, _| Reply::status(503),
@@ -87,21 +89,25 @@ async fn opening_a_stream_without_news_is_tried_a_few_times() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn news_start_the_count_anew() {
-    let news = event(
+async fn new_event_resets_the_number_of_attempts() {
+    let notification = event(
         json!({"jsonrpc": "2.0", "method": "notifications/message", "params": {
             "level": "info", "data": "still at it",
         }})
         .to_string(),
     );
-    // Twice as often as without news.
+    // Twice the limit for attempts without a new event.
     let (server, client) = connected(
         |_| Reply::events(PRIMING),
-        move |seen, _| {
-            let resumed: usize = seen.header("last-event-id").unwrap().parse().unwrap_or(0);
+        move |request, _| {
+            let resumed: usize = request
+                .header("last-event-id")
+                .unwrap()
+                .parse()
+                .unwrap_or(0);
             match resumed {
-                10 => Reply::events(late_answer()),
-                _ => Reply::events(format!("id: {}\n{news}", resumed + 1)),
+                10 => Reply::events(late_response()),
+                _ => Reply::events(format!("id: {}\n{notification}", resumed + 1)),
             }
         },
     )
@@ -111,9 +117,9 @@ async fn news_start_the_count_anew() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_wait_before_a_stream_is_opened_again_is_kept_within_reason() {
-    let check = async |first: fn(&Seen) -> Reply, expected: u64| {
-        let (server, client) = connected(first, |_, _| Reply::events(late_answer())).await;
+async fn reconnection_time_is_clamped() {
+    let check = async |first: fn(&RecordedRequest) -> Reply, expected: u64| {
+        let (server, client) = connected(first, |_, _| Reply::events(late_response())).await;
         let sent = tokio::time::Instant::now();
         client.call_tool("act", json!({})).await.unwrap();
         let waited = resumes(&server)[0].at - sent;
@@ -142,12 +148,12 @@ async fn the_wait_before_a_stream_is_opened_again_is_kept_within_reason() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_wish_of_the_server_outlives_the_connection_it_came_on() {
+async fn reconnection_time_applies_to_later_connections() {
     let (server, client) = connected(
         |_| Reply::events("retry: 3000\nid: a\ndata:\n\n"),
         |_, nth| match nth {
             1 => Reply::events(""),
-            _ => Reply::events(late_answer()),
+            _ => Reply::events(late_response()),
         },
     )
     .await;
@@ -158,10 +164,10 @@ async fn the_wish_of_the_server_outlives_the_connection_it_came_on() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_id_of_any_text_can_be_resumed_from() {
+async fn event_id_may_be_any_text() {
     let (server, client) = connected(
         |_| Reply::events("id: é/1 = x\ndata:\n\n"),
-        |_, _| Reply::events(late_answer()),
+        |_, _| Reply::events(late_response()),
     )
     .await;
     client.call_tool("act", json!({})).await.unwrap();
@@ -169,24 +175,24 @@ async fn an_id_of_any_text_can_be_resumed_from() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_stream_the_server_has_forgotten_does_not_repeat_the_call() {
-    // The server took the call, so it may have had an effect.
+async fn call_is_not_repeated_if_the_server_has_lost_its_stream() {
+    // The server accepted the call, so it may have had an effect.
     for status in [400, 404, 405, 410] {
-        let server = Double::new(move |seen| match (&*seen.verb, seen.method()) {
-            ("POST", "tools/call") if seen.nth == 0 => Reply::events(PRIMING),
-            ("GET", _) if seen.header("last-event-id").is_some() => Reply::status(status),
-            _ => legacy(seen),
+        let server = Double::new(move |request| match (&*request.verb, request.method()) {
+            ("POST", "tools/call") if request.nth == 0 => Reply::events(PRIMING),
+            ("GET", _) if request.header("last-event-id").is_some() => Reply::status(status),
+            _ => legacy(request),
         });
         let client = server.connect().await.unwrap();
         client.call_tool("act", json!({})).await.unwrap_err();
         assert_eq!(server.record.of("POST", "tools/call").len(), 1, "{status}");
-        // The next call works, in a new session if need be.
+        // The next call succeeds, in a new session if necessary.
         client.call_tool("act", json!({})).await.unwrap();
     }
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_server_that_has_nothing_left_of_a_stream_ends_the_call() {
+async fn status_204_on_resumption_ends_the_call() {
     let (server, client) = connected(|_| Reply::events(PRIMING), |_, _| Reply::status(204)).await;
     assert!(
         client

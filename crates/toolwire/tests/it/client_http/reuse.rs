@@ -1,4 +1,4 @@
-//! How many connections calls take.
+//! The number of connections that calls use.
 
 use serde_json::json;
 use toolwire::ProtocolVersion;
@@ -10,7 +10,7 @@ use crate::peer::within;
 const CALLS: usize = 20;
 
 #[tokio::test]
-async fn calls_in_a_row_share_a_connection() {
+async fn consecutive_calls_share_a_connection() {
     let server = Fake::start(modern).await;
     let client = server.connect().await.unwrap();
     for _ in 0..CALLS {
@@ -23,19 +23,19 @@ async fn calls_in_a_row_share_a_connection() {
 }
 
 #[tokio::test]
-async fn calls_in_a_row_whose_answers_are_streams_share_a_connection() {
+async fn consecutive_calls_with_stream_responses_share_connections() {
     for version in [ProtocolVersion::LATEST, ProtocolVersion::V2025_11_25] {
-        let server = Fake::start(|seen| match seen.method() {
+        let server = Fake::start(|request| match request.method() {
             "tools/call" => Reply::events(": hello\n\n")
-                .with(event(seen.result(seen.done())))
+                .with(event(request.result(request.done())))
                 .with(": bye\n\n"),
-            _ if seen.header("mcp-protocol-version") == Some("2026-07-28") => modern(seen),
-            _ => legacy(seen),
+            _ if request.header("mcp-protocol-version") == Some("2026-07-28") => modern(request),
+            _ => legacy(request),
         });
         let server = server.await;
         let client = server.connect_as(version).await;
         if version != ProtocolVersion::LATEST {
-            // It takes a connection for as long as it is not answered.
+            // The request for the server stream uses a connection until its response arrives.
             server.record.nth("GET", "", 0).await;
         }
         for _ in 0..CALLS {
@@ -43,7 +43,7 @@ async fn calls_in_a_row_whose_answers_are_streams_share_a_connection() {
                 .await
                 .unwrap();
         }
-        // The rest of a stream is read beside the next call, so two connections may take turns.
+        // The rest of a stream is read while the next call runs, so two connections may alternate.
         assert!(
             server.connections() <= 2,
             "{version}: {}",
@@ -53,25 +53,25 @@ async fn calls_in_a_row_whose_answers_are_streams_share_a_connection() {
 }
 
 #[tokio::test]
-async fn a_stream_that_stays_open_after_its_answer_is_closed() {
-    let server = Fake::start(|seen| match seen.method() {
-        "tools/call" => Reply::events(event(seen.result(seen.done()))).left_open(),
-        _ => modern(seen),
+async fn stream_that_stays_open_after_the_response_is_closed() {
+    let server = Fake::start(|request| match request.method() {
+        "tools/call" => Reply::events(event(request.result(request.done()))).left_open(),
+        _ => modern(request),
     });
     let server = server.await;
     let client = server.connect().await.unwrap();
     within(client.call_tool("act", json!({})).into_future())
         .await
         .unwrap();
-    server.abandoned(1).await;
+    server.wait_for_disconnects(1).await;
 }
 
 #[tokio::test]
-async fn refusals_and_notifications_leave_the_connection_usable() {
-    let server = Fake::start(|seen| match seen.method() {
+async fn connection_is_reused_after_errors_and_notifications() {
+    let server = Fake::start(|request| match request.method() {
         "tools/call" => Reply::status(500).with("broken"),
         "notifications/acme" => Reply::status(202),
-        _ => modern(seen),
+        _ => modern(request),
     });
     let server = server.await;
     let client = server.connect().await.unwrap();

@@ -1,4 +1,4 @@
-//! What a made-up server sees, and what it answers: the words that scripts of both kinds of servers are written in.
+//! Scripts of the test servers: the requests that they record, and the responses that they send.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -9,109 +9,112 @@ use tokio::time::Instant;
 
 use crate::peer::within;
 
-/// Decides what to answer.
-pub(crate) type Script = Arc<dyn Fn(&Seen) -> Reply + Send + Sync>;
+/// Returns the response to a request.
+pub(crate) type Script = Arc<dyn Fn(&RecordedRequest) -> Reply + Send + Sync>;
 
-/// One request as the server saw it.
+/// A request that a test server received.
 #[derive(Debug, Clone)]
-pub(crate) struct Seen {
+pub(crate) struct RecordedRequest {
     pub(crate) at: Instant,
-    /// Which connection it came on, from 1 on.
+    /// The number of the connection. The first connection has number 1.
     pub(crate) connection: usize,
-    /// How many requests of the same verb and method came before.
+    /// The number of earlier requests with the same verb and method.
     pub(crate) nth: usize,
     pub(crate) verb: String,
     pub(crate) target: String,
     pub(crate) headers: HashMap<String, String>,
-    /// The message; null when there was no body.
+    /// The message, or null if there was no body.
     pub(crate) body: Value,
 }
 
-impl Seen {
+impl RecordedRequest {
     pub(crate) fn header(&self, name: &str) -> Option<&str> {
         self.headers.get(name).map(String::as_str)
     }
 
-    /// The method of the message: empty for answers, and without a body.
+    /// Returns the method of the message. It is empty for responses and without a body.
     pub(crate) fn method(&self) -> &str {
         self.body["method"].as_str().unwrap_or_default()
     }
 
-    /// True when it has this verb and this method.
+    /// Returns `true` if the request has this verb and this method.
     pub(crate) fn is(&self, verb: &str, method: &str) -> bool {
         self.verb == verb && self.method() == method
     }
 
-    /// The answer to this message, as text.
+    /// Returns the JSON-RPC response to this message, as text.
     pub(crate) fn result(&self, result: Value) -> String {
         json!({"jsonrpc": "2.0", "id": self.body["id"], "result": result}).to_string()
     }
 
-    /// Answers with a result, as JSON.
-    pub(crate) fn answer(&self, result: Value) -> Reply {
+    /// Responds with a result, as JSON.
+    pub(crate) fn respond(&self, result: Value) -> Reply {
         Reply::json(200, self.result(result))
     }
 
-    /// Answers with an error, as JSON under this status.
-    pub(crate) fn refuse(&self, status: u16, error: Value) -> Reply {
-        let answer = json!({"jsonrpc": "2.0", "id": self.body["id"], "error": error});
-        Reply::json(status, answer.to_string())
+    /// Responds with an error, as JSON with this status.
+    pub(crate) fn reject(&self, status: u16, error: Value) -> Reply {
+        let response = json!({"jsonrpc": "2.0", "id": self.body["id"], "error": error});
+        Reply::json(status, response.to_string())
     }
 
-    /// What a tool answers that did something.
+    /// Returns the result of a successful tool call.
     pub(crate) fn done(&self) -> Value {
         json!({"resultType": "complete", "content": [{"type": "text", "text": "done"}]})
     }
 }
 
-/// One answer.
+/// One HTTP response.
 #[derive(Debug, Clone)]
 pub(crate) struct Reply {
     pub(crate) status: u16,
     pub(crate) headers: Vec<(String, String)>,
-    /// What the head waits for.
-    pub(crate) held: Option<Arc<Notify>>,
+    /// The response is not sent before this gate opens.
+    pub(crate) gate: Option<Arc<Notify>>,
     pub(crate) pieces: Vec<Piece>,
     pub(crate) ending: Ending,
 }
 
+/// A part of a response body.
 #[derive(Debug, Clone)]
 pub(crate) enum Piece {
     Bytes(Vec<u8>),
     Wait(Arc<Notify>),
 }
 
+/// How a response ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Ending {
-    /// As the length or the last chunk says.
+    /// The body is complete.
     Complete,
-    /// Nothing more comes, and the connection stays.
+    /// The body is not complete, and the connection stays open.
     Open,
-    /// The connection goes before the body is complete.
+    /// The server closes the connection before the body is complete.
     Cut,
-    /// As when the process is killed: the connection is reset before the body is complete.
+    /// The server resets the connection before the body is complete, as if its process was killed.
     Reset,
 }
 
 impl Reply {
-    /// A status and nothing else.
+    /// Creates a response without a body.
     pub(crate) fn status(status: u16) -> Self {
         Self {
             status,
             headers: Vec::new(),
-            held: None,
+            gate: None,
             pieces: Vec::new(),
             ending: Ending::Complete,
         }
     }
 
+    /// Creates a JSON response.
     pub(crate) fn json(status: u16, body: impl Into<String>) -> Self {
         Self::status(status)
             .with_header("content-type", "application/json")
             .with(body.into())
     }
 
-    /// A stream that consists of this and ends.
+    /// Creates a complete event stream.
     pub(crate) fn events(body: impl Into<Vec<u8>>) -> Self {
         Self::status(200)
             .with_header("content-type", "text/event-stream")
@@ -123,7 +126,7 @@ impl Reply {
         self
     }
 
-    /// Adds to the body.
+    /// Appends bytes to the body.
     pub(crate) fn with(mut self, bytes: impl Into<Vec<u8>>) -> Self {
         let bytes = bytes.into();
         if !bytes.is_empty() {
@@ -132,43 +135,43 @@ impl Reply {
         self
     }
 
-    /// Waits within the body.
+    /// Waits for the gate at this position of the body.
     pub(crate) fn wait(mut self, gate: &Arc<Notify>) -> Self {
         self.pieces.push(Piece::Wait(Arc::clone(gate)));
         self
     }
 
-    /// Waits before anything is said.
-    pub(crate) fn held(mut self, gate: &Arc<Notify>) -> Self {
-        self.held = Some(Arc::clone(gate));
+    /// Waits for the gate before the response starts.
+    pub(crate) fn gated_by(mut self, gate: &Arc<Notify>) -> Self {
+        self.gate = Some(Arc::clone(gate));
         self
     }
 
-    /// Never says anything.
+    /// Creates a response that is never sent.
     pub(crate) fn never() -> Self {
-        Self::status(200).held(&Arc::default())
+        Self::status(200).gated_by(&Arc::default())
     }
 
-    /// Never ends.
+    /// Leaves the response incomplete and the connection open.
     pub(crate) fn left_open(mut self) -> Self {
         self.ending = Ending::Open;
         self
     }
 
-    /// Breaks off.
+    /// Closes the connection before the response is complete.
     pub(crate) fn cut(mut self) -> Self {
         self.ending = Ending::Cut;
         self
     }
 
-    /// Breaks off hard.
+    /// Resets the connection before the response is complete.
     pub(crate) fn reset(mut self) -> Self {
         self.ending = Ending::Reset;
         self
     }
 
-    /// Sends each byte of the body by itself.
-    pub(crate) fn trickled(mut self) -> Self {
+    /// Sends each byte of the body separately.
+    pub(crate) fn byte_by_byte(mut self) -> Self {
         let pieces = std::mem::take(&mut self.pieces).into_iter();
         self.pieces = pieces
             .flat_map(|piece| match piece {
@@ -180,12 +183,12 @@ impl Reply {
     }
 }
 
-/// One event of a stream.
+/// Returns one event of a stream.
 pub(crate) fn event(data: impl AsRef<str>) -> String {
     format!("data: {}\n\n", data.as_ref())
 }
 
-/// What a modern server answers to `server/discover`.
+/// Returns the result of `server/discover` of a modern server.
 pub(crate) fn discovered() -> Value {
     json!({
         "resultType": "complete",
@@ -196,56 +199,56 @@ pub(crate) fn discovered() -> Value {
     })
 }
 
-/// A modern server whose tools do what they should.
-pub(crate) fn modern(seen: &Seen) -> Reply {
-    match (&*seen.verb, seen.method()) {
-        ("POST", "server/discover") => seen.answer(discovered()),
+/// The script of a modern server whose tool calls succeed.
+pub(crate) fn modern(request: &RecordedRequest) -> Reply {
+    match (&*request.verb, request.method()) {
+        ("POST", "server/discover") => request.respond(discovered()),
         ("POST", "tools/list") => {
-            seen.answer(json!({"resultType": "complete", "tools": [], "ttlMs": 0}))
+            request.respond(json!({"resultType": "complete", "tools": [], "ttlMs": 0}))
         }
-        ("POST", "tools/call") => seen.answer(seen.done()),
+        ("POST", "tools/call") => request.respond(request.done()),
         ("POST", "initialize") => {
-            seen.refuse(404, json!({"code": -32601, "message": "method not found"}))
+            request.reject(404, json!({"code": -32601, "message": "method not found"}))
         }
         ("POST", _) => Reply::status(202),
         _ => Reply::status(405),
     }
 }
 
-/// A legacy server with sessions, numbered from 1 on, whose tools do what they should.
-pub(crate) fn legacy(seen: &Seen) -> Reply {
-    match (&*seen.verb, seen.method()) {
+/// The script of a legacy server with sessions whose tool calls succeed. The first session has number 1.
+pub(crate) fn legacy(request: &RecordedRequest) -> Reply {
+    match (&*request.verb, request.method()) {
         ("POST", "server/discover") => Reply::status(400),
-        ("POST", "initialize") => seen
-            .answer(initialized(seen))
-            .with_header("mcp-session-id", format!("session-{}", seen.nth + 1)),
-        ("POST", "tools/list") => seen.answer(json!({"tools": []})),
-        ("POST", "tools/call") => seen.answer(seen.done()),
+        ("POST", "initialize") => request
+            .respond(initialized(request))
+            .with_header("mcp-session-id", format!("session-{}", request.nth + 1)),
+        ("POST", "tools/list") => request.respond(json!({"tools": []})),
+        ("POST", "tools/call") => request.respond(request.done()),
         ("POST", _) => Reply::status(202),
         ("DELETE", _) => Reply::status(200),
         _ => Reply::status(405),
     }
 }
 
-/// What a legacy server answers to `initialize`: whatever was asked for.
-pub(crate) fn initialized(seen: &Seen) -> Value {
+/// Returns the result of `initialize` of a legacy server that accepts the requested version.
+pub(crate) fn initialized(request: &RecordedRequest) -> Value {
     json!({
-        "protocolVersion": seen.body["params"]["protocolVersion"],
+        "protocolVersion": request.body["params"]["protocolVersion"],
         "capabilities": {"tools": {}},
         "serverInfo": {"name": "made up", "version": "1"},
     })
 }
 
-/// Everything a made-up server has seen so far.
+/// All requests that a test server received.
 #[derive(Debug, Clone)]
-pub(crate) struct Record(watch::Sender<Vec<Seen>>);
+pub(crate) struct Record(watch::Sender<Vec<RecordedRequest>>);
 
 impl Record {
     pub(crate) fn new() -> Self {
         Self(watch::Sender::new(Vec::new()))
     }
 
-    /// Notes a request.
+    /// Records a request.
     pub(crate) fn note(
         &self,
         connection: usize,
@@ -253,8 +256,8 @@ impl Record {
         target: &str,
         headers: HashMap<String, String>,
         body: &[u8],
-    ) -> Seen {
-        let mut seen = Seen {
+    ) -> RecordedRequest {
+        let mut request = RecordedRequest {
             at: Instant::now(),
             connection,
             nth: 0,
@@ -264,34 +267,34 @@ impl Record {
             body: serde_json::from_slice(body).unwrap_or_default(),
         };
         self.0.send_modify(|all| {
-            let alike = all.iter().filter(|other| other.is(verb, seen.method()));
-            seen.nth = alike.count();
-            all.push(seen.clone());
+            let earlier = all.iter().filter(|other| other.is(verb, request.method()));
+            request.nth = earlier.count();
+            all.push(request.clone());
         });
-        seen
+        request
     }
 
-    /// All requests so far.
-    pub(crate) fn all(&self) -> Vec<Seen> {
+    /// Returns all requests.
+    pub(crate) fn all(&self) -> Vec<RecordedRequest> {
         self.0.borrow().clone()
     }
 
-    /// The requests of one kind so far.
-    pub(crate) fn of(&self, verb: &str, method: &str) -> Vec<Seen> {
+    /// Returns the requests with this verb and method.
+    pub(crate) fn of(&self, verb: &str, method: &str) -> Vec<RecordedRequest> {
         let mut all = self.all();
-        all.retain(|seen| seen.is(verb, method));
+        all.retain(|request| request.is(verb, method));
         all
     }
 
-    /// The n-th request of one kind, from 0 on, once it is there.
-    pub(crate) async fn nth(&self, verb: &str, method: &str, nth: usize) -> Seen {
-        let mut watching = self.0.subscribe();
-        let found = within(watching.wait_for(|all| {
+    /// Waits for the n-th request with this verb and method. The first has number 0.
+    pub(crate) async fn nth(&self, verb: &str, method: &str, nth: usize) -> RecordedRequest {
+        let mut receiver = self.0.subscribe();
+        let received = within(receiver.wait_for(|all| {
             all.iter()
-                .any(|seen| seen.is(verb, method) && seen.nth == nth)
+                .any(|request| request.is(verb, method) && request.nth == nth)
         }));
-        let all = found.await.expect("the record is still kept");
-        let mut alike = all.iter().filter(|seen| seen.is(verb, method));
-        alike.nth(nth).expect("it was just there").clone()
+        let all = received.await.expect("a record");
+        let mut matching = all.iter().filter(|request| request.is(verb, method));
+        matching.nth(nth).expect("a received request").clone()
     }
 }

@@ -1,27 +1,27 @@
-//! What is secret stays between the client and the origin it is meant for.
+//! Secrets are sent only to their origin, and do not appear in errors, logs or debug output.
 
 use serde_json::json;
 
 use super::fake::{Fake, builder};
-use super::script::{Reply, Seen, event, legacy, modern};
+use super::script::{RecordedRequest, Reply, event, legacy, modern};
 use crate::peer::within;
 use crate::traces::Traces;
 
 const TOKEN: &str = "very-secret-token";
 
 #[tokio::test]
-async fn a_token_is_sent_and_never_shown() {
+async fn token_is_sent_and_never_shown() {
     let (traces, _writing) = Traces::write_down();
-    for script in [modern as fn(&Seen) -> Reply, legacy] {
-        let server = Fake::start(move |seen| match seen.method() {
-            "tools/call" => match seen.nth {
+    for script in [modern as fn(&RecordedRequest) -> Reply, legacy] {
+        let server = Fake::start(move |request| match request.method() {
+            "tools/call" => match request.nth {
                 0 => Reply::events(event("junk")).cut(),
                 1 => Reply::status(401),
                 2 => Reply::status(500).with("broken"),
                 3 => Reply::status(404),
-                _ => script(seen),
+                _ => script(request),
             },
-            _ => script(seen),
+            _ => script(request),
         });
         let server = server.await;
         let builder = builder().with_bearer_token(TOKEN).unwrap();
@@ -37,22 +37,22 @@ async fn a_token_is_sent_and_never_shown() {
         }
         shown.push_str(&format!("{client:?}"));
         client.close().await;
-        for seen in server.record.all() {
+        for request in server.record.all() {
             let expected = format!("Bearer {TOKEN}");
-            assert_eq!(seen.header("authorization"), Some(expected.as_str()));
-            assert_eq!(seen.header("x-api-key"), Some(TOKEN));
+            assert_eq!(request.header("authorization"), Some(expected.as_str()));
+            assert_eq!(request.header("x-api-key"), Some(TOKEN));
         }
         assert!(!shown.contains(TOKEN), "{shown}");
     }
     let traced = traces.text();
-    // Something was traced, so this can fail.
+    // There are traces, so the next assertions are meaningful.
     assert!(!traced.is_empty());
     assert!(!traced.contains(TOKEN), "{traced}");
     assert!(!traced.contains("session-1"), "{traced}");
 }
 
 #[tokio::test]
-async fn a_token_that_no_header_can_carry_is_refused_without_being_shown() {
+async fn error_for_an_invalid_token_does_not_show_it() {
     let error = builder()
         .with_bearer_token("very-secret\ntoken")
         .unwrap_err();
@@ -61,7 +61,7 @@ async fn a_token_that_no_header_can_carry_is_refused_without_being_shown() {
 }
 
 #[tokio::test]
-async fn a_url_with_a_password_is_refused_without_being_shown() {
+async fn error_for_a_url_with_a_password_does_not_show_it() {
     let error = builder()
         .connect("http://me:very-secret@127.0.0.1/mcp")
         .await;
@@ -71,25 +71,25 @@ async fn a_url_with_a_password_is_refused_without_being_shown() {
 }
 
 #[tokio::test]
-async fn a_redirect_to_another_origin_leaks_nothing() {
+async fn redirect_to_another_origin_is_not_followed() {
     for status in [301, 302, 303, 307, 308] {
-        let elsewhere = Fake::start(modern).await;
-        let target = elsewhere.url();
+        let other_server = Fake::start(modern).await;
+        let target = other_server.url();
         let server = Fake::start(move |_| Reply::status(status).with_header("location", &*target));
         let server = server.await;
         let builder = builder().with_bearer_token(TOKEN).unwrap();
         let error = server.connect_with(builder).await.unwrap_err();
-        assert!(error.to_string().contains(&elsewhere.url()), "{error}");
-        assert!(elsewhere.record.all().is_empty());
+        assert!(error.to_string().contains(&other_server.url()), "{error}");
+        assert!(other_server.record.all().is_empty());
         assert_eq!(server.record.all().len(), 1);
     }
 }
 
 #[tokio::test]
-async fn a_redirect_within_the_origin_is_followed_with_everything() {
-    let server = Fake::start(|seen| match &*seen.target {
+async fn redirect_within_the_origin_is_followed_with_all_headers() {
+    let server = Fake::start(|request| match &*request.target {
         "/mcp" => Reply::status(307).with_header("location", "/other"),
-        _ => modern(seen),
+        _ => modern(request),
     });
     let server = server.await;
     let builder = builder().with_bearer_token(TOKEN).unwrap();
@@ -101,11 +101,11 @@ async fn a_redirect_within_the_origin_is_followed_with_everything() {
         .record
         .all()
         .into_iter()
-        .filter(|seen| seen.target == "/other")
+        .filter(|request| request.target == "/other")
         .collect();
     assert_eq!(followed.len(), 2);
-    for seen in followed {
-        assert!(seen.header("authorization").is_some());
-        assert_eq!(seen.header("mcp-method"), Some(seen.method()));
+    for request in followed {
+        assert!(request.header("authorization").is_some());
+        assert_eq!(request.header("mcp-method"), Some(request.method()));
     }
 }

@@ -1,4 +1,4 @@
-//! Sessions of legacy servers: their id, their end, and what happens when the server forgets them.
+//! Sessions of legacy servers: their id, their end, and their renewal after the server has lost them.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -9,11 +9,11 @@ use toolwire::{ClientBuilder, ProtocolVersion};
 
 use super::double::Double;
 use super::fake::Fake;
-use super::script::{Reply, Seen, legacy};
+use super::script::{RecordedRequest, Reply, legacy};
 use crate::peer::within;
 
 #[tokio::test]
-async fn the_session_and_the_version_go_with_everything_after_initialize() {
+async fn requests_after_initialize_have_session_and_version_headers() {
     for version in ProtocolVersion::ALL
         .into_iter()
         .filter(|version| *version != ProtocolVersion::LATEST)
@@ -34,25 +34,25 @@ async fn the_session_and_the_version_go_with_everything_after_initialize() {
         assert_eq!(initialize.header("mcp-session-id"), None);
         assert_eq!(rest.len(), 5, "{rest:?}");
         assert_eq!(rest.last().unwrap().verb, "DELETE");
-        let unnamed = [ProtocolVersion::V2024_11_05, ProtocolVersion::V2025_03_26];
-        for seen in rest {
-            assert_eq!(seen.header("mcp-session-id"), Some("session-1"));
-            let expected = (!unnamed.contains(&version)).then_some(version.as_str());
-            assert_eq!(seen.header("mcp-protocol-version"), expected);
-            assert_eq!(seen.header("mcp-method"), None);
+        let without_header = [ProtocolVersion::V2024_11_05, ProtocolVersion::V2025_03_26];
+        for request in rest {
+            assert_eq!(request.header("mcp-session-id"), Some("session-1"));
+            let expected = (!without_header.contains(&version)).then_some(version.as_str());
+            assert_eq!(request.header("mcp-protocol-version"), expected);
+            assert_eq!(request.header("mcp-method"), None);
         }
-        for seen in all.iter().filter(|seen| seen.verb == "POST") {
+        for request in all.iter().filter(|request| request.verb == "POST") {
             let accepted = "application/json, text/event-stream";
-            assert_eq!(seen.header("accept"), Some(accepted));
-            assert_eq!(seen.header("content-type"), Some("application/json"));
+            assert_eq!(request.header("accept"), Some(accepted));
+            assert_eq!(request.header("content-type"), Some("application/json"));
         }
     }
 }
 
 #[tokio::test]
-async fn a_server_without_sessions_gets_no_end_of_one() {
-    let server = Double::new(|seen| {
-        let mut reply = legacy(seen);
+async fn server_without_sessions_gets_no_delete() {
+    let server = Double::new(|request| {
+        let mut reply = legacy(request);
         reply.headers.retain(|(name, _)| name != "mcp-session-id");
         reply
     });
@@ -62,13 +62,13 @@ async fn a_server_without_sessions_gets_no_end_of_one() {
     let all = server.record.all();
     assert!(
         all.iter()
-            .all(|seen| seen.header("mcp-session-id").is_none())
+            .all(|request| request.header("mcp-session-id").is_none())
     );
     assert!(server.record.of("DELETE", "").is_empty());
 }
 
 #[tokio::test]
-async fn dropping_the_last_handle_ends_the_session() {
+async fn dropping_the_last_client_handle_deletes_the_session() {
     let server = Fake::start(legacy).await;
     let client = server.connect().await.unwrap();
     let other = client.clone();
@@ -82,16 +82,16 @@ async fn dropping_the_last_handle_ends_the_session() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_server_that_does_not_mind_the_end_does_not_keep_the_client() {
+async fn closing_does_not_depend_on_the_response_to_delete() {
     for reply in [
         Reply::status(405),
         Reply::status(404),
         Reply::status(500),
         Reply::never(),
     ] {
-        let server = Double::new(move |seen| match &*seen.verb {
+        let server = Double::new(move |request| match &*request.verb {
             "DELETE" => reply.clone(),
-            _ => legacy(seen),
+            _ => legacy(request),
         });
         let client = server.connect().await.unwrap();
         within(client.close()).await;
@@ -102,7 +102,7 @@ async fn a_server_that_does_not_mind_the_end_does_not_keep_the_client() {
 }
 
 #[tokio::test]
-async fn any_success_accepts_a_notification() {
+async fn notification_is_accepted_with_any_success_status() {
     for reply in [
         Reply::status(202),
         Reply::status(200),
@@ -112,27 +112,27 @@ async fn any_success_accepts_a_notification() {
             .with_header("content-type", "text/html")
             .with("thanks"),
     ] {
-        let server = Double::new(move |seen| match seen.method() {
+        let server = Double::new(move |request| match request.method() {
             "notifications/initialized" => reply.clone(),
-            _ => legacy(seen),
+            _ => legacy(request),
         });
         let client = server.connect().await.unwrap();
         client.call_tool("act", json!({})).await.unwrap();
     }
-    let server = Double::new(|seen| match seen.method() {
+    let server = Double::new(|request| match request.method() {
         "notifications/initialized" => Reply::status(400),
-        _ => legacy(seen),
+        _ => legacy(request),
     });
     assert_eq!(server.connect().await.unwrap_err().http_status(), Some(400));
 }
 
 #[tokio::test]
-async fn a_session_id_that_is_none_is_refused() {
+async fn invalid_session_id_is_rejected() {
     for id in ["", "two words", "tab\there"] {
-        let server = Double::new(move |seen| {
-            let mut reply = legacy(seen);
+        let server = Double::new(move |request| {
+            let mut reply = legacy(request);
             reply.headers.retain(|(name, _)| name != "mcp-session-id");
-            match seen.method() {
+            match request.method() {
                 "initialize" => reply.with_header("mcp-session-id", id),
                 _ => reply,
             }
@@ -142,31 +142,31 @@ async fn a_session_id_that_is_none_is_refused() {
     }
 }
 
-/// A server that forgets its first session once told so.
-fn forgetful(forgotten: &Arc<AtomicBool>) -> impl Fn(&Seen) -> Reply + use<> {
-    let forgotten = Arc::clone(forgotten);
-    move |seen| {
-        let known = seen.header("mcp-session-id") != Some("session-1");
-        match known || !forgotten.load(Ordering::Relaxed) {
-            // Without a session, only one can be opened.
-            _ if !seen.headers.contains_key("mcp-session-id")
-                && !matches!(seen.method(), "initialize" | "server/discover") =>
+/// The script of a server that loses its first session when the flag is set.
+fn losing_sessions(is_lost: &Arc<AtomicBool>) -> impl Fn(&RecordedRequest) -> Reply + use<> {
+    let is_lost = Arc::clone(is_lost);
+    move |request| {
+        let known = request.header("mcp-session-id") != Some("session-1");
+        match known || !is_lost.load(Ordering::Relaxed) {
+            // Without a session id, only requests that open a session are valid.
+            _ if !request.headers.contains_key("mcp-session-id")
+                && !matches!(request.method(), "initialize" | "server/discover") =>
             {
                 Reply::status(400)
             }
-            true => legacy(seen),
+            true => legacy(request),
             false => Reply::status(404),
         }
     }
 }
 
 #[tokio::test]
-async fn a_forgotten_session_is_opened_anew_once_for_everybody() {
+async fn concurrent_calls_of_a_lost_session_share_one_renewal() {
     const CALLS: usize = 50;
-    let forgotten = Arc::new(AtomicBool::new(false));
-    let server = Fake::start(forgetful(&forgotten)).await;
+    let is_lost = Arc::new(AtomicBool::new(false));
+    let server = Fake::start(losing_sessions(&is_lost)).await;
     let client = server.connect().await.unwrap();
-    forgotten.store(true, Ordering::Relaxed);
+    is_lost.store(true, Ordering::Relaxed);
     let together = Arc::new(Barrier::new(CALLS));
     let calls = (0..CALLS).map(|_| {
         let (client, together) = (client.clone(), Arc::clone(&together));
@@ -183,10 +183,10 @@ async fn a_forgotten_session_is_opened_anew_once_for_everybody() {
         server.record.of("POST", "notifications/initialized").len(),
         2
     );
-    // Nothing of the lost session is offered to the new one.
+    // The request that opens the new session does not name the lost session.
     let again = &server.record.of("POST", "initialize")[1];
     assert_eq!(again.header("mcp-session-id"), None);
-    // The stream for the server's own messages is asked for again.
+    // The client opens the server stream again.
     server.record.nth("GET", "", 1).await;
     client.close().await;
     let deleted = server.record.nth("DELETE", "", 0).await;
@@ -194,17 +194,17 @@ async fn a_forgotten_session_is_opened_anew_once_for_everybody() {
 }
 
 #[tokio::test]
-async fn a_call_that_begins_while_the_session_is_opened_anew_belongs_to_it() {
-    let forgotten = Arc::new(AtomicBool::new(false));
+async fn call_during_a_renewal_uses_the_new_session() {
+    let is_lost = Arc::new(AtomicBool::new(false));
     let gate = Arc::new(Notify::new());
-    let script = forgetful(&forgotten);
-    let held = Arc::clone(&gate);
-    let server = Double::new(move |seen| match seen.method() {
-        "initialize" if seen.nth == 1 => script(seen).held(&held),
-        _ => script(seen),
+    let script = losing_sessions(&is_lost);
+    let server_gate = Arc::clone(&gate);
+    let server = Double::new(move |request| match request.method() {
+        "initialize" if request.nth == 1 => script(request).gated_by(&server_gate),
+        _ => script(request),
     });
     let client = server.connect().await.unwrap();
-    forgotten.store(true, Ordering::Relaxed);
+    is_lost.store(true, Ordering::Relaxed);
     let first = tokio::spawn(client.call_tool("act", json!({})).into_future());
     server.record.nth("POST", "initialize", 1).await;
     let second = tokio::spawn(client.call_tool("act", json!({})).into_future());
@@ -218,18 +218,18 @@ async fn a_call_that_begins_while_the_session_is_opened_anew_belongs_to_it() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_renewal_is_finished_though_its_call_was_dropped() {
-    let forgotten = Arc::new(AtomicBool::new(false));
+async fn renewal_completes_after_its_call_is_dropped() {
+    let is_lost = Arc::new(AtomicBool::new(false));
     let gate = Arc::new(Notify::new());
-    let script = forgetful(&forgotten);
-    let held = Arc::clone(&gate);
-    let server = Double::new(move |seen| match seen.method() {
-        "notifications/initialized" if seen.nth == 1 => script(seen).held(&held),
-        _ => script(seen),
+    let script = losing_sessions(&is_lost);
+    let server_gate = Arc::clone(&gate);
+    let server = Double::new(move |request| match request.method() {
+        "notifications/initialized" if request.nth == 1 => script(request).gated_by(&server_gate),
+        _ => script(request),
     });
     let client = server.connect().await.unwrap();
     server.record.nth("GET", "", 0).await;
-    forgotten.store(true, Ordering::Relaxed);
+    is_lost.store(true, Ordering::Relaxed);
     let first = tokio::spawn(client.call_tool("act", json!({})).into_future());
     server
         .record
@@ -241,15 +241,15 @@ async fn a_renewal_is_finished_though_its_call_was_dropped() {
     within(client.call_tool("act", json!({})).into_future())
         .await
         .unwrap();
-    // The stream for the server's own messages comes last, so everything before it was done.
+    // The server stream is opened last, so all earlier steps of the renewal are complete.
     server.record.nth("GET", "", 1).await;
 }
 
 #[tokio::test]
-async fn a_server_that_forgets_every_session_is_not_asked_for_ever() {
-    let server = Double::new(|seen| match seen.method() {
+async fn call_is_repeated_once_if_every_session_is_lost() {
+    let server = Double::new(|request| match request.method() {
         "tools/call" => Reply::status(404),
-        _ => legacy(seen),
+        _ => legacy(request),
     });
     let client = server.connect().await.unwrap();
     for calls in 1..=3 {
@@ -261,12 +261,12 @@ async fn a_server_that_forgets_every_session_is_not_asked_for_ever() {
 }
 
 #[tokio::test]
-async fn a_session_that_cannot_be_opened_anew_fails_the_call() {
-    let check = async |again: fn(&Seen) -> Reply| {
-        let server = Double::new(move |seen| match seen.method() {
-            "initialize" if seen.nth > 0 => again(seen),
+async fn failed_renewal_fails_the_call() {
+    let check = async |again: fn(&RecordedRequest) -> Reply| {
+        let server = Double::new(move |request| match request.method() {
+            "initialize" if request.nth > 0 => again(request),
             "tools/call" => Reply::status(404),
-            _ => legacy(seen),
+            _ => legacy(request),
         });
         let client = server.connect().await.unwrap();
         let error = client.call_tool("act", json!({})).await.unwrap_err();
@@ -276,22 +276,22 @@ async fn a_session_that_cannot_be_opened_anew_fails_the_call() {
     };
     check(|_| Reply::status(500)).await;
     check(|_| Reply::status(404)).await;
-    check(|seen| seen.refuse(200, json!({"code": -32603, "message": "no"}))).await;
-    // A server that has changed its mind about the version would be another connection.
-    check(|seen| {
-        let mut result = super::script::initialized(seen);
+    check(|request| request.reject(200, json!({"code": -32603, "message": "no"}))).await;
+    // A server with another version needs a new connection.
+    check(|request| {
+        let mut result = super::script::initialized(request);
         result["protocolVersion"] = json!("2025-03-26");
-        seen.answer(result)
+        request.respond(result)
     })
     .await;
 }
 
 #[tokio::test]
-async fn without_a_session_404_is_only_an_error() {
-    let server = Double::new(|seen| match seen.method() {
+async fn status_404_without_a_session_is_an_error() {
+    let server = Double::new(|request| match request.method() {
         "tools/call" => Reply::status(404),
         _ => {
-            let mut reply = legacy(seen);
+            let mut reply = legacy(request);
             reply.headers.retain(|(name, _)| name != "mcp-session-id");
             reply
         }
@@ -306,12 +306,12 @@ async fn without_a_session_404_is_only_an_error() {
 }
 
 #[tokio::test]
-async fn closing_fails_calls_that_run() {
+async fn closing_the_client_fails_running_calls() {
     for version in [ProtocolVersion::LATEST, ProtocolVersion::V2025_11_25] {
-        let server = Fake::start(move |seen| match seen.method() {
+        let server = Fake::start(move |request| match request.method() {
             "tools/call" => Reply::events("").left_open(),
-            _ if version == ProtocolVersion::LATEST => super::script::modern(seen),
-            _ => legacy(seen),
+            _ if version == ProtocolVersion::LATEST => super::script::modern(request),
+            _ => legacy(request),
         });
         let server = server.await;
         let client = server.connect().await.unwrap();

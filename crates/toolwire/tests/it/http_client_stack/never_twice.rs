@@ -38,8 +38,8 @@ impl ServerSocket for TlsStream<TcpStream> {
     }
 }
 
-/// Sends two requests over one connection and returns the error of the second. The server responds to the first request,
-/// reads the second, and closes the connection.
+/// Sends two requests over one connection and returns the error of the second. The server responds to the first
+/// request, reads the second, and closes the connection.
 async fn close_after_second_request(
     http: &HyperClient,
     url: &str,

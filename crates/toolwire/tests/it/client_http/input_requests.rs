@@ -1,4 +1,4 @@
-//! What legacy servers ask and tell on their streams, and how the answers get back.
+//! Requests and notifications of legacy servers on their streams, and the client's responses.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -11,16 +11,20 @@ use toolwire::{Client, ClientBuilder};
 
 use super::double::Double;
 use super::fake::{Fake, builder};
-use super::script::{Reply, Seen, event, legacy};
+use super::script::{RecordedRequest, Reply, event, legacy};
 use crate::peer::within;
 
-/// The answers of the client that are there, by id.
-fn answers(record: &super::script::Record) -> Vec<Value> {
-    let all = record.of("POST", "").into_iter().map(|seen| seen.body);
+/// Returns the responses that the client has sent.
+fn responses(record: &super::script::Record) -> Vec<Value> {
+    let all = record
+        .of("POST", "")
+        .into_iter()
+        .map(|request| request.body);
     all.collect()
 }
 
-fn asking(id: impl Into<Value>, method: &str, params: Value) -> String {
+/// Returns an event with a request of the server.
+fn server_request(id: impl Into<Value>, method: &str, params: Value) -> String {
     let id = id.into();
     event(json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params}).to_string())
 }
@@ -32,40 +36,44 @@ fn form() -> Value {
     })
 }
 
-fn answering() -> ClientBuilder {
+/// Returns the builder of a client that handles input requests.
+fn interactive() -> ClientBuilder {
     builder()
         .with_roots([Root::new("file:///project")])
         .on_elicitation(|_| async { Ok(ElicitResult::accept().with_content([("name", "Ann")])) })
 }
 
 #[tokio::test]
-async fn questions_on_the_standing_stream_are_answered_by_post() {
-    let server = Fake::start(|seen| match &*seen.verb {
+async fn requests_on_the_server_stream_get_responses_by_post() {
+    let server = Fake::start(|request| match &*request.verb {
         "GET" => Reply::events(
-            asking(7, "ping", json!({}))
-                + &asking("a", "elicitation/create", form())
-                + &asking(8, "roots/list", json!({}))
-                + &asking(9, "acme/unknown", json!({})),
+            server_request(7, "ping", json!({}))
+                + &server_request("a", "elicitation/create", form())
+                + &server_request(8, "roots/list", json!({}))
+                + &server_request(9, "acme/unknown", json!({})),
         )
         .left_open(),
-        _ => legacy(seen),
+        _ => legacy(request),
     });
     let server = server.await;
-    let client = server.connect_with(answering()).await.unwrap();
+    let client = server.connect_with(interactive()).await.unwrap();
     server.record.nth("POST", "", 3).await;
-    for answer in server.record.of("POST", "") {
-        assert_eq!(answer.header("mcp-session-id"), Some("session-1"));
+    for response in server.record.of("POST", "") {
+        assert_eq!(response.header("mcp-session-id"), Some("session-1"));
     }
-    let answers = answers(&server.record);
-    let answer = |id: Value| answers.iter().find(|answer| answer["id"] == id).unwrap();
-    assert_eq!(answer(json!(7))["result"], json!({}));
-    assert_eq!(answer(json!("a"))["result"]["content"]["name"], "Ann");
+    let responses = responses(&server.record);
+    let response = |id: Value| {
+        let mut all = responses.iter();
+        all.find(|response| response["id"] == id).unwrap()
+    };
+    assert_eq!(response(json!(7))["result"], json!({}));
+    assert_eq!(response(json!("a"))["result"]["content"]["name"], "Ann");
     assert_eq!(
-        answer(json!(8))["result"]["roots"][0]["uri"],
+        response(json!(8))["result"]["roots"][0]["uri"],
         "file:///project"
     );
-    assert_eq!(answer(json!(9))["error"]["code"], -32601);
-    // The last of them is over once the server has taken it.
+    assert_eq!(response(json!(9))["error"]["code"], -32601);
+    // The last operation ends when the server has accepted its response.
     within(async {
         while client.pending_operations() > 0 {
             tokio::task::yield_now().await;
@@ -73,44 +81,42 @@ async fn questions_on_the_standing_stream_are_answered_by_post() {
     })
     .await;
     client.close().await;
-    // Closing ends the stream, too.
-    server.abandoned(1).await;
+    // Closing the client also closes the server stream.
+    server.wait_for_disconnects(1).await;
 }
 
 #[tokio::test]
-async fn questions_on_the_stream_of_a_call_are_answered_while_it_runs() {
-    let answered = Arc::new(Notify::new());
-    let open = Arc::clone(&answered);
-    let server = Fake::start(move |seen| match seen.method() {
-        "tools/call" => Reply::events(asking(1, "elicitation/create", form()))
-            .wait(&answered)
-            .with(event(seen.result(seen.done()))),
-        "" if seen.verb == "POST" => {
-            answered.notify_one();
+async fn requests_on_the_stream_of_a_call_get_responses_during_the_call() {
+    let responded = Arc::new(Notify::new());
+    let server = Fake::start(move |request| match request.method() {
+        "tools/call" => Reply::events(server_request(1, "elicitation/create", form()))
+            .wait(&responded)
+            .with(event(request.result(request.done()))),
+        "" if request.verb == "POST" => {
+            responded.notify_one();
             Reply::status(202)
         }
-        _ => legacy(seen),
+        _ => legacy(request),
     });
     let server = server.await;
-    drop(open);
-    let client = server.connect_with(answering()).await.unwrap();
+    let client = server.connect_with(interactive()).await.unwrap();
     within(client.call_tool("act", json!({})).into_future())
         .await
         .unwrap();
-    let answers = answers(&server.record);
-    assert_eq!(answers.len(), 1);
-    assert_eq!(answers[0]["result"]["action"], "accept");
+    let responses = responses(&server.record);
+    assert_eq!(responses.len(), 1);
+    assert_eq!(responses[0]["result"]["action"], "accept");
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_call_waits_for_the_stream_its_questions_may_come_on_but_not_for_long() {
+async fn call_waits_at_most_one_second_for_the_server_stream() {
     let open = Arc::new(Notify::new());
     let gate = Arc::clone(&open);
-    let server = Double::new(move |seen| match &*seen.verb {
-        "GET" => Reply::events("").left_open().held(&gate),
-        _ => legacy(seen),
+    let server = Double::new(move |request| match &*request.verb {
+        "GET" => Reply::events("").left_open().gated_by(&gate),
+        _ => legacy(request),
     });
-    let client = server.connect_with(answering()).await.unwrap();
+    let client = server.connect_with(interactive()).await.unwrap();
     let call = tokio::spawn(client.call_tool("act", json!({})).into_future());
     server.record.nth("GET", "", 0).await;
     tokio::time::sleep(Duration::from_millis(900)).await;
@@ -118,12 +124,12 @@ async fn a_call_waits_for_the_stream_its_questions_may_come_on_but_not_for_long(
     open.notify_one();
     call.await.unwrap().unwrap();
 
-    // A server that keeps its head back costs one second, once.
-    let server = Double::new(|seen| match &*seen.verb {
+    // If the server delays its response headers, only the first call waits, for one second.
+    let server = Double::new(|request| match &*request.verb {
         "GET" => Reply::never(),
-        _ => legacy(seen),
+        _ => legacy(request),
     });
-    let client = server.connect_with(answering()).await.unwrap();
+    let client = server.connect_with(interactive()).await.unwrap();
     let start = tokio::time::Instant::now();
     client.call_tool("act", json!({})).await.unwrap();
     assert_eq!(start.elapsed().as_secs(), 1);
@@ -132,25 +138,26 @@ async fn a_call_waits_for_the_stream_its_questions_may_come_on_but_not_for_long(
 }
 
 #[tokio::test]
-async fn changes_are_heard_on_the_standing_stream() {
-    let (tell, mut told) = mpsc::unbounded_channel();
-    let server = Double::new(|seen| match &*seen.verb {
+async fn changes_on_the_server_stream_reach_the_handler() {
+    let (sender, mut changes) = mpsc::unbounded_channel();
+    let server = Double::new(|request| match &*request.verb {
         "GET" => {
             let change = json!({"jsonrpc": "2.0", "method": "notifications/tools/list_changed"});
-            // An answer has no place here, and junk has none anywhere.
+            // The client ignores a response without a pending call, and an invalid message.
             let stray = json!({"jsonrpc": "2.0", "id": 1, "result": {}}).to_string();
             Reply::events(event(stray) + &event("junk") + &event(change.to_string())).left_open()
         }
-        _ => legacy(seen),
+        _ => legacy(request),
     });
-    let builder = ClientBuilder::new("test", "1").on_change(move |change| drop(tell.send(change)));
+    let builder =
+        ClientBuilder::new("test", "1").on_change(move |change| drop(sender.send(change)));
     let client = server.connect_with(builder).await.unwrap();
-    within(told.recv()).await.unwrap();
+    within(changes.recv()).await.unwrap();
     assert_eq!(client.ignored_messages(), 2);
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_server_without_a_standing_stream_is_asked_once() {
+async fn rejected_server_stream_is_not_requested_again() {
     for reply in [
         Reply::status(405),
         Reply::status(404),
@@ -160,9 +167,9 @@ async fn a_server_without_a_standing_stream_is_asked_once() {
             .with("<p>"),
         Reply::status(204),
     ] {
-        let server = Double::new(move |seen| match &*seen.verb {
+        let server = Double::new(move |request| match &*request.verb {
             "GET" => reply.clone(),
-            _ => legacy(seen),
+            _ => legacy(request),
         });
         let client = server.connect().await.unwrap();
         tokio::time::sleep(Duration::from_secs(600)).await;
@@ -172,11 +179,11 @@ async fn a_server_without_a_standing_stream_is_asked_once() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_standing_stream_that_brings_nothing_is_given_up() {
-    let check = async |reply: fn(&Seen) -> Reply, opened: usize| {
-        let server = Double::new(move |seen| match &*seen.verb {
-            "GET" => reply(seen),
-            _ => legacy(seen),
+async fn server_stream_without_events_is_reopened_a_limited_number_of_times() {
+    let check = async |reply: fn(&RecordedRequest) -> Reply, opened: usize| {
+        let server = Double::new(move |request| match &*request.verb {
+            "GET" => reply(request),
+            _ => legacy(request),
         });
         let client = server.connect().await.unwrap();
         tokio::time::sleep(Duration::from_secs(3600)).await;
@@ -190,11 +197,11 @@ async fn a_standing_stream_that_brings_nothing_is_given_up() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_standing_stream_goes_on_after_its_last_event() {
-    let server = Double::new(|seen| match &*seen.verb {
-        "GET" if seen.nth == 0 => Reply::events("id: seven\ndata: junk\n\n").cut(),
+async fn server_stream_resumes_after_its_last_event() {
+    let server = Double::new(|request| match &*request.verb {
+        "GET" if request.nth == 0 => Reply::events("id: seven\ndata: junk\n\n").cut(),
         "GET" => Reply::events("").left_open(),
-        _ => legacy(seen),
+        _ => legacy(request),
     });
     let _client = server.connect().await.unwrap();
     let again = server.record.nth("GET", "", 1).await;
@@ -202,15 +209,15 @@ async fn the_standing_stream_goes_on_after_its_last_event() {
 }
 
 #[tokio::test]
-async fn a_flood_of_questions_is_answered_a_few_at_a_time() {
-    const QUESTIONS: usize = 2000;
+async fn number_of_concurrent_responses_to_server_requests_is_limited() {
+    const REQUESTS: usize = 2000;
     let open = Arc::new(AtomicUsize::new(0));
     let most = Arc::new(AtomicUsize::new(0));
     let (counted, highest) = (Arc::clone(&open), Arc::clone(&most));
-    // The server never takes an answer, so that each that is on its way stays there.
-    let server = Double::new(move |seen| match (&*seen.verb, seen.method()) {
+    // The server never accepts a response, so each response stays in flight.
+    let server = Double::new(move |request| match (&*request.verb, request.method()) {
         ("GET", _) => {
-            let pings = (0..QUESTIONS).map(|id| asking(id, "ping", json!({})));
+            let pings = (0..REQUESTS).map(|id| server_request(id, "ping", json!({})));
             Reply::events(pings.collect::<String>()).left_open()
         }
         ("POST", "") => {
@@ -220,30 +227,27 @@ async fn a_flood_of_questions_is_answered_a_few_at_a_time() {
             );
             Reply::never()
         }
-        _ => legacy(seen),
+        _ => legacy(request),
     });
     let client: Client = server.connect().await.unwrap();
     server.record.nth("GET", "", 0).await;
-    for _ in 0..QUESTIONS {
+    for _ in 0..REQUESTS {
         tokio::task::yield_now().await;
     }
     let most = most.load(Ordering::Relaxed);
-    assert!(
-        (1..=256).contains(&most),
-        "{most} answers on their way at once"
-    );
-    // Calls are still served.
+    assert!((1..=256).contains(&most), "{most} concurrent responses");
+    // The server still processes calls.
     within(client.call_tool("act", json!({})).into_future())
         .await
         .unwrap();
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_answer_that_is_not_taken_is_not_kept_for_ever() {
-    let server = Double::new(|seen| match (&*seen.verb, seen.method()) {
-        ("GET", _) => Reply::events(asking(1, "elicitation/create", form())).left_open(),
+async fn response_that_the_server_does_not_accept_times_out() {
+    let server = Double::new(|request| match (&*request.verb, request.method()) {
+        ("GET", _) => Reply::events(server_request(1, "elicitation/create", form())).left_open(),
         ("POST", "") => Reply::never(),
-        _ => legacy(seen),
+        _ => legacy(request),
     });
     let builder =
         ClientBuilder::new("test", "1").on_elicitation(|_| async { Ok(ElicitResult::decline()) });

@@ -1,4 +1,4 @@
-//! The transport of 2024-11-05, against servers that misuse it.
+//! The HTTP+SSE transport of 2024-11-05, with servers that violate it.
 
 use serde_json::json;
 use std::sync::Arc;
@@ -11,21 +11,21 @@ use super::fake::{Fake, builder};
 use super::script::{Reply, event};
 use crate::peer::within;
 
-const VERDICT: DetectedEra = DetectedEra::Legacy {
+const HTTP_WITH_SSE: DetectedEra = DetectedEra::Legacy {
     version: ProtocolVersion::V2024_11_05,
     transport: LegacyTransport::HttpWithSse,
 };
 
-fn knowing() -> ClientBuilder {
-    builder().with_detected_era(VERDICT)
+fn http_with_sse_builder() -> ClientBuilder {
+    builder().with_detected_era(HTTP_WITH_SSE)
 }
 
 fn endpoint(address: &str) -> String {
     format!("event: endpoint\ndata: {address}\n\n")
 }
 
-/// The answer to `initialize`, whose id is the first one.
-fn welcome() -> String {
+/// Returns the response to `initialize`, which is the first request.
+fn initialize_response() -> String {
     event(
         json!({"jsonrpc": "2.0", "id": 1, "result": {
             "protocolVersion": "2024-11-05",
@@ -37,43 +37,43 @@ fn welcome() -> String {
 }
 
 #[tokio::test]
-async fn an_endpoint_elsewhere_is_refused_and_hears_nothing() {
-    let elsewhere = Fake::start(|_| Reply::status(202)).await;
-    let address = elsewhere.address;
+async fn endpoint_of_another_origin_is_rejected_and_gets_no_request() {
+    let other_server = Fake::start(|_| Reply::status(202)).await;
+    let address = other_server.address;
     for target in [
         format!("http://{address}/m"),
         format!("//{address}/m"),
         format!("http:\\\\{address}/m"),
     ] {
-        let server = Fake::start(move |seen| match &*seen.verb {
+        let server = Fake::start(move |request| match &*request.verb {
             "GET" => Reply::events(endpoint(&target)).left_open(),
             _ => Reply::status(404),
         });
         let server = server.await;
-        let knowing = knowing().with_bearer_token("secret").unwrap();
-        let error = server.connect_with(knowing).await.unwrap_err();
+        let builder = http_with_sse_builder().with_bearer_token("secret").unwrap();
+        let error = server.connect_with(builder).await.unwrap_err();
         assert!(
             error.is_protocol_violation() || error.http_status() == Some(404),
             "{error:?}"
         );
-        assert!(elsewhere.record.all().is_empty());
+        assert!(other_server.record.all().is_empty());
     }
 }
 
 #[tokio::test]
-async fn relative_endpoints_are_understood() {
-    let check = async |named: &'static str, expected: &str| {
-        let server = Double::new(move |seen| match &*seen.verb {
-            "GET" => Reply::events(endpoint(named) + &welcome()).left_open(),
+async fn relative_endpoint_is_resolved() {
+    let check = async |endpoint_url: &'static str, expected: &str| {
+        let server = Double::new(move |request| match &*request.verb {
+            "GET" => Reply::events(endpoint(endpoint_url) + &initialize_response()).left_open(),
             _ => Reply::status(202),
         });
-        let client = ClientBuilder::new("test", "1").with_detected_era(VERDICT);
+        let client = ClientBuilder::new("test", "1").with_detected_era(HTTP_WITH_SSE);
         let client = client.with_http_client(server.clone());
         within(client.connect("http://made.up/api/sse?key=1"))
             .await
             .unwrap();
         let post = server.record.nth("POST", "initialize", 0).await;
-        assert_eq!(post.target, expected, "{named}");
+        assert_eq!(post.target, expected, "{endpoint_url}");
     };
     check("/messages?session=1", "http://made.up/messages?session=1").await;
     check("messages", "http://made.up/api/messages").await;
@@ -85,15 +85,17 @@ async fn relative_endpoints_are_understood() {
 }
 
 #[tokio::test]
-async fn a_stream_that_ends_fails_every_call_that_waits() {
+async fn end_of_the_stream_fails_every_pending_call() {
     let gate = Arc::new(Notify::new());
     let end = Arc::clone(&gate);
-    let server = Fake::start(move |seen| match &*seen.verb {
-        "GET" => Reply::events(endpoint("/m") + &welcome()).wait(&gate).cut(),
+    let server = Fake::start(move |request| match &*request.verb {
+        "GET" => Reply::events(endpoint("/m") + &initialize_response())
+            .wait(&gate)
+            .cut(),
         _ => Reply::status(202),
     });
     let server = server.await;
-    let client = server.connect_with(knowing()).await.unwrap();
+    let client = server.connect_with(http_with_sse_builder()).await.unwrap();
     let calls: Vec<_> = (0..10)
         .map(|_| tokio::spawn(client.call_tool("act", json!({})).into_future()))
         .collect();
@@ -110,13 +112,15 @@ async fn a_stream_that_ends_fails_every_call_that_waits() {
 }
 
 #[tokio::test]
-async fn a_stream_without_an_endpoint_fails_the_connection() {
+async fn stream_without_an_endpoint_event_fails_the_connection() {
     let check = async |reply: Reply| {
-        let server = Double::new(move |seen| match &*seen.verb {
+        let server = Double::new(move |request| match &*request.verb {
             "GET" => reply.clone(),
             _ => Reply::status(404),
         });
-        within(server.connect_with(knowing())).await.unwrap_err();
+        within(server.connect_with(http_with_sse_builder()))
+            .await
+            .unwrap_err();
     };
     check(Reply::events("")).await;
     check(Reply::events(event("{}")).cut()).await;
@@ -130,8 +134,8 @@ async fn a_stream_without_an_endpoint_fails_the_connection() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_stream_that_never_names_its_endpoint_is_given_up() {
-    let server = Double::new(|seen| match &*seen.verb {
+async fn waiting_for_the_endpoint_event_times_out() {
+    let server = Double::new(|request| match &*request.verb {
         "GET" => Reply::events(": still here\n\n").left_open(),
         _ => Reply::status(404),
     });
@@ -139,25 +143,27 @@ async fn a_stream_that_never_names_its_endpoint_is_given_up() {
 }
 
 #[tokio::test]
-async fn closing_ends_the_stream() {
-    let server = Fake::start(|seen| match &*seen.verb {
-        "GET" => Reply::events(endpoint("/m") + &welcome()).left_open(),
+async fn closing_the_client_closes_the_stream() {
+    let server = Fake::start(|request| match &*request.verb {
+        "GET" => Reply::events(endpoint("/m") + &initialize_response()).left_open(),
         _ => Reply::status(202),
     });
     let server = server.await;
-    let client = server.connect_with(knowing()).await.unwrap();
+    let client = server.connect_with(http_with_sse_builder()).await.unwrap();
     client.close().await;
-    server.abandoned(1).await;
+    server.wait_for_disconnects(1).await;
 }
 
 #[tokio::test]
-async fn a_refused_message_fails_its_call_only() {
-    let server = Double::new(|seen| match (&*seen.verb, seen.method()) {
-        ("GET", _) => Reply::events(endpoint("/m") + &welcome()).left_open(),
-        ("POST", "tools/call") if seen.nth == 0 => Reply::status(500),
+async fn rejected_message_fails_only_its_call() {
+    let server = Double::new(|request| match (&*request.verb, request.method()) {
+        ("GET", _) => Reply::events(endpoint("/m") + &initialize_response()).left_open(),
+        ("POST", "tools/call") if request.nth == 0 => Reply::status(500),
         _ => Reply::status(202),
     });
-    let client = within(server.connect_with(knowing())).await.unwrap();
+    let client = within(server.connect_with(http_with_sse_builder()))
+        .await
+        .unwrap();
     let error = client.call_tool("act", json!({})).await.unwrap_err();
     assert_eq!(error.http_status(), Some(500), "{error:?}");
     let call = tokio::spawn(client.call_tool("act", json!({})).into_future());
