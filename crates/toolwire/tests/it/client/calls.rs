@@ -1,4 +1,4 @@
-//! Every method as a typed call, against a real server in both eras.
+//! Every method as a typed call to a server of this crate, in both eras.
 
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -70,12 +70,12 @@ const VERSIONS: [ProtocolVersion; 5] = [
 ];
 
 #[tokio::test]
-async fn every_method_has_its_typed_answer_in_every_revision() {
+async fn every_method_returns_its_typed_result_in_every_version() {
     let server = server();
     for version in VERSIONS {
         let client = client_with_version(&server, version).await;
         assert_eq!(client.version(), version);
-        let facts = client.server().expect("it said so");
+        let facts = client.server().expect("server information");
         assert_eq!(facts.instructions.as_deref(), Some("Add."));
 
         let tools = client.list_tools().await.expect("tools");
@@ -125,7 +125,7 @@ async fn every_method_has_its_typed_answer_in_every_revision() {
             .await;
         assert_eq!(completed.expect("completions").completion.values, ["Ada"]);
 
-        client.ping().await.expect("it is there");
+        client.ping().await.expect("a response");
         let discovered = client.discover().await;
         match version == MODERN {
             true => assert!(!discovered.expect("a result").supported_versions.is_empty()),
@@ -143,30 +143,30 @@ async fn every_method_has_its_typed_answer_in_every_revision() {
 }
 
 #[tokio::test]
-async fn many_calls_run_beside_each_other() {
+async fn concurrent_calls_get_their_own_results() {
     let client = client_with_version(&server(), MODERN).await;
     let calls: Vec<_> = (0..100)
         .map(|a| {
             (
                 a,
-                super::started(client.call_tool("add", json!({"a": a, "b": 1}))),
+                super::spawn_call(client.call_tool("add", json!({"a": a, "b": 1}))),
             )
         })
         .collect();
     for (a, call) in calls {
-        let sum = super::ended(call).await.expect("a sum");
+        let sum = super::outcome_of(call).await.expect("a sum");
         assert_structured(&sum, Sum { sum: a + 1 });
     }
 }
 
 #[tokio::test]
-async fn arguments_that_are_no_json_are_refused_before_anything_is_sent() {
+async fn arguments_that_are_not_json_are_rejected_before_sending() {
     let (client, mut server) = super::modern().await;
-    let keys_that_are_no_text = std::collections::HashMap::from([((1, 2), 3)]);
+    let non_string_keys = std::collections::HashMap::from([((1, 2), 3)]);
     let error = client
-        .call_tool("add", keys_that_are_no_text)
+        .call_tool("add", non_string_keys)
         .await
-        .expect_err("no JSON");
+        .expect_err("an encoding error");
     assert!(error.to_string().contains("arguments"), "{error}");
     server.expect_silence().await;
 }

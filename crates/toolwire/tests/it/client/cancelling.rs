@@ -1,4 +1,4 @@
-//! Calls that nobody waits for any more, and connections that end.
+//! Dropped calls and closed connections.
 
 use std::time::Duration;
 
@@ -6,14 +6,17 @@ use serde_json::json;
 use toolwire::Server;
 use toolwire::testing::{ScriptedServer, assert_text, client_with_version};
 
-use super::{LEGACY, MODERN, builder, calling, ended, expect_call, legacy, modern, started, text};
+use super::{
+    LEGACY, MODERN, builder, expect_call, legacy, modern, outcome_of, spawn_call, spawn_tool_call,
+    text,
+};
 use crate::peer::plain;
 
 #[tokio::test]
-async fn a_dropped_call_is_cancelled_exactly_once() {
+async fn dropped_call_is_cancelled_exactly_once() {
     for version in [MODERN, LEGACY] {
         let (client, mut server) = ScriptedServer::connect(builder(), version).await;
-        let call = calling(&client, "slow");
+        let call = spawn_tool_call(&client, "slow");
         let request = expect_call(&mut server, "slow").await;
         call.abort();
         let cancelled = server.expect_notification("notifications/cancelled").await;
@@ -24,7 +27,7 @@ async fn a_dropped_call_is_cancelled_exactly_once() {
 }
 
 #[tokio::test]
-async fn a_call_that_was_never_polled_sends_nothing() {
+async fn call_that_was_never_polled_sends_nothing() {
     let (client, mut server) = modern().await;
     drop(client.call_tool("slow", json!({})));
     drop(client.call_tool("slow", json!({})).into_future());
@@ -32,9 +35,9 @@ async fn a_call_that_was_never_polled_sends_nothing() {
 }
 
 #[tokio::test]
-async fn a_call_that_is_over_is_not_cancelled() {
+async fn completed_call_is_not_cancelled() {
     let (client, mut server) = modern().await;
-    let call = calling(&client, "quick");
+    let call = spawn_tool_call(&client, "quick");
     let request = expect_call(&mut server, "quick").await;
     server.respond(&request, text("done")).await;
     let mut call = call;
@@ -43,16 +46,19 @@ async fn a_call_that_is_over_is_not_cancelled() {
     }
     call.abort();
     assert_text(
-        &(&mut call).await.expect("it was over").expect("an answer"),
+        &(&mut call)
+            .await
+            .expect("a completed task")
+            .expect("a response"),
         "done",
     );
     server.expect_silence().await;
 }
 
 #[tokio::test]
-async fn an_answer_after_the_cancellation_is_ignored() {
+async fn response_after_the_cancellation_is_ignored() {
     let (client, mut server) = modern().await;
-    let call = calling(&client, "slow");
+    let call = spawn_tool_call(&client, "slow");
     let request = expect_call(&mut server, "slow").await;
     call.abort();
     server.expect_notification("notifications/cancelled").await;
@@ -62,16 +68,16 @@ async fn an_answer_after_the_cancellation_is_ignored() {
 }
 
 #[tokio::test]
-async fn other_calls_go_on_when_one_is_dropped() {
+async fn other_calls_continue_after_one_is_dropped() {
     let (client, mut server) = legacy().await;
-    let dropped = calling(&client, "dropped");
+    let dropped = spawn_tool_call(&client, "dropped");
     expect_call(&mut server, "dropped").await;
-    let kept = calling(&client, "kept");
-    let request = expect_call(&mut server, "kept").await;
+    let other = spawn_tool_call(&client, "other");
+    let request = expect_call(&mut server, "other").await;
     dropped.abort();
     server.expect_notification("notifications/cancelled").await;
-    server.respond(&request, text("kept")).await;
-    assert_text(&ended(kept).await.expect("an answer"), "kept");
+    server.respond(&request, text("other")).await;
+    assert_text(&outcome_of(other).await.expect("a response"), "other");
 }
 
 #[tokio::test(start_paused = true)]
@@ -84,34 +90,34 @@ async fn initialize_is_never_cancelled() {
     connecting.abort();
     server.expect_silence().await;
 
-    // Nor when nobody answers it.
+    // It is not cancelled after a timeout either.
     let (server, connecting) = ScriptedServer::listening(only_legacy);
     let mut server = server.with_timeout(Duration::from_secs(600));
     let connecting = tokio::spawn(connecting);
     server.accept().await;
     server.expect("initialize").await;
     server.expect_disconnect().await;
-    let error = connecting.await.expect("no panic").expect_err("no answer");
+    let error = connecting.await.expect("no panic").expect_err("a timeout");
     assert!(error.is_timeout(), "{error}");
 }
 
 #[tokio::test]
-async fn a_handler_of_a_real_server_hears_that_its_call_was_dropped() {
+async fn dropped_call_drops_its_handler_in_the_server() {
     for version in [MODERN, LEGACY] {
-        let (began, mut begins) = tokio::sync::mpsc::channel(1);
+        let (started, mut starts) = tokio::sync::mpsc::channel(1);
         let (stopped, mut stops) = tokio::sync::mpsc::channel::<()>(1);
         let tool = plain("slow", move |_| {
-            let (began, stopped) = (began.clone(), stopped.clone());
+            let (started, stopped) = (started.clone(), stopped.clone());
             async move {
                 let _until_dropped = stopped;
-                began.send(()).await.expect("the test waits");
+                started.send(()).await.expect("an open channel");
                 std::future::pending::<&'static str>().await
             }
         });
         let server = Server::new("demo", "1.0.0").tool(tool);
         let client = client_with_version(&server, version).await;
-        let call = calling(&client, "slow");
-        begins.recv().await.expect("it began");
+        let call = spawn_tool_call(&client, "slow");
+        starts.recv().await.expect("a started handler");
         call.abort();
         server.remove_tool("slow");
         crate::peer::within(stops.recv()).await;
@@ -119,44 +125,44 @@ async fn a_handler_of_a_real_server_hears_that_its_call_was_dropped() {
 }
 
 #[tokio::test]
-async fn everybody_who_waits_hears_that_the_server_hung_up() {
+async fn server_disconnect_fails_every_pending_call() {
     let (client, mut server) = modern().await;
-    let calls: Vec<_> = (0..10).map(|_| calling(&client, "slow")).collect();
+    let calls: Vec<_> = (0..10).map(|_| spawn_tool_call(&client, "slow")).collect();
     for _ in &calls {
         expect_call(&mut server, "slow").await;
     }
     server.disconnect();
     for call in calls {
-        let error = ended(call).await.expect_err("the server hung up");
+        let error = outcome_of(call).await.expect_err("a closed connection");
         assert!(error.is_closed(), "{error}");
         assert!(error.to_string().contains("disconnected"), "{error}");
     }
     let late = client.call_tool("late", json!({})).await;
-    assert!(late.expect_err("the server hung up").is_closed());
+    assert!(late.expect_err("a closed connection").is_closed());
     assert_eq!(client.pending_operations(), 0);
 }
 
 #[tokio::test]
-async fn close_ends_calls_and_the_connection() {
+async fn close_fails_pending_calls_and_ends_the_connection() {
     let (client, mut server) = modern().await;
     let other = client.clone();
-    let call = calling(&client, "slow");
+    let call = spawn_tool_call(&client, "slow");
     expect_call(&mut server, "slow").await;
     client.close().await;
-    let error = ended(call).await.expect_err("the client was closed");
+    let error = outcome_of(call).await.expect_err("a closed client");
     assert!(error.is_closed(), "{error}");
     server.expect_disconnect().await;
     let late = other.call_tool("late", json!({})).await;
-    assert!(late.expect_err("the client was closed").is_closed());
+    assert!(late.expect_err("a closed client").is_closed());
 }
 
 #[tokio::test]
-async fn the_connection_ends_with_the_last_handle() {
+async fn dropping_the_last_handle_ends_the_connection() {
     let (client, mut server) = modern().await;
     let clone = client.clone();
     drop(client);
     server.expect_silence().await;
-    let call = started(clone.ping());
+    let call = spawn_call(clone.ping());
     let request = server.expect("server/discover").await;
     server
         .respond(
@@ -164,19 +170,18 @@ async fn the_connection_ends_with_the_last_handle() {
             json!({"supportedVersions": ["2026-07-28"], "capabilities": {}}),
         )
         .await;
-    ended(call).await.expect("it is still there");
+    outcome_of(call).await.expect("an open connection");
     drop(clone);
     server.expect_disconnect().await;
 }
 
-/// A caller may stop waiting for the connection itself.
 #[tokio::test]
-async fn a_connection_that_nobody_waits_for_is_ended() {
+async fn dropping_the_connect_future_ends_the_connection() {
     let (mut server, connecting) = ScriptedServer::listening(builder());
     let connecting = tokio::spawn(connecting);
     server.accept().await;
     server.expect("server/discover").await;
     connecting.abort();
-    // Whether the question is taken back makes no difference; the end must come.
+    // The client may cancel the probe before it disconnects.
     crate::peer::within(async { while server.receive_or_end().await.is_some() {} }).await;
 }

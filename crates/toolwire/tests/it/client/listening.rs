@@ -1,4 +1,4 @@
-//! Hearing of changes.
+//! Subscriptions to changes.
 
 use std::time::Duration;
 
@@ -14,15 +14,15 @@ use crate::peer::plain;
 
 const SUBSCRIPTION: &str = "io.modelcontextprotocol/subscriptionId";
 
-fn wish() -> SubscriptionFilter {
+fn filter() -> SubscriptionFilter {
     SubscriptionFilter::new()
         .with_tools_list_changed()
         .with_resource("test://a")
 }
 
-fn listen(client: &Client, wish: SubscriptionFilter) -> JoinHandle<Result<Subscription, Error>> {
+fn listen(client: &Client, filter: SubscriptionFilter) -> JoinHandle<Result<Subscription, Error>> {
     let client = client.clone();
-    tokio::spawn(async move { client.listen(wish).await })
+    tokio::spawn(async move { client.listen(filter).await })
 }
 
 async fn acknowledge(server: &ScriptedServer, request: &ReceivedMessage) {
@@ -35,15 +35,15 @@ async fn acknowledge(server: &ScriptedServer, request: &ReceivedMessage) {
         .await;
 }
 
-async fn tell(server: &ScriptedServer, request: &ReceivedMessage, kind: &str, mut params: Value) {
+async fn notify(server: &ScriptedServer, request: &ReceivedMessage, kind: &str, mut params: Value) {
     params["_meta"] = json!({SUBSCRIPTION: request.id});
     server
         .notify(&format!("notifications/{kind}"), params)
         .await;
 }
 
-async fn changed(listening: &mut Subscription) -> Option<Change> {
-    listening.next().await.expect("the connection holds")
+async fn changed(subscription: &mut Subscription) -> Option<Change> {
+    subscription.next().await.expect("an open connection")
 }
 
 fn updated(uri: &str) -> Change {
@@ -51,22 +51,22 @@ fn updated(uri: &str) -> Change {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_modern_listener_hears_what_belongs_to_its_request() {
+async fn modern_subscription_gets_the_changes_of_its_request() {
     let (client, mut server) = modern().await;
-    let first = listen(&client, wish());
+    let first = listen(&client, filter());
     let request = server.expect("subscriptions/listen").await;
-    let asked = json!({"toolsListChanged": true, "resourceSubscriptions": ["test://a"]});
-    assert_eq!(request.params["notifications"], asked);
+    let expected = json!({"toolsListChanged": true, "resourceSubscriptions": ["test://a"]});
+    assert_eq!(request.params["notifications"], expected);
     assert!(
         request
             .meta("io.modelcontextprotocol/protocolVersion")
             .is_string()
     );
     server.expect_silence().await;
-    assert!(!first.is_finished(), "nobody has acknowledged yet");
+    assert!(!first.is_finished(), "not acknowledged yet");
     acknowledge(&server, &request).await;
     let mut first = first.await.expect("no panic").expect("acknowledged");
-    assert_eq!(first.accepted_filter(), &wish());
+    assert_eq!(first.accepted_filter(), &filter());
 
     let second = listen(
         &client,
@@ -76,9 +76,9 @@ async fn a_modern_listener_hears_what_belongs_to_its_request() {
     acknowledge(&server, &other).await;
     let mut second = second.await.expect("no panic").expect("acknowledged");
 
-    tell(&server, &other, "prompts/list_changed", json!({})).await;
-    tell(&server, &request, "tools/list_changed", json!({})).await;
-    tell(
+    notify(&server, &other, "prompts/list_changed", json!({})).await;
+    notify(&server, &request, "tools/list_changed", json!({})).await;
+    notify(
         &server,
         &request,
         "resources/updated",
@@ -89,11 +89,11 @@ async fn a_modern_listener_hears_what_belongs_to_its_request() {
     assert_eq!(changed(&mut first).await, Some(updated("test://a")));
     assert_eq!(changed(&mut second).await, Some(Change::PromptsListChanged));
 
-    // Whoever stops listening takes the request back, and only that one.
+    // Dropping a subscription cancels only its own request.
     drop(first);
     let cancelled = server.expect_notification("notifications/cancelled").await;
     assert_eq!(cancelled.params["requestId"], request.id);
-    tell(&server, &other, "prompts/list_changed", json!({})).await;
+    notify(&server, &other, "prompts/list_changed", json!({})).await;
     assert_eq!(changed(&mut second).await, Some(Change::PromptsListChanged));
     drop(second);
     server.expect_notification("notifications/cancelled").await;
@@ -102,16 +102,16 @@ async fn a_modern_listener_hears_what_belongs_to_its_request() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_same_change_again_is_told_once_to_whoever_does_not_look() {
+async fn repeated_changes_are_delivered_once_to_a_slow_subscriber() {
     let (client, mut server) = modern().await;
-    let listening = listen(&client, wish());
+    let subscription = listen(&client, filter());
     let request = server.expect("subscriptions/listen").await;
     acknowledge(&server, &request).await;
-    let mut listening = listening.await.expect("no panic").expect("acknowledged");
+    let mut subscription = subscription.await.expect("no panic").expect("acknowledged");
     for _ in 0..1000 {
-        tell(&server, &request, "tools/list_changed", json!({})).await;
+        notify(&server, &request, "tools/list_changed", json!({})).await;
     }
-    tell(
+    notify(
         &server,
         &request,
         "resources/updated",
@@ -120,23 +120,23 @@ async fn the_same_change_again_is_told_once_to_whoever_does_not_look() {
     .await;
     server.expect_silence().await;
     assert_eq!(
-        changed(&mut listening).await,
+        changed(&mut subscription).await,
         Some(Change::ToolsListChanged)
     );
-    assert_eq!(changed(&mut listening).await, Some(updated("test://a")));
-    let more = tokio::time::timeout(Duration::from_secs(1), listening.next()).await;
+    assert_eq!(changed(&mut subscription).await, Some(updated("test://a")));
+    let more = tokio::time::timeout(Duration::from_secs(1), subscription.next()).await;
     assert!(more.is_err(), "nothing else changed");
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_subscription_that_the_server_ends_is_made_again_and_everything_is_told_once() {
+async fn subscription_that_the_server_ends_is_renewed_and_reports_all_changes_once() {
     let (client, mut server) = modern().await;
-    let listening = listen(&client, wish());
+    let subscription = listen(&client, filter());
     let request = server.expect("subscriptions/listen").await;
     acknowledge(&server, &request).await;
-    let mut listening = listening.await.expect("no panic").expect("acknowledged");
-    let goodbye = json!({"resultType": "complete", "_meta": {SUBSCRIPTION: request.id}});
-    server.respond(&request, goodbye).await;
+    let mut subscription = subscription.await.expect("no panic").expect("acknowledged");
+    let result = json!({"resultType": "complete", "_meta": {SUBSCRIPTION: request.id}});
+    server.respond(&request, result).await;
     let again = server.expect("subscriptions/listen").await;
     assert_ne!(again.id, request.id);
     assert_eq!(
@@ -144,27 +144,30 @@ async fn a_subscription_that_the_server_ends_is_made_again_and_everything_is_tol
         request.params["notifications"]
     );
     acknowledge(&server, &again).await;
-    // Nobody knows what was missed meanwhile.
-    let mut told = vec![changed(&mut listening).await, changed(&mut listening).await];
-    told.sort();
+    // The client may have missed changes, so it reports all of them.
+    let mut changes = vec![
+        changed(&mut subscription).await,
+        changed(&mut subscription).await,
+    ];
+    changes.sort();
     assert_eq!(
-        told,
+        changes,
         [Some(Change::ToolsListChanged), Some(updated("test://a"))]
     );
-    tell(&server, &again, "tools/list_changed", json!({})).await;
+    notify(&server, &again, "tools/list_changed", json!({})).await;
     assert_eq!(
-        changed(&mut listening).await,
+        changed(&mut subscription).await,
         Some(Change::ToolsListChanged)
     );
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_subscription_the_server_takes_back_is_not_cancelled_by_the_client() {
+async fn subscription_that_the_server_cancels_is_not_cancelled_by_the_client() {
     let (client, mut server) = modern().await;
-    let listening = listen(&client, wish());
+    let subscription = listen(&client, filter());
     let request = server.expect("subscriptions/listen").await;
     acknowledge(&server, &request).await;
-    let _listening = listening.await.expect("no panic").expect("acknowledged");
+    let _listening = subscription.await.expect("no panic").expect("acknowledged");
     let params = json!({"requestId": request.id});
     server.notify("notifications/cancelled", params).await;
     server.expect_silence().await;
@@ -173,30 +176,30 @@ async fn a_subscription_the_server_takes_back_is_not_cancelled_by_the_client() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_server_that_only_says_goodbye_is_not_asked_for_ever() {
+async fn number_of_renewals_without_an_acknowledgement_is_limited() {
     let (client, mut server) = modern().await;
-    let listening = listen(&client, wish());
+    let subscription = listen(&client, filter());
     let request = server.expect("subscriptions/listen").await;
     acknowledge(&server, &request).await;
-    let mut listening = listening.await.expect("no panic").expect("acknowledged");
+    let mut subscription = subscription.await.expect("no panic").expect("acknowledged");
     server
         .respond(&request, json!({"resultType": "complete"}))
         .await;
     let script = async {
-        let mut asked = 0;
+        let mut attempts = 0;
         loop {
             let again = server.receive().await;
             assert_eq!(again["method"], "subscriptions/listen");
-            asked += 1;
-            assert!(asked < 100, "it is asked for ever");
+            attempts += 1;
+            assert!(attempts < 100, "no limit");
             server
                 .send(json!({"jsonrpc": "2.0", "id": again["id"], "result": {}}))
                 .await;
         }
     };
     let end = async {
-        // What was asked for may be told, but then comes the end.
-        while let Ok(Some(_)) = listening.next().await {}
+        // Changes may be reported before the subscription ends.
+        while let Ok(Some(_)) = subscription.next().await {}
     };
     tokio::select! {
         biased;
@@ -207,21 +210,27 @@ async fn a_server_that_only_says_goodbye_is_not_asked_for_ever() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_server_that_refuses_to_be_listened_to_says_why() {
+async fn rejected_subscription_returns_the_error_of_the_server() {
     let (client, mut server) = modern().await;
-    let listening = listen(&client, wish());
+    let subscription = listen(&client, filter());
     let request = server.expect("subscriptions/listen").await;
     server
         .respond_error(&request, -32602, "too many", Value::Null)
         .await;
-    let error = listening.await.expect("no panic").expect_err("refused");
+    let error = subscription
+        .await
+        .expect("no panic")
+        .expect_err("a rejection");
     assert_eq!(error.rpc().map(|rpc| rpc.code), Some(-32602), "{error}");
     server.expect_silence().await;
 
-    let listening = listen(&client, wish());
+    let subscription = listen(&client, filter());
     let request = server.expect("subscriptions/listen").await;
     let server = server.with_timeout(Duration::from_secs(600));
-    let error = listening.await.expect("no panic").expect_err("silence");
+    let error = subscription
+        .await
+        .expect("no panic")
+        .expect_err("a timeout");
     assert!(error.is_timeout(), "{error}");
     let mut server = server;
     let cancelled = server.expect_notification("notifications/cancelled").await;
@@ -230,18 +239,18 @@ async fn a_server_that_refuses_to_be_listened_to_says_why() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_listener_hears_that_the_connection_is_lost() {
+async fn subscription_ends_with_the_connection() {
     for version in [MODERN, LEGACY] {
         let (client, mut server) = ScriptedServer::connect(builder(), version).await;
-        let wish = SubscriptionFilter::new().with_tools_list_changed();
-        let listening = listen(&client, wish);
+        let filter = SubscriptionFilter::new().with_tools_list_changed();
+        let subscription = listen(&client, filter);
         if version == MODERN {
             let request = server.expect("subscriptions/listen").await;
             acknowledge(&server, &request).await;
         }
-        let mut listening = listening.await.expect("no panic").expect("acknowledged");
+        let mut subscription = subscription.await.expect("no panic").expect("acknowledged");
         server.disconnect();
-        match listening.next().await {
+        match subscription.next().await {
             Ok(change) => assert_eq!(change, None),
             Err(error) => assert!(error.is_closed(), "{error}"),
         }
@@ -250,14 +259,14 @@ async fn a_listener_hears_that_the_connection_is_lost() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_legacy_listener_subscribes_and_filters() {
+async fn legacy_subscription_filters_notifications_in_the_client() {
     let (client, mut server) = legacy().await;
-    let listening = listen(&client, wish());
+    let subscription = listen(&client, filter());
     let subscribe = server.expect("resources/subscribe").await;
     assert_eq!(subscribe.params["uri"], "test://a");
     server.respond(&subscribe, json!({})).await;
-    let mut listening = listening.await.expect("no panic").expect("subscribed");
-    assert_eq!(listening.accepted_filter(), &wish());
+    let mut subscription = subscription.await.expect("no panic").expect("subscribed");
+    assert_eq!(subscription.accepted_filter(), &filter());
     server
         .notify("notifications/prompts/list_changed", json!({}))
         .await;
@@ -277,11 +286,11 @@ async fn a_legacy_listener_subscribes_and_filters() {
         )
         .await;
     assert_eq!(
-        changed(&mut listening).await,
+        changed(&mut subscription).await,
         Some(Change::ToolsListChanged)
     );
-    assert_eq!(changed(&mut listening).await, Some(updated("test://a")));
-    drop(listening);
+    assert_eq!(changed(&mut subscription).await, Some(updated("test://a")));
+    drop(subscription);
     let unsubscribe = server.expect("resources/unsubscribe").await;
     assert_eq!(unsubscribe.params["uri"], "test://a");
     server.respond(&unsubscribe, json!({})).await;
@@ -290,17 +299,17 @@ async fn a_legacy_listener_subscribes_and_filters() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn two_legacy_listeners_to_one_resource_share_its_subscription() {
+async fn legacy_resource_is_unsubscribed_with_its_last_subscription() {
     let (client, mut server) = legacy().await;
-    let wish = SubscriptionFilter::new().with_resource("test://a");
-    let first = listen(&client, wish.clone());
+    let filter = SubscriptionFilter::new().with_resource("test://a");
+    let first = listen(&client, filter.clone());
     let subscribe = server.expect("resources/subscribe").await;
     server.respond(&subscribe, json!({})).await;
     let first = first.await.expect("no panic").expect("subscribed");
-    let second = listen(&client, wish);
+    let second = listen(&client, filter);
     tokio::task::yield_now().await;
-    // Subscribing twice is harmless; unsubscribing while somebody listens is not.
-    let answering = async {
+    // The client may subscribe twice, but must not unsubscribe while a subscription remains.
+    let responding = async {
         loop {
             let request = server.receive().await;
             assert_eq!(request["method"], "resources/subscribe", "{request}");
@@ -312,7 +321,7 @@ async fn two_legacy_listeners_to_one_resource_share_its_subscription() {
     let mut second = tokio::select! {
         biased;
         second = second => second.expect("no panic").expect("subscribed"),
-        () = answering => unreachable!("it answers for ever"),
+        () = responding => unreachable!("the server does not stop"),
     };
     drop(first);
     server.expect_silence().await;
@@ -328,7 +337,7 @@ async fn two_legacy_listeners_to_one_resource_share_its_subscription() {
 }
 
 #[tokio::test]
-async fn changes_of_a_real_server_are_heard_in_both_eras() {
+async fn changes_of_a_server_reach_the_subscription_in_both_eras() {
     for version in [MODERN, LEGACY] {
         let server = Server::new("demo", "1.0.0")
             .with_resource_subscriptions()
@@ -339,14 +348,14 @@ async fn changes_of_a_real_server_are_heard_in_both_eras() {
             ))
             .tool(plain("gone", |_| async { "" }));
         let client = client_with_version(&server, version).await;
-        let mut listening = client.listen(wish()).await.expect("acknowledged");
+        let mut subscription = client.listen(filter()).await.expect("acknowledged");
         server.resource_updated("test://b");
         server.remove_tool("gone");
         assert_eq!(
-            changed(&mut listening).await,
+            changed(&mut subscription).await,
             Some(Change::ToolsListChanged)
         );
         server.resource_updated("test://a");
-        assert_eq!(changed(&mut listening).await, Some(updated("test://a")));
+        assert_eq!(changed(&mut subscription).await, Some(updated("test://a")));
     }
 }

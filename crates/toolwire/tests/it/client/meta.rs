@@ -1,4 +1,4 @@
-//! What goes with every request: `_meta`, capabilities, log levels, traces.
+//! Metadata of requests: `_meta`, capabilities, log levels, traces.
 
 use serde_json::{Value, json};
 use toolwire::proto::trace_context::TraceContext;
@@ -6,7 +6,7 @@ use toolwire::testing::{ReceivedMessage, ScriptedServer, client_with_version};
 use toolwire::types::{CompletionArgument, ElicitResult, PromptReference, Root};
 use toolwire::{Client, ClientBuilder, LoggingLevel, ProtocolVersion, Server};
 
-use super::{LEGACY, MODERN, builder, ended, expect_call, legacy, modern, started, text};
+use super::{LEGACY, MODERN, builder, expect_call, legacy, modern, outcome_of, spawn_call, text};
 use crate::peer::plain;
 
 const VERSION: &str = "io.modelcontextprotocol/protocolVersion";
@@ -14,7 +14,7 @@ const INFO: &str = "io.modelcontextprotocol/clientInfo";
 const CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
 const LOG_LEVEL: &str = "io.modelcontextprotocol/logLevel";
 
-fn everything() -> ClientBuilder {
+fn builder_with_all_handlers() -> ClientBuilder {
     builder()
         .on_elicitation(|_| async { Ok(ElicitResult::decline()) })
         .on_url_elicitation(|_| async { Ok(ElicitResult::decline()) })
@@ -23,8 +23,8 @@ fn everything() -> ClientBuilder {
 }
 
 #[tokio::test]
-async fn every_modern_request_says_who_speaks_what() {
-    let (client, mut server) = ScriptedServer::connect(everything(), MODERN).await;
+async fn every_modern_request_has_version_client_info_and_capabilities() {
+    let (client, mut server) = ScriptedServer::connect(builder_with_all_handlers(), MODERN).await;
     let calls: Vec<(&str, tokio::task::JoinHandle<()>)> = vec![
         ("tools/list", spawn(client.list_tools_page(None))),
         ("tools/call", spawn(client.call_tool("t", json!({})))),
@@ -70,10 +70,10 @@ fn spawn<T: Send + 'static>(call: toolwire::Call<T>) -> tokio::task::JoinHandle<
 }
 
 #[tokio::test]
-async fn only_what_is_registered_is_advertised() {
+async fn capabilities_match_the_registered_handlers() {
     let check = async |builder: ClientBuilder, expected: Value| {
         let (client, mut server) = ScriptedServer::connect(builder, MODERN).await;
-        let call = started(client.call_tool("t", json!({})));
+        let call = spawn_call(client.call_tool("t", json!({})));
         let request = expect_call(&mut server, "t").await;
         assert_eq!(request.meta(CAPABILITIES), &expected, "{request}");
         call.abort();
@@ -94,9 +94,9 @@ async fn only_what_is_registered_is_advertised() {
 }
 
 #[tokio::test]
-async fn capabilities_are_said_once_in_the_words_of_a_legacy_revision() {
+async fn initialize_has_the_capabilities_of_the_legacy_version() {
     let check = async |version: ProtocolVersion, expected: Value| {
-        let builder = everything().with_versions([version]);
+        let builder = builder_with_all_handlers().with_versions([version]);
         let (mut server, connecting) = ScriptedServer::listening(builder);
         let connecting = tokio::spawn(connecting);
         server.accept().await;
@@ -122,22 +122,22 @@ async fn capabilities_are_said_once_in_the_words_of_a_legacy_revision() {
 }
 
 #[tokio::test]
-async fn legacy_requests_have_no_meta_of_their_own() {
+async fn legacy_request_has_no_protocol_meta() {
     let (client, mut server) = legacy().await;
-    let call = started(client.call_tool("t", json!({"a": 1})));
+    let call = spawn_call(client.call_tool("t", json!({"a": 1})));
     let request = expect_call(&mut server, "t").await;
     assert_eq!(request.params, json!({"name": "t", "arguments": {"a": 1}}));
     call.abort();
 }
 
 #[tokio::test]
-async fn a_caller_may_add_to_meta_but_not_replace_what_the_protocol_says() {
+async fn caller_meta_does_not_replace_protocol_meta() {
     let (client, mut server) = modern().await;
     let call = client
         .call_tool("t", json!({}))
         .with_meta("com.example/tag", json!("x"))
         .with_meta(VERSION, json!("1999-12-31"));
-    let call = started(call);
+    let call = spawn_call(call);
     let request = expect_call(&mut server, "t").await;
     assert_eq!(request.meta("com.example/tag"), "x");
     assert_eq!(request.meta(VERSION), "2026-07-28");
@@ -145,9 +145,9 @@ async fn a_caller_may_add_to_meta_but_not_replace_what_the_protocol_says() {
 }
 
 #[tokio::test]
-async fn the_client_may_keep_its_name_to_itself() {
+async fn without_info_omits_the_client_info() {
     let (client, mut server) = ScriptedServer::connect(builder().without_info(), MODERN).await;
-    let call = started(client.call_tool("t", json!({})));
+    let call = spawn_call(client.call_tool("t", json!({})));
     let request = expect_call(&mut server, "t").await;
     assert!(request.meta(INFO).is_null(), "{request}");
     assert_eq!(request.meta(VERSION), "2026-07-28");
@@ -155,15 +155,15 @@ async fn the_client_may_keep_its_name_to_itself() {
 }
 
 async fn next_call(client: &Client, server: &mut ScriptedServer) -> ReceivedMessage {
-    let call = started(client.call_tool("t", json!({})));
+    let call = spawn_call(client.call_tool("t", json!({})));
     let request = expect_call(server, "t").await;
     server.respond(&request, text("")).await;
-    ended(call).await.expect("an answer");
+    outcome_of(call).await.expect("a response");
     request
 }
 
 #[tokio::test]
-async fn a_log_level_goes_with_every_modern_request_from_then_on() {
+async fn log_level_is_sent_with_every_modern_request() {
     let (client, mut server) = modern().await;
     assert!(
         next_call(&client, &mut server)
@@ -174,19 +174,19 @@ async fn a_log_level_goes_with_every_modern_request_from_then_on() {
     client
         .set_log_level(Some(LoggingLevel::Warning))
         .await
-        .expect("nothing is sent");
+        .expect("a log level");
     server.expect_silence().await;
     let request = next_call(&client, &mut server).await;
     assert_eq!(request.meta(LOG_LEVEL), "warning");
     let call = client
         .call_tool("t", json!({}))
         .with_log_level(LoggingLevel::Debug);
-    let call = started(call);
+    let call = spawn_call(call);
     let request = expect_call(&mut server, "t").await;
     assert_eq!(request.meta(LOG_LEVEL), "debug");
     call.abort();
     server.expect_notification("notifications/cancelled").await;
-    client.set_log_level(None).await.expect("nothing is sent");
+    client.set_log_level(None).await.expect("a log level");
     assert!(
         next_call(&client, &mut server)
             .await
@@ -196,7 +196,7 @@ async fn a_log_level_goes_with_every_modern_request_from_then_on() {
 }
 
 #[tokio::test]
-async fn a_log_level_is_set_once_for_a_legacy_session() {
+async fn log_level_is_set_once_per_legacy_session() {
     let (client, mut server) = legacy().await;
     let setting = client.clone();
     let setting =
@@ -204,7 +204,7 @@ async fn a_log_level_is_set_once_for_a_legacy_session() {
     let request = server.expect("logging/setLevel").await;
     assert_eq!(request.params, json!({"level": "error"}));
     server.respond(&request, json!({})).await;
-    setting.await.expect("no panic").expect("it is set");
+    setting.await.expect("no panic").expect("a log level");
     assert_eq!(
         next_call(&client, &mut server).await.params.get("_meta"),
         None
@@ -212,7 +212,7 @@ async fn a_log_level_is_set_once_for_a_legacy_session() {
 }
 
 #[tokio::test]
-async fn log_messages_of_a_real_server_are_heard_in_both_eras() {
+async fn log_messages_reach_the_handler_in_both_eras() {
     let tool = plain("talk", |ctx| async move {
         ctx.log(LoggingLevel::Debug, "too low");
         ctx.log(LoggingLevel::Warning, "careful");
@@ -220,22 +220,22 @@ async fn log_messages_of_a_real_server_are_heard_in_both_eras() {
     });
     let server = Server::new("demo", "1.0.0").with_logging().tool(tool);
     for version in [MODERN, LEGACY] {
-        let (heard, mut hears) = tokio::sync::mpsc::unbounded_channel();
+        let (sender, mut messages) = tokio::sync::mpsc::unbounded_channel();
         let builder = builder().with_versions([version]).on_log(move |message| {
-            heard.send(message.data).expect("the test listens");
+            sender.send(message.data).expect("an open channel");
         });
         let client = builder.in_process(&server).await.expect("connected");
         client
             .set_log_level(Some(LoggingLevel::Info))
             .await
-            .expect("it is set");
+            .expect("a log level");
         client
             .call_tool("talk", json!({}))
             .await
-            .expect("an answer");
-        let message = hears.try_recv().expect("a message");
+            .expect("a response");
+        let message = messages.try_recv().expect("a message");
         assert_eq!(message.to_value().expect("JSON"), "careful");
-        assert!(hears.try_recv().is_err());
+        assert!(messages.try_recv().is_err());
     }
 }
 
@@ -245,7 +245,7 @@ fn trace(parent: &str) -> TraceContext {
 }
 
 #[tokio::test]
-async fn a_trace_goes_with_the_call_it_was_given_to() {
+async fn trace_context_is_sent_with_its_call() {
     for version in [MODERN, LEGACY] {
         let source = || Some(trace("00f067aa0ba902b7"));
         let builder = builder().with_trace_source(source);
@@ -257,7 +257,7 @@ async fn a_trace_goes_with_the_call_it_was_given_to() {
             .with_tracestate("rojo=1")
             .expect("a valid state");
         let call = client.call_tool("t", json!({})).with_trace_context(own);
-        let call = started(call);
+        let call = spawn_call(call);
         let request = expect_call(&mut server, "t").await;
         let parent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
         assert_eq!(request.meta("traceparent"), parent);
@@ -267,7 +267,7 @@ async fn a_trace_goes_with_the_call_it_was_given_to() {
 }
 
 #[tokio::test]
-async fn a_real_server_sees_the_trace() {
+async fn handler_receives_the_trace_context() {
     let tool = plain("trace", |ctx| async move {
         let trace = TraceContext::from_meta(ctx.meta());
         trace.traceparent().unwrap_or_default().to_owned()
@@ -277,8 +277,8 @@ async fn a_real_server_sees_the_trace() {
         let client = client_with_version(&server, version).await;
         let call = client.call_tool("trace", json!({}));
         let result = call.with_trace_context(trace("00f067aa0ba902b7")).await;
-        let result = result.expect("an answer");
-        let seen = result.content[0].as_text().expect("text");
-        assert!(seen.contains("00f067aa0ba902b7"), "{seen}");
+        let result = result.expect("a response");
+        let traceparent = result.content[0].as_text().expect("text");
+        assert!(traceparent.contains("00f067aa0ba902b7"), "{traceparent}");
     }
 }

@@ -1,20 +1,20 @@
-//! What the client does, seen by scripted servers and by real ones in the same process.
+//! The client with scripted servers and with servers of this crate in the same process.
 
 mod calls;
 mod cancelling;
-mod crowd;
 mod deadlines;
 #[cfg(feature = "http-client")]
-mod http_crowd;
-mod kit;
+mod http_stress;
 mod listening;
 mod meta;
 mod opening;
 mod pages;
 mod progress;
-mod questions;
+mod protocol_violations;
 mod rounds;
-mod sloppy;
+mod server_requests;
+mod stress;
+mod testing;
 
 use serde_json::{Value, json};
 use tokio::task::JoinHandle;
@@ -28,45 +28,45 @@ pub(crate) fn builder() -> ClientBuilder {
     Client::builder("client", "1.0.0")
 }
 
-/// A plain client of a scripted server that speaks 2026-07-28.
+/// Connects a client with default settings to a scripted server of version 2026-07-28.
 pub(crate) async fn modern() -> (Client, ScriptedServer) {
     ScriptedServer::connect(builder(), MODERN).await
 }
 
-/// A plain client of a scripted server that speaks 2025-11-25.
+/// Connects a client with default settings to a scripted server of version 2025-11-25.
 pub(crate) async fn legacy() -> (Client, ScriptedServer) {
     ScriptedServer::connect(builder(), LEGACY).await
 }
 
-/// Lets a call run beside the script.
-pub(crate) fn started<T: Send + 'static>(call: Call<T>) -> JoinHandle<Result<T, Error>> {
+/// Runs a call in a separate task.
+pub(crate) fn spawn_call<T: Send + 'static>(call: Call<T>) -> JoinHandle<Result<T, Error>> {
     tokio::spawn(call.into_future())
 }
 
-/// A call of a tool without arguments, running beside the script.
-pub(crate) fn calling(
+/// Calls a tool without arguments in a separate task.
+pub(crate) fn spawn_tool_call(
     client: &Client,
     tool: &str,
 ) -> JoinHandle<Result<toolwire::CallToolResult, Error>> {
-    started(client.call_tool(tool, json!({})))
+    spawn_call(client.call_tool(tool, json!({})))
 }
 
-/// What a call that was started came to.
-pub(crate) async fn ended<T>(call: JoinHandle<Result<T, Error>>) -> Result<T, Error> {
-    call.await.expect("the call does not panic")
+/// Returns the outcome of a spawned call.
+pub(crate) async fn outcome_of<T>(call: JoinHandle<Result<T, Error>>) -> Result<T, Error> {
+    call.await.expect("no panic")
 }
 
-/// A result of a tool that says one thing.
+/// Returns a tool result with one text.
 pub(crate) fn text(text: &str) -> Value {
     json!({"content": [{"type": "text", "text": text}]})
 }
 
-/// An `input_required` result that asks one question of each given kind, under the keys `q0`, `q1`, …
-pub(crate) fn asks(questions: &[Value], state: Option<&str>) -> Value {
-    let requests: serde_json::Map<String, Value> = questions
+/// Returns an `input_required` result with these input requests, under the keys `q0`, `q1`, …
+pub(crate) fn input_required(requests: &[Value], state: Option<&str>) -> Value {
+    let requests: serde_json::Map<String, Value> = requests
         .iter()
         .enumerate()
-        .map(|(number, question)| (format!("q{number}"), question.clone()))
+        .map(|(number, request)| (format!("q{number}"), request.clone()))
         .collect();
     let mut result = json!({"resultType": "input_required"});
     if !requests.is_empty() {
@@ -78,7 +78,7 @@ pub(crate) fn asks(questions: &[Value], state: Option<&str>) -> Value {
     result
 }
 
-/// A form with one question.
+/// Returns the parameters of a form with one field.
 pub(crate) fn form() -> Value {
     let schema =
         json!({"type": "object", "properties": {"name": {"type": "string"}}, "required": ["name"]});
@@ -98,7 +98,7 @@ pub(crate) fn roots() -> Value {
     json!({"method": "roots/list"})
 }
 
-/// The next request calls this tool.
+/// Expects a call of this tool as the next request.
 pub(crate) async fn expect_call(server: &mut ScriptedServer, tool: &str) -> ReceivedMessage {
     let request = server.expect("tools/call").await;
     assert_eq!(request.params["name"], tool, "{request}");

@@ -1,4 +1,4 @@
-//! How a client finds out what a server speaks.
+//! Detection of the era and negotiation of the version.
 
 use std::time::Duration;
 
@@ -8,13 +8,14 @@ use toolwire::ProtocolVersion;
 use toolwire::proto::negotiate::{DetectedEra, LegacyTransport};
 use toolwire::testing::{ReceivedMessage, ScriptedServer, assert_rpc_error, assert_text};
 
-use super::{LEGACY, MODERN, builder, calling, ended, expect_call, modern, text};
+use super::{LEGACY, MODERN, builder, expect_call, modern, outcome_of, spawn_tool_call, text};
 
-const LEGACY_VERDICT: DetectedEra = DetectedEra::Legacy {
+const LEGACY_ERA: DetectedEra = DetectedEra::Legacy {
     version: LEGACY,
     transport: LegacyTransport::Direct,
 };
 
+/// Responds to `initialize` and expects the `initialized` notification.
 async fn initialized(server: &mut ScriptedServer, request: &ReceivedMessage, version: &str) {
     let result = json!({
         "protocolVersion": version,
@@ -28,7 +29,7 @@ async fn initialized(server: &mut ScriptedServer, request: &ReceivedMessage, ver
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_a_modern_server_says_of_itself_is_kept() {
+async fn client_stores_the_discover_result() {
     let (mut server, connecting) = ScriptedServer::listening(builder());
     let connecting = tokio::spawn(connecting);
     server.accept().await;
@@ -50,7 +51,7 @@ async fn what_a_modern_server_says_of_itself_is_kept() {
         client.detected_era(),
         DetectedEra::Modern { version: MODERN }
     );
-    let facts = client.server().expect("it said so");
+    let facts = client.server().expect("server information");
     assert_eq!(
         facts.info.as_ref().map(|info| info.name.as_str()),
         Some("new")
@@ -62,7 +63,7 @@ async fn what_a_modern_server_says_of_itself_is_kept() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn any_refusal_that_is_not_modern_means_legacy() {
+async fn error_without_a_modern_code_means_the_legacy_era() {
     for code in [-32601, -32602, -32600, -32000, 7] {
         let (mut server, connecting) = ScriptedServer::listening(builder());
         let connecting = tokio::spawn(connecting);
@@ -76,7 +77,7 @@ async fn any_refusal_that_is_not_modern_means_legacy() {
         initialized(&mut server, &request, "2025-06-18").await;
         let client = connecting.await.expect("no panic").expect("connected");
         assert_eq!(client.version(), ProtocolVersion::V2025_06_18);
-        let facts = client.server().expect("it said so");
+        let facts = client.server().expect("server information");
         assert_eq!(
             facts.info.as_ref().map(|info| info.name.as_str()),
             Some("old")
@@ -85,7 +86,7 @@ async fn any_refusal_that_is_not_modern_means_legacy() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_answer_to_discover_that_is_none_means_legacy() {
+async fn invalid_discover_result_means_the_legacy_era() {
     let (mut server, connecting) = ScriptedServer::listening(builder());
     let connecting = tokio::spawn(connecting);
     server.accept().await;
@@ -98,7 +99,7 @@ async fn an_answer_to_discover_that_is_none_means_legacy() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn silence_for_five_seconds_means_legacy_and_nothing_comes_before_initialize() {
+async fn probe_without_a_response_means_the_legacy_era_after_five_seconds() {
     let (mut server, connecting) = ScriptedServer::listening(builder());
     let connecting = tokio::spawn(connecting);
     server.accept().await;
@@ -108,7 +109,7 @@ async fn silence_for_five_seconds_means_legacy_and_nothing_comes_before_initiali
     assert_eq!(start.elapsed().as_secs(), 5);
     initialized(&mut server, &request, "2025-11-25").await;
     let client = connecting.await.expect("no panic").expect("connected");
-    // The late answer to the probe changes nothing.
+    // A late response to the probe is ignored.
     server
         .respond_error(&probe, -32601, "late", Value::Null)
         .await;
@@ -118,7 +119,7 @@ async fn silence_for_five_seconds_means_legacy_and_nothing_comes_before_initiali
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_server_that_dies_of_the_question_is_dialled_once_more() {
+async fn server_that_disconnects_on_the_probe_is_connected_once_more() {
     let (mut server, connecting) = ScriptedServer::listening(builder());
     let connecting = tokio::spawn(connecting);
     server.accept().await;
@@ -128,12 +129,12 @@ async fn a_server_that_dies_of_the_question_is_dialled_once_more() {
     let request = server.expect("initialize").await;
     initialized(&mut server, &request, "2025-11-25").await;
     let client = connecting.await.expect("no panic").expect("connected");
-    assert_eq!(client.detected_era(), LEGACY_VERDICT);
-    // The connection that was lost belongs to nobody any more.
-    let call = calling(&client, "quick");
+    assert_eq!(client.detected_era(), LEGACY_ERA);
+    // Calls use the new connection.
+    let call = spawn_tool_call(&client, "quick");
     let request = expect_call(&mut server, "quick").await;
     server.respond(&request, text("quick")).await;
-    assert_text(&ended(call).await.expect("an answer"), "quick");
+    assert_text(&outcome_of(call).await.expect("a response"), "quick");
 
     let (mut server, connecting) = ScriptedServer::listening(builder());
     let connecting = tokio::spawn(connecting);
@@ -145,12 +146,12 @@ async fn a_server_that_dies_of_the_question_is_dialled_once_more() {
     let error = connecting
         .await
         .expect("no panic")
-        .expect_err("it died again");
+        .expect_err("a closed connection");
     assert!(error.is_closed(), "{error}");
 }
 
 #[tokio::test(start_paused = true)]
-async fn another_modern_version_is_taken_from_the_refusal() {
+async fn version_is_chosen_from_the_unsupported_version_error() {
     let (mut server, connecting) = ScriptedServer::listening(builder());
     let connecting = tokio::spawn(connecting);
     server.accept().await;
@@ -166,7 +167,7 @@ async fn another_modern_version_is_taken_from_the_refusal() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_version_this_client_does_not_speak_is_an_error_and_the_connection_ends() {
+async fn unsupported_version_of_initialize_ends_the_connection() {
     for offered in ["1999-12-31", "2026-07-28", "2024-11-05"] {
         let only = builder().with_versions([LEGACY]);
         let (mut server, connecting) = ScriptedServer::listening(only);
@@ -176,14 +177,17 @@ async fn a_version_this_client_does_not_speak_is_an_error_and_the_connection_end
         let info = json!({"name": "old", "version": "1"});
         let result = json!({"protocolVersion": offered, "capabilities": {}, "serverInfo": info});
         server.respond(&request, result).await;
-        let error = connecting.await.expect("no panic").expect_err("not spoken");
+        let error = connecting
+            .await
+            .expect("no panic")
+            .expect_err("an unsupported version");
         assert!(error.to_string().contains(offered), "{error}");
         server.expect_disconnect().await;
     }
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_refused_initialize_is_told_with_the_words_of_the_server() {
+async fn rejected_initialize_returns_the_error_of_the_server() {
     let only = builder().with_versions([LEGACY]);
     let (mut server, connecting) = ScriptedServer::listening(only);
     let connecting = tokio::spawn(connecting);
@@ -198,19 +202,19 @@ async fn a_refused_initialize_is_told_with_the_words_of_the_server() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_verdict_spares_the_question() {
-    let verdict = modern().await.0.detected_era();
-    let known = builder().with_detected_era(verdict);
+async fn configured_era_skips_the_probe() {
+    let era = modern().await.0.detected_era();
+    let known = builder().with_detected_era(era);
     let (client, mut server) = ScriptedServer::connect(known, MODERN).await;
     server.expect_silence().await;
     assert_eq!(client.version(), MODERN);
     assert_eq!(client.server(), None);
-    let call = calling(&client, "quick");
+    let call = spawn_tool_call(&client, "quick");
     let request = expect_call(&mut server, "quick").await;
     server.respond(&request, text("quick")).await;
-    assert_text(&ended(call).await.expect("an answer"), "quick");
+    assert_text(&outcome_of(call).await.expect("a response"), "quick");
 
-    let known = builder().with_detected_era(LEGACY_VERDICT);
+    let known = builder().with_detected_era(LEGACY_ERA);
     let (mut server, connecting) = ScriptedServer::listening(known);
     let connecting = tokio::spawn(connecting);
     server.accept().await;
@@ -220,10 +224,10 @@ async fn a_verdict_spares_the_question() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_wrong_verdict_is_corrected_by_the_first_call() {
+async fn wrong_configured_era_is_corrected_by_the_first_call() {
     let known = builder().with_detected_era(DetectedEra::Modern { version: MODERN });
     let (client, mut server) = ScriptedServer::connect(known, MODERN).await;
-    let call = calling(&client, "quick");
+    let call = spawn_tool_call(&client, "quick");
     let request = expect_call(&mut server, "quick").await;
     let supported = json!({"supported": ["2025-11-25"], "requested": "2026-07-28"});
     server
@@ -239,22 +243,22 @@ async fn a_wrong_verdict_is_corrected_by_the_first_call() {
     let request = expect_call(&mut server, "quick").await;
     assert_eq!(request.params.get("_meta"), None, "{request}");
     server.respond(&request, text("quick")).await;
-    assert_text(&ended(call).await.expect("an answer"), "quick");
-    assert_eq!(client.detected_era(), LEGACY_VERDICT);
+    assert_text(&outcome_of(call).await.expect("a response"), "quick");
+    assert_eq!(client.detected_era(), LEGACY_ERA);
     assert_eq!(client.pending_operations(), 0);
 }
 
-/// The old connection ends when the new one already serves; that must not touch what belongs to the new one.
+/// The old connection ends after the new one is in use. That must not cancel requests of the new connection.
 #[tokio::test(start_paused = true)]
-async fn the_end_of_a_replaced_connection_does_not_touch_the_new_one() {
+async fn end_of_a_replaced_connection_does_not_affect_the_new_connection() {
     let known = builder()
         .with_detected_era(DetectedEra::Modern { version: MODERN })
         .on_elicitation(|_| std::future::pending());
     let (client, mut server) = ScriptedServer::connect(known, MODERN).await;
-    // Two calls: the second one keeps the old connection alive until it is over.
-    let keeping = calling(&client, "keeping");
-    expect_call(&mut server, "keeping").await;
-    let call = calling(&client, "quick");
+    // This call keeps the old connection open until it ends.
+    let slow = spawn_tool_call(&client, "slow");
+    expect_call(&mut server, "slow").await;
+    let call = spawn_tool_call(&client, "quick");
     let request = expect_call(&mut server, "quick").await;
     let supported = json!({"supported": ["2025-11-25"], "requested": "2026-07-28"});
     server
@@ -270,19 +274,19 @@ async fn the_end_of_a_replaced_connection_does_not_touch_the_new_one() {
     let request = expect_call(&mut server, "quick").await;
     server.ask("q", "elicitation/create", super::form()).await;
     server.respond(&request, text("quick")).await;
-    assert_text(&ended(call).await.expect("an answer"), "quick");
+    assert_text(&outcome_of(call).await.expect("a response"), "quick");
     assert_eq!(
         client.pending_operations(),
         1,
-        "the question is being answered"
+        "the input request is running"
     );
-    keeping.abort();
-    drop(keeping.await);
+    slow.abort();
+    drop(slow.await);
     server.expect_silence().await;
     tokio::time::sleep(Duration::from_secs(1)).await;
     assert_eq!(
         client.pending_operations(),
         1,
-        "the question is still being answered"
+        "the input request is still running"
     );
 }

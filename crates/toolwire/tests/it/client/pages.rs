@@ -1,4 +1,4 @@
-//! Lists of many pages.
+//! Pagination of lists.
 
 use serde_json::{Value, json};
 use toolwire::testing::ScriptedServer;
@@ -6,20 +6,21 @@ use toolwire::{Client, Error, Server, ToolHandler};
 
 use super::{LEGACY, MODERN, builder};
 
-/// Fetches all tools from a server that answers with these pages: a name, and the cursor of the next page.
+/// Fetches all tools from a server with these pages. Each page has the name of a tool and the cursor of the next page.
+/// Returns the names and the number of requests.
 async fn tools_of(
     pages: impl Fn(Option<String>) -> (String, Value),
 ) -> (Result<Vec<String>, Error>, usize) {
     let (client, mut server) = ScriptedServer::connect(builder(), MODERN).await;
     let list = tokio::spawn(client.list_tools().into_future());
-    let mut asked = 0;
+    let mut requests = 0;
     loop {
         tokio::task::yield_now().await;
         if list.is_finished() {
             break;
         }
         let request = server.expect("tools/list").await;
-        asked += 1;
+        requests += 1;
         let cursor = request.params["cursor"].as_str().map(str::to_owned);
         let (name, next) = pages(cursor);
         let mut page = json!({"tools": [{"name": name, "inputSchema": {"type": "object"}}]});
@@ -33,13 +34,13 @@ async fn tools_of(
     }
     let list = list.await.expect("no panic");
     let names = list.map(|tools| tools.into_iter().map(|tool| tool.name).collect());
-    (names, asked)
+    (names, requests)
 }
 
 #[tokio::test]
-async fn pages_are_followed_to_the_last_one_and_cursors_come_back_as_they_were() {
-    // An empty cursor is a cursor like any other.
-    let (names, asked) = tools_of(|cursor| match cursor.as_deref() {
+async fn all_pages_are_fetched_with_unchanged_cursors() {
+    // An empty string is a valid cursor.
+    let (names, requests) = tools_of(|cursor| match cursor.as_deref() {
         None => ("a".to_owned(), json!("")),
         Some("") => ("b".to_owned(), json!(" x/ü\u{0}=")),
         Some(" x/ü\u{0}=") => ("c".to_owned(), Value::Null),
@@ -47,36 +48,36 @@ async fn pages_are_followed_to_the_last_one_and_cursors_come_back_as_they_were()
     })
     .await;
     assert_eq!(names.expect("a list"), ["a", "b", "c"]);
-    assert_eq!(asked, 3);
+    assert_eq!(requests, 3);
 }
 
 #[tokio::test]
-async fn a_repeated_cursor_ends_the_list() {
-    let (names, asked) = tools_of(|_| ("a".to_owned(), json!("again"))).await;
-    let error = names.expect_err("the list would never end");
+async fn repeated_cursor_is_an_error() {
+    let (names, requests) = tools_of(|_| ("a".to_owned(), json!("again"))).await;
+    let error = names.expect_err("an endless list");
     assert!(error.is_limit(), "{error}");
     assert!(error.to_string().contains("earlier page"), "{error}");
-    assert_eq!(asked, 2);
+    assert_eq!(requests, 2);
 }
 
 #[tokio::test]
-async fn a_cycle_of_cursors_ends_the_list() {
-    let (names, asked) = tools_of(|cursor| match cursor.as_deref() {
+async fn cycle_of_cursors_is_an_error() {
+    let (names, requests) = tools_of(|cursor| match cursor.as_deref() {
         None | Some("three") => ("a".to_owned(), json!("one")),
         Some("one") => ("b".to_owned(), json!("two")),
         Some("two") => ("c".to_owned(), json!("three")),
         Some(other) => panic!("cursor {other:?}"),
     })
     .await;
-    let error = names.expect_err("the list would never end");
+    let error = names.expect_err("an endless list");
     assert!(error.is_limit(), "{error}");
-    assert_eq!(asked, 4);
+    assert_eq!(requests, 4);
 }
 
 #[tokio::test]
-async fn a_thousand_pages_are_followed_and_no_more() {
+async fn more_than_a_thousand_pages_are_an_error() {
     let count = |cursor: Option<String>| -> u32 {
-        cursor.map_or(1, |cursor| cursor.parse().expect("our own cursor"))
+        cursor.map_or(1, |cursor| cursor.parse().expect("a number"))
     };
     let pages = |last: u32| {
         move |cursor: Option<String>| {
@@ -88,17 +89,17 @@ async fn a_thousand_pages_are_followed_and_no_more() {
             (format!("tool-{page}"), next)
         }
     };
-    let (names, asked) = tools_of(pages(1000)).await;
+    let (names, requests) = tools_of(pages(1000)).await;
     assert_eq!(names.expect("a list").len(), 1000);
-    assert_eq!(asked, 1000);
-    let (names, asked) = tools_of(pages(1001)).await;
-    let error = names.expect_err("one page too many");
+    assert_eq!(requests, 1000);
+    let (names, requests) = tools_of(pages(1001)).await;
+    let error = names.expect_err("too many pages");
     assert!(error.is_limit(), "{error}");
-    assert_eq!(asked, 1000);
+    assert_eq!(requests, 1000);
 }
 
 #[tokio::test]
-async fn lists_of_a_real_server_are_whole_in_both_eras() {
+async fn list_of_a_server_with_pages_is_complete_in_both_eras() {
     let server = (0..10).fold(
         Server::new("demo", "1.0.0").with_page_size(3),
         |server, number| {

@@ -1,4 +1,4 @@
-//! Rounds of questions within one call (2026-07-28, `input_required`).
+//! Rounds of input requests within one call (2026-07-28, `input_required`).
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -11,11 +11,12 @@ use toolwire::types::{CreateMessageResult, ElicitResult, Root, SamplingMessageCo
 use toolwire::{Client, ClientBuilder, ErrorObject};
 
 use super::{
-    MODERN, asks, builder, calling, elicitation, ended, expect_call, roots, sampling, started, text,
+    MODERN, builder, elicitation, expect_call, input_required, outcome_of, roots, sampling,
+    spawn_call, spawn_tool_call, text,
 };
 
-/// A client that answers everything.
-fn answering() -> ClientBuilder {
+/// Returns the builder of a client that handles all input requests.
+fn interactive() -> ClientBuilder {
     builder()
         .on_elicitation(|_| async { Ok(ElicitResult::accept().with_content([("name", "Ada")])) })
         .on_sampling(|_| async {
@@ -32,12 +33,14 @@ async fn connect(builder: ClientBuilder) -> (Client, ScriptedServer) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_round_repeats_the_request_with_answers_and_state_under_a_new_id() {
-    let (client, mut server) = connect(answering()).await;
-    let call = started(client.call_tool("greet", json!({"loud": true})));
+async fn next_round_repeats_the_request_with_responses_and_state_and_a_new_id() {
+    let (client, mut server) = connect(interactive()).await;
+    let call = spawn_call(client.call_tool("greet", json!({"loud": true})));
     let first = expect_call(&mut server, "greet").await;
-    let questions = [elicitation(), sampling(), roots()];
-    server.respond(&first, asks(&questions, Some("s"))).await;
+    let input_requests = [elicitation(), sampling(), roots()];
+    server
+        .respond(&first, input_required(&input_requests, Some("s")))
+        .await;
 
     let second = expect_call(&mut server, "greet").await;
     assert_ne!(first.id, second.id);
@@ -54,19 +57,19 @@ async fn a_round_repeats_the_request_with_answers_and_state_under_a_new_id() {
         json!({"roots": [{"uri": "file:///project"}]})
     );
     assert_eq!(responses.as_object().map(serde_json::Map::len), Some(3));
-    // Spec 2026-07-28, basic/patterns/mrtr: each round is a request like any other.
+    // Spec 2026-07-28, basic/patterns/mrtr: each round is an independent request.
     assert_eq!(first.params["_meta"], second.params["_meta"]);
 
     server.respond(&second, text("hello Ada")).await;
-    assert_text(&ended(call).await.expect("an answer"), "hello Ada");
+    assert_text(&outcome_of(call).await.expect("a response"), "hello Ada");
     assert_eq!(client.pending_operations(), 0);
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_state_comes_back_byte_for_byte() {
-    let (client, mut server) = connect(answering()).await;
+async fn request_state_is_returned_unchanged() {
+    let (client, mut server) = connect(interactive()).await;
     let state = r#""\u0000 ü \ud83d\ude00 {\"a\":  1.0} \\ \/ \n""#;
-    let call = calling(&client, "greet");
+    let call = spawn_tool_call(&client, "greet");
     let request = expect_call(&mut server, "greet").await;
     let result = format!(
         r#"{{"jsonrpc":"2.0","id":{},"result":{{"resultType":"input_required","requestState":{state}}}}}"#,
@@ -77,35 +80,41 @@ async fn the_state_comes_back_byte_for_byte() {
     let expected: Value = serde_json::from_str(state).expect("JSON");
     assert_eq!(again.params["requestState"], expected);
     server.respond(&again, text("")).await;
-    ended(call).await.expect("an answer");
+    outcome_of(call).await.expect("a response");
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_state_that_was_not_given_is_not_sent() {
-    let (client, mut server) = connect(answering()).await;
-    let call = calling(&client, "greet");
+async fn request_state_is_sent_only_if_the_last_result_has_one() {
+    let (client, mut server) = connect(interactive()).await;
+    let call = spawn_tool_call(&client, "greet");
     let first = expect_call(&mut server, "greet").await;
-    server.respond(&first, asks(&[roots()], Some("s"))).await;
+    server
+        .respond(&first, input_required(&[roots()], Some("s")))
+        .await;
     let second = expect_call(&mut server, "greet").await;
     // The state of the first round is not the state of the second.
-    server.respond(&second, asks(&[elicitation()], None)).await;
+    server
+        .respond(&second, input_required(&[elicitation()], None))
+        .await;
     let third = expect_call(&mut server, "greet").await;
     assert_eq!(third.params.get("requestState"), None, "{third}");
     assert_eq!(third.params["inputResponses"]["q0"]["action"], "accept");
-    server.respond(&third, asks(&[], Some("t"))).await;
+    server.respond(&third, input_required(&[], Some("t"))).await;
     let fourth = expect_call(&mut server, "greet").await;
     assert_eq!(fourth.params["requestState"], "t");
     assert_eq!(fourth.params.get("inputResponses"), None, "{fourth}");
     server.respond(&fourth, text("")).await;
-    ended(call).await.expect("an answer");
+    outcome_of(call).await.expect("a response");
 }
 
 #[tokio::test(start_paused = true)]
-async fn prompts_and_resources_have_rounds_too() {
-    let (client, mut server) = connect(answering()).await;
-    let prompt = started(client.get_prompt("greet", [("who", "you")]));
+async fn prompts_and_resources_support_input_requests() {
+    let (client, mut server) = connect(interactive()).await;
+    let prompt = spawn_call(client.get_prompt("greet", [("who", "you")]));
     let first = server.expect("prompts/get").await;
-    server.respond(&first, asks(&[roots()], None)).await;
+    server
+        .respond(&first, input_required(&[roots()], None))
+        .await;
     let second = server.expect("prompts/get").await;
     assert_eq!(second.params["arguments"], json!({"who": "you"}));
     assert!(second.params["inputResponses"]["q0"]["roots"].is_array());
@@ -113,65 +122,75 @@ async fn prompts_and_resources_have_rounds_too() {
     server
         .respond(&second, json!({"messages": [message]}))
         .await;
-    assert_text(&ended(prompt).await.expect("an answer"), "hi");
+    assert_text(&outcome_of(prompt).await.expect("a response"), "hi");
 
-    let resource = started(client.read_resource("test://a"));
+    let resource = spawn_call(client.read_resource("test://a"));
     let first = server.expect("resources/read").await;
-    server.respond(&first, asks(&[roots()], None)).await;
+    server
+        .respond(&first, input_required(&[roots()], None))
+        .await;
     let second = server.expect("resources/read").await;
     assert_eq!(second.params["uri"], "test://a");
     let contents = json!([{"uri": "test://a", "text": "content"}]);
     server.respond(&second, json!({"contents": contents})).await;
-    assert_text(&ended(resource).await.expect("an answer"), "content");
+    assert_text(&outcome_of(resource).await.expect("a response"), "content");
 }
 
 #[tokio::test(start_paused = true)]
-async fn no_other_method_may_ask() {
-    let (client, mut server) = connect(answering()).await;
-    let list = started(client.list_tools_page(None));
+async fn input_required_result_of_another_method_is_a_protocol_violation() {
+    let (client, mut server) = connect(interactive()).await;
+    let list = spawn_call(client.list_tools_page(None));
     let request = server.expect("tools/list").await;
-    server.respond(&request, asks(&[roots()], None)).await;
-    let error = ended(list).await.expect_err("no list");
+    server
+        .respond(&request, input_required(&[roots()], None))
+        .await;
+    let error = outcome_of(list).await.expect_err("no list");
     assert!(error.is_protocol_violation(), "{error}");
     assert!(error.to_string().contains("input_required"), "{error}");
     server.expect_silence().await;
 }
 
 #[tokio::test(start_paused = true)]
-async fn sixteen_rounds_are_gone_along_with_and_no_more() {
-    let (client, mut server) = connect(answering()).await;
-    let call = calling(&client, "greet");
+async fn more_than_sixteen_rounds_are_an_error() {
+    let (client, mut server) = connect(interactive()).await;
+    let call = spawn_tool_call(&client, "greet");
     let mut ids = Vec::new();
     for _ in 0..16 {
         let request = expect_call(&mut server, "greet").await;
         assert!(!ids.contains(&request.id), "{request}");
         ids.push(request.id.clone());
-        server.respond(&request, asks(&[roots()], None)).await;
+        server
+            .respond(&request, input_required(&[roots()], None))
+            .await;
     }
     let last = expect_call(&mut server, "greet").await;
     server.respond(&last, text("at last")).await;
-    assert_text(&ended(call).await.expect("an answer"), "at last");
+    assert_text(&outcome_of(call).await.expect("a response"), "at last");
 
-    let call = calling(&client, "greet");
+    let call = spawn_tool_call(&client, "greet");
     for _ in 0..=16 {
         let request = expect_call(&mut server, "greet").await;
-        server.respond(&request, asks(&[roots()], None)).await;
+        server
+            .respond(&request, input_required(&[roots()], None))
+            .await;
     }
-    let error = ended(call).await.expect_err("too many rounds");
+    let error = outcome_of(call).await.expect_err("too many rounds");
     assert!(error.is_limit(), "{error}");
     server.expect_silence().await;
 }
 
 #[tokio::test(start_paused = true)]
-async fn rounds_without_questions_slow_down() {
-    let (client, mut server) = connect(answering()).await;
-    let call = calling(&client, "greet");
+async fn rounds_without_input_requests_are_delayed_increasingly() {
+    let (client, mut server) = connect(interactive()).await;
+    let call = spawn_tool_call(&client, "greet");
     let start = Instant::now();
     let mut waits = Vec::new();
     let mut request = expect_call(&mut server, "greet").await;
     for _ in 0..8 {
         let before = start.elapsed();
-        server.respond(&request, asks(&[], Some("s"))).await;
+        server
+            .respond(&request, input_required(&[], Some("s")))
+            .await;
         request = expect_call(&mut server, "greet").await;
         waits.push((start.elapsed() - before).as_millis());
     }
@@ -179,19 +198,21 @@ async fn rounds_without_questions_slow_down() {
     assert!(waits.is_sorted(), "{waits:?}");
     assert!(waits[7] > waits[0] && waits[7] <= 5001, "{waits:?}");
     server.respond(&request, text("")).await;
-    ended(call).await.expect("an answer");
+    outcome_of(call).await.expect("a response");
 }
 
 #[tokio::test(start_paused = true)]
-async fn rounds_of_one_call_do_not_touch_another() {
-    let (client, mut server) = connect(answering()).await;
-    let asking = calling(&client, "asks");
-    let first = expect_call(&mut server, "asks").await;
-    let plain = calling(&client, "plain");
+async fn rounds_of_one_call_do_not_affect_other_calls() {
+    let (client, mut server) = connect(interactive()).await;
+    let interactive_call = spawn_tool_call(&client, "interactive");
+    let first = expect_call(&mut server, "interactive").await;
+    let plain = spawn_tool_call(&client, "plain");
     let other = expect_call(&mut server, "plain").await;
-    server.respond(&first, asks(&[roots()], Some("s"))).await;
-    let second = expect_call(&mut server, "asks").await;
-    let third = calling(&client, "third");
+    server
+        .respond(&first, input_required(&[roots()], Some("s")))
+        .await;
+    let second = expect_call(&mut server, "interactive").await;
+    let third = spawn_tool_call(&client, "third");
     let third_request = expect_call(&mut server, "third").await;
     for request in [&other, &third_request] {
         assert_eq!(request.params.get("requestState"), None, "{request}");
@@ -200,64 +221,70 @@ async fn rounds_of_one_call_do_not_touch_another() {
     server.respond(&third_request, text("3")).await;
     server.respond(&other, text("2")).await;
     server.respond(&second, text("1")).await;
-    assert_text(&ended(asking).await.expect("an answer"), "1");
-    assert_text(&ended(plain).await.expect("an answer"), "2");
-    assert_text(&ended(third).await.expect("an answer"), "3");
+    assert_text(
+        &outcome_of(interactive_call).await.expect("a response"),
+        "1",
+    );
+    assert_text(&outcome_of(plain).await.expect("a response"), "2");
+    assert_text(&outcome_of(third).await.expect("a response"), "3");
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_question_without_an_answer_ends_the_call_and_nothing_is_sent() {
-    let check = async |builder: ClientBuilder, question: Value, part: &str| {
+async fn input_request_without_a_response_fails_the_call() {
+    let check = async |builder: ClientBuilder, input_request: Value, part: &str| {
         let (client, mut server) = connect(builder).await;
-        let call = calling(&client, "greet");
+        let call = spawn_tool_call(&client, "greet");
         let request = expect_call(&mut server, "greet").await;
-        server.respond(&request, asks(&[question], Some("s"))).await;
-        let error = ended(call).await.expect_err("there is no answer");
+        server
+            .respond(&request, input_required(&[input_request], Some("s")))
+            .await;
+        let error = outcome_of(call).await.expect_err("no input response");
         assert!(error.to_string().contains(part), "{error}");
         assert!(error.to_string().contains("q0"), "{error}");
         server.expect_silence().await;
-        // The connection serves on.
-        let call = calling(&client, "greet");
+        // The connection can still be used.
+        let call = spawn_tool_call(&client, "greet");
         let request = expect_call(&mut server, "greet").await;
         server.respond(&request, text("on")).await;
-        assert_text(&ended(call).await.expect("an answer"), "on");
+        assert_text(&outcome_of(call).await.expect("a response"), "on");
     };
     check(builder(), elicitation(), "elicitation").await;
     check(builder(), sampling(), "sampling").await;
     check(builder(), roots(), "roots").await;
     let unknown = json!({"method": "acme/question", "params": {}});
-    check(answering(), unknown, "acme/question").await;
-    let refusing =
-        builder().on_elicitation(|_| async { Err(ErrorObject::internal("nobody is there")) });
-    check(refusing, elicitation(), "nobody is there").await;
+    check(interactive(), unknown, "acme/question").await;
+    let failing = builder().on_elicitation(|_| async { Err(ErrorObject::internal("no user")) });
+    check(failing, elicitation(), "no user").await;
     let panicking = builder().on_elicitation(|_| async { panic!("a bug of the handler") });
     check(panicking, elicitation(), "panicked").await;
 }
 
 #[tokio::test(start_paused = true)]
-async fn questions_can_be_left_to_the_caller() {
-    let (client, mut server) = connect(answering()).await;
+async fn without_input_handling_returns_the_input_required_result() {
+    let (client, mut server) = connect(interactive()).await;
     let params = json!({"name": "greet"});
-    let call = started(
+    let call = spawn_call(
         client
             .request("tools/call", params)
             .without_input_handling(),
     );
     let request = expect_call(&mut server, "greet").await;
-    server.respond(&request, asks(&[roots()], Some("s"))).await;
-    let result = ended(call)
+    server
+        .respond(&request, input_required(&[roots()], Some("s")))
+        .await;
+    let result = outcome_of(call)
         .await
         .expect("a result")
         .to_value()
         .expect("JSON");
-    assert_eq!(result, asks(&[roots()], Some("s")));
+    assert_eq!(result, input_required(&[roots()], Some("s")));
     server.expect_silence().await;
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_call_that_is_dropped_while_a_question_is_answered_asks_no_more() {
-    let asked = Arc::new(AtomicUsize::new(0));
-    let counter = Arc::clone(&asked);
+async fn call_dropped_during_an_input_request_sends_no_further_request() {
+    let handled = Arc::new(AtomicUsize::new(0));
+    let counter = Arc::clone(&handled);
     let builder = builder().on_elicitation(move |_| {
         counter.fetch_add(1, Ordering::SeqCst);
         std::future::pending()
@@ -267,12 +294,14 @@ async fn a_call_that_is_dropped_while_a_question_is_answered_asks_no_more() {
     let call = tokio::time::timeout(Duration::from_secs(5), call);
     let script = async {
         let request = expect_call(&mut server, "greet").await;
-        server.respond(&request, asks(&[elicitation()], None)).await;
+        server
+            .respond(&request, input_required(&[elicitation()], None))
+            .await;
     };
     let (outcome, ()) = tokio::join!(call, script);
-    outcome.expect_err("nobody answers");
-    assert_eq!(asked.load(Ordering::SeqCst), 1);
-    // The request was answered, so there is nothing to cancel.
+    outcome.expect_err("a timeout");
+    assert_eq!(handled.load(Ordering::SeqCst), 1);
+    // The request got a response, so there is nothing to cancel.
     server.expect_silence().await;
     assert_eq!(client.pending_operations(), 0);
 }

@@ -1,4 +1,4 @@
-//! The testing kit itself.
+//! The module `toolwire::testing`.
 
 use std::time::Duration;
 
@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use toolwire::testing::{ScriptedClient, ScriptedServer, client, snapshot};
 use toolwire::{PromptHandler, ProtocolVersion, ResourceHandler, Server};
 
-use super::{LEGACY, MODERN, builder, calling, modern};
+use super::{LEGACY, MODERN, builder, modern, spawn_tool_call};
 use crate::peer::plain;
 
 fn server() -> Server {
@@ -22,7 +22,7 @@ fn server() -> Server {
 }
 
 #[tokio::test]
-async fn a_scripted_client_speaks_every_revision() {
+async fn scripted_client_supports_every_version() {
     for version in [ProtocolVersion::V2024_11_05, LEGACY, MODERN] {
         let mut client = ScriptedClient::with_version(&server(), version, json!({})).await;
         let result = client.call("tools/list", json!({})).await.expect("a list");
@@ -36,73 +36,76 @@ async fn a_scripted_client_speaks_every_revision() {
 }
 
 #[tokio::test]
-async fn a_scripted_client_answers_questions() {
+async fn scripted_client_responds_to_server_requests() {
     let capabilities = json!({"roots": {}});
     let mut client = ScriptedClient::with_version(&server(), LEGACY, capabilities).await;
     let id = client.request("tools/call", json!({"name": "ask"})).await;
-    let question = client.expect("roots/list").await;
+    let request = client.expect("roots/list").await;
     client
-        .respond(&question, json!({"roots": [{"uri": "file:///a"}]}))
+        .respond(&request, json!({"roots": [{"uri": "file:///a"}]}))
         .await;
     let result = client.expect_response(id).await.expect("a result");
     assert_eq!(result["content"][0]["text"], "1 roots");
 }
 
 #[tokio::test]
-async fn a_snapshot_is_everything_a_server_offers_and_the_same_each_time() {
+async fn snapshot_lists_all_server_features_and_is_deterministic() {
     let server = server()
         .prompt(PromptHandler::new("greet", |_, _| async { "hi" }))
         .resource(ResourceHandler::new("test://a", "a", |_, _| async {
             "content"
         }));
-    let taken = snapshot(&server).await;
-    assert_eq!(taken, snapshot(&server).await);
-    let value: Value = serde_json::from_str(&taken).expect("JSON");
+    let first = snapshot(&server).await;
+    assert_eq!(first, snapshot(&server).await);
+    let value: Value = serde_json::from_str(&first).expect("JSON");
     assert_eq!(value["instructions"], "Ask.");
     assert_eq!(value["tools"][0]["inputSchema"]["type"], "object");
     assert_eq!(value["prompts"][0]["name"], "greet");
     assert_eq!(value["resources"][0]["uri"], "test://a");
     assert_eq!(value["resourceTemplates"], json!([]));
     assert!(value["capabilities"]["tools"].is_object());
-    assert!(!taken.contains("1.2.3"), "a release alone changes nothing");
+    assert!(
+        !first.contains("1.2.3"),
+        "the version is not in the snapshot"
+    );
 
     server.remove_tool("ask");
-    assert_ne!(taken, snapshot(&server).await);
+    assert_ne!(first, snapshot(&server).await);
 }
 
 #[tokio::test]
-async fn a_snapshot_of_a_server_that_offers_nothing_is_short() {
-    let taken = snapshot(&Server::new("empty", "1.0.0")).await;
-    let value: Value = serde_json::from_str(&taken).expect("JSON");
-    assert_eq!(value.get("tools"), None, "{taken}");
+async fn snapshot_of_an_empty_server_has_no_tools() {
+    let first = snapshot(&Server::new("empty", "1.0.0")).await;
+    let value: Value = serde_json::from_str(&first).expect("JSON");
+    assert_eq!(value.get("tools"), None, "{first}");
 }
 
-/// Runs a script that must fail, and returns what it says.
+/// Runs a script that must panic, and returns the message.
 async fn failure(script: impl Future<Output = ()> + Send + 'static) -> String {
     let panic = tokio::spawn(script)
         .await
-        .expect_err("the script fails")
+        .expect_err("a panic")
         .into_panic();
     *panic.downcast::<String>().expect("a formatted message")
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_script_that_is_not_followed_says_where_and_what_came_instead() {
+async fn failed_expectation_names_its_location_and_the_received_message() {
     let message = failure(async {
         let (client, mut server) = modern().await;
-        let _call = calling(&client, "quick");
+        let _call = spawn_tool_call(&client, "quick");
         server.expect("prompts/get").await;
     })
     .await;
     assert!(
-        message.contains("prompts/get") && message.contains("kit.rs"),
+        message.contains("prompts/get") && message.contains("testing.rs"),
         "{message}"
     );
     assert!(message.contains("\"tools/call\""), "{message}");
 
     let message = failure(async {
         let (client, mut server) = modern().await;
-        let _call = calling(&client, "quick");
+        let _call = spawn_tool_call(&client, "quick");
         server.expect_silence().await;
     })
     .await;
@@ -118,7 +121,7 @@ async fn a_script_that_is_not_followed_says_where_and_what_came_instead() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_script_waits_ten_seconds_unless_told_otherwise() {
+async fn scripted_server_times_out_after_ten_seconds_by_default() {
     let start = tokio::time::Instant::now();
     let message = failure(async {
         let (_client, mut server) = modern().await;
@@ -142,20 +145,20 @@ async fn a_script_waits_ten_seconds_unless_told_otherwise() {
 }
 
 #[tokio::test]
-async fn a_client_in_one_line_speaks_the_newest_common_revision() {
+async fn testing_client_uses_the_newest_common_version() {
     assert_eq!(client(&server()).await.version(), MODERN);
     let old = server().with_versions([ProtocolVersion::V2025_03_26]);
     assert_eq!(client(&old).await.version(), ProtocolVersion::V2025_03_26);
     let message = failure(async {
-        let none = Server::new("demo", "1.0.0").with_versions([LEGACY]);
-        toolwire::testing::client_with_version(&none, MODERN).await;
+        let legacy_only = Server::new("demo", "1.0.0").with_versions([LEGACY]);
+        toolwire::testing::client_with_version(&legacy_only, MODERN).await;
     })
     .await;
     assert!(message.contains("cannot connect"), "{message}");
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_client_that_fails_to_connect_fails_the_script() {
+async fn failed_connection_fails_the_script() {
     let message = failure(async {
         let only = builder().with_versions([LEGACY]);
         ScriptedServer::connect(only, MODERN).await;

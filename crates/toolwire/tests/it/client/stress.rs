@@ -1,4 +1,4 @@
-//! Many calls at once against a server that drops, delays and duplicates answers.
+//! Concurrent calls to a server that drops, delays and duplicates responses.
 
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
@@ -16,32 +16,37 @@ use super::{LEGACY, MODERN, builder, text};
 const CALLS: usize = 10_000;
 const AT_ONCE: usize = 64;
 
-/// How the calls ended.
+/// The number of calls by outcome.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub(crate) struct Tally {
-    pub(crate) answers: usize,
+    pub(crate) responses: usize,
     pub(crate) timeouts: usize,
-    pub(crate) refusals: usize,
-    pub(crate) unreadable: usize,
-    /// The connection was lost, or answered with a status that is no success.
+    pub(crate) rejections: usize,
+    pub(crate) malformed: usize,
+    /// Calls with a lost connection, or with a status that is not a success.
     pub(crate) lost: usize,
-    /// Progress that was heard.
+    /// The number of received progress notifications.
     pub(crate) progress: usize,
 }
 
 impl Tally {
-    pub(crate) fn ended(&self) -> usize {
-        self.answers + self.timeouts + self.refusals + self.unreadable + self.lost
+    /// Returns the number of all calls that ended.
+    pub(crate) fn total(&self) -> usize {
+        self.responses + self.timeouts + self.rejections + self.malformed + self.lost
     }
 }
 
-/// Makes the calls, some at once; each must end as its own answer or as an error with a name.
-pub(crate) async fn call_often(client: &Client, calls: usize, at_once: usize) -> Tally {
+/// Makes `calls` calls, `at_once` of them concurrently. Each must end with its own response or with an error.
+pub(crate) async fn call_repeatedly(client: &Client, calls: usize, at_once: usize) -> Tally {
     let next = Arc::new(AtomicUsize::new(0));
-    let heard = Arc::new(AtomicUsize::new(0));
+    let progress_count = Arc::new(AtomicUsize::new(0));
     let mut workers = JoinSet::new();
     for _ in 0..at_once {
-        let (client, next, heard) = (client.clone(), Arc::clone(&next), Arc::clone(&heard));
+        let (client, next, progress_count) = (
+            client.clone(),
+            Arc::clone(&next),
+            Arc::clone(&progress_count),
+        );
         workers.spawn(async move {
             let mut tally = Tally::default();
             loop {
@@ -49,21 +54,21 @@ pub(crate) async fn call_often(client: &Client, calls: usize, at_once: usize) ->
                 if number >= calls {
                     return tally;
                 }
-                let heard = Arc::clone(&heard);
+                let progress_count = Arc::clone(&progress_count);
                 let call = client
                     .call_tool("echo", json!({ "number": number }))
                     .on_progress(move |_| {
-                        heard.fetch_add(1, Ordering::Relaxed);
+                        progress_count.fetch_add(1, Ordering::Relaxed);
                     });
                 match call.await {
                     Ok(result) => {
                         assert_eq!(result.texts(), [number.to_string()]);
-                        tally.answers += 1;
+                        tally.responses += 1;
                     }
                     Err(error) if error.is_timeout() => tally.timeouts += 1,
-                    Err(error) if error.rpc().is_some() => tally.refusals += 1,
+                    Err(error) if error.rpc().is_some() => tally.rejections += 1,
                     Err(error) if error.http_status().is_some() => tally.lost += 1,
-                    Err(error) if error.is_protocol_violation() => tally.unreadable += 1,
+                    Err(error) if error.is_protocol_violation() => tally.malformed += 1,
                     Err(error) => {
                         assert!(!error.to_string().is_empty(), "{error:?}");
                         tally.lost += 1;
@@ -74,18 +79,18 @@ pub(crate) async fn call_often(client: &Client, calls: usize, at_once: usize) ->
     }
     let mut sum = Tally::default();
     while let Some(tally) = workers.join_next().await {
-        let tally = tally.expect("no call panics");
-        sum.answers += tally.answers;
+        let tally = tally.expect("no panic");
+        sum.responses += tally.responses;
         sum.timeouts += tally.timeouts;
-        sum.refusals += tally.refusals;
-        sum.unreadable += tally.unreadable;
+        sum.rejections += tally.rejections;
+        sum.malformed += tally.malformed;
         sum.lost += tally.lost;
     }
-    sum.progress = heard.load(Ordering::Relaxed);
+    sum.progress = progress_count.load(Ordering::Relaxed);
     sum
 }
 
-/// A generator whose sequence is the same in every run.
+/// A deterministic pseudo-random number generator.
 #[derive(Debug)]
 pub(crate) struct Dice(pub(crate) u64);
 
@@ -99,15 +104,15 @@ impl Dice {
     }
 }
 
-/// A server that means no good.
+/// A server that violates the protocol at random.
 struct Hostile {
     server: ScriptedServer,
     dice: Dice,
-    /// What is sent later, by the time and a number that keeps equal times apart.
+    /// The delayed messages, by the time to send them and a unique number.
     later: BTreeMap<(Instant, u64), String>,
     scheduled: u64,
-    /// The requests that got no answer, or too late a one; each must be cancelled once.
-    owed: HashSet<u64>,
+    /// The requests without a response. The client must cancel each of them once.
+    without_response: HashSet<u64>,
     cancelled: HashSet<u64>,
 }
 
@@ -118,7 +123,7 @@ impl Hostile {
             dice: Dice(0x2545_f491_4f6c_dd1d),
             later: BTreeMap::new(),
             scheduled: 0,
-            owed: HashSet::new(),
+            without_response: HashSet::new(),
             cancelled: HashSet::new(),
         }
     }
@@ -128,7 +133,7 @@ impl Hostile {
             let due = self.later.keys().next().map(|(due, _)| *due);
             tokio::select! {
                 biased;
-                message = self.server.receive() => self.take(message).await,
+                message = self.server.receive() => self.handle(message).await,
                 () = wait_until(due) => {
                     if let Some((_, message)) = self.later.pop_first() {
                         self.server.send(message).await;
@@ -138,7 +143,7 @@ impl Hostile {
         }
     }
 
-    async fn take(&mut self, message: Value) {
+    async fn handle(&mut self, message: Value) {
         if message["method"] == "notifications/cancelled" {
             let id = message["params"]["requestId"].as_u64().expect("our id");
             assert!(self.cancelled.insert(id), "cancelled twice: {message}");
@@ -147,7 +152,7 @@ impl Hostile {
         assert_eq!(message["method"], "tools/call", "{message}");
         let id = &message["id"];
         let number = &message["params"]["arguments"]["number"];
-        let answer =
+        let response =
             json!({"jsonrpc": "2.0", "id": id, "result": text(&number.to_string())}).to_string();
         let token = &message["params"]["_meta"]["progressToken"];
         let progress = json!({
@@ -156,43 +161,43 @@ impl Hostile {
             "params": {"progressToken": token, "progress": 1},
         });
         match self.dice.roll(10) {
-            // Never answers.
-            0 => drop(self.owed.insert(id.as_u64().expect("our id"))),
-            // Answers later, sometimes too late.
+            // Sends no response.
+            0 => drop(self.without_response.insert(id.as_u64().expect("our id"))),
+            // Responds later, sometimes after the timeout.
             1 | 2 => {
                 let delay = Duration::from_millis(self.dice.roll(3000));
-                self.schedule(delay, answer);
+                self.schedule(delay, response);
             }
-            // Answers twice, now and later.
+            // Responds twice now and once later.
             3 => {
-                self.server.send(&answer).await;
-                self.server.send(&answer).await;
+                self.server.send(&response).await;
+                self.server.send(&response).await;
                 let delay = Duration::from_millis(self.dice.roll(3000));
-                self.schedule(delay, answer);
+                self.schedule(delay, response);
             }
             4 => {
                 let error = json!({"code": -32603, "message": "no"});
-                let refusal = json!({"jsonrpc": "2.0", "id": id, "error": error});
-                self.server.send(refusal).await;
-                self.server.send(answer).await;
+                let rejection = json!({"jsonrpc": "2.0", "id": id, "error": error});
+                self.server.send(rejection).await;
+                self.server.send(response).await;
             }
             5 => {
                 let deep = format!("{}{}", "[".repeat(1000), "]".repeat(1000));
-                let unreadable = format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{deep}}}"#);
-                self.server.send(unreadable).await;
+                let malformed = format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{deep}}}"#);
+                self.server.send(malformed).await;
             }
             6 => {
-                self.server.send("this is no message").await;
+                self.server.send("this is not a message").await;
                 self.server.send(&progress).await;
                 self.server.send(progress).await;
-                self.server.send(answer).await;
+                self.server.send(response).await;
             }
             7 => {
                 let as_text =
-                    answer.replacen(&format!("\"id\":{id}"), &format!("\"id\":\"{id}\""), 1);
+                    response.replacen(&format!("\"id\":{id}"), &format!("\"id\":\"{id}\""), 1);
                 self.server.send(as_text).await;
             }
-            _ => self.server.send(answer).await,
+            _ => self.server.send(response).await,
         }
     }
 
@@ -218,29 +223,29 @@ async fn ten_thousand_calls(version: ProtocolVersion) {
     let mut hostile = Hostile::new(server);
     let tally = tokio::select! {
         biased;
-        tally = call_often(&client, CALLS, AT_ONCE) => tally,
-        () = hostile.serve() => unreachable!("it serves for ever"),
+        tally = call_repeatedly(&client, CALLS, AT_ONCE) => tally,
+        () = hostile.serve() => unreachable!("the server does not stop"),
     };
-    assert_eq!(tally.ended(), CALLS, "{tally:?}");
-    assert_eq!(tally.lost, 0, "the connection holds: {tally:?}");
+    assert_eq!(tally.total(), CALLS, "{tally:?}");
+    assert_eq!(tally.lost, 0, "the connection stays open: {tally:?}");
     for count in [
-        tally.answers,
+        tally.responses,
         tally.timeouts,
-        tally.refusals,
-        tally.unreadable,
+        tally.rejections,
+        tally.malformed,
     ] {
         assert!(count > CALLS / 100, "{tally:?}");
     }
     assert!(tally.progress > CALLS / 100, "{tally:?}");
-    // Everything that was too late arrives, and finds nobody.
+    // The delayed responses arrive after their calls have ended.
     let late = tokio::time::timeout(Duration::from_secs(5), hostile.serve()).await;
-    late.expect_err("it serves for ever");
+    late.expect_err("the server does not stop");
     assert_eq!(
         hostile.cancelled.len(),
         tally.timeouts,
-        "each timeout was told once"
+        "each timeout is cancelled once"
     );
-    assert!(hostile.owed.is_subset(&hostile.cancelled));
+    assert!(hostile.without_response.is_subset(&hostile.cancelled));
     assert!(client.ignored_messages() > 0);
 
     assert_eq!(client.pending_operations(), 0, "{client:?}");
@@ -248,15 +253,15 @@ async fn ten_thousand_calls(version: ProtocolVersion) {
     for _ in 0..100 {
         tokio::task::yield_now().await;
     }
-    assert_eq!(metrics.num_alive_tasks(), before, "a task remains");
+    assert_eq!(metrics.num_alive_tasks(), before, "no task is left");
 }
 
 #[tokio::test(start_paused = true)]
-async fn ten_thousand_calls_to_a_hostile_modern_server_each_end_once_and_leave_nothing() {
+async fn ten_thousand_calls_to_a_hostile_modern_server_end_and_leave_no_resources() {
     ten_thousand_calls(MODERN).await;
 }
 
 #[tokio::test(start_paused = true)]
-async fn ten_thousand_calls_to_a_hostile_legacy_server_each_end_once_and_leave_nothing() {
+async fn ten_thousand_calls_to_a_hostile_legacy_server_end_and_leave_no_resources() {
     ten_thousand_calls(LEGACY).await;
 }

@@ -1,4 +1,4 @@
-//! The same over real sockets: a server that drops, delays and duplicates answers, and cuts connections.
+//! Concurrent calls over HTTP to a server that drops, delays and duplicates responses, and closes connections.
 
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
@@ -10,32 +10,32 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 use toolwire::ProtocolVersion;
 
-use super::crowd::{Dice, Tally, call_often};
+use super::stress::{Dice, Tally, call_repeatedly};
 use super::{LEGACY, MODERN, builder, text};
 use crate::peer::within;
 
 const CALLS: usize = 10_000;
 const AT_ONCE: usize = 64;
 
-/// A server that means no good, one task per connection.
+/// A server that violates the protocol at random, with one task per connection.
 #[derive(Debug, Clone)]
 struct Hostile {
     dice: Arc<Mutex<Dice>>,
-    /// How many connections are open: each is a descriptor on both sides.
+    /// The number of open connections. Each uses a file descriptor on both sides.
     open: watch::Sender<usize>,
 }
 
 impl Hostile {
     async fn listen(self) -> (SocketAddr, tokio::task::JoinHandle<()>) {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
-        let address = listener.local_addr().expect("it is bound");
+        let address = listener.local_addr().expect("a bound socket");
         let listening = tokio::spawn(async move {
             loop {
                 let (socket, _) = listener.accept().await.expect("a connection");
                 let hostile = self.clone();
                 self.open.send_modify(|open| *open += 1);
                 tokio::spawn(async move {
-                    // A client that goes away ends the connection, and that is all.
+                    // An error only means that the client has disconnected.
                     drop(hostile.serve(BufReader::new(socket)).await);
                     hostile.open.send_modify(|open| *open -= 1);
                 });
@@ -56,20 +56,20 @@ impl Hostile {
                     let head = format!("HTTP/1.1 {status} Whatever\r\ncontent-length: 0\r\n\r\n");
                     socket.write_all(head.as_bytes()).await?;
                 }
-                Reaction::Json(answer, session) => {
+                Reaction::Json(response, session) => {
                     let head = format!(
                         "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\n{session}content-length: {}\r\n\r\n",
-                        answer.len()
+                        response.len()
                     );
-                    socket.write_all((head + &answer).as_bytes()).await?;
+                    socket.write_all((head + &response).as_bytes()).await?;
                 }
-                Reaction::Later(delay, answer) => {
+                Reaction::Later(delay, response) => {
                     tokio::time::sleep(delay).await;
                     let head = format!(
                         "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n",
-                        answer.len()
+                        response.len()
                     );
-                    socket.write_all((head + &answer).as_bytes()).await?;
+                    socket.write_all((head + &response).as_bytes()).await?;
                 }
                 Reaction::Events(messages) => {
                     let mut body = String::new();
@@ -83,7 +83,7 @@ impl Hostile {
                     socket.write_all(head.as_bytes()).await?;
                 }
                 Reaction::Cut => return Ok(()),
-                // Until the client has had enough.
+                // Sends nothing until the client disconnects.
                 Reaction::Silence => {
                     let mut rest = Vec::new();
                     socket.read_to_end(&mut rest).await?;
@@ -96,7 +96,7 @@ impl Hostile {
 
     fn react(&self, message: &Value) -> Reaction {
         let id = &message["id"];
-        let answer =
+        let response =
             |result: Value| json!({"jsonrpc": "2.0", "id": id, "result": result}).to_string();
         match message["method"].as_str().unwrap_or_default() {
             "initialize" => {
@@ -105,17 +105,17 @@ impl Hostile {
                     "capabilities": {"tools": {}},
                     "serverInfo": {"name": "hostile", "version": "1"},
                 });
-                return Reaction::Json(answer(result), "mcp-session-id: hostile\r\n");
+                return Reaction::Json(response(result), "mcp-session-id: hostile\r\n");
             }
             "server/discover" => {
                 let result = json!({"supportedVersions": [MODERN], "capabilities": {"tools": {}}});
-                return Reaction::Json(answer(result), "");
+                return Reaction::Json(response(result), "");
             }
             "tools/call" => {}
             _ => return Reaction::Status(202),
         }
         let number = &message["params"]["arguments"]["number"];
-        let answer = answer(text(&number.to_string()));
+        let response = response(text(&number.to_string()));
         let token = &message["params"]["_meta"]["progressToken"];
         let progress = json!({
             "jsonrpc": "2.0",
@@ -126,22 +126,22 @@ impl Hostile {
         match dice.roll(20) {
             0 => Reaction::Cut,
             1 => Reaction::Silence,
-            2 | 3 => Reaction::Later(Duration::from_millis(dice.roll(600)), answer),
-            4 | 5 => Reaction::Events(vec![answer.clone(), answer.clone(), answer]),
+            2 | 3 => Reaction::Later(Duration::from_millis(dice.roll(600)), response),
+            4 | 5 => Reaction::Events(vec![response.clone(), response.clone(), response]),
             6 => {
                 let error = json!({"code": -32603, "message": "no"});
-                let refusal = json!({"jsonrpc": "2.0", "id": id, "error": error}).to_string();
-                Reaction::Json(refusal, "")
+                let rejection = json!({"jsonrpc": "2.0", "id": id, "error": error}).to_string();
+                Reaction::Json(rejection, "")
             }
             7 => Reaction::Status(503),
-            // The stream ends without an answer.
+            // The stream ends without a response.
             8 => Reaction::Events(vec![progress.to_string()]),
             9 => Reaction::Json(format!(r#"{{"jsonrpc":"2.0","id":{id},"result":"#), ""),
             10 | 11 => {
-                let messages = ["no message", &progress.to_string(), &answer];
+                let messages = ["not a message", &progress.to_string(), &response];
                 Reaction::Events(messages.map(str::to_owned).to_vec())
             }
-            _ => Reaction::Json(answer, ""),
+            _ => Reaction::Json(response, ""),
         }
     }
 }
@@ -149,7 +149,7 @@ impl Hostile {
 #[derive(Debug)]
 enum Reaction {
     Status(u16),
-    /// A message, and a header that goes with it.
+    /// A message and an additional header.
     Json(String, &'static str),
     Later(Duration, String),
     Events(Vec<String>),
@@ -157,7 +157,7 @@ enum Reaction {
     Silence,
 }
 
-/// The next request on a connection; `None` when the client has closed it.
+/// Reads the next request. Returns `None` if the client has closed the connection.
 async fn read_request(
     socket: &mut BufReader<TcpStream>,
 ) -> std::io::Result<Option<(String, Value)>> {
@@ -200,13 +200,13 @@ async fn ten_thousand_calls(version: ProtocolVersion) {
         .connect(format!("http://{address}/mcp"))
         .await
         .expect("connected");
-    let tally: Tally = call_often(&client, CALLS, AT_ONCE).await;
-    assert_eq!(tally.ended(), CALLS, "{tally:?}");
+    let tally: Tally = call_repeatedly(&client, CALLS, AT_ONCE).await;
+    assert_eq!(tally.total(), CALLS, "{tally:?}");
     let kinds = [
-        tally.answers,
+        tally.responses,
         tally.timeouts,
-        tally.refusals,
-        tally.unreadable,
+        tally.rejections,
+        tally.malformed,
         tally.lost,
         tally.progress,
     ];
@@ -221,10 +221,10 @@ async fn ten_thousand_calls(version: ProtocolVersion) {
     .await;
     client.close().await;
     drop(client);
-    // Both ends of every connection are closed, and whatever ran for them is over.
+    // All connections are closed and their tasks have ended.
     within(open.wait_for(|open| *open == 0))
         .await
-        .expect("the server counts");
+        .expect("a running server");
     listening.abort();
     within(async {
         while metrics.num_alive_tasks() > before {
@@ -235,11 +235,11 @@ async fn ten_thousand_calls(version: ProtocolVersion) {
 }
 
 #[tokio::test]
-async fn ten_thousand_calls_over_http_to_a_hostile_modern_server_leave_nothing() {
+async fn ten_thousand_calls_over_http_to_a_hostile_modern_server_leave_no_resources() {
     ten_thousand_calls(MODERN).await;
 }
 
 #[tokio::test]
-async fn ten_thousand_calls_over_http_to_a_hostile_legacy_server_leave_nothing() {
+async fn ten_thousand_calls_over_http_to_a_hostile_legacy_server_leave_no_resources() {
     ten_thousand_calls(LEGACY).await;
 }

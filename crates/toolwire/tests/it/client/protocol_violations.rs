@@ -1,4 +1,4 @@
-//! Servers that are sloppy or hostile.
+//! Servers that violate the protocol.
 
 use serde_json::{Value, json};
 use toolwire::testing::{ScriptedServer, assert_rpc_error, assert_text};
@@ -6,26 +6,27 @@ use toolwire::types::{ElicitResult, Root};
 use toolwire::{ClientBuilder, ProtocolVersion};
 
 use super::{
-    LEGACY, MODERN, builder, calling, ended, expect_call, form, legacy, modern, started, text,
+    LEGACY, MODERN, builder, expect_call, form, legacy, modern, outcome_of, spawn_call,
+    spawn_tool_call, text,
 };
 
 #[tokio::test]
-async fn an_answer_whose_id_is_the_same_number_as_text_is_accepted() {
+async fn response_id_as_a_string_matches_a_number() {
     for version in [MODERN, LEGACY] {
         let (client, mut server) = ScriptedServer::connect(builder(), version).await;
-        let call = calling(&client, "quick");
+        let call = spawn_tool_call(&client, "quick");
         let mut request = expect_call(&mut server, "quick").await;
         request.id = json!(request.id.to_string());
         server.respond(&request, text("quick")).await;
-        assert_text(&ended(call).await.expect("an answer"), "quick");
+        assert_text(&outcome_of(call).await.expect("a response"), "quick");
         assert_eq!(client.ignored_messages(), 0);
     }
 }
 
 #[tokio::test]
-async fn answers_nobody_waits_for_are_ignored_and_counted() {
+async fn responses_without_a_pending_call_are_ignored_and_counted() {
     let (client, mut server) = modern().await;
-    let call = calling(&client, "quick");
+    let call = spawn_tool_call(&client, "quick");
     let request = expect_call(&mut server, "quick").await;
     let stray = [
         json!({"jsonrpc": "2.0", "id": 999_999, "result": {}}),
@@ -33,23 +34,23 @@ async fn answers_nobody_waits_for_are_ignored_and_counted() {
         json!({"jsonrpc": "2.0", "id": null, "error": {"code": -32700, "message": "what?"}}),
         json!({"jsonrpc": "2.0", "error": {"code": -32700, "message": "what?"}}),
     ];
-    for answer in &stray {
-        server.send(answer).await;
+    for response in &stray {
+        server.send(response).await;
     }
     server.respond(&request, text("first")).await;
     server.respond(&request, text("second")).await;
     server
         .respond_error(&request, -32603, "third", Value::Null)
         .await;
-    assert_text(&ended(call).await.expect("an answer"), "first");
+    assert_text(&outcome_of(call).await.expect("a response"), "first");
     server.expect_silence().await;
     assert_eq!(client.ignored_messages(), 6);
 }
 
 #[tokio::test]
-async fn what_is_no_message_is_skipped_and_never_answered() {
+async fn line_that_is_not_a_message_is_ignored() {
     let (client, mut server) = legacy().await;
-    let call = calling(&client, "quick");
+    let call = spawn_tool_call(&client, "quick");
     let request = expect_call(&mut server, "quick").await;
     let lines = [
         "",
@@ -65,7 +66,7 @@ async fn what_is_no_message_is_skipped_and_never_answered() {
         server.send(line).await;
     }
     server.respond(&request, text("quick")).await;
-    assert_text(&ended(call).await.expect("an answer"), "quick");
+    assert_text(&outcome_of(call).await.expect("a response"), "quick");
     server.expect_silence().await;
     assert!(
         client.ignored_messages() >= 7,
@@ -75,23 +76,23 @@ async fn what_is_no_message_is_skipped_and_never_answered() {
 }
 
 #[tokio::test]
-async fn an_unreadable_answer_ends_its_call() {
+async fn malformed_response_fails_its_call() {
     let (client, mut server) = modern().await;
-    let call = calling(&client, "quick");
+    let call = spawn_tool_call(&client, "quick");
     let request = expect_call(&mut server, "quick").await;
     let deep = format!("{}{}", "[".repeat(10_000), "]".repeat(10_000));
-    let answer = format!(
+    let response = format!(
         r#"{{"jsonrpc":"2.0","id":{},"result":{{"deep":{deep}}}}}"#,
         request.id
     );
-    server.send(answer).await;
-    let error = ended(call).await.expect_err("unreadable");
+    server.send(response).await;
+    let error = outcome_of(call).await.expect_err("a malformed response");
     assert!(error.is_protocol_violation(), "{error}");
     server.expect_silence().await;
 }
 
 #[tokio::test]
-async fn a_result_of_another_shape_is_an_error_that_names_the_method() {
+async fn error_for_an_invalid_result_names_the_method() {
     let (client, mut server) = legacy().await;
     for result in [
         json!({}),
@@ -100,10 +101,10 @@ async fn a_result_of_another_shape_is_an_error_that_names_the_method() {
         json!("tools"),
         Value::Null,
     ] {
-        let call = started(client.list_tools_page(None));
+        let call = spawn_call(client.list_tools_page(None));
         let request = server.expect("tools/list").await;
         server.respond(&request, result.clone()).await;
-        let error = ended(call).await.expect_err("no list");
+        let error = outcome_of(call).await.expect_err("an invalid result");
         assert!(error.is_protocol_violation(), "{result}: {error}");
         assert!(
             error.to_string().contains("tools/list"),
@@ -113,32 +114,35 @@ async fn a_result_of_another_shape_is_an_error_that_names_the_method() {
 }
 
 #[tokio::test]
-async fn an_unknown_result_type_is_refused_and_a_missing_one_is_complete() {
+async fn unknown_result_type_is_an_error_and_a_missing_one_means_complete() {
     let (client, mut server) = modern().await;
-    let call = calling(&client, "greet");
+    let call = spawn_tool_call(&client, "greet");
     let request = expect_call(&mut server, "greet").await;
     let mut result = text("half of something");
     result["resultType"] = json!("hologram");
     server.respond(&request, result.clone()).await;
-    let error = ended(call).await.expect_err("an unknown kind");
+    let error = outcome_of(call).await.expect_err("an unknown result type");
     assert!(error.is_protocol_violation(), "{error}");
     assert!(error.to_string().contains("hologram"), "{error}");
 
-    let call = calling(&client, "greet");
+    let call = spawn_tool_call(&client, "greet");
     let request = expect_call(&mut server, "greet").await;
     server.respond(&request, text("whole")).await;
-    assert_text(&ended(call).await.expect("an answer"), "whole");
+    assert_text(&outcome_of(call).await.expect("a response"), "whole");
 
-    // In the legacy revisions it means nothing.
+    // Legacy versions have no result type, so it is ignored.
     let (client, mut server) = legacy().await;
-    let call = calling(&client, "greet");
+    let call = spawn_tool_call(&client, "greet");
     let request = expect_call(&mut server, "greet").await;
     server.respond(&request, result).await;
-    assert_text(&ended(call).await.expect("an answer"), "half of something");
+    assert_text(
+        &outcome_of(call).await.expect("a response"),
+        "half of something",
+    );
 }
 
 #[tokio::test]
-async fn a_request_of_a_modern_server_is_ignored_and_never_answered() {
+async fn request_of_a_modern_server_is_ignored() {
     let builder: ClientBuilder = builder()
         .on_elicitation(|_| async { Ok(ElicitResult::decline()) })
         .with_roots([Root::new("file:///project")]);
@@ -150,19 +154,19 @@ async fn a_request_of_a_modern_server_is_ignored_and_never_answered() {
     server.expect_silence().await;
     assert_eq!(client.ignored_messages(), 4);
     assert_eq!(client.pending_operations(), 0);
-    let call = calling(&client, "quick");
+    let call = spawn_tool_call(&client, "quick");
     let request = expect_call(&mut server, "quick").await;
     server.respond(&request, text("quick")).await;
-    assert_text(&ended(call).await.expect("an answer"), "quick");
+    assert_text(&outcome_of(call).await.expect("a response"), "quick");
 }
 
 #[tokio::test]
-async fn a_batch_of_an_old_server_is_taken_apart() {
+async fn messages_of_a_batch_are_processed_separately() {
     let builder = builder().with_roots([Root::new("file:///project")]);
     let (client, mut server) = ScriptedServer::connect(builder, ProtocolVersion::V2025_03_26).await;
-    let first = calling(&client, "one");
+    let first = spawn_tool_call(&client, "one");
     let one = expect_call(&mut server, "one").await;
-    let second = calling(&client, "two");
+    let second = spawn_tool_call(&client, "two");
     let two = expect_call(&mut server, "two").await;
     server
         .send(json!([
@@ -174,37 +178,37 @@ async fn a_batch_of_an_old_server_is_taken_apart() {
             {"jsonrpc": "2.0", "id": one.id, "result": text("1")},
         ]))
         .await;
-    assert_text(&ended(first).await.expect("an answer"), "1");
-    assert_text(&ended(second).await.expect("an answer"), "2");
+    assert_text(&outcome_of(first).await.expect("a response"), "1");
+    assert_text(&outcome_of(second).await.expect("a response"), "2");
     let roots = server.expect_response("r").await.expect("roots");
     assert_eq!(roots["roots"][0]["uri"], "file:///project");
     assert_eq!(client.ignored_messages(), 2);
 }
 
 #[tokio::test]
-async fn errors_of_the_server_come_with_code_message_and_data() {
+async fn error_of_the_server_has_code_message_and_data() {
     for version in [MODERN, LEGACY] {
         let (client, mut server) = ScriptedServer::connect(builder(), version).await;
-        let call = started(client.read_resource("test://a"));
+        let call = spawn_call(client.read_resource("test://a"));
         let request = server.expect("resources/read").await;
         server
             .respond_error(&request, -32602, "no such note", json!({"uri": "test://a"}))
             .await;
-        let outcome = ended(call).await;
+        let outcome = outcome_of(call).await;
         assert_eq!(assert_rpc_error(&outcome, -32602), "no such note");
-        let error = outcome.expect_err("refused");
+        let error = outcome.expect_err("an error of the server");
         let data = error.rpc().and_then(|rpc| rpc.data.clone());
         assert_eq!(data, Some(json!({"uri": "test://a"}).into()));
     }
 }
 
 #[tokio::test]
-async fn notifications_nobody_knows_change_nothing() {
-    let (heard, mut hears) = tokio::sync::mpsc::unbounded_channel();
+async fn unknown_and_invalid_notifications_reach_the_notification_handler() {
+    let (sender, mut notifications) = tokio::sync::mpsc::unbounded_channel();
     let builder = builder().on_notification(move |notification| {
-        heard
+        sender
             .send(notification.method.into_owned())
-            .expect("the test listens");
+            .expect("an open channel");
     });
     let (client, mut server) = ScriptedServer::connect(builder, LEGACY).await;
     server.notify("notifications/acme", json!({"a": 1})).await;
@@ -219,7 +223,7 @@ async fn notifications_nobody_knows_change_nothing() {
         .await;
     server.expect_silence().await;
     let mut methods = Vec::new();
-    while let Ok(method) = hears.try_recv() {
+    while let Ok(method) = notifications.try_recv() {
         methods.push(method);
     }
     assert_eq!(methods[0], "notifications/acme");
@@ -228,7 +232,7 @@ async fn notifications_nobody_knows_change_nothing() {
 }
 
 #[tokio::test]
-async fn a_listener_that_panics_costs_nothing() {
+async fn panic_of_a_notification_handler_does_not_affect_the_connection() {
     let builder = builder()
         .on_notification(|_| panic!("a bug of the listener"))
         .on_log(|_| panic!("a bug of the listener"))
@@ -240,19 +244,19 @@ async fn a_listener_that_panics_costs_nothing() {
     server
         .notify("notifications/message", json!({"level": "info", "data": 1}))
         .await;
-    let call = calling(&client, "quick");
+    let call = spawn_tool_call(&client, "quick");
     let request = expect_call(&mut server, "quick").await;
     server.respond(&request, text("quick")).await;
-    assert_text(&ended(call).await.expect("an answer"), "quick");
+    assert_text(&outcome_of(call).await.expect("a response"), "quick");
 }
 
 #[tokio::test]
-async fn numbers_that_fit_no_type_harm_nobody() {
+async fn numbers_out_of_range_do_not_affect_the_connection() {
     for version in [MODERN, LEGACY] {
         let (client, mut server) = ScriptedServer::connect(builder(), version).await;
-        let call = started(client.call_tool("quick", json!({})));
+        let call = spawn_call(client.call_tool("quick", json!({})));
         let request = expect_call(&mut server, "quick").await;
-        // Valid JSON, and more than any number type holds.
+        // This is valid JSON, but the number exceeds every type.
         for kind in [
             "progress",
             "cancelled",
@@ -277,6 +281,6 @@ async fn numbers_that_fit_no_type_harm_nobody() {
             .send(r#"{"jsonrpc":"2.0","id":77,"error":{"code":1e999,"message":"m"}}"#)
             .await;
         server.respond(&request, text("still here")).await;
-        assert_text(&ended(call).await.expect("an answer"), "still here");
+        assert_text(&outcome_of(call).await.expect("a response"), "still here");
     }
 }

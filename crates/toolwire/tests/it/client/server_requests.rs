@@ -11,7 +11,10 @@ use toolwire::types::{
 };
 use toolwire::{ClientBuilder, ErrorObject, ProtocolVersion};
 
-use super::{LEGACY, MODERN, builder, calling, ended, expect_call, form, legacy, started, text};
+use super::{
+    LEGACY, MODERN, builder, expect_call, form, legacy, outcome_of, spawn_call, spawn_tool_call,
+    text,
+};
 
 const LEGACY_VERSIONS: [ProtocolVersion; 4] = [
     ProtocolVersion::V2024_11_05,
@@ -24,7 +27,8 @@ fn ada() -> ElicitResult {
     ElicitResult::accept().with_content([("name", "Ada")])
 }
 
-fn answering() -> ClientBuilder {
+/// Returns the builder of a client that handles all server requests.
+fn interactive() -> ClientBuilder {
     builder()
         .on_elicitation(|_| async { Ok(ada()) })
         .on_sampling(|_| async {
@@ -40,9 +44,9 @@ fn message() -> Value {
 }
 
 #[tokio::test]
-async fn the_handlers_answer_requests_of_every_legacy_revision() {
+async fn handlers_respond_in_every_legacy_version() {
     for version in LEGACY_VERSIONS {
-        let (_client, mut server) = ScriptedServer::connect(answering(), version).await;
+        let (_client, mut server) = ScriptedServer::connect(interactive(), version).await;
         server.ask("r", "roots/list", json!({})).await;
         let roots = server.expect_response("r").await.expect("roots");
         assert_eq!(
@@ -55,19 +59,19 @@ async fn the_handlers_answer_requests_of_every_legacy_revision() {
         assert_eq!(sampled["role"], "assistant");
 
         server.ask(8, "elicitation/create", form()).await;
-        let answer = server.expect_response(8).await;
+        let response = server.expect_response(8).await;
         match version >= ProtocolVersion::V2025_06_18 {
             true => assert_eq!(
-                answer.expect("an answer"),
+                response.expect("a response"),
                 json!({"action": "accept", "content": {"name": "Ada"}})
             ),
-            false => assert_eq!(answer.expect_err("unknown there")["code"], -32601),
+            false => assert_eq!(response.expect_err("unknown there")["code"], -32601),
         }
     }
 }
 
 #[tokio::test]
-async fn a_ping_is_answered_and_what_is_unknown_is_refused() {
+async fn ping_gets_a_response_and_unknown_methods_are_rejected() {
     let (client, mut server) = legacy().await;
     server.ask("p", "ping", json!({})).await;
     assert_eq!(server.expect_response("p").await, Ok(json!({})));
@@ -80,7 +84,7 @@ async fn a_ping_is_answered_and_what_is_unknown_is_refused() {
 }
 
 #[tokio::test]
-async fn what_is_not_registered_is_refused() {
+async fn request_without_a_handler_is_rejected() {
     let (_client, mut server) = legacy().await;
     for (method, params) in [
         ("roots/list", json!({})),
@@ -88,15 +92,15 @@ async fn what_is_not_registered_is_refused() {
         ("elicitation/create", form()),
     ] {
         server.ask(1, method, params).await;
-        let error = server.expect_response(1).await.expect_err("not offered");
+        let error = server.expect_response(1).await.expect_err("no handler");
         assert_eq!(error["code"], -32601, "{method}");
     }
 }
 
 #[tokio::test]
-async fn an_undeclared_mode_is_an_invalid_parameter() {
+async fn undeclared_elicitation_mode_is_an_invalid_parameter() {
     let url = json!({"mode": "url", "message": "Go there", "url": "https://example.com/", "elicitationId": "e"});
-    let (_client, mut server) = ScriptedServer::connect(answering(), LEGACY).await;
+    let (_client, mut server) = ScriptedServer::connect(interactive(), LEGACY).await;
     server.ask(1, "elicitation/create", url.clone()).await;
     let error = server.expect_response(1).await.expect_err("not declared");
     assert_eq!(error["code"], -32602, "{error}");
@@ -104,16 +108,16 @@ async fn an_undeclared_mode_is_an_invalid_parameter() {
     let only_url = builder().on_url_elicitation(|_| async { Ok(ElicitResult::accept()) });
     let (_client, mut server) = ScriptedServer::connect(only_url, LEGACY).await;
     server.ask(1, "elicitation/create", url).await;
-    let answer = server.expect_response(1).await;
-    assert_eq!(answer, Ok(json!({"action": "accept"})));
+    let response = server.expect_response(1).await;
+    assert_eq!(response, Ok(json!({"action": "accept"})));
     server.ask(2, "elicitation/create", form()).await;
     let error = server.expect_response(2).await.expect_err("not declared");
     assert_eq!(error["code"], -32602, "{error}");
 }
 
 #[tokio::test]
-async fn tools_for_a_model_that_takes_none_are_refused() {
-    let (_client, mut server) = ScriptedServer::connect(answering(), LEGACY).await;
+async fn sampling_with_tools_is_rejected_if_not_declared() {
+    let (_client, mut server) = ScriptedServer::connect(interactive(), LEGACY).await;
     let mut params = message();
     params["tools"] = json!([{"name": "t", "inputSchema": {"type": "object"}}]);
     server.ask(1, "sampling/createMessage", params).await;
@@ -122,7 +126,7 @@ async fn tools_for_a_model_that_takes_none_are_refused() {
 }
 
 #[tokio::test]
-async fn tools_are_refused_where_the_revision_has_none() {
+async fn sampling_with_tools_is_rejected_before_2025_11_25() {
     let model = |_| async { Ok(CreateMessageResult::new("model", "hello")) };
     for version in LEGACY_VERSIONS {
         let client = builder().on_sampling_with_tools(model);
@@ -130,13 +134,13 @@ async fn tools_are_refused_where_the_revision_has_none() {
         let mut request = message();
         request["tools"] = json!([]);
         server.ask(1, "sampling/createMessage", request).await;
-        let answer = server.expect_response(1).await;
-        assert_eq!(answer.is_ok(), version == LEGACY, "{version}");
+        let response = server.expect_response(1).await;
+        assert_eq!(response.is_ok(), version == LEGACY, "{version}");
     }
 }
 
 #[tokio::test]
-async fn a_model_that_says_several_things_is_told_in_the_form_of_the_revision() {
+async fn sampling_result_with_several_blocks_is_converted_to_the_version() {
     let image = || ImageContent::new("AAAA", "image/png");
     let text = SamplingMessageContentBlock::text;
     let check = async |blocks: Vec<SamplingMessageContentBlock>, before: Result<Value, &str>| {
@@ -144,16 +148,16 @@ async fn a_model_that_says_several_things_is_told_in_the_form_of_the_revision() 
             let blocks = blocks.clone();
             let sent = serde_json::to_value(&blocks).expect("JSON");
             let client = builder().on_sampling(move |_| {
-                let answer = CreateMessageResult::new("model", blocks.clone());
-                async { Ok(answer) }
+                let response = CreateMessageResult::new("model", blocks.clone());
+                async { Ok(response) }
             });
             let (_client, mut server) = ScriptedServer::connect(client, version).await;
             server.ask(1, "sampling/createMessage", message()).await;
             match (server.expect_response(1).await, &before) {
-                (Ok(answer), _) if version == LEGACY => assert_eq!(answer["content"], sent),
-                (Ok(answer), Ok(expected)) => assert_eq!(answer["content"], *expected),
+                (Ok(response), _) if version == LEGACY => assert_eq!(response["content"], sent),
+                (Ok(response), Ok(expected)) => assert_eq!(response["content"], *expected),
                 (Err(error), Err(part)) => assert!(error.to_string().contains(part), "{error}"),
-                (answer, _) => panic!("{version}: {answer:?}"),
+                (response, _) => panic!("{version}: {response:?}"),
             }
         }
     };
@@ -163,7 +167,7 @@ async fn a_model_that_says_several_things_is_told_in_the_form_of_the_revision() 
 }
 
 #[tokio::test]
-async fn unreadable_questions_and_failing_handlers_are_answered_with_errors() {
+async fn invalid_parameters_and_failed_handlers_get_error_responses() {
     let builder = builder()
         .on_elicitation(|_| async { panic!("a bug of the handler") })
         .on_sampling(|_| async { Err(ErrorObject::new(-1, "the user said no")) });
@@ -171,10 +175,16 @@ async fn unreadable_questions_and_failing_handlers_are_answered_with_errors() {
     server
         .ask(1, "sampling/createMessage", json!({"messages": 3}))
         .await;
-    let error = server.expect_response(1).await.expect_err("unreadable");
+    let error = server
+        .expect_response(1)
+        .await
+        .expect_err("invalid parameters");
     assert_eq!(error["code"], -32602);
     server.ask(2, "sampling/createMessage", message()).await;
-    let error = server.expect_response(2).await.expect_err("refused");
+    let error = server
+        .expect_response(2)
+        .await
+        .expect_err("an error of the handler");
     assert_eq!(error, json!({"code": -1, "message": "the user said no"}));
     server.ask(3, "elicitation/create", form()).await;
     let error = server.expect_response(3).await.expect_err("a panic");
@@ -185,31 +195,31 @@ async fn unreadable_questions_and_failing_handlers_are_answered_with_errors() {
 }
 
 #[tokio::test]
-async fn a_number_that_fits_no_type_costs_only_its_question() {
-    let (client, mut server) = ScriptedServer::connect(answering(), LEGACY).await;
-    // More than any number type holds: the strict reader takes no such message, so nobody answers it.
+async fn request_with_a_number_out_of_range_is_ignored() {
+    let (client, mut server) = ScriptedServer::connect(interactive(), LEGACY).await;
+    // The number exceeds every type, so the strict parser rejects the message and the client sends no response.
     for method in ["elicitation/create", "sampling/createMessage", "roots/list"] {
-        let question = format!(
+        let request = format!(
             r#"{{"jsonrpc":"2.0","id":"q","method":"{method}","params":{{"_meta":{{"x":1e999}},"y":1e999}}}}"#
         );
-        server.send(question).await;
+        server.send(request).await;
         server.ask("p", "ping", json!({})).await;
         assert_eq!(server.expect_response("p").await, Ok(json!({})), "{method}");
     }
-    let call = started(client.call_tool("quick", json!({})));
+    let call = spawn_call(client.call_tool("quick", json!({})));
     let request = expect_call(&mut server, "quick").await;
     server.respond(&request, text("still here")).await;
-    assert_text(&ended(call).await.expect("an answer"), "still here");
+    assert_text(&outcome_of(call).await.expect("a response"), "still here");
 }
 
 #[tokio::test]
-async fn sixty_four_questions_are_answered_at_once_and_one_more_is_refused() {
-    let asked = Arc::new(AtomicUsize::new(0));
+async fn sixty_fifth_concurrent_server_request_is_rejected() {
+    let handled = Arc::new(AtomicUsize::new(0));
     let gate = Arc::new(Semaphore::new(0));
     let builder = {
-        let (asked, gate) = (Arc::clone(&asked), Arc::clone(&gate));
+        let (handled, gate) = (Arc::clone(&handled), Arc::clone(&gate));
         builder().on_elicitation(move |_| {
-            asked.fetch_add(1, Ordering::SeqCst);
+            handled.fetch_add(1, Ordering::SeqCst);
             let gate = Arc::clone(&gate);
             async move {
                 let permit = gate.acquire().await.expect("never closed");
@@ -227,15 +237,15 @@ async fn sixty_four_questions_are_answered_at_once_and_one_more_is_refused() {
     server.ask("more", "elicitation/create", form()).await;
     let error = server.expect_response("more").await.expect_err("too many");
     assert_eq!(error["code"], -32603, "{error}");
-    assert_eq!(asked.load(Ordering::SeqCst), 64);
-    // Calls and pings do not wait behind questions.
+    assert_eq!(handled.load(Ordering::SeqCst), 64);
+    // Calls and pings do not wait for the running requests.
     server.ask("p", "ping", json!({})).await;
     assert_eq!(server.expect_response("p").await, Ok(json!({})));
-    let call = calling(&client, "quick");
+    let call = spawn_tool_call(&client, "quick");
     let request = expect_call(&mut server, "quick").await;
     server.respond(&request, text("quick")).await;
-    assert_text(&ended(call).await.expect("an answer"), "quick");
-    // A place that is free is taken again.
+    assert_text(&outcome_of(call).await.expect("a response"), "quick");
+    // A completed request makes room for another.
     gate.add_permits(1);
     server.receive().await;
     server.ask("again", "elicitation/create", form()).await;
@@ -248,7 +258,7 @@ async fn sixty_four_questions_are_answered_at_once_and_one_more_is_refused() {
 }
 
 #[tokio::test]
-async fn a_question_that_is_taken_back_is_not_answered() {
+async fn cancelled_server_request_gets_no_response() {
     let (dropped, mut drops) = tokio::sync::mpsc::channel::<()>(1);
     let builder = builder().on_elicitation(move |_| {
         let dropped = dropped.clone();
@@ -261,7 +271,7 @@ async fn a_question_that_is_taken_back_is_not_answered() {
     server.ask("q", "elicitation/create", form()).await;
     server.expect_silence().await;
     assert_eq!(client.pending_operations(), 1);
-    // What names another question changes nothing.
+    // A cancellation with another id is ignored.
     server
         .notify("notifications/cancelled", json!({"requestId": "other"}))
         .await;
@@ -279,7 +289,7 @@ async fn a_question_that_is_taken_back_is_not_answered() {
 }
 
 #[tokio::test]
-async fn questions_end_with_the_connection() {
+async fn running_server_requests_end_with_the_connection() {
     let (running, mut runs) = tokio::sync::mpsc::channel::<()>(1);
     let running = std::sync::Mutex::new(Some(running));
     let builder = builder().on_elicitation(move |_| {
@@ -299,7 +309,7 @@ async fn questions_end_with_the_connection() {
 }
 
 #[tokio::test]
-async fn a_second_question_under_the_same_id_does_not_hide_the_first() {
+async fn server_request_with_a_duplicate_id_does_not_replace_the_first() {
     let gate = Arc::new(Semaphore::new(0));
     let builder = {
         let gate = Arc::clone(&gate);
@@ -326,20 +336,20 @@ async fn a_second_question_under_the_same_id_does_not_hide_the_first() {
 }
 
 #[tokio::test]
-async fn changed_roots_are_told_to_legacy_servers_only() {
+async fn changed_roots_are_sent_to_legacy_servers_only() {
     for version in [LEGACY, MODERN] {
-        let (client, mut server) = ScriptedServer::connect(answering(), version).await;
+        let (client, mut server) = ScriptedServer::connect(interactive(), version).await;
         client
-            .set_roots([Root::new("file:///elsewhere")])
+            .set_roots([Root::new("file:///other")])
             .await
-            .expect("the notification is sent");
+            .expect("a sent notification");
         if version == LEGACY {
             server
                 .expect_notification("notifications/roots/list_changed")
                 .await;
             server.ask(1, "roots/list", json!({})).await;
             let roots = server.expect_response(1).await.expect("roots");
-            assert_eq!(roots, json!({"roots": [{"uri": "file:///elsewhere"}]}));
+            assert_eq!(roots, json!({"roots": [{"uri": "file:///other"}]}));
         }
         server.expect_silence().await;
     }
