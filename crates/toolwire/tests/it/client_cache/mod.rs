@@ -1,4 +1,4 @@
-//! Kept answers, between our client and our server.
+//! The response cache of a client with a server of this crate.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,7 +14,7 @@ const HOUR: Duration = Duration::from_secs(3600);
 
 fn add(server: &Server, name: &str) {
     let tool = plain(name, |_| async { "idle" });
-    server.add_tool(tool).expect("the name is free");
+    server.add_tool(tool).expect("a new name");
 }
 
 async fn names(client: &Client, mode: CacheMode) -> Vec<String> {
@@ -27,7 +27,7 @@ async fn names(client: &Client, mode: CacheMode) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn a_kept_list_is_used_until_somebody_hears_that_it_changed() {
+async fn cached_list_is_used_until_a_change_notification() {
     let server = server().with_list_cache(CacheHint::public(HOUR));
     add(&server, "a");
     let client = Client::in_process(&server).await.unwrap();
@@ -46,7 +46,7 @@ async fn a_kept_list_is_used_until_somebody_hears_that_it_changed() {
 }
 
 #[tokio::test]
-async fn a_resource_is_read_again_after_it_changed() {
+async fn resource_is_read_again_after_a_change_notification() {
     let hint = CacheHint::private(HOUR);
     let reads = Arc::new(std::sync::atomic::AtomicUsize::new(0));
     let count = Arc::clone(&reads);
@@ -72,7 +72,7 @@ async fn a_resource_is_read_again_after_it_changed() {
 }
 
 #[tokio::test]
-async fn revisions_without_hints_keep_nothing() {
+async fn legacy_versions_cache_nothing() {
     let server = server().with_list_cache(CacheHint::public(HOUR));
     add(&server, "a");
     let store = Arc::new(MemoryCache::new());

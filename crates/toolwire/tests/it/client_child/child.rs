@@ -1,4 +1,4 @@
-//! The parts children play. A child says on its error output which process it is and what it receives.
+//! The behaviors of children. A child writes its process id and the methods that it receives to standard error.
 
 #![expect(
     clippy::unwrap_used,
@@ -11,101 +11,103 @@ use serde_json::{Value, json};
 use toolwire::types::ErrorObject;
 use toolwire::{Server, ServerCommand, tool};
 
-use super::{Heard, connect};
+use super::{StderrLines, connect};
 
-/// Names the part in the environment of a child.
-const PART: &str = "TOOLWIRE_TEST_PART";
+/// The environment variable with the behavior of a child.
+const BEHAVIOR: &str = "TOOLWIRE_TEST_BEHAVIOR";
 
-/// The test in which a child finds its part.
-const STAGE: &str =
-    "client_child::child::a_server_of_this_library_is_spoken_to_in_the_newest_revision";
+/// The test that a child runs. It contains the code of the child.
+const CHILD_TEST: &str = "client_child::child::server_of_this_crate_uses_the_newest_version";
 
-/// What a child does.
+/// The behavior of a child.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Part {
-    /// A server made with this library.
+pub(super) enum Behavior {
+    /// A server of this crate.
     Toolwire,
-    /// Answers everything in the modern way.
+    /// A modern server.
     Modern,
-    /// Modern, but it is not ready for `server/discover` at first and knows no `initialize`.
+    /// A modern server that ignores the first `server/discover` and rejects `initialize`.
     LateModern,
-    /// Refuses `server/discover` because it speaks 2025-06-18 only.
+    /// Rejects `server/discover` because it supports only 2025-06-18.
     NamesLegacyVersion,
-    /// Refuses `server/discover` with this code.
-    Refuses(i64),
-    /// Answers `server/discover` with a result of something else.
-    AnswersSomethingElse,
-    /// Prints something that is no message.
+    /// Rejects `server/discover` with this code.
+    Rejects(i64),
+    /// Responds to `server/discover` with the result of another method.
+    RespondsWithOtherResult,
+    /// Prints a line that is not a message.
     PrintsGarbage,
-    /// Leaves what it does not know unanswered.
-    KeepsSilent,
-    /// Ends when it gets what it does not know.
-    DiesOfDiscover,
-    /// Says much and ends with code 3, whatever it gets.
-    DiesAlways,
-    /// Does not answer anything.
-    AnswersNothing,
-    /// Does not read after it was initialized.
-    Deaf,
-    /// Prints log lines, colours and half a message between messages.
+    /// Sends no response to `server/discover`.
+    IgnoresDiscover,
+    /// Exits when it receives `server/discover`.
+    ExitsOnDiscover,
+    /// Writes many lines to standard error and exits with code 3 on any request.
+    AlwaysExits,
+    /// Sends no response to any request.
+    NeverResponds,
+    /// Stops reading after `initialize`.
+    StopsReading,
+    /// Prints log lines, colour codes and incomplete messages between messages.
     Noisy,
-    /// Answers with text of the length that is asked for.
-    Long,
-    /// Writes ten mebibytes to its error output before every answer.
-    Talkative,
-    /// Starts and ends children of its own a hundred times.
+    /// Responds with text of the requested length.
+    LongResponses,
+    /// Writes ten mebibytes to standard error before every response.
+    WritesToStderr,
+    /// Starts and closes a hundred children of its own.
     #[cfg(target_os = "linux")]
     Parent,
 }
 
-impl Part {
+impl Behavior {
     pub(super) fn command(self) -> ServerCommand {
-        let program = std::env::current_exe().expect("this program is a file");
+        let program = std::env::current_exe().expect("the path of this program");
         ServerCommand::new(program)
-            .args(["--exact", STAGE, "--nocapture"])
-            .env(PART, format!("{self:?}"))
+            .args(["--exact", CHILD_TEST, "--nocapture"])
+            .env(BEHAVIOR, format!("{self:?}"))
     }
 
-    /// Whether the client has to draw its conclusion from silence.
-    pub(super) fn leaves_discover_unanswered(self) -> bool {
+    /// Returns `true` if the client detects the era only after the probe timeout.
+    pub(super) fn needs_probe_timeout(self) -> bool {
         matches!(
             self,
-            Self::KeepsSilent | Self::PrintsGarbage | Self::LateModern | Self::AnswersNothing
+            Self::IgnoresDiscover | Self::PrintsGarbage | Self::LateModern | Self::NeverResponds
         )
     }
 
     fn from_environment() -> Option<Self> {
-        let name = std::env::var(PART).ok()?;
-        let refuses = name
-            .strip_prefix("Refuses(")
+        let name = std::env::var(BEHAVIOR).ok()?;
+        let rejects = name
+            .strip_prefix("Rejects(")
             .and_then(|rest| rest.strip_suffix(')'))
             .and_then(|code| code.parse().ok())
-            .map(Self::Refuses);
-        let parts = [
+            .map(Self::Rejects);
+        let behaviors = [
             Self::Toolwire,
             Self::Modern,
             Self::LateModern,
             Self::NamesLegacyVersion,
-            Self::AnswersSomethingElse,
+            Self::RespondsWithOtherResult,
             Self::PrintsGarbage,
-            Self::KeepsSilent,
-            Self::DiesOfDiscover,
-            Self::DiesAlways,
-            Self::AnswersNothing,
-            Self::Deaf,
+            Self::IgnoresDiscover,
+            Self::ExitsOnDiscover,
+            Self::AlwaysExits,
+            Self::NeverResponds,
+            Self::StopsReading,
             Self::Noisy,
-            Self::Long,
-            Self::Talkative,
+            Self::LongResponses,
+            Self::WritesToStderr,
             #[cfg(target_os = "linux")]
             Self::Parent,
         ];
-        let part = parts.into_iter().find(|part| format!("{part:?}") == name);
-        Some(refuses.or(part).expect("a part that is in the list"))
+        let behavior = behaviors
+            .into_iter()
+            .find(|behavior| format!("{behavior:?}") == name);
+        Some(rejects.or(behavior).expect("a behavior in the list"))
     }
 
-    fn play(self) {
+    /// Runs the child until it exits.
+    fn run(self) {
         eprintln!("process {}", std::process::id());
-        // The harness may have begun a line, which must not swallow the first message.
+        // The test harness may have printed an incomplete line. The first message must start on a new line.
         print("\n");
         match self {
             Self::Toolwire => toolwire_server(),
@@ -113,49 +115,52 @@ impl Part {
             Self::Parent => super::ending::a_hundred_children(),
             _ => self.read_messages(),
         }
-        // Nothing that the test harness would print belongs on the output of a server.
+        // Exits before the test harness prints to standard output.
         std::process::exit(0);
     }
 
     fn read_messages(self) {
         for line in std::io::stdin().lock().lines() {
-            let message: Value = serde_json::from_str(&line.unwrap()).expect("a client sends JSON");
-            let method = message["method"].as_str().unwrap_or("an answer").to_owned();
+            let message: Value = serde_json::from_str(&line.unwrap()).expect("JSON");
+            let method = message["method"]
+                .as_str()
+                .unwrap_or("a response")
+                .to_owned();
             match message["params"]["requestId"].as_i64() {
                 Some(id) => eprintln!("got {method} {id}"),
                 None => eprintln!("got {method}"),
             }
-            let answer = match message.get("id") {
-                Some(_) => self.answer(&method, &message["params"]),
+            let response = match message.get("id") {
+                Some(_) => self.respond(&method, &message["params"]),
                 None => None,
             };
-            let answer = match answer {
+            let response = match response {
                 None => continue,
                 Some(Ok(result)) => {
                     json!({"jsonrpc": "2.0", "id": message["id"], "result": result})
                 }
                 Some(Err(error)) => json!({"jsonrpc": "2.0", "id": message["id"], "error": error}),
             };
-            print(&format!("{answer}\n"));
-            if self == Self::Deaf && method == "initialize" {
-                eprintln!("deaf");
+            print(&format!("{response}\n"));
+            if self == Self::StopsReading && method == "initialize" {
+                eprintln!("stopped reading");
                 std::thread::park();
             }
         }
     }
 
-    fn answer(self, method: &str, params: &Value) -> Option<Result<Value, ErrorObject>> {
+    fn respond(self, method: &str, params: &Value) -> Option<Result<Value, ErrorObject>> {
         let is_modern = matches!(self, Self::Modern | Self::LateModern);
         match (self, method) {
-            (Self::AnswersNothing, _) => None,
-            (Self::DiesAlways, _) => {
+            (Self::NeverResponds, _) => None,
+            (Self::AlwaysExits, _) => {
                 for number in 0..1000 {
                     eprintln!("line {number}");
                 }
                 eprintln!("the database is gone");
                 std::process::exit(3)
             }
-            (Self::LateModern, "server/discover") if !asked_before() => None,
+            (Self::LateModern, "server/discover") if is_first_call() => None,
             (_, "server/discover") if is_modern => Some(Ok(json!({
                 "resultType": "complete",
                 "supportedVersions": ["2026-07-28"],
@@ -165,20 +170,20 @@ impl Part {
             }))),
             (_, "initialize") if is_modern => Some(Err(unsupported("2026-07-28"))),
             (Self::NamesLegacyVersion, "server/discover") => Some(Err(unsupported("2025-06-18"))),
-            (Self::Refuses(code), "server/discover") => {
+            (Self::Rejects(code), "server/discover") => {
                 Some(Err(ErrorObject::new(code, "what is that?")))
             }
-            (Self::AnswersSomethingElse, "server/discover") => Some(Ok(json!({"tools": []}))),
+            (Self::RespondsWithOtherResult, "server/discover") => Some(Ok(json!({"tools": []}))),
             (Self::PrintsGarbage, "server/discover") => {
                 print("server/discover: command not found\n");
                 None
             }
-            (Self::DiesOfDiscover, "server/discover") => std::process::exit(1),
-            (Self::KeepsSilent, "server/discover") => None,
+            (Self::ExitsOnDiscover, "server/discover") => std::process::exit(1),
+            (Self::IgnoresDiscover, "server/discover") => None,
             (_, "initialize") => Some(Ok(json!({
                 "protocolVersion": params["protocolVersion"],
                 "capabilities": {"tools": {}},
-                "serverInfo": {"name": "part", "version": "1.0.0"},
+                "serverInfo": {"name": "child", "version": "1.0.0"},
             }))),
             (_, "tools/call") if params["name"] == "wait" => None,
             (Self::Noisy, "tools/call") => {
@@ -189,25 +194,27 @@ impl Part {
                 }
                 Some(Ok(json!({"content": [{"type": "text", "text": "quiet"}]})))
             }
-            (Self::Long, "tools/call") if params["name"] == "endless" => {
+            (Self::LongResponses, "tools/call") if params["name"] == "endless" => {
                 for _ in 0..100 {
                     print(&"x".repeat(1 << 20));
                 }
                 print("\n");
                 Some(Ok(json!({"content": [{"type": "text", "text": "over"}]})))
             }
-            (Self::Long, "tools/call") => {
+            (Self::LongResponses, "tools/call") => {
                 let length = params["arguments"]["length"].as_u64().unwrap();
                 Some(Ok(
                     json!({"content": [{"type": "text", "text": "x".repeat(usize::try_from(length).unwrap())}]}),
                 ))
             }
-            (Self::Talkative, "tools/call") => {
+            (Self::WritesToStderr, "tools/call") => {
                 let line = format!("{}\n", "y".repeat(1023));
                 for _ in 0..10 * 1024 {
                     std::io::stderr().write_all(line.as_bytes()).unwrap();
                 }
-                Some(Ok(json!({"content": [{"type": "text", "text": "said"}]})))
+                Some(Ok(
+                    json!({"content": [{"type": "text", "text": "written"}]}),
+                ))
             }
             (_, "tools/call") => Some(Ok(json!({
                 "resultType": "complete",
@@ -223,14 +230,14 @@ fn unsupported(version: &str) -> ErrorObject {
     ErrorObject::new(-32022, "unsupported protocol version").with_data(data)
 }
 
-/// Whether this is not the first time.
-fn asked_before() -> bool {
+/// Returns `true` on the first call.
+fn is_first_call() -> bool {
     use std::sync::atomic::{AtomicBool, Ordering};
-    static ASKED: AtomicBool = AtomicBool::new(false);
-    ASKED.swap(true, Ordering::Relaxed)
+    static CALLED: AtomicBool = AtomicBool::new(false);
+    !CALLED.swap(true, Ordering::Relaxed)
 }
 
-/// Writes to the output past what the test harness captures.
+/// Writes to standard output without the capture of the test harness.
 fn print(text: &str) {
     let mut stdout = std::io::stdout().lock();
     stdout.write_all(text.as_bytes()).unwrap();
@@ -246,19 +253,19 @@ async fn add(a: i64, b: i64) -> i64 {
 fn toolwire_server() {
     let runtime = tokio::runtime::Builder::new_current_thread();
     let runtime = { runtime }.enable_all().build().unwrap();
-    let server = Server::new("part", "1.0.0").tool(add);
+    let server = Server::new("child", "1.0.0").tool(add);
     runtime.block_on(server.serve_stdio()).unwrap();
 }
 
-/// Also the stage: in a child this test does not test, it plays.
+/// In a child process this test runs the behavior of the child instead.
 #[test]
-fn a_server_of_this_library_is_spoken_to_in_the_newest_revision() {
-    if let Some(part) = Part::from_environment() {
-        return part.play();
+fn server_of_this_crate_uses_the_newest_version() {
+    if let Some(behavior) = Behavior::from_environment() {
+        return behavior.run();
     }
     let runtime = tokio::runtime::Runtime::new().unwrap();
     runtime.block_on(async {
-        let (client, heard): (_, Heard) = connect(Part::Toolwire).await;
+        let (client, stderr): (_, StderrLines) = connect(Behavior::Toolwire).await;
         assert_eq!(client.version().as_str(), "2026-07-28");
         let sum = client
             .call_tool("add", json!({"a": 1, "b": 2}))
@@ -266,6 +273,6 @@ fn a_server_of_this_library_is_spoken_to_in_the_newest_revision() {
             .unwrap();
         assert_eq!(sum.content[0].as_text(), Some("3"));
         client.close().await;
-        drop(heard);
+        drop(stderr);
     });
 }

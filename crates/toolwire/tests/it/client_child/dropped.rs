@@ -1,4 +1,4 @@
-//! Connections that are given up before they are ready, and programs that exit: no process is left.
+//! Dropped connection attempts and trackers: no process is left.
 
 use std::future::poll_fn;
 use std::pin::pin;
@@ -9,10 +9,10 @@ use serde_json::json;
 use toolwire::{ProcessTracker, ServerCommand};
 
 use super::ending::{eventually, is_reaped, is_running, shell};
-use super::{Heard, builder, limits};
+use super::{StderrLines, builder, limits};
 use crate::peer::within;
 
-/// What a server does that exits neither when its input ends nor by itself.
+/// A script that exits neither by itself nor when its input ends.
 const STAYS: &str = "while :; do sleep 1; done";
 
 /// Polls a future at most this often, then drops it. Returns `None` if it was not ready by then.
@@ -33,21 +33,21 @@ async fn polled<F: Future>(future: F, times: usize) -> Option<F::Output> {
 #[tokio::test]
 async fn dropping_spawn_at_any_await_point_leaves_no_process() {
     let mut limits = limits();
-    // A test that waits for the grace never ends.
+    // The test fails by timeout if it waits for the grace period.
     limits.exit_grace = Duration::from_secs(3600);
     for polls in 1.. {
         let tracker = ProcessTracker::new();
-        let (command, mut heard) = Heard::of(shell(STAYS).with_tracker(&tracker));
+        let (command, mut stderr) = StderrLines::of(shell(STAYS).with_tracker(&tracker));
         let connecting = builder().with_limits(limits.clone()).spawn(command);
         let Some(client) = polled(connecting, polls).await else {
             within(tracker.ended()).await;
-            // It may have ended before it could report its id.
-            if let Some(id) = heard.process_so_far() {
+            // The process may have ended before it reported its id.
+            if let Some(id) = stderr.process_so_far() {
                 assert!(is_reaped(id), "after {polls} polls");
             }
             continue;
         };
-        assert!(polls > 2, "there are several await points");
+        assert!(polls > 2, "spawn has several await points");
         let client = client.unwrap();
         tracker.kill();
         within(tracker.ended()).await;
@@ -61,10 +61,10 @@ fn dropped_spawn_ends_its_server_although_the_runtime_does_not_wait() {
     let runtime = tokio::runtime::Runtime::new().unwrap();
     let id = runtime.block_on(async {
         let script = format!("echo \"process $$\" >&2; {STAYS}");
-        let (command, mut heard) = Heard::of(ServerCommand::new("sh").args(["-c", &script]));
+        let (command, mut stderr) = StderrLines::of(ServerCommand::new("sh").args(["-c", &script]));
         tokio::select! {
             client = builder().spawn(command) => panic!("connected: {client:?}"),
-            id = heard.process() => id,
+            id = stderr.process() => id,
         }
     });
     runtime.shutdown_background();
@@ -77,10 +77,10 @@ fn dropped_spawn_ends_its_server_although_the_runtime_does_not_wait() {
 async fn tracker_kills_a_server_that_ignores_sigterm() {
     let tracker = ProcessTracker::new();
     let script = format!("trap '' TERM; echo trapped >&2; {STAYS}");
-    let (command, mut heard) = Heard::of(shell(&script).with_tracker(&tracker));
+    let (command, mut stderr) = StderrLines::of(shell(&script).with_tracker(&tracker));
     let client = builder().spawn(command).await.unwrap();
-    let id = heard.process().await;
-    heard.until("trapped").await;
+    let id = stderr.process().await;
+    stderr.wait_for("trapped").await;
     assert_eq!(tracker.running(), 1);
     tracker.kill();
     within(tracker.ended()).await;
@@ -96,9 +96,9 @@ async fn tracker_waits_for_servers_of_closed_clients() {
     // Nothing is tracked yet.
     within(tracker.ended()).await;
     let spawn = async || {
-        let (command, mut heard) = Heard::of(shell("cat").with_tracker(&tracker));
+        let (command, mut stderr) = StderrLines::of(shell("cat").with_tracker(&tracker));
         let client = builder().spawn(command).await.unwrap();
-        (client, heard.process().await)
+        (client, stderr.process().await)
     };
     let ((first, first_id), (second, second_id)) = (spawn().await, spawn().await);
     assert_eq!(tracker.running(), 2);

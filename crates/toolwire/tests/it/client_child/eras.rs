@@ -1,28 +1,28 @@
-//! Finding out what a child speaks.
+//! Detection of the era of child processes.
 
 use serde_json::json;
 use toolwire::ProtocolVersion;
 use toolwire::proto::negotiate::{DetectedEra, LegacyTransport};
 
-use super::child::Part;
-use super::{Heard, builder, connect};
+use super::child::Behavior;
+use super::{StderrLines, builder, connect};
 use crate::peer::within;
 
-/// Connects and calls a tool: this is spoken, and this is what the child received.
-async fn check(part: Part, version: &str, expected: &[&str]) {
-    let (client, heard) = connect(part).await;
-    assert_eq!(client.version().as_str(), version, "{part:?}");
+/// Connects to a child and calls a tool. Checks the version and the methods that the child received.
+async fn check(behavior: Behavior, version: &str, expected: &[&str]) {
+    let (client, stderr) = connect(behavior).await;
+    assert_eq!(client.version().as_str(), version, "{behavior:?}");
     let result = client.call_tool("anything", json!({})).await;
-    let result = result.expect("it answers");
-    assert_eq!(result.content[0].as_text(), Some("done"), "{part:?}");
+    let result = result.expect("a response");
+    assert_eq!(result.content[0].as_text(), Some("done"), "{behavior:?}");
     client.close().await;
-    assert_eq!(heard.received().await, expected, "{part:?}");
+    assert_eq!(stderr.received().await, expected, "{behavior:?}");
 }
 
 #[tokio::test]
-async fn a_modern_server_is_asked_once() {
+async fn modern_server_is_probed_once() {
     check(
-        Part::Modern,
+        Behavior::Modern,
         "2026-07-28",
         &["server/discover", "tools/call"],
     )
@@ -30,7 +30,7 @@ async fn a_modern_server_is_asked_once() {
 }
 
 #[tokio::test]
-async fn any_refusal_that_is_not_modern_means_a_legacy_server() {
+async fn error_without_a_modern_code_means_a_legacy_server() {
     let received = [
         "server/discover",
         "initialize",
@@ -38,18 +38,18 @@ async fn any_refusal_that_is_not_modern_means_a_legacy_server() {
         "tools/call",
     ];
     for code in [-32601, -32602, -32600, -32000, -32603, 7] {
-        check(Part::Refuses(code), "2025-11-25", &received).await;
+        check(Behavior::Rejects(code), "2025-11-25", &received).await;
     }
-    check(Part::AnswersSomethingElse, "2025-11-25", &received).await;
+    check(Behavior::RespondsWithOtherResult, "2025-11-25", &received).await;
 }
 
 #[tokio::test]
-async fn silence_and_garbage_mean_a_legacy_server() {
-    for part in [Part::KeepsSilent, Part::PrintsGarbage] {
-        let (client, heard) = connect(part).await;
-        assert_eq!(client.version().as_str(), "2025-11-25", "{part:?}");
+async fn missing_and_invalid_responses_mean_a_legacy_server() {
+    for behavior in [Behavior::IgnoresDiscover, Behavior::PrintsGarbage] {
+        let (client, stderr) = connect(behavior).await;
+        assert_eq!(client.version().as_str(), "2025-11-25", "{behavior:?}");
         client.close().await;
-        let received = heard.received().await;
+        let received = stderr.received().await;
         assert_eq!(
             received.first().map(String::as_str),
             Some("server/discover")
@@ -59,8 +59,8 @@ async fn silence_and_garbage_mean_a_legacy_server() {
 }
 
 #[tokio::test]
-async fn a_child_that_dies_of_the_question_is_started_again_and_initialized() {
-    let (client, heard) = connect(Part::DiesOfDiscover).await;
+async fn child_that_exits_on_the_probe_is_restarted_and_initialized() {
+    let (client, stderr) = connect(Behavior::ExitsOnDiscover).await;
     assert_eq!(client.version().as_str(), "2025-11-25");
     client.call_tool("anything", json!({})).await.unwrap();
     client.close().await;
@@ -70,31 +70,31 @@ async fn a_child_that_dies_of_the_question_is_started_again_and_initialized() {
         "notifications/initialized",
         "tools/call",
     ];
-    assert_eq!(heard.received().await, received);
+    assert_eq!(stderr.received().await, received);
 }
 
 #[tokio::test]
-async fn a_child_that_always_dies_is_started_twice_and_the_error_says_how_it_ended() {
-    let (command, heard) = Heard::of(Part::DiesAlways.command());
+async fn child_that_always_exits_is_started_twice_and_the_error_has_its_exit_status() {
+    let (command, stderr) = StderrLines::of(Behavior::AlwaysExits.command());
     let error = within(builder().spawn(command)).await.unwrap_err();
     assert!(error.is_closed(), "{error}");
-    let exit = error.server_exit().expect("it was a process");
+    let exit = error.server_exit().expect("an exited process");
     assert_eq!(exit.code, Some(3));
     assert!(exit.stderr.ends_with("line 999\nthe database is gone\n"));
     assert_eq!(exit.stderr.len(), 4096);
     let message = error.to_string();
     assert!(message.contains("exit code 3"), "{message}");
     assert!(message.ends_with("the database is gone"), "{message}");
-    assert_eq!(heard.received().await, ["server/discover", "initialize"]);
+    assert_eq!(stderr.received().await, ["server/discover", "initialize"]);
 }
 
 #[tokio::test]
-async fn a_modern_server_that_was_too_slow_for_the_question_gets_a_second_one() {
-    let (client, heard) = connect(Part::LateModern).await;
+async fn slow_modern_server_is_probed_again() {
+    let (client, stderr) = connect(Behavior::LateModern).await;
     assert_eq!(client.version().as_str(), "2026-07-28");
     client.call_tool("anything", json!({})).await.unwrap();
     client.close().await;
-    let mut received = heard.received().await;
+    let mut received = stderr.received().await;
     received.retain(|method| !method.starts_with("notifications/cancelled"));
     assert_eq!(
         received,
@@ -108,26 +108,26 @@ async fn a_modern_server_that_was_too_slow_for_the_question_gets_a_second_one() 
 }
 
 #[tokio::test]
-async fn a_server_that_names_only_a_legacy_version_is_initialized_with_it() {
+async fn server_with_only_a_legacy_version_is_initialized_with_it() {
     let received = [
         "server/discover",
         "initialize",
         "notifications/initialized",
         "tools/call",
     ];
-    check(Part::NamesLegacyVersion, "2025-06-18", &received).await;
+    check(Behavior::NamesLegacyVersion, "2025-06-18", &received).await;
 }
 
 #[tokio::test]
-async fn a_verdict_from_an_earlier_connection_needs_no_question() {
+async fn configured_era_skips_the_probe() {
     let modern = DetectedEra::Modern {
         version: ProtocolVersion::LATEST,
     };
-    let (client, _) = connect(Part::Modern).await;
+    let (client, _) = connect(Behavior::Modern).await;
     assert_eq!(client.detected_era(), modern);
     client.close().await;
 
-    let (command, heard) = Heard::of(Part::Modern.command());
+    let (command, stderr) = StderrLines::of(Behavior::Modern.command());
     let client = builder()
         .with_detected_era(modern)
         .spawn(command)
@@ -135,13 +135,13 @@ async fn a_verdict_from_an_earlier_connection_needs_no_question() {
         .unwrap();
     client.call_tool("anything", json!({})).await.unwrap();
     client.close().await;
-    assert_eq!(heard.received().await, ["tools/call"]);
+    assert_eq!(stderr.received().await, ["tools/call"]);
 
     let legacy = DetectedEra::Legacy {
         version: "2025-06-18".parse().unwrap(),
         transport: LegacyTransport::Direct,
     };
-    let (command, heard) = Heard::of(Part::Refuses(-32601).command());
+    let (command, stderr) = StderrLines::of(Behavior::Rejects(-32601).command());
     let client = builder()
         .with_detected_era(legacy)
         .spawn(command)
@@ -150,16 +150,16 @@ async fn a_verdict_from_an_earlier_connection_needs_no_question() {
     assert_eq!(client.detected_era(), legacy);
     client.close().await;
     let received = ["initialize", "notifications/initialized"];
-    assert_eq!(heard.received().await, received);
+    assert_eq!(stderr.received().await, received);
 }
 
 #[tokio::test]
-async fn a_program_that_cannot_be_started_is_named_with_a_remedy() {
+async fn error_for_a_program_that_cannot_start_has_its_name_and_advice() {
     let check = async |command: toolwire::ServerCommand, expected: &[&str]| {
         let error = builder().spawn(command).await.unwrap_err();
         let message = error.to_string();
-        for part in expected {
-            assert!(message.contains(part), "{part:?} is not in {message:?}");
+        for text in expected {
+            assert!(message.contains(text), "{text:?} is not in {message:?}");
         }
     };
     let missing = "no-such-program-anywhere";
@@ -169,8 +169,8 @@ async fn a_program_that_cannot_be_started_is_named_with_a_remedy() {
     )
     .await;
     check("no-such-program --stdio".into(), &["ServerCommand::arg"]).await;
-    let elsewhere = Part::Modern.command().current_dir("/no/such/directory");
-    check(elsewhere, &["`/no/such/directory`", "current_dir"]).await;
-    let no_program = std::env::temp_dir();
-    check(no_program.into(), &["not executable"]).await;
+    let missing_directory = Behavior::Modern.command().current_dir("/no/such/directory");
+    check(missing_directory, &["`/no/such/directory`", "current_dir"]).await;
+    let not_executable = std::env::temp_dir();
+    check(not_executable.into(), &["not executable"]).await;
 }

@@ -1,6 +1,6 @@
-//! Servers as child processes: what they speak, how they misbehave, and how they end.
+//! Servers as child processes: their protocol versions, their faults, and how they end.
 //!
-//! The children are this test program itself, started again to play a part ([`child`]), and on Unix a few lines of `sh`.
+//! Most children are this test program, started again with a [`Behavior`]. On Unix some are scripts of `sh`.
 
 mod child;
 #[cfg(unix)]
@@ -20,33 +20,33 @@ use tokio::sync::mpsc;
 use toolwire::{Client, ClientBuilder, ClientLimits, ServerCommand};
 
 use crate::peer::within;
-use child::Part;
+use child::Behavior;
 
-/// What a child says on its error output, line by line.
+/// The lines that children write to standard error.
 #[derive(Debug)]
-struct Heard {
+struct StderrLines {
     lines: mpsc::UnboundedReceiver<String>,
-    /// What was heard so far.
+    /// The lines that were received.
     so_far: Vec<String>,
 }
 
-impl Heard {
-    /// The command, and what its children will say.
+impl StderrLines {
+    /// Returns the command with a listener for standard error, and the lines that it receives.
     fn of(command: ServerCommand) -> (ServerCommand, Self) {
         let (sender, lines) = mpsc::unbounded_channel();
-        // The listener is shared by all threads, and only one of them may send at a time in the order of the lines.
+        // All threads share the listener. The lock preserves the order of the lines.
         let sender = Mutex::new(sender);
         let command = command.on_stderr(move |line| {
-            let sender = sender.lock().expect("no listener panics");
-            // A test that has seen enough does not listen any more.
+            let sender = sender.lock().expect("no panic");
+            // The test may have dropped the receiver.
             let _ = sender.send(line.to_owned());
         });
         let so_far = Vec::new();
         (command, Self { lines, so_far })
     }
 
-    /// The rest of the first line that begins like this.
-    async fn until(&mut self, beginning: &str) -> String {
+    /// Waits for a line with this beginning, and returns the rest of the line.
+    async fn wait_for(&mut self, beginning: &str) -> String {
         loop {
             let line = within(self.lines.recv()).await;
             let line = line.unwrap_or_else(|| panic!("{beginning:?} not in {:?}", self.so_far));
@@ -57,10 +57,10 @@ impl Heard {
         }
     }
 
-    /// The id of the process that speaks.
+    /// Waits for the id of the process.
     #[cfg(unix)]
     async fn process(&mut self) -> u32 {
-        let id = self.until("process ").await;
+        let id = self.wait_for("process ").await;
         id.parse().expect("a process id")
     }
 
@@ -75,7 +75,7 @@ impl Heard {
         Some(id.parse().expect("a process id"))
     }
 
-    /// Everything that was received by children that are all gone.
+    /// Returns the methods that the children received. All children must have ended.
     async fn received(mut self) -> Vec<String> {
         while let Ok(line) = self.lines.try_recv() {
             self.so_far.push(line);
@@ -86,10 +86,10 @@ impl Heard {
     }
 }
 
-/// Short enough not to hold a test up, where a wait has to run out.
+/// A timeout that a test waits for.
 const SHORT: Duration = Duration::from_millis(300);
 
-/// Longer than a busy machine needs, where it must not.
+/// A timeout that must not expire, even on a busy machine.
 const LONG: Duration = Duration::from_secs(50);
 
 fn limits() -> ClientLimits {
@@ -99,28 +99,28 @@ fn limits() -> ClientLimits {
     limits
 }
 
-/// A client that waits for its child.
+/// Returns the builder of a client with long timeouts.
 fn builder() -> ClientBuilder {
     Client::builder("test", "1.0.0").with_limits(limits())
 }
 
-/// A client that does not wait long for the end of its child.
-fn hasty() -> ClientBuilder {
+/// Returns the builder of a client with a short exit grace period.
+fn builder_with_short_grace() -> ClientBuilder {
     let mut limits = limits();
     limits.exit_grace = SHORT;
     builder().with_limits(limits)
 }
 
-/// Connects to a child that plays this part.
-async fn connect(part: Part) -> (Client, Heard) {
+/// Connects to a child with this behavior.
+async fn connect(behavior: Behavior) -> (Client, StderrLines) {
     let mut limits = limits();
-    if part.leaves_discover_unanswered() {
+    if behavior.needs_probe_timeout() {
         limits.probe_timeout = SHORT;
     }
-    if part == Part::Deaf {
+    if behavior == Behavior::StopsReading {
         limits.exit_grace = SHORT;
     }
-    let (command, heard) = Heard::of(part.command());
+    let (command, stderr) = StderrLines::of(behavior.command());
     let client = within(builder().with_limits(limits).spawn(command)).await;
-    (client.expect("it connects"), heard)
+    (client.expect("a connection"), stderr)
 }

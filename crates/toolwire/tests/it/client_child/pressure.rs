@@ -1,30 +1,34 @@
-//! Calls that are given up, and children that do not read.
+//! Dropped calls, and children that do not read their input.
 
 use serde_json::json;
 
-use super::child::Part;
+use super::child::Behavior;
 use super::{SHORT, connect};
 use crate::peer::within;
 
 #[tokio::test]
-async fn dropping_a_call_tells_the_child() {
-    for part in [Part::Modern, Part::Refuses(-32601)] {
-        let (client, mut heard) = connect(part).await;
+async fn dropping_a_call_sends_a_cancellation_to_the_child() {
+    for behavior in [Behavior::Modern, Behavior::Rejects(-32601)] {
+        let (client, mut stderr) = connect(behavior).await;
         let call = tokio::spawn(client.call_tool("wait", json!({})).into_future());
-        heard.until("got tools/call").await;
+        stderr.wait_for("got tools/call").await;
         call.abort();
-        let id = heard.until("got notifications/cancelled").await;
+        let id = stderr.wait_for("got notifications/cancelled").await;
         // The first call after `server/discover`, or after that and `initialize`.
-        let expected = if part == Part::Modern { "2" } else { "3" };
-        assert_eq!(id, expected, "{part:?}");
+        let expected = if behavior == Behavior::Modern {
+            "2"
+        } else {
+            "3"
+        };
+        assert_eq!(id, expected, "{behavior:?}");
         client.close().await;
     }
 }
 
 #[tokio::test]
-async fn a_child_that_does_not_read_costs_time_but_nothing_else() {
-    let (client, mut heard) = connect(Part::Deaf).await;
-    heard.until("deaf").await;
+async fn calls_to_a_child_that_does_not_read_time_out() {
+    let (client, mut stderr) = connect(Behavior::StopsReading).await;
+    stderr.wait_for("stopped reading").await;
     let calls: Vec<_> = (0..300)
         .map(|_| {
             let call = client.call_tool("wait", json!({"ballast": "x".repeat(4096)}));
@@ -36,8 +40,8 @@ async fn a_child_that_does_not_read_costs_time_but_nothing_else() {
         assert!(error.is_timeout(), "{error}");
     }
     assert_eq!(client.pending_operations(), 0);
-    let waits = tokio::spawn(client.call_tool("wait", json!({})).into_future());
+    let pending = tokio::spawn(client.call_tool("wait", json!({})).into_future());
     tokio::task::yield_now().await;
     within(client.close()).await;
-    assert!(within(waits).await.unwrap().unwrap_err().is_closed());
+    assert!(within(pending).await.unwrap().unwrap_err().is_closed());
 }

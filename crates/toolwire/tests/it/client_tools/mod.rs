@@ -1,4 +1,4 @@
-//! Arguments that travel as headers, between our client and our server over HTTP.
+//! Arguments that are mirrored in HTTP headers, with a client and a server of this crate.
 
 use serde_json::{Value, json};
 use toolwire::transport::http::{HttpListener, HttpOptions};
@@ -6,8 +6,8 @@ use toolwire::{Client, RawJson, RequestContext, Server, Tool, ToolHandler};
 
 use crate::peer::within;
 
-/// A tool whose argument `region` also travels under this name.
-fn routed(header: &str) -> ToolHandler {
+/// Returns a tool whose argument `region` is mirrored in this header.
+fn mirrored(header: &str) -> ToolHandler {
     let schema = json!({
         "type": "object",
         "properties": {"region": {"type": "string", "x-mcp-header": header}},
@@ -24,7 +24,7 @@ fn routed(header: &str) -> ToolHandler {
 async fn connected(server: &Server) -> Client {
     let options = HttpOptions::new().without_signals();
     let listener = HttpListener::bind(server.clone(), "127.0.0.1:0", options).await;
-    let listener = listener.expect("there is a free port");
+    let listener = listener.expect("a free port");
     let url = listener.url().to_owned();
     tokio::spawn(listener.run());
     within(Client::connect(&url)).await.expect("a connection")
@@ -37,8 +37,8 @@ async fn query(client: &Client, region: &str) -> String {
 }
 
 #[tokio::test]
-async fn a_tool_that_was_listed_is_called_with_its_headers() {
-    let client = connected(&Server::new("demo", "1.0.0").tool(routed("Region"))).await;
+async fn listed_tool_is_called_with_mirrored_headers() {
+    let client = connected(&Server::new("demo", "1.0.0").tool(mirrored("Region"))).await;
     within(client.list_tools().into_future()).await.unwrap();
     for region in [
         "eu",
@@ -56,11 +56,11 @@ async fn a_tool_that_was_listed_is_called_with_its_headers() {
 }
 
 #[tokio::test]
-async fn a_tool_that_was_never_listed_or_has_changed_is_found_out_about() {
-    let server = Server::new("demo", "1.0.0").tool(routed("Region"));
+async fn unlisted_or_changed_tool_is_listed_before_the_call_is_repeated() {
+    let server = Server::new("demo", "1.0.0").tool(mirrored("Region"));
     let client = connected(&server).await;
     assert_eq!(query(&client, "eu").await, r#""eu""#);
     server.remove_tool("query");
-    server.add_tool(routed("Area")).expect("the name is free");
+    server.add_tool(mirrored("Area")).expect("a new name");
     assert_eq!(query(&client, "us").await, r#""us""#);
 }
