@@ -12,7 +12,7 @@ use crate::client::http::{HttpError, HttpPhase};
 use crate::transport::http_client::authority::HostPort;
 use crate::transport::http_client::stream::ConnectionProgress;
 
-/// Why a request got no response headers.
+/// The reason why a request got no response headers.
 enum FailureReason {
     /// The response is not valid HTTP.
     Malformed,

@@ -57,7 +57,7 @@ pub(super) fn target(
         .authority()
         .is_some_and(|authority| authority.as_str().contains('@'))
     {
-        // URLs appear in logs, and the user did not configure these credentials.
+        // A proxy could read these credentials, and the user did not configure them.
         return Err(rejected(
             format!("redirects with credentials to {}", shown(&target)),
             "check the URL of the server",

@@ -57,7 +57,7 @@ impl Connection for ClientStream {
     }
 }
 
-/// What was read and written on a connection. The connection shares it with the errors of its requests.
+/// The last read or write of a connection. The connection shares it with the errors of its requests.
 #[derive(Clone, Debug, Default)]
 pub(super) struct ConnectionProgress(Arc<AtomicU8>);
 

@@ -112,7 +112,7 @@ impl Behavior {
         match self {
             Self::Toolwire => toolwire_server(),
             #[cfg(target_os = "linux")]
-            Self::Parent => super::ending::a_hundred_children(),
+            Self::Parent => super::ending::run_hundred_children(),
             _ => self.read_messages(),
         }
         // Exits before the test harness prints to standard output.

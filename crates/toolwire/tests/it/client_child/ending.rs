@@ -252,7 +252,7 @@ async fn hundred_children_leave_neither_process_nor_descriptor() {
     clippy::unwrap_used,
     reason = "a test may panic, also outside its own function"
 )]
-pub(super) fn a_hundred_children() {
+pub(super) fn run_hundred_children() {
     let open = || std::fs::read_dir("/proc/self/fd").unwrap().count();
     let children = || {
         let tasks = std::fs::read_dir("/proc/self/task").unwrap();
