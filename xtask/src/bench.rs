@@ -49,13 +49,13 @@ fn compare(root: &Path, arguments: &[&str]) -> Outcome {
         return run_built(root, &run_arguments, &[]);
     }
     let mut peers = Vec::new();
-    if is_wanted(arguments, RMCP) {
+    if is_selected(arguments, RMCP) {
         match build_rmcp(root) {
             Ok(directory) => peers.extend(["--rmcp".to_owned(), shown(&directory)]),
             Err(problem) => peers.extend(absent(RMCP, &problem)),
         }
     }
-    let scripts = [TYPESCRIPT, PYTHON].map(|name| is_wanted(arguments, name));
+    let scripts = [TYPESCRIPT, PYTHON].map(|name| is_selected(arguments, name));
     if scripts.contains(&true) {
         let toolchain = Toolchain::find();
         if scripts[0] {
@@ -74,7 +74,7 @@ fn compare(root: &Path, arguments: &[&str]) -> Outcome {
 }
 
 /// Returns `true` if a contestant is selected: all are, unless some are named with `--contestant toolwire`.
-fn is_wanted(arguments: &[&str], name: &str) -> bool {
+fn is_selected(arguments: &[&str], name: &str) -> bool {
     let named = arguments.iter().enumerate().filter_map(|(at, argument)| {
         match argument.strip_prefix("--contestant") {
             Some("") => arguments.get(at + 1).copied(),
@@ -119,7 +119,7 @@ fn python(root: &Path, toolchain: &Outcome<Toolchain>) -> Outcome<Vec<String>> {
 }
 
 fn absent(name: &str, problem: &str) -> Vec<String> {
-    note(&format!("{name} is left out: {problem}"));
+    note(&format!("{name} is skipped: {problem}"));
     let reason = problem.lines().next().unwrap_or_default();
     vec!["--absent".to_owned(), format!("{name}={reason}")]
 }
@@ -140,7 +140,7 @@ mod tests {
     #[test]
     fn peers_are_built_unless_others_are_named() {
         fn check(arguments: &[&str], expected: bool) {
-            assert_eq!(is_wanted(arguments, RMCP), expected, "{arguments:?}");
+            assert_eq!(is_selected(arguments, RMCP), expected, "{arguments:?}");
         }
         check(&[], true);
         check(&["--quick", "--case", "stdio"], true);

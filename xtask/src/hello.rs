@@ -32,10 +32,10 @@ const STARTS: usize = 51;
 /// The first message of a client.
 const INITIALIZE: &[u8] = include_bytes!("../../bench/hello/initialize.json");
 
-/// Builds each server from nothing, one after the other, and prints a table. Names after `hello` select servers.
+/// Builds each server without a cache, one after the other, and prints a table. Names after `hello` select servers.
 pub(crate) fn measure(root: &Path, names: &[&str]) -> Outcome {
     let workspace = root.join("bench").join("hello");
-    let wanted = SERVERS
+    let selected = SERVERS
         .into_iter()
         .filter(|server| names.is_empty() || names.contains(server));
     let mut lines = vec![
@@ -43,8 +43,8 @@ pub(crate) fn measure(root: &Path, names: &[&str]) -> Outcome {
             .to_owned(),
     ];
     lines.push("|---|---:|---:|---:|---:|---:|".to_owned());
-    for server in wanted {
-        let figures = build_from_nothing(root, &workspace, server)?;
+    for server in selected {
+        let figures = build_cold(root, &workspace, server)?;
         let first_response = figures.first_response.map_or("-".to_owned(), |took| {
             format!("{:.1}", took.as_secs_f64() * 1e3)
         });
@@ -66,7 +66,7 @@ pub(crate) fn measure(root: &Path, names: &[&str]) -> Outcome {
     Ok(())
 }
 
-fn build_from_nothing(root: &Path, workspace: &Path, server: &'static str) -> Outcome<Figures> {
+fn build_cold(root: &Path, workspace: &Path, server: &'static str) -> Outcome<Figures> {
     let target = target_directory(root).join("bench-hello").join(server);
     if target.exists() {
         fs::remove_dir_all(&target)
@@ -75,14 +75,14 @@ fn build_from_nothing(root: &Path, workspace: &Path, server: &'static str) -> Ou
     // Downloads first, so that they are not measured.
     run(&mut cargo(workspace, &["fetch", "--quiet"]))?;
     let crates = count_crates(workspace, server)?;
-    let (began, processor_before) = (Instant::now(), processor_time_of_children());
+    let (start, processor_before) = (Instant::now(), processor_time_of_children());
     let arguments = ["build", "--release", "--quiet", "--package", server];
     run(cargo(workspace, &arguments)
         .env("CARGO_PROFILE_RELEASE_STRIP", "symbols")
         .env_remove("CARGO_TARGET_DIR")
         .arg("--target-dir")
         .arg(&target))?;
-    let build_seconds = began.elapsed().as_secs_f64();
+    let build_seconds = start.elapsed().as_secs_f64();
     let processor_seconds = processor_time_of_children()
         .zip(processor_before)
         .map(|(after, before)| after - before);
@@ -133,7 +133,7 @@ fn first_response(program: &Path) -> Outcome<Duration> {
 }
 
 fn response_once(program: &Path) -> std::io::Result<Duration> {
-    let began = Instant::now();
+    let start = Instant::now();
     let mut server = Command::new(program)
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
@@ -145,7 +145,7 @@ fn response_once(program: &Path) -> std::io::Result<Duration> {
     input.write_all(INITIALIZE)?;
     let mut line = String::new();
     BufReader::new(output).read_line(&mut line)?;
-    let took = began.elapsed();
+    let took = start.elapsed();
     server.kill()?;
     server.wait()?;
     if line.contains("serverInfo") {

@@ -84,11 +84,11 @@ pub(crate) fn directory(root: &Path) -> PathBuf {
     root.join("interop").join("peers")
 }
 
-/// Installs the packages of the lock file in `directory` if needed. `whose` is the owner in messages.
+/// Installs the packages of the lock file in `directory` if needed. `owner` names the directory in messages.
 pub(crate) fn install_node_packages(
     directory: &Path,
     toolchain: &Toolchain,
-    whose: &str,
+    owner: &str,
     flags: &[&str],
 ) -> Outcome {
     let source = format!(
@@ -98,15 +98,15 @@ pub(crate) fn install_node_packages(
     );
     let modules = directory.join("node_modules");
     if installed_from(&modules, &source) {
-        note(&format!("the npm packages of {whose} are installed"));
+        note(&format!("the npm packages of {owner} are installed"));
         return Ok(());
     }
-    forget(&modules)?;
+    remove_mark(&modules)?;
     run(Command::new(toolchain.npm)
         .current_dir(directory)
         .args(["ci", "--ignore-scripts", "--no-audit", "--no-fund"])
         .args(flags))?;
-    remember(&modules, &source)
+    write_mark(&modules, &source)
 }
 
 /// Installs the packages of `requirements.txt` if needed, and returns the Python of their environment.
@@ -118,7 +118,7 @@ pub(crate) fn install_python_packages(peers: &Path, toolchain: &Toolchain) -> Ou
         note("the Python packages of the peers are installed");
         return Ok(environment_python(&environment));
     }
-    forget(&environment)?;
+    remove_mark(&environment)?;
     run(Command::new(toolchain.python)
         .args(["-m", "venv", "--clear"])
         .arg(&environment))
@@ -135,7 +135,7 @@ pub(crate) fn install_python_packages(peers: &Path, toolchain: &Toolchain) -> Ou
             "--requirement",
         ])
         .arg(&requirements))?;
-    remember(&environment, &source)?;
+    write_mark(&environment, &source)?;
     Ok(environment_python(&environment))
 }
 
@@ -151,7 +151,7 @@ fn installed_from(directory: &Path, source: &str) -> bool {
     fs::read_to_string(directory.join(INSTALLED_MARK)).is_ok_and(|mark| mark == source)
 }
 
-fn forget(directory: &Path) -> Outcome {
+fn remove_mark(directory: &Path) -> Outcome {
     let mark = directory.join(INSTALLED_MARK);
     if mark.exists() {
         fs::remove_file(&mark)
@@ -160,7 +160,7 @@ fn forget(directory: &Path) -> Outcome {
     Ok(())
 }
 
-fn remember(directory: &Path, source: &str) -> Outcome {
+fn write_mark(directory: &Path, source: &str) -> Outcome {
     let mark = directory.join(INSTALLED_MARK);
     fs::write(&mark, source).map_err(|error| format!("cannot write {}: {error}", mark.display()))
 }

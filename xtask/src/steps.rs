@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::{Command, ExitStatus, Stdio};
 use std::time::Instant;
 
-/// The outcome of a step. The error is one line for a person.
+/// The outcome of a step. The error is one line of text for the user.
 pub(crate) type Outcome<T = ()> = Result<T, String>;
 
 /// Returns the cargo command of the toolchain that runs this task.
@@ -16,8 +16,8 @@ pub(crate) fn cargo(root: &Path, arguments: &[&str]) -> Command {
     // Cargo's variables about this package must not reach another cargo, because build scripts that read them would run
     // again.
     for (name, _) in std::env::vars_os() {
-        let told = name.to_string_lossy();
-        if told.starts_with("CARGO_PKG_") || told.starts_with("CARGO_MANIFEST_") {
+        let text = name.to_string_lossy();
+        if text.starts_with("CARGO_PKG_") || text.starts_with("CARGO_MANIFEST_") {
             command.env_remove(&name);
         }
     }
@@ -34,7 +34,7 @@ pub(crate) fn run(command: &mut Command) -> Outcome {
 }
 
 /// Runs a command to the end, prints its output, and returns the output and the outcome.
-pub(crate) fn run_and_keep(command: &mut Command) -> Outcome<(Vec<String>, Outcome)> {
+pub(crate) fn run_and_capture(command: &mut Command) -> Outcome<(Vec<String>, Outcome)> {
     let start = announce(command);
     let mut child = command
         .stdout(Stdio::piped())
@@ -89,7 +89,7 @@ fn cannot_start(command: &Command, error: &std::io::Error) -> String {
     format!("cannot start {}: {error}", shown(command))
 }
 
-/// Returns the command as a person would type it.
+/// Returns the command as a user would type it.
 fn shown(command: &Command) -> String {
     let program = Path::new(command.get_program());
     let name = program.file_name().unwrap_or(command.get_program());

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use crate::conformance;
 use crate::peers::{self, Toolchain};
-use crate::steps::{Outcome, ask, cargo, note, run, run_and_keep};
+use crate::steps::{Outcome, ask, cargo, note, run, run_and_capture};
 
 /// The feature sets to build besides all features: none, the smallest servers, and features that enable others.
 const FEATURE_SETS: [&str; 6] = [
@@ -90,7 +90,7 @@ fn test_with(root: &Path, toolchain: &Toolchain) -> Outcome {
     );
     // The command is built with the tests of its crate, and everything is built before any test runs.
     tests.env("TOOLWIRE_BIN", built_command()?);
-    let (lines, outcome) = run_and_keep(&mut tests)?;
+    let (lines, outcome) = run_and_capture(&mut tests)?;
     let tally = Tally::of(&lines);
     note(&format!(
         "summary: {} passed, {} failed, {} ignored",

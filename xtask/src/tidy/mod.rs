@@ -3,7 +3,7 @@
 //! Each rule is a function from a file to findings. The rules run as a test of this crate and as `cargo xtask tidy`.
 
 mod code;
-mod floors;
+mod layers;
 mod source;
 pub(crate) mod style;
 mod text;
@@ -73,7 +73,7 @@ fn check_file(file: &File) -> Vec<Finding> {
     if file.path.ends_with(".rs") {
         let source = Source::new(&file.text);
         findings.extend(code::check(file, &source));
-        findings.extend(floors::check(file, &source));
+        findings.extend(layers::check(file, &source));
         findings.extend(versions::check(file, &source));
     }
     findings

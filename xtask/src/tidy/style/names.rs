@@ -19,17 +19,17 @@ pub(super) fn check(files: &[(&File, Source)]) -> Vec<Finding> {
         }
         for (line, text) in numbered(&source.shipped_code) {
             if let Some(type_name) = defined_type(text) {
-                let places = by_name.entry((name, type_name)).or_default();
-                if places.iter().all(|(other, _)| other.path != file.path) {
-                    places.push((file, line));
+                let sites = by_name.entry((name, type_name)).or_default();
+                if sites.iter().all(|(other, _)| other.path != file.path) {
+                    sites.push((file, line));
                 }
             }
         }
     }
     let mut findings = Vec::new();
-    for ((_, type_name), places) in by_name {
-        if places.len() > 1 {
-            for (file, line) in places {
+    for ((_, type_name), sites) in by_name {
+        if sites.len() > 1 {
+            for (file, line) in sites {
                 findings.push(file.finding(line, format!("another type is named `{type_name}`")));
             }
         }

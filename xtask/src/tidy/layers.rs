@@ -8,7 +8,7 @@ use super::{File, Finding, code};
 const CRATE: &str = "crates/toolwire/src/";
 
 /// Every module below `lib.rs` and its layer.
-const FLOORS: [(&str, u8); 9] = [
+const LAYERS: [(&str, u8); 9] = [
     ("error", 1),
     ("client", 2),
     ("engine", 2),
@@ -17,11 +17,11 @@ const FLOORS: [(&str, u8); 9] = [
     ("transport", 3),
     ("auth", 4),
     ("testing", 4),
-    ("guide", FRONT_DOOR),
+    ("guide", TOP_LAYER),
 ];
 
 /// `lib.rs`, its re-exports and its guides: the top layer.
-const FRONT_DOOR: u8 = 5;
+const TOP_LAYER: u8 = 5;
 
 pub(super) fn check(file: &File, source: &Source) -> Vec<Finding> {
     let Some(path) = file.path.strip_prefix(CRATE) else {
@@ -31,24 +31,24 @@ pub(super) fn check(file: &File, source: &Source) -> Vec<Finding> {
         return Vec::new();
     }
     let module = path.split(['/', '.']).next().unwrap_or(path);
-    let Some(floor) = floor_of(module) else {
-        let rule = format!("module `{module}` has no layer: add it in xtask/src/tidy/floors.rs");
+    let Some(layer) = layer_of(module) else {
+        let rule = format!("module `{module}` has no layer: add it in xtask/src/tidy/layers.rs");
         return vec![file.finding(1, rule)];
     };
     names_after_crate(&source.shipped_code)
         .filter_map(|(line, name)| {
-            let other = floor_of(name).unwrap_or(FRONT_DOOR);
-            (other > floor).then(|| {
-                let rule = format!("`{module}` (layer {floor}) uses `crate::{name}` (layer {other}), which is above it");
+            let other = layer_of(name).unwrap_or(TOP_LAYER);
+            (other > layer).then(|| {
+                let rule = format!("`{module}` (layer {layer}) uses `crate::{name}` (layer {other}), which is above it");
                 file.finding(line, rule)
             })
         })
         .collect()
 }
 
-fn floor_of(module: &str) -> Option<u8> {
-    let known = FLOORS.iter().find(|(name, _)| *name == module);
-    known.map(|(_, floor)| *floor)
+fn layer_of(module: &str) -> Option<u8> {
+    let known = LAYERS.iter().find(|(name, _)| *name == module);
+    known.map(|(_, layer)| *layer)
 }
 
 /// Returns the first name of every path that starts with `crate::`, including each path in `crate::{…}`.
@@ -170,6 +170,6 @@ mod tests {
 
     #[test]
     fn module_without_a_layer_is_found() {
-        check("balcony.rs", "", &[1]);
+        check("unknown.rs", "", &[1]);
     }
 }
