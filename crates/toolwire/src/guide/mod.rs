@@ -1,6 +1,6 @@
-//! Guides: how to do things with toolwire, one page per subject.
+//! Guides for common tasks, one page per subject.
 //!
-//! Start with [`getting_started`]. Every example on these pages is compiled, and run where it can end.
+//! Start with [`getting_started`]. Every example on these pages is compiled, and run if it terminates.
 
 #[doc = include_str!("getting_started.md")]
 pub mod getting_started {}
