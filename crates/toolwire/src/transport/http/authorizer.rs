@@ -15,7 +15,7 @@ use crate::engine::{BoxFuture, CatchPanic, TokenInfo};
 use crate::transport::http::response::body::ServerBody;
 use crate::transport::http::response::{self, HttpResponse};
 
-/// Verifies the access tokens of requests. `toolwire::auth::ResourceServer` is one.
+/// Verifies the access tokens of requests. `ResourceServer` of the crate `toolwire-auth` is one.
 ///
 /// It has [`HttpLimits::authorization_deadline`](crate::transport::http::HttpLimits::authorization_deadline) for each, and a panic in it
 /// costs that one request.
