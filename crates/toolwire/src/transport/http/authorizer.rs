@@ -1,4 +1,4 @@
-//! Who may come in: what the transport asks of whoever verifies tokens.
+//! The interface between the HTTP transport and the verification of access tokens.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -17,63 +17,63 @@ use crate::transport::http::response::{self, HttpResponse};
 
 /// Verifies the access tokens of requests. `ResourceServer` of the crate `toolwire-auth` is one.
 ///
-/// It has [`HttpLimits::authorization_deadline`](crate::transport::http::HttpLimits::authorization_deadline) for each, and a panic in it
-/// costs that one request.
+/// Each call has to finish within
+/// [`HttpLimits::authorization_deadline`](crate::transport::http::HttpLimits::authorization_deadline). A panic fails only the
+/// request that is being verified.
 #[diagnostic::on_unimplemented(
-    message = "`{Self}` cannot say who is calling",
+    message = "`{Self}` cannot authorize requests",
     note = "build a `ResourceServerConfig`, or implement `Authorizer`"
 )]
 pub trait Authorizer: Send + Sync + fmt::Debug {
-    /// Finds out who makes a request, by its head alone. Everything at the endpoint is asked for this first, except what
-    /// browsers ask before they send anything (CORS).
+    /// Verifies the access token of a request from its headers. Every request to the endpoint is verified first, except the
+    /// CORS preflight requests of browsers.
     fn authorize<'a>(
         &'a self,
         head: &'a Parts,
     ) -> BoxFuture<'a, Result<TokenInfo, AuthorizationError>>;
 
-    /// What a caller is told whose token does not grant all the scopes that its request needs.
+    /// Returns the error for a request whose token does not grant all the scopes that it needs.
     fn insufficient_scope(&self, needed: &ScopeSet, token: &TokenInfo) -> AuthorizationError;
 
-    /// A JSON document that anybody may read at a path of this host: metadata.
+    /// Returns the public JSON document at a path of this host, for example metadata. Returns `None` if there is none.
     fn document(&self, path: &str) -> Option<Bytes>;
 
-    /// Whether there is something at a path of this host that anybody may ask for besides documents: the endpoints of an
-    /// authorization server, say. By default there is not.
+    /// Returns the public route at a path of this host, for example an endpoint of an authorization server. Default: `None`.
     fn public_route(&self, path: &str) -> Option<PublicRoute> {
         let _ = path;
         None
     }
 
-    /// Answers a request at a [`public_route`](Self::public_route), which has passed the guards of the endpoint.
+    /// Serves a request to a [`public_route`](Self::public_route). The request has passed the guards of the endpoint.
     ///
     /// The extensions of the request contain a [`PeerAddress`](crate::transport::http::PeerAddress) if the listener of toolwire, or a layer
     /// in front, knows the peer of the connection.
     ///
-    /// How the answer is sent is not its business: fields about the connection and the length of the body, and `Date`,
-    /// are replaced by true ones; only the wish for `Connection: close` is heard. 204, 205 and 304 have no body, and a
-    /// status below 200 is a 500.
+    /// The transport replaces header fields about the connection and the body length, and `Date`. It keeps only
+    /// `Connection: close`. Responses with status 204, 205 and 304 are sent without a body. A status below 200 is replaced by
+    /// 500.
     fn serve_public(&self, request: Request<Bytes>) -> BoxFuture<'_, Response<Bytes>> {
         drop(request);
-        let mut answer = Response::new(Bytes::new());
-        *answer.status_mut() = StatusCode::NOT_FOUND;
-        Box::pin(std::future::ready(answer))
+        let mut response = Response::new(Bytes::new());
+        *response.status_mut() = StatusCode::NOT_FOUND;
+        Box::pin(std::future::ready(response))
     }
 }
 
-/// Something at a path that anybody may ask for.
+/// A route that clients may request without a token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct PublicRoute {
-    /// The method, which stands in `Allow` when another one is used: `GET` or `POST`.
+    /// The allowed method, `GET` or `POST`. Other methods get 405 with this method in `Allow`.
     pub method: &'static str,
-    /// How many bytes the body of a request may have; a longer one gets 413.
+    /// The maximum length of the request body in bytes. A longer body gets 413.
     pub body_bytes: usize,
-    /// Whether web pages of allowed origins may read the answer. What is meant for people they may not.
+    /// Whether web pages of allowed origins may read the response. `false` for pages that are shown to the user.
     pub with_cors: bool,
 }
 
 impl PublicRoute {
-    /// A route for people: GET without a body, and no page may read the answer.
+    /// Creates a route for a page that is shown to the user: GET without a body and without CORS headers.
     #[must_use]
     pub const fn get() -> Self {
         Self {
@@ -83,7 +83,7 @@ impl PublicRoute {
         }
     }
 
-    /// A route that takes a body.
+    /// Creates a route for POST with a body of at most `body_bytes`.
     #[must_use]
     pub const fn post(body_bytes: usize) -> Self {
         Self {
@@ -93,7 +93,7 @@ impl PublicRoute {
         }
     }
 
-    /// The same, and web pages of allowed origins may read the answer.
+    /// Lets web pages of allowed origins read the response.
     #[must_use]
     pub const fn with_cors(mut self) -> Self {
         self.with_cors = true;
@@ -101,7 +101,7 @@ impl PublicRoute {
     }
 }
 
-/// A request that is turned away, and how its sender can do better.
+/// The rejection of a request, with the challenges that tell the client which token it needs.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct AuthorizationError {
@@ -109,12 +109,12 @@ pub struct AuthorizationError {
     pub status: StatusCode,
     /// The values of `WWW-Authenticate`.
     pub challenges: Vec<HeaderValue>,
-    /// What a person should know.
+    /// A message for the user of the client.
     pub reason: Cow<'static, str>,
 }
 
 impl AuthorizationError {
-    /// Turns a request away.
+    /// Creates a rejection without challenges.
     pub fn new(status: StatusCode, reason: impl Into<Cow<'static, str>>) -> Self {
         Self {
             status,
@@ -123,58 +123,58 @@ impl AuthorizationError {
         }
     }
 
-    /// Adds a challenge.
+    /// Adds a value of `WWW-Authenticate`.
     #[must_use]
     pub fn with_challenge(mut self, challenge: HeaderValue) -> Self {
         self.challenges.push(challenge);
         self
     }
 
-    /// The answer to the request with this id.
+    /// Returns the HTTP response to the request with this id.
     pub(crate) fn into_response(self, id: ResponseId) -> HttpResponse {
         let error = ErrorObject::invalid_request(self.reason);
-        let mut answer = match self.status {
+        let mut response = match self.status {
             StatusCode::SERVICE_UNAVAILABLE => response::overloaded(id, error),
             StatusCode::TOO_MANY_REQUESTS => response::too_many_requests(id, error),
             status if status.is_client_error() || status.is_server_error() => {
                 response::error(status, id, error)
             }
-            // Anything else would not turn the request away.
+            // No other status rejects a request.
             _ => response::error(StatusCode::INTERNAL_SERVER_ERROR, id, error),
         };
         for challenge in self.challenges {
-            answer.fields_mut().append(WWW_AUTHENTICATE, challenge);
+            response.fields_mut().append(WWW_AUTHENTICATE, challenge);
         }
-        answer
+        response
     }
 }
 
-/// The refusal where nobody verifies tokens, so that nobody has scopes.
+/// Returns the rejection of a request that needs scopes, on a server without an authorizer.
 pub(crate) fn scopes_unsupported() -> AuthorizationError {
     AuthorizationError::new(
         StatusCode::FORBIDDEN,
-        "this needs an access token, and the server verifies none",
+        "the request needs an access token, and the server does not verify tokens",
     )
 }
 
-/// Finds out who makes a request, within bounds.
-pub(crate) async fn ask(
+/// Verifies the token of a request, with a deadline. Catches panics of the authorizer.
+pub(crate) async fn authorize(
     authorizer: &dyn Authorizer,
     head: &Parts,
     deadline: Duration,
 ) -> Result<TokenInfo, HttpResponse> {
-    let asking = CatchPanic::new(async { authorizer.authorize(head).await });
-    match tokio::time::timeout(deadline, asking).await {
+    let authorizing = CatchPanic::new(async { authorizer.authorize(head).await });
+    match tokio::time::timeout(deadline, authorizing).await {
         Ok(Ok(Ok(token))) => Ok(token),
-        Ok(Ok(Err(refusal))) => Err(refusal.into_response(ResponseId::Absent)),
+        Ok(Ok(Err(rejection))) => Err(rejection.into_response(ResponseId::Absent)),
         Ok(Err(_)) => {
-            tracing::error!("verifying an access token panicked");
+            tracing::error!("the verification of an access token panicked");
             let error = ErrorObject::internal("the access token could not be verified");
             let status = StatusCode::INTERNAL_SERVER_ERROR;
             Err(response::error(status, ResponseId::Absent, error))
         }
         Err(_) => {
-            tracing::error!("verifying an access token takes too long");
+            tracing::error!("the verification of an access token timed out");
             Err(response::unavailable(
                 "the access token could not be verified in time",
             ))
@@ -182,10 +182,10 @@ pub(crate) async fn ask(
     }
 }
 
-/// A document that anybody may read.
+/// Returns the response with a public document.
 pub(crate) fn document(content: Bytes) -> HttpResponse {
-    let mut answer = response::json(StatusCode::OK, ServerBody::full(content));
+    let mut response = response::json(StatusCode::OK, ServerBody::full(content));
     let cached = HeaderValue::from_static("max-age=3600");
-    answer.fields_mut().insert(CACHE_CONTROL, cached);
-    answer
+    response.fields_mut().insert(CACHE_CONTROL, cached);
+    response
 }

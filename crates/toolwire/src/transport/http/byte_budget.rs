@@ -1,10 +1,10 @@
-//! A node-wide limit on the bytes that peers make the server hold.
+//! A node-wide limit on the bytes that the server stores for its peers.
 //!
-//! Counts limit how many requests and streams there are; this limits how large they are together. Bytes are counted as
-//! they arrive, so that an announced length costs nothing and an unannounced one cannot exceed the limit.
+//! Other limits bound the number of requests and streams; this one bounds their total size. Bytes are counted as they
+//! arrive: an announced length is not counted, and a body of unknown length cannot exceed the limit.
 //!
-//! One holder may use at most a share of what is free. The fuller the budget, the smaller the messages that still fit:
-//! a few peers with large messages cannot keep out the small ones of everyone else.
+//! One holder may use at most a share of the free bytes. The fuller the budget, the smaller the messages that still fit:
+//! a few peers with large messages cannot block the small messages of other peers.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 /// The largest part of the free bytes that one holder may use, as a divisor.
 const SHARE: usize = 8;
 
-/// A number of bytes, shared by all requests or all streams of an endpoint.
+/// A byte limit that all requests or all streams of an endpoint share.
 #[derive(Debug)]
 pub(crate) struct ByteBudget {
     used: AtomicUsize,
@@ -23,7 +23,7 @@ pub(crate) struct ByteBudget {
 impl ByteBudget {
     /// Creates a budget of `limit` bytes whose holders use at most `largest` each.
     ///
-    /// Where the limit is too small for eight of the largest size, one holder may use more than its share.
+    /// If the limit is less than eight times the largest size, one holder may use more than an eighth of the free bytes.
     pub(crate) fn new(limit: usize, largest: usize) -> Arc<Self> {
         let limit = Self::effective_limit(limit, largest);
         let share = limit / largest.max(1).saturating_mul(4);
@@ -34,40 +34,43 @@ impl ByteBudget {
         })
     }
 
-    /// Returns the limit that is enforced: at least two holders of the largest size, because a request is counted with its
-    /// body and with the parameters that its handler has.
+    /// Returns the enforced limit. It is at least twice `largest`, because a request is counted twice: for its body and for
+    /// the parameters that its handler uses.
     pub(crate) fn effective_limit(limit: usize, largest: usize) -> usize {
         limit.max(largest.saturating_mul(2))
     }
 
-    /// Returns the number of bytes that are held.
+    /// Returns the number of counted bytes.
     pub(crate) fn used(&self) -> usize {
         self.used.load(Ordering::Relaxed)
     }
 
-    /// Counts `bytes` more for a holder that has `held`. Returns `false`, and counts nothing, if they do not fit.
-    pub(crate) fn try_add(&self, held: usize, bytes: usize) -> bool {
+    /// Counts `bytes` for a holder that already uses `already_used` bytes. Returns `false` and counts nothing if they do not fit.
+    pub(crate) fn try_add(&self, already_used: usize, bytes: usize) -> bool {
         let before = self.used.fetch_add(bytes, Ordering::Relaxed);
-        let by_others = before.saturating_sub(held);
+        let by_others = before.saturating_sub(already_used);
         let free = self.limit.saturating_sub(by_others);
-        let fits = held.saturating_add(bytes).saturating_mul(self.share) <= free;
+        let fits = already_used
+            .saturating_add(bytes)
+            .saturating_mul(self.share)
+            <= free;
         if !fits {
             self.release(bytes);
         }
         fits
     }
 
-    /// Counts `bytes` without a check, for what must not be lost.
+    /// Counts `bytes` without a check, for messages that must not be dropped.
     pub(crate) fn add(&self, bytes: usize) {
         self.used.fetch_add(bytes, Ordering::Relaxed);
     }
 
-    /// Gives bytes back.
+    /// Subtracts `bytes` from the counted bytes.
     pub(crate) fn release(&self, bytes: usize) {
         self.used.fetch_sub(bytes, Ordering::Relaxed);
     }
 
-    /// Starts to count the bytes of one holder.
+    /// Returns an empty reservation for one holder.
     pub(crate) fn reservation(self: &Arc<Self>) -> Reservation {
         Reservation {
             budget: Arc::clone(self),
@@ -76,7 +79,7 @@ impl ByteBudget {
     }
 }
 
-/// The bytes of one holder. Dropping it gives them back.
+/// The counted bytes of one holder. They are released on drop.
 #[derive(Debug)]
 pub(crate) struct Reservation {
     budget: Arc<ByteBudget>,
@@ -84,7 +87,7 @@ pub(crate) struct Reservation {
 }
 
 impl Reservation {
-    /// Counts more bytes. Returns `false`, and counts nothing, if they do not fit.
+    /// Counts `bytes` more. Returns `false` and counts nothing if they do not fit.
     pub(crate) fn try_grow(&mut self, bytes: usize) -> bool {
         let fits = self.budget.try_add(self.bytes, bytes);
         if fits {
@@ -107,7 +110,7 @@ mod tests {
     const KIB: usize = 1024;
 
     #[test]
-    fn bytes_are_counted_and_given_back() {
+    fn reservation_counts_bytes_and_releases_them_on_drop() {
         let budget = ByteBudget::new(64 * KIB, 2 * KIB);
         let mut first = budget.reservation();
         assert!(first.try_grow(KIB));
@@ -122,13 +125,13 @@ mod tests {
     }
 
     #[test]
-    fn one_holder_uses_at_most_an_eighth_of_what_is_free() {
+    fn one_holder_uses_at_most_an_eighth_of_the_free_bytes() {
         let budget = ByteBudget::new(64 * KIB, 2 * KIB);
         let mut holder = budget.reservation();
         assert!(holder.try_grow(8 * KIB));
         assert!(!holder.try_grow(1));
         assert_eq!(budget.used(), 8 * KIB, "a rejected byte is not counted");
-        // Seven eighths are free for the next one.
+        // Seven eighths are free for the next holder.
         let mut next = budget.reservation();
         assert!(next.try_grow(7 * KIB));
         assert!(!next.try_grow(1));
@@ -152,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn a_holder_of_the_largest_size_fits_into_an_empty_budget_whatever_the_limit() {
+    fn holder_of_the_largest_size_fits_into_an_empty_budget_with_any_limit() {
         for (limit, largest) in [(0, 10), (10, 10), (39, 10), (1000, 10), (10, 0)] {
             let budget = ByteBudget::new(limit, largest);
             assert!(budget.reservation().try_grow(largest), "{limit} {largest}");

@@ -1,4 +1,4 @@
-//! One node among several: what it hears from the others, and what it tells them.
+//! The connection of one node to the other nodes of a service: publishes changes on the bus and receives messages.
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, Once, PoisonError, Weak};
@@ -12,13 +12,13 @@ use crate::server::hub::{ChangeForwarder, Hub};
 use crate::store::{Bus, BusDelivery, BusMessage, BusPayload, BusSubscription};
 use crate::transport::http::random_id::random_id;
 
-/// How long to wait before a bus that failed is tried again.
+/// The delay before the next attempt to subscribe to a bus that failed.
 const RECONNECT: Duration = Duration::from_secs(1);
 
-/// How many different changes may wait for the bus. Beyond that the others miss some, as they do when a bus is away.
+/// The maximum number of distinct changes that are queued for the bus. Further changes are not published.
 const MAX_WAITING_CHANGES: usize = 10_000;
 
-/// Receives what the other nodes publish.
+/// A receiver of the messages that other nodes publish.
 pub(crate) trait BusHandler: Send + Sync + 'static {
     /// Handles a message of another node.
     fn on_bus_message(&self, payload: BusPayload);
@@ -27,7 +27,7 @@ pub(crate) trait BusHandler: Send + Sync + 'static {
     fn resync(&self);
 }
 
-/// This node.
+/// This node: its name and its connection to the bus.
 #[derive(Debug)]
 pub(crate) struct ClusterNode {
     name: String,
@@ -35,7 +35,7 @@ pub(crate) struct ClusterNode {
     started: Once,
 }
 
-/// Changes of this node that the others were not told of yet.
+/// Changes of this node that are not published yet.
 #[derive(Debug, Default)]
 struct PendingChanges {
     waiting: Mutex<BTreeSet<Change>>,
@@ -56,7 +56,7 @@ impl ChangeForwarder for PendingChanges {
 impl ClusterNode {
     pub(crate) fn new(bus: Option<Arc<dyn Bus>>) -> Self {
         Self {
-            // Only the node itself compares it, so that without randomness nothing worse happens than hearing an echo.
+            // Only this node compares the name. If there are no random bytes, it receives its own messages too.
             name: random_id("", 12).unwrap_or_default(),
             bus,
             started: Once::new(),
@@ -67,7 +67,7 @@ impl ClusterNode {
         &self.name
     }
 
-    /// Sends the changes of `hub` to the other nodes and passes their messages to `handler`, from the first call on.
+    /// Publishes the changes of `hub` and passes messages of other nodes to `handler`. Later calls have no effect.
     pub(crate) fn join<H: BusHandler>(&self, hub: &Hub, handler: &Arc<H>) {
         let Some(bus) = &self.bus else {
             return;
@@ -92,7 +92,7 @@ impl ClusterNode {
     }
 }
 
-/// Tells the others of changes, several equal ones once.
+/// Publishes pending changes. Equal changes that are pending at the same time are published once.
 async fn publish_changes(node: String, bus: Arc<dyn Bus>, outgoing: Weak<PendingChanges>) {
     while let Some(outgoing) = outgoing.upgrade() {
         let changes = {
@@ -103,33 +103,33 @@ async fn publish_changes(node: String, bus: Arc<dyn Bus>, outgoing: Weak<Pending
             std::mem::take(&mut *waiting)
         };
         if changes.is_empty() {
-            // Looks up from time to time, so that it ends with its endpoint.
+            // The timeout lets the task end after its endpoint was dropped.
             let ready = outgoing.ready.notified();
             let _ = tokio::time::timeout(RECONNECT, ready).await;
         }
         for change in changes {
             let message = BusMessage::new(&node, BusPayload::Change(change));
             if let Err(error) = bus.publish(message).await {
-                tracing::warn!(%error, "other nodes were not told of a change");
+                tracing::warn!(%error, "a change could not be published to the other nodes");
             }
         }
     }
 }
 
-/// Hears from the others until the endpoint is gone.
+/// Passes messages of other nodes to the handler until the handler is dropped.
 async fn receive_messages(node: String, handler: Weak<dyn BusHandler>, bus: Arc<dyn Bus>) {
     let mut was_connected = false;
     while handler.strong_count() > 0 {
         match bus.subscribe().await {
             Ok(subscription) => {
                 if was_connected && let Some(handler) = handler.upgrade() {
-                    // Whatever was said meanwhile was missed.
+                    // Messages that were published in the meantime are lost.
                     handler.resync();
                 }
                 was_connected = true;
                 receive_until_lost(&node, &handler, subscription).await;
             }
-            Err(error) => tracing::warn!(%error, "the bus between nodes cannot be joined"),
+            Err(error) => tracing::warn!(%error, "cannot subscribe to the bus between the nodes"),
         }
         tokio::time::sleep(RECONNECT).await;
     }

@@ -1,4 +1,4 @@
-//! What all requests to one endpoint share, and what they do with the stores.
+//! The state that all requests to one endpoint share, and their access to the stores.
 
 use std::fmt;
 use std::sync::Arc;
@@ -25,7 +25,7 @@ use crate::transport::http::session::expiry::SessionExpiry;
 use crate::transport::http::session::key::SessionKey;
 use crate::transport::http::session::stream_writer::StreamWriter;
 
-/// One server on HTTP.
+/// A server with its HTTP options, limits and sessions.
 pub(crate) struct HttpEndpoint {
     pub(crate) server: Server,
     pub(crate) options: HttpOptions,
@@ -62,13 +62,13 @@ impl HttpEndpoint {
         }
     }
 
-    /// Whether any client may have a session here.
+    /// Returns `true` if the endpoint opens sessions.
     pub(crate) fn has_sessions(&self) -> bool {
         let has_legacy = || self.server.snapshot().supported.legacy().next().is_some();
         self.options.legacy == LegacyMode::Sessions && has_legacy()
     }
 
-    /// The session with this id, if the principal has one.
+    /// Returns the session with this id, or `None` if the principal has no such session.
     pub(crate) async fn session(
         &self,
         id: &str,
@@ -98,7 +98,7 @@ impl HttpEndpoint {
         Ok(id)
     }
 
-    /// Stores what a request changed about its session.
+    /// Stores the changes that a request made to its session.
     pub(crate) async fn save(&self, session: &ActiveSession) -> Result<(), StoreError> {
         let SessionKey { id, principal, .. } = &session.key;
         let sessions = &self.options.sessions;
@@ -113,7 +113,7 @@ impl HttpEndpoint {
                 session.refresh(&StoredSession::new(Arc::new(record), revision));
                 return Ok(());
             }
-            // Somebody else was faster: what this request changed is changed in what is there now.
+            // Another request stored a newer record. The changes of this request are applied to that record.
             let Some(now) = sessions.load(id, principal, idle).await? else {
                 return Ok(());
             };
@@ -122,7 +122,7 @@ impl HttpEndpoint {
         }
     }
 
-    /// Ends a session everywhere; false when the principal has none with this id.
+    /// Ends a session on all nodes. Returns `false` if the principal has no session with this id.
     pub(crate) async fn end_session(
         &self,
         id: &str,
@@ -134,13 +134,13 @@ impl HttpEndpoint {
         if let Some(live) = self.live.find(id) {
             live.end();
         }
-        let told = self.signal(id, SessionSignal::Ended).await;
-        // Nobody can come back for it, whether the others were told or not.
+        let signalled = self.signal(id, SessionSignal::Ended).await;
+        // The events are removed even if the other nodes were not notified, because no client can resume the session.
         self.options.events.remove_session(principal, id).await?;
-        told.map(|()| true)
+        signalled.map(|()| true)
     }
 
-    /// Tells the other nodes, if there are any, what happened to a session.
+    /// Publishes a signal about a session to the other nodes. Does nothing without a bus.
     pub(crate) async fn signal(
         &self,
         session: &str,
@@ -149,14 +149,15 @@ impl HttpEndpoint {
         let Some(bus) = &self.options.bus else {
             return Ok(());
         };
-        let news = BusPayload::Session {
+        let payload = BusPayload::Session {
             session: session.to_owned(),
             signal,
         };
-        bus.publish(BusMessage::new(self.node.name(), news)).await
+        bus.publish(BusMessage::new(self.node.name(), payload))
+            .await
     }
 
-    /// Joins the other nodes, once, if there is a bus.
+    /// Subscribes to the bus, if there is one. Later calls have no effect.
     pub(crate) fn join_cluster(self: &Arc<Self>) {
         self.node.join(self.server.hub(), self);
     }
@@ -167,30 +168,26 @@ impl HttpEndpoint {
         EventQueue::new(limits, Arc::clone(self.streams.bytes()))
     }
 
-    /// An answer that is a stream of events.
+    /// Returns a response whose body is an event stream.
     pub(crate) fn stream(
         &self,
         source: Box<dyn EventSource>,
-        slot: Option<StreamPermit>,
+        permit: Option<StreamPermit>,
     ) -> HttpResponse {
         let keep_alive = self.options.limits.keep_alive;
-        response::event_stream(EventStream::new(&self.stalls, keep_alive, source, slot))
+        response::event_stream(EventStream::new(&self.stalls, keep_alive, source, permit))
     }
 
-    /// Acquires a slot for a running request whose handler holds `bytes` of its message.
+    /// Acquires a permit for a running request whose handler uses `bytes` of its message.
     pub(crate) fn request_permit(&self, bytes: usize) -> Result<RequestPermit, HttpResponse> {
-        let slot = self.requests.try_acquire(bytes);
-        slot.ok_or_else(|| {
-            response::unavailable("too many requests, or too large ones, run at the moment")
-        })
+        let permit = self.requests.try_acquire(bytes);
+        permit.ok_or_else(|| response::unavailable("too many or too large requests are running"))
     }
 
-    /// Acquires a slot for an open stream whose filter holds `bytes`.
+    /// Acquires a permit for an open stream whose filter takes `bytes`.
     pub(crate) fn stream_permit(&self, bytes: usize) -> Result<StreamPermit, HttpResponse> {
-        let slot = self.streams.try_acquire(bytes);
-        slot.ok_or_else(|| {
-            response::unavailable("too many streams, or too large ones, are open at the moment")
-        })
+        let permit = self.streams.try_acquire(bytes);
+        permit.ok_or_else(|| response::unavailable("too many or too large streams are open"))
     }
 
     /// Returns a writer of session streams.

@@ -1,4 +1,4 @@
-//! The bounds of an HTTP endpoint.
+//! The limits of an HTTP endpoint.
 
 use std::time::Duration;
 
@@ -6,63 +6,66 @@ use toolwire_proto::outbox::OutboxLimits;
 
 use crate::transport::http::byte_budget::ByteBudget;
 
-/// The bounds of an HTTP endpoint. A time of [`Duration::MAX`] is never.
+/// The limits of an HTTP endpoint. A limit of [`Duration::MAX`] disables a timeout.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct HttpLimits {
-    /// The longest body that is read, in bytes; a longer one gets 413. 4 MiB.
+    /// The maximum length of a request body in bytes. A longer body gets 413. Default: 4 MiB.
     pub body_bytes: usize,
-    /// How many header fields a request may have; one more gets 431. 64.
+    /// The maximum number of header fields of a request. A request with more gets 431. Default: 64.
     pub header_fields: usize,
-    /// How many bytes names and values of all header fields may have together; more gets 431. 16 KiB.
+    /// The maximum total length of the names and values of all header fields. A request with more gets 431. Default: 16 KiB.
     pub header_bytes: usize,
-    /// How long the head of a request may take to arrive; then the connection is closed. One that begins before the request
-    /// ahead of it is answered has this time from the answer. A TLS handshake has as long. 10 s.
+    /// The time in which the headers of a request have to arrive, else the connection is closed. For a pipelined request, it
+    /// starts after the previous response. The same limit applies to a TLS handshake. Default: 10 s.
     pub header_deadline: Duration,
-    /// How long an HTTP/1.1 connection may rest between requests. Longer than proxies keep theirs, or they would now and
-    /// then send a request into a connection that is just being closed. 2 min.
+    /// How long an HTTP/1.1 connection may be idle between requests. It should exceed the idle timeout of proxies, which
+    /// could otherwise send a request on a connection that the server is closing. Default: 2 min.
     pub idle_connection: Duration,
-    /// How long the body of a request may take to arrive; then it gets 408. 30 s.
+    /// The time in which the body of a request has to arrive, else the request gets 408. Default: 30 s.
     pub body_deadline: Duration,
-    /// How long the rest of a request body is read after the request was rejected, so that the connection can be used
-    /// again. At most `body_bytes` are read, and nothing is stored. After that the response says `Connection: close`, and
-    /// the connection is read for as long again, or until the client closes it. 5 s.
+    /// How long the rest of a request body is read after the request was rejected, so that the connection can be reused. At
+    /// most `body_bytes` are read, and nothing is stored. If the body does not end in time, the response contains
+    /// `Connection: close`, and the connection is read for the same time again, or until the client closes it. Default: 5 s.
     pub discard_deadline: Duration,
-    /// How long finding out who is calling may take, and whatever else an authorizer serves; then a request gets 503.
-    /// 15 s.
+    /// The time in which an authorizer has to verify a token or to serve a public route, else the request gets 503.
+    /// Default: 15 s.
     pub authorization_deadline: Duration,
-    /// How many connections may be open at once; one more is accepted when another has closed. Only the listener of
-    /// toolwire counts them. 10,000.
+    /// The maximum number of open connections. Another one is accepted after one has closed. Only the listener of toolwire
+    /// counts connections. Default: 10,000.
     pub connections: usize,
-    /// How many connections one IPv4 address, or one IPv6 network of 64 bits, may have open; one more is closed at once.
-    /// Behind a reverse proxy all clients have one address. No limit by default.
+    /// The maximum number of open connections of one IPv4 address or one IPv6 /64 network. Another one is closed at once.
+    /// Behind a reverse proxy, all clients have the same address. Default: no limit.
     pub connections_per_address: Option<usize>,
-    /// How many requests may run at once; one more gets 503. 10,000.
+    /// The maximum number of running requests. Another request gets 503. Default: 10,000.
     pub requests_in_flight: usize,
-    /// How many bytes all messages that are being read or served may have together; one more gets 503. Bytes are counted
-    /// as they arrive, once for the body and once for the parameters that a running handler has. One message may use at
-    /// most an eighth of what is free, so small messages fit when large ones do not. At least twice `body_bytes`. 128 MiB.
+    /// The maximum total size of all messages that are being read or served. A request that exceeds it gets 503. Bytes are
+    /// counted as they arrive, once for the body and once for the parameters that a running handler uses. One message may
+    /// use at most an eighth of the free bytes, so small messages fit when large ones do not. The effective limit is at
+    /// least twice `body_bytes`. Default: 128 MiB.
     pub bytes_in_flight: usize,
-    /// How many streams of changes may be open at once, besides the requests; one more gets 503. 20,000.
+    /// The maximum number of open streams of changes, which are not counted as requests. Another stream gets 503. Default:
+    /// 20,000.
     pub open_streams: usize,
-    /// How many bytes the filters of all open streams, and the messages that wait for their slow readers, may have
-    /// together. One more stream gets 503; log messages and progress are dropped. 64 MiB.
+    /// The maximum total size of the filters of all open streams and of the messages queued for slow readers. Beyond it,
+    /// another stream gets 503, and log messages and progress notifications are dropped. Default: 64 MiB.
     pub stream_bytes: usize,
-    /// How many messages of one stream may wait for a slow reader before they are merged or dropped by kind. 256.
+    /// The maximum number of queued messages of one stream. Beyond it, messages are merged or dropped depending on their
+    /// kind. Default: 256.
     pub queued_messages: usize,
-    /// How many bytes of one stream may wait for a slow reader. 1 MiB.
+    /// The maximum number of queued bytes of one stream. Default: 1 MiB.
     pub queued_bytes: usize,
-    /// How long a client may refuse to take bytes before its connection is closed. 30 s.
+    /// How long a client may read nothing of a pending response before its connection is closed. Default: 30 s.
     pub write_stall: Duration,
-    /// How often an event stream without news gets a comment. 15 s.
+    /// The interval of keep-alive comments on an event stream without events. Default: 15 s.
     pub keep_alive: Duration,
-    /// How long a request may run in silence before its answer becomes an event stream. 5 s.
+    /// How long a request may run without sending a message before its response becomes an event stream. Default: 5 s.
     pub quiet_period: Duration,
-    /// How long a session may take from `initialize` to its next request. 60 s.
+    /// The maximum time between `initialize` and the next request of a session. Default: 60 s.
     pub session_init: Duration,
-    /// How long a session may be idle. 5 min.
+    /// How long a session may be idle before it expires. Default: 5 min.
     pub session_idle: Duration,
-    /// How long running requests may take after the server was told to shut down. 10 s.
+    /// How long running requests may take after the server starts to shut down. Default: 10 s.
     pub drain: Duration,
 }
 
@@ -95,22 +98,22 @@ impl Default for HttpLimits {
     }
 }
 
-/// What a connection takes at most: what it has read and not used, what it has not written, and its own state. Most of it
-/// is the window for request bodies on HTTP/2.
+/// The maximum memory of a connection: unprocessed input, unwritten output, and its own state. Most of it is the HTTP/2
+/// window for request bodies.
 const CONNECTION_MEMORY: usize = 384 * 1024;
 
-/// What a running request takes besides its message and what its handler allocates.
+/// The memory of a running request without its message and the allocations of its handler.
 const REQUEST_MEMORY: usize = 16 * 1024;
 
-/// What an open stream takes besides its filter and its queued messages.
+/// The memory of an open stream without its filter and its queued messages.
 const STREAM_MEMORY: usize = 16 * 1024;
 
 impl HttpLimits {
-    /// Returns the most memory that peers can make the server hold within these limits, in bytes: the message and stream
-    /// budgets, and what each connection, request and stream takes besides.
+    /// Returns the maximum memory in bytes that peers can make the server allocate within these limits. It is the sum of the
+    /// message and stream budgets and of the memory of each connection, request and stream.
     ///
-    /// Not included are what handlers and authorizers allocate, responses that are being written, and stores, which have
-    /// limits of their own. Sessions in use are held once in the store and once by the server.
+    /// It excludes allocations of handlers and authorizers, responses that are being written, and stores, which have their
+    /// own limits. Sessions in use are stored twice: in the store and by the server.
     #[must_use]
     pub fn max_memory(&self) -> usize {
         let messages = ByteBudget::effective_limit(self.bytes_in_flight, self.body_bytes);

@@ -1,8 +1,8 @@
-//! HTTP: one endpoint on which 2026-07-28 requests are served statelessly and 2025-era clients get their sessions.
+//! The HTTP transport: one endpoint that serves 2026-07-28 requests without state and 2025-era clients in sessions.
 //!
-//! [`HttpService`] turns a server into a `tower` service over `http` types; [`Server::serve_http`](crate::Server::serve_http)
-//! brings its own listener. A request passes the guards, is decoded once and admitted, and its handler is polled inside
-//! the response: no task, no channel, until it has something to say before its outcome.
+//! [`HttpService`] is a `tower` service over `http` types. [`Server::serve_http`](crate::Server::serve_http) runs it with
+//! the listener of this module. A request passes the guards, is decoded once and admitted. Its handler is polled by the
+//! future of the response, without a task or a channel, unless it sends messages before its outcome.
 
 mod authorizer;
 mod byte_budget;

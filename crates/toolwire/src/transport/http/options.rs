@@ -1,4 +1,4 @@
-//! How a server is put on HTTP.
+//! Options of the HTTP transport.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -6,7 +6,9 @@ use std::time::Duration;
 use crate::store::{Bus, EventLog, MemoryEventLog, MemorySessionStore, SessionStore};
 use crate::transport::http::{Authorizer, HttpLimits};
 
-/// How a server is put on HTTP. The defaults are safe on a machine of one's own: only local names are answered.
+/// Options of the HTTP transport.
+///
+/// The defaults are safe on a developer's machine: only requests to local host names are served.
 ///
 /// ```
 /// use toolwire::transport::http::{HttpOptions, LegacyMode};
@@ -35,53 +37,55 @@ pub struct HttpOptions {
     pub(crate) tls: Option<Arc<rustls::ServerConfig>>,
 }
 
-/// How clients of the 2025 revisions are served. Requests of 2026-07-28 are stateless in every mode.
+/// The way in which clients of the 2025 revisions are served. Requests of 2026-07-28 are stateless in every mode.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub enum LegacyMode {
-    /// `initialize` opens a session: the server may ask the client, push changes, and resume streams.
+    /// `initialize` opens a session: the server can send requests to the client, push changes, and resume streams.
     #[default]
     Sessions,
-    /// Every request stands alone. Nothing is remembered, so the client cannot be asked anything, and any node can serve
-    /// any request without shared stores.
+    /// Every request is independent, and the server stores nothing between requests. The server cannot send requests to
+    /// the client, and any node can serve any request without shared stores.
     Stateless,
-    /// Only 2026-07-28 is served; others are told so.
+    /// Only 2026-07-28 is served. Requests of other revisions are rejected.
     Reject,
 }
 
 impl HttpOptions {
-    /// The endpoint `/mcp` for local clients of every revision.
+    /// Creates the default options: the endpoint `/mcp` for local clients of every revision.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Serves at another path than `/mcp`. A router that strips the prefix it mounts something at leaves `/`.
+    /// Sets the path of the endpoint. Default: `/mcp`. Behind a router that strips the prefix of a mounted service, the
+    /// path is `/`.
     #[must_use]
     pub fn with_path(mut self, path: impl Into<String>) -> Self {
         self.path = path.into();
         self
     }
 
-    /// Serves only requests whose access token this verifies.
+    /// Sets the authorizer. Only requests whose access token it verifies are served.
     #[must_use]
     pub fn with_authorizer(mut self, authorizer: impl Authorizer + 'static) -> Self {
         self.authorizer = Some(Arc::new(authorizer));
         self
     }
 
-    /// How 2025-era clients are served. The default is [`LegacyMode::Sessions`].
+    /// Sets how 2025-era clients are served. Default: [`LegacyMode::Sessions`].
     #[must_use]
     pub fn with_legacy(mut self, mode: LegacyMode) -> Self {
         self.legacy = mode;
         self
     }
 
-    /// The names under which the server is reached from elsewhere, as they stand in the `Host` header:
-    /// `mcp.example.com` for any port, `mcp.example.com:8443` for one.
+    /// Adds public names of the server, as they appear in the `Host` header: `mcp.example.com` for any port,
+    /// `mcp.example.com:8443` for one port.
     ///
-    /// Without them only `localhost`, loopback addresses and the address the connection came in on are answered: a web
-    /// page could otherwise point a name of its own at this server and speak to it in the visitor's name.
+    /// Without them, the server accepts only `localhost`, loopback addresses and the local address of the connection. This
+    /// prevents DNS rebinding, where a web page points its own host name at this server and sends requests from the
+    /// user's browser.
     #[must_use]
     pub fn with_public_hosts<H: Into<String>>(
         mut self,
@@ -91,12 +95,12 @@ impl HttpOptions {
         self
     }
 
-    /// Web pages that may call the server besides those of its own hosts: `https://app.example.com`.
+    /// Adds origins of web pages that may call the server, for example `https://app.example.com`. Pages of the server's own
+    /// hosts are always allowed.
     ///
-    /// By default every loopback origin may call a server on a loopback host: any web page that is served from any port of
-    /// `localhost`, `127.0.0.0/8` or `[::1]`. So development tools work without configuration, but every program on the
-    /// machine that serves web pages can let them call this server. See
-    /// [`without_loopback_origins`](Self::without_loopback_origins).
+    /// By default, every loopback origin may call a server on a loopback host: all web pages from any port of `localhost`,
+    /// `127.0.0.0/8` or `[::1]`. Development tools then work without configuration, but the pages of every local web server
+    /// can call this server. See [`without_loopback_origins`](Self::without_loopback_origins).
     #[must_use]
     pub fn with_allowed_origins<O: Into<String>>(
         mut self,
@@ -115,7 +119,7 @@ impl HttpOptions {
         self
     }
 
-    /// Answers to every name. For servers behind a proxy that checks the `Host` header itself.
+    /// Accepts every host name, for servers behind a proxy that checks the `Host` header.
     #[must_use]
     pub fn with_any_host(mut self) -> Self {
         self.any_host = true;
@@ -129,42 +133,42 @@ impl HttpOptions {
         self
     }
 
-    /// Leaves signals alone. By default `serve_http` shuts down gracefully on SIGINT and SIGTERM.
+    /// Installs no signal handlers. By default, `serve_http` shuts down gracefully on SIGINT and SIGTERM.
     #[must_use]
     pub fn without_signals(mut self) -> Self {
         self.signals = false;
         self
     }
 
-    /// How long clients wait before they come back to a stream that was closed on them (2025-11-25). One second.
+    /// Sets how long clients wait before they reconnect to a stream that the server closed (2025-11-25). Default: 1 s.
     #[must_use]
     pub fn with_sse_retry(mut self, delay: Duration) -> Self {
         self.retry = delay;
         self
     }
 
-    /// Other bounds.
+    /// Sets the limits of the endpoint.
     #[must_use]
     pub fn with_limits(mut self, limits: HttpLimits) -> Self {
         self.limits = limits;
         self
     }
 
-    /// Keeps sessions elsewhere than in the memory of this process.
+    /// Sets the session store. Default: the memory of this process.
     #[must_use]
     pub fn with_session_store(mut self, sessions: Arc<dyn SessionStore>) -> Self {
         self.sessions = sessions;
         self
     }
 
-    /// Keeps the messages of resumable streams elsewhere than in the memory of this process.
+    /// Sets the store for the messages of resumable streams. Default: the memory of this process.
     #[must_use]
     pub fn with_event_log(mut self, events: Arc<dyn EventLog>) -> Self {
         self.events = events;
         self
     }
 
-    /// Shares changes, answers and cancellations with the other nodes of the service.
+    /// Sets the bus that carries changes, client responses and cancellations between the nodes of a service.
     #[must_use]
     pub fn with_bus(mut self, bus: Arc<dyn Bus>) -> Self {
         self.bus = Some(bus);

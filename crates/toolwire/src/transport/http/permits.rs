@@ -1,4 +1,4 @@
-//! How much an endpoint does at once, and the bound on it.
+//! Permits that bound the number and the size of running requests and open streams.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -7,14 +7,14 @@ use tokio::sync::Notify;
 
 use crate::transport::http::byte_budget::ByteBudget;
 
-/// Counts what runs and how large it is; neither passes its limit.
+/// The permits of an endpoint for its requests or its streams. Bounds their number and their bytes.
 #[derive(Debug)]
 pub(crate) struct Permits {
     used: AtomicUsize,
     limit: usize,
     bytes: Arc<ByteBudget>,
-    emptied: Notify,
-    /// How many wait for that, so that nobody is told in vain.
+    idle: Notify,
+    /// The number of tasks that wait for `idle`. The last permit notifies only if there are any.
     waiting: AtomicUsize,
 }
 
@@ -24,27 +24,27 @@ impl Permits {
             used: AtomicUsize::new(0),
             limit,
             bytes,
-            emptied: Notify::new(),
+            idle: Notify::new(),
             waiting: AtomicUsize::new(0),
         })
     }
 
-    /// Takes a slot for a holder of `bytes`, if one is free and the bytes fit.
+    /// Acquires a permit for `bytes` bytes. Returns `None` if no permit is free or the bytes do not fit.
     pub(crate) fn try_acquire(self: &Arc<Self>, bytes: usize) -> Option<Permit> {
-        let mut slot = Permit {
-            slots: Arc::clone(self),
+        let mut permit = Permit {
+            permits: Arc::clone(self),
             bytes: 0,
         };
-        // Counted first, and given back by the drop of `slot` when that was one too many.
+        // Counted first. If the limit is exceeded, dropping `permit` subtracts it again.
         let used = self.used.fetch_add(1, Ordering::SeqCst);
         if used < self.limit && self.bytes.try_add(0, bytes) {
-            slot.bytes = bytes;
-            return Some(slot);
+            permit.bytes = bytes;
+            return Some(permit);
         }
         None
     }
 
-    /// The bytes that may be held.
+    /// Returns the byte budget of all permits.
     pub(crate) fn bytes(&self) -> &Arc<ByteBudget> {
         &self.bytes
     }
@@ -53,45 +53,45 @@ impl Permits {
         self.used.load(Ordering::Acquire)
     }
 
-    /// Waits until every slot is free.
+    /// Waits until no permit is in use.
     pub(crate) async fn wait_idle(&self) {
-        let _waiting = IdleWaiter::among(&self.waiting);
+        let _waiting = IdleWaiter::register(&self.waiting);
         loop {
-            let emptied = self.emptied.notified();
-            tokio::pin!(emptied);
-            // Registered before the count is read, so that the last one to leave is not missed.
-            emptied.as_mut().enable();
+            let idle = self.idle.notified();
+            tokio::pin!(idle);
+            // Registered before the count is read, so that the release of the last permit is not missed.
+            idle.as_mut().enable();
             if self.used.load(Ordering::SeqCst) == 0 {
                 return;
             }
-            emptied.await;
+            idle.await;
         }
     }
 }
 
-/// A place among those who run; free again when it is dropped.
+/// The right of one request to run or of one stream to be open. It is released on drop.
 #[derive(Debug)]
 pub(crate) struct Permit {
-    slots: Arc<Permits>,
+    permits: Arc<Permits>,
     bytes: usize,
 }
 
 impl Drop for Permit {
     fn drop(&mut self) {
-        let slots = &self.slots;
-        slots.bytes.release(self.bytes);
-        let was_last = slots.used.fetch_sub(1, Ordering::SeqCst) == 1;
-        if was_last && slots.waiting.load(Ordering::SeqCst) > 0 {
-            slots.emptied.notify_waiters();
+        let permits = &self.permits;
+        permits.bytes.release(self.bytes);
+        let was_last = permits.used.fetch_sub(1, Ordering::SeqCst) == 1;
+        if was_last && permits.waiting.load(Ordering::SeqCst) > 0 {
+            permits.idle.notify_waiters();
         }
     }
 }
 
-/// One who waits, counted as long as it does.
+/// A task that waits for `Permits::wait_idle`. It is counted until it is dropped.
 struct IdleWaiter<'w>(&'w AtomicUsize);
 
 impl<'w> IdleWaiter<'w> {
-    fn among(waiting: &'w AtomicUsize) -> Self {
+    fn register(waiting: &'w AtomicUsize) -> Self {
         waiting.fetch_add(1, Ordering::SeqCst);
         Self(waiting)
     }
@@ -103,53 +103,53 @@ impl Drop for IdleWaiter<'_> {
     }
 }
 
-/// The place of a running request.
+/// The permit of a running request.
 pub(crate) type RequestPermit = Permit;
 
-/// The place of an open stream.
+/// The permit of an open stream.
 pub(crate) type StreamPermit = Permit;
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn slots(limit: usize) -> Arc<Permits> {
+    fn permits(limit: usize) -> Arc<Permits> {
         Permits::new(limit, ByteBudget::new(1000, 10))
     }
 
     #[test]
-    fn a_slot_holds_its_bytes() {
-        let slots = slots(10);
-        let first = slots.try_acquire(100).unwrap();
-        assert!(slots.try_acquire(200).is_none(), "more than its share");
-        assert_eq!((slots.used(), slots.bytes().used()), (1, 100));
+    fn permit_counts_its_bytes_until_it_is_dropped() {
+        let permits = permits(10);
+        let first = permits.try_acquire(100).unwrap();
+        assert!(permits.try_acquire(200).is_none(), "more than its share");
+        assert_eq!((permits.used(), permits.bytes().used()), (1, 100));
         drop(first);
-        assert_eq!((slots.used(), slots.bytes().used()), (0, 0));
+        assert_eq!((permits.used(), permits.bytes().used()), (0, 0));
     }
 
     #[test]
-    fn there_are_as_many_slots_as_the_limit_says() {
-        let slots = slots(2);
-        let first = slots.try_acquire(0).unwrap();
-        let second = slots.try_acquire(0).unwrap();
-        assert!(slots.try_acquire(0).is_none());
-        assert!(slots.try_acquire(0).is_none());
-        assert_eq!(slots.used(), 2);
+    fn number_of_permits_equals_the_limit() {
+        let permits = permits(2);
+        let first = permits.try_acquire(0).unwrap();
+        let second = permits.try_acquire(0).unwrap();
+        assert!(permits.try_acquire(0).is_none());
+        assert!(permits.try_acquire(0).is_none());
+        assert_eq!(permits.used(), 2);
         drop(first);
-        let third = slots.try_acquire(0);
+        let third = permits.try_acquire(0);
         assert!(third.is_some());
         drop((second, third));
-        assert_eq!(slots.used(), 0);
+        assert_eq!(permits.used(), 0);
     }
 
     #[tokio::test]
-    async fn whoever_waits_is_woken_by_the_last_to_leave() {
-        let slots = slots(2);
-        slots.wait_idle().await;
-        let (first, second) = (slots.try_acquire(0), slots.try_acquire(0));
+    async fn release_of_the_last_permit_wakes_idle_waiters() {
+        let permits = permits(2);
+        permits.wait_idle().await;
+        let (first, second) = (permits.try_acquire(0), permits.try_acquire(0));
         let waiting = tokio::spawn({
-            let slots = Arc::clone(&slots);
-            async move { slots.wait_idle().await }
+            let permits = Arc::clone(&permits);
+            async move { permits.wait_idle().await }
         });
         tokio::task::yield_now().await;
         drop(first);
@@ -157,6 +157,6 @@ mod tests {
         assert!(!waiting.is_finished());
         drop(second);
         waiting.await.unwrap();
-        assert_eq!(slots.waiting.load(Ordering::SeqCst), 0);
+        assert_eq!(permits.waiting.load(Ordering::SeqCst), 0);
     }
 }

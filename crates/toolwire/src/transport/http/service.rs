@@ -1,4 +1,4 @@
-//! A server as a `tower` service over `http` types.
+//! The `tower` service that serves MCP over `http` types.
 
 use std::convert::Infallible;
 use std::error::Error as StdError;
@@ -34,45 +34,47 @@ use crate::transport::http::response::body::ServerBody;
 use crate::transport::http::session::get_delete;
 use crate::transport::spare_memory;
 
-/// What a request takes in memory besides its headers and its body.
+/// The memory of a request without its headers and its body.
 const REQUEST_OVERHEAD: usize = 2 * 1024;
 
-/// A server on HTTP, to be mounted in any stack that speaks `tower` and `http`.
+/// A server as a `tower` service, for any HTTP stack that uses `tower` and `http`.
 ///
-/// Clones share everything. It answers at its own path only; see [`HttpOptions::with_path`]. A layer in front that has
-/// verified an access token says so by putting a [`TokenInfo`] into the extensions of the request: sessions, streams and
-/// request states then belong to whom it names.
+/// Clones share all state. The service serves only its own path; see [`HttpOptions::with_path`]. A layer in front that has
+/// verified an access token inserts a [`TokenInfo`] into the extensions of the request. Sessions, streams and request
+/// states then belong to the principal of that token.
 #[derive(Debug, Clone)]
 pub struct HttpService {
     endpoint: Arc<HttpEndpoint>,
-    /// Where the connection came in, when the listener knows.
+    /// The local address of the connection, if the listener knows it.
     local_address: Option<SocketAddr>,
     /// The address of the client, or of a reverse proxy in front of it, if the listener knows it.
     peer_address: Option<SocketAddr>,
 }
 
-/// How much an endpoint has to do at the moment.
+/// The current load of an endpoint.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct HttpLoad {
-    /// Requests whose handlers run.
+    /// The number of running requests.
     pub requests: usize,
-    /// Open streams of changes.
+    /// The number of open streams of changes.
     pub streams: usize,
-    /// Sessions this node works for at the moment: those with a running request or a stream.
+    /// The number of sessions with a running request or an open stream on this node.
     pub sessions: usize,
-    /// Bytes of the messages that are being read or served, of [`HttpLimits::bytes_in_flight`](crate::transport::http::HttpLimits::bytes_in_flight).
+    /// The bytes of the messages that are being read or served. Their limit is
+    /// [`HttpLimits::bytes_in_flight`](crate::transport::http::HttpLimits::bytes_in_flight).
     pub request_bytes: usize,
-    /// Bytes that open streams hold, of [`HttpLimits::stream_bytes`](crate::transport::http::HttpLimits::stream_bytes).
+    /// The bytes of open streams. Their limit is
+    /// [`HttpLimits::stream_bytes`](crate::transport::http::HttpLimits::stream_bytes).
     pub stream_bytes: usize,
 }
 
 impl HttpService {
-    /// Puts a server on HTTP. With a bus among the options, the node joins the others at once inside a tokio runtime,
-    /// else with its first request.
+    /// Creates the service of a server. If the options contain a bus, the node subscribes to it at once inside a tokio
+    /// runtime, else with its first request.
     ///
     /// # Panics
-    /// When the options name a host or an origin that is none.
+    /// Panics if a configured host or origin is invalid.
     #[must_use]
     pub fn new(server: Server, options: HttpOptions) -> Self {
         #[cfg(feature = "input")]
@@ -89,7 +91,7 @@ impl HttpService {
         }
     }
 
-    /// The same service for one connection, whose local address lets the guard accept that address as a host.
+    /// Returns the same service for one connection with this local address. The guard accepts the address as a host.
     #[must_use]
     pub fn with_local_addr(&self, local_address: SocketAddr) -> Self {
         Self {
@@ -108,7 +110,7 @@ impl HttpService {
         }
     }
 
-    /// How much there is to do at the moment.
+    /// Returns the current load.
     #[must_use]
     pub fn load(&self) -> HttpLoad {
         HttpLoad {
@@ -120,12 +122,12 @@ impl HttpService {
         }
     }
 
-    /// Waits until no request runs, also none whose client has gone.
+    /// Waits until no request is running, including requests whose client has disconnected.
     pub(crate) async fn idle(&self) {
         self.endpoint.requests.wait_idle().await;
     }
 
-    /// Answers one request. Dropping the future, or the body of the answer, is a client that goes away.
+    /// Serves one request. Dropping the future or the response body is treated as a disconnect of the client.
     pub async fn respond<B>(&self, request: Request<B>) -> Response<ServerBody>
     where
         B: Body + Send + 'static,
@@ -137,31 +139,31 @@ impl HttpService {
         let body = pin!(body);
         let mut body = TrackedBody::new(body);
         let source = BodySource::Streaming(&mut body);
-        let mut answer = self.respond_to(&parts, &head, source).await;
-        self.finish_request(&parts, body, &mut answer).await;
-        answer.into_response()
+        let mut response = self.respond_to(&parts, &head, source).await;
+        self.finish_request(&parts, body, &mut response).await;
+        response.into_response()
     }
 
-    /// Reads what is left of a request body before its response is sent; see [`unread_body`].
+    /// Reads the rest of a request body before its response is sent; see [`unread_body`].
     pub(crate) async fn finish_request<B: Body + Unpin>(
         &self,
         parts: &Parts,
         body: TrackedBody<B>,
-        answer: &mut HttpResponse,
+        response: &mut HttpResponse,
     ) -> AfterResponse {
         let limits = &self.endpoint.options.limits;
         let reservation = self.endpoint.requests.bytes().reservation();
-        unread_body::finish_request(parts, body, answer, limits, reservation).await
+        unread_body::finish_request(parts, body, response, limits, reservation).await
     }
 
-    /// Whether somebody looks at all header fields of a request, and not only at those of a [`Head`] and at those that
-    /// repeat arguments of a tool.
+    /// Returns `true` if an authorizer needs the complete header map. Otherwise the fields in [`RequestHeaders`] and those
+    /// that repeat tool arguments suffice.
     pub(crate) fn needs_all_fields(&self) -> bool {
         self.endpoint.options.authorizer.is_some()
     }
 
-    /// The same for a request whose head was read already. Unless [all](Self::needs_all_fields) are needed, the parts may
-    /// lack the fields that nobody looks at.
+    /// Serves a request whose headers are parsed. Unless [all fields](Self::needs_all_fields) are needed, `parts` may lack
+    /// the fields that are not used.
     pub(crate) async fn respond_to<B>(
         &self,
         parts: &Parts,
@@ -177,52 +179,52 @@ impl HttpService {
             Ok(reservation) => reservation,
             Err(rejection) => return rejection,
         };
-        let answer = match self.endpoint.route(parts, head, self.local_address) {
+        let response = match self.endpoint.route(parts, head, self.local_address) {
             Ok(Route::Message) => {
-                // Step by step, and not in a future for each, for the reasons told at `message::serve`.
-                let mut answer = 'answered: {
+                // All steps are in one future, for the reasons given at `message::serve`.
+                let mut response = 'served: {
                     let token = match self.endpoint.options.authorizer {
                         None => Ok(token_from_extensions(parts)),
                         Some(_) => box_cold(|| self.token(parts)).await,
                     };
                     let token = match token {
                         Ok(token) => token,
-                        Err(refusal) => break 'answered refusal,
+                        Err(rejection) => break 'served rejection,
                     };
                     let post =
                         IncomingRequest::new(&self.endpoint, parts, head, token, self.peer_address);
                     self.endpoint.join_cluster();
-                    if let Err(refusal) = guard::check_message_headers(head) {
-                        break 'answered refusal;
+                    if let Err(rejection) = guard::check_message_headers(head) {
+                        break 'served rejection;
                     }
                     let limits = &self.endpoint.options.limits;
                     let message = match body {
                         BodySource::Whole(body) => body::whole(body, limits.body_bytes),
-                        coming => box_cold(|| self.read(coming, reservation)).await,
+                        streaming => box_cold(|| self.read(streaming, reservation)).await,
                     };
                     match message {
                         Ok(message) => message::serve(&post, &message).await,
                         Err(unread) => body::reject_body_error(&unread, limits.body_bytes),
                     }
                 };
-                cors::expose(head.origin, &mut answer);
-                answer
+                cors::expose(head.origin, &mut response);
+                response
             }
-            Ok(Route::Other(place)) => {
-                box_cold(|| self.respond_other(place, parts, head, body)).await
+            Ok(Route::Other(route)) => {
+                box_cold(|| self.respond_other(route, parts, head, body)).await
             }
-            Err(refusal) => refusal,
+            Err(rejection) => rejection,
         };
         if LevelFilter::current() >= Level::DEBUG {
-            log_response(parts, &answer);
+            log_response(parts, &response);
         }
-        answer
+        response
     }
 
-    /// Answers whatever is no message to the endpoint.
+    /// Serves a request that is not a message to the endpoint.
     async fn respond_other<B>(
         &self,
-        place: OtherRoute,
+        route: OtherRoute,
         parts: &Parts,
         head: &RequestHeaders<'_>,
         body: BodySource<'_, B>,
@@ -232,22 +234,22 @@ impl HttpService {
         B::Data: Send,
         B::Error: Into<Box<dyn StdError + Send + Sync>>,
     {
-        match place {
+        match route {
             OtherRoute::Document(document) => document,
             OtherRoute::Public(route) => {
                 let peer = self.peer_address.map(PeerAddress::new);
                 public_routes::serve_public_route(&self.endpoint, route, parts, peer, head, body)
                     .await
             }
-            OtherRoute::Nowhere(mut refusal) => {
-                cors::expose(head.origin, &mut refusal);
-                refusal
+            OtherRoute::NotFound(mut rejection) => {
+                cors::expose(head.origin, &mut rejection);
+                rejection
             }
             OtherRoute::Served(route) => {
                 let served = self.serve(route, parts, head, body).await;
-                let mut answer = served.unwrap_or_else(|refusal| refusal);
-                cors::expose(head.origin, &mut answer);
-                answer
+                let mut response = served.unwrap_or_else(|rejection| rejection);
+                cors::expose(head.origin, &mut response);
+                response
             }
         }
     }
@@ -285,7 +287,7 @@ impl HttpService {
         }
     }
 
-    /// Counts the headers of a request that the connection does not hold in its own buffer.
+    /// Counts the headers of a request that are not in the buffer of the connection.
     fn reserve<B>(
         &self,
         head: &RequestHeaders<'_>,
@@ -312,34 +314,34 @@ impl HttpService {
         B::Error: Into<Box<dyn StdError + Send + Sync>>,
     {
         let limits = &self.endpoint.options.limits;
-        let none = || self.endpoint.requests.bytes().reservation();
-        let reservation = reservation.unwrap_or_else(none);
+        let empty = || self.endpoint.requests.bytes().reservation();
+        let reservation = reservation.unwrap_or_else(empty);
         body::read(body, limits.body_bytes, limits, reservation).await
     }
 
-    /// Finds out who is calling. What a layer in front says does not count when tokens are verified here.
+    /// Returns the verified token of a request. With an authorizer, a token from a layer in front is ignored.
     async fn token(&self, parts: &Parts) -> Result<Option<Arc<TokenInfo>>, HttpResponse> {
         let Some(authorizer) = &self.endpoint.options.authorizer else {
             return Ok(token_from_extensions(parts));
         };
         let deadline = self.endpoint.options.limits.authorization_deadline;
-        let token = authorizer::ask(&**authorizer, parts, deadline).await?;
+        let token = authorizer::authorize(&**authorizer, parts, deadline).await?;
         Ok(Some(Arc::new(token)))
     }
 }
 
-/// Writes an answer down, for whoever wants to know.
+/// Logs the response at debug level.
 #[cold]
-fn log_response(parts: &Parts, answer: &HttpResponse) {
+fn log_response(parts: &Parts, response: &HttpResponse) {
     tracing::debug!(
         method = %parts.method,
         path = parts.uri.path(),
-        status = answer.status().as_u16(),
-        "answered"
+        status = response.status().as_u16(),
+        "sent a response"
     );
 }
 
-/// The token that a layer in front has verified.
+/// Returns the token that a layer in front has verified.
 fn token_from_extensions(parts: &Parts) -> Option<Arc<TokenInfo>> {
     parts.extensions.get::<TokenInfo>().cloned().map(Arc::new)
 }
@@ -365,7 +367,7 @@ where
 }
 
 impl Server {
-    /// The server as a `tower` service, with the default options; for others, use [`HttpService::new`].
+    /// Returns the server as a `tower` service with the default options. Use [`HttpService::new`] for other options.
     #[must_use]
     pub fn into_http_service(self) -> HttpService {
         HttpService::new(self, HttpOptions::new())

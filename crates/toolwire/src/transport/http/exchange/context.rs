@@ -1,7 +1,7 @@
-//! The transport's side of one request that came by POST.
+//! The transport context of one request that was sent with POST.
 //!
-//! The answer starts out as a plain one. The first notice, or the first question to the client, makes it a stream of
-//! events, of which the outcome is the last.
+//! A response is a single message by default. The first notification or request to the client turns it into an event
+//! stream, whose last event is the outcome.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -19,29 +19,29 @@ use crate::transport::http::session::active::ActiveSession;
 use crate::transport::http::session::stream_reader::ResumableStream;
 use crate::transport::outlet::{MessageSink as _, send_request};
 
-/// The context of a request that came over HTTP.
+/// The transport context of a request over HTTP.
 #[derive(Debug)]
 pub struct HttpStreamContext {
     pub(crate) queue: EventQueue,
     peer: PeerState,
     auth: Option<Arc<TokenInfo>>,
-    /// The client went away, where that cancels.
-    gone: AtomicBool,
+    /// The client disconnected, and that cancels the request.
+    disconnected: AtomicBool,
     streaming: AtomicBool,
-    /// The handler wants the client to hang up and come back.
+    /// The handler requested that the client disconnect and resume the stream later.
     released: AtomicBool,
-    /// The stream the answer became, when it can be resumed.
+    /// The resumable stream of the response, if there is one.
     control: OnceLock<Arc<ResumableStream>>,
 }
 
-/// What is known about the client beside the request.
+/// The state of the client outside of the request.
 #[derive(Debug)]
 pub(crate) enum PeerState {
-    /// Nothing: the request says it all.
+    /// No state. The request contains everything.
     Stateless,
-    /// A state made for this request alone.
+    /// A state that exists only for this request.
     Transient(Arc<ConnectionState>),
-    /// A session.
+    /// The state of a session.
     Session(Arc<ActiveSession>),
 }
 
@@ -51,20 +51,20 @@ impl HttpStreamContext {
             queue,
             peer,
             auth,
-            gone: AtomicBool::new(false),
+            disconnected: AtomicBool::new(false),
             streaming: AtomicBool::new(false),
             released: AtomicBool::new(false),
             control: OnceLock::new(),
         }
     }
 
-    /// Whether the answer has become a stream of events.
+    /// Returns `true` if the response has become an event stream.
     #[must_use]
     pub fn streaming(&self) -> bool {
         self.streaming.load(Ordering::Relaxed)
     }
 
-    /// The id the next event will get, on a stream that can be resumed.
+    /// Returns the id of the next event, or `None` if the stream cannot be resumed.
     #[must_use]
     pub fn next_event_id(&self) -> Option<String> {
         self.control.get()?.next_event_id()
@@ -75,23 +75,23 @@ impl HttpStreamContext {
     }
 
     pub(crate) fn set_control(&self, control: Arc<ResumableStream>) {
-        // There is one upgrade for each context.
+        // A response becomes a stream at most once, so the control is not set yet.
         let _ = self.control.set(control);
     }
 
-    /// Whether the handler asks that the client hang up and come back.
+    /// Returns `true` if the handler requested that the client disconnect and resume the stream later.
     pub(crate) fn wants_release(&self) -> bool {
         self.released.load(Ordering::Acquire)
     }
 
-    /// Whether the handler asked, since the last time, that the client hang up and come back.
+    /// Returns the same as [`wants_release`](Self::wants_release), and clears the request.
     pub(crate) fn take_release_request(&self) -> bool {
         self.released.swap(false, Ordering::AcqRel)
     }
 
-    /// Nobody waits for the answer any more.
+    /// Records that the client no longer waits for the response.
     pub(crate) fn set_disconnected(&self) {
-        self.gone.store(true, Ordering::Release);
+        self.disconnected.store(true, Ordering::Release);
     }
 
     fn session(&self) -> Option<&Arc<ActiveSession>> {
@@ -103,8 +103,8 @@ impl HttpStreamContext {
 }
 
 impl TransportContext for HttpStreamContext {
-    fn notify(&self, notice: OutgoingNotification) {
-        self.queue.push(notice.kind, notice.message);
+    fn notify(&self, notification: OutgoingNotification) {
+        self.queue.push(notification.kind, notification.message);
     }
 
     fn request(
@@ -137,7 +137,7 @@ impl TransportContext for HttpStreamContext {
     }
 
     fn is_cancelled(&self) -> bool {
-        self.gone.load(Ordering::Acquire)
+        self.disconnected.load(Ordering::Acquire)
     }
 
     fn uses_tokens(&self) -> bool {
@@ -169,7 +169,7 @@ mod tests {
     use crate::transport::http::byte_budget::ByteBudget;
 
     #[test]
-    fn a_context_knows_whether_and_under_which_ids_it_streams() {
+    fn context_reports_streaming_and_the_next_event_id() {
         let queue = EventQueue::new(OutboxLimits::default(), ByteBudget::new(1000, 10));
         let context = HttpStreamContext::new(queue, PeerState::Stateless, None);
         assert!(!context.streaming());

@@ -1,4 +1,4 @@
-//! The message of a POST: which era it is of, and who answers it.
+//! Decodes the message of a POST, determines its era and dispatches it.
 
 use http::StatusCode;
 use toolwire_proto::admit::{self, Admitted, Rejection};
@@ -16,10 +16,10 @@ use crate::transport::http::response::{self, HttpResponse, status};
 use crate::transport::http::session::lookup::SessionLookup;
 use crate::transport::http::session::{batch, messages, requests};
 
-/// Answers the message of a POST.
+/// Serves the message of a POST.
 ///
-/// All of a plain request is here and not in a function for each step: every future in another is moved, asked and dropped
-/// once more. A connection also keeps room for this one as long as it lives, so what is asked rarely is elsewhere.
+/// All steps of a plain request are in this future, because each nested future is moved, polled and dropped in addition. A
+/// connection reserves memory for this future for its whole lifetime, so cold paths are boxed.
 pub(crate) async fn serve(post: &IncomingRequest<'_>, message: &[u8]) -> HttpResponse {
     let read = strict_json::read(message, &strict_json::Limits::default());
     let request = match &read {
@@ -33,69 +33,69 @@ pub(crate) async fn serve(post: &IncomingRequest<'_>, message: &[u8]) -> HttpRes
         Ok(Envelope::Batch(messages)) => return box_cold(|| batch::serve(post, messages)).await,
         Err(unreadable) => return post.reject_malformed(unreadable.clone()),
     };
-    let standing = match post.may_have_session() {
+    let lookup = match post.may_have_session() {
         false => Ok(SessionLookup::None),
         true => post.find_session().await,
     };
-    let standing = match standing {
-        Ok(standing) => standing,
-        Err(answer) => return answer,
+    let lookup = match lookup {
+        Ok(lookup) => lookup,
+        Err(rejection) => return rejection,
     };
     let admitted =
-        post.with_admission_context(standing.lifecycle(), |facts| admit::admit(request, facts));
+        post.with_admission_context(lookup.lifecycle(), |context| admit::admit(request, context));
     let admitted = match &admitted {
         Ok(admitted) => admitted,
-        Err(rejection) => return refuse(post, request, &standing, rejection),
+        Err(rejection) => return reject(post, request, &lookup, rejection),
     };
-    if let Some(refusal) = post.missing_scopes(admitted) {
-        return refusal.into_response(ResponseId::Id(request.id.clone()));
+    if let Some(rejection) = post.missing_scopes(admitted) {
+        return rejection.into_response(ResponseId::Id(request.id.clone()));
     }
-    let (begun, session) = match standing {
+    let (dispatched, session) = match lookup {
         _ if admitted.era == Era::Modern => (modern::begin(post, admitted), None),
         SessionLookup::Session(session) if !requests::changes_record(admitted.method.name()) => {
-            let begun = requests::begin_in_session(post, &session, admitted);
-            (begun, Some(session))
+            let dispatched = requests::begin_in_session(post, &session, admitted);
+            (dispatched, Some(session))
         }
-        standing => return box_cold(|| on_legacy(post, standing, admitted)).await,
+        lookup => return box_cold(|| on_legacy(post, lookup, admitted)).await,
     };
-    match begun {
-        Dispatched::Answered(answer) => answer,
+    match dispatched {
+        Dispatched::Finished(response) => response,
         Dispatched::Running(running) => requests::finish(post.endpoint, running, session).await,
     }
 }
 
-/// Refuses a request that has not passed the gate.
+/// Returns the response to a request that was not admitted.
 #[cold]
-fn refuse(
+fn reject(
     post: &IncomingRequest<'_>,
     request: &RequestEnvelope<'_>,
-    standing: &SessionLookup,
+    lookup: &SessionLookup,
     rejection: &Rejection,
 ) -> HttpResponse {
     let id = ResponseId::Id(request.id.clone());
     let needs_session = rejection.era == Era::Legacy
         && post.endpoint.options.legacy == LegacyMode::Sessions
         && request.method != "initialize";
-    match standing {
-        SessionLookup::None | SessionLookup::Unknown if needs_session => standing.reject(id),
+    match lookup {
+        SessionLookup::None | SessionLookup::Unknown if needs_session => lookup.reject(id),
         _ => response::error(status(rejection.http_status), id, rejection.error.clone()),
     }
 }
 
-/// Answers a request of an earlier revision that opens a session, changes it, or stands outside of any.
+/// Serves a legacy request that opens a session, changes the session record, or has no session.
 async fn on_legacy(
     post: &IncomingRequest<'_>,
-    standing: SessionLookup,
+    lookup: SessionLookup,
     admitted: &Admitted<'_>,
 ) -> HttpResponse {
-    match (post.endpoint.options.legacy, standing) {
+    match (post.endpoint.options.legacy, lookup) {
         (LegacyMode::Sessions, SessionLookup::Session(session)) => {
             requests::change_session(post, &session, admitted).await
         }
         (LegacyMode::Sessions, _) if admitted.method.name() == "initialize" => {
             requests::open_session(post, admitted).await
         }
-        (LegacyMode::Sessions, standing) => standing.reject(ResponseId::Id(admitted.id.clone())),
+        (LegacyMode::Sessions, lookup) => lookup.reject(ResponseId::Id(admitted.id.clone())),
         (LegacyMode::Stateless | LegacyMode::Reject, _) => {
             requests::serve_stateless(post, admitted).await
         }
@@ -107,18 +107,18 @@ async fn on_notification(
     notification: &NotificationEnvelope<'_>,
 ) -> HttpResponse {
     if post.declares_modern_version() || post.endpoint.options.legacy != LegacyMode::Sessions {
-        // There is nothing a lone notification could change.
+        // Without a session, a notification has no effect.
         return match post.check_version_header() {
             Ok(()) => response::empty(StatusCode::ACCEPTED),
-            Err(answer) => answer,
+            Err(rejection) => rejection,
         };
     }
     match post.session().await {
         Ok(session) => match messages::on_notification(post, &session, notification).await {
             Ok(()) => response::empty(StatusCode::ACCEPTED),
-            Err(answer) => answer,
+            Err(rejection) => rejection,
         },
-        Err(answer) => answer,
+        Err(rejection) => rejection,
     }
 }
 
@@ -126,14 +126,14 @@ async fn on_response(post: &IncomingRequest<'_>, response: ResponseEnvelope<'_>)
     if post.declares_modern_version() || post.endpoint.options.legacy != LegacyMode::Sessions {
         return response::reject(
             StatusCode::BAD_REQUEST,
-            "nothing was asked here that a response could answer",
+            "no request of the server is pending that this response could belong to",
         );
     }
     match post.session().await {
         Ok(session) => match messages::on_response(post, &session, response).await {
             Ok(()) => response::empty(StatusCode::ACCEPTED),
-            Err(answer) => answer,
+            Err(rejection) => rejection,
         },
-        Err(answer) => answer,
+        Err(rejection) => rejection,
     }
 }

@@ -1,4 +1,4 @@
-//! Requests that describe themselves (2026-07-28): one POST, one exchange, nothing remembered.
+//! Serves self-contained requests (2026-07-28): one exchange for each POST, without stored state.
 
 use std::sync::Arc;
 use std::task::{Context, Poll};
@@ -25,47 +25,47 @@ use crate::transport::http::response::{self, FinalMessage, HttpResponse, status}
 use crate::transport::listen::{ListenFilter, ListenStream};
 use crate::transport::outlet::MessageSink;
 
-/// Begins to serve an admitted request.
+/// Starts to serve an admitted request.
 pub(crate) fn begin(post: &IncomingRequest<'_>, admitted: &Admitted<'_>) -> Dispatched {
-    let begun = if admitted.method.name() == "subscriptions/listen" {
+    let dispatched = if admitted.method.name() == "subscriptions/listen" {
         listen(post, admitted)
     } else {
         start(post, admitted)
     };
-    begun.unwrap_or_else(Dispatched::Answered)
+    dispatched.unwrap_or_else(Dispatched::Finished)
 }
 
 fn start(post: &IncomingRequest<'_>, admitted: &Admitted<'_>) -> Result<Dispatched, HttpResponse> {
     let server = &post.endpoint.server;
     let (id, era) = (admitted.id.clone(), admitted.era);
-    let refuse = |error| refuse(&id, era, error);
-    check_param_headers(post, admitted).map_err(refuse)?;
-    let slot = post.endpoint.request_permit(params_bytes(admitted))?;
+    let reject = |error| reject(&id, era, error);
+    check_param_headers(post, admitted).map_err(reject)?;
+    let permit = post.endpoint.request_permit(params_bytes(admitted))?;
     let context = post.context(PeerState::Stateless);
     let transport = Arc::clone(&context) as Arc<dyn TransportContext>;
     let has_state = admitted.request_state().is_some();
     let exchange = match Server::open_in(Arc::clone(&post.snapshot), admitted, transport, None) {
         Ok(exchange) => exchange,
-        // A state that does not open any more is an ordinary outcome: the client starts over.
+        // An expired or invalid request state is an ordinary outcome: the client starts again.
         Err(error) if has_state => {
-            return Ok(Dispatched::Answered(response::finished(Some(
+            return Ok(Dispatched::Finished(response::finished(Some(
                 FinalMessage::new(&id, era, Err(error)),
             ))));
         }
-        Err(error) => return Err(refuse(error)),
+        Err(error) => return Err(reject(error)),
     };
     Ok(match server.dispatch(exchange) {
         Dispatch::Now(outcome) => {
             let finished = FinalMessage::new(&id, era, outcome);
-            Dispatched::Answered(response::finished(Some(finished)))
+            Dispatched::Finished(response::finished(Some(finished)))
         }
         Dispatch::Later(future) => {
-            let work = ExchangeFuture::One { id, era, future };
+            let future = ExchangeFuture::One { id, era, future };
             Dispatched::Running(RunningHandler::new(
-                work,
+                future,
                 context,
                 OnDisconnect::Cancel,
-                slot,
+                permit,
             ))
         }
     })
@@ -88,19 +88,20 @@ fn check_param_headers(
     .map_err(ErrorObject::from)
 }
 
+/// Returns the response to a request that was rejected before its handler ran.
 #[cold]
-fn refuse(id: &RequestId, era: Era, error: ErrorObject) -> HttpResponse {
+fn reject(id: &RequestId, era: Era, error: ErrorObject) -> HttpResponse {
     let status = status(http_status_before_dispatch(error.code, era));
     response::error(status, ResponseId::Id(id.clone()), error)
 }
 
-/// Opens a stream of changes, which lasts as long as the server and the token.
+/// Opens a stream of changes. It ends when the server shuts down or the token expires.
 #[cold]
 fn listen(post: &IncomingRequest<'_>, admitted: &Admitted<'_>) -> Result<Dispatched, HttpResponse> {
     let endpoint = post.endpoint;
     let filter = ListenFilter::read(&endpoint.server, admitted)
-        .map_err(|error| refuse(admitted.id, admitted.era, error))?;
-    let slot = endpoint.stream_permit(filter.memory_bytes())?;
+        .map_err(|error| reject(admitted.id, admitted.era, error))?;
+    let permit = endpoint.stream_permit(filter.memory_bytes())?;
     let queue = Arc::new(endpoint.queue());
     let outlet = Arc::clone(&queue) as Arc<dyn MessageSink>;
     let stream = ListenStream::open(&endpoint.server, admitted, filter, outlet);
@@ -110,35 +111,36 @@ fn listen(post: &IncomingRequest<'_>, admitted: &Admitted<'_>) -> Result<Dispatc
         queue,
         stream: Some(stream),
         endpoint: Arc::clone(endpoint),
-        over: Box::pin(async move {
+        ended: Box::pin(async move {
             tokio::select! {
                 () = shutdown.cancelled() => {}
                 () = token_expiry::sleep_until_expiry(token_end) => {}
             }
         }),
     };
-    let answer = endpoint.stream(Box::new(source), Some(slot));
-    Ok(Dispatched::Answered(answer))
+    let response = endpoint.stream(Box::new(source), Some(permit));
+    Ok(Dispatched::Finished(response))
 }
 
 /// The events of one `subscriptions/listen`.
 struct ListenEvents {
     queue: Arc<EventQueue>,
-    /// `None` once it is concluded.
+    /// `None` after the final message was sent.
     stream: Option<ListenStream>,
     endpoint: Arc<HttpEndpoint>,
-    over: BoxFuture<'static, ()>,
+    /// Completes when the server shuts down or the token expires.
+    ended: BoxFuture<'static, ()>,
 }
 
 impl EventSource for ListenEvents {
     fn poll_events(&mut self, cx: &mut Context<'_>, out: &mut Vec<u8>) -> Poll<StreamState> {
-        if self.stream.is_some() && self.over.as_mut().poll(cx).is_ready() {
-            let stream = self.stream.take().expect("it was there a line above");
+        if self.stream.is_some() && self.ended.as_mut().poll(cx).is_ready() {
+            let stream = self.stream.take().expect("checked in the condition above");
             stream.finish(&self.endpoint.server);
         }
-        let news = self.queue.poll_ready(cx);
+        let ready = self.queue.poll_ready(cx);
         self.queue.take_events(out);
-        match (news, &self.stream) {
+        match (ready, &self.stream) {
             (_, None) => Poll::Ready(StreamState::Ended),
             (Poll::Ready(()), Some(_)) => Poll::Ready(StreamState::Open),
             (Poll::Pending, Some(_)) => Poll::Pending,

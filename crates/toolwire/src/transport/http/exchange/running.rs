@@ -1,4 +1,4 @@
-//! A handler at work for one POST, polled by whoever owns the answer.
+//! The running handler of one POST. The owner of the response polls it.
 
 use std::future::poll_fn;
 use std::pin::Pin;
@@ -18,38 +18,38 @@ use crate::transport::http::response::event_queue::write_event;
 use crate::transport::http::response::event_source::{EventSource, StreamState};
 use crate::transport::http::response::{FinalMessage, HttpResponse};
 
-/// A handler at work.
+/// A running handler with its context and its permit.
 pub(crate) struct RunningHandler {
-    work: ExchangeFuture,
+    future: ExchangeFuture,
     pub(crate) context: Arc<HttpStreamContext>,
     on_disconnect: OnDisconnect,
-    /// Held until the handler is done.
-    slot: Option<RequestPermit>,
+    /// Released when the handler has finished.
+    permit: Option<RequestPermit>,
 }
 
-/// What becomes of a handler whose client has gone.
+/// What happens to a handler whose client disconnects.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum OnDisconnect {
-    /// Spec 2026-07-28, basic/patterns/cancellation: it is cancelled.
+    /// Spec 2026-07-28, basic/patterns/cancellation: the handler is cancelled.
     Cancel,
-    /// Spec 2025-11-25, basic/transports: leaving is no cancellation, so it runs on.
+    /// Spec 2025-11-25, basic/transports: a disconnect is not a cancellation, so the handler continues.
     Finish,
 }
 
-/// What is polled.
+/// The future of an exchange, which ends with the final message.
 pub(crate) enum ExchangeFuture {
-    /// One request whose client cancels it by leaving.
+    /// One request that is cancelled when its client disconnects.
     One {
         id: RequestId,
         era: Era,
         future: BoxFuture<'static, Outcome>,
     },
-    /// Whatever else ends with a message; `None` when it was cancelled, and nothing is said.
+    /// Any other future. It returns `None` if the request was cancelled and gets no response.
     Other(BoxFuture<'static, Option<FinalMessage>>),
-    /// The outcome, which something goes before.
+    /// The final message, which is sent after the queued messages.
     Ready(Option<FinalMessage>),
-    /// Done.
-    Over,
+    /// The final message was returned.
+    Finished,
 }
 
 impl ExchangeFuture {
@@ -61,56 +61,56 @@ impl ExchangeFuture {
                 .map(|outcome| Some(FinalMessage::new(id, *era, outcome))),
             Self::Other(future) => future.as_mut().poll(cx),
             Self::Ready(finished) => Poll::Ready(finished.take()),
-            Self::Over => Poll::Ready(None),
+            Self::Finished => Poll::Ready(None),
         };
         if finished.is_ready() {
-            *self = Self::Over;
+            *self = Self::Finished;
         }
         finished
     }
 
-    /// Runs to the end.
+    /// Polls the future to completion.
     pub(crate) async fn finish(mut self) -> Option<FinalMessage> {
         poll_fn(|cx| self.poll(cx)).await
     }
 }
 
-/// A request after its start.
+/// A request after dispatch: the finished response, or the running handler.
 pub(crate) enum Dispatched {
-    Answered(HttpResponse),
+    Finished(HttpResponse),
     Running(RunningHandler),
 }
 
-/// How the answer begins.
+/// The start of a response.
 pub(crate) enum FirstEvent {
-    /// With its end.
+    /// The final message, which is the whole response.
     Outcome(Option<FinalMessage>),
-    /// With something else, or with silence.
+    /// An event stream, because the handler sent another message first or none for too long.
     Stream,
 }
 
 impl RunningHandler {
     pub(crate) fn new(
-        work: ExchangeFuture,
+        future: ExchangeFuture,
         context: Arc<HttpStreamContext>,
         on_disconnect: OnDisconnect,
-        slot: impl Into<Option<RequestPermit>>,
+        permit: impl Into<Option<RequestPermit>>,
     ) -> Self {
         Self {
-            work,
+            future,
             context,
             on_disconnect,
-            slot: slot.into(),
+            permit: permit.into(),
         }
     }
 
-    /// Drives the handler.
+    /// Polls the handler.
     pub(crate) fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Option<FinalMessage>> {
-        self.work.poll(cx)
+        self.future.poll(cx)
     }
 
-    /// Drives the handler until it is known how the answer begins: it ends at once, it says something first, or it was
-    /// silent for too long.
+    /// Polls the handler until the start of the response is known: the handler finishes, sends another message first, or
+    /// sends nothing for `quiet_period`.
     pub(crate) fn open(
         &mut self,
         quiet_period: Duration,
@@ -121,13 +121,13 @@ impl RunningHandler {
                 if !self.context.queue.has_message() {
                     return Poll::Ready(FirstEvent::Outcome(finished));
                 }
-                self.work = ExchangeFuture::Ready(finished);
+                self.future = ExchangeFuture::Ready(finished);
                 return Poll::Ready(FirstEvent::Stream);
             }
             if self.context.queue.poll_ready(cx).is_ready() {
                 return Poll::Ready(FirstEvent::Stream);
             }
-            // A handler that is done at its first turn never gets here, and costs no timer.
+            // A handler that finishes at its first poll needs no timer.
             let quiet = quiet.get_or_insert_with(|| Box::pin(tokio::time::sleep(quiet_period)));
             quiet.as_mut().poll(cx).map(|()| FirstEvent::Stream)
         })
@@ -136,17 +136,17 @@ impl RunningHandler {
 
 impl Drop for RunningHandler {
     fn drop(&mut self) {
-        if let ExchangeFuture::Over | ExchangeFuture::Ready(_) = self.work {
+        if let ExchangeFuture::Finished | ExchangeFuture::Ready(_) = self.future {
             return;
         }
         match (self.on_disconnect, Handle::try_current()) {
             (OnDisconnect::Finish, Ok(runtime)) => {
                 let mut rest = Self {
-                    work: std::mem::replace(&mut self.work, ExchangeFuture::Over),
+                    future: std::mem::replace(&mut self.future, ExchangeFuture::Finished),
                     context: Arc::clone(&self.context),
-                    // Dropped by the end of the runtime, it is not started again.
+                    // If the runtime drops the task at shutdown, it must not be spawned again.
                     on_disconnect: OnDisconnect::Cancel,
-                    slot: self.slot.take(),
+                    permit: self.permit.take(),
                 };
                 let rest: BoxFuture<'_, ()> =
                     Box::pin(async move { drop(poll_fn(|cx| rest.poll(cx)).await) });
@@ -157,13 +157,13 @@ impl Drop for RunningHandler {
     }
 }
 
-/// A handler whose answer has become a stream, without a way to resume it.
+/// The events of a handler whose response is a stream that cannot be resumed.
 pub(crate) struct HandlerEvents(pub(crate) RunningHandler);
 
 impl EventSource for HandlerEvents {
     fn poll_events(&mut self, cx: &mut Context<'_>, out: &mut Vec<u8>) -> Poll<StreamState> {
         let Self(running) = self;
-        // The handler goes first, so that what it says in this turn leaves in this turn.
+        // The handler is polled first, so that the messages of this poll are sent in this poll.
         let finished = running.poll(cx);
         running.context.queue.take_events(out);
         match finished {

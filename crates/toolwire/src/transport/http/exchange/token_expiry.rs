@@ -1,8 +1,8 @@
-//! When a stream has outlived the token that it was opened with.
+//! Ends streams when their access token expires.
 //!
-//! Streams that never end by themselves would serve a client for ever that was let in once: one whose token was not
-//! renewed, because its user has left. So they end with their token, and whoever may come back does. The answer to a call
-//! is not cut off: the call was allowed when it began, and it ends by itself.
+//! A stream of changes has no end of its own. Without this limit, it would serve a client whose token was not renewed,
+//! for example because the user lost access. An authorized client opens the stream again with a new token. The response to
+//! a call is not cut off: the call was authorized when it started, and it ends by itself.
 
 use std::time::UNIX_EPOCH;
 
@@ -10,19 +10,19 @@ use tokio::time::Instant;
 
 use crate::engine::{TokenInfo, since_epoch};
 
-/// When a token ends, on the clock that streams wait by; `None` when it does not.
+/// Returns the instant at which a token expires, or `None` if it does not expire.
 pub(crate) fn expiry_instant(token: Option<&TokenInfo>) -> Option<Instant> {
     let end = token?.expires_at?.duration_since(UNIX_EPOCH);
     let left = end.unwrap_or_default().saturating_sub(since_epoch());
     Instant::now().checked_add(left)
 }
 
-/// The later of two ends.
+/// Returns the later of two expiry instants. `None` means never.
 pub(crate) fn latest(one: Option<Instant>, other: Option<Instant>) -> Option<Instant> {
     one.zip(other).map(|(one, other)| one.max(other))
 }
 
-/// Waits for an end.
+/// Sleeps until the token expires.
 pub(crate) async fn sleep_until_expiry(end: Option<Instant>) {
     match end {
         Some(end) => tokio::time::sleep_until(end).await,
@@ -36,7 +36,7 @@ mod tests {
 
     use super::*;
 
-    fn ending(at: Option<SystemTime>) -> TokenInfo {
+    fn token_expiring(at: Option<SystemTime>) -> TokenInfo {
         TokenInfo {
             valid: true,
             expires_at: at,
@@ -45,21 +45,21 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_token_ends_when_it_says() {
+    async fn expiry_instant_follows_expires_at() {
         let now = UNIX_EPOCH + since_epoch();
         let hour = Duration::from_secs(3600);
-        let end = expiry_instant(Some(&ending(Some(now + hour)))).unwrap() - Instant::now();
+        let end = expiry_instant(Some(&token_expiring(Some(now + hour)))).unwrap() - Instant::now();
         assert!(end <= hour && end > hour - Duration::from_secs(60));
-        let over = expiry_instant(Some(&ending(Some(now - hour)))).unwrap();
-        assert_eq!(over, Instant::now());
-        let before_time = expiry_instant(Some(&ending(Some(UNIX_EPOCH - hour)))).unwrap();
-        assert_eq!(before_time, Instant::now());
-        assert_eq!(expiry_instant(Some(&ending(None))), None);
+        let expired = expiry_instant(Some(&token_expiring(Some(now - hour)))).unwrap();
+        assert_eq!(expired, Instant::now());
+        let before_epoch = expiry_instant(Some(&token_expiring(Some(UNIX_EPOCH - hour)))).unwrap();
+        assert_eq!(before_epoch, Instant::now());
+        assert_eq!(expiry_instant(Some(&token_expiring(None))), None);
         assert_eq!(expiry_instant(None), None);
     }
 
     #[test]
-    fn an_end_that_is_none_is_the_latest() {
+    fn missing_expiry_is_later_than_any_other() {
         let now = Instant::now();
         let soon = now + Duration::from_secs(1);
         assert_eq!(latest(Some(now), Some(soon)), Some(soon));

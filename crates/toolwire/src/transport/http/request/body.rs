@@ -1,4 +1,4 @@
-//! Reading the body of a request, within a size, a time, and the bytes that all requests may hold together.
+//! Reads request bodies within a size limit, a timeout, and the byte budget of all requests.
 
 use std::error::Error as StdError;
 use std::future::poll_fn;
@@ -17,37 +17,37 @@ use crate::transport::http::response::{self, HttpResponse};
 /// The smallest buffer for a body that arrives in parts.
 const FIRST_BUFFER: usize = 4 * 1024;
 
-/// Why a body was not read.
+/// The reason why a body was not read.
 #[derive(Debug)]
 pub(crate) enum BodyError {
-    /// Longer than allowed.
+    /// The body is longer than the limit.
     TooLong,
-    /// It took too long.
+    /// The body did not arrive in time.
     TooSlow,
-    /// All requests together hold too many bytes.
+    /// The byte budget of all requests is exhausted.
     NoCapacity,
-    /// The connection broke, or the framing is wrong.
+    /// The connection was lost, or the framing is invalid.
     Broken,
 }
 
 /// The body of a request before it is read.
 #[derive(Debug)]
 pub(crate) enum BodySource<'b, B> {
-    /// It came together with the head.
+    /// The body arrived together with the headers.
     Whole(&'b [u8]),
-    /// It comes after the head.
+    /// The body arrives after the headers.
     Streaming(B),
 }
 
 /// A body that was read.
 #[derive(Debug)]
 pub(crate) enum BodyBytes<'b> {
-    /// Where it came in.
-    InPlace(&'b [u8]),
-    /// In a buffer of its own.
+    /// A slice of the connection's buffer.
+    Borrowed(&'b [u8]),
+    /// A separate buffer.
     Collected {
         bytes: Bytes,
-        /// What is counted for it.
+        /// The counted bytes of the buffer.
         _reservation: Reservation,
     },
 }
@@ -55,7 +55,7 @@ pub(crate) enum BodyBytes<'b> {
 impl BodyBytes<'_> {
     pub(crate) fn into_bytes(self) -> Bytes {
         match self {
-            Self::InPlace(bytes) => Bytes::copy_from_slice(bytes),
+            Self::Borrowed(bytes) => Bytes::copy_from_slice(bytes),
             Self::Collected { bytes, .. } => bytes,
         }
     }
@@ -66,13 +66,13 @@ impl Deref for BodyBytes<'_> {
 
     fn deref(&self) -> &[u8] {
         match self {
-            Self::InPlace(bytes) => bytes,
+            Self::Borrowed(bytes) => bytes,
             Self::Collected { bytes, .. } => bytes,
         }
     }
 }
 
-/// Reads a whole body of at most `limit` bytes, and counts it as it arrives.
+/// Reads a body of at most `limit` bytes and counts the bytes as they arrive.
 pub(crate) async fn read<'b, B>(
     body: BodySource<'b, B>,
     limit: usize,
@@ -87,13 +87,13 @@ where
         BodySource::Whole(body) => return whole(body, limit),
         BodySource::Streaming(body) => body,
     };
-    // An announced length is believed before a single byte of it is read.
+    // A body whose announced length exceeds the limit is rejected without reading it.
     if body.size_hint().lower() > limit as u64 {
         return Err(BodyError::TooLong);
     }
     let bytes = {
         let mut collecting = pin!(collect(body, limit, &mut reservation));
-        // Most bodies are here already, and need no timer.
+        // Most bodies have arrived already and need no timer.
         match poll_fn(|cx| Poll::Ready(collecting.as_mut().poll(cx))).await {
             Poll::Ready(outcome) => outcome?,
             Poll::Pending => tokio::time::timeout(limits.body_deadline, collecting)
@@ -107,11 +107,11 @@ where
     })
 }
 
-/// Reads a body that is here.
+/// Returns a body that is already in memory, if it is within the limit.
 pub(crate) fn whole(body: &[u8], limit: usize) -> Result<BodyBytes<'_>, BodyError> {
     match body.len() > limit {
         true => Err(BodyError::TooLong),
-        false => Ok(BodyBytes::InPlace(body)),
+        false => Ok(BodyBytes::Borrowed(body)),
     }
 }
 
@@ -133,19 +133,19 @@ where
         }
         let is_last = body.is_end_stream() || body.size_hint().upper() == Some(0);
         if buffer.is_empty() && is_last {
-            // It came in one part, which is taken as it is. Other parts are copied: they may be small views of a large
-            // buffer of the connection.
+            // A body that arrives in one part is not copied. Several parts are copied, because each may be a small view of
+            // a large buffer of the connection.
             let fits = reservation.try_grow(length);
             return match fits {
                 true => Ok(data.copy_to_bytes(length)),
                 false => Err(BodyError::NoCapacity),
             };
         }
-        make_room(&mut buffer, length, limit, reservation)?;
+        grow_buffer(&mut buffer, length, limit, reservation)?;
         while data.has_remaining() {
-            let taken = data.chunk().len();
+            let chunk_length = data.chunk().len();
             buffer.extend_from_slice(data.chunk());
-            data.advance(taken);
+            data.advance(chunk_length);
         }
     }
     Ok(buffer.into())
@@ -159,7 +159,7 @@ where
 {
     while let Some(frame) = poll_fn(|cx| body.as_mut().poll_frame(cx)).await {
         let frame = frame.map_err(|error| {
-            tracing::debug!(error = %error.into(), "a request body broke off");
+            tracing::debug!(error = %error.into(), "a request body ended early");
             BodyError::Broken
         })?;
         if let Ok(data) = frame.into_data() {
@@ -169,8 +169,8 @@ where
     Ok(None)
 }
 
-/// Enlarges the buffer for `length` more bytes, and counts what it takes.
-fn make_room(
+/// Grows the buffer for `length` more bytes and counts the added capacity.
+fn grow_buffer(
     buffer: &mut Vec<u8>,
     length: usize,
     limit: usize,
@@ -188,6 +188,7 @@ fn make_room(
     buffer.reserve_exact(capacity - buffer.len());
     Ok(())
 }
+
 /// Returns the response to a request whose body could not be read.
 #[cold]
 pub(crate) fn reject_body_error(unread: &BodyError, limit: usize) -> HttpResponse {
@@ -198,19 +199,19 @@ pub(crate) fn reject_body_error(unread: &BodyError, limit: usize) -> HttpRespons
         ),
         BodyError::TooSlow => response::reject_and_close(
             StatusCode::REQUEST_TIMEOUT,
-            "the message took too long to arrive",
+            "the message did not arrive in time",
         ),
         BodyError::NoCapacity => no_capacity(),
         BodyError::Broken => {
-            response::reject_and_close(StatusCode::BAD_REQUEST, "the message broke off")
+            response::reject_and_close(StatusCode::BAD_REQUEST, "the message ended early")
         }
     }
 }
 
-/// Rejects a request because all requests together hold too many bytes.
+/// Returns the response to a request for which the byte budget has no capacity.
 #[cold]
 pub(crate) fn no_capacity() -> HttpResponse {
     response::close_after(response::unavailable(
-        "the messages that are being read and served are too large together at the moment",
+        "the messages that are being read and served are too large in total",
     ))
 }

@@ -1,4 +1,4 @@
-//! What a request has to pass before anybody reads its message: names, sizes, types.
+//! Checks the headers of a request before its message is read: host, origin, sizes and content types.
 
 use std::net::{IpAddr, SocketAddr};
 use std::sync::OnceLock;
@@ -21,20 +21,22 @@ const EVENT_STREAM: &str = "text/event-stream";
 pub(crate) struct Guard {
     hosts: HostPolicy,
     origins: OriginPolicy,
-    /// The first host that was let in. Most servers are called by one name, which need not be judged again.
-    usual: OnceLock<LastHost>,
+    /// The first accepted host. Most servers are called by one name, which need not be checked again.
+    first_host: OnceLock<AcceptedHost>,
 }
 
-/// A host that was let in, and where the connection came in.
+/// A host that was accepted, with the local address of the connection.
 #[derive(Debug, PartialEq, Eq)]
-struct LastHost {
+struct AcceptedHost {
     header: Box<str>,
     local: Option<IpAddr>,
 }
 
 impl Guard {
+    /// Creates the guard of an endpoint.
+    ///
     /// # Panics
-    /// When the options name a host or an origin that is none.
+    /// Panics if a configured host or origin is invalid.
     pub(crate) fn new(options: &HttpOptions) -> Self {
         let hosts = HostPolicy::new(&options.public_hosts, options.any_host);
         let origins = OriginPolicy::new(&options.allowed_origins);
@@ -46,12 +48,12 @@ impl Guard {
                 true => origins.without_loopback(),
                 false => origins,
             },
-            usual: OnceLock::new(),
+            first_host: OnceLock::new(),
         }
     }
 
-    /// Rejects requests that a web page may have made under a name that is not ours. `origin` is [`HeaderLookup::Absent`]
-    /// for what pages of every origin may read.
+    /// Rejects requests to a host name that is not served, and requests of web pages whose origin is not allowed. `origin`
+    /// is [`HeaderLookup::Absent`] for documents that pages of every origin may read.
     pub(crate) fn check_names(
         &self,
         parts: &Parts,
@@ -63,7 +65,7 @@ impl Guard {
         let malformed = || {
             response::reject_and_close(
                 StatusCode::BAD_REQUEST,
-                "a request needs exactly one readable Host",
+                "a request needs exactly one valid Host header",
             )
         };
         let header = match head.host {
@@ -71,44 +73,44 @@ impl Guard {
             HeaderLookup::Absent => None,
             HeaderLookup::Repeated | HeaderLookup::Unreadable => return Err(malformed()),
         };
-        // HTTP/2, and HTTP/1.1 with an absolute target, name the host in the target.
+        // In HTTP/2, and in HTTP/1.1 with an absolute target, the target contains the host.
         let target = parts.uri.authority().map(http::uri::Authority::as_str);
         let (first, second) = (header.or(target), header.and(target));
         let host = first.ok_or_else(malformed)?;
         let is_plain = second.is_none() && origin == HeaderLookup::Absent;
-        if is_plain && self.is_usual(host, local) {
+        if is_plain && self.is_first_host(host, local) {
             return Ok(());
         }
         for host in [Some(host), second].into_iter().flatten() {
-            let served = self.hosts.check(host, local).map_err(|refused| {
-                tracing::warn!(%refused, "a request for a name that is not served");
-                response::reject(StatusCode::FORBIDDEN, refused.to_string())
+            let served = self.hosts.check(host, local).map_err(|error| {
+                tracing::warn!(%error, "rejected a request to a host that is not served");
+                response::reject(StatusCode::FORBIDDEN, error.to_string())
             })?;
             let origin = match origin {
                 HeaderLookup::Absent => continue,
                 HeaderLookup::One(origin) => origin,
                 HeaderLookup::Repeated | HeaderLookup::Unreadable => "",
             };
-            self.origins.check(origin, &served).map_err(|refused| {
-                tracing::warn!(%refused, "a request from a web page that is not allowed");
-                response::reject(StatusCode::FORBIDDEN, refused.to_string())
+            self.origins.check(origin, &served).map_err(|error| {
+                tracing::warn!(%error, "rejected a request of an origin that is not allowed");
+                response::reject(StatusCode::FORBIDDEN, error.to_string())
             })?;
         }
         if is_plain {
             let header = host.into();
-            // Whoever was first stays.
-            let _ = self.usual.set(LastHost { header, local });
+            // Another request may have set it in the meantime.
+            let _ = self.first_host.set(AcceptedHost { header, local });
         }
         Ok(())
     }
 
-    fn is_usual(&self, host: &str, local: Option<IpAddr>) -> bool {
-        let usual = self.usual.get();
-        usual.is_some_and(|usual| &*usual.header == host && usual.local == local)
+    fn is_first_host(&self, host: &str, local: Option<IpAddr>) -> bool {
+        let first = self.first_host.get();
+        first.is_some_and(|first| &*first.header == host && first.local == local)
     }
 }
 
-/// Refuses heads that are too large.
+/// Rejects requests with too many or too long header fields.
 pub(crate) fn check_header_limits(
     head: &RequestHeaders<'_>,
     limits: &HttpLimits,
@@ -117,7 +119,7 @@ pub(crate) fn check_header_limits(
         return Err(response::reject_and_close(
             StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE,
             format!(
-                "at most {} header fields and {} bytes of them are read",
+                "a request may have at most {} header fields and {} bytes of header fields",
                 limits.header_fields, limits.header_bytes
             ),
         ));
@@ -125,13 +127,14 @@ pub(crate) fn check_header_limits(
     Ok(())
 }
 
-/// Refuses what cannot be a message to the endpoint.
+/// Rejects requests whose headers do not describe a message to the endpoint.
 pub(crate) fn check_message_headers(head: &RequestHeaders<'_>) -> Result<(), HttpResponse> {
     check_content(head)?;
     check_accept_both(head)
 }
 
-/// Refuses messages that are not plain JSON. Of the content types a web page may send unasked none passes.
+/// Rejects messages that are not plain JSON. This excludes all content types that a web page can send without a CORS
+/// preflight request.
 pub(crate) fn check_content(head: &RequestHeaders<'_>) -> Result<(), HttpResponse> {
     let content_type = match head.content_type {
         HeaderLookup::One(value) => Some(value),
@@ -152,30 +155,30 @@ pub(crate) fn check_content(head: &RequestHeaders<'_>) -> Result<(), HttpRespons
     }
 }
 
-/// Refuses clients that cannot take both kinds of answer. It is decided before the handler runs: a tool whose effect is
-/// there and whose result cannot be told would be worse.
+/// Rejects requests whose `Accept` excludes JSON or event streams. The check runs before the handler, because a tool must
+/// not have an effect if its result cannot be sent.
 fn check_accept_both(head: &RequestHeaders<'_>) -> Result<(), HttpResponse> {
     if accepts_both(|| head.accept(), JSON, EVENT_STREAM) {
         return Ok(());
     }
     Err(response::reject(
         StatusCode::NOT_ACCEPTABLE,
-        "accept both kinds of answer: `Accept: application/json, text/event-stream`",
+        "accept both response types: `Accept: application/json, text/event-stream`",
     ))
 }
 
-/// Refuses readers of a stream that cannot take one.
+/// Rejects requests for a stream whose `Accept` excludes event streams.
 pub(crate) fn check_accept_events(head: &RequestHeaders<'_>) -> Result<(), HttpResponse> {
     if accepts(head.accept(), EVENT_STREAM) {
         return Ok(());
     }
     Err(response::reject(
         StatusCode::NOT_ACCEPTABLE,
-        "accept the stream: `Accept: text/event-stream`",
+        "accept event streams: `Accept: text/event-stream`",
     ))
 }
 
-/// What a request holds under one name.
+/// Returns the value of a header field.
 pub(crate) fn lookup<'h>(headers: &'h HeaderMap, name: &HeaderName) -> HeaderLookup<'h> {
     let mut values = headers.get_all(name).iter();
     match (values.next(), values.next()) {
@@ -185,7 +188,7 @@ pub(crate) fn lookup<'h>(headers: &'h HeaderMap, name: &HeaderName) -> HeaderLoo
     }
 }
 
-/// As [`lookup`], for a name that is known only at run time.
+/// Returns the value of a header field whose name is known only at run time. See [`lookup`].
 pub(crate) fn lookup_named<'h>(headers: &'h HeaderMap, name: &str) -> HeaderLookup<'h> {
     match HeaderName::from_bytes(name.as_bytes()) {
         Ok(name) => lookup(headers, &name),
@@ -193,7 +196,7 @@ pub(crate) fn lookup_named<'h>(headers: &'h HeaderMap, name: &str) -> HeaderLook
     }
 }
 
-/// The text of a header that may come once.
+/// Returns the text of a header field that may occur at most once.
 pub(crate) fn text<'h>(header: HeaderLookup<'h>) -> Result<Option<&'h str>, ()> {
     match header {
         HeaderLookup::Absent => Ok(None),

@@ -1,14 +1,14 @@
-//! The header fields a request is judged by, found in one go through its head.
+//! The request header fields that the transport uses, collected in one pass.
 
 use http::header::ACCEPT;
 use http::{HeaderMap, HeaderValue};
 use toolwire_proto::admit::RoutingHeaders;
 use toolwire_proto::param_headers::HeaderLookup;
 
-/// The fields that matter of one head.
+/// The header fields of one request that the transport uses.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct RequestHeaders<'h> {
-    /// Where all values of a field are that came several times.
+    /// The complete header map, for fields with several values.
     headers: Option<&'h HeaderMap>,
     pub(crate) host: HeaderLookup<'h>,
     pub(crate) origin: HeaderLookup<'h>,
@@ -16,16 +16,16 @@ pub(crate) struct RequestHeaders<'h> {
     pub(crate) content_encoding: HeaderLookup<'h>,
     accept: HeaderLookup<'h>,
     pub(crate) session_id: HeaderLookup<'h>,
-    /// Those that repeat parts of the body.
+    /// The fields that repeat parts of the body.
     pub(crate) routing: RoutingHeaders<'h>,
-    /// How many fields there are.
+    /// The number of fields.
     pub(crate) fields: usize,
-    /// How long their names and values are together.
+    /// The total length of the names and values of all fields.
     pub(crate) bytes: usize,
 }
 
 impl<'h> RequestHeaders<'h> {
-    /// Without a field.
+    /// Headers without fields.
     pub(crate) const EMPTY: Self = Self {
         headers: None,
         host: HeaderLookup::Absent,
@@ -43,6 +43,7 @@ impl<'h> RequestHeaders<'h> {
         bytes: 0,
     };
 
+    /// Collects the fields of a header map.
     pub(crate) fn of(headers: &'h HeaderMap) -> Self {
         let mut head = Self {
             headers: Some(headers),
@@ -60,7 +61,7 @@ impl<'h> RequestHeaders<'h> {
         head
     }
 
-    /// Counts a field, whose name may be in any case, and tells where its value belongs if it is one of those that matter.
+    /// Counts a field. Returns the entry for its value if the transport uses the field. The name may be in any case.
     pub(crate) fn add(&mut self, name: &[u8], value: &[u8]) -> Option<&mut HeaderLookup<'h>> {
         self.fields += 1;
         self.bytes += name.len() + value.len();
@@ -81,7 +82,7 @@ impl<'h> RequestHeaders<'h> {
         Some(field)
     }
 
-    /// The values of `Accept`, which may be spread over several fields.
+    /// Returns the values of `Accept`, which may be in several fields.
     pub(crate) fn accept(&self) -> impl Iterator<Item = &'h str> {
         let one = match self.accept {
             HeaderLookup::One(value) => Some(value),
@@ -99,18 +100,19 @@ impl<'h> RequestHeaders<'h> {
     }
 }
 
-/// Whether a name of a field is that one, in whatever case. All bytes at once: a loop that can end early is slower.
+/// Returns `true` if a field name equals a known name, ignoring case. Compares all bytes, because a loop with an early exit
+/// is slower.
 pub(crate) fn eq_ignore_case<const LENGTH: usize>(name: &[u8], known: &[u8; LENGTH]) -> bool {
     let Ok(name) = <&[u8; LENGTH]>::try_from(name) else {
         return false;
     };
-    // The bit tells the cases apart. Of other characters of a name (RFC 9110, section 5.6.2) it makes none that is in a
-    // known name.
+    // The bit 0x20 distinguishes upper and lower case. Setting it in another character of a field name (RFC 9110, section
+    // 5.6.2) does not produce a character of a known name.
     let differing = name.iter().zip(known);
     differing.fold(0, |all, (byte, known)| all | ((byte | 0x20) ^ known)) == 0
 }
 
-/// What a field that comes once holds.
+/// Returns the value of a field that occurs once.
 pub(crate) fn single_value(value: &HeaderValue) -> HeaderLookup<'_> {
     match value.to_str() {
         Ok(text) => HeaderLookup::One(text),
@@ -134,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn fields_are_found_by_their_names() {
+    fn fields_are_collected_by_name() {
         let headers = headers(&[
             ("host", b"a.test"),
             ("x-other", b"12345"),
@@ -156,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn names_are_known_in_every_case() {
+    fn names_are_compared_ignoring_case() {
         for known in [
             "host",
             "origin",
@@ -181,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn accept_may_come_in_pieces() {
+    fn accept_values_of_several_fields_are_returned() {
         let values = |fields: &[(&'static str, &[u8])]| -> Vec<String> {
             let headers = headers(fields);
             RequestHeaders::of(&headers)

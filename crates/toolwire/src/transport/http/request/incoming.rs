@@ -1,4 +1,4 @@
-//! One POST, and everything its message is judged by. A GET or a DELETE is one without a message.
+//! One HTTP request to the endpoint with the data that is needed to admit its message.
 
 use std::borrow::Cow;
 use std::net::{IpAddr, SocketAddr};
@@ -25,15 +25,15 @@ use crate::transport::http::request::headers::RequestHeaders;
 use crate::transport::http::request::peer_address::PeerAddress;
 use crate::transport::http::response::{self, HttpResponse};
 
-/// One POST.
+/// One HTTP request to the endpoint. A GET or DELETE has no message.
 pub(crate) struct IncomingRequest<'a> {
     pub(crate) endpoint: &'a Arc<HttpEndpoint>,
     pub(crate) parts: &'a Parts,
     pub(crate) head: &'a RequestHeaders<'a>,
     pub(crate) auth: Option<Arc<TokenInfo>>,
-    /// What the request may be judged by besides its message.
+    /// The server's registrations and options at the start of the request.
     pub(crate) snapshot: Arc<Snapshot>,
-    /// The other end of the connection, when the listener knows.
+    /// The peer address of the connection, if the listener knows it.
     peer: Option<SocketAddr>,
 }
 
@@ -57,14 +57,14 @@ impl<'a> IncomingRequest<'a> {
 }
 
 impl IncomingRequest<'_> {
-    /// The refusal of a caller whose token does not grant what the request needs.
+    /// Returns the rejection of a request whose token does not grant the scopes that it needs.
     ///
-    /// Spec 2026-07-28, basic/authorization, "Scope Challenge Handling": 403, and all scopes of the operation at once.
+    /// Spec 2026-07-28, basic/authorization, "Scope Challenge Handling": 403 with all scopes of the operation.
     pub(crate) fn missing_scopes(&self, admitted: &Admitted<'_>) -> Option<AuthorizationError> {
         self.check_scopes(&self.snapshot.scopes_for(admitted)).err()
     }
 
-    /// Rejects a caller whose token does not grant all of these scopes.
+    /// Rejects a request whose token does not grant all of these scopes.
     pub(crate) fn check_scopes(&self, needed: &ScopeSet) -> Result<(), AuthorizationError> {
         let token = self.auth.as_deref().unwrap_or(TokenInfo::none());
         if token.grants(needed) {
@@ -85,7 +85,7 @@ impl IncomingRequest<'_> {
         response::error(StatusCode::BAD_REQUEST, id, unreadable.error)
     }
 
-    /// Whether the version header names a revision whose requests describe themselves.
+    /// Returns `true` if the version header names a modern revision.
     pub(crate) fn declares_modern_version(&self) -> bool {
         admit::header_era(&self.head.routing) == Some(Era::Modern)
     }
@@ -109,26 +109,26 @@ impl IncomingRequest<'_> {
         Some(client_network(peer.ip()))
     }
 
-    /// The context of a request in this POST.
+    /// Creates the transport context of a request in this POST.
     pub(crate) fn context(&self, peer: PeerState) -> Arc<HttpStreamContext> {
         let queue = self.endpoint.queue();
         Arc::new(HttpStreamContext::new(queue, peer, self.auth.clone()))
     }
 
-    /// Lets the gate judge with everything that is known.
+    /// Calls `admit` with the admission context of this request.
     pub(crate) fn with_admission_context<R>(
         &self,
         lifecycle: Lifecycle,
-        judge: impl FnOnce(&AdmissionContext<'_>) -> R,
+        admit: impl FnOnce(&AdmissionContext<'_>) -> R,
     ) -> R {
         let options = &self.endpoint.options;
-        let keeps_sessions = options.legacy == LegacyMode::Sessions;
-        judge(&AdmissionContext {
+        let has_sessions = options.legacy == LegacyMode::Sessions;
+        admit(&AdmissionContext {
             supported: &self.served_versions(),
             lifecycle,
             headers: Some(self.head.routing),
             is_custom_method: &|name| self.snapshot.methods.contains_key(name),
-            require_initialized: keeps_sessions && self.snapshot.options.require_initialized,
+            require_initialized: has_sessions && self.snapshot.options.require_initialized,
         })
     }
 
@@ -140,7 +140,7 @@ impl IncomingRequest<'_> {
     }
 }
 
-/// Returns the bytes of the parameters that the handler of a request may hold.
+/// Returns the length of the parameters, which the handler of a request may retain.
 pub(crate) fn params_bytes(admitted: &Admitted<'_>) -> usize {
     admitted.params().map_or(0, |params| params.get().len())
 }

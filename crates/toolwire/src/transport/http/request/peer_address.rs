@@ -1,10 +1,10 @@
-//! The address at the other end of a connection.
+//! The peer address of a connection.
 
 use std::net::SocketAddr;
 
-/// The address at the other end of a connection: that of the client, or of a reverse proxy in front of the server.
+/// The peer address of a connection: the address of the client, or of a reverse proxy in front of the server.
 ///
-/// It is in the extensions of requests at a [`public_route`](crate::transport::http::Authorizer::public_route). Where
+/// Requests to a [`public_route`](crate::transport::http::Authorizer::public_route) contain it in their extensions. If
 /// [`HttpService`](crate::transport::http::HttpService) is part of another HTTP stack, a layer in front inserts it, or
 /// [`HttpService::with_peer_address`](crate::transport::http::HttpService::with_peer_address) sets it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

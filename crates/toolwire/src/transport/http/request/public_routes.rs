@@ -1,4 +1,4 @@
-//! What an authorizer serves to anybody: behind the same guards and bounds as the endpoint itself.
+//! Serves the public routes of an authorizer, with the same guards and limits as the endpoint.
 
 use std::error::Error as StdError;
 
@@ -17,7 +17,7 @@ use crate::transport::http::request::{body, cors};
 use crate::transport::http::response::sanitize;
 use crate::transport::http::response::{self, HttpResponse};
 
-/// Answers a request that has passed the guards.
+/// Serves a request to a public route. The request has passed the guards.
 pub(crate) async fn serve_public_route<B>(
     endpoint: &HttpEndpoint,
     route: PublicRoute,
@@ -31,11 +31,11 @@ where
     B::Error: Into<Box<dyn StdError + Send + Sync>>,
 {
     let served = respond_within_limits(endpoint, route, parts, peer, body).await;
-    let mut answer = served.unwrap_or_else(|refusal| refusal);
+    let mut response = served.unwrap_or_else(|rejection| rejection);
     if route.with_cors {
-        cors::expose(head.origin, &mut answer);
+        cors::expose(head.origin, &mut response);
     }
-    answer
+    response
 }
 
 async fn respond_within_limits<B>(
@@ -60,7 +60,7 @@ where
     if endpoint.server.shutdown_signal().is_cancelled() {
         return Err(response::unavailable("the server is shutting down"));
     }
-    let _slot = endpoint.request_permit(0)?;
+    let _permit = endpoint.request_permit(0)?;
     let limits = &endpoint.options.limits;
     let reservation = endpoint.requests.bytes().reservation();
     let body = body::read(body, route.body_bytes, limits, reservation)
@@ -69,11 +69,11 @@ where
     let Some(authorizer) = &endpoint.options.authorizer else {
         return Err(response::reject(
             StatusCode::NOT_FOUND,
-            "there is nothing at this path",
+            "no resource exists at this path",
         ));
     };
     let mut request = Request::from_parts(parts.clone(), body.into_bytes());
-    // A layer in front may know better.
+    // An address from a layer in front takes precedence.
     if let Some(peer) = peer
         && request.extensions().get::<PeerAddress>().is_none()
     {
@@ -81,10 +81,10 @@ where
     }
     let serving = CatchPanic::new(async { authorizer.serve_public(request).await });
     match tokio::time::timeout(limits.authorization_deadline, serving).await {
-        Ok(Ok(answer)) => Ok(sanitize::sanitize(answer)),
+        Ok(Ok(response)) => Ok(sanitize::sanitize(response)),
         Ok(Err(_)) => {
-            tracing::error!("an authorizer panicked while it answered a request");
-            let error = ErrorObject::internal("the request could not be answered");
+            tracing::error!("an authorizer panicked while serving a request");
+            let error = ErrorObject::internal("the request could not be served");
             Err(response::error(
                 StatusCode::INTERNAL_SERVER_ERROR,
                 ResponseId::Absent,
@@ -92,9 +92,9 @@ where
             ))
         }
         Err(_) => {
-            tracing::error!("an authorizer takes too long to answer a request");
+            tracing::error!("an authorizer did not serve a request in time");
             Err(response::unavailable(
-                "the request could not be answered in time",
+                "the request could not be served in time",
             ))
         }
     }

@@ -1,4 +1,4 @@
-//! Where a request leads: to the endpoint with a message, as nearly all, or somewhere else.
+//! Chooses the route of a request from its path, its method and its headers.
 
 use std::net::SocketAddr;
 
@@ -16,37 +16,39 @@ use crate::transport::http::request::headers::RequestHeaders;
 use crate::transport::http::request::{cors, guard};
 use crate::transport::http::response::{self, HttpResponse};
 
-/// Where a request leads.
+/// The route of a request.
 pub(crate) enum Route {
-    /// A message to the endpoint, as nearly all are.
+    /// A message to the endpoint, which is the common case.
     Message,
     Other(OtherRoute),
 }
 
-/// Somewhere else than where messages are taken.
+/// A route for requests without a message to the endpoint.
 pub(crate) enum OtherRoute {
-    /// A document that anybody may read.
+    /// A public document.
     Document(HttpResponse),
     Public(PublicRoute),
     Served(LegacyRoute),
-    /// Nothing is there, or not for this method.
-    Nowhere(HttpResponse),
+    /// No resource exists at the path, or it does not support the method.
+    NotFound(HttpResponse),
 }
 
-/// What is served besides messages.
+/// A route that only legacy clients use.
 pub(crate) enum LegacyRoute {
     Get,
     Delete,
-    /// The two of the 2024-11-05 transport.
+    /// Opens a stream of the 2024-11-05 transport.
     OpenStream,
+    /// Sends a message of the 2024-11-05 transport.
     StreamMessage,
 }
 
-/// Where something is served.
+/// A path that the transport serves.
 enum EndpointPath {
     Endpoint,
-    /// The two of the 2024-11-05 transport.
+    /// The stream path of the 2024-11-05 transport.
     Stream,
+    /// The message path of the 2024-11-05 transport.
     Messages,
 }
 
@@ -62,7 +64,7 @@ impl EndpointPath {
 }
 
 impl HttpEndpoint {
-    /// Finds out where a request leads, if it passes the guards. `local_address` is where its connection came in.
+    /// Checks the request headers and returns the route. `local_address` is the local address of the connection.
     pub(crate) fn route(
         &self,
         parts: &Parts,
@@ -70,22 +72,22 @@ impl HttpEndpoint {
         local_address: Option<SocketAddr>,
     ) -> Result<Route, HttpResponse> {
         guard::check_header_limits(head, &self.options.limits)?;
-        let place = match &self.options.authorizer {
+        let route = match &self.options.authorizer {
             Some(authorizer) => authorizer_route(&**authorizer, parts),
             None => None,
         };
-        // Documents are the same for every client, and their CORS headers say that every page may read them.
-        let origin = match place {
+        // Public documents are the same for every client, and pages of every origin may read them.
+        let origin = match route {
             Some(OtherRoute::Document(_)) => HeaderLookup::Absent,
             _ => head.origin,
         };
         self.guard.check_names(parts, head, origin, local_address)?;
-        if let Some(place) = place {
-            return Ok(Route::Other(place));
+        if let Some(route) = route {
+            return Ok(Route::Other(route));
         }
         Ok(self
             .endpoint_route(parts, head)
-            .unwrap_or_else(|refusal| Route::Other(OtherRoute::Nowhere(refusal))))
+            .unwrap_or_else(|rejection| Route::Other(OtherRoute::NotFound(rejection))))
     }
 
     /// Returns the route of a request to one of the endpoints.
@@ -96,12 +98,12 @@ impl HttpEndpoint {
     ) -> Result<Route, HttpResponse> {
         let options = &self.options;
         let path = EndpointPath::of(parts.uri.path(), options).ok_or_else(|| {
-            response::reject(StatusCode::NOT_FOUND, "there is nothing at this path")
+            response::reject(StatusCode::NOT_FOUND, "no resource exists at this path")
         })?;
         if self.server.shutdown_signal().is_cancelled() {
             return Err(response::unavailable("the server is shutting down"));
         }
-        let refuse = |methods| {
+        let reject = |methods| {
             Err(cors::preflight(parts, methods)
                 .unwrap_or_else(|| response::method_not_allowed(methods)))
         };
@@ -109,33 +111,33 @@ impl HttpEndpoint {
             (EndpointPath::Endpoint, &Method::POST) => return Ok(Route::Message),
             (EndpointPath::Endpoint, method) => {
                 let names_modern = admit::header_era(&head.routing) == Some(Era::Modern);
-                let keeps_sessions = self.has_sessions() && !names_modern;
+                let has_sessions = self.has_sessions() && !names_modern;
                 match *method {
-                    Method::GET if keeps_sessions => LegacyRoute::Get,
-                    Method::DELETE if keeps_sessions => LegacyRoute::Delete,
-                    _ if keeps_sessions => return refuse("GET, POST, DELETE"),
-                    _ => return refuse("POST"),
+                    Method::GET if has_sessions => LegacyRoute::Get,
+                    Method::DELETE if has_sessions => LegacyRoute::Delete,
+                    _ if has_sessions => return reject("GET, POST, DELETE"),
+                    _ => return reject("POST"),
                 }
             }
             (EndpointPath::Stream, &Method::GET) => LegacyRoute::OpenStream,
-            (EndpointPath::Stream, _) => return refuse("GET"),
+            (EndpointPath::Stream, _) => return reject("GET"),
             (EndpointPath::Messages, &Method::POST) => LegacyRoute::StreamMessage,
-            (EndpointPath::Messages, _) => return refuse("POST"),
+            (EndpointPath::Messages, _) => return reject("POST"),
         };
         Ok(Route::Other(OtherRoute::Served(route)))
     }
 }
 
-/// What an authorizer has at a path.
+/// Returns the route of an authorizer at the path of a request.
 fn authorizer_route(authorizer: &dyn Authorizer, parts: &Parts) -> Option<OtherRoute> {
     let path = parts.uri.path();
     let Some(content) = authorizer.document(path) else {
         return authorizer.public_route(path).map(OtherRoute::Public);
     };
-    let mut answer = match parts.method {
+    let mut response = match parts.method {
         Method::GET | Method::HEAD => authorizer::document(content),
         _ => cors::preflight(parts, "GET").unwrap_or_else(|| response::method_not_allowed("GET")),
     };
-    cors::expose_to_all(&mut answer);
-    Some(OtherRoute::Document(answer))
+    cors::expose_to_all(&mut response);
+    Some(OtherRoute::Document(response))
 }

@@ -1,9 +1,9 @@
-//! Request bodies that a response was made without: read to their end and discarded, within bounds.
+//! Reads and discards the rest of a request body after the response is known, within limits.
 //!
 //! Many clients send a whole request before they read the response. A connection that is closed with unread bytes is
 //! reset, and the reset can destroy the response on its way. So a request that is rejected by its headers is still
-//! read to its end. A body that is too long or too slow for that is left unread, and the response to an HTTP/1.1
-//! request then says `Connection: close`. Nothing is buffered.
+//! read to its end. A body that is too long or too slow is not read, and the response to an HTTP/1.1 request then
+//! contains `Connection: close`. Nothing is buffered.
 
 use std::future::poll_fn;
 use std::pin::Pin;
@@ -38,12 +38,12 @@ enum Progress {
     Failed,
 }
 
-/// What becomes of a connection after a response.
+/// What happens to a connection after a response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum AfterResponse {
-    /// It can carry the next request.
+    /// The connection can serve the next request.
     KeepAlive,
-    /// It is closed, because some of the request was not read. The client may still be sending.
+    /// The connection is closed, because a part of the request was not read. The client may still be sending.
     Close,
 }
 
@@ -60,7 +60,7 @@ impl<B: Body + Unpin> TrackedBody<B> {
         self.progress == Progress::Ended || self.body.is_end_stream() || is_empty()
     }
 
-    /// Reads to the end, if that is no further than `limit` bytes away. Returns whether the end was reached.
+    /// Reads at most `limit` bytes. Returns `true` if the end of the body was reached.
     async fn discard(&mut self, limit: usize) -> bool {
         let mut left = limit;
         while !self.has_ended() {
@@ -109,10 +109,11 @@ impl<B: Body + Unpin> Body for TrackedBody<B> {
     }
 }
 
-/// Prepares a request for its response: discards what is left of the body, or makes the response close the connection.
+/// Completes a request before its response is sent: discards the rest of the body, or makes the response close the
+/// connection.
 ///
-/// At most [`HttpLimits::body_bytes`] are read, for at most [`HttpLimits::discard_deadline`]. The headers are counted
-/// meanwhile, in `reservation`.
+/// At most [`HttpLimits::body_bytes`] are read, for at most [`HttpLimits::discard_deadline`]. In the meantime,
+/// `reservation` counts the headers.
 pub(crate) async fn finish_request<B: Body + Unpin>(
     parts: &Parts,
     mut body: TrackedBody<B>,
@@ -141,20 +142,20 @@ pub(crate) async fn finish_request<B: Body + Unpin>(
     AfterResponse::Close
 }
 
-/// Returns whether a request has a stream of its own, which ends alone: HTTP/2 resets it with `NO_ERROR` (RFC 9113,
-/// section 8.1).
+/// Returns `true` if each request has its own stream, which can end without the connection. HTTP/2 resets the stream with
+/// `NO_ERROR` (RFC 9113, section 8.1).
 fn has_streams(http: Version) -> bool {
     matches!(http, Version::HTTP_2 | Version::HTTP_3)
 }
 
-/// Returns whether the rest of a body should be read only to be discarded.
+/// Returns `true` if the rest of a body should be read and discarded.
 fn is_worth_reading<B: Body>(
     parts: &Parts,
     body: &TrackedBody<B>,
     response: &HttpResponse,
     limits: &HttpLimits,
 ) -> bool {
-    // RFC 9110, section 10.1.1: a client that waits for `100 Continue` has not sent the body. Reading would ask for it.
+    // RFC 9110, section 10.1.1: a client that waits for `100 Continue` has not sent the body. Reading would request it.
     let is_expected = match body.progress {
         Progress::NotStarted => !parts.headers.contains_key(EXPECT),
         Progress::Started => true,
@@ -163,7 +164,7 @@ fn is_worth_reading<B: Body>(
     is_expected && !closes(response) && body.body.size_hint().lower() <= limits.body_bytes as u64
 }
 
-/// Returns whether a response closes its connection.
+/// Returns `true` if a response closes its connection.
 fn closes(response: &HttpResponse) -> bool {
     let connection = response.fields().and_then(|fields| fields.get(CONNECTION));
     connection.is_some_and(|value| value == HeaderValue::from_static("close"))

@@ -19,7 +19,7 @@ fn limits() -> HttpLimits {
     }
 }
 
-/// A body whose frames a test sends; dropping the sender ends it.
+/// A body whose frames are sent by the test. Dropping the sender ends the body.
 struct SentBody {
     frames: mpsc::UnboundedReceiver<Result<Bytes, &'static str>>,
     announced: u64,
@@ -60,7 +60,7 @@ fn parts(version: Version, expect: bool) -> Parts {
     request.body(()).unwrap().into_parts().0
 }
 
-/// Finishes a request. The response must tell the client what becomes of the connection.
+/// Finishes a request and checks that the response contains `Connection: close` if the connection closes.
 async fn finished(parts: &Parts, body: TrackedBody<SentBody>) -> AfterResponse {
     let mut response = response::empty(StatusCode::UNAUTHORIZED);
     let reservation = ByteBudget::new(100_000, LIMIT).reservation();
@@ -69,16 +69,16 @@ async fn finished(parts: &Parts, body: TrackedBody<SentBody>) -> AfterResponse {
     after
 }
 
-const KEPT: AfterResponse = AfterResponse::KeepAlive;
+const KEEP_ALIVE: AfterResponse = AfterResponse::KeepAlive;
 const CLOSED: AfterResponse = AfterResponse::Close;
 
 #[tokio::test]
-async fn a_body_up_to_the_limit_is_discarded_and_one_more_byte_closes() {
+async fn body_up_to_the_limit_is_discarded_and_a_longer_one_closes_the_connection() {
     let parts = parts(Version::HTTP_11, false);
     for (lengths, expected) in [
-        (vec![], KEPT),
-        (vec![LIMIT], KEPT),
-        (vec![1, LIMIT - 2, 1], KEPT),
+        (vec![], KEEP_ALIVE),
+        (vec![LIMIT], KEEP_ALIVE),
+        (vec![1, LIMIT - 2, 1], KEEP_ALIVE),
         (vec![LIMIT + 1], CLOSED),
         (vec![LIMIT, 1], CLOSED),
     ] {
@@ -92,7 +92,7 @@ async fn a_body_up_to_the_limit_is_discarded_and_one_more_byte_closes() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_announced_length_over_the_limit_is_not_waited_for() {
+async fn announced_length_over_the_limit_closes_without_waiting() {
     let parts = parts(Version::HTTP_11, false);
     let began = Instant::now();
     let (_frames, body) = sent_body(LIMIT as u64 + 1);
@@ -101,7 +101,7 @@ async fn an_announced_length_over_the_limit_is_not_waited_for() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_slow_body_is_given_up_at_the_deadline() {
+async fn slow_body_closes_the_connection_at_the_deadline() {
     let parts = parts(Version::HTTP_11, false);
     let began = Instant::now();
     let (frames, body) = sent_body(0);
@@ -116,7 +116,7 @@ async fn a_slow_body_is_given_up_at_the_deadline() {
 }
 
 #[tokio::test]
-async fn a_body_that_broke_off_closes() {
+async fn failed_body_closes_the_connection() {
     let parts = parts(Version::HTTP_11, false);
     let (frames, body) = sent_body(0);
     frames.send(Err("reset")).unwrap();
@@ -124,30 +124,30 @@ async fn a_body_that_broke_off_closes() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_client_that_waits_for_100_continue_is_not_asked_for_the_body() {
+async fn body_is_not_requested_from_a_client_that_waits_for_100_continue() {
     let parts = parts(Version::HTTP_11, true);
     let began = Instant::now();
     let (_frames, body) = sent_body(0);
     assert_eq!(finished(&parts, body).await, CLOSED);
     assert_eq!(began.elapsed(), Duration::ZERO);
-    // Once it was asked for, the body comes, and is read.
+    // After the body was requested, it is read.
     let (frames, mut body) = sent_body(0);
     frames.send(Ok(Bytes::from_static(b" "))).unwrap();
     poll_fn(|cx| Pin::new(&mut body).poll_frame(cx)).await;
     frames.send(Ok(Bytes::from_static(b" "))).unwrap();
     drop(frames);
-    assert_eq!(finished(&parts, body).await, KEPT);
+    assert_eq!(finished(&parts, body).await, KEEP_ALIVE);
 }
 
 #[tokio::test]
-async fn an_unread_http2_body_does_not_close_the_connection() {
+async fn unread_http2_body_does_not_close_the_connection() {
     let parts = parts(Version::HTTP_2, false);
     let (_frames, body) = sent_body(LIMIT as u64 + 1);
-    assert_eq!(finished(&parts, body).await, KEPT);
+    assert_eq!(finished(&parts, body).await, KEEP_ALIVE);
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_mounted_service_discards_the_body_of_a_rejected_request() {
+async fn mounted_service_discards_the_body_of_a_rejected_request() {
     let service = HttpService::new(Server::new("demo", "1.0.0"), HttpOptions::new());
     let request = |body| {
         let request = Request::post("/nothing").header("host", "localhost");
