@@ -103,10 +103,10 @@ impl HttpEndpoint {
         let SessionKey { id, principal, .. } = &session.key;
         let sessions = &self.options.sessions;
         let idle = self.options.limits.session_idle;
-        let Some((before, wanted)) = session.stored_and_current() else {
+        let Some((before, current)) = session.stored_and_current() else {
             return Ok(());
         };
-        let (mut revision, mut record) = (before.revision, wanted.clone());
+        let (mut revision, mut record) = (before.revision, current.clone());
         loop {
             let replaced = sessions.replace(id, principal, revision, record.clone());
             if let Some(revision) = replaced.await? {
@@ -117,7 +117,7 @@ impl HttpEndpoint {
             let Some(now) = sessions.load(id, principal, idle).await? else {
                 return Ok(());
             };
-            record = now.record.with_changes(&before.record, &wanted);
+            record = now.record.with_changes(&before.record, &current);
             revision = now.revision;
         }
     }

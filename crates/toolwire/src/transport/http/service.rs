@@ -282,7 +282,7 @@ impl HttpService {
                 let message = self.read(body, None).await;
                 let message = message
                     .map_err(|unread| body::reject_body_error(&unread, limits.body_bytes))?;
-                box_cold(|| http_sse::take(&post, &message)).await
+                box_cold(|| http_sse::deliver(&post, &message)).await
             }
         }
     }

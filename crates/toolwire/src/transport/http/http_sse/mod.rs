@@ -1,11 +1,11 @@
-//! The two endpoints of 2024-11-05, for clients that know nothing newer: a GET opens a stream, and says where to POST.
+//! The two endpoints of the 2024-11-05 transport: a GET opens a stream, whose first event contains the path for POST.
 //!
-//! A stream is a connection of its own, with the same loop as stdio: what comes in by POST is fed to it, and whatever it
-//! has to say goes out on the stream, and only there. The connection lives in the node that has the stream. Its record in
-//! the session store says whose it is, so that any node can check a POST and pass it on.
+//! A stream is a connection with the same message loop as stdio. Its input are the messages of POST requests, and all its
+//! output is sent on the stream. The connection runs on the node of the stream. Its record in the session store contains the
+//! principal, so that any node can check a POST and forward it.
 //!
-//! The token of the stream and those of the messages may differ, as long as they speak for the same principal. A handler
-//! sees that of its message. The stream lasts until the last of them ends.
+//! The stream and its messages may have different tokens of the same principal. A handler sees the token of its message. The
+//! stream ends when the last token expires.
 
 pub(crate) mod streams;
 
@@ -39,12 +39,12 @@ use crate::transport::http::response::{self, HttpResponse};
 use crate::transport::limits::Limits;
 use crate::transport::out_stream::OutgoingQueue;
 
-/// Where streams are opened.
+/// The path where streams are opened.
 pub(crate) const STREAM_PATH: &str = "/sse";
-/// Where the messages of clients go.
+/// The path for the messages of clients.
 pub(crate) const MESSAGE_PATH: &str = "/message";
 
-/// Where a chunk of the answer ends, so that a burst does not become one huge piece of memory.
+/// The size after which a chunk of the response ends. It bounds the memory of a chunk during bursts.
 const CHUNK_BYTES: usize = 64 * 1024;
 
 /// Opens a stream.
@@ -54,7 +54,7 @@ pub(crate) async fn open(
     token: Arc<TokenInfo>,
 ) -> Result<HttpResponse, HttpResponse> {
     guard::check_accept_events(head)?;
-    let slot = endpoint.stream_permit(0)?;
+    let permit = endpoint.stream_permit(0)?;
     let options = &endpoint.options;
     let id = random_id("", 32).map_err(|error| response::store_error(&error))?;
     let lease = SessionLease {
@@ -65,12 +65,12 @@ pub(crate) async fn open(
         interval: options.limits.keep_alive,
     };
     lease
-        .sign()
+        .create()
         .await
         .map_err(|error| response::store_error(&error))?;
     let out = Arc::new(OutgoingQueue::new(options.limits.outbox()));
     let streams = &endpoint.http_sse;
-    let (place, messages, token_end) = streams.enter(&lease.key, &token);
+    let (guard, messages, token_end) = streams.register(&lease.key, &token);
     let connection = MessageLoop::with_token(
         Some(token),
         endpoint.server.clone(),
@@ -80,7 +80,7 @@ pub(crate) async fn open(
     let events = HttpSseEvents {
         endpoint_event: Some(format!("{MESSAGE_PATH}?sessionId={id}")),
         next: None,
-        _place: place,
+        _guard: guard,
         out: Arc::clone(&out),
     };
     let streams = Arc::clone(streams);
@@ -91,22 +91,22 @@ pub(crate) async fn open(
         };
         serve(connection.run(messages), &out, &lease, ending).await;
     });
-    Ok(endpoint.stream(Box::new(events), Some(slot)))
+    Ok(endpoint.stream(Box::new(events), Some(permit)))
 }
 
-/// Takes a message for a stream.
-pub(crate) async fn take(
+/// Delivers the message of a POST to its stream, on this node or through the bus.
+pub(crate) async fn deliver(
     post: &IncomingRequest<'_>,
     message: &[u8],
 ) -> Result<HttpResponse, HttpResponse> {
     let endpoint = post.endpoint;
     let key = match session_of(post.parts.uri.query()) {
         SessionParam::Session(id) => store_key(id),
-        SessionParam::Nothing => return Err(missing_session()),
-        SessionParam::Nonsense => return Err(unknown_session()),
+        SessionParam::Missing => return Err(missing_session()),
+        SessionParam::Invalid => return Err(unknown_session()),
     };
-    // Those that wait for a full connection are bounded together with everything else that runs.
-    let _slot = endpoint.request_permit(0)?;
+    // Requests that wait for a full queue count as running requests.
+    let _permit = endpoint.request_permit(0)?;
     let options = &endpoint.options;
     let idle = options.limits.session_idle;
     match options.sessions.touch(&key, &post.principal(), idle).await {
@@ -119,13 +119,13 @@ pub(crate) async fn take(
     if let Some(stream) = endpoint.http_sse.find(&key) {
         let sender = ChunkSender {
             token,
-            permit: Some(permit(endpoint, message)?),
+            permit: Some(message_permit(endpoint, message)?),
         };
         return match stream.send(message, sender).await {
             Ok(()) => Ok(response::empty(StatusCode::ACCEPTED)),
             Err(SendError::Gone) => Err(unknown_session()),
             Err(SendError::Full) => Err(response::unavailable(
-                "the client does not read its stream as fast as it sends",
+                "the client sends faster than it reads its stream",
             )),
         };
     }
@@ -134,7 +134,7 @@ pub(crate) async fn take(
     }
     let text = String::from_utf8_lossy(message).into_owned();
     let message = RawJson::from_string(text).map_err(|_| {
-        response::reject(StatusCode::BAD_REQUEST, "the message cannot be passed on")
+        response::reject(StatusCode::BAD_REQUEST, "the message cannot be forwarded")
     })?;
     let signal = SessionSignal::Message { message, token };
     match endpoint.signal(&key, signal).await {
@@ -143,37 +143,37 @@ pub(crate) async fn take(
     }
 }
 
-/// Counts a message until it has been served: once as it is queued, and once as its handler has it.
-fn permit(endpoint: &HttpEndpoint, message: &[u8]) -> Result<ChunkPermit, HttpResponse> {
+/// Counts a message until it has been served: once for the queue and once for its handler.
+fn message_permit(endpoint: &HttpEndpoint, message: &[u8]) -> Result<ChunkPermit, HttpResponse> {
     let mut reservation = endpoint.requests.bytes().reservation();
     match reservation.try_grow(message.len().saturating_mul(2)) {
         true => Ok(Arc::new(reservation)),
         false => Err(response::unavailable(
-            "the messages that are being served are too large together at the moment",
+            "the messages that are being served are too large in total",
         )),
     }
 }
 
-/// What the query of a POST says about its session.
+/// The session id in the query of a POST.
 enum SessionParam<'q> {
     Session(&'q str),
-    Nothing,
-    Nonsense,
+    Missing,
+    Invalid,
 }
 
 fn session_of(query: Option<&str>) -> SessionParam<'_> {
     let pairs = query.unwrap_or_default().split('&');
     let mut named = pairs.filter_map(|pair| pair.strip_prefix("sessionId="));
     match (named.next(), named.next()) {
-        (None, _) => SessionParam::Nothing,
-        // The ids made here need no percent-encoding, so that one with it is none of them.
+        (None, _) => SessionParam::Missing,
+        // Session ids of this server need no percent-encoding, so an id with percent-encoding is invalid.
         (Some(id), None) if is_session_id(id) => SessionParam::Session(id),
-        _ => SessionParam::Nonsense,
+        _ => SessionParam::Invalid,
     }
 }
 
-/// The name of a session in the store, and on the bus. The space keeps it apart from the sessions of the 2025 revisions:
-/// their header cannot hold one, and neither can the query.
+/// Returns the key of a session in the store and on the bus. The space separates the keys from session ids of the 2025
+/// revisions: neither their header nor the query can contain a space.
 fn store_key(id: &str) -> String {
     format!("http+sse {id}")
 }
@@ -181,11 +181,11 @@ fn store_key(id: &str) -> String {
 fn missing_session() -> HttpResponse {
     response::reject(
         StatusCode::BAD_REQUEST,
-        "the request names no session: POST to the address in the `endpoint` event of the stream",
+        "the request has no session id: POST to the address in the `endpoint` event of the stream",
     )
 }
 
-/// Foreign, ended and invented sessions get the same bytes.
+/// Returns the same response for ended, unknown and other principals' sessions, so that ids cannot be probed.
 fn unknown_session() -> HttpResponse {
     response::reject(
         StatusCode::NOT_FOUND,
@@ -193,13 +193,13 @@ fn unknown_session() -> HttpResponse {
     )
 }
 
-/// Refuses what the connection could not read as one message, and what its sender may not do.
+/// Rejects data that is not a single message, and requests whose token lacks scopes.
 fn check_message(post: &IncomingRequest<'_>, message: &[u8]) -> Result<(), HttpResponse> {
     let (id, error) = match strict_json::read(message, &strict_json::Limits::default()) {
         Ok(Envelope::Request(request)) => return check_scopes(post, &request),
         Ok(Envelope::Batch(_)) => (
             None,
-            ErrorObject::invalid_request("send one message at a time: there are no batches here"),
+            ErrorObject::invalid_request("batches are not supported by this protocol version"),
         ),
         Ok(_) => return Ok(()),
         Err(unreadable) => (unreadable.id, unreadable.error),
@@ -208,8 +208,8 @@ fn check_message(post: &IncomingRequest<'_>, message: &[u8]) -> Result<(), HttpR
     Err(response::error(StatusCode::BAD_REQUEST, id, error))
 }
 
-/// Spec 2026-07-28, basic/authorization, "Scope Challenge Handling": a client is told at once what it needs. Whether its
-/// connection, which may be on another node, is ready for the request is judged there; so are the scopes, again.
+/// Spec 2026-07-28, basic/authorization, "Scope Challenge Handling": missing scopes are reported in the response to
+/// the POST. The connection, which may be on another node, checks its own state and the scopes again.
 fn check_scopes(
     post: &IncomingRequest<'_>,
     request: &RequestEnvelope<'_>,
@@ -227,8 +227,11 @@ fn check_scopes(
             require_initialized: false,
         },
     );
-    match admitted.ok().and_then(|one| post.missing_scopes(&one)) {
-        Some(refusal) => Err(refusal.into_response(ResponseId::Id(request.id.clone()))),
+    match admitted
+        .ok()
+        .and_then(|admitted| post.missing_scopes(&admitted))
+    {
+        Some(rejection) => Err(rejection.into_response(ResponseId::Id(request.id.clone()))),
         None => Ok(()),
     }
 }
@@ -245,8 +248,10 @@ fn connection_limits(http: &HttpLimits) -> Limits {
     }
 }
 
-/// Runs a connection to its end, and keeps its record for as long. The third is done when the client may no longer be
-/// served: then nothing more is taken from it, and what runs is finished, within the bounds of every hang-up.
+/// Runs a connection to its end and renews its session record in the meantime.
+///
+/// `ending` completes when the client may no longer be served. No more messages are then read, and running requests finish
+/// within the drain time of a closed connection.
 async fn serve(
     running: impl Future<Output = ()>,
     out: &OutgoingQueue,
@@ -257,16 +262,16 @@ async fn serve(
     tokio::select! {
         () = &mut running => {}
         () = ending => {
-            lease.give_back().await;
+            lease.delete().await;
             return running.await;
         }
         () = lease.wait_deleted() => {
-            tracing::warn!("the session of a stream is gone, so the stream ends");
+            tracing::warn!("a stream ends because its session was deleted");
             out.fail();
             running.await;
         }
     }
-    lease.give_back().await;
+    lease.delete().await;
 }
 
 /// The record of a stream in the session store.
@@ -275,12 +280,12 @@ struct SessionLease {
     key: String,
     principal: Principal,
     idle: Duration,
-    /// How often the record is kept from expiring.
+    /// How often the record is renewed.
     interval: Duration,
 }
 
 impl SessionLease {
-    async fn sign(&self) -> Result<(), crate::store::StoreError> {
+    async fn create(&self) -> Result<(), crate::store::StoreError> {
         let record = SessionRecord::new(HTTP_WITH_SSE, ClientCapabilities::default(), None);
         let created = self
             .sessions
@@ -288,7 +293,7 @@ impl SessionLease {
         created.await.map(drop)
     }
 
-    /// Keeps the record from expiring; returns when somebody has deleted it.
+    /// Renews the record at intervals. Returns when it has been deleted.
     async fn wait_deleted(&self) {
         loop {
             tokio::time::sleep(self.interval).await;
@@ -297,27 +302,27 @@ impl SessionLease {
                 Ok(true) => {}
                 Ok(false) => return,
                 Err(error) => {
-                    tracing::warn!(%error, "a session cannot be kept from expiring");
+                    tracing::warn!(%error, "a session cannot be renewed");
                 }
             }
         }
     }
 
-    async fn give_back(&self) {
+    async fn delete(&self) {
         let deleted = self.sessions.delete(&self.key, &self.principal).await;
         if let Err(error) = deleted {
-            tracing::warn!(%error, "the session of a stream that ended is left to expire");
+            tracing::warn!(%error, "the session of an ended stream cannot be deleted and remains until it expires");
         }
     }
 }
 
-/// What a connection has to say, as events. Dropping it ends the connection.
+/// The events of a connection. Dropping it ends the connection.
 struct HttpSseEvents {
-    /// Where to POST, until it was said.
+    /// The address for POST, until its event is sent.
     endpoint_event: Option<String>,
     next: Option<BoxFuture<'static, Option<Vec<u8>>>>,
     out: Arc<OutgoingQueue>,
-    _place: StreamGuard,
+    _guard: StreamGuard,
 }
 
 impl EventSource for HttpSseEvents {

@@ -1,4 +1,4 @@
-//! The streams of the 2024-11-05 transport that one node has.
+//! The open streams of the 2024-11-05 transport on this node.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -12,82 +12,82 @@ use crate::engine::TokenInfo;
 use crate::transport::chunk::{Chunk, ChunkSender};
 use crate::transport::http::exchange::token_expiry;
 
-/// How many messages of one client may wait for its connection. It reads them at once, unless the client does not take
-/// its answers; so this holds a burst, and bounds what a client that only sends costs.
-const WAITING_MESSAGES: usize = 16;
+/// The maximum number of queued messages of one client. The connection reads messages at once unless the client does not
+/// read its responses. The queue absorbs bursts and bounds the memory of clients that do not read.
+const QUEUED_MESSAGES: usize = 16;
 
-/// How long a message waits for a place before it is refused: bursts pass.
+/// How long a message waits for capacity in the queue before it is rejected, so that short bursts succeed.
 const SEND_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// The streams this node has, by the names of their sessions in the store.
+/// The open streams of this node, by the keys of their sessions in the store.
 #[derive(Debug, Default)]
 pub(crate) struct HttpSseStreams {
     by_key: Mutex<HashMap<String, StreamInput>>,
 }
 
-/// Where messages for one connection go in.
+/// The input of one connection.
 #[derive(Debug, Clone)]
 pub(crate) struct StreamInput {
     messages: mpsc::Sender<Chunk>,
     token_end: watch::Sender<Option<Instant>>,
 }
 
-/// When the last of the tokens ends that a client has shown.
+/// The latest expiry of the tokens that a client has sent.
 #[derive(Debug)]
 pub(crate) struct LatestTokenExpiry(watch::Receiver<Option<Instant>>);
 
-/// Why a message did not get in.
+/// The reason why a message was not delivered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum SendError {
     /// The client does not read its stream as fast as it sends.
     Full,
-    /// The client has just left.
+    /// The client has disconnected.
     Gone,
 }
 
 impl HttpSseStreams {
-    /// Enters a stream that was opened with a token; gives the messages for its connection.
-    pub(crate) fn enter(
+    /// Registers a stream that was opened with a token. Returns the receiver of the messages for its connection.
+    pub(crate) fn register(
         self: &Arc<Self>,
         key: &str,
         token: &TokenInfo,
     ) -> (StreamGuard, mpsc::Receiver<Chunk>, LatestTokenExpiry) {
-        let (messages, receiver) = mpsc::channel(WAITING_MESSAGES);
+        let (messages, receiver) = mpsc::channel(QUEUED_MESSAGES);
         let (token_end, ends) = watch::channel(token_expiry::expiry_instant(Some(token)));
-        let entrance = StreamInput {
+        let input = StreamInput {
             messages,
             token_end,
         };
-        self.lock().insert(key.to_owned(), entrance);
-        let place = StreamGuard {
+        self.lock().insert(key.to_owned(), input);
+        let guard = StreamGuard {
             streams: Arc::clone(self),
             key: key.to_owned(),
         };
-        (place, receiver, LatestTokenExpiry(ends))
+        (guard, receiver, LatestTokenExpiry(ends))
     }
 
     pub(crate) fn find(&self, key: &str) -> Option<StreamInput> {
         self.lock().get(key).cloned()
     }
 
-    /// Takes no more messages for a stream, whose connection comes to its end by that.
+    /// Closes the input of a stream, which ends its connection.
     pub(crate) fn close(&self, key: &str) {
         self.lock().remove(key);
     }
 
-    /// Feeds a message that another node took to its stream, if that is here. Its client was told already that it was
-    /// accepted, and the bus cannot wait: what finds no place is lost, as it would be on a bus that is away.
+    /// Delivers a message that another node received, if the stream is on this node. The client already got 202, and the bus
+    /// must not block. If the queue is full, the message is lost, as it would be if the bus failed.
     pub(crate) fn deliver(&self, key: &str, message: &RawJson, token: Arc<TokenInfo>) {
-        let Some(entrance) = self.find(key) else {
+        let Some(input) = self.find(key) else {
             return;
         };
         let sender = ChunkSender {
             token,
             permit: None,
         };
-        let chunk = entrance.chunk(message.get().as_bytes(), sender);
-        if let Err(error) = entrance.messages.try_send(chunk) {
-            tracing::warn!(%error, "a message from another node found no place, and is lost");
+        let chunk = input.chunk(message.get().as_bytes(), sender);
+        if let Err(error) = input.messages.try_send(chunk) {
+            tracing::warn!(%error, "a message from another node is lost because the queue of its stream is full or closed");
         }
     }
 
@@ -97,7 +97,7 @@ impl HttpSseStreams {
 }
 
 impl StreamInput {
-    /// Feeds a message to the connection.
+    /// Sends a message to the connection.
     pub(crate) async fn send(&self, message: &[u8], sender: ChunkSender) -> Result<(), SendError> {
         let sent = self.messages.send(self.chunk(message, sender));
         match tokio::time::timeout(SEND_TIMEOUT, sent).await {
@@ -107,8 +107,8 @@ impl StreamInput {
         }
     }
 
-    /// A message as the connection reads it. The stream lasts at least as long as its token: the session would be lost
-    /// with the stream, and its client has just shown that it may go on.
+    /// Returns a message in the form that the connection reads, and extends the stream until the token of the message
+    /// expires. The client has just sent a valid token, and the session would be lost with the stream.
     fn chunk(&self, message: &[u8], sender: ChunkSender) -> Chunk {
         let end = token_expiry::expiry_instant(Some(&sender.token));
         self.token_end
@@ -121,7 +121,7 @@ impl StreamInput {
 }
 
 impl LatestTokenExpiry {
-    /// Waits for it.
+    /// Waits until the latest token has expired.
     pub(crate) async fn passed(mut self) {
         loop {
             let end = *self.0.borrow_and_update();
@@ -129,7 +129,7 @@ impl LatestTokenExpiry {
                 () = token_expiry::sleep_until_expiry(end) => return,
                 changed = self.0.changed() => {
                     if changed.is_err() {
-                        // Nobody can send any more, so the connection ends by itself.
+                        // The input of the stream is closed, so the connection ends by itself.
                         std::future::pending::<()>().await;
                     }
                 }
@@ -138,7 +138,8 @@ impl LatestTokenExpiry {
     }
 }
 
-/// JSON has line breaks only between its tokens, where a space means the same.
+/// Replaces line breaks by spaces and appends a line feed. JSON has line breaks only between tokens, where a space is
+/// equivalent.
 fn to_line(message: &[u8]) -> Vec<u8> {
     let mut line = Vec::with_capacity(message.len() + 1);
     line.extend(message.iter().map(|byte| match byte {
@@ -149,7 +150,7 @@ fn to_line(message: &[u8]) -> Vec<u8> {
     line
 }
 
-/// The place of a stream among those of this node; free again when it is dropped.
+/// The registration of a stream on this node. Dropping it closes the stream's input.
 #[derive(Debug)]
 pub(crate) struct StreamGuard {
     streams: Arc<HttpSseStreams>,

@@ -1,4 +1,4 @@
-//! The body of an answer.
+//! The body of a response.
 
 use std::convert::Infallible;
 use std::fmt;
@@ -12,22 +12,23 @@ use crate::engine::exchange::{AFTER_RESULT, EncodedResponse};
 use crate::transport::http::listener::read_timeout::RequestGuard;
 use crate::transport::http::response::event_stream::EventStream;
 
-/// The body of an answer: one message, or a stream of events.
+/// The body of a server response: a single message or an event stream.
 ///
-/// Dropping it means that the client is gone; what that does to the request is the protocol's business.
+/// Dropping the body before its end is treated as a disconnect of the client. Depending on the protocol version, the
+/// disconnect cancels the request.
 pub struct ServerBody {
     content: BodyContent,
-    /// Tells the connection when the answer is out.
-    _in_progress: Option<RequestGuard>,
+    /// Notifies the connection on drop that the response is complete.
+    _request_guard: Option<RequestGuard>,
 }
 
 enum BodyContent {
     Empty,
-    /// One message that nobody shares.
+    /// One message in an owned buffer.
     Message(Vec<u8>),
     Full(Bytes),
-    /// Pieces that are sent without being put together, the next one last.
-    Pieces(Vec<Bytes>),
+    /// Chunks that are sent one after another, in reverse order.
+    Chunks(Vec<Bytes>),
     Stream(Box<EventStream>),
 }
 
@@ -45,18 +46,18 @@ impl ServerBody {
         })
     }
 
-    /// One message.
+    /// Creates a body of one message.
     pub(crate) fn message(message: Vec<u8>) -> Self {
         Self::of(BodyContent::Message(message))
     }
 
-    /// A message that answers a request.
-    pub(crate) fn answer(message: EncodedResponse) -> Self {
+    /// Creates a body of one JSON-RPC response.
+    pub(crate) fn response(message: EncodedResponse) -> Self {
         match message {
             EncodedResponse::Whole(message) => Self::message(message),
             EncodedResponse::Around { before, result } => {
                 let after = Bytes::from_static(AFTER_RESULT);
-                Self::of(BodyContent::Pieces(vec![after, result, before.into()]))
+                Self::of(BodyContent::Chunks(vec![after, result, before.into()]))
             }
         }
     }
@@ -65,35 +66,35 @@ impl ServerBody {
         Self::of(BodyContent::Stream(Box::new(stream)))
     }
 
-    /// The same body, which ends a request of its connection when it is dropped.
-    pub(crate) fn during(mut self, request: RequestGuard) -> Self {
-        self._in_progress = Some(request);
+    /// Adds a guard that ends the request of the connection when the body is dropped.
+    pub(crate) fn with_request_guard(mut self, request: RequestGuard) -> Self {
+        self._request_guard = Some(request);
         self
     }
 
-    /// Whether it is known to its end.
+    /// Returns `true` if the whole body is in memory.
     pub(crate) fn is_complete(&self) -> bool {
         !matches!(self.content, BodyContent::Stream(_))
     }
 
-    /// How much is left of a body that is known to its end.
+    /// Returns the remaining length of a complete body.
     pub(crate) fn remaining_len(&self) -> usize {
         match &self.content {
             BodyContent::Empty | BodyContent::Stream(_) => 0,
             BodyContent::Message(message) => message.len(),
             BodyContent::Full(bytes) => bytes.len(),
-            BodyContent::Pieces(pieces) => pieces.iter().map(Bytes::len).sum(),
+            BodyContent::Chunks(chunks) => chunks.iter().map(Bytes::len).sum(),
         }
     }
 
-    /// The next piece of a body that is known to its end.
+    /// Returns the next chunk of a complete body.
     pub(crate) fn next_chunk(&mut self) -> Option<Bytes> {
-        if let BodyContent::Pieces(pieces) = &mut self.content {
-            let piece = pieces.pop();
-            if pieces.is_empty() {
+        if let BodyContent::Chunks(chunks) = &mut self.content {
+            let chunk = chunks.pop();
+            if chunks.is_empty() {
                 self.content = BodyContent::Empty;
             }
-            return piece;
+            return chunk;
         }
         match std::mem::replace(&mut self.content, BodyContent::Empty) {
             BodyContent::Full(bytes) => Some(bytes),
@@ -102,20 +103,20 @@ impl ServerBody {
         }
     }
 
-    /// Appends all of a body that is known to its end.
+    /// Appends a complete body to `out`.
     pub(crate) fn append_to(mut self, out: &mut Vec<u8>) {
         if let BodyContent::Message(message) = &self.content {
             return out.extend_from_slice(message);
         }
-        while let Some(piece) = self.next_chunk() {
-            out.extend_from_slice(&piece);
+        while let Some(chunk) = self.next_chunk() {
+            out.extend_from_slice(&chunk);
         }
     }
 
     fn of(content: BodyContent) -> Self {
         Self {
             content,
-            _in_progress: None,
+            _request_guard: None,
         }
     }
 }
@@ -151,7 +152,7 @@ impl fmt::Debug for ServerBody {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self.content {
             BodyContent::Empty => "ServerBody::Empty",
-            BodyContent::Message(_) | BodyContent::Full(_) | BodyContent::Pieces(_) => {
+            BodyContent::Message(_) | BodyContent::Full(_) | BodyContent::Chunks(_) => {
                 "ServerBody::Full"
             }
             BodyContent::Stream(_) => "ServerBody::Stream",

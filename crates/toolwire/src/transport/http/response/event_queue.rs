@@ -1,10 +1,10 @@
-//! What a request has said and its client has not read yet.
+//! The queue of messages that a stream has not sent yet.
 //!
-//! One side pushes, from wherever it runs; the other polls, from inside a response. Nothing is allocated before the
-//! first message, because most requests have none.
+//! Handlers push messages from any task, and the response polls the queue. Nothing is allocated before the first message,
+//! because most requests send none.
 //!
-//! Each queue has a limit of its own, and all queues of an endpoint have one together: while that is reached, log
-//! messages and progress are dropped.
+//! Each queue has its own limit, and all queues of an endpoint share a byte budget. While the budget is exhausted, log
+//! messages and progress notifications are dropped.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
@@ -15,13 +15,14 @@ use toolwire_proto::sse;
 use crate::transport::http::byte_budget::ByteBudget;
 use crate::transport::outlet::MessageSink;
 
-/// What a queued message takes in memory besides its bytes.
+/// The memory of a queued message without its bytes.
 const MESSAGE_OVERHEAD: usize = 128;
 
+/// A queue of messages for one stream.
 #[derive(Debug)]
 pub(crate) struct EventQueue {
     limits: OutboxLimits,
-    /// The bytes that all queues of the endpoint may hold.
+    /// The byte budget of all queues of the endpoint.
     budget: Arc<ByteBudget>,
     state: Mutex<EventQueueState>,
 }
@@ -32,8 +33,8 @@ struct EventQueueState {
     /// The bytes of the outbox that are counted in the budget.
     counted: usize,
     reader: Option<Waker>,
-    /// The reader is to look up although there is no message.
-    nudged: bool,
+    /// Whether the reader is woken without a message.
+    is_woken: bool,
 }
 
 impl EventQueue {
@@ -48,16 +49,16 @@ impl EventQueue {
     /// Wakes the reader without a message.
     pub(crate) fn wake(&self) {
         let mut state = self.lock();
-        state.nudged = true;
+        state.is_woken = true;
         let reader = state.reader.take();
         drop(state);
         wake(reader);
     }
 
-    /// Ready when a message waits or somebody nudged.
+    /// Returns `Ready` if a message is queued or [`wake`](Self::wake) was called.
     pub(crate) fn poll_ready(&self, cx: &mut Context<'_>) -> Poll<()> {
         let mut state = self.lock();
-        if state.has_message() || std::mem::take(&mut state.nudged) {
+        if state.has_message() || std::mem::take(&mut state.is_woken) {
             return Poll::Ready(());
         }
         match &mut state.reader {
@@ -67,19 +68,19 @@ impl EventQueue {
         Poll::Pending
     }
 
-    /// Whether a message waits.
+    /// Returns `true` if a message is queued.
     pub(crate) fn has_message(&self) -> bool {
         self.lock().has_message()
     }
 
-    /// Takes every message and appends it as an event without an id.
+    /// Takes all messages and appends them as events without ids.
     pub(crate) fn take_events(&self, out: &mut Vec<u8>) {
         if let Some(mut outbox) = self.take_outbox() {
             outbox.pop_all_into(out, write_event);
         }
     }
 
-    /// Takes every message.
+    /// Takes all messages.
     pub(crate) fn take(&self) -> Vec<Outgoing> {
         match self.take_outbox() {
             Some(mut outbox) => std::iter::from_fn(|| outbox.pop()).collect(),
@@ -87,7 +88,7 @@ impl EventQueue {
         }
     }
 
-    /// The queue goes with its messages: most streams are silent most of the time, and then need none.
+    /// Takes the outbox with its messages. Most streams have no messages most of the time, and then need no outbox.
     fn take_outbox(&self) -> Option<Box<Outbox>> {
         let mut state = self.lock();
         self.budget.release(std::mem::take(&mut state.counted));
@@ -131,10 +132,10 @@ impl MessageSink for EventQueue {
             .get_or_insert_with(|| Box::new(Outbox::new(self.limits)));
         outbox.push(Outgoing::new(kind, bytes));
         // The outbox may have merged the message or dropped others.
-        let held = outbox.bytes() + outbox.len() * MESSAGE_OVERHEAD;
+        let queued = outbox.bytes() + outbox.len() * MESSAGE_OVERHEAD;
         let counted = state.counted + added;
-        self.budget.release(counted.saturating_sub(held));
-        state.counted = counted.min(held);
+        self.budget.release(counted.saturating_sub(queued));
+        state.counted = counted.min(queued);
         let reader = state.reader.take();
         drop(state);
         wake(reader);
@@ -149,7 +150,7 @@ fn wake(reader: Option<Waker>) {
 
 /// Appends a message as an event without an id.
 pub(crate) fn write_event(out: &mut Vec<u8>, message: &[u8]) {
-    sse::encode_message(out, None, message).expect("there is no id that could be unsafe");
+    sse::encode_message(out, None, message).expect("an event without an id is always valid");
 }
 
 #[cfg(test)]

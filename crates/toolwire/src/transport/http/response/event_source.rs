@@ -1,14 +1,15 @@
-//! Where the events of a stream come from.
+//! The interface of the sources of event streams.
 
 use std::task::{Context, Poll};
 
-/// Where the events of a stream come from.
+/// A source of the events of one stream.
 pub(crate) trait EventSource: Send {
-    /// Appends the events that are ready. `Ready(Flow::Ends)` after the last one; `Pending` when nothing was appended.
+    /// Appends the events that are ready to `out`. Returns [`StreamState::Ended`] after the last event, and `Pending` if
+    /// nothing was appended.
     fn poll_events(&mut self, cx: &mut Context<'_>, out: &mut Vec<u8>) -> Poll<StreamState>;
 }
 
-/// Whether a stream goes on.
+/// The state of a stream after its events were polled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum StreamState {
     Open,

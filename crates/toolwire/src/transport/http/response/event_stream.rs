@@ -1,4 +1,4 @@
-//! A stream of events as the body of an answer: whatever its source has to say, and a comment when it is silent.
+//! The event stream of a response: the events of its source, and keep-alive comments in between.
 
 use std::future::Future as _;
 use std::pin::Pin;
@@ -20,26 +20,26 @@ pub(crate) struct EventStream {
     watch: MonitorGuard,
     keep_alive: KeepAlive,
     opened: bool,
-    _slot: Option<StreamPermit>,
+    _permit: Option<StreamPermit>,
 }
 
 impl EventStream {
-    /// A stream of the source's events. A slot is given for streams that are no request of their own.
+    /// Creates the stream of a source. A permit is passed for streams that do not belong to a running request.
     pub(crate) fn new(
         stalls: &Arc<StallMonitor>,
         keep_alive: Duration,
         source: Box<dyn EventSource>,
-        slot: Option<StreamPermit>,
+        permit: Option<StreamPermit>,
     ) -> Self {
         Self {
             watch: stalls.watch(source),
             keep_alive: KeepAlive::new(keep_alive),
             opened: false,
-            _slot: slot,
+            _permit: permit,
         }
     }
 
-    /// The next bytes, or `None` after the end.
+    /// Returns the next bytes, or `None` after the end.
     pub(crate) fn poll_chunk(&mut self, cx: &mut Context<'_>) -> Poll<Option<Bytes>> {
         let mut current = self.watch.source();
         let Some(source) = current.as_mut() else {
@@ -47,13 +47,13 @@ impl EventStream {
         };
         let mut out = Vec::new();
         if !std::mem::replace(&mut self.opened, true) {
-            // Sent at once, so that the client and every proxy in between see that the stream is open.
+            // Sent at once, so that the client and all proxies see that the stream is open.
             sse::encode_comment(&mut out, "open");
         }
         if source.poll_events(cx, &mut out) == Poll::Ready(StreamState::Ended) {
-            let over = current.take();
+            let ended = current.take();
             drop(current);
-            drop(over);
+            drop(ended);
             return Poll::Ready((!out.is_empty()).then(|| out.into()));
         }
         if out.is_empty() {
@@ -64,12 +64,13 @@ impl EventStream {
         }
         drop(current);
         self.watch.record_chunk_sent();
-        self.keep_alive.note_sent();
+        self.keep_alive.record_sent();
         Poll::Ready(Some(out.into()))
     }
 }
 
-/// Says when a stream was silent for too long. The timer is set anew only when it fires, not for every event.
+/// The timer for keep-alive comments, which are due after an interval without events. The timer is reset only when it
+/// fires, not for every event.
 struct KeepAlive {
     interval: Duration,
     last_sent: Instant,
@@ -85,7 +86,7 @@ impl KeepAlive {
         }
     }
 
-    fn note_sent(&mut self) {
+    fn record_sent(&mut self) {
         self.last_sent = Instant::now();
     }
 
@@ -116,18 +117,18 @@ mod tests {
 
     use super::*;
 
-    const PATIENCE: Duration = Duration::from_secs(30);
+    const WRITE_STALL: Duration = Duration::from_secs(30);
     const KEEP_ALIVE: Duration = Duration::from_secs(15);
 
-    /// Says something whenever it is asked, or never. Whoever holds the other end learns when it is dropped.
+    /// A source that has an event at every poll, or never has one. The channel closes when the source is dropped.
     struct Source {
-        talks: bool,
+        has_events: bool,
         _dropped: oneshot::Sender<()>,
     }
 
     impl EventSource for Source {
         fn poll_events(&mut self, _: &mut Context<'_>, out: &mut Vec<u8>) -> Poll<StreamState> {
-            if !self.talks {
+            if !self.has_events {
                 return Poll::Pending;
             }
             out.extend_from_slice(b"data: {}\n\n");
@@ -135,14 +136,17 @@ mod tests {
         }
     }
 
-    fn stream(talks: bool) -> (EventStream, oneshot::Receiver<()>) {
-        stream_with(KEEP_ALIVE, talks)
+    fn stream(has_events: bool) -> (EventStream, oneshot::Receiver<()>) {
+        stream_with(KEEP_ALIVE, has_events)
     }
 
-    fn stream_with(keep_alive: Duration, talks: bool) -> (EventStream, oneshot::Receiver<()>) {
+    fn stream_with(keep_alive: Duration, has_events: bool) -> (EventStream, oneshot::Receiver<()>) {
         let (_dropped, dropped) = oneshot::channel();
-        let source = Box::new(Source { talks, _dropped });
-        let stalls = StallMonitor::new(PATIENCE);
+        let source = Box::new(Source {
+            has_events,
+            _dropped,
+        });
+        let stalls = StallMonitor::new(WRITE_STALL);
         let stream = EventStream::new(&stalls, keep_alive, source, None);
         (stream, dropped)
     }
@@ -152,10 +156,10 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_client_that_does_not_read_loses_its_stream() {
+    async fn source_is_dropped_if_the_client_stops_reading() {
         let (mut stream, mut dropped) = stream(true);
         assert!(next(&mut stream).await.is_some());
-        tokio::time::sleep(PATIENCE - Duration::from_millis(1)).await;
+        tokio::time::sleep(WRITE_STALL - Duration::from_millis(1)).await;
         assert!(
             dropped
                 .try_recv()
@@ -163,31 +167,31 @@ mod tests {
         );
         let started = Instant::now();
         assert!(dropped.await.is_err(), "the source is dropped");
-        assert!(started.elapsed() <= PATIENCE / 4 + Duration::from_millis(1));
+        assert!(started.elapsed() <= WRITE_STALL / 4 + Duration::from_millis(1));
         assert_eq!(next(&mut stream).await, None);
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_client_that_reads_late_but_reads_keeps_it() {
+    async fn source_is_retained_if_the_client_reads_slowly() {
         let (mut stream, _dropped) = stream(true);
         for _ in 0..5 {
             assert!(next(&mut stream).await.is_some());
-            tokio::time::sleep(PATIENCE * 9 / 10).await;
+            tokio::time::sleep(WRITE_STALL * 9 / 10).await;
         }
         assert!(next(&mut stream).await.is_some());
     }
 
     #[tokio::test(start_paused = true)]
-    async fn silence_may_never_be_broken() {
+    async fn maximum_keep_alive_interval_sends_no_comments() {
         let (mut stream, _dropped) = stream_with(Duration::MAX, false);
         assert_eq!(next(&mut stream).await.unwrap(), ": open\n\n");
         let day = Duration::from_secs(24 * 60 * 60);
-        let silence = tokio::time::timeout(day, next(&mut stream));
-        silence.await.unwrap_err();
+        let chunk = tokio::time::timeout(day, next(&mut stream));
+        chunk.await.unwrap_err();
     }
 
     #[tokio::test(start_paused = true)]
-    async fn silence_is_broken_by_comments_and_is_nobodys_fault() {
+    async fn stream_without_events_sends_keep_alive_comments() {
         let (mut stream, _dropped) = stream(false);
         assert_eq!(next(&mut stream).await.unwrap(), ": open\n\n");
         for _ in 0..10 {

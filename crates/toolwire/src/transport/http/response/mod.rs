@@ -1,4 +1,4 @@
-//! Answers: statuses, headers, and the one shape of every refusal.
+//! HTTP responses: statuses, headers, and the common form of all rejections.
 
 pub(crate) mod body;
 pub(crate) mod event_queue;
@@ -22,12 +22,13 @@ use crate::transport::http::listener::read_timeout::RequestGuard;
 use crate::transport::http::response::body::ServerBody;
 use crate::transport::http::response::event_stream::EventStream;
 
-/// An answer that is not sent yet. Small, because it goes through many hands: hardly any has more in its head than its type.
+/// A response that is not sent yet. The type is small, because responses are moved often. Most responses have no header
+/// field except the content type, so the header map is optional.
 #[derive(Debug)]
 pub(crate) struct HttpResponse {
     status: StatusCode,
     is_json: bool,
-    /// What its head says besides.
+    /// The header fields without `Content-Type: application/json`.
     fields: Option<Box<HeaderMap>>,
     body: ServerBody,
 }
@@ -42,7 +43,7 @@ impl HttpResponse {
         }
     }
 
-    /// An answer with all that is in its head.
+    /// Creates a response with these header fields.
     pub(crate) fn with_fields(status: StatusCode, fields: HeaderMap, body: ServerBody) -> Self {
         Self {
             fields: Some(Box::new(fields)),
@@ -54,17 +55,17 @@ impl HttpResponse {
         self.status
     }
 
-    /// Whether its body is JSON, which its fields do not say again.
+    /// Returns `true` if the body is JSON. The fields then do not contain the content type.
     pub(crate) fn is_json(&self) -> bool {
         self.is_json
     }
 
-    /// What its head says besides.
+    /// Returns the header fields without `Content-Type: application/json`.
     pub(crate) fn fields(&self) -> Option<&HeaderMap> {
         self.fields.as_deref()
     }
 
-    /// The same, to say more.
+    /// Returns the header fields for changes.
     pub(crate) fn fields_mut(&mut self) -> &mut HeaderMap {
         self.fields.get_or_insert_default()
     }
@@ -77,13 +78,13 @@ impl HttpResponse {
         self.body
     }
 
-    /// The same answer, whose body ends a request of its connection when it is dropped.
+    /// Adds a guard that ends the request of the connection when the body is dropped.
     pub(crate) fn with_request_guard(mut self, request: RequestGuard) -> Self {
-        self.body = self.body.during(request);
+        self.body = self.body.with_request_guard(request);
         self
     }
 
-    /// For whoever speaks in types of `http`.
+    /// Converts the response into the type of the `http` crate.
     pub(crate) fn into_response(self) -> Response<ServerBody> {
         let mut response = Response::new(self.body);
         *response.status_mut() = self.status;
@@ -104,10 +105,10 @@ const X_ACCEL_BUFFERING: HeaderName = HeaderName::from_static("x-accel-buffering
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
 const EVENT_STREAM: HeaderValue = HeaderValue::from_static("text/event-stream");
 
-/// How long a client that was turned away should wait, in seconds.
+/// How long a rejected client should wait before it retries, in seconds.
 const RETRY_AFTER_SECONDS: HeaderValue = HeaderValue::from_static("2");
 
-/// One message.
+/// Returns a response with one JSON message.
 pub(crate) fn json(status: StatusCode, body: ServerBody) -> HttpResponse {
     HttpResponse {
         is_json: true,
@@ -115,20 +116,20 @@ pub(crate) fn json(status: StatusCode, body: ServerBody) -> HttpResponse {
     }
 }
 
-/// One error.
+/// Returns a response with a JSON-RPC error.
 #[cold]
 pub(crate) fn error(status: StatusCode, id: ResponseId, error: ErrorObject) -> HttpResponse {
     json(status, ServerBody::message(encode_error(id, error)))
 }
 
-/// A request that is turned away before anybody has read its message.
+/// Returns the rejection of a request whose message was not read.
 #[cold]
 pub(crate) fn reject(status: StatusCode, reason: impl Into<Cow<'static, str>>) -> HttpResponse {
     let object = ErrorObject::invalid_request(reason);
     error(status, ResponseId::Absent, object)
 }
 
-/// As [`refuse`], and the rest of the request is not wanted.
+/// Returns the same as [`reject`], and closes the connection without reading the rest of the request.
 #[cold]
 pub(crate) fn reject_and_close(
     status: StatusCode,
@@ -137,15 +138,15 @@ pub(crate) fn reject_and_close(
     close_after(reject(status, reason))
 }
 
-/// The same response, after which the connection closes.
+/// Closes the connection after a response.
 #[cold]
-pub(crate) fn close_after(mut answer: HttpResponse) -> HttpResponse {
+pub(crate) fn close_after(mut response: HttpResponse) -> HttpResponse {
     let close = HeaderValue::from_static("close");
-    answer.fields_mut().insert(CONNECTION, close);
-    answer
+    response.fields_mut().insert(CONNECTION, close);
+    response
 }
 
-/// Come back later.
+/// Returns 503: the client should retry later.
 #[cold]
 pub(crate) fn unavailable(reason: impl Into<Cow<'static, str>>) -> HttpResponse {
     let object =
@@ -153,63 +154,63 @@ pub(crate) fn unavailable(reason: impl Into<Cow<'static, str>>) -> HttpResponse 
     overloaded(ResponseId::Absent, object)
 }
 
-/// Come back later with this request.
+/// Returns 503 for the request with this id: the client should retry later.
 #[cold]
 pub(crate) fn overloaded(id: ResponseId, object: ErrorObject) -> HttpResponse {
     retry_later(StatusCode::SERVICE_UNAVAILABLE, id, object)
 }
 
-/// Rejects a request of a client that has sent too many.
+/// Returns 429 for a request of a client that has sent too many requests.
 #[cold]
 pub(crate) fn too_many_requests(id: ResponseId, object: ErrorObject) -> HttpResponse {
     retry_later(StatusCode::TOO_MANY_REQUESTS, id, object)
 }
 
 fn retry_later(status: StatusCode, id: ResponseId, object: ErrorObject) -> HttpResponse {
-    let mut answer = error(status, id, object);
-    let headers = answer.fields_mut();
+    let mut response = error(status, id, object);
+    let headers = response.fields_mut();
     headers.insert(RETRY_AFTER, RETRY_AFTER_SECONDS);
-    answer
+    response
 }
 
-/// A store did not do what it was asked, so nothing is served that would need it.
+/// Returns the response to a request that failed because of a store error.
 #[cold]
 pub(crate) fn store_error(failure: &StoreError) -> HttpResponse {
-    tracing::warn!(error = %failure, "a request cannot be served");
+    tracing::warn!(error = %failure, "a request failed because of a store error");
     unavailable(match failure {
-        StoreError::Full | StoreError::OwnerFull => "there are too many sessions at the moment",
-        StoreError::Unavailable(_) => "sessions cannot be served at the moment",
+        StoreError::Full | StoreError::OwnerFull => "there are too many sessions",
+        StoreError::Unavailable(_) => "sessions are temporarily unavailable",
     })
 }
 
-/// The HTTP method is not served here.
+/// Returns 405 with the allowed methods.
 #[cold]
 pub(crate) fn method_not_allowed(allowed: &'static str) -> HttpResponse {
-    let reason = format!("the endpoint takes {allowed} for what the request says it is");
-    let mut answer = reject(StatusCode::METHOD_NOT_ALLOWED, reason);
+    let reason = format!("the endpoint supports {allowed} for this request");
+    let mut response = reject(StatusCode::METHOD_NOT_ALLOWED, reason);
     let allowed = HeaderValue::from_static(allowed);
-    answer.fields_mut().insert(ALLOW, allowed);
-    answer
+    response.fields_mut().insert(ALLOW, allowed);
+    response
 }
 
-/// Nothing to say.
+/// Returns a response without a body.
 pub(crate) fn empty(status: StatusCode) -> HttpResponse {
     HttpResponse::new(status, ServerBody::empty())
 }
 
-/// Events as they come.
+/// Returns a response whose body is an event stream.
 #[cold]
 pub(crate) fn event_stream(stream: EventStream) -> HttpResponse {
-    let mut answer = HttpResponse::new(StatusCode::OK, ServerBody::stream(stream));
-    let headers = answer.fields_mut();
+    let mut response = HttpResponse::new(StatusCode::OK, ServerBody::stream(stream));
+    let headers = response.fields_mut();
     headers.insert(CONTENT_TYPE, EVENT_STREAM);
     headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-cache"));
-    // Spec 2026-07-28, basic/transports/streamable-http: proxies are asked not to hold events back.
+    // Spec 2026-07-28, basic/transports/streamable-http: proxies should not buffer events.
     headers.insert(X_ACCEL_BUFFERING, HeaderValue::from_static("no"));
-    answer
+    response
 }
 
-/// The last message of an answer.
+/// The final message of a response.
 pub(crate) struct FinalMessage {
     pub(crate) status: StatusCode,
     pub(crate) message: EncodedResponse,
@@ -228,15 +229,15 @@ impl FinalMessage {
     }
 }
 
-/// A status the rules name.
+/// Converts a status code of the protocol rules.
 pub(crate) fn status(code: u16) -> StatusCode {
-    StatusCode::from_u16(code).expect("the rules name real statuses")
+    StatusCode::from_u16(code).expect("the protocol rules contain valid status codes")
 }
 
-/// The last message of a request, which is also the first; nothing is said of a request that was cancelled.
+/// Returns the response that consists of the final message only, or 202 for a cancelled request.
 pub(crate) fn finished(finished: Option<FinalMessage>) -> HttpResponse {
     match finished {
-        Some(finished) => json(finished.status, ServerBody::answer(finished.message)),
+        Some(finished) => json(finished.status, ServerBody::response(finished.message)),
         None => empty(StatusCode::ACCEPTED),
     }
 }

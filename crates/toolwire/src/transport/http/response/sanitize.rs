@@ -1,7 +1,7 @@
-//! Answers that others have made: what is said in them is theirs, how it is sent is not.
+//! Removes connection and framing headers from the responses of an authorizer.
 //!
-//! A length that is not the body's, or a coding that nobody applies, would let a client take the rest of one answer for the
-//! next. Whoever writes the answer knows the truth and says it.
+//! With a wrong length, or a transfer coding that is not applied, a client could read the rest of one response as the next
+//! response. The HTTP implementation that writes the response sets the correct headers.
 
 use bytes::Bytes;
 use http::header::{CONNECTION, CONTENT_LENGTH, DATE, TE, TRAILER, TRANSFER_ENCODING, UPGRADE};
@@ -11,7 +11,7 @@ use toolwire_types::{ErrorObject, ResponseId};
 use crate::transport::http::response::body::ServerBody;
 use crate::transport::http::response::{self, HttpResponse};
 
-/// What belongs to the connection or the framing. RFC 9110, sections 6.6.1, 7.6.1 and 8.6; RFC 9112, section 6.1.
+/// The headers of the connection and the framing. RFC 9110, sections 6.6.1, 7.6.1 and 8.6; RFC 9112, section 6.1.
 const CONNECTION_HEADERS: [HeaderName; 9] = [
     CONNECTION,
     CONTENT_LENGTH,
@@ -24,12 +24,12 @@ const CONNECTION_HEADERS: [HeaderName; 9] = [
     HeaderName::from_static("proxy-connection"),
 ];
 
-/// Makes an answer of ours of it. That the connection should be closed is a wish that is granted.
-pub(crate) fn sanitize(answer: Response<Bytes>) -> HttpResponse {
-    let (mut parts, mut body) = answer.into_parts();
+/// Returns the response without connection headers, except `Connection: close`.
+pub(crate) fn sanitize(response: Response<Bytes>) -> HttpResponse {
+    let (mut parts, mut body) = response.into_parts();
     if parts.status.is_informational() {
-        tracing::error!(status = %parts.status, "an authorizer answered with a status that is no answer");
-        let error = ErrorObject::internal("the request could not be answered");
+        tracing::error!(status = %parts.status, "an authorizer returned a response with an informational status");
+        let error = ErrorObject::internal("the request could not be served");
         let status = StatusCode::INTERNAL_SERVER_ERROR;
         return response::error(status, ResponseId::Absent, error);
     }
@@ -49,7 +49,7 @@ pub(crate) fn sanitize(answer: Response<Bytes>) -> HttpResponse {
     HttpResponse::with_fields(parts.status, parts.headers, ServerBody::full(body))
 }
 
-/// The fields that are for the next hop only, and `close`, in lower case all.
+/// Returns the names in `Connection` in lower case: hop-by-hop fields and `close`.
 fn named_by_connection(headers: &HeaderMap) -> Vec<HeaderName> {
     let values = headers.get_all(CONNECTION).iter();
     let names = values.flat_map(|value| value.as_bytes().split(|byte| *byte == b','));
@@ -64,32 +64,35 @@ mod tests {
 
     use super::*;
 
-    /// What is left of an answer: its fields, and how long its body is.
-    fn adopted(status: u16, fields: &[(&'static str, &'static str)]) -> (Vec<String>, u64) {
-        let mut foreign = Response::new(Bytes::from_static(b"body"));
-        *foreign.status_mut() = StatusCode::from_u16(status).unwrap();
+    /// Returns the fields and the body length of a sanitized response.
+    fn sanitized(status: u16, fields: &[(&'static str, &'static str)]) -> (Vec<String>, u64) {
+        let mut original = Response::new(Bytes::from_static(b"body"));
+        *original.status_mut() = StatusCode::from_u16(status).unwrap();
         for (name, value) in fields {
             let value = HeaderValue::from_static(value);
-            foreign.headers_mut().append(*name, value);
+            original.headers_mut().append(*name, value);
         }
-        let answer = sanitize(foreign);
-        let fields = answer.fields().into_iter().flatten();
+        let response = sanitize(original);
+        let fields = response.fields().into_iter().flatten();
         let fields = fields.map(|(name, value)| format!("{name}: {}", value.to_str().unwrap()));
-        (fields.collect(), answer.body().size_hint().exact().unwrap())
+        (
+            fields.collect(),
+            response.body().size_hint().exact().unwrap(),
+        )
     }
 
     #[test]
-    fn what_is_said_is_kept() {
+    fn other_headers_and_the_body_are_unchanged() {
         for status in [200, 302, 404, 500] {
-            let said = [("set-cookie", "a=1"), ("set-cookie", "b=2"), ("vary", "x")];
-            let (fields, length) = adopted(status, &said);
+            let original = [("set-cookie", "a=1"), ("set-cookie", "b=2"), ("vary", "x")];
+            let (fields, length) = sanitized(status, &original);
             assert_eq!(fields, ["set-cookie: a=1", "set-cookie: b=2", "vary: x"]);
             assert_eq!(length, 4);
         }
     }
 
     #[test]
-    fn how_it_is_sent_is_not() {
+    fn connection_headers_are_removed() {
         for field in [
             ("content-length", "3"),
             ("transfer-encoding", "chunked"),
@@ -101,18 +104,18 @@ mod tests {
             ("keep-alive", "timeout=5"),
             ("proxy-connection", "keep-alive"),
         ] {
-            assert_eq!(adopted(200, &[field]), (Vec::new(), 4), "{field:?}");
+            assert_eq!(sanitized(200, &[field]), (Vec::new(), 4), "{field:?}");
         }
         let hop = [
             ("connection", "x-hop, @, X-Other"),
             ("x-hop", "1"),
             ("x-other", "2"),
         ];
-        assert_eq!(adopted(200, &hop), (Vec::new(), 4));
+        assert_eq!(sanitized(200, &hop), (Vec::new(), 4));
     }
 
     #[test]
-    fn a_wish_to_close_is_granted_however_it_is_written() {
+    fn connection_close_is_preserved_in_any_spelling() {
         for values in [
             &["close"][..],
             &["Close"],
@@ -120,27 +123,27 @@ mod tests {
             &["x", "close"],
         ] {
             let fields: Vec<_> = values.iter().map(|value| ("connection", *value)).collect();
-            assert_eq!(adopted(200, &fields).0, ["connection: close"]);
+            assert_eq!(sanitized(200, &fields).0, ["connection: close"]);
         }
-        assert!(adopted(200, &[("connection", "closed")]).0.is_empty());
+        assert!(sanitized(200, &[("connection", "closed")]).0.is_empty());
     }
 
     #[test]
-    fn a_status_without_content_has_none() {
+    fn status_without_content_has_an_empty_body() {
         for status in [204, 205, 304] {
             assert_eq!(
-                adopted(status, &[("etag", "x")]),
+                sanitized(status, &[("etag", "x")]),
                 (vec!["etag: x".to_owned()], 0)
             );
         }
     }
 
     #[test]
-    fn a_status_that_is_no_answer_is_a_fault() {
-        let mut foreign = Response::new(Bytes::new());
-        *foreign.status_mut() = StatusCode::CONTINUE;
+    fn informational_status_becomes_500() {
+        let mut original = Response::new(Bytes::new());
+        *original.status_mut() = StatusCode::CONTINUE;
         assert_eq!(
-            sanitize(foreign).status(),
+            sanitize(original).status(),
             StatusCode::INTERNAL_SERVER_ERROR
         );
     }

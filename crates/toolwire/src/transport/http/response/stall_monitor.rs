@@ -1,8 +1,8 @@
-//! Clients that do not read their stream.
+//! Detects clients that stop reading an event stream, and drops the stream's source.
 //!
-//! Whoever sends a body asks for its next piece only when there is room for it. A stream that handed out a piece and is not
-//! asked again for too long has a client that does not read: its source is dropped, which cancels what it works for.
-//! This holds in every HTTP stack and on every connection; our own listener also closes the socket.
+//! An HTTP stack polls a body for its next chunk only when it has capacity to send it. If a stream has returned a chunk and
+//! is not polled again within the timeout, its client does not read. Its source is then dropped, which cancels the request.
+//! This works in every HTTP stack. The listener of toolwire also closes the socket.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -14,56 +14,56 @@ use tokio::time::Instant;
 use crate::engine::BoxFuture;
 use crate::transport::http::response::event_source::EventSource;
 
-/// The streams of an endpoint that somebody has to look after.
+/// The monitored streams of an endpoint.
 #[derive(Debug)]
 pub(crate) struct StallMonitor {
     origin: Instant,
-    patience: Duration,
-    watched: Mutex<MonitoredStreams>,
+    timeout: Duration,
+    streams: Mutex<MonitoredStreams>,
 }
 
 #[derive(Debug, Default)]
 struct MonitoredStreams {
     next_key: u64,
     by_key: HashMap<u64, Arc<MonitoredStream>>,
-    /// Whether a task looks after them.
-    attended: bool,
+    /// Whether the monitor task is running.
+    is_running: bool,
 }
 
-/// The source of one stream, and since when its client has not asked for more.
+/// The source of one stream, with the time of its last chunk.
 pub(crate) struct MonitoredStream {
     source: Mutex<Option<Box<dyn EventSource>>>,
-    /// In milliseconds since the origin; [`ASKED`] while the client waits for us and not we for it.
-    handed_out: AtomicU64,
+    /// The time of the last chunk in milliseconds since the origin, or [`POLLED`] if the next chunk was requested since.
+    chunk_sent: AtomicU64,
 }
 
-const ASKED: u64 = u64::MAX;
+/// The value of `chunk_sent` while the stream is waiting for events and not for its client.
+const POLLED: u64 = u64::MAX;
 
 impl StallMonitor {
-    pub(crate) fn new(patience: Duration) -> Arc<Self> {
+    pub(crate) fn new(timeout: Duration) -> Arc<Self> {
         Arc::new(Self {
             origin: Instant::now(),
-            patience,
-            watched: Mutex::default(),
+            timeout,
+            streams: Mutex::default(),
         })
     }
 
-    /// Looks after a stream until the returned value is dropped.
+    /// Monitors a stream until the returned guard is dropped.
     pub(crate) fn watch(self: &Arc<Self>, source: Box<dyn EventSource>) -> MonitorGuard {
         let stream = Arc::new(MonitoredStream {
             source: Mutex::new(Some(source)),
-            handed_out: AtomicU64::new(ASKED),
+            chunk_sent: AtomicU64::new(POLLED),
         });
-        let mut watched = self.lock();
-        let key = watched.next_key;
-        watched.next_key += 1;
-        watched.by_key.insert(key, Arc::clone(&stream));
-        if !std::mem::replace(&mut watched.attended, true) {
-            let attending: BoxFuture<'_, ()> =
-                Box::pin(run(Arc::downgrade(self), self.patience / 4));
-            tokio::spawn(attending);
+        let mut streams = self.lock();
+        let key = streams.next_key;
+        streams.next_key += 1;
+        streams.by_key.insert(key, Arc::clone(&stream));
+        if !std::mem::replace(&mut streams.is_running, true) {
+            let running: BoxFuture<'_, ()> = Box::pin(run(Arc::downgrade(self), self.timeout / 4));
+            tokio::spawn(running);
         }
-        drop(watched);
+        drop(streams);
         MonitorGuard {
             stalls: Arc::clone(self),
             stream,
@@ -71,29 +71,29 @@ impl StallMonitor {
         }
     }
 
-    /// Drops the sources of all streams whose client has not read for too long. False when there is none to look after.
+    /// Drops the sources of all streams whose client has stopped reading. Returns `false` if there are no streams.
     fn sweep(&self) -> bool {
         let now = self.now();
-        let patience = as_millis(self.patience);
-        let mut watched = self.lock();
-        watched.attended = !watched.by_key.is_empty();
-        let attended = watched.attended;
-        let stalled: Vec<_> = watched
+        let timeout = as_millis(self.timeout);
+        let mut streams = self.lock();
+        streams.is_running = !streams.by_key.is_empty();
+        let is_running = streams.is_running;
+        let stalled: Vec<_> = streams
             .by_key
             .values()
             .filter(|stream| {
-                let since = stream.handed_out.load(Ordering::Acquire);
-                since != ASKED && now.saturating_sub(since) >= patience
+                let since = stream.chunk_sent.load(Ordering::Acquire);
+                since != POLLED && now.saturating_sub(since) >= timeout
             })
             .cloned()
             .collect();
-        // A source may do anything when it is dropped, so nothing is locked then.
-        drop(watched);
+        // Dropping a source can run arbitrary code, so the lock is released first.
+        drop(streams);
         for stream in stalled {
-            tracing::debug!("a client does not read its stream, which ends");
+            tracing::debug!("a stream ends because its client does not read it");
             drop(stream.lock().take());
         }
-        attended
+        is_running
     }
 
     fn now(&self) -> u64 {
@@ -101,11 +101,11 @@ impl StallMonitor {
     }
 
     fn lock(&self) -> MutexGuard<'_, MonitoredStreams> {
-        self.watched.lock().unwrap_or_else(PoisonError::into_inner)
+        self.streams.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// Sweeps from time to time, for as long as there are streams.
+/// Sweeps at intervals while there are streams.
 async fn run(stalls: Weak<StallMonitor>, interval: Duration) {
     loop {
         tokio::time::sleep(interval.max(Duration::from_millis(1))).await;
@@ -116,7 +116,7 @@ async fn run(stalls: Weak<StallMonitor>, interval: Duration) {
     }
 }
 
-/// A stream that is looked after.
+/// A monitored stream. Dropping the guard ends the monitoring and drops the source.
 pub(crate) struct MonitorGuard {
     stalls: Arc<StallMonitor>,
     stream: Arc<MonitoredStream>,
@@ -124,23 +124,23 @@ pub(crate) struct MonitorGuard {
 }
 
 impl MonitorGuard {
-    /// The source, if it is still there: the client asks for more.
+    /// Records that the next chunk was requested, and returns the source, or `None` if it was dropped.
     pub(crate) fn source(&self) -> MutexGuard<'_, Option<Box<dyn EventSource>>> {
-        self.stream.handed_out.store(ASKED, Ordering::Release);
+        self.stream.chunk_sent.store(POLLED, Ordering::Release);
         self.stream.lock()
     }
 
-    /// The client was given something, and has to ask again.
+    /// Records that a chunk was returned. The timeout runs until the next chunk is requested.
     pub(crate) fn record_chunk_sent(&self) {
         let now = self.stalls.now();
-        self.stream.handed_out.store(now, Ordering::Release);
+        self.stream.chunk_sent.store(now, Ordering::Release);
     }
 }
 
 impl Drop for MonitorGuard {
     fn drop(&mut self) {
         self.stalls.lock().by_key.remove(&self.key);
-        // The sweeper may hold the stream at this moment.
+        // The monitor task may have a reference to the stream at this moment.
         drop(self.stream.lock().take());
     }
 }
@@ -153,7 +153,7 @@ impl MonitoredStream {
 
 impl std::fmt::Debug for MonitoredStream {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Stream").finish_non_exhaustive()
+        f.debug_struct("MonitoredStream").finish_non_exhaustive()
     }
 }
 

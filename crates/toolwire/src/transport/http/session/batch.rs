@@ -1,4 +1,4 @@
-//! Batches of messages, which exactly one revision has (2025-03-26, basic, "Batching").
+//! Serves batches of messages, which only one revision supports (2025-03-26, basic, "Batching").
 
 use std::sync::Arc;
 
@@ -24,14 +24,14 @@ use crate::transport::http::session::lookup::SessionLookup;
 use crate::transport::http::session::messages;
 use crate::transport::http::session::requests::{self, StartedRequest};
 
-/// Serves every message of a batch; the answers come as one array.
+/// Serves every message of a batch. Returns the responses as one array.
 pub(crate) async fn serve(post: &IncomingRequest<'_>, messages: &[&RawValue]) -> HttpResponse {
-    let standing = match post.find_session().await {
-        Ok(standing) => standing,
-        Err(answer) => return answer,
+    let lookup = match post.find_session().await {
+        Ok(lookup) => lookup,
+        Err(rejection) => return rejection,
     };
-    let keeps_sessions = post.endpoint.options.legacy == LegacyMode::Sessions;
-    let version = match &standing {
+    let has_sessions = post.endpoint.options.legacy == LegacyMode::Sessions;
+    let version = match &lookup {
         SessionLookup::Session(session) => session.state.version(),
         SessionLookup::None | SessionLookup::Unknown => admit::batch_version(&post.head.routing),
     };
@@ -41,19 +41,19 @@ pub(crate) async fn serve(post: &IncomingRequest<'_>, messages: &[&RawValue]) ->
     {
         return post.reject_malformed(no_batches());
     }
-    if keeps_sessions && !matches!(standing, SessionLookup::Session(_)) {
-        return standing.reject(ResponseId::Null);
+    if has_sessions && !matches!(lookup, SessionLookup::Session(_)) {
+        return lookup.reject(ResponseId::Null);
     }
-    let peer = match &standing {
+    let peer = match &lookup {
         SessionLookup::Session(session) => PeerState::Session(Arc::clone(session)),
         SessionLookup::None | SessionLookup::Unknown => PeerState::Stateless,
     };
     let context = post.context(peer);
     let mut batch = Batch {
         post,
-        standing,
+        lookup,
         context: Arc::clone(&context),
-        answers: Vec::new(),
+        responses: Vec::new(),
         running: JoinSet::new(),
         changes_record: false,
     };
@@ -61,65 +61,66 @@ pub(crate) async fn serve(post: &IncomingRequest<'_>, messages: &[&RawValue]) ->
         .iter()
         .map(|message| strict_json::read(message.get().as_bytes(), &strict_json::Limits::default()))
         .collect();
-    // Before anything is started: the client repeats the whole batch with a better token.
+    // Checked before a request starts: the client repeats the whole batch with another token.
     if let Err(rejection) = post.check_scopes(&batch.needed_scopes(&messages)) {
         return rejection.into_response(ResponseId::Null);
     }
     for message in messages {
-        if let Err(answer) = batch.start(message).await {
-            return answer;
+        if let Err(rejection) = batch.start(message).await {
+            return rejection;
         }
     }
     if batch.changes_record
-        && let SessionLookup::Session(session) = &batch.standing
+        && let SessionLookup::Session(session) = &batch.lookup
         && let Err(error) = post.endpoint.save(session).await
     {
         return response::store_error(&error);
     }
     let Batch {
-        standing,
-        mut answers,
+        lookup,
+        mut responses,
         mut running,
         ..
     } = batch;
-    if answers.is_empty() && running.is_empty() {
+    if responses.is_empty() && running.is_empty() {
         return response::empty(StatusCode::ACCEPTED);
     }
-    let work = ExchangeFuture::Other(Box::pin(async move {
+    let future = ExchangeFuture::Other(Box::pin(async move {
         while let Some(finished) = running.join_next().await {
-            answers.extend(
+            responses.extend(
                 finished
                     .ok()
                     .flatten()
                     .map(|finished| finished.message.into_bytes()),
             );
         }
-        (!answers.is_empty()).then(|| FinalMessage {
+        (!responses.is_empty()).then(|| FinalMessage {
             status: StatusCode::OK,
-            message: EncodedResponse::Whole(array(&answers)),
+            message: EncodedResponse::Whole(array(&responses)),
         })
     }));
-    // Each request of the batch has a slot of its own.
-    let running = RunningHandler::new(work, context, OnDisconnect::Finish, None);
-    let session = match standing {
+    // Each request of the batch has its own permit.
+    let running = RunningHandler::new(future, context, OnDisconnect::Finish, None);
+    let session = match lookup {
         SessionLookup::Session(session) => Some(session),
         SessionLookup::None | SessionLookup::Unknown => None,
     };
     requests::finish(post.endpoint, running, session).await
 }
 
+/// The state of a batch while its messages are started.
 struct Batch<'a> {
     post: &'a IncomingRequest<'a>,
-    standing: SessionLookup,
+    lookup: SessionLookup,
     context: Arc<HttpStreamContext>,
-    answers: Vec<Vec<u8>>,
+    responses: Vec<Vec<u8>>,
     running: JoinSet<Option<FinalMessage>>,
-    /// Some message changed what is remembered about the session.
+    /// Whether a message changed the record of the session.
     changes_record: bool,
 }
 
 impl Batch<'_> {
-    /// Returns the scopes that the requests of the batch need, all together.
+    /// Returns the scopes that the requests of the batch need in total.
     fn needed_scopes(&self, messages: &[Result<Envelope<'_>, MalformedMessage>]) -> ScopeSet {
         let mut needed = ScopeSet::new();
         for message in messages {
@@ -139,22 +140,22 @@ impl Batch<'_> {
         match message {
             Ok(Envelope::Request(request)) => self.start_request(&request),
             Ok(Envelope::Notification(notification)) => {
-                if let SessionLookup::Session(session) = &self.standing {
+                if let SessionLookup::Session(session) = &self.lookup {
                     messages::on_notification(self.post, session, &notification).await?;
                 }
             }
             Ok(Envelope::Response(response)) => {
-                if let SessionLookup::Session(session) = &self.standing {
+                if let SessionLookup::Session(session) = &self.lookup {
                     messages::on_response(self.post, session, response).await?;
                 }
             }
             Ok(Envelope::Batch(_)) => {
-                let error = ErrorObject::invalid_request("a batch cannot hold another batch");
-                self.answers.push(encode_error(ResponseId::Null, error));
+                let error = ErrorObject::invalid_request("a batch cannot contain another batch");
+                self.responses.push(encode_error(ResponseId::Null, error));
             }
             Err(unreadable) => {
                 let id = unreadable.id.map_or(ResponseId::Null, ResponseId::Id);
-                self.answers.push(encode_error(id, unreadable.error));
+                self.responses.push(encode_error(id, unreadable.error));
             }
         }
         Ok(())
@@ -163,34 +164,32 @@ impl Batch<'_> {
     fn start_request(&mut self, request: &RequestEnvelope<'_>) {
         let id = ResponseId::Id(request.id.clone());
         let bytes = request.params.map_or(0, |params| params.get().len());
-        let started = self
-            .admit(request)
-            .and_then(|admitted| match &self.standing {
-                SessionLookup::Session(session) => {
-                    requests::start_in_session(self.post, session, &self.context, &admitted)
-                }
-                SessionLookup::None | SessionLookup::Unknown => {
-                    Ok(requests::start_alone(self.post, &self.context, &admitted))
-                }
-            });
-        match started {
-            Ok(StartedRequest::Answered(finished)) => {
-                self.changes_record |= requests::changes_record(&request.method);
-                self.answers.push(finished.message.into_bytes());
+        let started = self.admit(request).and_then(|admitted| match &self.lookup {
+            SessionLookup::Session(session) => {
+                requests::start_in_session(self.post, session, &self.context, &admitted)
             }
-            Ok(StartedRequest::Running(work)) => {
+            SessionLookup::None | SessionLookup::Unknown => {
+                Ok(requests::start_alone(self.post, &self.context, &admitted))
+            }
+        });
+        match started {
+            Ok(StartedRequest::Finished(finished)) => {
+                self.changes_record |= requests::changes_record(&request.method);
+                self.responses.push(finished.message.into_bytes());
+            }
+            Ok(StartedRequest::Running(future)) => {
                 match self.post.endpoint.requests.try_acquire(bytes) {
-                    Some(slot) => drop(self.running.spawn(async move {
-                        let finished = work.finish().await;
-                        drop(slot);
+                    Some(permit) => drop(self.running.spawn(async move {
+                        let finished = future.finish().await;
+                        drop(permit);
                         finished
                     })),
                     None => self
-                        .answers
+                        .responses
                         .push(encode_error(id, Overloaded::new().into())),
                 }
             }
-            Err(error) => self.answers.push(encode_error(id, error)),
+            Err(error) => self.responses.push(encode_error(id, error)),
         }
     }
 
@@ -202,8 +201,8 @@ impl Batch<'_> {
             ));
         }
         let post = self.post;
-        match post.with_admission_context(self.standing.lifecycle(), |facts| {
-            admit::admit(request, facts)
+        match post.with_admission_context(self.lookup.lifecycle(), |context| {
+            admit::admit(request, context)
         }) {
             Ok(admitted) if admitted.era == Era::Legacy => Ok(admitted),
             Ok(_) => Err(no_batches().error),
@@ -214,7 +213,7 @@ impl Batch<'_> {
 
 fn no_batches() -> MalformedMessage {
     MalformedMessage {
-        error: ErrorObject::invalid_request("the protocol version in force has no batches"),
+        error: ErrorObject::invalid_request("the protocol version does not support batches"),
         id: None,
     }
 }

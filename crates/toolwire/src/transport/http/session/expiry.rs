@@ -1,7 +1,7 @@
-//! Streams of expired sessions leave the event log.
+//! Removes the streams of expired sessions from the event log.
 //!
-//! A session expires in its store, where nothing else happens at that moment. So a task takes the expired sessions from the
-//! store at intervals, ends what runs for them on this node, and removes their streams from the event log.
+//! The expiry of a session in its store triggers nothing else. So a task takes the expired sessions from the store at
+//! intervals, ends their requests and streams on this node, and removes their streams from the event log.
 
 use std::sync::{Arc, OnceLock, Weak};
 use std::time::Duration;
@@ -14,10 +14,10 @@ use crate::transport::http::limits::HttpLimits;
 use crate::transport::http::options::HttpOptions;
 use crate::transport::http::session::active::ActiveSessions;
 
-/// The longest time between two looks at the store.
+/// The longest interval between two queries of the store.
 const MAX_INTERVAL: Duration = Duration::from_secs(30);
 
-/// The shortest one, however short sessions live.
+/// The shortest interval between two queries of the store.
 const MIN_INTERVAL: Duration = Duration::from_millis(100);
 
 /// The task that removes expired sessions. It starts with the first session and ends with its endpoint.
@@ -71,11 +71,11 @@ async fn remove_expired(
             }
         };
         for session in expired {
-            // Nothing may write to the streams again, because writing would begin them anew.
+            // The session ends first, because a later write would create its streams again.
             active.end(&session.id, &session.principal);
             let removed = events.remove_session(&session.principal, &session.id);
             if let Err(error) = removed.await {
-                tracing::warn!(%error, "the streams of an expired session are left in the event log");
+                tracing::warn!(%error, "the streams of an expired session cannot be removed from the event log");
             }
         }
     }

@@ -1,4 +1,4 @@
-//! GET and DELETE of the 2025 revisions: streams that are opened or resumed, and sessions that end.
+//! GET and DELETE of the 2025 revisions: opens and resumes streams, and ends sessions.
 
 use std::any::Any;
 use std::sync::Arc;
@@ -26,17 +26,17 @@ use crate::transport::http::session::stream_reader::ResumableStream;
 
 const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
 
-/// The first letter of the names of streams that a client opened to hear of changes.
+/// The first letter of the names of streams that clients open with GET.
 const PUSH_STREAM: &str = "g";
 
-/// Opens a stream for whatever the server has to say, or resumes any stream.
+/// Opens a stream for server messages, or resumes a stream.
 pub(crate) async fn get(post: &IncomingRequest<'_>) -> HttpResponse {
-    if let Err(answer) = guard::check_accept_events(post.head) {
-        return answer;
+    if let Err(rejection) = guard::check_accept_events(post.head) {
+        return rejection;
     }
     let session = match post.session().await {
         Ok(session) => session,
-        Err(answer) => return answer,
+        Err(rejection) => return rejection,
     };
     let token_end = token_expiry::expiry_instant(post.auth.as_deref());
     let outcome = match guard::text(guard::lookup(&post.parts.headers, &LAST_EVENT_ID)) {
@@ -44,19 +44,19 @@ pub(crate) async fn get(post: &IncomingRequest<'_>) -> HttpResponse {
         Ok(Some(id)) => resume(post.endpoint, session, EventId::parse(id), token_end).await,
         Err(()) => Err(reject_event_id()),
     };
-    outcome.unwrap_or_else(|answer| answer)
+    outcome.unwrap_or_else(|rejection| rejection)
 }
 
 /// Ends a session.
 pub(crate) async fn delete(post: &IncomingRequest<'_>) -> HttpResponse {
     let session = match post.session().await {
         Ok(session) => session,
-        Err(answer) => return answer,
+        Err(rejection) => return rejection,
     };
     let principal = &session.key.principal;
     match post.endpoint.end_session(&session.key.id, principal).await {
         Ok(true) => response::empty(StatusCode::NO_CONTENT),
-        // Somebody else was faster.
+        // Another request ended the session first.
         Ok(false) => SessionLookup::Unknown.reject(ResponseId::Absent),
         Err(error) => response::store_error(&error),
     }
@@ -67,7 +67,7 @@ async fn open(
     session: Arc<ActiveSession>,
     token_end: Option<Instant>,
 ) -> Result<HttpResponse, HttpResponse> {
-    let slot = endpoint.stream_permit(0)?;
+    let permit = endpoint.stream_permit(0)?;
     let name = random_id(PUSH_STREAM, 16).map_err(|error| response::store_error(&error))?;
     let key = StreamKey::new(&session.key.id, &name);
     let opened = endpoint
@@ -81,7 +81,7 @@ async fn open(
     let push = read_pushed(endpoint, &session, &control);
     let reading = endpoint.reading(&session, &control, push, token_end);
     let events = LogReader::new(reading, 0, None, preface);
-    Ok(stream(endpoint, slot, events))
+    Ok(stream(endpoint, permit, events))
 }
 
 async fn resume(
@@ -91,8 +91,8 @@ async fn resume(
     token_end: Option<Instant>,
 ) -> Result<HttpResponse, HttpResponse> {
     let last = last.ok_or_else(reject_event_id)?;
-    // Before the stream is taken over from whoever reads it.
-    let slot = endpoint.stream_permit(0)?;
+    // Acquired before the current reader of the stream is detached.
+    let permit = endpoint.stream_permit(0)?;
     let key = StreamKey::new(&session.key.id, last.stream());
     let events = &endpoint.options.events;
     let read = events.read_after(
@@ -114,17 +114,17 @@ async fn resume(
     let (push, token_end) = if last.stream().starts_with(RESPONSE_STREAM_PREFIX) {
         (None, None)
     } else {
-        // Whichever node pushed into this stream stops now: this one does.
+        // The node that pushed to this stream stops, because this node pushes to it now.
         let signal = SessionSignal::StreamMoved {
             stream: last.stream().to_owned(),
         };
-        let told = endpoint.signal(&session.key.id, signal).await;
-        told.map_err(|error| response::store_error(&error))?;
+        let signalled = endpoint.signal(&session.key.id, signal).await;
+        signalled.map_err(|error| response::store_error(&error))?;
         (read_pushed(endpoint, &session, &control), token_end)
     };
     let reading = endpoint.reading(&session, &control, push, token_end);
     let events = LogReader::new(reading, last.sequence(), Some(replay), None);
-    Ok(stream(endpoint, slot, events))
+    Ok(stream(endpoint, permit, events))
 }
 
 fn read_pushed(
@@ -152,20 +152,20 @@ fn start_push(endpoint: &HttpEndpoint, session: &Arc<ActiveSession>) -> Arc<Push
     )
 }
 
-fn stream(endpoint: &HttpEndpoint, slot: StreamPermit, events: LogReader) -> HttpResponse {
-    endpoint.stream(Box::new(events), Some(slot))
+fn stream(endpoint: &HttpEndpoint, permit: StreamPermit, events: LogReader) -> HttpResponse {
+    endpoint.stream(Box::new(events), Some(permit))
 }
 
-/// WHATWG HTML, "Server-sent events": 204 tells a client that it need not come back. One that cancelled its request would
-/// otherwise do so for ever, because it never got an answer.
+/// Returns 204, which tells a client not to reconnect (WHATWG HTML, "Server-sent events"). A client that cancelled its
+/// request gets no response on the stream, and would otherwise reconnect forever.
 fn no_content() -> HttpResponse {
     response::empty(StatusCode::NO_CONTENT)
 }
 
-/// An event that is too old, somebody else's, or an invention: which of them, nobody is told.
+/// Returns the same error for expired, unknown and other principals' event ids, so that ids cannot be probed.
 fn reject_event_id() -> HttpResponse {
     response::reject(
         StatusCode::BAD_REQUEST,
-        "the event of Last-Event-ID is not kept here; open a new stream without it",
+        "the event of Last-Event-ID is not stored; open a new stream without it",
     )
 }

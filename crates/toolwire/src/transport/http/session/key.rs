@@ -1,4 +1,4 @@
-//! What identifies a session on this node.
+//! The identity of a session on this node.
 
 use crate::engine::{Cancellation, Principal};
 
@@ -7,6 +7,6 @@ use crate::engine::{Cancellation, Principal};
 pub(crate) struct SessionKey {
     pub(crate) id: String,
     pub(crate) principal: Principal,
-    /// Raised when the session is over.
+    /// Raised when the session has ended.
     pub(crate) ended: Cancellation,
 }

@@ -1,7 +1,7 @@
-//! The events of a stream that can be resumed, read from the log.
+//! Reads the events of a resumable stream from the event log.
 //!
-//! Every reader reads the log, the first as well as one that came back: so there is no moment at which events could be
-//! lost or doubled between the past and the present.
+//! Every connection reads from the log, both the first one and one that resumes the stream. So no event can be lost or
+//! duplicated between stored and new events.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll};
@@ -21,48 +21,49 @@ use crate::transport::http::session::key::SessionKey;
 use crate::transport::http::session::push::PushReader;
 use crate::transport::http::session::stream_reader::{Attachment, DetachReason};
 
-/// What a reader needs for as long as it reads.
+/// The stream, the stores and the limits that a reader uses.
 pub(crate) struct ReaderContext {
     pub(crate) events: Arc<dyn EventLog>,
     pub(crate) sessions: Arc<dyn SessionStore>,
     pub(crate) session: Arc<ActiveSession>,
     pub(crate) key: StreamKey,
     pub(crate) attachment: Attachment,
-    /// How long to wait for an entry, and how often the session is kept from expiring.
+    /// How long to wait for an entry, and how often the session is renewed.
     pub(crate) interval: Duration,
-    pub(crate) kept: Mutex<Instant>,
+    /// When the session was renewed last.
+    pub(crate) last_touched: Mutex<Instant>,
     pub(crate) session_idle: Duration,
-    /// Ends the stream, for streams that never end by themselves.
+    /// Ends a stream that has no end of its own when the server shuts down.
     pub(crate) shutdown: Option<Cancellation>,
-    /// Ends such a stream, too: the client comes back with another token, and loses nothing.
+    /// When the token of such a stream expires. The client resumes the stream with a new token and loses no event.
     pub(crate) token_end: Option<Instant>,
-    /// Says that somebody reads what is pushed.
+    /// Registers this connection as a reader of pushed messages.
     pub(crate) _push: Option<PushReader>,
 }
 
 /// The events of one stream for one connection.
 pub(crate) struct LogReader {
-    reading: Arc<ReaderContext>,
+    context: Arc<ReaderContext>,
     /// The number of the last entry that was sent.
     after: u64,
     next: Option<BoxFuture<'static, ReadStep>>,
-    /// What goes before everything else.
+    /// The event that is sent first.
     preface: Option<SseEvent>,
 }
 
 enum ReadStep {
     Entries(Vec<(u64, LogEntry)>),
-    /// These are the last for this connection.
+    /// The last entries for this connection.
     LastEntries(Vec<(u64, LogEntry)>),
-    /// Entries were lost while the client was slow; it goes on after this one.
+    /// Entries were removed because the client was slow. Reading continues after this entry.
     Skip(u64),
     End,
 }
 
 impl LogReader {
-    /// Reads after an entry, beginning with what was read already.
+    /// Creates a reader that starts after an entry. `read` are entries that were already read from the log.
     pub(crate) fn new(
-        reading: ReaderContext,
+        context: ReaderContext,
         after: u64,
         read: Option<Replay>,
         preface: Option<SseEvent>,
@@ -71,14 +72,14 @@ impl LogReader {
             Box::pin(std::future::ready(ReadStep::from(replay)))
         });
         Self {
-            reading: Arc::new(reading),
+            context: Arc::new(context),
             after,
             next,
             preface,
         }
     }
 
-    /// Writes entries; says whether the stream goes on.
+    /// Writes entries. Returns the state of the stream after them.
     fn write(&mut self, entries: Vec<(u64, LogEntry)>, out: &mut Vec<u8>) -> StreamState {
         for (sequence, entry) in entries {
             self.after = sequence;
@@ -95,10 +96,10 @@ impl LogReader {
     }
 
     fn write_message(&self, sequence: u64, message: &Bytes, out: &mut Vec<u8>) {
-        let id = EventId::new(&self.reading.key.stream, sequence).map(|id| id.to_string());
+        let id = EventId::new(&self.context.key.stream, sequence).map(|id| id.to_string());
         sse::encode_message(out, id.as_deref(), message)
             .expect("event ids are made of visible characters");
-        self.reading.attachment.note_read(message.len());
+        self.context.attachment.record_read(message.len());
     }
 }
 
@@ -110,10 +111,10 @@ impl EventSource for LogReader {
                 .expect("event ids are made of visible characters");
         }
         loop {
-            let (reading, after) = (&self.reading, self.after);
+            let (context, after) = (&self.context, self.after);
             let next = self
                 .next
-                .get_or_insert_with(|| Box::pin(Arc::clone(reading).step(after)));
+                .get_or_insert_with(|| Box::pin(Arc::clone(context).step(after)));
             let Poll::Ready(step) = next.as_mut().poll(cx) else {
                 return if out.is_empty() {
                     Poll::Pending
@@ -153,7 +154,7 @@ impl From<Replay> for ReadStep {
 }
 
 impl ReaderContext {
-    /// Waits for what comes after an entry.
+    /// Waits for the entries after an entry, or for the end of the stream.
     async fn step(self: Arc<Self>, after: u64) -> ReadStep {
         let shutdown = async {
             match &self.shutdown {
@@ -165,7 +166,7 @@ impl ReaderContext {
             biased;
             ending = self.attachment.ended() => match ending {
                 DetachReason::TakenOver => ReadStep::End,
-                // Everything said so far goes out before the client is sent away.
+                // All entries so far are sent before the connection ends.
                 DetachReason::Released => match self.read(after, Duration::ZERO).await {
                     ReadStep::Entries(entries) => ReadStep::LastEntries(entries),
                     _ => ReadStep::End,
@@ -190,30 +191,34 @@ impl ReaderContext {
         {
             Ok(replay) => replay.into(),
             Err(error) => {
-                tracing::warn!(%error, "a stream cannot be read");
+                tracing::warn!(%error, "the events of a stream cannot be read");
                 ReadStep::End
             }
         }
     }
 
-    /// A session with an open stream is not idle. Said once in an interval; false when there is no such session any more.
+    /// Renews the session once in an interval, because a session with an open stream is not idle. Returns `false` if the
+    /// session does not exist any more.
     async fn touch_session(&self) -> bool {
         {
-            let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
-            if kept.elapsed() < self.interval {
+            let mut last_touched = self
+                .last_touched
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner);
+            if last_touched.elapsed() < self.interval {
                 return true;
             }
-            *kept = Instant::now();
+            *last_touched = Instant::now();
         }
         let SessionKey { id, principal, .. } = &self.session.key;
         match self.sessions.touch(id, principal, self.session_idle).await {
             Ok(true) => {}
             Ok(false) => {
-                tracing::warn!("the session of a stream is gone, so the stream ends");
+                tracing::warn!("a stream ends because its session was deleted");
                 self.session.end();
                 return false;
             }
-            Err(error) => tracing::warn!(%error, "a session cannot be kept from expiring"),
+            Err(error) => tracing::warn!(%error, "a session cannot be renewed"),
         }
         true
     }

@@ -1,4 +1,4 @@
-//! Where a request stands: in a session, outside of any, or in one that is not there.
+//! Looks up the session that a request names.
 
 use std::sync::Arc;
 
@@ -13,16 +13,17 @@ use crate::transport::http::request::incoming::IncomingRequest;
 use crate::transport::http::response::{self, HttpResponse};
 use crate::transport::http::session::active::ActiveSession;
 
+/// The result of looking up the session of a request.
 pub(crate) enum SessionLookup {
-    /// No session is named, or none matters.
+    /// The request names no session, or sessions do not apply to it.
     None,
-    /// A session is named that the caller does not have.
+    /// The request names a session that the principal does not have.
     Unknown,
     Session(Arc<ActiveSession>),
 }
 
 impl SessionLookup {
-    /// Returns the lifecycle of the session; a request without a session is the first one.
+    /// Returns the lifecycle of the session. A request without a session is treated as the first request.
     pub(crate) fn lifecycle(&self) -> Lifecycle {
         match self {
             Self::Session(session) => session.state.lifecycle(),
@@ -30,7 +31,8 @@ impl SessionLookup {
         }
     }
 
-    /// Refuses a request that needs a session. Foreign, expired and invented sessions get the same bytes.
+    /// Rejects a request that needs a session. The response is the same for expired, unknown and other principals'
+    /// sessions, so that ids cannot be probed.
     #[cold]
     pub(crate) fn reject(&self, id: ResponseId) -> HttpResponse {
         let (status, reason) = match self {
@@ -40,7 +42,7 @@ impl SessionLookup {
             ),
             Self::None | Self::Session(_) => (
                 StatusCode::BAD_REQUEST,
-                "the request names no session: send `initialize` first and repeat its Mcp-Session-Id, \
+                "the request has no session id: send `initialize` first and repeat its Mcp-Session-Id, \
                  or name a stateless protocol version in MCP-Protocol-Version and `_meta`",
             ),
         };
@@ -49,12 +51,12 @@ impl SessionLookup {
 }
 
 impl IncomingRequest<'_> {
-    /// Whether sessions matter to this request at all.
+    /// Returns `true` if the request may have a session.
     pub(crate) fn may_have_session(&self) -> bool {
         self.endpoint.options.legacy == LegacyMode::Sessions && !self.declares_modern_version()
     }
 
-    /// Finds the session a request names, if it may have one.
+    /// Looks up the session that the request names.
     pub(crate) async fn find_session(&self) -> Result<SessionLookup, HttpResponse> {
         if !self.may_have_session() {
             return Ok(SessionLookup::None);
@@ -71,7 +73,7 @@ impl IncomingRequest<'_> {
         }
     }
 
-    /// The session of something that needs one.
+    /// Returns the session of the request, or the rejection if it has none.
     pub(crate) async fn session(&self) -> Result<Arc<ActiveSession>, HttpResponse> {
         self.check_version_header()?;
         match self.find_session().await? {

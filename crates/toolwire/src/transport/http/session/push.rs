@@ -1,7 +1,7 @@
-//! Changes on their way to a session without being asked: the streams that clients open with GET.
+//! Pushes changes to the streams that clients of a session open with GET.
 //!
-//! A session may have several such streams; every message goes to exactly one, the oldest that is being read. While none
-//! is, messages are kept for the one that was read last, because its client may come back for them.
+//! A session may have several such streams. Every message goes to exactly one: the oldest stream with a reader. If none has a
+//! reader, messages are stored for the stream that was read last, because its client may resume it.
 
 use std::any::Any;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -19,7 +19,7 @@ use crate::transport::http::session::stream_writer::StreamWriter;
 use crate::transport::listen::LegacyListener;
 use crate::transport::outlet::MessageSink;
 
-/// The pushing side of one session on this node.
+/// The task that pushes changes to one session on this node.
 #[derive(Debug)]
 pub(crate) struct PushTask {
     queue: Arc<EventQueue>,
@@ -31,7 +31,7 @@ pub(crate) struct PushTask {
 pub(crate) struct PushedSession {
     pub(crate) key: SessionKey,
     pub(crate) state: Arc<ConnectionState>,
-    /// How long the task goes on while no client reads.
+    /// How long the task continues without a reader.
     pub(crate) idle: Duration,
     /// Raised when the server shuts down.
     pub(crate) shutdown: Cancellation,
@@ -42,7 +42,7 @@ pub(crate) struct PushedSession {
 #[derive(Debug, Default)]
 struct PushStreams {
     list: Vec<PushStream>,
-    /// Nothing is pushed any more.
+    /// Whether the task has ended.
     closed: bool,
 }
 
@@ -53,7 +53,7 @@ struct PushStream {
 }
 
 impl PushTask {
-    /// Starts a task that writes the changes a session subscribed to into one of its streams.
+    /// Starts a task that writes the changes that a session subscribed to into one of its streams.
     pub(crate) fn start(
         session: PushedSession,
         hub: &Arc<Hub>,
@@ -73,7 +73,7 @@ impl PushTask {
         push
     }
 
-    /// Adds a reader of a stream; `None` when nothing is pushed any more.
+    /// Adds a reader of a stream. Returns `None` if the task has ended.
     pub(crate) fn read(self: &Arc<Self>, control: &Arc<ResumableStream>) -> Option<PushReader> {
         let mut targets = self.targets();
         if targets.closed {
@@ -94,7 +94,8 @@ impl PushTask {
         })
     }
 
-    /// Forgets a stream that is read on another node now. A connection that still seems to read it here is a dead one.
+    /// Removes a stream that is read on another node now. If it still has a reader here, the connection of that reader is
+    /// lost.
     pub(crate) fn hand_over(&self, stream: &str) {
         self.targets()
             .list
@@ -102,14 +103,14 @@ impl PushTask {
         self.queue.wake();
     }
 
-    fn leave(&self, stream: &str) {
+    fn remove_reader(&self, stream: &str) {
         let mut targets = self.targets();
         if let Some(target) = targets.of(stream) {
             target.readers -= 1;
         }
-        // A stream nobody reads is kept only if there is no other to push to.
-        let somebody_reads = targets.is_read();
-        targets.list.retain(|target| match somebody_reads {
+        // A stream without a reader stays only if no other stream has a reader.
+        let has_reader = targets.is_read();
+        targets.list.retain(|target| match has_reader {
             true => target.readers > 0,
             false => target.control.stream() == stream,
         });
@@ -117,7 +118,7 @@ impl PushTask {
         self.queue.wake();
     }
 
-    /// The stream the next message goes to.
+    /// Returns the stream for the next message.
     fn target(&self) -> Option<Arc<ResumableStream>> {
         let targets = self.targets();
         let read = targets.list.iter().find(|target| target.readers > 0);
@@ -129,7 +130,7 @@ impl PushTask {
         self.targets().is_read()
     }
 
-    /// Ends, unless somebody has begun to read.
+    /// Closes the task unless a stream has a reader. Returns `true` if the task is closed.
     fn close_unless_read(&self) -> bool {
         let mut targets = self.targets();
         targets.closed |= !targets.is_read();
@@ -156,7 +157,7 @@ impl PushStreams {
     }
 }
 
-/// A connection that reads what is pushed.
+/// A connection that reads pushed messages. Dropping it removes the reader.
 #[derive(Debug)]
 pub(crate) struct PushReader {
     push: Arc<PushTask>,
@@ -165,11 +166,11 @@ pub(crate) struct PushReader {
 
 impl Drop for PushReader {
     fn drop(&mut self) {
-        self.push.leave(self.control.stream());
+        self.push.remove_reader(self.control.stream());
     }
 }
 
-/// Moves changes into the log, until the session ends or nobody reads it for as long as a session may be idle.
+/// Writes changes to the log until the session ends, the server shuts down, or no stream has a reader for the idle time.
 async fn run(
     session: PushedSession,
     writer: StreamWriter,

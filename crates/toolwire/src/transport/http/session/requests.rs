@@ -1,7 +1,7 @@
-//! Requests of the 2025 revisions: in a session, or alone.
+//! Serves requests of the 2025 revisions, in a session or without one.
 //!
-//! A client that goes away does not cancel here, and with a session it may come back for the rest of its answer. So an
-//! answer that becomes a stream goes through the session's event log, and its handler becomes a task of its own.
+//! A disconnect does not cancel these requests. In a session, the client can resume the response later. So a response that
+//! becomes a stream is written to the session's event log, and its handler runs in its own task.
 
 use std::future::poll_fn;
 use std::sync::{Arc, Mutex};
@@ -37,13 +37,13 @@ use crate::transport::http::session::push::PushReader;
 use crate::transport::http::session::stream_reader::ResumableStream;
 use crate::transport::http::session::stream_writer::StreamWriter;
 
-/// The bound on the messages of one session that run at once, together.
+/// The maximum total size of the messages of running requests of one session.
 const BYTES_IN_FLIGHT: usize = 64 * 1024 * 1024;
 
-/// The first letter of the names of streams that answer a POST.
+/// The first letter of the names of streams that are responses to a POST.
 pub(crate) const RESPONSE_STREAM_PREFIX: &str = "p";
 
-/// Answers `initialize` and opens a session; a failed one leaves nothing behind.
+/// Serves `initialize` and opens a session. If `initialize` fails, no session is created.
 pub(crate) async fn open_session(
     post: &IncomingRequest<'_>,
     admitted: &Admitted<'_>,
@@ -64,15 +64,15 @@ pub(crate) async fn open_session(
         Ok(session) => session,
         Err(error) => return response::store_error(&error),
     };
-    let mut answer = immediate(&id, outcome);
+    let mut response = immediate(&id, outcome);
     match HeaderValue::try_from(session) {
-        Ok(session) => drop(answer.fields_mut().insert(SESSION_ID, session)),
-        Err(_) => tracing::error!("the name of a session cannot be sent"),
+        Ok(session) => drop(response.fields_mut().insert(SESSION_ID, session)),
+        Err(_) => tracing::error!("a session id is not a valid header value"),
     }
-    answer
+    response
 }
 
-/// Serves a request that stands alone: nothing is known about its client, and nothing is remembered.
+/// Serves a request without a session. The server has no state of its client and stores none.
 pub(crate) async fn serve_stateless(
     post: &IncomingRequest<'_>,
     admitted: &Admitted<'_>,
@@ -82,48 +82,48 @@ pub(crate) async fn serve_stateless(
         let (id, state) = (admitted.id.clone(), Arc::default());
         return immediate(&id, initialize(post, admitted, &state));
     }
-    let slot = match endpoint.request_permit(params_bytes(admitted)) {
-        Ok(slot) => slot,
-        Err(answer) => return answer,
+    let permit = match endpoint.request_permit(params_bytes(admitted)) {
+        Ok(permit) => permit,
+        Err(rejection) => return rejection,
     };
     let context = post.context(PeerState::Stateless);
-    let work = match start_alone(post, &context, admitted) {
-        StartedRequest::Answered(finished) => return response::finished(Some(finished)),
-        StartedRequest::Running(work) => work,
+    let future = match start_alone(post, &context, admitted) {
+        StartedRequest::Finished(finished) => return response::finished(Some(finished)),
+        StartedRequest::Running(future) => future,
     };
-    let running = RunningHandler::new(work, context, OnDisconnect::Finish, slot);
+    let running = RunningHandler::new(future, context, OnDisconnect::Finish, permit);
     finish(endpoint, running, None).await
 }
 
-/// Begins to serve a request of a session.
+/// Starts to serve a request of a session.
 pub(crate) fn begin_in_session(
     post: &IncomingRequest<'_>,
     session: &Arc<ActiveSession>,
     admitted: &Admitted<'_>,
 ) -> Dispatched {
-    let slot = match post.endpoint.request_permit(params_bytes(admitted)) {
-        Ok(slot) => slot,
-        Err(answer) => return Dispatched::Answered(answer),
+    let permit = match post.endpoint.request_permit(params_bytes(admitted)) {
+        Ok(permit) => permit,
+        Err(rejection) => return Dispatched::Finished(rejection),
     };
     let context = post.context(PeerState::Session(Arc::clone(session)));
     match start_in_session(post, session, &context, admitted) {
         Err(overloaded) => {
             let id = ResponseId::Id(admitted.id.clone());
-            Dispatched::Answered(response::overloaded(id, overloaded))
+            Dispatched::Finished(response::overloaded(id, overloaded))
         }
-        Ok(StartedRequest::Answered(finished)) => {
-            Dispatched::Answered(response::finished(Some(finished)))
+        Ok(StartedRequest::Finished(finished)) => {
+            Dispatched::Finished(response::finished(Some(finished)))
         }
-        Ok(StartedRequest::Running(work)) => Dispatched::Running(RunningHandler::new(
-            work,
+        Ok(StartedRequest::Running(future)) => Dispatched::Running(RunningHandler::new(
+            future,
             context,
             OnDisconnect::Finish,
-            slot,
+            permit,
         )),
     }
 }
 
-/// Serves a request after which the record of its session is another.
+/// Serves a request that changes the record of its session, and stores the record.
 pub(crate) async fn change_session(
     post: &IncomingRequest<'_>,
     session: &Arc<ActiveSession>,
@@ -134,20 +134,20 @@ pub(crate) async fn change_session(
             let session = Some(Arc::clone(session));
             finish(post.endpoint, running, session).await
         }
-        Dispatched::Answered(answer) => match post.endpoint.save(session).await {
-            Ok(()) => answer,
+        Dispatched::Finished(response) => match post.endpoint.save(session).await {
+            Ok(()) => response,
             Err(error) => response::store_error(&error),
         },
     }
 }
 
-/// A request after its start.
+/// A request after its start: its final message, or the future of its handler.
 pub(crate) enum StartedRequest {
-    Answered(FinalMessage),
+    Finished(FinalMessage),
     Running(ExchangeFuture),
 }
 
-/// Starts a request that stands alone.
+/// Starts a request without a session.
 pub(crate) fn start_alone(
     post: &IncomingRequest<'_>,
     context: &Arc<HttpStreamContext>,
@@ -159,19 +159,19 @@ pub(crate) fn start_alone(
     let opened = Server::open_in(Arc::clone(&post.snapshot), admitted, transport, None);
     match opened.map(|exchange| server.dispatch(exchange)) {
         Ok(Dispatch::Now(outcome)) => {
-            StartedRequest::Answered(FinalMessage::new(&id, era, outcome))
+            StartedRequest::Finished(FinalMessage::new(&id, era, outcome))
         }
         Ok(Dispatch::Later(future)) => {
             StartedRequest::Running(ExchangeFuture::One { id, era, future })
         }
-        Err(error) => StartedRequest::Answered(FinalMessage::new(&id, era, Err(error))),
+        Err(error) => StartedRequest::Finished(FinalMessage::new(&id, era, Err(error))),
     }
 }
 
-/// Starts a request of a session, where it can be cancelled.
+/// Starts a request of a session, so that the client can cancel it.
 ///
 /// # Errors
-/// When too much runs for the session already.
+/// Returns an error if too many or too large requests of the session are running.
 pub(crate) fn start_in_session(
     post: &IncomingRequest<'_>,
     session: &Arc<ActiveSession>,
@@ -195,12 +195,12 @@ pub(crate) fn start_in_session(
     );
     let future = match opened.map(|exchange| server.dispatch(exchange)) {
         Ok(Dispatch::Now(outcome)) => {
-            return Ok(StartedRequest::Answered(FinalMessage::new(
+            return Ok(StartedRequest::Finished(FinalMessage::new(
                 &id, era, outcome,
             )));
         }
         Err(error) => {
-            return Ok(StartedRequest::Answered(FinalMessage::new(
+            return Ok(StartedRequest::Finished(FinalMessage::new(
                 &id,
                 era,
                 Err(error),
@@ -209,14 +209,14 @@ pub(crate) fn start_in_session(
         Ok(Dispatch::Later(future)) => future,
     };
     let key = session.state.begin(&id, cancellable, &cancellation, size)?;
-    let place = SessionLedgerEntry {
+    let entry = SessionLedgerEntry {
         state: Arc::clone(&session.state),
         key: Some(key),
     };
     Ok(StartedRequest::Running(ExchangeFuture::Other(Box::pin(
         async move {
             let outcome = cancellation.unless_cancelled(future).await;
-            let may_send = place.leave();
+            let may_send = entry.finish();
             outcome
                 .filter(|_| may_send)
                 .map(|outcome| FinalMessage::new(&id, era, outcome))
@@ -224,15 +224,15 @@ pub(crate) fn start_in_session(
     ))))
 }
 
-/// The place of a request in its session's ledger, which it leaves also when it is dropped.
+/// The entry of a request in its session's ledger. It is removed on drop.
 struct SessionLedgerEntry {
     state: Arc<ConnectionState>,
     key: Option<ExchangeKey>,
 }
 
 impl SessionLedgerEntry {
-    /// Says whether the answer may still be sent.
-    fn leave(mut self) -> bool {
+    /// Removes the entry. Returns `true` if the response may still be sent.
+    fn finish(mut self) -> bool {
         self.key.take().is_some_and(|key| self.state.finish(key))
     }
 }
@@ -245,8 +245,7 @@ impl Drop for SessionLedgerEntry {
     }
 }
 
-/// Runs a handler until its response is complete, or until the response becomes a stream, which can be resumed if it belongs
-/// to a session.
+/// Runs a handler until its response is complete or becomes a stream. In a session, the stream can be resumed.
 pub(crate) async fn finish(
     endpoint: &Arc<HttpEndpoint>,
     mut running: RunningHandler,
@@ -267,7 +266,7 @@ pub(crate) async fn finish(
     }
 }
 
-/// Makes the response a stream that can be resumed, and its handler a task.
+/// Turns the response into a resumable stream and spawns its handler as a task.
 async fn stream(
     endpoint: &Arc<HttpEndpoint>,
     session: Arc<ActiveSession>,
@@ -287,18 +286,18 @@ async fn stream(
     running.context.set_control(Arc::clone(&control));
     let reading = endpoint.reading(&session, &control, None, None);
     let preface = preface(endpoint, &session, &control);
-    let pumping: BoxFuture<'_, ()> = Box::pin(write_to_log(
+    let writing: BoxFuture<'_, ()> = Box::pin(write_to_log(
         endpoint.stream_writer(),
         Arc::clone(&session),
         control,
         running,
     ));
-    tokio::spawn(pumping);
+    tokio::spawn(writing);
     let source = LogReader::new(reading, 0, None, preface);
     endpoint.stream(Box::new(source), None)
 }
 
-/// Spec 2025-11-25, basic/transports: a stream begins with an id to come back with, and a time to wait before.
+/// Returns the first event of a stream, with an event id and the retry delay. Spec 2025-11-25, basic/transports.
 pub(crate) fn preface(
     endpoint: &HttpEndpoint,
     session: &ActiveSession,
@@ -313,7 +312,7 @@ pub(crate) fn preface(
     )
 }
 
-/// Drives a handler and writes what it says into the log, its outcome last.
+/// Polls a handler and writes its messages to the log, its outcome last.
 async fn write_to_log(
     writer: StreamWriter,
     session: Arc<ActiveSession>,
@@ -331,7 +330,7 @@ async fn write_to_log(
                     Poll::Pending if !messages.is_empty() || context.wants_release() => {
                         return Poll::Ready((messages, None));
                     }
-                    // Something was said since the queue was looked at.
+                    // A message was queued since the queue was read.
                     Poll::Pending if context.queue.poll_ready(cx).is_ready() => {}
                     Poll::Pending => return Poll::Pending,
                 }
@@ -339,7 +338,7 @@ async fn write_to_log(
         })
         .await;
         if matches!(finished, Some(None)) {
-            // Cancelled: what was not sent yet is not sent any more.
+            // The request was cancelled, so the remaining messages are not sent.
             writer.append(&session.key, &control, LogEntry::End).await;
             return;
         }
@@ -371,7 +370,7 @@ fn initialize(
     let exchange = server.open(admitted, context as Arc<dyn TransportContext>, None)?;
     match server.dispatch(exchange) {
         Dispatch::Now(outcome) => outcome,
-        Dispatch::Later(_) => Err(ErrorObject::internal("`initialize` is answered at once")),
+        Dispatch::Later(_) => Err(ErrorObject::internal("`initialize` did not finish at once")),
     }
 }
 
@@ -379,7 +378,7 @@ fn immediate(id: &RequestId, outcome: Outcome) -> HttpResponse {
     response::finished(Some(FinalMessage::new(id, Era::Legacy, outcome)))
 }
 
-/// Methods after which the record of the session is another.
+/// Returns `true` if a method changes the record of the session.
 pub(crate) fn changes_record(method: &str) -> bool {
     matches!(
         method,
@@ -404,9 +403,9 @@ impl HttpEndpoint {
             key: StreamKey::new(&session.key.id, control.stream()),
             attachment: control.attach(),
             interval: options.limits.keep_alive,
-            kept: Mutex::new(Instant::now()),
+            last_touched: Mutex::new(Instant::now()),
             session_idle: options.limits.session_idle,
-            // What answers a request ends with it; what is pushed would never end.
+            // The response to a request ends with the request. A stream of pushed messages has no end of its own.
             shutdown: push.as_ref().map(|_| self.server.shutdown_signal().clone()),
             token_end,
             _push: push,

@@ -1,10 +1,10 @@
-//! Who reads a stream that can be resumed.
+//! Assigns the reader of a resumable stream.
 //!
-//! At most one connection reads a stream at a time. A client that comes back takes over from its old connection, which
-//! may be dead without anybody knowing; a handler may send the client away, to come back later.
+//! At most one connection reads a stream at a time. A client that resumes the stream replaces its old connection, which may
+//! be lost without an error. A handler may also end the connection, so that the client resumes the stream later.
 //!
-//! While somebody reads, whoever writes waits for him, so that a log within bounds loses nothing a slow reader still
-//! wants. While nobody reads, the log keeps what it can.
+//! While a connection reads, the writer waits for it, so that the bounded log does not lose entries of a slow reader. While
+//! no connection reads, the log retains as many entries as its limits permit.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -13,6 +13,7 @@ use tokio::sync::Notify;
 use toolwire_proto::event_id::EventId;
 use toolwire_proto::outbox::OutboxLimits;
 
+/// The control of a resumable stream: its position and its reader.
 #[derive(Debug)]
 pub(crate) struct ResumableStream {
     stream: String,
@@ -24,12 +25,12 @@ pub(crate) struct ResumableStream {
 
 #[derive(Debug, Default)]
 struct AttachedReader {
-    /// Grows with every reader.
+    /// Incremented for every reader.
     number: u64,
     released: bool,
-    /// Whether the reader of that number is still there.
+    /// Whether the reader with this number is attached.
     attached: bool,
-    /// What was written since somebody reads, and not read yet.
+    /// The entries that were written since the reader attached and are not read yet.
     unread: UnreadEntries,
 }
 
@@ -39,12 +40,12 @@ struct UnreadEntries {
     bytes: usize,
 }
 
-/// Why a reader has to stop.
+/// The reason why a reader has to stop.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum DetachReason {
-    /// The client is to come back.
+    /// The handler requested that the client resume the stream later.
     Released,
-    /// The client has come back already.
+    /// The client resumed the stream on another connection.
     TakenOver,
 }
 
@@ -62,7 +63,7 @@ impl ResumableStream {
         &self.stream
     }
 
-    /// Waits until the reader, if there is one, has room for a message of that size.
+    /// Waits until the reader has capacity for a message of `bytes` bytes. Returns at once without a reader.
     pub(crate) async fn wait_for_capacity(&self, bytes: usize, limits: OutboxLimits) {
         loop {
             let changed = self.changed.notified();
@@ -84,7 +85,7 @@ impl ResumableStream {
         }
     }
 
-    /// Notes an entry that was written.
+    /// Records an entry that was written.
     pub(crate) fn record_written(&self, sequence: u64, bytes: usize) {
         self.sequence.store(sequence, Ordering::Relaxed);
         let mut reader = self.lock();
@@ -94,19 +95,19 @@ impl ResumableStream {
         }
     }
 
-    /// The id the next event will get.
+    /// Returns the id of the next event.
     pub(crate) fn next_event_id(&self) -> Option<String> {
         let sequence = self.sequence.load(Ordering::Relaxed) + 1;
         EventId::new(&self.stream, sequence).map(|id| id.to_string())
     }
 
-    /// Makes the caller the reader.
+    /// Makes the caller the reader and detaches the previous reader.
     pub(crate) fn attach(self: &Arc<Self>) -> Attachment {
         let mut reader = self.lock();
         reader.number += 1;
         reader.released = false;
         reader.attached = true;
-        // The past is read as fast as it goes; what counts is what comes from now on.
+        // Only entries that are written from now on count as unread. Older entries do not slow down the writer.
         reader.unread = UnreadEntries::default();
         let number = reader.number;
         drop(reader);
@@ -117,7 +118,7 @@ impl ResumableStream {
         }
     }
 
-    /// Ends the reader, because another node has one now.
+    /// Detaches the reader, because the stream is read on another node now.
     pub(crate) fn hand_over(&self) {
         let mut reader = self.lock();
         reader.number += 1;
@@ -126,7 +127,7 @@ impl ResumableStream {
         self.changed.notify_waiters();
     }
 
-    /// Sends the reader away.
+    /// Detaches the reader, so that its client resumes the stream later.
     pub(crate) fn release(&self) {
         self.lock().released = true;
         self.changed.notify_waiters();
@@ -137,7 +138,7 @@ impl ResumableStream {
     }
 }
 
-/// One connection's claim to a stream.
+/// The attachment of one connection to a stream. Dropping it detaches the reader.
 #[derive(Debug)]
 pub(crate) struct Attachment {
     control: Arc<ResumableStream>,
@@ -159,8 +160,8 @@ impl Attachment {
         }
     }
 
-    /// Notes a message that was read.
-    pub(crate) fn note_read(&self, bytes: usize) {
+    /// Records a message that was read.
+    pub(crate) fn record_read(&self, bytes: usize) {
         let mut reader = self.control.lock();
         if reader.number == self.number {
             let unread = &mut reader.unread;
@@ -200,7 +201,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn the_latest_reader_wins_until_it_is_sent_away() {
+    async fn latest_reader_stays_attached_until_it_is_released() {
         let control = ResumableStream::new("s".repeat(16));
         let first = control.attach();
         assert_eq!(first.ending(), None);
@@ -210,12 +211,13 @@ mod tests {
         let (ending, ()) = tokio::join!(second.ended(), async { control.release() });
         assert_eq!(ending, DetachReason::Released);
         let third = control.attach();
-        assert_eq!(third.ending(), None, "a new reader is not sent away");
+        assert_eq!(third.ending(), None, "a new reader is not released");
         control.hand_over();
         assert_eq!(third.ended().await, DetachReason::TakenOver);
     }
+
     #[tokio::test]
-    async fn whoever_writes_waits_for_whoever_reads() {
+    async fn writer_waits_for_the_reader() {
         let limits = OutboxLimits {
             messages: 2,
             bytes: 100,
@@ -227,19 +229,22 @@ mod tests {
                 .is_err()
         };
         control.record_written(1, 1000);
-        assert!(!is_full(1000).await, "nobody reads");
+        assert!(!is_full(1000).await, "no reader is attached");
         let reader = control.attach();
-        assert!(!is_full(1000).await, "a message of any size has its turn");
+        assert!(
+            !is_full(1000).await,
+            "a message of any size fits into an empty queue"
+        );
         control.record_written(2, 60);
         assert!(!is_full(40).await);
         assert!(is_full(41).await);
         control.record_written(3, 1);
-        assert!(is_full(1).await, "two messages are enough");
-        reader.note_read(60);
+        assert!(is_full(1).await, "two messages reach the limit");
+        reader.record_read(60);
         assert!(!is_full(1).await);
         control.record_written(4, 1000);
         assert!(is_full(1).await);
         drop(reader);
-        assert!(!is_full(1).await, "nobody reads any more");
+        assert!(!is_full(1).await, "the reader is detached");
     }
 }

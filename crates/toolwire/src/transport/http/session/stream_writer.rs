@@ -8,7 +8,7 @@ use crate::store::{EventLog, LogEntry, StreamKey};
 use crate::transport::http::session::key::SessionKey;
 use crate::transport::http::session::stream_reader::ResumableStream;
 
-/// The event log and the limits of what its readers have not received yet.
+/// A writer to the event log that waits for slow readers.
 #[derive(Debug, Clone)]
 pub(crate) struct StreamWriter {
     events: Arc<dyn EventLog>,
@@ -45,7 +45,7 @@ impl StreamWriter {
                 true
             }
             Err(error) => {
-                tracing::warn!(%error, "a message cannot be stored, and is lost");
+                tracing::warn!(%error, "a message is lost because it cannot be stored");
                 false
             }
         }

@@ -1,9 +1,9 @@
-//! A session this node works for: it has a running request or an open stream here.
+//! The active sessions of this node: those with a running request or an open stream here.
 //!
-//! The record of a session is in the store, where every node finds it. This is what cannot be there: running requests,
-//! questions that wait for the client, connections. It lives as long as somebody here needs it. The last ones that came
-//! are kept a little longer, because a session that has just asked something will most likely ask again: as many, as long
-//! and as large as is bounded here.
+//! The record of a session is in the store, where every node can read it. An active session contains the state that cannot
+//! be stored: running requests, pending requests to the client, and connections. It exists as long as a request or a stream
+//! uses it. The most recent sessions are cached a little longer, because their clients are likely to send another request.
+//! The number, the age and the size of cached sessions are bounded.
 
 use std::collections::{HashMap, VecDeque};
 use std::io;
@@ -19,27 +19,27 @@ use crate::transport::http::session::key::SessionKey;
 use crate::transport::http::session::push::{PushReader, PushTask};
 use crate::transport::http::session::stream_reader::ResumableStream;
 
-/// The part of a session that belongs to this node.
+/// The state of a session on this node.
 #[derive(Debug)]
 pub(crate) struct ActiveSession {
     pub(crate) key: SessionKey,
     pub(crate) state: Arc<ConnectionState>,
     pub(crate) caller: ClientRequests,
-    /// The record as it was last seen in the store.
+    /// The record as it was last read from the store.
     stored: Mutex<StoredSession>,
     streams: Mutex<HashMap<String, Weak<ResumableStream>>>,
     push: Mutex<Weak<PushTask>>,
     registry: Weak<ActiveSessions>,
 }
 
-/// How many sessions are kept although nobody needs them at the moment. One takes two or three kilobytes, and twice what
-/// its record takes.
+/// The maximum number of cached sessions that are not in use. A session takes two or three kilobytes and twice the size of
+/// its record.
 const CACHED_SESSIONS: usize = 512;
 
-/// The largest record of a session that is kept, as JSON. Clients may declare much about themselves.
+/// The largest record of a cached session, as JSON. Clients may declare large capabilities.
 const MAX_CACHED_RECORD_BYTES: usize = 16 * 1024;
 
-/// All sessions this node works for, and the last ones it worked for.
+/// The active sessions of this node, and its cached sessions.
 #[derive(Debug, Default)]
 pub(crate) struct ActiveSessions {
     known: Mutex<SessionTable>,
@@ -48,56 +48,56 @@ pub(crate) struct ActiveSessions {
 #[derive(Debug, Default)]
 struct SessionTable {
     by_id: HashMap<String, Weak<ActiveSession>, BuildNameHasher>,
-    /// In the order in which they came, with the time at which they did.
-    kept: VecDeque<(Instant, Arc<ActiveSession>)>,
+    /// The cached sessions, oldest first, with the time at which they were added.
+    cached: VecDeque<(Instant, Arc<ActiveSession>)>,
 }
 
 impl ActiveSessions {
-    /// The live part of a stored session, which is brought up to date. It is kept no longer than a session may be idle.
+    /// Returns the active session of a stored session and updates it from the store. It is cached for at most `idle`.
     pub(crate) fn enter(
         self: &Arc<Self>,
         id: &str,
         principal: &Principal,
         stored: &StoredSession,
         idle: Duration,
-        answer_timeout: impl FnOnce() -> Duration,
+        response_timeout: impl FnOnce() -> Duration,
     ) -> Arc<ActiveSession> {
-        // Ids are never used twice, so the principal is the one the store has just checked.
+        // Ids are never reused, so the principal is the one that the store has just checked.
         if let Some(live) = self.find(id) {
             if live.refresh(stored) && is_large(&stored.record) {
-                self.give_up(id);
+                self.evict(id);
             }
             return live;
         }
-        let entering = Arc::new(ActiveSession {
+        let created = Arc::new(ActiveSession {
             key: SessionKey {
                 id: id.to_owned(),
                 principal: principal.clone(),
                 ended: Cancellation::new(),
             },
             state: Arc::new(ConnectionState::of_session(&stored.record)),
-            caller: ClientRequests::with_random_ids(answer_timeout()),
+            caller: ClientRequests::with_random_ids(response_timeout()),
             stored: Mutex::new(stored.clone()),
             streams: Mutex::default(),
             push: Mutex::default(),
             registry: Arc::downgrade(self),
         });
-        let is_kept = !is_large(&stored.record);
+        let is_cached = !is_large(&stored.record);
         let mut known = self.lock();
-        let given_up = known.evict_old(idle);
-        let live = known.enter(Arc::clone(&entering), is_kept);
-        // Not before the lock is free, because it takes the session from the list.
+        let evicted = known.evict_old(idle);
+        let live = known.enter(Arc::clone(&created), is_cached);
+        // Dropped after the lock is released, because dropping a session locks the table.
         drop(known);
-        drop((given_up, entering));
+        drop((evicted, created));
         live
     }
 
-    /// The live part of a session, if there is one.
+    /// Returns the active session with this id, if there is one.
     pub(crate) fn find(&self, id: &str) -> Option<Arc<ActiveSession>> {
         self.lock().find(id)
     }
 
-    /// Ends what is left here of a session that the store does not have.
+    /// Ends the active session of a session that is no longer in the store.
     pub(crate) fn end(&self, id: &str, principal: &Principal) {
         if let Some(live) = self
             .find(id)
@@ -107,23 +107,23 @@ impl ActiveSessions {
         }
     }
 
-    /// Does not keep a session any more.
-    fn give_up(&self, id: &str) {
+    /// Removes a session from the cache.
+    fn evict(&self, id: &str) {
         let mut known = self.lock();
-        let at = known.kept.iter().position(|(_, live)| live.key.id == id);
-        let given_up = at.and_then(|at| known.kept.remove(at));
+        let index = known.cached.iter().position(|(_, live)| live.key.id == id);
+        let evicted = index.and_then(|index| known.cached.remove(index));
         drop(known);
-        drop(given_up);
+        drop(evicted);
     }
 
-    /// How many sessions somebody needs.
+    /// Returns the number of sessions in use.
     pub(crate) fn len(&self) -> usize {
         let known = self.lock();
-        let resting = known
-            .kept
+        let unused = known
+            .cached
             .iter()
             .filter(|(_, live)| Arc::strong_count(live) == 1);
-        known.by_id.len() - resting.count()
+        known.by_id.len() - unused.count()
     }
 
     fn lock(&self) -> MutexGuard<'_, SessionTable> {
@@ -136,33 +136,33 @@ impl SessionTable {
         self.by_id.get(id).and_then(Weak::upgrade)
     }
 
-    /// Lists a session, unless it is listed already, and keeps it if it should be. Returns the one that is listed.
-    fn enter(&mut self, live: Arc<ActiveSession>, is_kept: bool) -> Arc<ActiveSession> {
-        if let Some(listed) = self.find(&live.key.id) {
-            return listed;
+    /// Adds a session, unless the table already contains it. Returns the session in the table.
+    fn enter(&mut self, live: Arc<ActiveSession>, is_cached: bool) -> Arc<ActiveSession> {
+        if let Some(existing) = self.find(&live.key.id) {
+            return existing;
         }
         self.by_id
             .insert(live.key.id.clone(), Arc::downgrade(&live));
-        if is_kept {
-            self.kept.push_back((Instant::now(), Arc::clone(&live)));
+        if is_cached {
+            self.cached.push_back((Instant::now(), Arc::clone(&live)));
         }
         live
     }
 
-    /// Makes room for another one: takes those away that came too long ago, and the first one when there are too many.
+    /// Removes cached sessions that are older than `idle`, and the oldest one if the cache is full.
     fn evict_old(&mut self, idle: Duration) -> Vec<(Instant, Arc<ActiveSession>)> {
         let old = self
-            .kept
+            .cached
             .iter()
-            .take_while(|(came, _)| came.elapsed() >= idle);
+            .take_while(|(added, _)| added.elapsed() >= idle);
         let old = old
             .count()
-            .max((self.kept.len() + 1).saturating_sub(CACHED_SESSIONS));
-        self.kept.drain(..old).collect()
+            .max((self.cached.len() + 1).saturating_sub(CACHED_SESSIONS));
+        self.cached.drain(..old).collect()
     }
 }
 
-/// Whether the record of a session is too large to be kept with it. Looks no further than it must.
+/// Returns `true` if a record is too large to be cached. Serializes the record only up to the limit.
 fn is_large(record: &SessionRecord) -> bool {
     struct RecordSizeLimit(usize);
 
@@ -182,15 +182,17 @@ fn is_large(record: &SessionRecord) -> bool {
 }
 
 impl ActiveSession {
-    /// The record as it was last seen in the store, and as it should be; nothing before `initialize`. Both are of one
-    /// moment: what somebody stores in between would look like a wish to undo it.
+    /// Returns the record as it was last read from the store, and the current record. Returns `None` before `initialize`.
+    ///
+    /// Both are read under one lock. Otherwise a record that another request stores in between would look like a change that
+    /// this request wants to undo.
     pub(crate) fn stored_and_current(&self) -> Option<(StoredSession, SessionRecord)> {
         let known = self.lock_stored();
-        let wanted = self.state.to_record()?;
-        Some((known.clone(), wanted))
+        let current = self.state.to_record()?;
+        Some((known.clone(), current))
     }
 
-    /// Takes over what another node, or another request here, has stored since; says whether there was anything.
+    /// Applies the changes that another node or request has stored since. Returns `true` if there were any.
     pub(crate) fn refresh(&self, stored: &StoredSession) -> bool {
         let mut known = self.lock_stored();
         let is_newer = known.revision < stored.revision;
@@ -205,7 +207,7 @@ impl ActiveSession {
         self.stored.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Applies what another node did to the session.
+    /// Applies a signal of another node to the session.
     pub(crate) fn on_signal(&self, signal: SessionSignal) {
         match signal {
             SessionSignal::Responded { id, outcome } => {
@@ -214,22 +216,22 @@ impl ActiveSession {
             SessionSignal::Cancelled { id } => self.state.cancel(&id),
             SessionSignal::StreamMoved { stream } => self.transfer_stream(&stream),
             SessionSignal::Ended => self.end(),
-            // For the streams of HTTP+SSE, which are no sessions of this kind.
+            // Only for the streams of HTTP+SSE, which have no active session.
             SessionSignal::Message { .. } => {}
         }
     }
 
-    /// The session is over: ends everything that runs for it here.
+    /// Ends the session on this node, with its requests and streams.
     pub(crate) fn end(&self) {
         self.key.ended.cancel();
         self.state.cancel_all();
         self.caller.close();
         if let Some(registry) = self.registry.upgrade() {
-            registry.give_up(&self.key.id);
+            registry.evict(&self.key.id);
         }
     }
 
-    /// The stream of that name, if it is known here, else a new control of it.
+    /// Returns the control of the stream with this name, and creates it if this node has none.
     pub(crate) fn stream(&self, name: &str) -> Arc<ResumableStream> {
         let mut streams = self.streams();
         if let Some(control) = streams.get(name).and_then(Weak::upgrade) {
@@ -241,7 +243,7 @@ impl ActiveSession {
         control
     }
 
-    /// Registers a connection that reads what is pushed to the session; `start` begins to push when nothing does yet.
+    /// Registers a connection that reads pushed messages. `start` starts the push task if none is running.
     pub(crate) fn read_pushed(
         &self,
         control: &Arc<ResumableStream>,
@@ -256,7 +258,7 @@ impl ActiveSession {
         started.read(control)
     }
 
-    /// Leaves a pushed stream to another node, where it is read now.
+    /// Hands a stream over to another node, where its client reads it now.
     pub(crate) fn transfer_stream(&self, stream: &str) {
         let control = self.streams().get(stream).and_then(Weak::upgrade);
         if let Some(control) = control {
@@ -282,7 +284,7 @@ impl Drop for ActiveSession {
             return;
         };
         let by_id = &mut registry.lock().by_id;
-        // Somebody may have entered the session again since the last user left.
+        // Another request may have added the session again in the meantime.
         if by_id
             .get(&self.key.id)
             .is_some_and(|live| live.strong_count() == 0)

@@ -1,4 +1,4 @@
-//! Which sessions a node holds, and what it makes of news about them.
+//! Tests of the active and cached sessions of a node and of their updates.
 
 use toolwire_types::{ClientCapabilities, ProtocolVersion};
 
@@ -28,19 +28,19 @@ fn enter_as(
     sessions.enter(id, &principal, &stored, IDLE, || Duration::ZERO)
 }
 
-/// A record that takes so many bytes.
+/// Returns a record that takes `bytes` bytes as JSON.
 fn record_of(bytes: usize) -> SessionRecord {
     let mut record = record(1);
     let length = |record: &SessionRecord| serde_json::to_vec(record).unwrap().len();
     // The quotation marks of the resource.
-    let room = bytes - length(&record) - 2;
-    record.subscriptions.insert("x".repeat(room));
+    let uri_length = bytes - length(&record) - 2;
+    record.subscriptions.insert("x".repeat(uri_length));
     assert_eq!(length(&record), bytes);
     record
 }
 
 #[test]
-fn the_next_request_finds_what_the_last_one_left_and_brings_it_up_to_date() {
+fn next_request_reuses_and_updates_the_cached_session() {
     let sessions = Arc::new(ActiveSessions::default());
     let first = enter(&sessions, "a", 1);
     assert!(!first.state.is_initialized());
@@ -50,7 +50,7 @@ fn the_next_request_finds_what_the_last_one_left_and_brings_it_up_to_date() {
         drop(first);
         weak
     };
-    assert_eq!(sessions.len(), 0, "nobody needs it");
+    assert_eq!(sessions.len(), 0, "it is not in use");
     let second = enter(&sessions, "a", 2);
     assert!(Weak::ptr_eq(&first, &Arc::downgrade(&second)));
     assert!(second.state.is_initialized());
@@ -58,7 +58,7 @@ fn the_next_request_finds_what_the_last_one_left_and_brings_it_up_to_date() {
 }
 
 #[test]
-fn only_the_last_ones_are_kept() {
+fn cache_contains_only_the_most_recent_sessions() {
     let sessions = Arc::new(ActiveSessions::default());
     let needed = enter(&sessions, "needed", 1);
     enter(&sessions, "forgotten", 1);
@@ -70,7 +70,7 @@ fn only_the_last_ones_are_kept() {
     enter(&sessions, "and another", 1);
     assert!(sessions.find("forgotten").is_none());
     assert!(sessions.find("0").is_some());
-    // Not kept any more, it lives as long as it is needed.
+    // It is not cached any more, but it exists while it is in use.
     assert!(sessions.find("needed").is_some());
     assert_eq!(sessions.len(), 1);
     drop(needed);
@@ -79,14 +79,14 @@ fn only_the_last_ones_are_kept() {
 }
 
 #[test]
-fn one_that_is_over_is_not_kept() {
+fn ended_session_is_not_cached() {
     let sessions = Arc::new(ActiveSessions::default());
     let running = enter(&sessions, "a", 1);
     enter(&sessions, "b", 1);
     let anonymous = Principal::anonymous();
     let token = TokenInfo {
         valid: true,
-        subject: Some("somebody else".to_owned()),
+        subject: Some("another user".to_owned()),
         ..TokenInfo::default()
     };
     sessions.end("b", &Principal::of(&token));
@@ -102,7 +102,7 @@ fn one_that_is_over_is_not_kept() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn one_that_came_long_ago_is_not_kept() {
+async fn old_session_is_not_cached() {
     let sessions = Arc::new(ActiveSessions::default());
     enter(&sessions, "first", 1);
     let moment = Duration::from_millis(1);
@@ -119,47 +119,52 @@ async fn one_that_came_long_ago_is_not_kept() {
     tokio::time::advance(moment).await;
     enter(&sessions, "fifth", 1);
     assert!(sessions.find("second").is_none());
-    assert!(sessions.find("running").is_some(), "somebody needs it");
+    assert!(sessions.find("running").is_some(), "it is in use");
     drop(running);
     assert!(sessions.find("running").is_none());
     assert!(sessions.find("third").is_some());
 }
 
 #[test]
-fn a_large_one_is_not_kept() {
+fn large_session_is_not_cached() {
     let sessions = Arc::new(ActiveSessions::default());
-    enter_as(&sessions, "kept", 1, record_of(MAX_CACHED_RECORD_BYTES));
-    assert!(sessions.find("kept").is_some());
+    enter_as(&sessions, "small", 1, record_of(MAX_CACHED_RECORD_BYTES));
+    assert!(sessions.find("small").is_some());
     let large = enter_as(
         &sessions,
         "large",
         1,
         record_of(MAX_CACHED_RECORD_BYTES + 1),
     );
-    assert!(sessions.find("large").is_some(), "somebody needs it");
+    assert!(sessions.find("large").is_some(), "it is in use");
     drop(large);
     assert!(sessions.find("large").is_none());
-    // One may grow.
-    enter_as(&sessions, "kept", 2, record_of(MAX_CACHED_RECORD_BYTES + 1));
-    assert!(sessions.find("kept").is_none());
+    // A cached session is removed when its record grows.
+    enter_as(
+        &sessions,
+        "small",
+        2,
+        record_of(MAX_CACHED_RECORD_BYTES + 1),
+    );
+    assert!(sessions.find("small").is_none());
 }
 
 #[test]
-fn what_is_still_to_be_stored_survives_what_others_store() {
+fn unsaved_changes_survive_an_update_from_the_store() {
     let sessions = Arc::new(ActiveSessions::default());
     let live = enter(&sessions, "a", 1);
     live.state.subscribe("notes://mine").unwrap();
     let mut others = record(2);
     others.subscriptions.insert("notes://theirs".to_owned());
     enter_as(&sessions, "a", 2, others.clone());
-    let (stored, wanted) = live.stored_and_current().unwrap();
+    let (stored, current) = live.stored_and_current().unwrap();
     assert_eq!((stored.revision, &*stored.record), (2, &others));
     others.subscriptions.insert("notes://mine".to_owned());
-    assert_eq!(wanted, others);
+    assert_eq!(current, others);
 }
 
 #[test]
-fn what_is_stored_and_what_is_wanted_are_of_one_moment() {
+fn stored_and_current_record_are_consistent() {
     const ROUNDS: u64 = 5_000;
     let sessions = Arc::new(ActiveSessions::default());
     let live = enter(&sessions, "a", 1);
@@ -172,8 +177,8 @@ fn what_is_stored_and_what_is_wanted_are_of_one_moment() {
             }
         });
         while live.stored_and_current().unwrap().0.revision < ROUNDS - 1 {
-            let (stored, wanted) = live.stored_and_current().unwrap();
-            assert_eq!(*stored.record, wanted);
+            let (stored, current) = live.stored_and_current().unwrap();
+            assert_eq!(*stored.record, current);
         }
     });
 }
