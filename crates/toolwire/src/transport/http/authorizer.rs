@@ -18,15 +18,15 @@ use crate::transport::http::response::{self, HttpResponse};
 /// Verifies the access tokens of requests. `ResourceServer` of the crate `toolwire-auth` is one.
 ///
 /// Each call has to finish within
-/// [`HttpLimits::authorization_deadline`](crate::transport::http::HttpLimits::authorization_deadline). A panic fails only the
-/// request that is being verified.
+/// [`HttpLimits::authorization_deadline`](crate::transport::http::HttpLimits::authorization_deadline). A panic fails
+/// only the request that is being verified.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot authorize requests",
     note = "build a `ResourceServerConfig`, or implement `Authorizer`"
 )]
 pub trait Authorizer: Send + Sync + fmt::Debug {
-    /// Verifies the access token of a request from its headers. Every request to the endpoint is verified first, except the
-    /// CORS preflight requests of browsers.
+    /// Verifies the access token of a request from its headers. Every request to the endpoint is verified first, except
+    /// the CORS preflight requests of browsers.
     fn authorize<'a>(
         &'a self,
         head: &'a Parts,
@@ -38,7 +38,8 @@ pub trait Authorizer: Send + Sync + fmt::Debug {
     /// Returns the public JSON document at a path of this host, for example metadata. Returns `None` if there is none.
     fn document(&self, path: &str) -> Option<Bytes>;
 
-    /// Returns the public route at a path of this host, for example an endpoint of an authorization server. Default: `None`.
+    /// Returns the public route at a path of this host, for example an endpoint of an authorization server. Default:
+    /// `None`.
     fn public_route(&self, path: &str) -> Option<PublicRoute> {
         let _ = path;
         None
@@ -46,12 +47,12 @@ pub trait Authorizer: Send + Sync + fmt::Debug {
 
     /// Serves a request to a [`public_route`](Self::public_route). The request has passed the guards of the endpoint.
     ///
-    /// The extensions of the request contain a [`PeerAddress`](crate::transport::http::PeerAddress) if the listener of toolwire, or a layer
-    /// in front, knows the peer of the connection.
+    /// The extensions of the request contain a [`PeerAddress`](crate::transport::http::PeerAddress) if the listener of
+    /// toolwire, or a layer in front, knows the peer of the connection.
     ///
     /// The transport replaces header fields about the connection and the body length, and `Date`. It keeps only
-    /// `Connection: close`. Responses with status 204, 205 and 304 are sent without a body. A status below 200 is replaced by
-    /// 500.
+    /// `Connection: close`. Responses with status 204, 205 and 304 are sent without a body. A status below 200 is
+    /// replaced by 500.
     fn serve_public(&self, request: Request<Bytes>) -> BoxFuture<'_, Response<Bytes>> {
         drop(request);
         let mut response = Response::new(Bytes::new());

@@ -3,8 +3,8 @@
 //! Other limits bound the number of requests and streams; this one bounds their total size. Bytes are counted as they
 //! arrive: an announced length is not counted, and a body of unknown length cannot exceed the limit.
 //!
-//! One holder may use at most a share of the free bytes. The fuller the budget, the smaller the messages that still fit:
-//! a few peers with large messages cannot block the small messages of other peers.
+//! One holder may use at most a share of the free bytes. The fuller the budget, the smaller the messages that still
+//! fit: a few peers with large messages cannot block the small messages of other peers.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -23,7 +23,8 @@ pub(crate) struct ByteBudget {
 impl ByteBudget {
     /// Creates a budget of `limit` bytes whose holders use at most `largest` each.
     ///
-    /// If the limit is less than eight times the largest size, one holder may use more than an eighth of the free bytes.
+    /// If the limit is less than eight times the largest size, one holder may use more than an eighth of the free
+    /// bytes.
     pub(crate) fn new(limit: usize, largest: usize) -> Arc<Self> {
         let limit = Self::effective_limit(limit, largest);
         let share = limit / largest.max(1).saturating_mul(4);
@@ -34,8 +35,8 @@ impl ByteBudget {
         })
     }
 
-    /// Returns the enforced limit. It is at least twice `largest`, because a request is counted twice: for its body and for
-    /// the parameters that its handler uses.
+    /// Returns the enforced limit. It is at least twice `largest`, because a request is counted twice: for its body and
+    /// for the parameters that its handler uses.
     pub(crate) fn effective_limit(limit: usize, largest: usize) -> usize {
         limit.max(largest.saturating_mul(2))
     }
@@ -45,7 +46,8 @@ impl ByteBudget {
         self.used.load(Ordering::Relaxed)
     }
 
-    /// Counts `bytes` for a holder that already uses `already_used` bytes. Returns `false` and counts nothing if they do not fit.
+    /// Counts `bytes` for a holder that already uses `already_used` bytes. Returns `false` and counts nothing if they
+    /// do not fit.
     pub(crate) fn try_add(&self, already_used: usize, bytes: usize) -> bool {
         let before = self.used.fetch_add(bytes, Ordering::Relaxed);
         let by_others = before.saturating_sub(already_used);

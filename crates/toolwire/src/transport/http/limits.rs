@@ -14,44 +14,46 @@ pub struct HttpLimits {
     pub body_bytes: usize,
     /// The maximum number of header fields of a request. A request with more gets 431. Default: 64.
     pub header_fields: usize,
-    /// The maximum total length of the names and values of all header fields. A request with more gets 431. Default: 16 KiB.
+    /// The maximum total length of the names and values of all header fields. A request with more gets 431. Default: 16
+    /// KiB.
     pub header_bytes: usize,
-    /// The time in which the headers of a request have to arrive, else the connection is closed. For a pipelined request, it
-    /// starts after the previous response. The same limit applies to a TLS handshake. Default: 10 s.
+    /// The time in which the headers of a request have to arrive, else the connection is closed. For a pipelined
+    /// request, it starts after the previous response. The same limit applies to a TLS handshake. Default: 10 s.
     pub header_deadline: Duration,
-    /// How long an HTTP/1.1 connection may be idle between requests. It should exceed the idle timeout of proxies, which
-    /// could otherwise send a request on a connection that the server is closing. Default: 2 min.
+    /// How long an HTTP/1.1 connection may be idle between requests. It should exceed the idle timeout of proxies,
+    /// which could otherwise send a request on a connection that the server is closing. Default: 2 min.
     pub idle_connection: Duration,
     /// The time in which the body of a request has to arrive, else the request gets 408. Default: 30 s.
     pub body_deadline: Duration,
-    /// How long the rest of a request body is read after the request was rejected, so that the connection can be reused. At
-    /// most `body_bytes` are read, and nothing is stored. If the body does not end in time, the response contains
-    /// `Connection: close`, and the connection is read for the same time again, or until the client closes it. Default: 5 s.
+    /// How long the rest of a request body is read after the request was rejected, so that the connection can be
+    /// reused. At most `body_bytes` are read, and nothing is stored. If the body does not end in time, the response
+    /// contains `Connection: close`, and the connection is read for the same time again, or until the client closes it.
+    /// Default: 5 s.
     pub discard_deadline: Duration,
     /// The time in which an authorizer has to verify a token or to serve a public route, else the request gets 503.
     /// Default: 15 s.
     pub authorization_deadline: Duration,
-    /// The maximum number of open connections. Another one is accepted after one has closed. Only the listener of toolwire
-    /// counts connections. Default: 10,000.
+    /// The maximum number of open connections. Another one is accepted after one has closed. Only the listener of
+    /// toolwire counts connections. Default: 10,000.
     pub connections: usize,
-    /// The maximum number of open connections of one IPv4 address or one IPv6 /64 network. Another one is closed at once.
-    /// Behind a reverse proxy, all clients have the same address. Default: no limit.
+    /// The maximum number of open connections of one IPv4 address or one IPv6 /64 network. Another one is closed at
+    /// once. Behind a reverse proxy, all clients have the same address. Default: no limit.
     pub connections_per_address: Option<usize>,
     /// The maximum number of running requests. Another request gets 503. Default: 10,000.
     pub requests_in_flight: usize,
-    /// The maximum total size of all messages that are being read or served. A request that exceeds it gets 503. Bytes are
-    /// counted as they arrive, once for the body and once for the parameters that a running handler uses. One message may
-    /// use at most an eighth of the free bytes, so small messages fit when large ones do not. The effective limit is at
-    /// least twice `body_bytes`. Default: 128 MiB.
+    /// The maximum total size of all messages that are being read or served. A request that exceeds it gets 503. Bytes
+    /// are counted as they arrive, once for the body and once for the parameters that a running handler uses. One
+    /// message may use at most an eighth of the free bytes, so small messages fit when large ones do not. The effective
+    /// limit is at least twice `body_bytes`. Default: 128 MiB.
     pub bytes_in_flight: usize,
-    /// The maximum number of open streams of changes, which are not counted as requests. Another stream gets 503. Default:
-    /// 20,000.
+    /// The maximum number of open streams of changes, which are not counted as requests. Another stream gets 503.
+    /// Default: 20,000.
     pub open_streams: usize,
-    /// The maximum total size of the filters of all open streams and of the messages queued for slow readers. Beyond it,
-    /// another stream gets 503, and log messages and progress notifications are dropped. Default: 64 MiB.
+    /// The maximum total size of the filters of all open streams and of the messages queued for slow readers. Beyond
+    /// it, another stream gets 503, and log messages and progress notifications are dropped. Default: 64 MiB.
     pub stream_bytes: usize,
-    /// The maximum number of queued messages of one stream. Beyond it, messages are merged or dropped depending on their
-    /// kind. Default: 256.
+    /// The maximum number of queued messages of one stream. Beyond it, messages are merged or dropped depending on
+    /// their kind. Default: 256.
     pub queued_messages: usize,
     /// The maximum number of queued bytes of one stream. Default: 1 MiB.
     pub queued_bytes: usize,
@@ -109,11 +111,11 @@ const REQUEST_MEMORY: usize = 16 * 1024;
 const STREAM_MEMORY: usize = 16 * 1024;
 
 impl HttpLimits {
-    /// Returns the maximum memory in bytes that peers can make the server allocate within these limits. It is the sum of the
-    /// message and stream budgets and of the memory of each connection, request and stream.
+    /// Returns the maximum memory in bytes that peers can make the server allocate within these limits. It is the sum
+    /// of the message and stream budgets and of the memory of each connection, request and stream.
     ///
-    /// It excludes allocations of handlers and authorizers, responses that are being written, and stores, which have their
-    /// own limits. Sessions in use are stored twice: in the store and by the server.
+    /// It excludes allocations of handlers and authorizers, responses that are being written, and stores, which have
+    /// their own limits. Sessions in use are stored twice: in the store and by the server.
     #[must_use]
     pub fn max_memory(&self) -> usize {
         let messages = ByteBudget::effective_limit(self.bytes_in_flight, self.body_bytes);

@@ -1,8 +1,8 @@
 //! The HTTP transport: one endpoint that serves 2026-07-28 requests without state and 2025-era clients in sessions.
 //!
-//! [`HttpService`] is a `tower` service over `http` types. [`Server::serve_http`](crate::Server::serve_http) runs it with
-//! the listener of this module. A request passes the guards, is decoded once and admitted. Its handler is polled by the
-//! future of the response, without a task or a channel, unless it sends messages before its outcome.
+//! [`HttpService`] is a `tower` service over `http` types. [`Server::serve_http`](crate::Server::serve_http) runs it
+//! with the listener of this module. A request passes the guards, is decoded once and admitted. Its handler is polled
+//! by the future of the response, without a task or a channel, unless it sends messages before its outcome.
 
 mod authorizer;
 mod byte_budget;

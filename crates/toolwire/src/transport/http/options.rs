@@ -83,9 +83,9 @@ impl HttpOptions {
     /// Adds public names of the server, as they appear in the `Host` header: `mcp.example.com` for any port,
     /// `mcp.example.com:8443` for one port.
     ///
-    /// Without them, the server accepts only `localhost`, loopback addresses and the local address of the connection. This
-    /// prevents DNS rebinding, where a web page points its own host name at this server and sends requests from the
-    /// user's browser.
+    /// Without them, the server accepts only `localhost`, loopback addresses and the local address of the connection.
+    /// This prevents DNS rebinding, where a web page points its own host name at this server and sends requests from
+    /// the user's browser.
     #[must_use]
     pub fn with_public_hosts<H: Into<String>>(
         mut self,
@@ -95,12 +95,12 @@ impl HttpOptions {
         self
     }
 
-    /// Adds origins of web pages that may call the server, for example `https://app.example.com`. Pages of the server's own
-    /// hosts are always allowed.
+    /// Adds origins of web pages that may call the server, for example `https://app.example.com`. Pages of the server's
+    /// own hosts are always allowed.
     ///
-    /// By default, every loopback origin may call a server on a loopback host: all web pages from any port of `localhost`,
-    /// `127.0.0.0/8` or `[::1]`. Development tools then work without configuration, but the pages of every local web server
-    /// can call this server. See [`without_loopback_origins`](Self::without_loopback_origins).
+    /// By default, every loopback origin may call a server on a loopback host: all web pages from any port of
+    /// `localhost`, `127.0.0.0/8` or `[::1]`. Development tools then work without configuration, but the pages of every
+    /// local web server can call this server. See [`without_loopback_origins`](Self::without_loopback_origins).
     #[must_use]
     pub fn with_allowed_origins<O: Into<String>>(
         mut self,
@@ -111,8 +111,9 @@ impl HttpOptions {
         self
     }
 
-    /// Rejects web pages of this machine, except those of the server's own origin (the host and port of the request) and of
-    /// [`with_allowed_origins`](Self::with_allowed_origins). Default: every loopback origin is allowed on a loopback host.
+    /// Rejects web pages of this machine, except those of the server's own origin (the host and port of the request)
+    /// and of [`with_allowed_origins`](Self::with_allowed_origins). Default: every loopback origin is allowed on a
+    /// loopback host.
     #[must_use]
     pub fn without_loopback_origins(mut self) -> Self {
         self.rejects_loopback_origins = true;

@@ -39,9 +39,9 @@ const REQUEST_OVERHEAD: usize = 2 * 1024;
 
 /// A server as a `tower` service, for any HTTP stack that uses `tower` and `http`.
 ///
-/// Clones share all state. The service serves only its own path; see [`HttpOptions::with_path`]. A layer in front that has
-/// verified an access token inserts a [`TokenInfo`] into the extensions of the request. Sessions, streams and request
-/// states then belong to the principal of that token.
+/// Clones share all state. The service serves only its own path; see [`HttpOptions::with_path`]. A layer in front that
+/// has verified an access token inserts a [`TokenInfo`] into the extensions of the request. Sessions, streams and
+/// request states then belong to the principal of that token.
 #[derive(Debug, Clone)]
 pub struct HttpService {
     endpoint: Arc<HttpEndpoint>,
@@ -156,14 +156,14 @@ impl HttpService {
         unread_body::finish_request(parts, body, response, limits, reservation).await
     }
 
-    /// Returns `true` if an authorizer needs the complete header map. Otherwise the fields in [`RequestHeaders`] and those
-    /// that repeat tool arguments suffice.
+    /// Returns `true` if an authorizer needs the complete header map. Otherwise the fields in [`RequestHeaders`] and
+    /// those that repeat tool arguments suffice.
     pub(crate) fn needs_all_fields(&self) -> bool {
         self.endpoint.options.authorizer.is_some()
     }
 
-    /// Serves a request whose headers are parsed. Unless [all fields](Self::needs_all_fields) are needed, `parts` may lack
-    /// the fields that are not used.
+    /// Serves a request whose headers are parsed. Unless [all fields](Self::needs_all_fields) are needed, `parts` may
+    /// lack the fields that are not used.
     pub(crate) async fn respond_to<B>(
         &self,
         parts: &Parts,

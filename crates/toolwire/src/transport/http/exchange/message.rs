@@ -18,8 +18,8 @@ use crate::transport::http::session::{batch, messages, requests};
 
 /// Serves the message of a POST.
 ///
-/// All steps of a plain request are in this future, because each nested future is moved, polled and dropped in addition. A
-/// connection reserves memory for this future for its whole lifetime, so cold paths are boxed.
+/// All steps of a plain request are in this future, because each nested future is moved, polled and dropped in
+/// addition. A connection reserves memory for this future for its whole lifetime, so cold paths are boxed.
 pub(crate) async fn serve(post: &IncomingRequest<'_>, message: &[u8]) -> HttpResponse {
     let read = strict_json::read(message, &strict_json::Limits::default());
     let request = match &read {

@@ -109,8 +109,8 @@ impl RunningHandler {
         self.future.poll(cx)
     }
 
-    /// Polls the handler until the start of the response is known: the handler finishes, sends another message first, or
-    /// sends nothing for `quiet_period`.
+    /// Polls the handler until the start of the response is known: the handler finishes, sends another message first,
+    /// or sends nothing for `quiet_period`.
     pub(crate) fn open(
         &mut self,
         quiet_period: Duration,

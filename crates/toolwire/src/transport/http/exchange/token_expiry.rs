@@ -1,8 +1,8 @@
 //! Ends streams when their access token expires.
 //!
 //! A stream of changes has no end of its own. Without this limit, it would serve a client whose token was not renewed,
-//! for example because the user lost access. An authorized client opens the stream again with a new token. The response to
-//! a call is not cut off: the call was authorized when it started, and it ends by itself.
+//! for example because the user lost access. An authorized client opens the stream again with a new token. The response
+//! to a call is not cut off: the call was authorized when it started, and it ends by itself.
 
 use std::time::UNIX_EPOCH;
 

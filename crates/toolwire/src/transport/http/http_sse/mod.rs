@@ -1,11 +1,11 @@
 //! The two endpoints of the 2024-11-05 transport: a GET opens a stream, whose first event contains the path for POST.
 //!
-//! A stream is a connection with the same message loop as stdio. Its input are the messages of POST requests, and all its
-//! output is sent on the stream. The connection runs on the node of the stream. Its record in the session store contains the
-//! principal, so that any node can check a POST and forward it.
+//! A stream is a connection with the same message loop as stdio. Its input are the messages of POST requests, and all
+//! its output is sent on the stream. The connection runs on the node of the stream. Its record in the session store
+//! contains the principal, so that any node can check a POST and forward it.
 //!
-//! The stream and its messages may have different tokens of the same principal. A handler sees the token of its message. The
-//! stream ends when the last token expires.
+//! The stream and its messages may have different tokens of the same principal. A handler sees the token of its
+//! message. The stream ends when the last token expires.
 
 pub(crate) mod streams;
 
@@ -250,8 +250,8 @@ fn connection_limits(http: &HttpLimits) -> Limits {
 
 /// Runs a connection to its end and renews its session record in the meantime.
 ///
-/// `ending` completes when the client may no longer be served. No more messages are then read, and running requests finish
-/// within the drain time of a closed connection.
+/// `ending` completes when the client may no longer be served. No more messages are then read, and running requests
+/// finish within the drain time of a closed connection.
 async fn serve(
     running: impl Future<Output = ()>,
     out: &OutgoingQueue,

@@ -12,8 +12,8 @@ use crate::engine::TokenInfo;
 use crate::transport::chunk::{Chunk, ChunkSender};
 use crate::transport::http::exchange::token_expiry;
 
-/// The maximum number of queued messages of one client. The connection reads messages at once unless the client does not
-/// read its responses. The queue absorbs bursts and bounds the memory of clients that do not read.
+/// The maximum number of queued messages of one client. The connection reads messages at once unless the client does
+/// not read its responses. The queue absorbs bursts and bounds the memory of clients that do not read.
 const QUEUED_MESSAGES: usize = 16;
 
 /// How long a message waits for capacity in the queue before it is rejected, so that short bursts succeed.
@@ -75,8 +75,8 @@ impl HttpSseStreams {
         self.lock().remove(key);
     }
 
-    /// Delivers a message that another node received, if the stream is on this node. The client already got 202, and the bus
-    /// must not block. If the queue is full, the message is lost, as it would be if the bus failed.
+    /// Delivers a message that another node received, if the stream is on this node. The client already got 202, and
+    /// the bus must not block. If the queue is full, the message is lost, as it would be if the bus failed.
     pub(crate) fn deliver(&self, key: &str, message: &RawJson, token: Arc<TokenInfo>) {
         let Some(input) = self.find(key) else {
             return;

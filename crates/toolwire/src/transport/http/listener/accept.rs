@@ -1,6 +1,6 @@
-//! Accepting connections, whatever happens.
+//! Accepts connections and continues after errors.
 //!
-//! Out of descriptors, out of memory, a client that left while it queued: none of these may end the server.
+//! A lack of descriptors or memory, or a client that disconnects before it is accepted, must not end the server.
 
 use std::io;
 use std::net::SocketAddr;
@@ -11,7 +11,7 @@ use tokio::net::{TcpListener, TcpStream};
 const SHORTEST_PAUSE: Duration = Duration::from_millis(50);
 const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 
-/// How long to pause after failures: longer after each one in a row.
+/// The pause after failures. It doubles with each consecutive failure.
 #[derive(Debug)]
 pub(super) struct Backoff {
     next: Duration,
@@ -26,7 +26,7 @@ impl Default for Backoff {
 }
 
 impl Backoff {
-    /// How long to wait after this failure; `None` when the failure was of one connection only.
+    /// Returns the pause after this failure, or `None` if it affects only one connection.
     fn pause_after(&mut self, error: &io::Error) -> Option<Duration> {
         if matches!(
             error.kind(),
@@ -43,7 +43,7 @@ impl Backoff {
     }
 }
 
-/// The next connection, and the address it came in on.
+/// Returns the next connection and its local address.
 ///
 /// # Cancellation
 /// Dropping the future loses no connection.
@@ -60,19 +60,19 @@ pub(super) async fn accept(
 }
 
 fn prepare(socket: TcpStream) -> io::Result<(TcpStream, SocketAddr)> {
-    // Messages are written whole, so waiting for more to put into a packet only costs time.
+    // Messages are written at once, so delaying packets (Nagle's algorithm) would only add latency.
     socket.set_nodelay(true)?;
     let local_address = socket.local_addr()?;
     Ok((socket, local_address))
 }
 
-/// Prepares what was accepted. Pauses when nothing could be; a socket that cannot be prepared costs nobody else a pause.
+/// Prepares an accepted socket. Pauses if no socket could be accepted, but not if a socket could not be prepared.
 async fn admit<S, P>(
     accepted: io::Result<S>,
     prepare: impl FnOnce(S) -> io::Result<P>,
     backoff: &mut Backoff,
 ) -> Option<P> {
-    let lost = match accepted {
+    let error = match accepted {
         Ok(socket) => {
             *backoff = Backoff::default();
             match prepare(socket) {
@@ -83,13 +83,13 @@ async fn admit<S, P>(
         Err(error) => match backoff.pause_after(&error) {
             None => error,
             Some(pause) => {
-                tracing::warn!(%error, ?pause, "no connection can be accepted at the moment");
+                tracing::warn!(%error, ?pause, "cannot accept connections");
                 tokio::time::sleep(pause).await;
                 return None;
             }
         },
     };
-    tracing::debug!(error = %lost, "a connection was lost before it was served");
+    tracing::debug!(%error, "a connection failed before it was served");
     None
 }
 
@@ -100,7 +100,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn accepted_sockets_do_not_wait_to_fill_packets() {
+    async fn accepted_socket_has_nodelay_set() {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let _client = TcpStream::connect(address).await.unwrap();
@@ -110,7 +110,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_socket_that_cannot_be_prepared_is_no_reason_to_pause() {
+    async fn failed_preparation_causes_no_pause() {
         let mut backoff = Backoff::default();
         let began = Instant::now();
         let invalid = || io::Error::from(io::ErrorKind::InvalidInput);
@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn pauses_grow_to_a_second() {
+    fn pause_grows_to_one_second() {
         let mut backoff = Backoff::default();
         let error = io::Error::other("too many open files");
         let pauses: Vec<_> = (0..7)
@@ -134,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn a_lost_connection_is_no_reason_to_pause() {
+    fn lost_connection_causes_no_pause() {
         let mut backoff = Backoff::default();
         let lost = io::Error::from(io::ErrorKind::ConnectionAborted);
         assert_eq!(backoff.pause_after(&lost), None);

@@ -1,4 +1,4 @@
-//! The connections of a listener: each is a task, and all are owned here.
+//! The connection tasks of a listener.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -9,29 +9,28 @@ use tokio::task::{Id, JoinSet};
 
 use crate::engine::BoxFuture;
 
-/// How long connections that were cut off may take to clean up behind themselves.
+/// How long aborted connections may take to end.
 const ABORT_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// The connections that are open. Dropping it cuts them off.
+/// The open connections. Dropping it aborts them.
 #[derive(Debug, Default)]
 pub(super) struct Connections {
     tasks: JoinSet<()>,
-    /// One for each task rather than one for all: a connection looks at it whenever it is woken, and should then not
-    /// meet all others at a lock.
-    leave: HashMap<Id, oneshot::Sender<()>>,
-    /// The networks of clients, where their connections are counted.
+    /// One channel for each task. A connection polls its channel whenever it is woken, and a shared channel would make
+    /// all connections contend for one lock.
+    shutdown_senders: HashMap<Id, oneshot::Sender<()>>,
+    /// The networks of the clients, if connections are counted for each network.
     networks: HashMap<Id, IpAddr>,
     per_network: HashMap<IpAddr, usize>,
 }
 
 impl Connections {
-    /// Returns whether the network of a client has fewer than `limit` connections open.
+    /// Returns `true` if the network of a client has fewer than `limit` open connections.
     pub(super) fn has_capacity(&self, network: IpAddr, limit: usize) -> bool {
         self.per_network.get(&network).copied().unwrap_or(0) < limit
     }
 
-    /// Starts a connection, and counts it for the network of its client if there is a limit on those. It hears on the given
-    /// channel when it should come to an end.
+    /// Starts a connection and counts it for `network`, if given. The channel signals the connection to shut down.
     pub(super) fn start<F>(
         &mut self,
         network: Option<IpAddr>,
@@ -39,11 +38,11 @@ impl Connections {
     ) where
         F: Future<Output = ()> + Send + 'static,
     {
-        let (leave, told_to_leave) = oneshot::channel();
-        // In a box, so that what runs tasks is not compiled anew for all that a connection holds.
-        let connection: BoxFuture<'_, ()> = Box::pin(connection(told_to_leave));
+        let (sender, shutdown) = oneshot::channel();
+        // Boxed, so that the code of the runtime is not compiled again for this future.
+        let connection: BoxFuture<'_, ()> = Box::pin(connection(shutdown));
         let task = self.tasks.spawn(connection);
-        self.leave.insert(task.id(), leave);
+        self.shutdown_senders.insert(task.id(), sender);
         if let Some(network) = network {
             self.networks.insert(task.id(), network);
             *self.per_network.entry(network).or_default() += 1;
@@ -54,10 +53,10 @@ impl Connections {
         self.tasks.len()
     }
 
-    /// Waits for the end of one connection; `None` when there is none.
+    /// Waits for the end of one connection. Returns `None` if there is none.
     ///
     /// # Cancellation
-    /// Dropping the future is harmless.
+    /// Dropping the future loses no ended connection.
     pub(super) async fn next_ended(&mut self) -> Option<()> {
         let id = match self.tasks.join_next_with_id().await? {
             Ok((id, ())) => id,
@@ -68,7 +67,7 @@ impl Connections {
                 error.id()
             }
         };
-        self.leave.remove(&id);
+        self.shutdown_senders.remove(&id);
         if let Some(network) = self.networks.remove(&id) {
             self.release(network);
         }
@@ -84,9 +83,9 @@ impl Connections {
         }
     }
 
-    /// Tells every connection to end after the requests it has begun.
+    /// Signals every connection to end after its current requests.
     pub(super) fn start_shutdown(&mut self) {
-        self.leave.clear();
+        self.shutdown_senders.clear();
     }
 
     /// Waits until no connection is left.
@@ -94,14 +93,14 @@ impl Connections {
         while self.next_ended().await.is_some() {}
     }
 
-    /// Ends what is left, now.
+    /// Aborts the remaining connections.
     pub(super) async fn abort_all(mut self) {
-        // A handler that blocks its thread cannot be ended; it must not hold the server back either.
+        // A handler that blocks its thread cannot be aborted, and must not block the shutdown of the server.
         if tokio::time::timeout(ABORT_TIMEOUT, self.tasks.shutdown())
             .await
             .is_err()
         {
-            tracing::warn!("a connection could not be ended: its handler blocks a thread");
+            tracing::warn!("a connection could not be aborted because its handler blocks a thread");
         }
     }
 }
@@ -111,11 +110,11 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn those_told_to_leave_do_and_are_forgotten() {
+    async fn connections_end_and_are_removed_at_shutdown() {
         let mut connections = Connections::default();
         for _ in 0..3 {
-            connections.start(None, |leave| async move {
-                leave.await.unwrap_err();
+            connections.start(None, |shutdown| async move {
+                shutdown.await.unwrap_err();
             });
         }
         assert_eq!(connections.len(), 3);
@@ -130,8 +129,8 @@ mod tests {
         let mut connections = Connections::default();
         for _ in 0..2 {
             assert!(connections.has_capacity(network, 2));
-            connections.start(Some(network), |leave| async move {
-                leave.await.unwrap_err();
+            connections.start(Some(network), |shutdown| async move {
+                shutdown.await.unwrap_err();
             });
         }
         assert!(!connections.has_capacity(network, 2));
@@ -142,21 +141,21 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn one_that_panics_is_forgotten_like_any_other() {
+    async fn panicked_connection_is_removed() {
         let mut connections = Connections::default();
         connections.start(None, |_| async { panic!("on purpose") });
         assert_eq!(connections.next_ended().await, Some(()));
-        assert!(connections.leave.is_empty());
+        assert!(connections.shutdown_senders.is_empty());
         assert_eq!(connections.next_ended().await, None);
     }
 
     #[tokio::test]
-    async fn one_that_does_not_leave_is_cut_off() {
-        let (held, dropped) = oneshot::channel::<()>();
+    async fn connection_that_does_not_end_is_aborted() {
+        let (sender, dropped) = oneshot::channel::<()>();
         let mut connections = Connections::default();
-        connections.start(None, |leave| async move {
-            let _held = held;
-            let _leave = leave;
+        connections.start(None, |shutdown| async move {
+            let _sender = sender;
+            let _shutdown = shutdown;
             std::future::pending::<()>().await;
         });
         connections.abort_all().await;

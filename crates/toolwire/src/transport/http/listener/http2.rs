@@ -1,4 +1,4 @@
-//! The bounds of an HTTP/2 connection.
+//! The limits of an HTTP/2 connection.
 
 use std::time::Duration;
 
@@ -10,24 +10,25 @@ use crate::transport::http::limits::HttpLimits;
 use crate::transport::http::listener::buffer_sizes::{BUFFER, REQUEST_LINE};
 use crate::transport::http::listener::http2_streams::StreamExecutor;
 
-/// How many requests one connection may have open.
+/// The maximum number of open streams of one connection.
 const STREAMS_PER_CONNECTION: u32 = 256;
 
-/// How often a client must show that it is still there.
+/// The interval of pings, and the time in which a client has to acknowledge one.
 const PING: Duration = Duration::from_secs(20);
 
-/// How much of one request body a client may send ahead of what is read, and of all bodies together.
+/// The flow control window of one stream: the bytes of a request body that a client may send before they are read.
 const STREAM_WINDOW: u32 = 64 * 1024;
+/// The flow control window of all streams of a connection together.
 const CONNECTION_WINDOW: u32 = 256 * 1024;
 
 /// Returns the settings of one connection, whose streams `executor` runs.
 ///
-/// The bounds lie just beyond ours, which the service checks: it can say what was wrong.
+/// The limits of hyper are slightly higher than those of the service, whose error responses name the exceeded limit.
 pub(super) fn builder(
     limits: &HttpLimits,
     executor: StreamExecutor,
 ) -> http2::Builder<StreamExecutor> {
-    // HTTP/2 counts 32 bytes for each field besides its name and value, and four fields for the request line.
+    // HTTP/2 counts 32 more bytes for each field, and four fields for the request line.
     let list = limits
         .header_bytes
         .saturating_add(limits.header_fields.saturating_add(4).saturating_mul(32))

@@ -1,8 +1,8 @@
-//! Resets the streams of an HTTP/2 connection whose client does not take their responses.
+//! Resets the streams of an HTTP/2 connection whose client does not read their responses.
 //!
-//! A client may close the window of one stream, acknowledge pings, and use other streams of the same connection, so a stalled
-//! socket is not enough to detect it. hyper runs every stream as a task of its own. That task is dropped when a part of
-//! its response has waited too long for the client's window, which resets the stream and frees the response. Other
+//! A client may close the window of one stream, acknowledge pings, and use other streams of the same connection, so a
+//! stalled socket is not enough to detect it. hyper runs every stream in its own task. If a part of the response waits
+//! too long for the client's window, that task is dropped, which resets the stream and frees the response. Other
 //! streams of the connection continue.
 
 use std::convert::Infallible;
@@ -19,10 +19,11 @@ use tokio::time::{Instant, Sleep};
 
 use crate::engine::{BoxFuture, deadline_after};
 
-/// The most bytes of a response that wait for the window at once. A client that takes this much in time is not stalled.
+/// The maximum number of bytes of a response that wait for the window at once. A client that reads this much in time is
+/// not stalled.
 const PART: usize = 16 * 1024;
 
-/// Runs the streams of one connection.
+/// The executor of the streams of one connection.
 #[derive(Debug, Clone)]
 pub(super) struct StreamExecutor {
     timeout: Duration,
@@ -38,8 +39,8 @@ impl StreamExecutor {
         }
     }
 
-    /// Returns the progress of a new stream. hyper calls the service for a request, which calls this, and runs the stream
-    /// right after.
+    /// Returns the progress of a new stream. hyper calls the service for a request, which calls this function, and then
+    /// executes the stream.
     pub(super) fn accept(&self) -> Arc<WriteProgress> {
         let progress = Arc::new(WriteProgress::default());
         *lock(&self.accepted) = Some(Arc::clone(&progress));
@@ -65,7 +66,7 @@ where
     }
 }
 
-/// Since when a part of a response has waited for the client.
+/// The time since which a part of a response has waited for the client.
 #[derive(Debug, Default)]
 pub(super) struct WriteProgress {
     waiting_since: Mutex<Option<Instant>>,
@@ -85,7 +86,7 @@ impl WriteProgress {
     }
 }
 
-/// A stream that ends when its client does not take a part of the response in time.
+/// A stream that ends if its client does not read a part of the response in time.
 struct StalledReset {
     stream: BoxFuture<'static, ()>,
     progress: Arc<WriteProgress>,
@@ -112,18 +113,18 @@ impl Future for StalledReset {
             timer.as_mut().reset(deadline);
         }
         ready!(timer.as_mut().poll(cx));
-        tracing::debug!("reset an HTTP/2 stream whose client does not take the response");
+        tracing::debug!("reset an HTTP/2 stream because its client does not read the response");
         Poll::Ready(())
     }
 }
 
-/// A response body in small parts, which records when hyper has one and when it asks for the next.
+/// A response body in small parts, which records when hyper takes a part and when it polls for the next one.
 ///
-/// hyper sends a part as soon as the window is open by one byte; the rest of it waits inside hyper. So the last byte of
-/// everything that is handed over is a part of its own: hyper takes it when all before it has left.
+/// hyper takes a part as soon as the window is open by one byte, and buffers the rest of the part. So the last byte of
+/// each frame is a separate part, which hyper takes only after all bytes before it were sent.
 pub(super) struct PacedBody<B> {
     body: B,
-    /// What was taken from the body and not handed over.
+    /// The data of the body that hyper has not taken yet.
     rest: Bytes,
     progress: Arc<WriteProgress>,
 }

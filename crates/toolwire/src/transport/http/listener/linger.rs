@@ -1,8 +1,8 @@
-//! Closing a connection without losing the response.
+//! Closes a connection without losing the response.
 //!
 //! A TCP connection that is closed while bytes of its client are unread, or still arrive, is reset, and a reset can
 //! destroy a response that the client has not read yet. RFC 9112, section 9.6: the server closes its half first, and
-//! reads on until the client closes the other half. What is read is discarded, within bounds.
+//! continues to read until the client closes the other half. The bytes are discarded, within limits.
 
 use std::io;
 use std::mem::MaybeUninit;
@@ -17,16 +17,16 @@ use tokio::time::{Instant, Sleep};
 use crate::engine::deadline_after;
 use crate::transport::http::listener::read_timeout::RequestCounter;
 
-/// How many bytes are discarded at most while a connection closes.
+/// The maximum number of bytes that are discarded while a connection closes.
 const MAX_DISCARDED: usize = 16 * 1024 * 1024;
 
-/// How many bytes are read at once.
+/// The maximum number of bytes of one read.
 const READ: usize = 8 * 1024;
 
-/// A connection that reads what its client still sends while it shuts down.
+/// A connection that reads and discards the bytes of its client while it shuts down.
 ///
-/// It does so if a request was left unread ([`Requests::leave_unread`]), or if unread bytes are there. Any other
-/// connection is closed at once.
+/// It does so if a part of a request was not read ([`RequestCounter::record_unread`]), or if there are unread bytes.
+/// Any other connection is closed at once.
 #[derive(Debug)]
 pub(super) struct LingeringClose<S> {
     stream: S,
@@ -40,7 +40,7 @@ pub(super) struct LingeringClose<S> {
 #[derive(Debug)]
 struct Closing {
     deadline: Pin<Box<Sleep>>,
-    /// How many bytes may still be discarded.
+    /// The number of bytes that may still be discarded.
     left: usize,
     /// Whether the client may still be sending.
     lingers: bool,
@@ -58,14 +58,14 @@ impl<S> LingeringClose<S> {
 }
 
 impl Closing {
-    /// Discards what arrives. Ready when the client has closed its half, or a bound is reached.
+    /// Discards received bytes. Returns `Ready` if the client has closed its half or a limit is reached.
     fn poll_discard<S>(&mut self, stream: &mut S, context: &mut Context<'_>) -> Poll<()>
     where
         S: AsyncRead + Unpin,
     {
         while self.left > 0 {
-            let mut space = [const { MaybeUninit::uninit() }; READ];
-            let mut buffer = ReadBuf::uninit(&mut space);
+            let mut storage = [const { MaybeUninit::uninit() }; READ];
+            let mut buffer = ReadBuf::uninit(&mut storage);
             match Pin::new(&mut *stream).poll_read(context, &mut buffer) {
                 Poll::Pending if self.lingers => return self.deadline.as_mut().poll(context),
                 Poll::Pending | Poll::Ready(Err(_)) => return Poll::Ready(()),
@@ -155,7 +155,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_connection_without_unread_bytes_closes_at_once() {
+    async fn connection_without_unread_bytes_closes_at_once() {
         let (mut near, _requests, mut far) = pair(64);
         let began = Instant::now();
         near.write_all(b"response").await.unwrap();
@@ -167,11 +167,11 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_client_that_still_sends_is_read_until_it_closes() {
-        for is_left_unread in [true, false] {
+    async fn sending_client_is_read_until_it_closes() {
+        for has_unread in [true, false] {
             let (mut near, requests, mut far) = pair(64);
-            match is_left_unread {
-                true => requests.leave_unread(),
+            match has_unread {
+                true => requests.record_unread(),
                 false => far.write_all(b"unread").await.unwrap(),
             }
             let client = tokio::spawn(async move {
@@ -192,9 +192,9 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_client_that_does_not_close_is_given_up() {
+    async fn connection_closes_at_the_timeout_if_the_client_does_not_close() {
         let (mut near, requests, mut far) = pair(64);
-        requests.leave_unread();
+        requests.record_unread();
         let client = tokio::spawn(async move {
             while far.write_all(&[0; 100]).await.is_ok() {
                 tokio::time::sleep(Duration::from_millis(100)).await;
@@ -208,16 +208,16 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn only_so_many_bytes_are_discarded() {
+    async fn number_of_discarded_bytes_is_limited() {
         let (mut near, requests, mut far) = pair(MAX_DISCARDED);
-        requests.leave_unread();
+        requests.record_unread();
         far.write_all(&vec![0; MAX_DISCARDED]).await.unwrap();
         let began = Instant::now();
         near.shutdown().await.unwrap();
         assert_eq!(began.elapsed(), Duration::ZERO);
-        // One byte less, and the end is waited for.
+        // With one byte less, the connection waits for the client to close.
         let (mut near, requests, mut far) = pair(MAX_DISCARDED);
-        requests.leave_unread();
+        requests.record_unread();
         far.write_all(&vec![0; MAX_DISCARDED - 1]).await.unwrap();
         near.shutdown().await.unwrap();
         assert_eq!(began.elapsed().as_secs(), TIMEOUT.as_secs());

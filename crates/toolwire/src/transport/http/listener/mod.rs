@@ -1,4 +1,4 @@
-//! The listener behind [`Server::serve_http`].
+//! The HTTP listener of [`Server::serve_http`].
 
 mod accept;
 mod buffer_sizes;
@@ -37,13 +37,14 @@ use crate::transport::http::listener::signals::Signals;
 use crate::transport::http::options::HttpOptions;
 use crate::transport::http::service::HttpService;
 
-/// How many connections may wait to be accepted. A client that finds no place tries again after a second.
+/// The maximum number of connections that wait to be accepted. If the backlog is full, the client's system retries
+/// after a second.
 const BACKLOG: u32 = 1024;
 
-/// A server that is bound to an address, HTTP/1.1 and HTTP/2 alike.
+/// A server that is bound to an address, for HTTP/1.1 and HTTP/2.
 ///
-/// [`Server::serve_http`] is the short way. This one is for callers who want to know the address before serving begins:
-/// clients can connect as soon as it exists.
+/// [`Server::serve_http`] is the simplest way to serve. Use this type to learn the address before serving starts.
+/// Clients can connect as soon as the listener exists.
 ///
 /// ```no_run
 /// use toolwire::Server;
@@ -61,7 +62,7 @@ pub struct HttpListener {
     local_address: SocketAddr,
     server: Server,
     service: HttpService,
-    setup: Arc<ConnectionConfig>,
+    config: Arc<ConnectionConfig>,
     url: String,
     signals: bool,
     max_connections: usize,
@@ -70,10 +71,10 @@ pub struct HttpListener {
 }
 
 impl HttpListener {
-    /// Binds a server to an address. Port 0 is any free port.
+    /// Binds a server to an address. Port 0 selects a free port.
     ///
     /// # Errors
-    /// When the address cannot be bound, most likely because another program already listens there.
+    /// Returns an error if the address cannot be bound, for example because another program listens on it.
     pub async fn bind(
         server: Server,
         address: impl ToSocketAddrs,
@@ -82,27 +83,27 @@ impl HttpListener {
         Self::from_listener(server, bind(address).await?, options)
     }
 
-    /// Serves on a listener of your own: where options depend on the port that was chosen, as the address of a protected
-    /// server does, or where another process has bound it.
+    /// Creates a listener from a bound `TcpListener`. Use it if options depend on the selected port, for example the
+    /// URL of a protected server, or if another process has bound the socket.
     ///
     /// # Errors
-    /// When its address cannot be read.
+    /// Returns an error if the address of the listener cannot be read.
     pub fn from_listener(
         server: Server,
         listener: TcpListener,
         options: HttpOptions,
     ) -> Result<Self, Error> {
-        let local_address = listener
-            .local_addr()
-            .map_err(|error| Error::io("the address bound to cannot be read", error))?;
-        let setup = ConnectionConfig::new(&options.limits);
+        let local_address = listener.local_addr().map_err(|error| {
+            Error::io("the local address of the listener cannot be read", error)
+        })?;
+        let config = ConnectionConfig::new(&options.limits);
         #[cfg(feature = "tls")]
-        let (setup, scheme) = match &options.tls {
-            Some(config) => {
-                let acceptor = crate::transport::http::listener::tls::acceptor(config);
-                (setup.with_tls(acceptor), "https")
+        let (config, scheme) = match &options.tls {
+            Some(tls) => {
+                let acceptor = crate::transport::http::listener::tls::acceptor(tls);
+                (config.with_tls(acceptor), "https")
             }
-            None => (setup, "http"),
+            None => (config, "http"),
         };
         #[cfg(not(feature = "tls"))]
         let scheme = "http";
@@ -114,49 +115,49 @@ impl HttpListener {
             max_connections: options.limits.connections,
             max_connections_per_address: options.limits.connections_per_address,
             drain: options.limits.drain,
-            setup: Arc::new(setup),
+            config: Arc::new(config),
             service: HttpService::new(server.clone(), options),
             server,
         })
     }
 
-    /// The address it is bound to, with the port that was chosen.
+    /// Returns the bound address, with the selected port.
     #[must_use]
     pub fn local_addr(&self) -> SocketAddr {
         self.local_address
     }
 
-    /// Where a client on this machine finds the server: `http://127.0.0.1:3000/mcp`.
+    /// Returns the URL of the server for clients on this machine, for example `http://127.0.0.1:3000/mcp`.
     #[must_use]
     pub fn url(&self) -> &str {
         &self.url
     }
 
-    /// The service that answers, to see how much it has to do. Clones share everything.
+    /// Returns the HTTP service, for example to read its load. Clones share all state.
     #[must_use]
     pub fn service(&self) -> &HttpService {
         &self.service
     }
 
-    /// Serves until the server is shut down, or a signal asks for it.
+    /// Serves until the server is shut down or the process gets a signal.
     ///
-    /// Then no connection is accepted any more, open ones end after the requests they have begun, and after
-    /// [`drain`](crate::transport::http::HttpLimits::drain) what is left is cut off. A second signal does so at once.
+    /// During shutdown, no connection is accepted, and open connections end after their current requests. After
+    /// [`drain`](crate::transport::http::HttpLimits::drain), the remaining connections are aborted. A second signal
+    /// aborts them at once.
     ///
     /// # Errors
-    /// When signals cannot be heard.
+    /// Returns an error if the signal handlers cannot be installed.
     ///
     /// # Cancellation
-    /// Dropping the future cuts off every connection.
+    /// Dropping the future aborts all connections.
     pub async fn run(self) -> Result<(), Error> {
-        running(self).await
+        boxed_run(self).await
     }
 
-    async fn run_to_the_end(self) -> Result<(), Error> {
+    async fn run_until_shutdown(self) -> Result<(), Error> {
         let mut signals = match self.signals {
-            true => {
-                Signals::heard().map_err(|error| Error::io("signals cannot be heard", error))?
-            }
+            true => Signals::install()
+                .map_err(|error| Error::io("signal handlers cannot be installed", error))?,
             false => Signals::ignored(),
         };
         tracing::info!("listening on {}", self.url);
@@ -170,24 +171,24 @@ impl HttpListener {
                     self.server.shutdown();
                     break;
                 }
-                // Further connections wait in the backlog of the system.
+                // Further connections wait in the backlog of the operating system.
                 (socket, address) = accept(&self.listener, &mut backoff),
                     if connections.len() < self.max_connections =>
                 {
                     let network = self.counted_network(&socket);
                     if !self.may_serve(&connections, network) {
-                        tracing::debug!("closed a connection: its address has too many");
+                        tracing::debug!("closed a connection because its address has too many");
                         continue;
                     }
-                    let (setup, service) = (Arc::clone(&self.setup), self.service.clone());
-                    connections.start(network, |leave| setup.serve(socket, address, service, leave));
+                    let (config, service) = (Arc::clone(&self.config), self.service.clone());
+                    connections.start(network, |shutdown| config.serve(socket, address, service, shutdown));
                 }
                 Some(()) = connections.next_ended() => {}
             }
         }
         drop(self.listener);
         connections.start_shutdown();
-        // Requests of the 2025 revisions run on when their client has gone.
+        // Requests of the 2025 revisions continue after their client has disconnected.
         let finished = async { tokio::join!(connections.all_ended(), self.service.idle()) };
         tokio::select! {
             _ = finished => {}
@@ -195,7 +196,10 @@ impl HttpListener {
             () = tokio::time::sleep(self.drain) => {}
         }
         if connections.len() > 0 {
-            tracing::warn!(connections = connections.len(), "cut off what did not end");
+            tracing::warn!(
+                connections = connections.len(),
+                "aborting connections that did not end in time"
+            );
         }
         connections.abort_all().await;
         Ok(())
@@ -203,7 +207,7 @@ impl HttpListener {
 }
 
 impl HttpListener {
-    /// Returns the network of a client, if connections are counted for each.
+    /// Returns the network of a client, if connections are counted for each network.
     fn counted_network(&self, socket: &TcpStream) -> Option<IpAddr> {
         self.max_connections_per_address?;
         let peer = socket.peer_addr().ok()?;
@@ -218,20 +222,20 @@ impl HttpListener {
     }
 }
 
-fn serving(
+fn serve(
     server: Server,
     listener: TcpListener,
     options: HttpOptions,
 ) -> BoxFuture<'static, Result<(), Error>> {
     match HttpListener::from_listener(server, listener, options) {
-        Ok(listener) => running(listener),
+        Ok(listener) => boxed_run(listener),
         Err(error) => Box::pin(std::future::ready(Err(error))),
     }
 }
 
-/// In a box, so that all of it is compiled here, and not anew in each program that serves.
-fn running(listener: HttpListener) -> BoxFuture<'static, Result<(), Error>> {
-    Box::pin(listener.run_to_the_end())
+/// Boxes the future of a listener, so that it is compiled in this crate and not again in each program.
+fn boxed_run(listener: HttpListener) -> BoxFuture<'static, Result<(), Error>> {
+    Box::pin(listener.run_until_shutdown())
 }
 
 impl fmt::Debug for HttpListener {
@@ -243,9 +247,9 @@ impl fmt::Debug for HttpListener {
 }
 
 impl Server {
-    /// Serves on HTTP, at `/mcp`, until the server is shut down or the process gets SIGINT or SIGTERM.
+    /// Serves HTTP at `/mcp` until the server is shut down or the process gets SIGINT or SIGTERM.
     ///
-    /// Only clients on this machine are answered by default; see [`HttpOptions::with_public_hosts`].
+    /// By default, only requests of clients on this machine are served; see [`HttpOptions::with_public_hosts`].
     ///
     /// ```no_run
     /// # async fn serve() -> Result<(), toolwire::Error> {
@@ -254,78 +258,78 @@ impl Server {
     /// ```
     ///
     /// # Errors
-    /// When the address cannot be bound, most likely because another program already listens there.
+    /// Returns an error if the address cannot be bound, for example because another program listens on it.
     ///
     /// # Cancellation
-    /// Dropping the future cuts off every connection.
+    /// Dropping the future aborts all connections.
     pub async fn serve_http(self, address: impl ToSocketAddrs) -> Result<(), Error> {
         self.serve_http_with(address, HttpOptions::default()).await
     }
 
-    /// [`serve_http`](Self::serve_http) with options.
+    /// Serves HTTP as [`serve_http`](Self::serve_http) does, with these options.
     ///
     /// # Errors
-    /// When the address cannot be bound, most likely because another program already listens there.
+    /// Returns an error if the address cannot be bound, for example because another program listens on it.
     ///
     /// # Cancellation
-    /// Dropping the future cuts off every connection.
+    /// Dropping the future aborts all connections.
     pub async fn serve_http_with(
         self,
         address: impl ToSocketAddrs,
         options: HttpOptions,
     ) -> Result<(), Error> {
         let listener = bind(address).await?;
-        serving(self, listener, options).await
+        serve(self, listener, options).await
     }
 }
 
-/// Binds to the first address that can be had.
+/// Binds to the first available address.
 async fn bind(address: impl ToSocketAddrs) -> Result<TcpListener, Error> {
     let addresses = tokio::net::lookup_host(address).await.map_err(|error| {
         Error::io(
-            "the address to listen on cannot be resolved; it looks like 127.0.0.1:3000",
+            "the listen address cannot be resolved; an example of a valid address is 127.0.0.1:3000",
             error,
         )
     })?;
-    let mut refusal = None;
+    let mut last_error = None;
     for address in addresses {
         match listen(address) {
             Ok(listener) => return Ok(listener),
-            Err(error) => refusal = Some(Error::io(explain(address, &error), error)),
+            Err(error) => last_error = Some(Error::io(explain(address, &error), error)),
         }
     }
-    Err(refusal.unwrap_or_else(|| {
+    Err(last_error.unwrap_or_else(|| {
         let error = io::Error::from(io::ErrorKind::NotFound);
-        Error::io("the name to listen on has no address", error)
+        Error::io("the listen host name has no address", error)
     }))
 }
 
-/// As `TcpListener::bind`, with room for more connections than its default holds.
+/// Binds a listener as `TcpListener::bind` does, with a larger backlog.
 fn listen(address: SocketAddr) -> io::Result<TcpListener> {
     let socket = match address {
         SocketAddr::V4(_) => TcpSocket::new_v4()?,
         SocketAddr::V6(_) => TcpSocket::new_v6()?,
     };
-    // A server that was just ended leaves its port in a state that would keep its successor away for a minute. On Windows
-    // the option means something else.
+    // Without this option, the port cannot be bound again for about a minute after a server has ended. On Windows, the
+    // option has another meaning.
     #[cfg(unix)]
     socket.set_reuseaddr(true)?;
     socket.bind(address)?;
     socket.listen(BACKLOG)
 }
 
-/// What went wrong, and what can be done about it.
+/// Returns an error message with the reason and a suggestion.
 fn explain(address: SocketAddr, error: &io::Error) -> String {
     let port = address.port();
     let reason = match error.kind() {
         io::ErrorKind::AddrInUse => format!(
-            "port {port} is taken; stop the program that listens there, or choose another port (0 for any free one)"
+            "port {port} is in use; stop the program that listens on it, or choose another port (0 for any free port)"
         ),
         io::ErrorKind::PermissionDenied => {
-            format!("port {port} needs special rights; choose a port above 1023")
+            format!("port {port} requires special permissions; choose a port above 1023")
         }
         io::ErrorKind::AddrNotAvailable => {
-            "this machine does not have that address; 127.0.0.1 serves local clients, 0.0.0.0 all networks"
+            "this machine does not have that address; use 127.0.0.1 for local clients, 0.0.0.0 for all networks"
                 .to_owned()
         }
         _ => error.to_string(),
@@ -338,15 +342,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_refusal_names_the_address_and_the_remedy() {
+    fn bind_error_contains_the_address_and_a_suggestion() {
         let address = SocketAddr::from(([127, 0, 0, 1], 80));
-        let check = |kind: io::ErrorKind, remedy: &str| {
+        let check = |kind: io::ErrorKind, suggestion: &str| {
             let text = explain(address, &kind.into());
             assert!(
                 text.starts_with("cannot listen on 127.0.0.1:80: "),
                 "{text}"
             );
-            assert!(text.contains(remedy), "{text}");
+            assert!(text.contains(suggestion), "{text}");
         };
         check(io::ErrorKind::AddrInUse, "choose another port");
         check(io::ErrorKind::PermissionDenied, "above 1023");
@@ -356,7 +360,7 @@ mod tests {
 
     #[cfg(not(feature = "http2"))]
     #[tokio::test]
-    async fn a_connection_that_begins_with_http2_is_closed() {
+    async fn http2_connection_without_the_feature_is_closed() {
         use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 
         let server = Server::new("minimal", "1");
@@ -369,9 +373,9 @@ mod tests {
         let mut socket = tokio::net::TcpStream::connect(address).await.unwrap();
         let preface = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
         socket.write_all(preface).await.unwrap();
-        let mut said = Vec::new();
-        socket.read_to_end(&mut said).await.unwrap();
-        assert!(said.is_empty(), "{said:?}");
+        let mut output = Vec::new();
+        socket.read_to_end(&mut output).await.unwrap();
+        assert!(output.is_empty(), "{output:?}");
         serving.abort();
     }
 }

@@ -1,7 +1,7 @@
-//! Which HTTP a connection speaks: its first bytes say so.
+//! Detects the HTTP version of a connection from its first bytes.
 //!
-//! What was read to find out is given back together with what has come since. Given back alone it would be a first short
-//! read, for which hyper makes its buffer twice as large as it needs to be, for as long as the connection lives.
+//! The first read of hyper returns these bytes together with the bytes that arrived since. A short first read would
+//! make hyper allocate a buffer of twice the needed size for the lifetime of the connection.
 
 use std::io;
 use std::pin::Pin;
@@ -10,26 +10,26 @@ use std::task::{Context, Poll};
 use bytes::Bytes;
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, ReadBuf};
 
-/// How an HTTP/2 connection begins. RFC 9113, section 3.4.
+/// The connection preface of HTTP/2. RFC 9113, section 3.4.
 const PREFACE: [u8; 24] = *b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 
-/// What a connection speaks.
+/// The HTTP version of a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum HttpVersion {
     Http1,
     Http2,
 }
 
-/// A stream whose first bytes can be looked at.
+/// A stream that returns already read bytes before its own.
 #[derive(Debug)]
 pub(super) struct BufferedStream<S> {
     stream: S,
-    /// What was read of it and not given to the reader yet.
+    /// The bytes that were read from the stream and not returned to the reader yet.
     first: Bytes,
 }
 
 impl<S: AsyncRead + Unpin> BufferedStream<S> {
-    /// `first` is what was read already.
+    /// Creates a stream. `first` are the bytes that were already read.
     pub(super) fn new(stream: S, first: Bytes) -> Self {
         Self { stream, first }
     }
@@ -38,7 +38,8 @@ impl<S: AsyncRead + Unpin> BufferedStream<S> {
         &mut self.stream
     }
 
-    /// Waits until the first bytes decide. A stream that ends before is HTTP/1.1, which has the words for it.
+    /// Waits until the first bytes determine the version. If the stream ends before, the version is HTTP/1.1, whose
+    /// parser reports the error.
     ///
     /// # Cancellation
     /// Dropping the future loses no byte.
@@ -69,10 +70,10 @@ impl<S: AsyncRead + Unpin> AsyncRead for BufferedStream<S> {
         if this.first.is_empty() {
             return Pin::new(&mut this.stream).poll_read(context, buffer);
         }
-        let taken = this.first.len().min(buffer.remaining());
-        buffer.put_slice(&this.first[..taken]);
-        // The last of it goes with its memory.
-        this.first = this.first.slice(taken..);
+        let length = this.first.len().min(buffer.remaining());
+        buffer.put_slice(&this.first[..length]);
+        // The empty slice after the last byte frees the buffer.
+        this.first = this.first.slice(length..);
         if buffer.remaining() > 0
             && let Poll::Ready(outcome) = Pin::new(&mut this.stream).poll_read(context, buffer)
         {
@@ -124,8 +125,8 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn the_first_bytes_decide_and_are_not_lost() {
-        for (said, spoken) in [
+    async fn first_bytes_determine_the_version_and_are_not_lost() {
+        for (input, version) in [
             ("", HttpVersion::Http1),
             ("POST /mcp HTTP/1.1\r\nHost: a\r\n\r\n", HttpVersion::Http1),
             ("PRI", HttpVersion::Http1),
@@ -133,17 +134,17 @@ mod tests {
             ("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\nframes", HttpVersion::Http2),
         ] {
             let (mut stream, mut far) = pair();
-            far.write_all(said.as_bytes()).await.unwrap();
+            far.write_all(input.as_bytes()).await.unwrap();
             drop(far);
-            assert_eq!(stream.detect_version().await.unwrap(), spoken, "{said:?}");
+            assert_eq!(stream.detect_version().await.unwrap(), version, "{input:?}");
             let mut read = String::new();
             stream.read_to_string(&mut read).await.unwrap();
-            assert_eq!(read, said);
+            assert_eq!(read, input);
         }
     }
 
     #[tokio::test]
-    async fn a_preface_may_come_in_pieces() {
+    async fn preface_is_detected_byte_by_byte() {
         let (mut stream, mut far) = pair();
         for byte in &PREFACE[..PREFACE.len() - 1] {
             far.write_all(&[*byte]).await.unwrap();
@@ -159,7 +160,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn the_first_read_gives_all_that_has_come() {
+    async fn first_read_returns_all_received_bytes() {
         let (mut stream, mut far) = pair();
         far.write_all(&[b'x'; 100]).await.unwrap();
         assert_eq!(stream.detect_version().await.unwrap(), HttpVersion::Http1);
@@ -167,7 +168,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_reader_with_little_room_gets_everything_in_turn() {
+    async fn small_reads_return_all_bytes_in_order() {
         let (mut stream, mut far) = pair();
         far.write_all(b"0123456789").await.unwrap();
         assert_eq!(stream.detect_version().await.unwrap(), HttpVersion::Http1);

@@ -1,10 +1,12 @@
-//! A client that begins a request must finish its head in time, and may rest between requests for a while.
+//! Timeouts for request headers and for idle connections.
 //!
-//! The clock runs from the opening of a connection to its first request, and later from the first byte of each next one;
-//! between requests another clock runs. A head that begins before the request ahead of it is answered has the same time
-//! from the moment of that answer. hyper's own timer cannot tell the two apart, and is made anew for each request;
-//! here one timer serves a connection all its life. On HTTP/2 only the preface is timed: whoever has recognised it says so
-//! ([`ReadTimeout::leave_to_http2`]). What follows are frames, and hyper looks after those.
+//! The header timeout of the first request starts when the connection opens. For later requests, it starts with their
+//! first byte. Between requests, the idle timeout runs. For a pipelined request that starts before the previous
+//! response, the header timeout starts with that response. The timer of hyper does not distinguish headers and idle
+//! time, and is created again for each request. Here, one timer serves the whole connection.
+//!
+//! On HTTP/2, only the preface has a timeout. After the preface, [`ReadTimeout::disable_for_http2`] ends it, and hyper
+//! supervises the connection.
 
 use std::io;
 use std::pin::Pin;
@@ -18,42 +20,42 @@ use tokio::time::{Instant, Sleep};
 
 use crate::engine::deadline_after;
 
-/// How many requests of a connection have begun and ended. Shared by the connection's two ends: the bytes, and whoever
-/// answers.
+/// The number of started and finished requests of a connection. The reader of the connection and its responses share
+/// it.
 #[derive(Debug, Default)]
 pub(crate) struct RequestCounter {
     begun: AtomicU64,
     ended: AtomicU64,
-    /// Whether more of the body may come of the one that began last.
+    /// Whether the body of the last request may be incomplete.
     body_is_open: AtomicBool,
     /// Whether the last response was sent before all of its request was read.
     has_unread: AtomicBool,
 }
 
 impl RequestCounter {
-    /// A head was read to its end.
+    /// Records that the headers of a request are complete. Dropping the guard ends the request.
     pub(super) fn begin(self: &Arc<Self>) -> RequestGuard {
         self.begun.fetch_add(1, Ordering::AcqRel);
         RequestGuard(Arc::clone(self))
     }
 
-    /// As [`begin`](Self::begin), where the body may come later than the head.
+    /// Records the same as [`begin`](Self::begin) for a request whose body may arrive after the headers.
     pub(super) fn begin_with_body(self: &Arc<Self>, is_open: bool) -> RequestGuard {
         self.body_is_open.store(is_open, Ordering::Release);
         self.begin()
     }
 
-    /// All of the body that was open has come.
+    /// Records that the body of the last request is complete.
     pub(super) fn end_body(&self) {
         self.body_is_open.store(false, Ordering::Release);
     }
 
-    /// Records that a response is sent before all of its request was read. The connection ends with it.
-    pub(super) fn leave_unread(&self) {
+    /// Records that a response is sent before its request was read completely. The connection ends after it.
+    pub(super) fn record_unread(&self) {
         self.has_unread.store(true, Ordering::Release);
     }
 
-    /// Returns whether a response was sent before all of its request was read.
+    /// Returns `true` if a response was sent before its request was read completely.
     pub(super) fn has_unread(&self) -> bool {
         self.has_unread.load(Ordering::Acquire)
     }
@@ -71,7 +73,7 @@ impl RequestCounter {
     }
 }
 
-/// A request whose answer is not written yet.
+/// A request whose response is not written yet.
 #[derive(Debug)]
 pub(crate) struct RequestGuard(Arc<RequestCounter>);
 
@@ -81,141 +83,144 @@ impl Drop for RequestGuard {
     }
 }
 
-/// Fails a read with [`io::ErrorKind::TimedOut`] when a head does not come in time.
+/// A stream whose reads fail with [`io::ErrorKind::TimedOut`] if request headers do not arrive in time.
 #[derive(Debug)]
 pub(super) struct ReadTimeout<S> {
     stream: S,
-    patience: ReadTimeouts,
+    timeouts: ReadTimeouts,
     requests: Arc<RequestCounter>,
-    /// Nothing is timed any more.
+    /// Whether the connection uses HTTP/2, which has no timeout here.
     is_http2: bool,
-    awaited: Option<PendingHeaders>,
-    /// How many requests had begun when bytes came that belong to the one after them.
-    ahead: Option<u64>,
-    rest: Option<IdlePeriod>,
-    /// Made when somebody really has to wait, and then kept. It may be set too early, and is set again when it fires.
+    pending: Option<PendingHeaders>,
+    /// The number of started requests when the first bytes of the next request arrived.
+    pipelined_after: Option<u64>,
+    idle: Option<IdlePeriod>,
+    /// Created at the first wait and then reused. It may fire too early, and is then reset.
     timer: Option<Pin<Box<Sleep>>>,
-    /// Whom the timer wakes.
-    woken: Option<Waker>,
+    /// The waker that is registered with the timer.
+    waker: Option<Waker>,
 }
 
-/// How long a connection may take.
+/// The read timeouts of a connection.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct ReadTimeouts {
-    /// For the head of a request.
-    pub(super) head: Duration,
-    /// Until the next request.
-    pub(super) rest: Duration,
+    /// The time for the headers of a request.
+    pub(super) headers: Duration,
+    /// The time until the next request.
+    pub(super) idle: Duration,
 }
 
-/// A pause between requests.
+/// The time between two requests.
 #[derive(Debug, Clone, Copy)]
 struct IdlePeriod {
     deadline: Instant,
-    /// How many requests had begun before it.
+    /// The number of requests that started before.
     after: u64,
 }
 
-/// What has taken too long.
+/// The timeout that has expired.
 enum TimedOut {
-    Head,
+    Headers,
     NextRequest,
 }
 
-/// A head that has begun.
+/// Request headers that are not complete.
 #[derive(Debug, Clone, Copy)]
 struct PendingHeaders {
-    /// Set when more of it has to be waited for: most heads come whole, and nobody needs to look at the clock.
+    /// Set at the first wait. Most headers arrive at once and need no clock.
     deadline: Option<Instant>,
-    /// How many requests had begun before it.
+    /// The number of requests that started before.
     after: u64,
 }
 
 impl<S> ReadTimeout<S> {
-    pub(super) fn new(stream: S, patience: ReadTimeouts, requests: Arc<RequestCounter>) -> Self {
+    pub(super) fn new(stream: S, timeouts: ReadTimeouts, requests: Arc<RequestCounter>) -> Self {
         Self {
             stream,
-            patience,
+            timeouts,
             requests,
             is_http2: false,
-            awaited: Some(PendingHeaders {
-                deadline: Some(deadline_after(Instant::now(), patience.head)),
+            pending: Some(PendingHeaders {
+                deadline: Some(deadline_after(Instant::now(), timeouts.headers)),
                 after: 0,
             }),
-            ahead: None,
-            rest: None,
+            pipelined_after: None,
+            idle: None,
             timer: None,
-            woken: None,
+            waker: None,
         }
     }
 
-    /// The whole preface of HTTP/2 has come.
-    pub(super) fn leave_to_http2(&mut self) {
+    /// Disables the timeouts after the complete HTTP/2 preface.
+    pub(super) fn disable_for_http2(&mut self) {
         self.is_http2 = true;
-        self.awaited = None;
+        self.pending = None;
     }
 
-    /// Something has come of the request after those that have begun.
+    /// Records that bytes of the next request have arrived.
     pub(super) fn next_has_begun(&mut self) {
-        self.ahead = Some(self.requests.begun());
+        self.pipelined_after = Some(self.requests.begun());
     }
 
     fn on_bytes(&mut self, bytes: &[u8]) {
         if self.is_http2 || bytes.is_empty() {
             return;
         }
-        self.forget_what_came();
-        if self.awaited.is_some() {
+        self.clear_complete_headers();
+        if self.pending.is_some() {
             return;
         }
         if self.requests.is_idle() {
-            self.await_head();
+            self.start_headers();
         } else if !self.requests.body_is_open.load(Ordering::Acquire) {
             self.next_has_begun();
         }
     }
 
-    fn await_head(&mut self) {
-        self.awaited = Some(PendingHeaders {
+    fn start_headers(&mut self) {
+        self.pending = Some(PendingHeaders {
             deadline: None,
             after: self.requests.begun(),
         });
     }
 
-    /// A head that was awaited may have come to its end meanwhile.
-    fn forget_what_came(&mut self) {
+    /// Clears the pending headers if they have been completed in the meantime.
+    fn clear_complete_headers(&mut self) {
         let begun = self.requests.begun();
-        self.awaited = self.awaited.filter(|awaited| awaited.after == begun);
+        self.pending = self.pending.filter(|pending| pending.after == begun);
     }
 
-    /// Ready when something takes too long.
-    fn poll_late(&mut self, context: &mut Context<'_>) -> Poll<TimedOut> {
-        self.forget_what_came();
-        if self.awaited.is_none() {
+    /// Returns `Ready` if a timeout has expired.
+    fn poll_timeout(&mut self, context: &mut Context<'_>) -> Poll<TimedOut> {
+        self.clear_complete_headers();
+        if self.pending.is_none() {
             if self.is_http2 || !self.requests.is_idle() {
                 return Poll::Pending;
             }
-            if self.ahead == Some(self.requests.begun()) {
-                self.await_head();
+            if self.pipelined_after == Some(self.requests.begun()) {
+                self.start_headers();
             }
         }
-        let (deadline, late) = match &mut self.awaited {
-            Some(awaited) => {
-                let latest = || deadline_after(Instant::now(), self.patience.head);
-                (*awaited.deadline.get_or_insert_with(latest), TimedOut::Head)
+        let (deadline, timed_out) = match &mut self.pending {
+            Some(pending) => {
+                let latest = || deadline_after(Instant::now(), self.timeouts.headers);
+                (
+                    *pending.deadline.get_or_insert_with(latest),
+                    TimedOut::Headers,
+                )
             }
             None => {
                 let begun = self.requests.begun();
-                let deadline = match self.rest {
-                    Some(rest) if rest.after == begun => rest.deadline,
+                let deadline = match self.idle {
+                    Some(idle) if idle.after == begun => idle.deadline,
                     _ => {
                         let now = Instant::now();
-                        let deadline = deadline_after(now, self.patience.rest);
-                        self.rest = Some(IdlePeriod {
+                        let deadline = deadline_after(now, self.timeouts.idle);
+                        self.idle = Some(IdlePeriod {
                             deadline,
                             after: begun,
                         });
-                        // Most pauses are short, and the timer was set in an earlier one.
+                        // Most idle periods are short, and the timer was set in an earlier one.
                         if self.wakes_between(now, deadline, context.waker()) {
                             return Poll::Pending;
                         }
@@ -231,23 +236,23 @@ impl<S> ReadTimeout<S> {
         if timer.deadline() > deadline {
             timer.as_mut().reset(deadline);
         }
-        self.woken = Some(context.waker().clone());
+        self.waker = Some(context.waker().clone());
         loop {
             ready!(timer.as_mut().poll(context));
             if timer.deadline() >= deadline {
-                return Poll::Ready(late);
+                return Poll::Ready(timed_out);
             }
-            // It was set for something that has come since.
+            // The timer was set for an earlier deadline, which does not apply any more.
             timer.as_mut().reset(deadline);
         }
     }
 
-    /// Whether a task was promised to be woken after one moment, and not after another.
+    /// Returns `true` if the timer will wake this task after `now` and not after `deadline`.
     fn wakes_between(&self, now: Instant, deadline: Instant, waker: &Waker) -> bool {
-        let (Some(timer), Some(woken)) = (&self.timer, &self.woken) else {
+        let (Some(timer), Some(registered)) = (&self.timer, &self.waker) else {
             return false;
         };
-        now < timer.deadline() && timer.deadline() <= deadline && woken.will_wake(waker)
+        now < timer.deadline() && timer.deadline() <= deadline && registered.will_wake(waker)
     }
 }
 
@@ -263,12 +268,12 @@ impl<S: AsyncRead + Unpin> AsyncRead for ReadTimeout<S> {
             self.on_bytes(&buffer.filled()[before..]);
             return outcome;
         }
-        self.poll_late(context).map(|late| match late {
-            TimedOut::Head => {
-                let refusal = "the client did not finish the head of its request in time";
-                Err(io::Error::new(io::ErrorKind::TimedOut, refusal))
+        self.poll_timeout(context).map(|timed_out| match timed_out {
+            TimedOut::Headers => {
+                let message = "the headers of a request did not arrive in time";
+                Err(io::Error::new(io::ErrorKind::TimedOut, message))
             }
-            // To hyper, it is as if the client had closed the connection.
+            // For hyper, this is the same as a connection that the client has closed.
             TimedOut::NextRequest => Ok(()),
         })
     }
@@ -310,8 +315,8 @@ mod tests {
 
     use super::*;
 
-    const PATIENCE: Duration = Duration::from_secs(10);
-    const REST: Duration = Duration::from_secs(70);
+    const HEADERS: Duration = Duration::from_secs(10);
+    const IDLE: Duration = Duration::from_secs(70);
 
     fn pair() -> (ReadTimeout<DuplexStream>, Arc<RequestCounter>, DuplexStream) {
         let (near, far) = tokio::io::duplex(64);
@@ -319,30 +324,30 @@ mod tests {
         let stream = ReadTimeout::new(
             near,
             ReadTimeouts {
-                head: PATIENCE,
-                rest: REST,
+                headers: HEADERS,
+                idle: IDLE,
             },
             Arc::clone(&requests),
         );
         (stream, requests, far)
     }
 
-    async fn says(far: &mut DuplexStream, stream: &mut ReadTimeout<DuplexStream>, text: &str) {
+    async fn send(far: &mut DuplexStream, stream: &mut ReadTimeout<DuplexStream>, text: &str) {
         far.write_all(text.as_bytes()).await.unwrap();
         let mut read = vec![0; text.len()];
         stream.read_exact(&mut read).await.unwrap();
     }
 
-    /// Nothing more is said: after how long is the client given up?
-    async fn given_up_after(mut stream: ReadTimeout<DuplexStream>) -> Option<Duration> {
+    /// Returns the time after which a read without further input fails, or `None` if it does not time out.
+    async fn read_fails_after(mut stream: ReadTimeout<DuplexStream>) -> Option<Duration> {
         let began = Instant::now();
-        let patient = tokio::time::timeout(100 * PATIENCE, stream.read_u8());
-        let error = patient.await.ok()?.unwrap_err();
+        let reading = tokio::time::timeout(100 * HEADERS, stream.read_u8());
+        let error = reading.await.ok()?.unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::TimedOut);
         Some(began.elapsed())
     }
 
-    /// The next request does not come: after how long does the connection end?
+    /// Returns the time after which the connection ends without a next request.
     async fn closed_after(stream: &mut ReadTimeout<DuplexStream>) -> Duration {
         let began = Instant::now();
         assert_eq!(stream.read(&mut [0; 8]).await.unwrap(), 0);
@@ -350,114 +355,114 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_client_must_say_its_first_head_or_preface_in_time() {
-        for said in [
+    async fn first_headers_or_preface_have_a_timeout() {
+        for input in [
             "",
             "P",
             "POST /mcp HTTP/1.1\r\nHo",
             "PRI * HTTP/2.0\r\n\r\nSM\r\n\r",
-            // Only whoever compares all of it can tell.
+            // The preface disables the timeout only after a call of `disable_for_http2`.
             "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
         ] {
             let (mut stream, _requests, mut far) = pair();
-            says(&mut far, &mut stream, said).await;
-            assert_eq!(given_up_after(stream).await, Some(PATIENCE), "{said:?}");
+            send(&mut far, &mut stream, input).await;
+            assert_eq!(read_fails_after(stream).await, Some(HEADERS), "{input:?}");
         }
     }
 
     #[tokio::test(start_paused = true)]
-    async fn the_deadline_is_one_for_all_bytes() {
+    async fn further_bytes_do_not_extend_the_deadline() {
         let (mut stream, _requests, mut far) = pair();
         let began = Instant::now();
-        let drip = tokio::spawn(async move {
+        let client = tokio::spawn(async move {
             while far.write_u8(b'P').await.is_ok() {
                 tokio::time::sleep(Duration::from_secs(1)).await;
             }
         });
         stream.read_to_end(&mut Vec::new()).await.unwrap_err();
-        assert_eq!(began.elapsed(), PATIENCE);
+        assert_eq!(began.elapsed(), HEADERS);
         drop(stream);
-        drip.await.unwrap();
+        client.await.unwrap();
     }
 
     #[tokio::test(start_paused = true)]
-    async fn work_is_not_late() {
+    async fn running_request_has_no_timeout() {
         let (mut stream, requests, mut far) = pair();
-        says(&mut far, &mut stream, "POST a").await;
-        let _working = requests.begin();
-        says(&mut far, &mut stream, "the next head").await;
-        assert_eq!(given_up_after(stream).await, None);
+        send(&mut far, &mut stream, "POST a").await;
+        let _running = requests.begin();
+        send(&mut far, &mut stream, "the next head").await;
+        assert_eq!(read_fails_after(stream).await, None);
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_rest_has_an_end_of_its_own() {
+    async fn idle_timeout_starts_after_the_response() {
         let (mut stream, requests, mut far) = pair();
-        says(&mut far, &mut stream, "POST a").await;
-        let working = requests.begin_with_body(true);
-        says(&mut far, &mut stream, "its body").await;
+        send(&mut far, &mut stream, "POST a").await;
+        let running = requests.begin_with_body(true);
+        send(&mut far, &mut stream, "its body").await;
         requests.end_body();
-        tokio::time::sleep(5 * REST).await;
-        drop(working);
-        assert_eq!(closed_after(&mut stream).await, REST);
+        tokio::time::sleep(5 * IDLE).await;
+        drop(running);
+        assert_eq!(closed_after(&mut stream).await, IDLE);
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_head_that_began_early_has_its_time_from_the_answer_ahead_of_it() {
+    async fn header_timeout_of_a_pipelined_request_starts_after_the_previous_response() {
         let (mut stream, requests, mut far) = pair();
-        says(&mut far, &mut stream, "POST a").await;
-        let working = requests.begin_with_body(true);
-        says(&mut far, &mut stream, "its body").await;
+        send(&mut far, &mut stream, "POST a").await;
+        let running = requests.begin_with_body(true);
+        send(&mut far, &mut stream, "its body").await;
         requests.end_body();
-        says(&mut far, &mut stream, "POST b").await;
-        tokio::time::sleep(5 * REST).await;
-        drop(working);
-        assert_eq!(given_up_after(stream).await, Some(PATIENCE));
+        send(&mut far, &mut stream, "POST b").await;
+        tokio::time::sleep(5 * IDLE).await;
+        drop(running);
+        assert_eq!(read_fails_after(stream).await, Some(HEADERS));
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_request_that_came_early_as_a_whole_lets_the_connection_rest() {
+    async fn idle_timeout_starts_after_a_complete_pipelined_request() {
         let (mut stream, requests, mut far) = pair();
-        says(&mut far, &mut stream, "POST a").await;
-        let working = requests.begin();
-        says(&mut far, &mut stream, "POST b").await;
-        drop(working);
+        send(&mut far, &mut stream, "POST a").await;
+        let running = requests.begin();
+        send(&mut far, &mut stream, "POST b").await;
+        drop(running);
         drop(requests.begin());
-        assert_eq!(closed_after(&mut stream).await, REST);
+        assert_eq!(closed_after(&mut stream).await, IDLE);
     }
 
     #[tokio::test(start_paused = true)]
-    async fn each_request_lets_the_connection_rest_anew() {
-        // With the last, some requests come at the moment the timer was set for.
-        for pause in [REST - PATIENCE, REST / 3, REST / 7] {
+    async fn each_request_restarts_the_idle_timeout() {
+        // With the last pause, some requests arrive exactly when the timer fires.
+        for pause in [IDLE - HEADERS, IDLE / 3, IDLE / 7] {
             let (mut stream, requests, mut far) = pair();
             for _ in 0..20 {
-                says(&mut far, &mut stream, "POST a").await;
+                send(&mut far, &mut stream, "POST a").await;
                 drop(requests.begin());
-                // Somebody waits for the next request, but not long enough to be turned away.
+                // Waits for the next request, but less than the idle timeout.
                 let waiting = tokio::time::timeout(pause, stream.read_u8());
                 waiting.await.unwrap_err();
             }
-            let rest = closed_after(&mut stream).await;
-            assert_eq!(rest.as_millis(), (REST - pause).as_millis());
+            let idle = closed_after(&mut stream).await;
+            assert_eq!(idle.as_millis(), (IDLE - pause).as_millis());
         }
     }
 
     #[tokio::test(start_paused = true)]
-    async fn the_next_head_has_a_deadline_of_its_own() {
+    async fn next_headers_have_their_own_deadline() {
         let (mut stream, requests, mut far) = pair();
-        says(&mut far, &mut stream, "POST a").await;
+        send(&mut far, &mut stream, "POST a").await;
         drop(requests.begin());
-        tokio::time::sleep(5 * PATIENCE).await;
-        says(&mut far, &mut stream, "POST b").await;
-        assert_eq!(given_up_after(stream).await, Some(PATIENCE));
+        tokio::time::sleep(5 * HEADERS).await;
+        send(&mut far, &mut stream, "POST b").await;
+        assert_eq!(read_fails_after(stream).await, Some(HEADERS));
     }
 
     #[tokio::test(start_paused = true)]
-    async fn after_its_preface_http2_may_be_silent() {
+    async fn http2_has_no_timeout_after_the_preface() {
         let (mut stream, _requests, mut far) = pair();
-        says(&mut far, &mut stream, "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n").await;
-        stream.leave_to_http2();
-        says(&mut far, &mut stream, "frames").await;
-        assert_eq!(given_up_after(stream).await, None);
+        send(&mut far, &mut stream, "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n").await;
+        stream.disable_for_http2();
+        send(&mut far, &mut stream, "frames").await;
+        assert_eq!(read_fails_after(stream).await, None);
     }
 }

@@ -1,4 +1,4 @@
-//! The body of a request on one of our connections.
+//! The body of a request that hyper reads on a connection of the listener.
 
 use std::future::poll_fn;
 use std::pin::Pin;
@@ -12,7 +12,7 @@ use hyper::body::Incoming;
 use crate::transport::http::listener::read_timeout::RequestCounter;
 use crate::transport::http::response::HttpResponse;
 
-/// A body that comes after its head. What comes after its end, is told to the connection, belongs to the next request.
+/// A body that arrives after its headers. It records its end, because the bytes after it belong to the next request.
 #[derive(Debug)]
 pub(super) struct RequestBody {
     incoming: Incoming,
@@ -24,20 +24,19 @@ impl RequestBody {
         Self { incoming, requests }
     }
 
-    /// Reads it to its end, for nothing.
+    /// Reads the body to its end and discards it.
     pub(super) async fn skip(mut self) {
         while let Some(Ok(_)) = poll_fn(|cx| Pin::new(&mut self).poll_frame(cx)).await {}
     }
 }
 
-/// Lets an answer to such a request come about. Never inlined, so that all of it is compiled once for plain requests and
-/// for those of hyper.
+/// Polls the future of a response. Never inlined, so that the future is compiled once for the fast path and for hyper.
 #[inline(never)]
 pub(super) fn poll_response(
-    answer: Pin<&mut impl Future<Output = HttpResponse>>,
+    response: Pin<&mut impl Future<Output = HttpResponse>>,
     cx: &mut Context<'_>,
 ) -> Poll<HttpResponse> {
-    answer.poll(cx)
+    response.poll(cx)
 }
 
 impl Body for RequestBody {

@@ -1,52 +1,52 @@
-//! The signals that ask a process to end.
+//! The signals that request the shutdown of the process.
 
 use std::io;
 
-/// SIGINT, and SIGTERM where there is one; or nothing, when signals are somebody else's business.
+/// A receiver of SIGINT and, on Unix, SIGTERM. It receives nothing if signals are ignored.
 #[derive(Debug)]
 pub(super) struct Signals {
     #[cfg(unix)]
-    heard: Option<[tokio::signal::unix::Signal; 2]>,
+    receivers: Option<[tokio::signal::unix::Signal; 2]>,
     #[cfg(not(unix))]
-    heard: bool,
+    is_installed: bool,
 }
 
 impl Signals {
-    /// Never hears anything.
+    /// Returns a receiver that never receives a signal.
     pub(super) fn ignored() -> Self {
         Self {
             #[cfg(unix)]
-            heard: None,
+            receivers: None,
             #[cfg(not(unix))]
-            heard: false,
+            is_installed: false,
         }
     }
 
-    /// From now on signals are heard here, and do not end the process.
+    /// Installs signal handlers. From now on, the signals do not end the process.
     #[cfg(unix)]
-    pub(super) fn heard() -> io::Result<Self> {
+    pub(super) fn install() -> io::Result<Self> {
         use tokio::signal::unix::{SignalKind, signal};
         let interrupt = signal(SignalKind::interrupt())?;
         let terminate = signal(SignalKind::terminate())?;
         Ok(Self {
-            heard: Some([interrupt, terminate]),
+            receivers: Some([interrupt, terminate]),
         })
     }
 
-    /// From now on signals are heard here, and do not end the process.
+    /// Installs signal handlers. From now on, the signals do not end the process.
     #[cfg(not(unix))]
-    #[expect(clippy::unnecessary_wraps, reason = "it can fail elsewhere")]
-    pub(super) fn heard() -> io::Result<Self> {
-        Ok(Self { heard: true })
+    #[expect(clippy::unnecessary_wraps, reason = "it can fail on Unix")]
+    pub(super) fn install() -> io::Result<Self> {
+        Ok(Self { is_installed: true })
     }
 
-    /// Waits for the next one.
+    /// Waits for the next signal.
     ///
     /// # Cancellation
     /// Dropping the future loses no signal on Unix.
     #[cfg(unix)]
     pub(super) async fn next(&mut self) {
-        let Some([interrupt, terminate]) = &mut self.heard else {
+        let Some([interrupt, terminate]) = &mut self.receivers else {
             return std::future::pending().await;
         };
         tokio::select! {
@@ -55,10 +55,10 @@ impl Signals {
         }
     }
 
-    /// Waits for the next one.
+    /// Waits for the next signal.
     #[cfg(not(unix))]
     pub(super) async fn next(&mut self) {
-        if !self.heard || tokio::signal::ctrl_c().await.is_err() {
+        if !self.is_installed || tokio::signal::ctrl_c().await.is_err() {
             std::future::pending().await
         }
     }

@@ -1,6 +1,6 @@
-//! HTTPS.
+//! TLS for the HTTP listener.
 //!
-//! Any `rustls` configuration can be served with; [`config_from_pem`] makes the usual one.
+//! The listener accepts any `rustls` configuration. [`config_from_pem`] creates a common one.
 
 use std::io;
 use std::sync::Arc;
@@ -12,14 +12,14 @@ use tokio_rustls::TlsAcceptor;
 
 use crate::error::Error;
 
-/// What clients may choose from when the configuration does not say: HTTP/2 first.
+/// The protocols that are offered if the configuration names none, in order of preference.
 #[cfg(feature = "http2")]
 const PROTOCOLS: [&[u8]; 2] = [b"h2", b"http/1.1"];
 #[cfg(not(feature = "http2"))]
 const PROTOCOLS: [&[u8]; 1] = [b"http/1.1"];
 
-/// A configuration from the two files that certificate authorities hand out: the chain, own certificate first, and the
-/// private key. Clients are not asked for certificates.
+/// Creates a configuration from the PEM text of a certificate chain and its private key. The chain starts with the
+/// certificate of the server. Client certificates are not requested.
 ///
 /// ```no_run
 /// use toolwire::Server;
@@ -37,36 +37,36 @@ const PROTOCOLS: [&[u8]; 1] = [b"http/1.1"];
 /// ```
 ///
 /// # Errors
-/// When there is no certificate or no key, or they do not belong together.
+/// Returns an error if the certificate or the key is missing, or if they do not match.
 pub fn config_from_pem(cert_chain_pem: &[u8], key_pem: &[u8]) -> Result<Arc<ServerConfig>, Error> {
     let chain: Vec<CertificateDer<'static>> = CertificateDer::pem_slice_iter(cert_chain_pem)
         .collect::<Result<_, _>>()
-        .map_err(|error| refused("the certificate chain is not readable PEM", error))?;
+        .map_err(|error| invalid("the certificate chain is not readable PEM", error))?;
     if chain.is_empty() {
-        let error = "no `BEGIN CERTIFICATE` in it";
-        return Err(refused("there is no certificate in the chain", error));
+        let error = "it contains no `BEGIN CERTIFICATE`";
+        return Err(invalid("there is no certificate in the chain", error));
     }
     let key = PrivateKeyDer::from_pem_slice(key_pem)
-        .map_err(|error| refused("there is no readable private key", error))?;
-    // Named, so that no choice of the whole process is needed or made.
+        .map_err(|error| invalid("there is no readable private key", error))?;
+    // An explicit provider, so that the process-wide default is neither needed nor set.
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let config = ServerConfig::builder_with_provider(provider)
         .with_safe_default_protocol_versions()
-        .map_err(|error| refused("no version of TLS can be offered", error))?
+        .map_err(|error| invalid("the provider supports no TLS version", error))?
         .with_no_client_auth()
         .with_single_cert(chain, key)
-        .map_err(|error| refused("the certificate cannot be used with the key", error))?;
+        .map_err(|error| invalid("the certificate cannot be used with the key", error))?;
     Ok(Arc::new(config))
 }
 
-fn refused(
+fn invalid(
     what: &'static str,
     error: impl Into<Box<dyn std::error::Error + Send + Sync>>,
 ) -> Error {
     Error::io(what, io::Error::new(io::ErrorKind::InvalidInput, error))
 }
 
-/// What shakes hands with clients.
+/// Returns the acceptor of TLS handshakes.
 pub(super) fn acceptor(config: &Arc<ServerConfig>) -> TlsAcceptor {
     let mut config = Arc::clone(config);
     if config.alpn_protocols.is_empty() {

@@ -1,7 +1,7 @@
-//! A socket whose peer must go on taking what is written.
+//! A timeout for writes to a socket whose peer does not read.
 //!
-//! Bounds on queues keep a slow reader from costing memory; this keeps it from holding a connection for ever. The clock
-//! runs only while a write waits, so a healthy connection pays nothing.
+//! Queue limits bound the memory of a slow reader. This timeout bounds how long such a peer occupies a connection. The
+//! timer runs only while a write is pending, so other connections need no timer.
 
 use std::io;
 use std::pin::Pin;
@@ -13,46 +13,46 @@ use tokio::time::{Instant, Sleep};
 
 use crate::engine::deadline_after;
 
-/// Fails a write with [`io::ErrorKind::TimedOut`] when the peer took no byte for a while.
+/// A socket whose writes fail with [`io::ErrorKind::TimedOut`] if the peer reads nothing within the timeout.
 #[derive(Debug)]
 pub(super) struct WriteTimeout<S> {
     socket: S,
-    patience: Duration,
+    timeout: Duration,
     timer: Option<Pin<Box<Sleep>>>,
-    waiting: bool,
+    is_pending: bool,
 }
 
 impl<S> WriteTimeout<S> {
-    pub(super) fn new(socket: S, patience: Duration) -> Self {
+    pub(super) fn new(socket: S, timeout: Duration) -> Self {
         Self {
             socket,
-            patience,
+            timeout,
             timer: None,
-            waiting: false,
+            is_pending: false,
         }
     }
 
-    /// Lets a write through that did something, and measures how long one waits that did not.
+    /// Returns the outcome of a completed write. For a pending write, polls the timer.
     fn poll_progress<T>(
         &mut self,
         context: &mut Context<'_>,
         outcome: Poll<io::Result<T>>,
     ) -> Poll<io::Result<T>> {
         if outcome.is_ready() {
-            self.waiting = false;
+            self.is_pending = false;
             return outcome;
         }
-        let deadline = deadline_after(Instant::now(), self.patience);
+        let deadline = deadline_after(Instant::now(), self.timeout);
         let timer = self
             .timer
             .get_or_insert_with(|| Box::pin(tokio::time::sleep_until(deadline)));
-        if !self.waiting {
+        if !self.is_pending {
             timer.as_mut().reset(deadline);
-            self.waiting = true;
+            self.is_pending = true;
         }
         ready!(timer.as_mut().poll(context));
-        let refusal = "the peer does not take what is written";
-        Poll::Ready(Err(io::Error::new(io::ErrorKind::TimedOut, refusal)))
+        let message = "the peer does not read what is written";
+        Poll::Ready(Err(io::Error::new(io::ErrorKind::TimedOut, message)))
     }
 }
 
@@ -104,67 +104,67 @@ mod tests {
 
     use super::*;
 
-    const PATIENCE: Duration = Duration::from_secs(30);
+    const TIMEOUT: Duration = Duration::from_secs(30);
 
-    /// A guarded end with room for eight bytes, and its peer.
+    /// Returns a socket with a buffer of eight bytes, and its peer.
     fn pair() -> (WriteTimeout<DuplexStream>, DuplexStream) {
         let (near, far) = tokio::io::duplex(8);
-        (WriteTimeout::new(near, PATIENCE), far)
+        (WriteTimeout::new(near, TIMEOUT), far)
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_peer_that_takes_nothing_is_given_up() {
-        let (mut guarded, _far) = pair();
+    async fn write_fails_if_the_peer_reads_nothing() {
+        let (mut socket, _far) = pair();
         let began = Instant::now();
-        let error = guarded.write_all(&[0; 9]).await.unwrap_err();
+        let error = socket.write_all(&[0; 9]).await.unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::TimedOut);
-        assert_eq!(began.elapsed().as_secs(), PATIENCE.as_secs());
+        assert_eq!(began.elapsed().as_secs(), TIMEOUT.as_secs());
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_peer_that_takes_a_little_now_and_then_is_kept() {
-        let (mut guarded, mut far) = pair();
+    async fn write_succeeds_if_the_peer_reads_slowly() {
+        let (mut socket, mut far) = pair();
         let began = Instant::now();
         let slow = tokio::spawn(async move {
             for _ in 0..10 {
-                tokio::time::sleep(PATIENCE - Duration::from_secs(1)).await;
+                tokio::time::sleep(TIMEOUT - Duration::from_secs(1)).await;
                 far.read_u8().await.unwrap();
             }
             far
         });
-        guarded.write_all(&[0; 18]).await.unwrap();
-        assert!(began.elapsed() > 9 * (PATIENCE - Duration::from_secs(2)));
+        socket.write_all(&[0; 18]).await.unwrap();
+        assert!(began.elapsed() > 9 * (TIMEOUT - Duration::from_secs(2)));
         slow.await.unwrap();
     }
 
     #[tokio::test(start_paused = true)]
-    async fn silence_between_writes_does_not_count() {
-        let (mut guarded, mut far) = pair();
-        // The first wait arms the timer, which must not be the measure of the second.
+    async fn time_between_writes_does_not_count() {
+        let (mut socket, mut far) = pair();
+        // The first pending write starts the timer. Its deadline must not apply to the second one.
         let reader = tokio::spawn(async move {
-            tokio::time::sleep(PATIENCE / 2).await;
+            tokio::time::sleep(TIMEOUT / 2).await;
             far.read_exact(&mut [0; 8]).await.unwrap();
             far
         });
-        guarded.write_all(&[0; 9]).await.unwrap();
+        socket.write_all(&[0; 9]).await.unwrap();
         let mut far = reader.await.unwrap();
         far.read_u8().await.unwrap();
-        tokio::time::advance(10 * PATIENCE).await;
-        guarded.write_all(&[0; 8]).await.unwrap();
+        tokio::time::advance(10 * TIMEOUT).await;
+        socket.write_all(&[0; 8]).await.unwrap();
         let began = Instant::now();
-        guarded.write_all(&[0]).await.unwrap_err();
-        assert_eq!(began.elapsed().as_secs(), PATIENCE.as_secs());
+        socket.write_all(&[0]).await.unwrap_err();
+        assert_eq!(began.elapsed().as_secs(), TIMEOUT.as_secs());
     }
 
     #[tokio::test(start_paused = true)]
-    async fn waiting_for_the_peer_to_speak_does_not_count() {
-        let (mut guarded, mut far) = pair();
-        let speaker = tokio::spawn(async move {
-            tokio::time::sleep(10 * PATIENCE).await;
+    async fn time_of_a_pending_read_does_not_count() {
+        let (mut socket, mut far) = pair();
+        let writer = tokio::spawn(async move {
+            tokio::time::sleep(10 * TIMEOUT).await;
             far.write_u8(7).await.unwrap();
             far
         });
-        assert_eq!(guarded.read_u8().await.unwrap(), 7);
-        speaker.await.unwrap();
+        assert_eq!(socket.read_u8().await.unwrap(), 7);
+        writer.await.unwrap();
     }
 }

@@ -133,8 +133,8 @@ where
         }
         let is_last = body.is_end_stream() || body.size_hint().upper() == Some(0);
         if buffer.is_empty() && is_last {
-            // A body that arrives in one part is not copied. Several parts are copied, because each may be a small view of
-            // a large buffer of the connection.
+            // A body that arrives in one part is not copied. Several parts are copied, because each may be a small view
+            // of a large buffer of the connection.
             let fits = reservation.try_grow(length);
             return match fits {
                 true => Ok(data.copy_to_bytes(length)),

@@ -52,8 +52,8 @@ impl Guard {
         }
     }
 
-    /// Rejects requests to a host name that is not served, and requests of web pages whose origin is not allowed. `origin`
-    /// is [`HeaderLookup::Absent`] for documents that pages of every origin may read.
+    /// Rejects requests to a host name that is not served, and requests of web pages whose origin is not allowed.
+    /// `origin` is [`HeaderLookup::Absent`] for documents that pages of every origin may read.
     pub(crate) fn check_names(
         &self,
         parts: &Parts,
@@ -155,8 +155,8 @@ pub(crate) fn check_content(head: &RequestHeaders<'_>) -> Result<(), HttpRespons
     }
 }
 
-/// Rejects requests whose `Accept` excludes JSON or event streams. The check runs before the handler, because a tool must
-/// not have an effect if its result cannot be sent.
+/// Rejects requests whose `Accept` excludes JSON or event streams. The check runs before the handler, because a tool
+/// must not have an effect if its result cannot be sent.
 fn check_accept_both(head: &RequestHeaders<'_>) -> Result<(), HttpResponse> {
     if accepts_both(|| head.accept(), JSON, EVENT_STREAM) {
         return Ok(());

@@ -100,14 +100,14 @@ impl<'h> RequestHeaders<'h> {
     }
 }
 
-/// Returns `true` if a field name equals a known name, ignoring case. Compares all bytes, because a loop with an early exit
-/// is slower.
+/// Returns `true` if a field name equals a known name, ignoring case. Compares all bytes, because a loop with an early
+/// exit is slower.
 pub(crate) fn eq_ignore_case<const LENGTH: usize>(name: &[u8], known: &[u8; LENGTH]) -> bool {
     let Ok(name) = <&[u8; LENGTH]>::try_from(name) else {
         return false;
     };
-    // The bit 0x20 distinguishes upper and lower case. Setting it in another character of a field name (RFC 9110, section
-    // 5.6.2) does not produce a character of a known name.
+    // The bit 0x20 distinguishes upper and lower case. Setting it in another character of a field name (RFC 9110,
+    // section 5.6.2) does not produce a character of a known name.
     let differing = name.iter().zip(known);
     differing.fold(0, |all, (byte, known)| all | ((byte | 0x20) ^ known)) == 0
 }

@@ -1,7 +1,7 @@
 //! The queue of messages that a stream has not sent yet.
 //!
-//! Handlers push messages from any task, and the response polls the queue. Nothing is allocated before the first message,
-//! because most requests send none.
+//! Handlers push messages from any task, and the response polls the queue. Nothing is allocated before the first
+//! message, because most requests send none.
 //!
 //! Each queue has its own limit, and all queues of an endpoint share a byte budget. While the budget is exhausted, log
 //! messages and progress notifications are dropped.

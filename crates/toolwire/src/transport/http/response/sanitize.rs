@@ -1,7 +1,7 @@
 //! Removes connection and framing headers from the responses of an authorizer.
 //!
-//! With a wrong length, or a transfer coding that is not applied, a client could read the rest of one response as the next
-//! response. The HTTP implementation that writes the response sets the correct headers.
+//! With a wrong length, or a transfer coding that is not applied, a client could read the rest of one response as the
+//! next response. The HTTP implementation that writes the response sets the correct headers.
 
 use bytes::Bytes;
 use http::header::{CONNECTION, CONTENT_LENGTH, DATE, TE, TRAILER, TRANSFER_ENCODING, UPGRADE};

@@ -1,8 +1,8 @@
 //! Detects clients that stop reading an event stream, and drops the stream's source.
 //!
-//! An HTTP stack polls a body for its next chunk only when it has capacity to send it. If a stream has returned a chunk and
-//! is not polled again within the timeout, its client does not read. Its source is then dropped, which cancels the request.
-//! This works in every HTTP stack. The listener of toolwire also closes the socket.
+//! An HTTP stack polls a body for its next chunk only when it has capacity to send it. If a stream has returned a chunk
+//! and is not polled again within the timeout, its client does not read. Its source is then dropped, which cancels the
+//! request. This works in every HTTP stack. The listener of toolwire also closes the socket.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -33,7 +33,8 @@ struct MonitoredStreams {
 /// The source of one stream, with the time of its last chunk.
 pub(crate) struct MonitoredStream {
     source: Mutex<Option<Box<dyn EventSource>>>,
-    /// The time of the last chunk in milliseconds since the origin, or [`POLLED`] if the next chunk was requested since.
+    /// The time of the last chunk in milliseconds since the origin, or [`POLLED`] if the next chunk was requested
+    /// since.
     chunk_sent: AtomicU64,
 }
 

@@ -197,8 +197,8 @@ impl ReaderContext {
         }
     }
 
-    /// Renews the session once in an interval, because a session with an open stream is not idle. Returns `false` if the
-    /// session does not exist any more.
+    /// Renews the session once in an interval, because a session with an open stream is not idle. Returns `false` if
+    /// the session does not exist any more.
     async fn touch_session(&self) -> bool {
         {
             let mut last_touched = self

@@ -1,6 +1,7 @@
 //! Sessions of the revisions before 2026-07-28: session lookup, resumable streams, batches, GET and DELETE.
 //!
-//! Modern requests do not use this module. [`exchange::message`](crate::transport::http::exchange::message) routes requests.
+//! Modern requests do not use this module. [`exchange::message`](crate::transport::http::exchange::message) routes
+//! requests.
 
 pub(crate) mod active;
 pub(crate) mod batch;

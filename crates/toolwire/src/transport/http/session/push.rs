@@ -1,7 +1,7 @@
 //! Pushes changes to the streams that clients of a session open with GET.
 //!
-//! A session may have several such streams. Every message goes to exactly one: the oldest stream with a reader. If none has a
-//! reader, messages are stored for the stream that was read last, because its client may resume it.
+//! A session may have several such streams. Every message goes to exactly one: the oldest stream with a reader. If none
+//! has a reader, messages are stored for the stream that was read last, because its client may resume it.
 
 use std::any::Any;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -94,8 +94,8 @@ impl PushTask {
         })
     }
 
-    /// Removes a stream that is read on another node now. If it still has a reader here, the connection of that reader is
-    /// lost.
+    /// Removes a stream that is read on another node now. If it still has a reader here, the connection of that reader
+    /// is lost.
     pub(crate) fn hand_over(&self, stream: &str) {
         self.targets()
             .list
@@ -170,7 +170,8 @@ impl Drop for PushReader {
     }
 }
 
-/// Writes changes to the log until the session ends, the server shuts down, or no stream has a reader for the idle time.
+/// Writes changes to the log until the session ends, the server shuts down, or no stream has a reader for the idle
+/// time.
 async fn run(
     session: PushedSession,
     writer: StreamWriter,

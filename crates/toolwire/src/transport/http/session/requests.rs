@@ -1,7 +1,7 @@
 //! Serves requests of the 2025 revisions, in a session or without one.
 //!
-//! A disconnect does not cancel these requests. In a session, the client can resume the response later. So a response that
-//! becomes a stream is written to the session's event log, and its handler runs in its own task.
+//! A disconnect does not cancel these requests. In a session, the client can resume the response later. So a response
+//! that becomes a stream is written to the session's event log, and its handler runs in its own task.
 
 use std::future::poll_fn;
 use std::sync::{Arc, Mutex};

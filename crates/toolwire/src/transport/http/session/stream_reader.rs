@@ -1,10 +1,10 @@
 //! Assigns the reader of a resumable stream.
 //!
-//! At most one connection reads a stream at a time. A client that resumes the stream replaces its old connection, which may
-//! be lost without an error. A handler may also end the connection, so that the client resumes the stream later.
+//! At most one connection reads a stream at a time. A client that resumes the stream replaces its old connection, which
+//! may be lost without an error. A handler may also end the connection, so that the client resumes the stream later.
 //!
-//! While a connection reads, the writer waits for it, so that the bounded log does not lose entries of a slow reader. While
-//! no connection reads, the log retains as many entries as its limits permit.
+//! While a connection reads, the writer waits for it, so that the bounded log does not lose entries of a slow reader.
+//! While no connection reads, the log retains as many entries as its limits permit.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

@@ -20,7 +20,8 @@ impl StreamWriter {
         Self { events, limits }
     }
 
-    /// Appends an entry to a stream once its reader has capacity. Returns `false` if the session has ended or the log fails.
+    /// Appends an entry to a stream once its reader has capacity. Returns `false` if the session has ended or the log
+    /// fails.
     pub(crate) async fn append(
         &self,
         session: &SessionKey,

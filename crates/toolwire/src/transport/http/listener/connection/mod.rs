@@ -1,4 +1,4 @@
-//! One connection: from an accepted socket to its last byte.
+//! Serves one connection, from the accepted socket to its end.
 
 use std::convert::Infallible;
 use std::future::poll_fn;
@@ -37,10 +37,10 @@ use crate::transport::http::response::HttpResponse;
 use crate::transport::http::response::body::ServerBody;
 use crate::transport::http::service::HttpService;
 
-/// How many header fields hyper parses without allocating, and refuses beyond unless told otherwise.
+/// The number of header fields that hyper parses without allocation. This is also the default limit of hyper.
 const FIELDS_ON_THE_STACK: usize = 100;
 
-/// What all connections of a listener have in common.
+/// The configuration that all connections of a listener share.
 pub(super) struct ConnectionConfig {
     http1: http1::Builder,
     limits: HttpLimits,
@@ -64,15 +64,15 @@ impl ConnectionConfig {
         self
     }
 
-    /// Serves a connection until it ends. When `leave` is sent or dropped, it ends after the requests it has begun.
+    /// Serves a connection until it ends. When `shutdown` is sent or dropped, it ends after its current requests.
     ///
-    /// A connection lives long and there are many: what few of them need is in a box of its own.
+    /// Connections are numerous and long-lived, so state that few of them need is boxed.
     pub(super) async fn serve(
         self: Arc<Self>,
         socket: TcpStream,
         local_address: SocketAddr,
         service: HttpService,
-        leave: oneshot::Receiver<()>,
+        shutdown: oneshot::Receiver<()>,
     ) {
         let mut service = service.with_local_addr(local_address);
         if let Ok(peer_address) = socket.peer_addr() {
@@ -81,9 +81,9 @@ impl ConnectionConfig {
         let socket = WriteTimeout::new(socket, self.limits.write_stall);
         #[cfg(feature = "tls")]
         if let Some(acceptor) = &self.tls {
-            return Box::pin(self.serve_tls(acceptor, socket, service, leave)).await;
+            return Box::pin(self.serve_tls(acceptor, socket, service, shutdown)).await;
         }
-        self.serve_http(socket, service, leave).await;
+        self.serve_http(socket, service, shutdown).await;
     }
 
     #[cfg(feature = "tls")]
@@ -92,86 +92,90 @@ impl ConnectionConfig {
         acceptor: &tokio_rustls::TlsAcceptor,
         socket: WriteTimeout<TcpStream>,
         service: HttpService,
-        mut leave: oneshot::Receiver<()>,
+        mut shutdown: oneshot::Receiver<()>,
     ) {
         let handshake = tokio::time::timeout(self.limits.header_deadline, acceptor.accept(socket));
-        let shaken = tokio::select! {
+        let accepted = tokio::select! {
             biased;
-            shaken = handshake => shaken,
-            // Nothing was asked yet.
-            _ = &mut leave => return,
+            accepted = handshake => accepted,
+            // No request has started yet.
+            _ = &mut shutdown => return,
         };
-        match shaken {
-            Ok(Ok(stream)) => self.serve_http(stream, service, leave).await,
+        match accepted {
+            Ok(Ok(stream)) => self.serve_http(stream, service, shutdown).await,
             Ok(Err(error)) => tracing::debug!(%error, "a TLS handshake failed"),
-            Err(_) => tracing::debug!("a TLS handshake took too long"),
+            Err(_) => tracing::debug!("a TLS handshake timed out"),
         }
     }
 
-    async fn serve_http<S>(&self, stream: S, service: HttpService, mut leave: oneshot::Receiver<()>)
-    where
+    async fn serve_http<S>(
+        &self,
+        stream: S,
+        service: HttpService,
+        mut shutdown: oneshot::Receiver<()>,
+    ) where
         S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
     {
         let requests = Arc::new(RequestCounter::default());
-        let patience = ReadTimeouts {
-            head: self.limits.header_deadline,
-            rest: self.limits.idle_connection,
+        let timeouts = ReadTimeouts {
+            headers: self.limits.header_deadline,
+            idle: self.limits.idle_connection,
         };
         let stream =
             LingeringClose::new(stream, self.limits.discard_deadline, Arc::clone(&requests));
-        let mut stream = ReadTimeout::new(stream, patience, Arc::clone(&requests));
-        // Boxed, because few of its bytes are needed when hyper has taken over, and that may be for hours.
-        let plain = Box::pin(fast_path::serve(
+        let mut stream = ReadTimeout::new(stream, timeouts, Arc::clone(&requests));
+        // Boxed, so that its memory is freed when hyper takes over the connection, possibly for hours.
+        let serving = Box::pin(fast_path::serve(
             &mut stream,
             &service,
             &requests,
-            &mut leave,
+            &mut shutdown,
         ));
-        let handover = match plain.await {
-            Ok(Some(handover)) => handover,
+        let fallback = match serving.await {
+            Ok(Some(fallback)) => fallback,
             Ok(None) => return drop(stream.shutdown().await),
             Err(error) => return tracing::debug!(%error, "a connection ended early"),
         };
-        if handover.next_has_begun {
+        if fallback.next_has_begun {
             stream.next_has_begun();
         }
-        let mut stream = BufferedStream::new(stream, handover.unread);
-        // Only the first bytes of a connection choose; and who has asked something already is answered.
-        let spoken = match requests.has_begun() {
+        let mut stream = BufferedStream::new(stream, fallback.unread);
+        // Only the first bytes of a connection select the version. After a request on the fast path, it is HTTP/1.1.
+        let version = match requests.has_begun() {
             true => Ok(HttpVersion::Http1),
             false => tokio::select! {
                 biased;
-                spoken = stream.detect_version() => spoken,
-                // Nothing was asked yet.
-                _ = &mut leave => return,
+                version = stream.detect_version() => version,
+                // No request has started yet.
+                _ = &mut shutdown => return,
             },
         };
-        if let Ok(HttpVersion::Http2) = spoken {
-            stream.inner_mut().leave_to_http2();
+        if let Ok(HttpVersion::Http2) = version {
+            stream.inner_mut().disable_for_http2();
         }
         let stream = TokioIo::new(stream);
-        let answered = Mutex::new(handover.answer);
+        let first_response = Mutex::new(fallback.response);
         let respond = move |request: Request<Incoming>| {
-            let answered = answered
+            let first_response = first_response
                 .lock()
                 .unwrap_or_else(PoisonError::into_inner)
                 .take();
             let body_is_open = !request.body().is_end_stream();
             let request = request.map(|body| RequestBody::new(body, Arc::clone(&requests)));
-            match answered {
-                Some(answer) => respond_with(answer, request),
+            match first_response {
+                Some(response) => respond_with(response, request),
                 None => {
                     let in_progress = requests.begin_with_body(body_is_open);
                     responding(service.clone(), request, in_progress, Arc::clone(&requests))
                 }
             }
         };
-        let outcome = match spoken {
+        let outcome = match version {
             Ok(HttpVersion::Http1) => {
                 let connection = self.http1.serve_connection(stream, service_fn(respond));
                 let connection = pin!(connection);
                 let stop = http1::Connection::graceful_shutdown;
-                drive(connection, stop, leave).await
+                drive(connection, stop, shutdown).await
             }
             #[cfg(feature = "http2")]
             Ok(HttpVersion::Http2) => {
@@ -187,15 +191,17 @@ impl ConnectionConfig {
                 });
                 let connection = http2.serve_connection(stream, respond);
                 let stop = http2::Connection::graceful_shutdown;
-                driven(connection, stop, leave).await
+                boxed_drive(connection, stop, shutdown).await
             }
             #[cfg(not(feature = "http2"))]
             Ok(HttpVersion::Http2) => {
                 return tracing::debug!(
-                    "a client speaks HTTP/2, which needs the feature `http2` of toolwire"
+                    "a client uses HTTP/2, which requires the feature `http2` of toolwire"
                 );
             }
-            Err(error) => return tracing::debug!(%error, "a connection ended before it began"),
+            Err(error) => {
+                return tracing::debug!(%error, "a connection ended before its first request");
+            }
         };
         if let Err(error) = outcome {
             tracing::debug!(%error, "a connection ended early");
@@ -203,15 +209,15 @@ impl ConnectionConfig {
     }
 }
 
-/// hyper keeps room for this future as long as the connection lives; boxed, it is gone when the answer begins. Its type is
-/// forgotten, so that hyper is not compiled anew for all that an answer holds.
+/// The boxed future of a response. hyper reserves memory for its service future for the lifetime of the connection; a
+/// boxed future is freed when the response starts. The type is erased, so that hyper is not compiled again for it.
 type ResponseFuture = BoxFuture<'static, Result<Response<ServerBody>, Infallible>>;
 
-/// Answers a request that was served before hyper had it.
-fn respond_with(answer: HttpResponse, request: Request<RequestBody>) -> ResponseFuture {
+/// Returns the response to a request that the fast path has already served.
+fn respond_with(response: HttpResponse, request: Request<RequestBody>) -> ResponseFuture {
     Box::pin(async move {
         request.into_body().skip().await;
-        Ok(answer.into_response())
+        Ok(response.into_response())
     })
 }
 
@@ -225,51 +231,54 @@ fn responding(
         let (parts, body) = request.into_parts();
         let head = RequestHeaders::of(&parts.headers);
         let mut body = TrackedBody::new(body);
-        let mut answer = {
+        let mut response = {
             let source = BodySource::Streaming(&mut body);
-            let mut answering = pin!(service.respond_to(&parts, &head, source));
-            poll_fn(|cx| poll_response(answering.as_mut(), cx)).await
+            let mut responding = pin!(service.respond_to(&parts, &head, source));
+            poll_fn(|cx| poll_response(responding.as_mut(), cx)).await
         };
-        let after = service.finish_request(&parts, body, &mut answer).await;
+        let after = service.finish_request(&parts, body, &mut response).await;
         if after == AfterResponse::Close {
-            requests.leave_unread();
+            requests.record_unread();
         }
-        Ok(answer.with_request_guard(in_progress).into_response())
+        Ok(response.with_request_guard(in_progress).into_response())
     })
 }
 
-/// Runs a connection to its end; told to leave, it is stopped and finishes what it has begun.
+/// Runs a connection to its end. When `shutdown` is sent or dropped, the connection finishes its current requests
+/// first.
 ///
-/// What is there when it starts counts as begun: hyper closes a connection at once that is stopped before it could look.
+/// The connection is polled before it is stopped, because hyper closes a connection at once if it is stopped before the
+/// first poll. Requests that have already arrived are therefore served.
 async fn drive<C: Future>(
     mut connection: Pin<&mut C>,
     stop: impl FnOnce(Pin<&mut C>),
-    leave: oneshot::Receiver<()>,
+    shutdown: oneshot::Receiver<()>,
 ) -> C::Output {
     tokio::select! {
         biased;
         outcome = connection.as_mut() => outcome,
-        _ = leave => {
+        _ = shutdown => {
             stop(connection.as_mut());
             connection.await
         }
     }
 }
 
-/// As [`drive`], with room of its own, which few connections need.
+/// Runs a connection as [`drive`] does, in a boxed future, because few connections use HTTP/2.
 #[cfg(feature = "http2")]
-fn driven<C>(
+fn boxed_drive<C>(
     connection: C,
     stop: impl FnOnce(Pin<&mut C>) + Send + 'static,
-    leave: oneshot::Receiver<()>,
+    shutdown: oneshot::Receiver<()>,
 ) -> BoxFuture<'static, C::Output>
 where
     C: Future<Output: Send> + Send + 'static,
 {
-    Box::pin(async move { drive(pin!(connection), stop, leave).await })
+    Box::pin(async move { drive(pin!(connection), stop, shutdown).await })
 }
 
-/// The bounds of hyper lie just beyond ours, which the service checks: it can say what was wrong.
+/// Returns the HTTP/1.1 settings. The limits of hyper are slightly higher than those of the service, whose error
+/// responses name the exceeded limit.
 fn http1(limits: &HttpLimits) -> http1::Builder {
     let head = limits
         .header_bytes
@@ -277,11 +286,11 @@ fn http1(limits: &HttpLimits) -> http1::Builder {
         .saturating_add(REQUEST_LINE);
     let mut http1 = http1::Builder::new();
     http1
-        // `ReadTimeout` does that, without a new timer for each request.
+        // `ReadTimeout` replaces this timeout, without a new timer for each request.
         .header_read_timeout(None)
         .max_buf_size(head.max(BUFFER))
         .keep_alive(true)
-        // A client that closes its end has left, as far as anybody can tell, and its requests with it.
+        // A client that closes its side is treated as disconnected, and its requests are cancelled.
         .half_close(false);
     if limits.header_fields >= FIELDS_ON_THE_STACK {
         http1.max_headers(limits.header_fields.saturating_add(1));

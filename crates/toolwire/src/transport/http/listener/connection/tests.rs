@@ -1,4 +1,4 @@
-//! Connections on a pipe instead of a socket, with a clock that stands still while anything can be done.
+//! Tests of connections over in-memory streams with paused time.
 
 use std::time::Duration;
 
@@ -10,11 +10,11 @@ use crate::transport::http::options::HttpOptions;
 use crate::{JsonSchema, RequestContext, Server, ToolHandler};
 
 #[derive(serde::Deserialize, JsonSchema)]
-struct Nap {
+struct SleepArguments {
     seconds: u64,
 }
 
-/// A call whose answer takes so many seconds; after five it becomes a stream.
+/// Returns a call whose response takes `seconds` seconds. After five seconds, the response becomes a stream.
 fn sleep(seconds: u64) -> String {
     let message = format!(
         r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{{"name":"sleep","arguments":{{"seconds":{seconds}}},"_meta":{{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{{}}}}}}}}"#
@@ -29,99 +29,102 @@ fn sleep(seconds: u64) -> String {
 
 const GET: &str = "GET /nowhere HTTP/1.1\r\nHost: localhost\r\n\r\n";
 
-/// A connection that is served, and its client's end.
-fn open(leave: oneshot::Receiver<()>) -> (DuplexStream, impl Future<Output = ()>) {
+/// Returns the client side of a connection and the future that serves it.
+fn open(shutdown: oneshot::Receiver<()>) -> (DuplexStream, impl Future<Output = ()>) {
     let (near, far) = tokio::io::duplex(64 * 1024);
-    let sleep = ToolHandler::typed("sleep", |_: RequestContext, nap: Nap| async move {
-        tokio::time::sleep(Duration::from_secs(nap.seconds)).await;
-        "slept"
-    });
+    let sleep = ToolHandler::typed(
+        "sleep",
+        |_: RequestContext, arguments: SleepArguments| async move {
+            tokio::time::sleep(Duration::from_secs(arguments.seconds)).await;
+            "slept"
+        },
+    );
     let server = Server::new("demo", "1.0.0").tool(sleep);
     let service = HttpService::new(server, HttpOptions::new());
-    let setup = ConnectionConfig::new(&HttpLimits::default());
-    let served = async move { setup.serve_http(near, service, leave).await };
+    let config = ConnectionConfig::new(&HttpLimits::default());
+    let served = async move { config.serve_http(near, service, shutdown).await };
     (far, served)
 }
 
-/// What the server says to bytes that are there when the connection is told to leave before it was served.
-async fn said_in_leaving(bytes: &str) -> String {
-    let (stay, leave) = oneshot::channel();
-    drop(stay);
-    let (mut client, served) = open(leave);
+/// Returns the output of a connection that shuts down before it is served, and whose input has already arrived.
+async fn output_during_shutdown(bytes: &str) -> String {
+    let (sender, shutdown) = oneshot::channel();
+    drop(sender);
+    let (mut client, served) = open(shutdown);
     client.write_all(bytes.as_bytes()).await.unwrap();
     let began = Instant::now();
     served.await;
     assert_eq!(began.elapsed(), Duration::ZERO);
-    let mut said = String::new();
-    client.read_to_string(&mut said).await.unwrap();
-    said
+    let mut output = String::new();
+    client.read_to_string(&mut output).await.unwrap();
+    output
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_whole_request_is_answered_also_in_leaving() {
-    // What is ready together was once chosen from by chance.
+async fn complete_request_is_served_during_shutdown() {
+    // Repeated, because an unbiased `select!` would choose randomly between the request and the shutdown.
     for _ in 0..20 {
-        let said = said_in_leaving("GET /nowhere HTTP/1.1\r\nHost: localhost\r\n\r\n").await;
-        assert!(said.starts_with("HTTP/1.1 404 "), "{said:?}");
+        let output = output_during_shutdown(GET).await;
+        assert!(output.starts_with("HTTP/1.1 404 "), "{output:?}");
     }
 }
 
 #[tokio::test(start_paused = true)]
-async fn nobody_waits_for_a_client_that_has_not_chosen_its_http() {
-    for begun in ["", "PRI * HTTP"] {
-        assert_eq!(said_in_leaving(begun).await, "");
+async fn shutdown_does_not_wait_for_the_http_version() {
+    for input in ["", "PRI * HTTP"] {
+        assert_eq!(output_during_shutdown(input).await, "");
     }
 }
 
-/// A client says things, each a second after the one before, and then nothing: after how many seconds is it given up?
-async fn given_up_after(said: &[&str]) -> u64 {
-    let (_stay, leave) = oneshot::channel();
-    let (mut client, served) = open(leave);
+/// Sends the parts of `input`, one every second. Returns the number of seconds after which the connection is closed.
+async fn closed_after(input: &[&str]) -> u64 {
+    let (_sender, shutdown) = oneshot::channel();
+    let (mut client, served) = open(shutdown);
     let began = Instant::now();
-    let speaking = async {
-        for (turn, piece) in said.iter().enumerate() {
-            if turn > 0 {
+    let sending = async {
+        for (index, part) in input.iter().enumerate() {
+            if index > 0 {
                 tokio::time::sleep(Duration::from_secs(1)).await;
             }
-            client.write_all(piece.as_bytes()).await.unwrap();
+            client.write_all(part.as_bytes()).await.unwrap();
         }
-        let mut answers = String::new();
-        client.read_to_string(&mut answers).await.unwrap();
-        assert!(!answers.starts_with("HTTP/1.1 400 "), "{answers}");
+        let mut output = String::new();
+        client.read_to_string(&mut output).await.unwrap();
+        assert!(!output.starts_with("HTTP/1.1 400 "), "{output}");
     };
-    tokio::join!(served, speaking);
+    tokio::join!(served, sending);
     began.elapsed().as_secs()
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_head_that_is_not_finished_is_given_up() {
+async fn incomplete_headers_close_the_connection() {
     let limits = HttpLimits::default();
     assert_eq!(limits.header_deadline.as_secs(), 10);
     assert_eq!(limits.idle_connection.as_secs(), 120);
     let (short, long) = (sleep(3), sleep(20));
     let (short_and_next, long_and_next) = (format!("{short}POST /m"), format!("{long}POST /m"));
-    for (said, seconds) in [
-        // The first, which begins like the preface of HTTP/2.
+    for (input, seconds) in [
+        // The first request, which starts like the HTTP/2 preface.
         (&["PRINT / HTTP/1.1\r\nHost: a\r\nX: "][..], 10),
-        // Behind a plain answer, behind one that becomes a stream, and behind one that hyper has from the beginning.
+        // After a plain response, after a response that becomes a stream, and after a request that hyper serves.
         (&[&short, "POST /m"], 3 + 10),
         (&[&short_and_next], 3 + 10),
         (&[&long, "POST /m"], 20 + 10),
         (&[&long_and_next], 20 + 10),
         (&[GET, &long, "POST /m"], 1 + 20 + 10),
     ] {
-        assert_eq!(given_up_after(said).await, seconds, "{said:?}");
+        assert_eq!(closed_after(input).await, seconds, "{input:?}");
     }
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_connection_may_rest_after_whole_requests() {
+async fn idle_timeout_applies_after_complete_requests() {
     for seconds in [0, 3, 20] {
         let sleep = sleep(seconds);
         let (head, body) = sleep.split_at(sleep.len() - 5);
-        assert_eq!(given_up_after(&[&sleep]).await, seconds + 120);
-        assert_eq!(given_up_after(&[head, body]).await, 1 + seconds + 120);
-        assert_eq!(given_up_after(&[&sleep, GET]).await, seconds.max(1) + 120);
+        assert_eq!(closed_after(&[&sleep]).await, seconds + 120);
+        assert_eq!(closed_after(&[head, body]).await, 1 + seconds + 120);
+        assert_eq!(closed_after(&[&sleep, GET]).await, seconds.max(1) + 120);
     }
 }
 
@@ -139,7 +142,7 @@ mod http2 {
         bytes: usize,
     }
 
-    /// Serves one connection, and returns its client, whose streams have so small a window.
+    /// Serves one connection and returns its client, whose streams have a window of `window` bytes.
     async fn connect(window: u32) -> SendRequest<Full<Bytes>> {
         let (near, far) = tokio::io::duplex(64 * 1024);
         let text = ToolHandler::typed("text", |_: RequestContext, length: Length| async move {
@@ -147,10 +150,10 @@ mod http2 {
         });
         let server = Server::new("demo", "1.0.0").tool(text);
         let service = HttpService::new(server, HttpOptions::new());
-        let setup = ConnectionConfig::new(&HttpLimits::default());
+        let config = ConnectionConfig::new(&HttpLimits::default());
         tokio::spawn(async move {
-            let (_stay, leave) = oneshot::channel();
-            setup.serve_http(near, service, leave).await;
+            let (_sender, shutdown) = oneshot::channel();
+            config.serve_http(near, service, shutdown).await;
         });
         let (client, connection) = hyper::client::conn::http2::Builder::new(TokioExecutor::new())
             .timer(TokioTimer::new())
@@ -162,7 +165,7 @@ mod http2 {
         client
     }
 
-    /// Calls the tool, and returns the body of the response before any of it is read.
+    /// Calls the tool and returns the unread body of the response.
     async fn call(client: &SendRequest<Full<Bytes>>, bytes: usize) -> hyper::body::Incoming {
         let message = format!(
             r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{{"name":"text","arguments":{{"bytes":{bytes}}},"_meta":{{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{{}}}}}}}}"#
@@ -183,7 +186,7 @@ mod http2 {
     #[tokio::test(start_paused = true)]
     async fn stream_with_a_closed_window_is_reset_and_others_continue() {
         let stall = HttpLimits::default().write_stall;
-        // The response of the first waits in our body, that of the second inside hyper.
+        // The first response waits in the body of toolwire, the second inside hyper.
         for (window, bytes) in [(1000, 200_000), (10, 100)] {
             let client = connect(window).await;
             let stalled = call(&client, bytes).await;
@@ -195,7 +198,7 @@ mod http2 {
             }
             let error = stalled.collect().await.unwrap_err();
             assert!(format!("{error:?}").contains("CANCEL"), "{error:?}");
-            // The connection is as good as before.
+            // The connection still serves requests.
             assert!(call(&client, 5000).await.collect().await.is_ok());
         }
     }

@@ -1,9 +1,9 @@
-//! Plain requests of HTTP/1.1, served without hyper.
+//! Serves plain HTTP/1.1 requests without hyper.
 //!
-//! Most requests of MCP are one small POST that comes in one piece and whose answer is one small message. For those, a
-//! general HTTP machine is half of the cost. So a connection begins here, and stays as long as nothing but such requests
-//! come; with the first that is anything else, or whose answer is a stream, hyper takes over for the rest of the
-//! connection. It gets the bytes of that request, and where there is an answer already, gives that.
+//! Most MCP requests are a small POST that arrives in one read, and whose response is one small message. For those, a
+//! general HTTP implementation is half of the cost. So a connection starts here and stays here as long as all requests
+//! are plain. With the first other request, or the first response that is a stream, hyper takes over the rest of the
+//! connection. It gets the bytes of that request, and its response if there is one already.
 
 mod date;
 mod request;
@@ -29,30 +29,31 @@ use crate::transport::http::request::unread_body::TrackedBody;
 use crate::transport::http::response::HttpResponse;
 use crate::transport::http::service::HttpService;
 
-/// How long a request may be to be served here. Read on the stack: a connection that rests needs no buffer.
+/// The maximum length of a request on the fast path. The read buffer is on the stack, so that an idle connection needs
+/// no buffer.
 const READ: usize = 8 * 1024;
 
-/// How much a client may send ahead while it waits for an answer.
+/// The maximum number of bytes that a client may send before it has received the current response.
 const MAX_PIPELINED_BYTES: usize = 64 * 1024;
 
-/// What hyper goes on with.
+/// The state with which hyper takes over a connection.
 #[derive(Debug)]
 pub(super) struct Fallback {
-    /// What has come and is not answered.
+    /// The received bytes without a sent response.
     pub(super) unread: Bytes,
-    /// The answer to the request the bytes begin with, if it was served already.
-    pub(super) answer: Option<HttpResponse>,
-    /// Whether some of the bytes belong to a request that was not served.
+    /// The response to the first request of these bytes, if it was already served.
+    pub(super) response: Option<HttpResponse>,
+    /// Whether the bytes contain a part of a request that was not served.
     pub(super) next_has_begun: bool,
 }
 
-/// Serves plain requests, until the connection is over (`None`), or something else comes. Ends after the request at hand
-/// when `leave` is sent or dropped.
+/// Serves plain requests until another kind of request arrives. Returns `None` if the connection has ended. When
+/// `shutdown` is sent or dropped, the connection ends after the current request.
 pub(super) async fn serve<S>(
     stream: &mut S,
     service: &HttpService,
     requests: &Arc<RequestCounter>,
-    leave: &mut oneshot::Receiver<()>,
+    shutdown: &mut oneshot::Receiver<()>,
 ) -> io::Result<Option<Fallback>>
 where
     S: AsyncRead + AsyncWrite + Unpin,
@@ -60,11 +61,11 @@ where
     let all_fields = service.needs_all_fields();
     let mut parts = request::parts();
     let mut unread = Bytes::new();
-    // Whom `leave` wakes.
-    let mut told = None;
+    // The waker that is registered with `shutdown`.
+    let mut shutdown_waker = None;
     loop {
         if unread.is_empty() {
-            unread = match next(stream, leave, &mut told).await? {
+            unread = match next(stream, shutdown, &mut shutdown_waker).await? {
                 Some(bytes) => bytes,
                 None => return Ok(None),
             };
@@ -73,36 +74,39 @@ where
         let Some(body) = request::read(&unread, all_fields, &mut parts, &mut head) else {
             return Ok(Some(Fallback {
                 unread,
-                answer: None,
+                response: None,
                 next_has_begun: true,
             }));
         };
         let in_progress = requests.begin();
-        let mut ahead = Vec::new();
-        let room = MAX_PIPELINED_BYTES.saturating_sub(unread.len());
+        let mut pipelined = Vec::new();
+        let capacity = MAX_PIPELINED_BYTES.saturating_sub(unread.len());
         let length = body.end;
-        let answer = {
+        let response = {
             let body: BodySource<'_, &mut TrackedBody<RequestBody>> =
                 BodySource::Whole(&unread[body]);
-            // Pinned where it is made: handed on, it would have room twice.
-            let mut answer = pin!(service.respond_to(&parts, &head, body));
-            poll_fn(|cx| poll_while_connected(stream, answer.as_mut(), &mut ahead, room, cx)).await
+            // Pinned where it is created. Moving it would reserve its memory twice.
+            let mut responding = pin!(service.respond_to(&parts, &head, body));
+            poll_fn(|cx| {
+                poll_while_connected(stream, responding.as_mut(), &mut pipelined, capacity, cx)
+            })
+            .await
         };
-        if !ahead.is_empty() {
-            unread = [&unread[..], &ahead].concat().into();
+        if !pipelined.is_empty() {
+            unread = [&unread[..], &pipelined].concat().into();
         }
-        let Some(answer) = answer else {
+        let Some(response) = response else {
             return Ok(None);
         };
-        if !answer.body().is_complete() {
+        if !response.body().is_complete() {
             return Ok(Some(Fallback {
                 next_has_begun: unread.len() > length,
                 unread,
-                answer: Some(answer.with_request_guard(in_progress)),
+                response: Some(response.with_request_guard(in_progress)),
             }));
         }
-        let keep_open = !is_shutting_down(leave) && response::is_keep_alive(&answer);
-        response::write(stream, answer, keep_open).await?;
+        let keep_open = !is_shutting_down(shutdown) && response::is_keep_alive(&response);
+        response::write(stream, response, keep_open).await?;
         if !keep_open {
             return Ok(None);
         }
@@ -111,19 +115,20 @@ where
             parts.headers = HeaderMap::new();
         }
         if unread.is_empty() {
-            // A connection that rests holds no memory of its last request.
+            // Frees the buffer of the last request while the connection is idle.
             unread = Bytes::new();
         }
     }
 }
 
-/// The next bytes; `None` when none will come, or none are wanted any more.
+/// Returns the next bytes, or `None` if the client has closed the connection or the server shuts down.
 ///
-/// `told` is whom `leave` wakes. That holds until it happens, so for the same task it is enough to look whether it has.
+/// `shutdown_waker` is the waker that is registered with `shutdown`. While the task has the same waker, `shutdown` need
+/// not be polled again.
 async fn next<S>(
     stream: &mut S,
-    leave: &mut oneshot::Receiver<()>,
-    told: &mut Option<Waker>,
+    shutdown: &mut oneshot::Receiver<()>,
+    shutdown_waker: &mut Option<Waker>,
 ) -> io::Result<Option<Bytes>>
 where
     S: AsyncRead + Unpin,
@@ -132,12 +137,14 @@ where
         if let Poll::Ready(bytes) = poll_read(stream, cx) {
             return Poll::Ready(bytes.map(|bytes| Some(bytes).filter(|bytes| !bytes.is_empty())));
         }
-        let wakes_us = told.as_ref().is_some_and(|told| told.will_wake(cx.waker()));
-        if !wakes_us {
-            *told = Some(cx.waker().clone());
-            return Pin::new(&mut *leave).poll(cx).map(|_| Ok(None));
+        let is_registered = shutdown_waker
+            .as_ref()
+            .is_some_and(|waker| waker.will_wake(cx.waker()));
+        if !is_registered {
+            *shutdown_waker = Some(cx.waker().clone());
+            return Pin::new(&mut *shutdown).poll(cx).map(|_| Ok(None));
         }
-        match is_shutting_down(leave) {
+        match is_shutting_down(shutdown) {
             true => Poll::Ready(Ok(None)),
             false => Poll::Pending,
         }
@@ -145,42 +152,42 @@ where
     .await
 }
 
-/// Whether a connection should end after the request at hand.
-fn is_shutting_down(leave: &mut oneshot::Receiver<()>) -> bool {
-    leave.try_recv() != Err(oneshot::error::TryRecvError::Empty)
+/// Returns `true` if the connection should end after the current request.
+fn is_shutting_down(shutdown: &mut oneshot::Receiver<()>) -> bool {
+    shutdown.try_recv() != Err(oneshot::error::TryRecvError::Empty)
 }
 
-/// Waits for an answer, and keeps an eye on the client meanwhile; `None` when it has gone. What it sends ahead is kept until
-/// there is as much as there is room for.
+/// Polls the response and reads from the client in the meantime. Returns `None` if the client has disconnected. Appends
+/// pipelined bytes to `pipelined`, up to `capacity`.
 fn poll_while_connected<S>(
     stream: &mut S,
-    answer: Pin<&mut impl Future<Output = HttpResponse>>,
-    ahead: &mut Vec<u8>,
-    room: usize,
+    responding: Pin<&mut impl Future<Output = HttpResponse>>,
+    pipelined: &mut Vec<u8>,
+    capacity: usize,
     cx: &mut Context<'_>,
 ) -> Poll<Option<HttpResponse>>
 where
     S: AsyncRead + Unpin,
 {
-    if let Poll::Ready(answer) = poll_response(answer, cx) {
-        return Poll::Ready(Some(answer));
+    if let Poll::Ready(response) = poll_response(responding, cx) {
+        return Poll::Ready(Some(response));
     }
-    while ahead.len() < room {
+    while pipelined.len() < capacity {
         match ready!(poll_read(stream, cx)) {
-            Ok(bytes) if !bytes.is_empty() => ahead.extend_from_slice(&bytes),
+            Ok(bytes) if !bytes.is_empty() => pipelined.extend_from_slice(&bytes),
             _ => return Poll::Ready(None),
         }
     }
     Poll::Pending
 }
 
-/// Whatever has come; nothing when the client has closed its end.
+/// Returns the received bytes, or no bytes if the client has closed its side.
 fn poll_read<S>(stream: &mut S, cx: &mut Context<'_>) -> Poll<io::Result<Bytes>>
 where
     S: AsyncRead + Unpin,
 {
-    let mut space = [const { MaybeUninit::uninit() }; READ];
-    let mut buffer = ReadBuf::uninit(&mut space);
+    let mut storage = [const { MaybeUninit::uninit() }; READ];
+    let mut buffer = ReadBuf::uninit(&mut storage);
     Pin::new(stream)
         .poll_read(cx, &mut buffer)
         .map_ok(|()| Bytes::copy_from_slice(buffer.filled()))
@@ -211,102 +218,102 @@ mod tests {
         post("server/discover", PING)
     }
 
-    /// One connection after the client has said something, and what the server has said to it.
+    /// The result of one connection and the output of the server.
     struct Served {
         outcome: Option<Fallback>,
-        said: String,
+        output: String,
         requests: Arc<RequestCounter>,
     }
 
-    async fn served(said: &str) -> Served {
+    async fn served(input: &str) -> Served {
         let (mut near, mut far): (DuplexStream, DuplexStream) = tokio::io::duplex(64 * 1024);
-        far.write_all(said.as_bytes()).await.unwrap();
+        far.write_all(input.as_bytes()).await.unwrap();
         far.shutdown().await.unwrap();
         let service = HttpService::new(Server::new("demo", "1.0.0"), HttpOptions::new());
         let requests = Arc::new(RequestCounter::default());
-        let (_stay, mut leave) = oneshot::channel();
-        let outcome = serve(&mut near, &service, &requests, &mut leave).await;
+        let (_sender, mut shutdown) = oneshot::channel();
+        let outcome = serve(&mut near, &service, &requests, &mut shutdown).await;
         drop(near);
-        let mut said = String::new();
-        far.read_to_string(&mut said).await.unwrap();
+        let mut output = String::new();
+        far.read_to_string(&mut output).await.unwrap();
         Served {
             outcome: outcome.unwrap(),
-            said,
+            output,
             requests,
         }
     }
 
     #[tokio::test]
-    async fn plain_requests_are_served_here_until_something_else_comes() {
+    async fn plain_requests_are_served_until_another_kind_arrives() {
         let after = served(&(ping() + &ping() + GET)).await;
-        assert_eq!(after.said.matches("HTTP/1.1 200 OK\r\n").count(), 2);
-        assert_eq!(after.said.matches("\"supportedVersions\"").count(), 2);
-        let handover = after.outcome.unwrap();
-        assert_eq!(handover.unread, GET);
-        assert!(handover.answer.is_none());
-        assert!(handover.next_has_begun);
+        assert_eq!(after.output.matches("HTTP/1.1 200 OK\r\n").count(), 2);
+        assert_eq!(after.output.matches("\"supportedVersions\"").count(), 2);
+        let fallback = after.outcome.unwrap();
+        assert_eq!(fallback.unread, GET);
+        assert!(fallback.response.is_none());
+        assert!(fallback.next_has_begun);
     }
 
     #[tokio::test]
-    async fn a_connection_that_is_closed_between_requests_is_over() {
+    async fn connection_closed_between_requests_ends() {
         let after = served(&ping()).await;
-        assert!(after.said.starts_with("HTTP/1.1 200 OK\r\n"));
+        assert!(after.output.starts_with("HTTP/1.1 200 OK\r\n"));
         assert!(after.outcome.is_none());
         assert!(after.requests.is_idle());
     }
 
     #[tokio::test]
-    async fn an_answer_that_is_a_stream_goes_to_hyper_with_its_request() {
+    async fn stream_response_is_passed_to_hyper_with_its_request() {
         for next in ["", "G", GET] {
             let listen = post("subscriptions/listen", LISTEN) + next;
             let after = served(&listen).await;
-            assert_eq!(after.said, "");
-            let handover = after.outcome.unwrap();
-            assert_eq!(handover.unread, listen);
-            assert_eq!(handover.next_has_begun, !next.is_empty());
-            let answer = handover.answer.unwrap();
-            let fields = answer.fields().unwrap();
+            assert_eq!(after.output, "");
+            let fallback = after.outcome.unwrap();
+            assert_eq!(fallback.unread, listen);
+            assert_eq!(fallback.next_has_begun, !next.is_empty());
+            let response = fallback.response.unwrap();
+            let fields = response.fields().unwrap();
             assert_eq!(fields["content-type"], "text/event-stream");
-            // Its body is the request in progress.
+            // The body contains the guard of the request.
             assert!(!after.requests.is_idle());
-            drop(answer);
+            drop(response);
             assert!(after.requests.is_idle());
         }
     }
 
     #[tokio::test]
-    async fn an_answer_after_which_nothing_is_wanted_ends_the_connection() {
-        let foreign = ping().replace("Host: localhost\r\n", "");
-        let after = served(&(foreign + &ping())).await;
-        assert!(after.said.starts_with("HTTP/1.1 400 Bad Request\r\n"));
-        assert!(after.said.contains("\r\nconnection: close\r\n"));
-        assert_eq!(after.said.matches("HTTP/1.1 ").count(), 1);
+    async fn response_with_connection_close_ends_the_connection() {
+        let without_host = ping().replace("Host: localhost\r\n", "");
+        let after = served(&(without_host + &ping())).await;
+        assert!(after.output.starts_with("HTTP/1.1 400 Bad Request\r\n"));
+        assert!(after.output.contains("\r\nconnection: close\r\n"));
+        assert_eq!(after.output.matches("HTTP/1.1 ").count(), 1);
         assert!(after.outcome.is_none());
     }
 
     #[tokio::test(start_paused = true)]
-    async fn who_is_told_to_leave_while_an_answer_is_written_does_so_after_it() {
-        let one_answer = served(&ping()).await.said.len();
-        // The second answer has to wait for somebody who reads the first.
-        let (mut near, mut far) = tokio::io::duplex(one_answer + 10);
-        let (stay, mut leave) = oneshot::channel();
+    async fn connection_finishes_writing_its_response_before_shutdown() {
+        let response_length = served(&ping()).await.output.len();
+        // The second response does not fit before the client has read the first.
+        let (mut near, mut far) = tokio::io::duplex(response_length + 10);
+        let (sender, mut shutdown) = oneshot::channel();
         let serving = tokio::spawn(async move {
             let service = HttpService::new(Server::new("demo", "1.0.0"), HttpOptions::new());
             let requests = Arc::new(RequestCounter::default());
-            serve(&mut near, &service, &requests, &mut leave).await
+            serve(&mut near, &service, &requests, &mut shutdown).await
         });
-        let a_while = std::time::Duration::from_secs(1);
+        let second = std::time::Duration::from_secs(1);
         for _ in 0..2 {
             far.write_all(ping().as_bytes()).await.unwrap();
-            tokio::time::sleep(a_while).await;
+            tokio::time::sleep(second).await;
         }
-        drop(stay);
-        tokio::time::sleep(a_while).await;
+        drop(sender);
+        tokio::time::sleep(second).await;
         assert!(!serving.is_finished());
-        let mut said = String::new();
-        let reading = tokio::time::timeout(a_while, far.read_to_string(&mut said));
+        let mut output = String::new();
+        let reading = tokio::time::timeout(second, far.read_to_string(&mut output));
         reading.await.unwrap().unwrap();
-        assert_eq!(said.matches("HTTP/1.1 200 OK\r\n").count(), 2);
+        assert_eq!(output.matches("HTTP/1.1 200 OK\r\n").count(), 2);
         assert!(serving.await.unwrap().unwrap().is_none());
     }
 
@@ -314,34 +321,34 @@ mod tests {
     struct Nothing {}
 
     #[tokio::test(start_paused = true)]
-    async fn only_so_much_is_read_ahead() {
+    async fn pipelined_bytes_are_limited() {
         let wait = ToolHandler::typed("wait", |_: RequestContext, _: Nothing| {
             std::future::pending::<&'static str>()
         });
         let server = Server::new("demo", "1.0.0").tool(wait);
         let service = HttpService::new(server, HttpOptions::new());
         let requests = Arc::new(RequestCounter::default());
-        let (_stay, mut leave) = oneshot::channel();
-        const PIPE: usize = 1024;
-        let (mut near, mut far) = tokio::io::duplex(PIPE);
+        let (_sender, mut shutdown) = oneshot::channel();
+        const BUFFER: usize = 1024;
+        let (mut near, mut far) = tokio::io::duplex(BUFFER);
         let message = PING
             .replace("server/discover", "tools/call")
             .replace(r#""_meta""#, r#""name":"wait","_meta""#);
         let call = post("tools/call\r\nMcp-Name: wait", &message);
         let sending = async {
             far.write_all(call.as_bytes()).await.unwrap();
-            let mut ahead = 0;
-            let piece = [b' '; 1000];
-            let patience = std::time::Duration::from_secs(1);
-            while let Ok(sent) = tokio::time::timeout(patience, far.write(&piece)).await {
-                ahead += sent.unwrap();
+            let mut pipelined = 0;
+            let chunk = [b' '; 1000];
+            let timeout = std::time::Duration::from_secs(1);
+            while let Ok(sent) = tokio::time::timeout(timeout, far.write(&chunk)).await {
+                pipelined += sent.unwrap();
             }
-            ahead
+            pipelined
         };
         tokio::select! {
-            outcome = serve(&mut near, &service, &requests, &mut leave) => panic!("{outcome:?}"),
-            ahead = sending => {
-                let read = call.len() + ahead - PIPE;
+            outcome = serve(&mut near, &service, &requests, &mut shutdown) => panic!("{outcome:?}"),
+            pipelined = sending => {
+                let read = call.len() + pipelined - BUFFER;
                 assert!((MAX_PIPELINED_BYTES..MAX_PIPELINED_BYTES + READ).contains(&read), "{read}");
             }
         }

@@ -1,8 +1,8 @@
-//! A request that came whole and in the plainest form.
+//! Parses plain requests.
 //!
-//! What is plain is told narrowly: a POST of HTTP/1.1 with one `Content-Length`, all of it here, and nothing that would
-//! change how the connection goes on. Whatever else came, strange or only incomplete, is not judged here: hyper gets the
-//! same bytes and says what they are.
+//! The definition of a plain request is narrow: a completely received HTTP/1.1 POST with one `Content-Length` and
+//! without headers that affect the connection. Any other input, invalid or only incomplete, is not processed here:
+//! hyper gets the same bytes and handles them.
 
 use std::mem::MaybeUninit;
 use std::ops::Range;
@@ -15,20 +15,21 @@ use toolwire_proto::param_headers::HeaderLookup;
 
 use crate::transport::http::request::headers::{self, RequestHeaders};
 
-/// How many header fields a plain request has at most.
+/// The maximum number of header fields of a plain request.
 const FIELDS: usize = 64;
 
-/// The parts of plain requests, as long as none was read. They belong to a connection: what one request has in common with
-/// the one before it is not made again.
+/// Returns the parts of a plain request without path and headers. A connection reuses them, so that consecutive
+/// requests with the same path do not parse it again.
 pub(super) fn parts() -> Parts {
     let (mut parts, ()) = Request::new(()).into_parts();
     parts.method = Method::POST;
     parts
 }
 
-/// Reads the request these bytes begin with, if it is plain, and says where its body is. Most fields are only judged: a map
-/// of them, which costs as much as all the rest of reading, is made in the parts when `all_fields` are needed, and of those
-/// that repeat arguments of a tool. Neither the head nor the parts have a field yet.
+/// Parses the request at the start of `bytes` and returns the range of its body, or `None` if it is not plain.
+///
+/// Most fields are only checked. A header map costs as much as the rest of the parsing, so `parts` gets a field only if
+/// `all_fields` is set, or if the field repeats a tool argument. `head` and `parts` must not contain fields yet.
 pub(super) fn read<'b>(
     bytes: &'b Bytes,
     all_fields: bool,
@@ -44,21 +45,21 @@ pub(super) fn read<'b>(
     let (Some("POST"), Some(path), Some(1)) = (read.method, read.path, read.version) else {
         return None;
     };
-    // Other forms of a target name a host, or no path.
+    // Other forms of the request target contain a host or no path.
     if !path.starts_with('/') {
         return None;
     }
-    // At once: fields are many and short.
+    // All fields are checked at once, because they are many and short.
     let head_text = HeaderText::of(&bytes[..head_length])?;
     let mut content_length = None;
     for field in read.headers.iter() {
         let (name, value) = (field.name.as_bytes(), field.value);
-        if let Some(place) = head.add(name, value) {
-            // What comes twice, or is no text, is strange.
-            let (HeaderLookup::Absent, Some(text)) = (&*place, head_text.value(value)) else {
+        if let Some(lookup) = head.add(name, value) {
+            // A repeated field, or a value that is not text, is not plain.
+            let (HeaderLookup::Absent, Some(text)) = (&*lookup, head_text.value(value)) else {
                 return None;
             };
-            *place = HeaderLookup::One(text);
+            *lookup = HeaderLookup::One(text);
         } else if headers::eq_ignore_case(name, b"content-length") {
             if content_length.is_some() {
                 return None;
@@ -86,19 +87,19 @@ pub(super) fn read<'b>(
     }
     let known = parts.uri.path_and_query();
     if known.is_none_or(|known| known.as_str() != path) {
-        // A copy of its own: the connection may rest for long, and the rest of the request is not needed then.
+        // The path is copied, so that an idle connection does not retain the buffer of the request.
         parts.uri = path.parse().ok()?;
     }
     Some(head_length..length)
 }
 
-/// Whether a field may hold an argument of a tool.
+/// Returns `true` if a field may repeat a tool argument.
 fn repeats_argument(name: &[u8]) -> bool {
     let prefix = name.get(..PARAM_PREFIX.len());
     prefix.is_some_and(|prefix| prefix.eq_ignore_ascii_case(PARAM_PREFIX.as_bytes()))
 }
 
-/// A head that is text.
+/// Request headers that are valid UTF-8.
 struct HeaderText<'b>(&'b str);
 
 impl<'b> HeaderText<'b> {
@@ -106,8 +107,8 @@ impl<'b> HeaderText<'b> {
         std::str::from_utf8(head).ok().map(Self)
     }
 
-    /// A value of this head, if it has only characters that everybody reads alike: visible ones of ASCII, spaces and tabs.
-    /// The others of ASCII are in no value that was parsed.
+    /// Returns a value of these headers as text if it contains only visible ASCII, spaces and tabs. The parser has
+    /// already rejected values with other ASCII characters.
     fn value(&self, value: &[u8]) -> Option<&'b str> {
         let start = value.as_ptr().addr().wrapping_sub(self.0.as_ptr().addr());
         let text = self.0.get(start..start.checked_add(value.len())?)?;
@@ -115,7 +116,7 @@ impl<'b> HeaderText<'b> {
     }
 }
 
-/// A number without signs or spaces, which not all readers take to mean the same.
+/// Parses a number without signs and spaces, which not all HTTP implementations interpret in the same way.
 fn number(text: &[u8]) -> Option<usize> {
     if text.is_empty() || !text.iter().all(u8::is_ascii_digit) {
         return None;
@@ -131,7 +132,7 @@ mod tests {
 
     const PLAIN: &str = "POST /mcp?a=b HTTP/1.1\r\nHost: a.test\r\nX-Other: \u{E9}\r\nContent-Length: 4\r\n\r\nbodyPOST";
 
-    /// A request that is plain.
+    /// A parsed plain request.
     struct PlainRequest<'b> {
         parts: Parts,
         head: RequestHeaders<'b>,
@@ -155,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn a_plain_request_is_read_to_its_end_and_not_beyond() {
+    fn plain_request_is_parsed_to_its_end() {
         let bytes = Bytes::from_static(PLAIN.as_bytes());
         let request = read(&bytes, true).unwrap();
         assert_eq!(request.length, PLAIN.len() - "POST".len());
@@ -171,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn parts_are_those_of_the_last_request() {
+    fn parts_contain_the_path_of_the_last_request() {
         let mut parts = parts();
         for target in ["/", "/mcp", "/mcp", "/mcp?a=b", "/mcp", "/m#c", "//a", "/"] {
             let text = format!("POST {target} HTTP/1.1\r\nContent-Length: 0\r\n\r\n");
@@ -179,13 +180,13 @@ mod tests {
             let mut head = RequestHeaders::EMPTY;
             assert!(super::read(&bytes, false, &mut parts, &mut head).is_some());
             assert_eq!(parts.uri, target.parse::<http::Uri>().unwrap());
-            // Nothing is kept of the bytes.
+            // The parts do not refer to the bytes.
             assert!(bytes.is_unique());
         }
     }
 
     #[test]
-    fn fields_are_kept_where_somebody_may_look_them_up() {
+    fn header_map_contains_tool_arguments_or_all_fields() {
         let text = "POST / HTTP/1.1\r\nHost: a\r\nUser-Agent: b\r\nMCP-param-Region: c\r\nContent-Length: 0\r\n\r\n";
         let bytes = Bytes::from_static(text.as_bytes());
         for all in [false, true] {
@@ -198,14 +199,14 @@ mod tests {
     }
 
     #[test]
-    fn the_head_is_the_one_that_is_found_in_a_map() {
+    fn headers_equal_those_of_a_header_map() {
         let text = "POST / HTTP/1.1\r\nHost: a\r\nACCEPT: b\r\norigin: c\r\nMcp-Name: d\t e\r\nMcp-Method: f\r\n\
                     Content-Type: g\r\nMcp-Session-Id: h\r\nContent-Encoding: i\r\nMcp-Protocol-Version: j\r\n\
                     X-Other: k\r\nContent-Length: 0\r\n\r\n";
         let bytes = Bytes::from_static(text.as_bytes());
         let request = read(&bytes, true).unwrap();
-        let found = RequestHeaders::of(&request.parts.headers);
-        let seen = |head: RequestHeaders<'_>| {
+        let from_map = RequestHeaders::of(&request.parts.headers);
+        let describe = |head: RequestHeaders<'_>| {
             let accept: Vec<String> = head.accept().map(str::to_owned).collect();
             let RequestHeaders {
                 host,
@@ -221,11 +222,11 @@ mod tests {
             let lookups = [host, origin, content_type, content_encoding, session_id];
             format!("{lookups:?} {routing:?} {fields} {bytes} {accept:?}")
         };
-        assert_eq!(seen(request.head), seen(found));
+        assert_eq!(describe(request.head), describe(from_map));
     }
 
     #[test]
-    fn whatever_is_not_there_to_its_end_is_left_alone() {
+    fn incomplete_request_is_not_plain() {
         let end = PLAIN.len() - "POST".len();
         for cut in 0..end {
             let bytes = Bytes::copy_from_slice(&PLAIN.as_bytes()[..cut]);
@@ -235,7 +236,7 @@ mod tests {
     }
 
     #[test]
-    fn what_would_change_the_connection_is_not_plain() {
+    fn request_that_affects_the_connection_is_not_plain() {
         let with = |field: &str| {
             let text = format!("POST / HTTP/1.1\r\nHost: a\r\n{field}\r\n\r\n");
             is_plain(&text)
@@ -272,7 +273,7 @@ mod tests {
     }
 
     #[test]
-    fn only_posts_of_http_1_1_to_a_path_are_plain() {
+    fn only_http_1_1_post_to_a_path_is_plain() {
         let plain = |line: &str| is_plain(&format!("{line}\r\nContent-Length: 0\r\n\r\n"));
         assert!(plain("POST / HTTP/1.1"));
         for line in [
@@ -290,7 +291,7 @@ mod tests {
     }
 
     #[test]
-    fn a_head_with_very_many_fields_is_not_plain() {
+    fn request_with_too_many_fields_is_not_plain() {
         let with = |fields: usize| {
             let others = "X-Filler: x\r\n".repeat(fields - 1);
             is_plain(&format!(
@@ -303,7 +304,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_bytes_do_harm(bytes in proptest::collection::vec(any::<u8>(), 0..200), at in 0..PLAIN.len()) {
+        fn arbitrary_bytes_are_parsed_consistently(bytes in proptest::collection::vec(any::<u8>(), 0..200), at in 0..PLAIN.len()) {
             let (before, after) = PLAIN.as_bytes().split_at(at);
             for bytes in [bytes.clone(), [before, &bytes, after].concat()] {
                 let bytes = Bytes::from(bytes);

@@ -1,4 +1,4 @@
-//! Writing an answer that is known to its end.
+//! Writes a complete response.
 
 use std::collections::VecDeque;
 use std::io::{self, IoSlice};
@@ -11,45 +11,51 @@ use tokio::io::{AsyncWrite, AsyncWriteExt as _};
 use crate::transport::http::listener::fast_path::date;
 use crate::transport::http::response::HttpResponse;
 
-/// Up to this length a body is copied behind its head, which is cheaper than telling the system of two places.
-const COPIED: usize = 16 * 1024;
+/// The maximum length of a body that is copied behind the headers. Up to this length, a copy is cheaper than a vectored
+/// write.
+const MAX_COPIED_BODY: usize = 16 * 1024;
 
-/// What the head of an answer usually needs.
-const HEAD: usize = 256;
+/// The usual length of response headers.
+const HEADERS: usize = 256;
 
-/// Whether the connection can go on after an answer.
-pub(crate) fn is_keep_alive(answer: &HttpResponse) -> bool {
-    let said = answer.fields().and_then(|fields| fields.get(CONNECTION));
-    said.is_none_or(|value| value != HeaderValue::from_static("close"))
+/// Returns `true` if the connection stays open after a response.
+pub(crate) fn is_keep_alive(response: &HttpResponse) -> bool {
+    let connection = response.fields().and_then(|fields| fields.get(CONNECTION));
+    connection.is_none_or(|value| value != HeaderValue::from_static("close"))
 }
 
-/// Writes an answer whose body is whole; the head says nothing of its framing yet. `keep_open` is what the client is told about the connection.
+/// Writes a response with a complete body. Adds the framing headers, and `Connection: close` unless `keep_open` is set.
 pub(crate) async fn write<S>(
     stream: &mut S,
-    answer: HttpResponse,
+    response: HttpResponse,
     keep_open: bool,
 ) -> io::Result<()>
 where
     S: AsyncWrite + Unpin,
 {
-    // RFC 9110, sections 6.4.1 and 8.6. What has not changed would have a length, but not that of this body.
+    // RFC 9110, sections 6.4.1 and 8.6. The length of a 304 response would be that of the unmodified representation.
     let has_body = !matches!(
-        answer.status(),
+        response.status(),
         StatusCode::NO_CONTENT | StatusCode::NOT_MODIFIED
     );
-    let length = has_body.then(|| answer.body().remaining_len());
-    let mut out = Vec::with_capacity(HEAD + length.filter(|length| *length <= COPIED).unwrap_or(0));
-    write_head(&mut out, &answer, length, keep_open);
+    let length = has_body.then(|| response.body().remaining_len());
+    let mut out = Vec::with_capacity(
+        HEADERS
+            + length
+                .filter(|length| *length <= MAX_COPIED_BODY)
+                .unwrap_or(0),
+    );
+    write_head(&mut out, &response, length, keep_open);
     match length {
-        Some(length) if length > COPIED => {
-            let mut body = answer.into_body();
-            let mut pieces = VecDeque::from([Bytes::from(out)]);
-            pieces.extend(std::iter::from_fn(|| body.next_chunk()));
-            stream.write_all_buf(&mut BufferParts(pieces)).await?;
+        Some(length) if length > MAX_COPIED_BODY => {
+            let mut body = response.into_body();
+            let mut chunks = VecDeque::from([Bytes::from(out)]);
+            chunks.extend(std::iter::from_fn(|| body.next_chunk()));
+            stream.write_all_buf(&mut BufferParts(chunks)).await?;
         }
         _ => {
             if has_body {
-                answer.into_body().append_to(&mut out);
+                response.into_body().append_to(&mut out);
             }
             stream.write_all(&out).await?;
         }
@@ -57,17 +63,18 @@ where
     stream.flush().await
 }
 
-/// `length` is that of the body, if there may be one.
-fn write_head(out: &mut Vec<u8>, answer: &HttpResponse, length: Option<usize>, keep_open: bool) {
-    let status = answer.status();
+/// Writes the status line and the headers. `length` is the length of the body, or `None` if the response cannot have
+/// one.
+fn write_head(out: &mut Vec<u8>, response: &HttpResponse, length: Option<usize>, keep_open: bool) {
+    let status = response.status();
     out.extend_from_slice(b"HTTP/1.1 ");
     out.extend_from_slice(status.as_str().as_bytes());
     out.push(b' ');
     out.extend_from_slice(status.canonical_reason().unwrap_or("").as_bytes());
-    if answer.is_json() {
+    if response.is_json() {
         out.extend_from_slice(b"\r\ncontent-type: application/json");
     }
-    for (name, value) in answer.fields().into_iter().flatten() {
+    for (name, value) in response.fields().into_iter().flatten() {
         out.extend_from_slice(b"\r\n");
         out.extend_from_slice(name.as_str().as_bytes());
         out.extend_from_slice(b": ");
@@ -77,7 +84,7 @@ fn write_head(out: &mut Vec<u8>, answer: &HttpResponse, length: Option<usize>, k
         out.extend_from_slice(b"\r\ncontent-length: ");
         out.extend_from_slice(itoa::Buffer::new().format(length).as_bytes());
     }
-    if !keep_open && is_keep_alive(answer) {
+    if !keep_open && is_keep_alive(response) {
         out.extend_from_slice(b"\r\nconnection: close");
     }
     out.extend_from_slice(b"\r\ndate: ");
@@ -85,7 +92,7 @@ fn write_head(out: &mut Vec<u8>, answer: &HttpResponse, length: Option<usize>, k
     out.extend_from_slice(b"\r\n\r\n");
 }
 
-/// Bytes in several places, none of them empty.
+/// Several non-empty buffers that are read as one.
 struct BufferParts(VecDeque<Bytes>);
 
 impl Buf for BufferParts {
@@ -94,13 +101,13 @@ impl Buf for BufferParts {
     }
 
     fn chunk(&self) -> &[u8] {
-        self.0.front().map_or(&[], |piece| piece)
+        self.0.front().map_or(&[], |chunk| chunk)
     }
 
     fn chunks_vectored<'a>(&'a self, slices: &mut [IoSlice<'a>]) -> usize {
         let filled = slices.iter_mut().zip(&self.0);
         filled
-            .map(|(slice, piece)| *slice = IoSlice::new(piece))
+            .map(|(slice, chunk)| *slice = IoSlice::new(chunk))
             .count()
     }
 
@@ -128,11 +135,11 @@ mod tests {
     use crate::transport::http::response;
     use crate::transport::http::response::body::ServerBody;
 
-    /// What a client reads that takes a little at a time: the lines of the head without the date, and the body.
-    async fn written(answer: HttpResponse, keep_open: bool) -> (Vec<String>, String) {
+    /// Returns the header lines without the date, and the body, as a client with a small buffer reads them.
+    async fn written(response: HttpResponse, keep_open: bool) -> (Vec<String>, String) {
         let (mut near, mut far) = tokio::io::duplex(100);
         let (mut text, writing) = (String::new(), async move {
-            write(&mut near, answer, keep_open).await.unwrap();
+            write(&mut near, response, keep_open).await.unwrap();
         });
         let (_, read) = tokio::join!(writing, far.read_to_string(&mut text));
         read.unwrap();
@@ -144,8 +151,14 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_body_arrives_as_it_is_however_it_is_written() {
-        for length in [0, 1, COPIED, COPIED + 1, 10 * COPIED] {
+    async fn body_of_any_length_arrives_unchanged() {
+        for length in [
+            0,
+            1,
+            MAX_COPIED_BODY,
+            MAX_COPIED_BODY + 1,
+            10 * MAX_COPIED_BODY,
+        ] {
             let text = "0123456789".repeat(length / 10 + 1);
             let text = &text[..length];
             let (head, body) = written(
@@ -165,15 +178,15 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn pieces_arrive_in_their_order() {
-        for length in [10, COPIED] {
+    async fn chunks_arrive_in_order() {
+        for length in [10, MAX_COPIED_BODY] {
             let result = "x".repeat(length);
-            let answer = EncodedResponse::Around {
+            let encoded = EncodedResponse::Around {
                 before: b"{\"result\":".to_vec(),
                 result: result.clone().into(),
             };
             let (_, body) = written(
-                HttpResponse::new(StatusCode::OK, ServerBody::answer(answer)),
+                HttpResponse::new(StatusCode::OK, ServerBody::response(encoded)),
                 true,
             )
             .await;
@@ -182,7 +195,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_head_says_what_follows_and_whether_the_connection_goes_on() {
+    async fn headers_contain_the_framing_and_connection_close() {
         for status in [StatusCode::NO_CONTENT, StatusCode::NOT_MODIFIED] {
             let (head, body) = written(response::json(status, ServerBody::full("{}")), true).await;
             assert_eq!(head[0], format!("HTTP/1.1 {status}"));
@@ -198,9 +211,9 @@ mod tests {
                 "connection: close"
             ]
         );
-        let refusal = response::reject_and_close(StatusCode::BAD_REQUEST, "no");
-        assert!(!is_keep_alive(&refusal));
-        let (head, _) = written(refusal, false).await;
+        let rejection = response::reject_and_close(StatusCode::BAD_REQUEST, "no");
+        assert!(!is_keep_alive(&rejection));
+        let (head, _) = written(rejection, false).await;
         let closes = head.iter().filter(|line| *line == "connection: close");
         assert_eq!(closes.count(), 1);
     }

@@ -142,8 +142,8 @@ pub(crate) async fn finish_request<B: Body + Unpin>(
     AfterResponse::Close
 }
 
-/// Returns `true` if each request has its own stream, which can end without the connection. HTTP/2 resets the stream with
-/// `NO_ERROR` (RFC 9113, section 8.1).
+/// Returns `true` if each request has its own stream, which can end without the connection. HTTP/2 resets the stream
+/// with `NO_ERROR` (RFC 9113, section 8.1).
 fn has_streams(http: Version) -> bool {
     matches!(http, Version::HTTP_2 | Version::HTTP_3)
 }

@@ -1,9 +1,9 @@
 //! The active sessions of this node: those with a running request or an open stream here.
 //!
-//! The record of a session is in the store, where every node can read it. An active session contains the state that cannot
-//! be stored: running requests, pending requests to the client, and connections. It exists as long as a request or a stream
-//! uses it. The most recent sessions are cached a little longer, because their clients are likely to send another request.
-//! The number, the age and the size of cached sessions are bounded.
+//! The record of a session is in the store, where every node can read it. An active session contains the state that
+//! cannot be stored: running requests, pending requests to the client, and connections. It exists as long as a request
+//! or a stream uses it. The most recent sessions are cached a little longer, because their clients are likely to send
+//! another request. The number, the age and the size of cached sessions are bounded.
 
 use std::collections::{HashMap, VecDeque};
 use std::io;
@@ -32,8 +32,8 @@ pub(crate) struct ActiveSession {
     registry: Weak<ActiveSessions>,
 }
 
-/// The maximum number of cached sessions that are not in use. A session takes two or three kilobytes and twice the size of
-/// its record.
+/// The maximum number of cached sessions that are not in use. A session takes two or three kilobytes and twice the size
+/// of its record.
 const CACHED_SESSIONS: usize = 512;
 
 /// The largest record of a cached session, as JSON. Clients may declare large capabilities.
@@ -182,10 +182,11 @@ fn is_large(record: &SessionRecord) -> bool {
 }
 
 impl ActiveSession {
-    /// Returns the record as it was last read from the store, and the current record. Returns `None` before `initialize`.
+    /// Returns the record as it was last read from the store, and the current record. Returns `None` before
+    /// `initialize`.
     ///
-    /// Both are read under one lock. Otherwise a record that another request stores in between would look like a change that
-    /// this request wants to undo.
+    /// Both are read under one lock. Otherwise a record that another request stores in between would look like a change
+    /// that this request wants to undo.
     pub(crate) fn stored_and_current(&self) -> Option<(StoredSession, SessionRecord)> {
         let known = self.lock_stored();
         let current = self.state.to_record()?;
