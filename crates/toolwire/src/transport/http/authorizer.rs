@@ -35,7 +35,8 @@ pub trait Authorizer: Send + Sync + fmt::Debug {
     /// Returns the error for a request whose token does not grant all the scopes that it needs.
     fn insufficient_scope(&self, needed: &ScopeSet, token: &TokenInfo) -> AuthorizationError;
 
-    /// Returns the public JSON document at a path of this host, for example metadata. Returns `None` if there is none.
+    /// Returns the public JSON document at a path of this host, for example metadata. Returns `None` if there is no
+    /// document.
     fn document(&self, path: &str) -> Option<Bytes>;
 
     /// Returns the public route at a path of this host, for example an endpoint of an authorization server. Default:

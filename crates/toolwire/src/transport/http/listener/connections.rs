@@ -53,7 +53,7 @@ impl Connections {
         self.tasks.len()
     }
 
-    /// Waits for the end of one connection. Returns `None` if there is none.
+    /// Waits for the end of one connection. Returns `None` if there is no connection.
     ///
     /// # Cancellation
     /// Dropping the future loses no ended connection.
