@@ -241,7 +241,7 @@ impl HttpService {
                 public_routes::serve_public_route(&self.endpoint, route, parts, peer, head, body)
                     .await
             }
-            OtherRoute::NotFound(mut rejection) => {
+            OtherRoute::Rejected(mut rejection) => {
                 cors::expose(head.origin, &mut rejection);
                 rejection
             }
@@ -337,7 +337,7 @@ fn log_response(parts: &Parts, response: &HttpResponse) {
         method = %parts.method,
         path = parts.uri.path(),
         status = response.status().as_u16(),
-        "sent a response"
+        "responding"
     );
 }
 

@@ -311,7 +311,7 @@ impl SessionLease {
     async fn delete(&self) {
         let deleted = self.sessions.delete(&self.key, &self.principal).await;
         if let Err(error) = deleted {
-            tracing::warn!(%error, "the session of an ended stream cannot be deleted and remains until it expires");
+            tracing::warn!(%error, "the session of an ended stream cannot be deleted");
         }
     }
 }

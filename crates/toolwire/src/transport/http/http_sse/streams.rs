@@ -87,7 +87,7 @@ impl HttpSseStreams {
         };
         let chunk = input.chunk(message.get().as_bytes(), sender);
         if let Err(error) = input.messages.try_send(chunk) {
-            tracing::warn!(%error, "a message from another node is lost because the queue of its stream is full or closed");
+            tracing::warn!(%error, "a message from another node cannot be queued and is lost");
         }
     }
 

@@ -181,7 +181,9 @@ impl HttpListener {
                         continue;
                     }
                     let (config, service) = (Arc::clone(&self.config), self.service.clone());
-                    connections.start(network, |shutdown| config.serve(socket, address, service, shutdown));
+                    connections.start(network, |shutdown| {
+                        config.serve(socket, address, service, shutdown)
+                    });
                 }
                 Some(()) = connections.next_ended() => {}
             }

@@ -390,7 +390,7 @@ mod tests {
         let (mut stream, requests, mut far) = pair();
         send(&mut far, &mut stream, "POST a").await;
         let _running = requests.begin();
-        send(&mut far, &mut stream, "the next head").await;
+        send(&mut far, &mut stream, "the next request").await;
         assert_eq!(read_fails_after(stream).await, None);
     }
 

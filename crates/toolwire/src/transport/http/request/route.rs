@@ -29,8 +29,8 @@ pub(crate) enum OtherRoute {
     Document(HttpResponse),
     Public(PublicRoute),
     Served(LegacyRoute),
-    /// No resource exists at the path, or it does not support the method.
-    NotFound(HttpResponse),
+    /// No resource exists at the path, it does not support the method, or the server is shutting down.
+    Rejected(HttpResponse),
 }
 
 /// A route that only legacy clients use.
@@ -87,7 +87,7 @@ impl HttpEndpoint {
         }
         Ok(self
             .endpoint_route(parts, head)
-            .unwrap_or_else(|rejection| Route::Other(OtherRoute::NotFound(rejection))))
+            .unwrap_or_else(|rejection| Route::Other(OtherRoute::Rejected(rejection))))
     }
 
     /// Returns the route of a request to one of the endpoints.

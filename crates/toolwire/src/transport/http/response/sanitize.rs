@@ -28,7 +28,7 @@ const CONNECTION_HEADERS: [HeaderName; 9] = [
 pub(crate) fn sanitize(response: Response<Bytes>) -> HttpResponse {
     let (mut parts, mut body) = response.into_parts();
     if parts.status.is_informational() {
-        tracing::error!(status = %parts.status, "an authorizer returned a response with an informational status");
+        tracing::error!(status = %parts.status, "an authorizer returned an informational status");
         let error = ErrorObject::internal("the request could not be served");
         let status = StatusCode::INTERNAL_SERVER_ERROR;
         return response::error(status, ResponseId::Absent, error);

@@ -75,7 +75,7 @@ async fn remove_expired(
             active.end(&session.id, &session.principal);
             let removed = events.remove_session(&session.principal, &session.id);
             if let Err(error) = removed.await {
-                tracing::warn!(%error, "the streams of an expired session cannot be removed from the event log");
+                tracing::warn!(%error, "the streams of an expired session cannot be removed");
             }
         }
     }

@@ -304,7 +304,10 @@ mod tests {
 
     proptest! {
         #[test]
-        fn arbitrary_bytes_are_parsed_consistently(bytes in proptest::collection::vec(any::<u8>(), 0..200), at in 0..PLAIN.len()) {
+        fn arbitrary_bytes_are_parsed_consistently(
+            bytes in proptest::collection::vec(any::<u8>(), 0..200),
+            at in 0..PLAIN.len()
+        ) {
             let (before, after) = PLAIN.as_bytes().split_at(at);
             for bytes in [bytes.clone(), [before, &bytes, after].concat()] {
                 let bytes = Bytes::from(bytes);

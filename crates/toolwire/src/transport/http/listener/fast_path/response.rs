@@ -15,8 +15,8 @@ use crate::transport::http::response::HttpResponse;
 /// write.
 const MAX_COPIED_BODY: usize = 16 * 1024;
 
-/// The usual length of response headers.
-const HEADERS: usize = 256;
+/// The initial capacity for response headers, in bytes.
+const HEADER_CAPACITY: usize = 256;
 
 /// Returns `true` if the connection stays open after a response.
 pub(crate) fn is_keep_alive(response: &HttpResponse) -> bool {
@@ -40,7 +40,7 @@ where
     );
     let length = has_body.then(|| response.body().remaining_len());
     let mut out = Vec::with_capacity(
-        HEADERS
+        HEADER_CAPACITY
             + length
                 .filter(|length| *length <= MAX_COPIED_BODY)
                 .unwrap_or(0),
