@@ -23,7 +23,7 @@ pub(crate) struct ByteBudget {
 impl ByteBudget {
     /// Creates a budget of `limit` bytes whose holders use at most `largest` each.
     ///
-    /// If the limit is less than eight times the largest size, one holder may use more than an eighth of the free
+    /// If the limit is less than 32 times the largest size, one holder may use more than an eighth of the free
     /// bytes.
     pub(crate) fn new(limit: usize, largest: usize) -> Arc<Self> {
         let limit = Self::effective_limit(limit, largest);
