@@ -15,7 +15,7 @@ use crate::engine::{BoxFuture, CatchPanic, TokenInfo};
 use crate::transport::http::response::body::ServerBody;
 use crate::transport::http::response::{self, HttpResponse};
 
-/// Verifies the access tokens of requests. `ResourceServer` of the crate `toolwire-auth` is one.
+/// A verifier of the access tokens of requests, for example `ResourceServer` of the crate `toolwire-auth`.
 ///
 /// Each call has to finish within
 /// [`HttpLimits::authorization_deadline`](crate::transport::http::HttpLimits::authorization_deadline). A panic fails
