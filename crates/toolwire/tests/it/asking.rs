@@ -1,4 +1,4 @@
-//! Questions to the client while a request runs (up to 2025-11-25), and why they fail afterwards.
+//! Requests from a handler to the client while a request runs (up to 2025-11-25). On 2026-07-28 requests they fail.
 
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -21,8 +21,8 @@ fn sampling() -> CreateMessageRequestParams {
     CreateMessageRequestParams::new([SamplingMessage::user("2+2?")], 5)
 }
 
-/// One tool for every way to ask.
-fn asking() -> Server {
+/// Returns a server with one tool for every method that sends a request to the client.
+fn asking_server() -> Server {
     fn ask<Fut>(name: &str, ask: fn(RequestContext) -> Fut) -> ToolHandler
     where
         Fut: Future<Output = Result<String, Error>> + Send + 'static,
@@ -76,19 +76,19 @@ fn asking() -> Server {
             Ok(String::new())
         }))
         .tool(ask("sample_raw", |ctx| async move {
-            let answer = ctx.sample_raw(RawJson::from(json!({"any": 1}))).await?;
-            Ok(answer.get().to_owned())
+            let response = ctx.sample_raw(RawJson::from(json!({"any": 1}))).await?;
+            Ok(response.get().to_owned())
         }))
         .tool(ask("elicit_raw", |ctx| async move {
-            let answer = ctx.elicit_raw(RawJson::from(json!({"any": 2}))).await?;
-            Ok(answer.get().to_owned())
+            let response = ctx.elicit_raw(RawJson::from(json!({"any": 2}))).await?;
+            Ok(response.get().to_owned())
         }))
         .tool(ask("list_roots_raw", |ctx| async move {
             Ok(ctx.list_roots_raw().await?.get().to_owned())
         }))
 }
 
-fn everything() -> Value {
+fn all_capabilities() -> Value {
     json!({"roots": {}, "sampling": {}, "elicitation": {"form": {}, "url": {}}})
 }
 
@@ -97,17 +97,19 @@ fn call(tool: &str) -> Value {
 }
 
 #[tokio::test]
-async fn a_handler_asks_and_goes_on_with_the_answer() {
-    let mut peer = Peer::connect(&asking());
-    peer.initialize_with("2025-11-25", everything()).await;
-    let mut check = async |tool: &str, method: &str, params: Value, reply: Value, said: &str| {
-        peer.send(call(tool)).await;
-        let question = peer.receive().await;
-        assert_eq!(question["method"], method);
-        assert_eq!(question["params"], params, "{tool}");
-        peer.send(answer(question["id"].clone(), reply)).await;
-        peer.expect(answer("call", text(said))).await;
-    };
+async fn handler_receives_the_client_s_response() {
+    let mut peer = Peer::connect(&asking_server());
+    peer.initialize_with("2025-11-25", all_capabilities()).await;
+    let mut check =
+        async |tool: &str, method: &str, params: Value, response: Value, expected: &str| {
+            peer.send(call(tool)).await;
+            let input_request = peer.receive().await;
+            assert_eq!(input_request["method"], method);
+            assert_eq!(input_request["params"], params, "{tool}");
+            peer.send(answer(input_request["id"].clone(), response))
+                .await;
+            peer.expect(answer("call", text(expected))).await;
+        };
     let form = json!({"type": "object", "properties": {"ok": {"type": "boolean"}}});
     check(
         "elicit",
@@ -179,14 +181,14 @@ async fn a_handler_asks_and_goes_on_with_the_answer() {
 }
 
 #[tokio::test]
-async fn nothing_is_asked_of_a_client_that_cannot_answer() {
-    let mut peer = Peer::connect(&asking());
+async fn client_without_the_capability_receives_no_request() {
+    let mut peer = Peer::connect(&asking_server());
     peer.initialize("2025-11-25").await;
     for tool in ["elicit", "elicit_as", "elicit_url", "sample", "list_roots"] {
         peer.refusal_of(call(tool), -32600).await;
     }
-    // `elicitation` without more means forms.
-    let mut peer = Peer::connect(&asking());
+    // An empty `elicitation` capability means forms only.
+    let mut peer = Peer::connect(&asking_server());
     peer.initialize_with("2025-11-25", json!({"elicitation": {}}))
         .await;
     peer.refusal_of(call("elicit_url"), -32600).await;
@@ -194,9 +196,9 @@ async fn nothing_is_asked_of_a_client_that_cannot_answer() {
 }
 
 #[tokio::test]
-async fn bad_questions_never_leave_the_server() {
-    let mut peer = Peer::connect(&asking());
-    peer.initialize_with("2025-11-25", everything()).await;
+async fn invalid_elicitation_is_not_sent() {
+    let mut peer = Peer::connect(&asking_server());
+    peer.initialize_with("2025-11-25", all_capabilities()).await;
     for tool in ["bad_form", "bad_url", "bad_id"] {
         peer.refusal_of(call(tool), -32602).await;
     }
@@ -204,24 +206,24 @@ async fn bad_questions_never_leave_the_server() {
 }
 
 #[tokio::test]
-async fn url_elicitation_needs_a_revision_that_has_it() {
-    let mut peer = Peer::connect(&asking());
-    peer.initialize_with("2025-06-18", everything()).await;
+async fn elicitation_fails_in_revisions_without_it() {
+    let mut peer = Peer::connect(&asking_server());
+    peer.initialize_with("2025-06-18", all_capabilities()).await;
     peer.refusal_of(call("elicit_url"), -32600).await;
-    let mut peer = Peer::connect(&asking());
-    peer.initialize_with("2025-03-26", everything()).await;
+    let mut peer = Peer::connect(&asking_server());
+    peer.initialize_with("2025-03-26", all_capabilities()).await;
     peer.refusal_of(call("elicit"), -32600).await;
     peer.expect_silence().await;
 }
 
 #[tokio::test]
-async fn the_client_s_error_reaches_the_handler() {
-    let mut peer = Peer::connect(&asking());
-    peer.initialize_with("2025-11-25", everything()).await;
+async fn client_error_reaches_the_handler() {
+    let mut peer = Peer::connect(&asking_server());
+    peer.initialize_with("2025-11-25", all_capabilities()).await;
     peer.send(call("sample")).await;
-    let question = peer.receive().await;
+    let input_request = peer.receive().await;
     peer.send(json!({
-        "jsonrpc": "2.0", "id": question["id"],
+        "jsonrpc": "2.0", "id": input_request["id"],
         "error": {"code": -1, "message": "the user said no"},
     }))
     .await;
@@ -230,53 +232,57 @@ async fn the_client_s_error_reaches_the_handler() {
 }
 
 #[tokio::test]
-async fn an_answer_of_the_wrong_shape_fails_the_call_only() {
-    let mut peer = Peer::connect(&asking());
-    peer.initialize_with("2025-11-25", everything()).await;
+async fn invalid_client_response_fails_the_call() {
+    let mut peer = Peer::connect(&asking_server());
+    peer.initialize_with("2025-11-25", all_capabilities()).await;
     peer.send(call("list_roots")).await;
-    let question = peer.receive().await;
-    peer.send(answer(question["id"].clone(), json!({"roots": "none"})))
-        .await;
+    let input_request = peer.receive().await;
+    peer.send(answer(
+        input_request["id"].clone(),
+        json!({"roots": "none"}),
+    ))
+    .await;
     peer.expect_error("call", -32603).await;
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_client_that_does_not_answer_is_told_that_nobody_waits_any_more() {
-    let server = asking().with_client_response_timeout(std::time::Duration::from_secs(2));
+async fn request_to_the_client_is_cancelled_after_the_timeout() {
+    let server = asking_server().with_client_response_timeout(std::time::Duration::from_secs(2));
     let mut peer = Peer::connect(&server);
-    peer.initialize_with("2025-11-25", everything()).await;
+    peer.initialize_with("2025-11-25", all_capabilities()).await;
     peer.send(call("sample")).await;
-    let question = peer.receive().await;
-    let withdrawal = peer.receive().await;
-    assert_eq!(withdrawal["method"], "notifications/cancelled");
-    assert_eq!(withdrawal["params"]["requestId"], question["id"]);
+    let input_request = peer.receive().await;
+    let cancellation = peer.receive().await;
+    assert_eq!(cancellation["method"], "notifications/cancelled");
+    assert_eq!(cancellation["params"]["requestId"], input_request["id"]);
     peer.expect_error("call", -32603).await;
-    // Too late now.
-    peer.send(answer(question["id"].clone(), json!({}))).await;
+    // A response after the cancellation is ignored.
+    peer.send(answer(input_request["id"].clone(), json!({})))
+        .await;
     peer.expect_silence().await;
 }
 
 #[tokio::test]
-async fn a_stateless_request_is_told_what_to_do_instead() {
-    let mut peer = Peer::connect(&asking());
+async fn client_request_on_a_stateless_request_fails_and_names_input_required() {
+    let mut peer = Peer::connect(&asking_server());
     for tool in ["elicit", "elicit_as", "elicit_url", "sample", "list_roots"] {
         let params = json!({"name": tool});
-        let request = modern_with(1, "tools/call", params, everything());
+        let request = modern_with(1, "tools/call", params, all_capabilities());
         let error = peer.refusal_of(request, -32603).await;
         let message = error["message"].as_str().unwrap_or_default();
         assert!(message.contains("input_required"), "{tool}: {message}");
     }
-    // The raw forms check no capabilities, but they are refused in the same words.
+    // The raw methods check no capabilities, but they fail with the same error.
     for tool in ["elicit_raw", "sample_raw", "list_roots_raw"] {
         let params = json!({"name": tool});
-        let request = modern_with(1, "tools/call", params, everything());
+        let request = modern_with(1, "tools/call", params, all_capabilities());
         peer.refusal_of(request, -32603).await;
     }
     peer.expect_silence().await;
 }
 
 #[tokio::test]
-async fn on_legacy_connections_a_wish_for_input_is_gathered_by_the_server() {
+async fn input_requests_are_sent_by_the_server_on_legacy_connections() {
     let both = plain("both", |ctx: RequestContext| async move {
         if !ctx.is_resubmit() {
             let requests = InputRequests::new()
@@ -289,18 +295,19 @@ async fn on_legacy_connections_a_wish_for_input_is_gathered_by_the_server() {
         CallToolResult::text(format!("{model} {roots} {}", ctx.request_state())).into()
     });
     let mut peer = Peer::connect(&server().tool(both));
-    peer.initialize_with("2025-06-18", everything()).await;
+    peer.initialize_with("2025-06-18", all_capabilities()).await;
     peer.send(call("both")).await;
-    for (method, reply) in [
+    for (method, response) in [
         (
             "sampling/createMessage",
             json!({"role": "assistant", "model": "m", "content": {"type": "text", "text": "4"}}),
         ),
         ("roots/list", json!({"roots": []})),
     ] {
-        let question = peer.receive().await;
-        assert_eq!(question["method"], method);
-        peer.send(answer(question["id"].clone(), reply)).await;
+        let input_request = peer.receive().await;
+        assert_eq!(input_request["method"], method);
+        peer.send(answer(input_request["id"].clone(), response))
+            .await;
     }
     peer.expect(answer("call", text("true true state"))).await;
 }

@@ -1,4 +1,4 @@
-//! What a server on a byte stream does with bytes that are no message, and that it serves on afterwards.
+//! Invalid input on a byte stream: the response to each kind, and that the connection serves the next request.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -10,22 +10,22 @@ use toolwire::{RequestContext, Server, Tool, ToolHandler};
 use crate::legacy_server::rich_server;
 use crate::peer::{Peer, answer, cancel, legacy, modern, notification};
 
-/// What the server makes of an input.
+/// The expected reaction of the server to an input.
 #[derive(Debug, Clone)]
 enum Reaction {
-    /// Nothing at all.
+    /// No response.
     Ignored,
-    /// An error that names no request.
+    /// An error without a request id.
     Unreadable(i64),
-    /// An error that names the request.
-    Refused(i64, Value),
-    /// An empty result.
-    Answered(Value),
+    /// An error with the id of the request.
+    Rejected(i64, Value),
+    /// An empty result with the id of the request.
+    EmptyResult(Value),
 }
-use Reaction::{Answered, Ignored, Refused, Unreadable};
+use Reaction::{EmptyResult, Ignored, Rejected, Unreadable};
 
-/// No handshake, and each of the four there are.
-const SITUATIONS: [Option<&str>; 5] = [
+/// The negotiated version: none before the handshake, and each of the four legacy versions.
+const NEGOTIATED_VERSIONS: [Option<&str>; 5] = [
     None,
     Some("2024-11-05"),
     Some("2025-03-26"),
@@ -33,44 +33,44 @@ const SITUATIONS: [Option<&str>; 5] = [
     Some("2025-11-25"),
 ];
 
-/// A peer in a situation.
-async fn peer_in(situation: Option<&str>) -> Peer {
+/// Returns a peer that has negotiated this version.
+async fn peer_with_version(negotiated: Option<&str>) -> Peer {
     let mut peer = Peer::connect(&rich_server());
-    if let Some(version) = situation {
+    if let Some(version) = negotiated {
         peer.initialize(version).await;
     }
     peer
 }
 
-/// How an error without a request is written.
-fn missing_id(situation: Option<&str>) -> Option<Value> {
-    match situation {
+/// Returns the `id` member of an error that belongs to no request.
+fn missing_id(negotiated: Option<&str>) -> Option<Value> {
+    match negotiated {
         Some("2024-11-05" | "2025-03-26" | "2025-06-18") => Some(Value::Null),
         _ => None,
     }
 }
 
-/// The input gets its reaction in every situation, and the next good request is answered.
+/// Checks the reaction to an input with every negotiated version, and that the next valid request gets a response.
 async fn check(input: impl AsRef<[u8]>, reaction: Reaction) {
     let input = input.as_ref();
-    for situation in SITUATIONS {
+    for negotiated in NEGOTIATED_VERSIONS {
         let shown = String::from_utf8_lossy(&input[..input.len().min(100)]);
-        let context = format!("{shown} ({situation:?})");
-        let mut peer = peer_in(situation).await;
+        let context = format!("{shown} ({negotiated:?})");
+        let mut peer = peer_with_version(negotiated).await;
         peer.send_bytes([input, b"\n"].concat()).await;
         match &reaction {
             Ignored => {}
-            Answered(id) => peer.expect(answer(id.clone(), json!({}))).await,
+            EmptyResult(id) => peer.expect(answer(id.clone(), json!({}))).await,
             Unreadable(code) => {
                 let received = peer.receive().await;
                 assert_eq!(received["error"]["code"], *code, "{context}: {received}");
                 assert_eq!(
                     received.get("id"),
-                    missing_id(situation).as_ref(),
+                    missing_id(negotiated).as_ref(),
                     "{context}: {received}"
                 );
             }
-            Refused(code, id) => {
+            Rejected(code, id) => {
                 let received = peer.receive().await;
                 assert_eq!(received["error"]["code"], *code, "{context}: {received}");
                 assert_eq!(received["id"], *id, "{context}: {received}");
@@ -92,7 +92,7 @@ async fn blank_lines_are_ignored() {
 }
 
 #[tokio::test]
-async fn what_is_not_json_is_a_parse_error() {
+async fn invalid_json_is_a_parse_error() {
     check("not json", Unreadable(-32700)).await;
     check("{", Unreadable(-32700)).await;
     check(
@@ -126,7 +126,7 @@ async fn what_is_not_json_is_a_parse_error() {
 }
 
 #[tokio::test]
-async fn a_message_without_an_object_is_invalid() {
+async fn message_that_is_not_a_request_object_is_invalid() {
     for scalar in ["42", r#""x""#, "null", "true", "-0.5e3"] {
         check(scalar, Unreadable(-32600)).await;
     }
@@ -157,72 +157,72 @@ async fn ids_are_strings_and_integers() {
         json!(i64::MIN),
         json!("\u{e9}\u{1F600}\n\""),
     ] {
-        check(ping(&id.to_string()), Answered(id)).await;
+        check(ping(&id.to_string()), EmptyResult(id)).await;
     }
-    check(ping("1.0"), Answered(json!(1))).await;
+    check(ping("1.0"), EmptyResult(json!(1))).await;
 }
 
 #[tokio::test]
 async fn the_envelope_must_be_json_rpc_2() {
-    check(r#"{"id":7,"method":"ping"}"#, Refused(-32600, json!(7))).await;
+    check(r#"{"id":7,"method":"ping"}"#, Rejected(-32600, json!(7))).await;
     for version in [r#""1.0""#, "2.0", "2", "null", r#""2""#] {
         check(
             format!(r#"{{"jsonrpc":{version},"id":7,"method":"ping"}}"#),
-            Refused(-32600, json!(7)),
+            Rejected(-32600, json!(7)),
         )
         .await;
     }
     check(
         r#"{"jsonrpc":"2.0","id":7,"Method":"ping"}"#,
-        Refused(-32600, json!(7)),
+        Rejected(-32600, json!(7)),
     )
     .await;
     check(
         r#"{"jsonrpc":"2.0","id":7,"method":""}"#,
-        Refused(-32601, json!(7)),
+        Rejected(-32601, json!(7)),
     )
     .await;
     for method in ["5", "null", "[]", r#"{"ping":1}"#] {
         check(
             format!(r#"{{"jsonrpc":"2.0","id":7,"method":{method}}}"#),
-            Refused(-32600, json!(7)),
+            Rejected(-32600, json!(7)),
         )
         .await;
     }
     for params in ["[]", "5", "false", r#""x""#] {
         check(
             format!(r#"{{"jsonrpc":"2.0","id":7,"method":"ping","params":{params}}}"#),
-            Refused(-32602, json!(7)),
+            Rejected(-32602, json!(7)),
         )
         .await;
     }
     check(
         r#"{"jsonrpc":"2.0","id":7,"method":"ping","result":{}}"#,
-        Refused(-32600, json!(7)),
+        Rejected(-32600, json!(7)),
     )
     .await;
 }
 
 #[tokio::test]
-async fn null_parameters_are_none() {
+async fn null_params_count_as_absent() {
     check(
         r#"{"jsonrpc":"2.0","id":7,"method":"ping","params":null}"#,
-        Answered(json!(7)),
+        EmptyResult(json!(7)),
     )
     .await;
 }
 
 #[tokio::test]
-async fn member_names_appear_once_at_every_depth() {
-    for twice in [
+async fn duplicate_member_names_are_rejected_at_every_depth() {
+    for duplicate in [
         r#"{"jsonrpc":"2.0","id":7,"method":"ping","method":"tools/list"}"#,
         r#"{"jsonrpc":"2.0","id":7,"method":"ping","m\u0065thod":"ping"}"#,
         r#"{"jsonrpc":"2.0","id":7,"method":"ping","params":{"a":1,"a":1}}"#,
         r#"{"jsonrpc":"2.0","id":7,"method":"ping","params":{"a":[{"b":1,"b":2}]}}"#,
     ] {
-        check(twice, Refused(-32600, json!(7))).await;
+        check(duplicate, Rejected(-32600, json!(7))).await;
     }
-    // Then nobody can say which id is meant.
+    // With two `id` members the request cannot be identified.
     check(
         r#"{"jsonrpc":"2.0","id":7,"id":8,"method":"ping"}"#,
         Unreadable(-32600),
@@ -231,24 +231,24 @@ async fn member_names_appear_once_at_every_depth() {
 }
 
 #[tokio::test]
-async fn unknown_members_and_names_in_other_cases_are_ignored() {
+async fn unknown_members_are_ignored_and_names_are_case_sensitive() {
     check(
         r#"{"jsonrpc":"2.0","id":7,"method":"ping","extra":{"a":[1]},"ID":9,"\u017Fid":1}"#,
-        Answered(json!(7)),
+        EmptyResult(json!(7)),
     )
     .await;
     check(
         r#" { "jsonrpc" : "2.0" , "id" : 7 , "method" : "ping" } "#,
-        Answered(json!(7)),
+        EmptyResult(json!(7)),
     )
     .await;
 }
 
 #[tokio::test]
-async fn line_ends_and_a_byte_order_mark_are_not_part_of_the_message() {
+async fn carriage_return_and_byte_order_mark_are_skipped() {
     check(
         "{\"jsonrpc\":\"2.0\",\"id\":7,\"method\":\"ping\"}\r",
-        Answered(json!(7)),
+        EmptyResult(json!(7)),
     )
     .await;
     let mut peer = Peer::connect(&rich_server());
@@ -258,7 +258,7 @@ async fn line_ends_and_a_byte_order_mark_are_not_part_of_the_message() {
 }
 
 #[tokio::test]
-async fn notifications_are_never_answered() {
+async fn notification_gets_no_response() {
     for method in [
         "notifications/unknown",
         "notifications/cancelled",
@@ -282,14 +282,14 @@ async fn notifications_are_never_answered() {
 }
 
 #[tokio::test]
-async fn responses_nobody_waits_for_are_ignored() {
+async fn response_without_a_pending_request_is_ignored() {
     check(answer(1, json!({})).to_string(), Ignored).await;
     check(
         r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"what?"}}"#,
         Ignored,
     )
     .await;
-    // One that is broken belongs to us, not to the client: no id comes back.
+    // The id of an invalid response is an id of the server, so the error has no id.
     check(
         r#"{"jsonrpc":"2.0","id":1,"error":"broken"}"#,
         Unreadable(-32600),
@@ -303,8 +303,8 @@ async fn responses_nobody_waits_for_are_ignored() {
 }
 
 #[tokio::test]
-async fn cancelling_what_does_not_run_changes_nothing() {
-    let mut peer = peer_in(Some("2025-06-18")).await;
+async fn cancellation_of_an_unknown_request_is_ignored() {
+    let mut peer = peer_with_version(Some("2025-06-18")).await;
     peer.result_of(legacy(1, "tools/list", json!({}))).await;
     peer.send(cancel(1)).await;
     peer.send(cancel(99)).await;
@@ -313,12 +313,12 @@ async fn cancelling_what_does_not_run_changes_nothing() {
     peer.send(notification("notifications/cancelled", json!({})))
         .await;
     peer.expect_silence().await;
-    // An id that was cancelled before it was used is not remembered.
+    // A cancellation that precedes its request has no effect.
     peer.result_of(legacy(99, "tools/list", json!({}))).await;
 }
 
 #[tokio::test]
-async fn modern_requests_must_describe_themselves() {
+async fn modern_request_requires_version_and_capabilities_in_meta() {
     let mut peer = Peer::connect(&rich_server());
     peer.refusal_of(legacy(1, "tools/list", json!({})), -32602)
         .await;
@@ -346,7 +346,7 @@ async fn modern_requests_must_describe_themselves() {
 }
 
 #[tokio::test]
-async fn the_first_message_may_be_a_modern_call_that_reports_progress() {
+async fn first_message_may_be_a_modern_call_with_progress() {
     let mut peer = Peer::connect(&rich_server());
     let params = json!({"name": "steps", "_meta": {"progressToken": 5}});
     peer.send(modern(1, "tools/call", params)).await;
@@ -361,7 +361,7 @@ async fn the_first_message_may_be_a_modern_call_that_reports_progress() {
 }
 
 #[tokio::test]
-async fn the_id_of_an_open_subscription_cannot_be_used_for_another() {
+async fn id_of_an_open_subscription_cannot_be_reused() {
     let server = rich_server();
     let mut peer = Peer::connect(&server);
     let listen = || {
@@ -375,10 +375,10 @@ async fn the_id_of_an_open_subscription_cannot_be_used_for_another() {
         "notifications/subscriptions/acknowledged"
     );
     peer.send(listen()).await;
-    let refused = peer.receive().await;
-    assert_eq!(refused["error"]["code"], -32602);
-    assert_eq!(refused.get("id"), None);
-    // The first one still hears.
+    let rejected = peer.receive().await;
+    assert_eq!(rejected["error"]["code"], -32602);
+    assert_eq!(rejected.get("id"), None);
+    // The first subscription still receives notifications.
     assert_eq!(server.tools_changed(), 1);
     let changed = peer.receive().await;
     assert_eq!(changed["method"], "notifications/tools/list_changed");
@@ -390,7 +390,7 @@ async fn the_id_of_an_open_subscription_cannot_be_used_for_another() {
     );
 }
 
-/// A server whose only tool counts its calls.
+/// Returns a server whose only tool counts its calls.
 fn counting_server() -> (Server, Arc<AtomicUsize>) {
     let calls = Arc::new(AtomicUsize::new(0));
     let counted = Arc::clone(&calls);
@@ -403,23 +403,23 @@ fn counting_server() -> (Server, Arc<AtomicUsize>) {
 }
 
 #[tokio::test]
-async fn two_messages_on_one_line_are_none() {
+async fn two_messages_on_one_line_are_a_parse_error() {
     let (server, calls) = counting_server();
     let mut peer = Peer::connect(&server);
     peer.initialize("2025-11-25").await;
     let call = legacy(1, "tools/call", json!({"name": "count"})).to_string();
     for both in [format!("{call}{call}"), format!("{call} {call}")] {
         peer.send(both).await;
-        let refused = peer.receive().await;
-        assert_eq!(refused["error"]["code"], -32700);
-        assert_eq!(refused.get("id"), None);
+        let rejected = peer.receive().await;
+        assert_eq!(rejected["error"]["code"], -32700);
+        assert_eq!(rejected.get("id"), None);
     }
     peer.expect_silence().await;
     assert_eq!(calls.load(Ordering::Relaxed), 0);
 }
 
 #[tokio::test]
-async fn a_request_may_arrive_byte_by_byte() {
+async fn request_may_arrive_byte_by_byte() {
     let (server, calls) = counting_server();
     let mut peer = Peer::connect(&server);
     peer.initialize("2025-11-25").await;
@@ -451,14 +451,15 @@ async fn many_requests_may_arrive_at_once() {
 }
 
 #[tokio::test]
-async fn half_a_line_at_the_end_of_input_is_dropped_and_answers_are_still_given() {
+async fn incomplete_line_at_the_end_of_input_is_dropped() {
     let (server, calls) = counting_server();
     let mut peer = Peer::connect(&server);
     peer.initialize("2025-11-25").await;
     let call = |id: i64| legacy(id, "tools/call", json!({"name": "count"})).to_string();
     peer.send(call(1)).await;
-    let torn = call(2);
-    peer.send_bytes(&torn.as_bytes()[..torn.len() - 3]).await;
+    let incomplete = call(2);
+    peer.send_bytes(&incomplete.as_bytes()[..incomplete.len() - 3])
+        .await;
     peer.hang_up();
     assert_eq!(peer.receive().await["id"], 1);
     peer.expect_end().await;
@@ -466,7 +467,7 @@ async fn half_a_line_at_the_end_of_input_is_dropped_and_answers_are_still_given(
 }
 
 #[tokio::test]
-async fn a_whole_request_at_the_end_of_input_needs_no_newline() {
+async fn last_request_needs_no_newline() {
     let (server, _) = counting_server();
     let mut peer = Peer::connect(&server);
     peer.initialize("2025-11-25").await;
@@ -478,20 +479,20 @@ async fn a_whole_request_at_the_end_of_input_needs_no_newline() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn ten_unreadable_lines_in_ten_seconds_are_answered() {
-    for situation in SITUATIONS {
-        let mut peer = peer_in(situation).await;
+async fn at_most_ten_unreadable_lines_in_ten_seconds_get_an_error() {
+    for negotiated in NEGOTIATED_VERSIONS {
+        let mut peer = peer_with_version(negotiated).await;
         for _ in 0..10 {
             peer.send("noise").await;
             let received = peer.receive().await;
             assert_eq!(received["error"]["code"], -32700);
-            assert_eq!(received.get("id"), missing_id(situation).as_ref());
+            assert_eq!(received.get("id"), missing_id(negotiated).as_ref());
         }
         for _ in 0..50 {
             peer.send("noise").await;
         }
         peer.expect_silence().await;
-        // Whoever can be named is still told.
+        // An invalid request with a readable id still gets an error.
         peer.send(r#"{"id":7,"method":"ping"}"#).await;
         peer.expect_error(7, -32600).await;
         tokio::time::advance(Duration::from_millis(9_900)).await;

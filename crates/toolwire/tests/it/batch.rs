@@ -1,4 +1,4 @@
-//! Arrays of messages, which clients of 2025-03-26 may send and no others.
+//! JSON-RPC batches, which only clients of 2025-03-26 may send.
 
 use serde_json::{Value, json};
 use toolwire::Server;
@@ -17,17 +17,17 @@ fn ping(id: impl Into<Value>) -> Value {
     legacy(id, "ping", json!({}))
 }
 
-/// The members of the next message, sorted: nothing promises an order.
+/// Receives a batch of responses, sorted by id, because their order is not defined.
 async fn receive_batch(peer: &mut Peer) -> Vec<Value> {
-    let Value::Array(mut answers) = peer.receive().await else {
+    let Value::Array(mut responses) = peer.receive().await else {
         panic!("not an array")
     };
-    answers.sort_by_key(|answer| answer["id"].to_string());
-    answers
+    responses.sort_by_key(|response| response["id"].to_string());
+    responses
 }
 
 #[tokio::test]
-async fn a_batch_is_answered_with_one_array() {
+async fn batch_gets_one_array_of_responses() {
     let mut peer = batching_peer(&rich_server()).await;
     peer.send(json!([
         ping(1),
@@ -37,26 +37,26 @@ async fn a_batch_is_answered_with_one_array() {
         legacy(4, "tools/call", json!({"name": "missing"})),
     ]))
     .await;
-    let answers = receive_batch(&mut peer).await;
-    assert_eq!(answers.len(), 4, "{answers:?}");
-    assert_eq!(answers[0], answer("two", text("[1,2]")));
-    assert_eq!(answers[1], answer(1, json!({})));
-    assert_eq!(answers[2]["id"], 3);
-    assert_eq!(answers[2]["error"]["code"], -32601);
-    assert_eq!(answers[3]["id"], 4);
-    assert_eq!(answers[3]["error"]["code"], -32602);
+    let responses = receive_batch(&mut peer).await;
+    assert_eq!(responses.len(), 4, "{responses:?}");
+    assert_eq!(responses[0], answer("two", text("[1,2]")));
+    assert_eq!(responses[1], answer(1, json!({})));
+    assert_eq!(responses[2]["id"], 3);
+    assert_eq!(responses[2]["error"]["code"], -32601);
+    assert_eq!(responses[3]["id"], 4);
+    assert_eq!(responses[3]["error"]["code"], -32602);
     peer.expect_silence().await;
 }
 
 #[tokio::test]
-async fn a_batch_of_one_is_still_a_batch() {
+async fn batch_of_one_request_gets_an_array() {
     let mut peer = batching_peer(&rich_server()).await;
     peer.send(json!([ping(1)])).await;
     peer.expect(json!([answer(1, json!({}))])).await;
 }
 
 #[tokio::test]
-async fn invalid_members_do_not_harm_the_others() {
+async fn invalid_members_do_not_affect_the_others() {
     let mut peer = batching_peer(&rich_server()).await;
     peer.send(
         r#"[1, "x", null, [], {}, {"jsonrpc":"2.0"}, {"jsonrpc":"2.0","id":"odd","method":5},
@@ -64,8 +64,8 @@ async fn invalid_members_do_not_harm_the_others() {
             .replace('\n', " "),
     )
     .await;
-    let answers = receive_batch(&mut peer).await;
-    let ids: Vec<&Value> = answers.iter().map(|answer| &answer["id"]).collect();
+    let responses = receive_batch(&mut peer).await;
+    let ids: Vec<&Value> = responses.iter().map(|response| &response["id"]).collect();
     let null = &Value::Null;
     assert_eq!(
         ids,
@@ -81,28 +81,28 @@ async fn invalid_members_do_not_harm_the_others() {
             null
         ]
     );
-    assert_eq!(answers[1], answer(9, json!({})));
-    for refused in answers.iter().filter(|answer| answer["id"] != 9) {
-        assert_eq!(refused["error"]["code"], -32600, "{refused}");
+    assert_eq!(responses[1], answer(9, json!({})));
+    for rejected in responses.iter().filter(|response| response["id"] != 9) {
+        assert_eq!(rejected["error"]["code"], -32600, "{rejected}");
     }
-    for unreadable in &answers[2..] {
+    for unreadable in &responses[2..] {
         assert!(unreadable.as_object().unwrap().contains_key("id"));
     }
 }
 
 #[tokio::test]
-async fn a_batch_inside_a_batch_is_refused() {
+async fn nested_batch_is_rejected() {
     let mut peer = batching_peer(&rich_server()).await;
     peer.send(json!([[ping(1)], ping(2)])).await;
-    let answers = receive_batch(&mut peer).await;
-    assert_eq!(answers.len(), 2);
-    assert_eq!(answers[0], answer(2, json!({})));
-    assert_eq!(answers[1]["id"], Value::Null);
-    assert_eq!(answers[1]["error"]["code"], -32600);
+    let responses = receive_batch(&mut peer).await;
+    assert_eq!(responses.len(), 2);
+    assert_eq!(responses[0], answer(2, json!({})));
+    assert_eq!(responses[1]["id"], Value::Null);
+    assert_eq!(responses[1]["error"]["code"], -32600);
 }
 
 #[tokio::test]
-async fn an_empty_batch_is_refused() {
+async fn empty_batch_is_rejected() {
     let mut peer = batching_peer(&rich_server()).await;
     peer.send("[]").await;
     peer.expect_error(Value::Null, -32600).await;
@@ -110,17 +110,17 @@ async fn an_empty_batch_is_refused() {
 }
 
 #[tokio::test]
-async fn a_batch_that_wants_no_answer_gets_none() {
+async fn batch_without_requests_gets_no_response() {
     let mut peer = batching_peer(&rich_server()).await;
     let note = notification("notifications/unknown", json!({}));
     peer.send(json!([note, note, cancel(77)])).await;
-    // An answer to a question nobody asked is none either.
+    // A response without a pending request gets no response either.
     peer.send(json!([answer(1, json!({}))])).await;
     peer.expect_silence().await;
 }
 
 #[tokio::test]
-async fn initialize_cannot_be_part_of_a_batch() {
+async fn initialize_inside_a_batch_is_rejected() {
     let initialize = |id: i64| {
         let params = json!({
             "protocolVersion": "2025-03-26",
@@ -129,25 +129,25 @@ async fn initialize_cannot_be_part_of_a_batch() {
         });
         legacy(id, "initialize", params)
     };
-    // As the first message there is no revision yet that would allow a batch.
+    // Before the handshake no revision is negotiated, so batches are not permitted.
     let mut peer = Peer::connect(&rich_server());
     peer.send(json!([initialize(1), ping(2)])).await;
-    let refused = peer.receive().await;
-    assert_eq!(refused["error"]["code"], -32600);
-    assert_eq!(refused.get("id"), None);
+    let rejected = peer.receive().await;
+    assert_eq!(rejected["error"]["code"], -32600);
+    assert_eq!(rejected.get("id"), None);
     peer.refusal_of(legacy(3, "tools/list", json!({})), -32602)
         .await;
 
     peer.initialize("2025-03-26").await;
     peer.send(json!([initialize(1), ping(2)])).await;
-    let answers = receive_batch(&mut peer).await;
-    assert_eq!(answers[0]["id"], 1);
-    assert_eq!(answers[0]["error"]["code"], -32600);
-    assert_eq!(answers[1], answer(2, json!({})));
+    let responses = receive_batch(&mut peer).await;
+    assert_eq!(responses[0]["id"], 1);
+    assert_eq!(responses[0]["error"]["code"], -32600);
+    assert_eq!(responses[1], answer(2, json!({})));
 }
 
 #[tokio::test]
-async fn other_revisions_have_no_batches() {
+async fn batches_are_rejected_in_other_revisions() {
     for (version, id) in [
         ("2024-11-05", Some(Value::Null)),
         ("2025-06-18", Some(Value::Null)),
@@ -156,20 +156,20 @@ async fn other_revisions_have_no_batches() {
         let mut peer = Peer::connect(&rich_server());
         peer.initialize(version).await;
         peer.send(json!([ping(1), ping(2)])).await;
-        let refused = peer.receive().await;
-        assert_eq!(refused["error"]["code"], -32600, "{version}");
-        assert_eq!(refused.get("id"), id.as_ref(), "{version}");
+        let rejected = peer.receive().await;
+        assert_eq!(rejected["error"]["code"], -32600, "{version}");
+        assert_eq!(rejected.get("id"), id.as_ref(), "{version}");
         peer.expect_silence().await;
     }
     let mut peer = Peer::connect(&rich_server());
     peer.send(json!([modern(1, "tools/list", json!({}))])).await;
-    let refused = peer.receive().await;
-    assert_eq!(refused["error"]["code"], -32600);
-    assert_eq!(refused.get("id"), None);
+    let rejected = peer.receive().await;
+    assert_eq!(rejected["error"]["code"], -32600);
+    assert_eq!(rejected.get("id"), None);
 }
 
 #[tokio::test]
-async fn a_cancelled_member_is_left_out() {
+async fn cancelled_member_has_no_response_in_the_array() {
     let (tool, permits) = held_tool();
     let mut peer = batching_peer(&Server::new("s", "1").tool(tool)).await;
     peer.send(json!([call(1, "held"), call(2, "held"), ping(3)]))
@@ -177,25 +177,28 @@ async fn a_cancelled_member_is_left_out() {
     peer.send(cancel(1)).await;
     peer.expect_silence().await;
     permits.add_permits(1);
-    let answers = receive_batch(&mut peer).await;
-    assert_eq!(answers, [answer(2, text("released")), answer(3, json!({}))]);
+    let responses = receive_batch(&mut peer).await;
+    assert_eq!(
+        responses,
+        [answer(2, text("released")), answer(3, json!({}))]
+    );
     peer.expect_silence().await;
 }
 
 #[tokio::test]
-async fn a_batch_whose_members_were_all_cancelled_gets_no_answer() {
+async fn batch_with_all_members_cancelled_gets_no_response() {
     let (tool, _permits) = held_tool();
     let mut peer = batching_peer(&Server::new("s", "1").tool(tool)).await;
     peer.send(json!([call(1, "held"), call(2, "held")])).await;
     peer.send(json!([cancel(1), cancel(2)])).await;
     peer.expect_silence().await;
-    // Also when the cancellation comes along.
+    // Also when the cancellation is part of the batch.
     peer.send(json!([call(1, "held"), cancel(1)])).await;
     peer.expect_silence().await;
 }
 
 #[tokio::test]
-async fn other_messages_pass_a_batch_that_is_not_finished() {
+async fn unfinished_batch_does_not_delay_other_messages() {
     let (tool, permits) = held_tool();
     let mut peer = batching_peer(&Server::new("s", "1").tool(tool)).await;
     peer.send(json!([call(1, "held")])).await;
@@ -207,7 +210,7 @@ async fn other_messages_pass_a_batch_that_is_not_finished() {
 }
 
 #[tokio::test]
-async fn notifications_and_questions_of_a_member_are_messages_of_their_own() {
+async fn notifications_and_input_requests_of_a_member_are_separate_messages() {
     let mut peer = batching_peer(&rich_server()).await;
     let params = json!({"name": "steps", "_meta": {"progressToken": 5}});
     peer.send(json!([legacy(1, "tools/call", params)])).await;
@@ -222,38 +225,41 @@ async fn notifications_and_questions_of_a_member_are_messages_of_their_own() {
         .await;
     peer.expect(legacy(1, "roots/list", json!({}))).await;
     peer.expect(legacy(2, "roots/list", json!({}))).await;
-    // The answers may come as a batch, too.
+    // The client may send its responses as a batch.
     let roots = json!({"roots": []});
     peer.send(json!([answer(2, roots.clone()), answer(1, roots)]))
         .await;
-    let told = text(r#"{"roots":[]}"#);
-    let answers = receive_batch(&mut peer).await;
-    assert_eq!(answers, [answer("a", told.clone()), answer("b", told)]);
+    let expected = text(r#"{"roots":[]}"#);
+    let responses = receive_batch(&mut peer).await;
+    assert_eq!(
+        responses,
+        [answer("a", expected.clone()), answer("b", expected)]
+    );
 }
 
 #[tokio::test]
-async fn a_stream_cannot_be_opened_inside_a_batch() {
+async fn subscriptions_listen_inside_a_batch_is_rejected() {
     let mut peer = batching_peer(&rich_server()).await;
     let listen = modern(1, "subscriptions/listen", json!({"notifications": {}}));
     peer.send(json!([listen, ping(2)])).await;
-    let answers = receive_batch(&mut peer).await;
-    assert_eq!(answers[0]["id"], 1);
-    assert!(answers[0]["error"].is_object(), "{answers:?}");
-    assert_eq!(answers[1], answer(2, json!({})));
+    let responses = receive_batch(&mut peer).await;
+    assert_eq!(responses[0]["id"], 1);
+    assert!(responses[0]["error"].is_object(), "{responses:?}");
+    assert_eq!(responses[1], answer(2, json!({})));
 }
 
 #[tokio::test]
-async fn a_batch_that_was_cut_off_by_the_end_of_input_is_answered() {
+async fn batch_before_the_end_of_input_gets_its_responses() {
     let mut peer = batching_peer(&rich_server()).await;
     peer.send(json!([ping(1), call(2, "numbers")])).await;
     peer.hang_up();
-    let answers = receive_batch(&mut peer).await;
-    assert_eq!(answers.len(), 2);
+    let responses = receive_batch(&mut peer).await;
+    assert_eq!(responses.len(), 2);
     peer.expect_end().await;
 }
 
 #[tokio::test]
-async fn a_batch_holds_at_most_1024_messages() {
+async fn batch_has_at_most_1024_messages() {
     let mut peer = batching_peer(&rich_server()).await;
     let pings = |count: usize| Value::from((0..count).map(ping).collect::<Vec<_>>());
     peer.send(pings(1024)).await;

@@ -1,4 +1,4 @@
-//! Requests that arrive together: all of them are answered, and none waits for another longer than it must.
+//! Many requests that arrive together: each gets its response, and slow requests do not delay the others.
 
 use std::sync::{Arc, Mutex, mpsc};
 
@@ -10,7 +10,7 @@ use toolwire::{JsonSchema, RequestContext, Server, ToolHandler};
 use crate::peer::{Peer, call, cancel, complete, plain, server, text};
 use crate::traces::Traces;
 
-/// A server with the tools `quick`, and `held`, which ends when it gets a permit.
+/// Returns a server with the tools `quick` and `held`. A call of `held` ends when it acquires a permit.
 fn quick_and_held() -> (Server, Arc<Semaphore>) {
     let permits = Arc::new(Semaphore::new(0));
     let quick = plain("quick", |_| async { "quick" });
@@ -19,7 +19,11 @@ fn quick_and_held() -> (Server, Arc<Semaphore>) {
         plain("held", move |_| {
             let permits = Arc::clone(&permits);
             async move {
-                permits.acquire().await.expect("it stays open").forget();
+                permits
+                    .acquire()
+                    .await
+                    .expect("the semaphore is open")
+                    .forget();
                 "held"
             }
         })
@@ -30,7 +34,7 @@ fn quick_and_held() -> (Server, Arc<Semaphore>) {
 #[derive(serde::Deserialize, JsonSchema)]
 struct Nothing {}
 
-/// A tool without arguments that runs on the pool for blocking work.
+/// Returns a tool without arguments that runs on the thread pool for blocking work.
 fn blocking(
     name: &str,
     handler: impl Fn(RequestContext) -> &'static str + Send + Sync + 'static,
@@ -38,7 +42,7 @@ fn blocking(
     ToolHandler::blocking(name, move |ctx: RequestContext, _: Nothing| handler(ctx))
 }
 
-/// Sends all messages at once.
+/// Sends all messages in one write.
 async fn send_together(peer: &Peer, messages: impl IntoIterator<Item = Value>) {
     let lines: String = messages
         .into_iter()
@@ -48,24 +52,24 @@ async fn send_together(peer: &Peer, messages: impl IntoIterator<Item = Value>) {
 }
 
 #[tokio::test]
-async fn a_burst_is_answered_in_order_however_late_it_is_read() {
-    // More than may wait to be written.
+async fn responses_of_a_burst_are_in_order_up_to_the_queue_limit() {
+    // More than the queue of outgoing messages holds.
     const MANY: usize = 600;
     let mut peer = Peer::connect(&quick_and_held().0);
     send_together(&peer, (0..MANY).map(|id| call(id, "quick", json!({})))).await;
-    let mut answered: Vec<_> = Vec::new();
+    let mut response_ids: Vec<_> = Vec::new();
     for _ in 0..MANY {
-        answered.push(peer.receive().await["id"].as_u64().expect("a number"));
+        response_ids.push(peer.receive().await["id"].as_u64().expect("a number"));
     }
-    // Those that found the queue full come when there is room, in any order.
-    assert!(answered.iter().take(256).copied().eq(0..256));
-    answered.sort_unstable();
-    assert!(answered.into_iter().eq(0..MANY as u64));
+    // Responses that did not fit into the queue arrive later, in any order.
+    assert!(response_ids.iter().take(256).copied().eq(0..256));
+    response_ids.sort_unstable();
+    assert!(response_ids.into_iter().eq(0..MANY as u64));
     peer.expect_silence().await;
 }
 
 #[tokio::test]
-async fn those_who_have_to_wait_hold_up_nobody() {
+async fn waiting_handlers_delay_no_other_request() {
     let (server, permits) = quick_and_held();
     let mut peer = Peer::connect(&server);
     let tools = ["held", "quick", "held", "quick"];
@@ -102,12 +106,12 @@ async fn blocking_handlers_delay_no_other_request() {
         (4, "blocks"),
     ];
     send_together(&peer, calls.map(|(id, tool)| call(id, tool, json!({})))).await;
-    let mut answered = Vec::new();
+    let mut response_ids = Vec::new();
     for _ in calls {
-        answered.push(peer.receive().await["id"].as_u64().expect("a number"));
+        response_ids.push(peer.receive().await["id"].as_u64().expect("a number"));
     }
-    answered.sort_unstable();
-    assert_eq!(answered, [1, 2, 3, 4]);
+    response_ids.sort_unstable();
+    assert_eq!(response_ids, [1, 2, 3, 4]);
 }
 
 #[tokio::test]
@@ -121,12 +125,12 @@ async fn several_blocking_handlers_run_at_once() {
     let mut peer = Peer::connect(&server().tool(meets));
     let calls = (0..4 * AT_ONCE).map(|id| call(id, "meets", json!({})));
     send_together(&peer, calls).await;
-    let mut answered = Vec::new();
+    let mut response_ids = Vec::new();
     for _ in 0..4 * AT_ONCE {
-        answered.push(peer.receive().await["id"].as_u64().expect("a number"));
+        response_ids.push(peer.receive().await["id"].as_u64().expect("a number"));
     }
-    answered.sort_unstable();
-    assert!(answered.into_iter().eq(0..4 * AT_ONCE as u64));
+    response_ids.sort_unstable();
+    assert!(response_ids.into_iter().eq(0..4 * AT_ONCE as u64));
 }
 
 #[tokio::test]
@@ -152,8 +156,8 @@ async fn blocking_handler_can_be_cancelled_and_sends_nothing() {
     peer.expect(complete(3, text("quick"))).await;
     tokio::task::spawn_blocking(move || has_ended.recv())
         .await
-        .expect("it does not panic")
-        .expect("the handler saw it");
+        .expect("the task does not panic")
+        .expect("the handler saw the cancellation");
     peer.expect_silence().await;
 }
 
@@ -174,13 +178,13 @@ async fn handler_that_blocks_its_thread_is_named_in_a_warning_once() {
     let warning = text
         .lines()
         .find(|line| line.contains("blocked its thread"));
-    let warning = warning.expect("there is one");
+    let warning = warning.expect("there is a warning");
     assert!(warning.contains("blocks_for_a_while"), "{warning}");
     assert!(warning.contains("#[tool(blocking)]"), "{warning}");
 }
 
 #[tokio::test]
-async fn a_request_cancelled_in_the_same_breath_is_not_answered() {
+async fn request_cancelled_in_the_same_write_gets_no_response() {
     let mut peer = Peer::connect(&quick_and_held().0);
     let messages = [
         call(1, "quick", json!({})),
@@ -193,7 +197,7 @@ async fn a_request_cancelled_in_the_same_breath_is_not_answered() {
 }
 
 #[tokio::test]
-async fn a_burst_larger_than_the_house_makes_its_own_room() {
+async fn burst_of_quick_calls_may_exceed_the_requests_in_flight() {
     let mut limits = Limits::default();
     limits.requests_in_flight = 2;
     let mut peer = Peer::connect_with(&quick_and_held().0, limits);
@@ -203,15 +207,15 @@ async fn a_burst_larger_than_the_house_makes_its_own_room() {
     }
 }
 
-/// A request is refused because too many run.
+/// Expects that a request is rejected because too many requests are in flight.
 async fn expect_overloaded(peer: &mut Peer, id: i64) {
-    let refused = peer.receive().await;
-    assert_eq!(refused["id"], id);
-    assert_eq!(refused["error"]["data"], json!({"reason": "overloaded"}));
+    let rejected = peer.receive().await;
+    assert_eq!(rejected["id"], id);
+    assert_eq!(rejected["error"]["data"], json!({"reason": "overloaded"}));
 }
 
 #[tokio::test]
-async fn one_that_has_to_wait_takes_a_place() {
+async fn waiting_handler_counts_as_a_request_in_flight() {
     let mut limits = Limits::default();
     limits.requests_in_flight = 1;
     let (server, permits) = quick_and_held();
@@ -230,7 +234,7 @@ async fn blocking_handler_counts_as_a_request_in_flight() {
     let (release, released) = mpsc::channel::<()>();
     let released = Arc::new(Mutex::new(released));
     let blocks = blocking("blocks", move |_| {
-        // An error means that the test is over.
+        // An error means that the test has ended.
         let _ = released.lock().expect("one handler takes it").recv();
         "released"
     });
@@ -247,7 +251,7 @@ async fn blocking_handler_counts_as_a_request_in_flight() {
 }
 
 #[tokio::test]
-async fn a_burst_before_the_end_is_still_answered() {
+async fn burst_before_the_end_of_input_gets_its_responses() {
     let (server, permits) = quick_and_held();
     let mut peer = Peer::connect(&server);
     let tools = ["quick", "held", "quick"];

@@ -1,4 +1,4 @@
-//! `notifications/cancelled`: the handler ends, and nothing more is sent.
+//! `notifications/cancelled`: the handler is dropped, and no message of the request is sent afterwards.
 
 use serde_json::json;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
@@ -9,45 +9,47 @@ use crate::peer::{
     Peer, call, cancel, complete, modern, notification, plain, server, text, within,
 };
 
-/// What happens inside a handler, as the test sees it.
+/// An event inside a handler, reported to the test.
 #[derive(Debug, PartialEq)]
 enum Event {
     Started,
-    /// The handler's future is gone, finished or not.
+    /// The handler's future was dropped, completed or not.
     Dropped,
     SawCancellation,
 }
 
-struct TellWhenDropped(UnboundedSender<Event>);
+struct NotifyOnDrop(UnboundedSender<Event>);
 
-impl Drop for TellWhenDropped {
+impl Drop for NotifyOnDrop {
     fn drop(&mut self) {
-        // The test may be over.
+        // Fails if the test has ended.
         let _ = self.0.send(Event::Dropped);
     }
 }
 
-/// The tool `wait`, which runs until it is released.
-struct Waiting {
+/// A server with the tool `wait`, which runs until the test releases it.
+struct WaitingServer {
     server: Server,
     events: UnboundedReceiver<Event>,
     release: watch::Sender<bool>,
 }
 
-impl Waiting {
+impl WaitingServer {
     fn new() -> Self {
-        let (tell, events) = unbounded_channel();
+        let (sender, events) = unbounded_channel();
         let (release, released) = watch::channel(false);
         let wait = plain("wait", move |ctx: RequestContext| {
-            let (tell, mut released) = (tell.clone(), released.clone());
+            let (sender, mut released) = (sender.clone(), released.clone());
             async move {
-                let _guard = TellWhenDropped(tell.clone());
-                tell.send(Event::Started).expect("the test listens");
+                let _guard = NotifyOnDrop(sender.clone());
+                sender
+                    .send(Event::Started)
+                    .expect("the test receives events");
                 ctx.report_progress(1.0, None, None);
                 released
                     .wait_for(|released| *released)
                     .await
-                    .expect("the test holds the other end");
+                    .expect("the test holds the sender");
                 ctx.report_progress(2.0, None, None);
                 "waited"
             }
@@ -70,8 +72,8 @@ impl Waiting {
 }
 
 #[tokio::test]
-async fn a_cancelled_handler_is_dropped_and_never_answers() {
-    let mut waiting = Waiting::new();
+async fn cancelled_handler_is_dropped_and_sends_no_response() {
+    let mut waiting = WaitingServer::new();
     let mut peer = Peer::connect(&waiting.server);
     peer.send(call(1, "wait", json!({}))).await;
     waiting.expect(Event::Started).await;
@@ -82,8 +84,8 @@ async fn a_cancelled_handler_is_dropped_and_never_answers() {
 }
 
 #[tokio::test]
-async fn the_reason_is_optional() {
-    let mut waiting = Waiting::new();
+async fn cancellation_with_a_reason_is_accepted() {
+    let mut waiting = WaitingServer::new();
     let mut peer = Peer::connect(&waiting.server);
     peer.send(call("x", "wait", json!({}))).await;
     waiting.expect(Event::Started).await;
@@ -97,8 +99,8 @@ async fn the_reason_is_optional() {
 }
 
 #[tokio::test]
-async fn progress_stops_with_the_cancellation() {
-    let mut waiting = Waiting::new();
+async fn cancelled_request_reports_no_more_progress() {
+    let mut waiting = WaitingServer::new();
     let mut peer = Peer::connect(&waiting.server);
     let params = json!({"name": "wait", "_meta": {"progressToken": 1}});
     peer.send(modern(1, "tools/call", params)).await;
@@ -111,10 +113,10 @@ async fn progress_stops_with_the_cancellation() {
 }
 
 #[tokio::test]
-async fn cancelling_what_does_not_run_does_nothing() {
-    let mut waiting = Waiting::new();
+async fn cancellation_of_an_unknown_request_is_ignored() {
+    let mut waiting = WaitingServer::new();
     let mut peer = Peer::connect(&waiting.server);
-    // Before there is anything, of nothing, and in shapes that mean nothing.
+    // Before the request, without an id, and with invalid ids.
     peer.send(cancel(1)).await;
     for params in [
         json!({}),
@@ -131,7 +133,7 @@ async fn cancelling_what_does_not_run_does_nothing() {
 
     peer.send(call(1, "wait", json!({}))).await;
     waiting.expect(Event::Started).await;
-    // A string is not a number, and another number is another request.
+    // A string id differs from a number id, and other numbers are other requests.
     for id in [json!("1"), json!(2), json!("")] {
         peer.send(cancel(id)).await;
     }
@@ -140,17 +142,17 @@ async fn cancelling_what_does_not_run_does_nothing() {
     peer.expect(complete(1, text("waited"))).await;
     waiting.expect(Event::Dropped).await;
 
-    // What has its answer.
+    // A cancellation after the response.
     peer.send(cancel(1)).await;
     peer.expect_silence().await;
-    // The id can be used again, and its old cancellation does not count.
+    // The id can be reused, and the earlier cancellation has no effect on it.
     peer.send(call(1, "wait", json!({}))).await;
     peer.expect(complete(1, text("waited"))).await;
 }
 
 #[tokio::test]
-async fn a_string_id_is_cancelled_by_the_string() {
-    let mut waiting = Waiting::new();
+async fn string_id_and_number_id_are_cancelled_separately() {
+    let mut waiting = WaitingServer::new();
     let mut peer = Peer::connect(&waiting.server);
     peer.send(call("1", "wait", json!({}))).await;
     peer.send(call(1, "wait", json!({}))).await;
@@ -164,8 +166,8 @@ async fn a_string_id_is_cancelled_by_the_string() {
 }
 
 #[tokio::test]
-async fn two_requests_with_one_id_both_run_and_both_answer() {
-    let mut waiting = Waiting::new();
+async fn two_requests_with_the_same_id_both_get_a_response() {
+    let mut waiting = WaitingServer::new();
     let mut peer = Peer::connect(&waiting.server);
     peer.send(call(1, "wait", json!({}))).await;
     peer.send(call(1, "wait", json!({}))).await;
@@ -178,8 +180,8 @@ async fn two_requests_with_one_id_both_run_and_both_answer() {
 }
 
 #[tokio::test]
-async fn a_cancellation_means_all_requests_with_its_id() {
-    let mut waiting = Waiting::new();
+async fn cancellation_applies_to_all_requests_with_the_id() {
+    let mut waiting = WaitingServer::new();
     let mut peer = Peer::connect(&waiting.server);
     peer.send(call(1, "wait", json!({}))).await;
     peer.send(call(1, "wait", json!({}))).await;
@@ -193,8 +195,8 @@ async fn a_cancellation_means_all_requests_with_its_id() {
 }
 
 #[tokio::test]
-async fn a_request_that_is_cancelled_in_the_same_breath_is_never_answered() {
-    let waiting = Waiting::new();
+async fn request_cancelled_in_the_same_write_gets_no_response() {
+    let waiting = WaitingServer::new();
     let mut peer = Peer::connect(&waiting.server);
     waiting.release();
     let both = format!("{}\n{}\n", call(1, "wait", json!({})), cancel(1));
@@ -203,14 +205,14 @@ async fn a_request_that_is_cancelled_in_the_same_breath_is_never_answered() {
 }
 
 #[tokio::test]
-async fn connections_cannot_cancel_each_other() {
-    let mut waiting = Waiting::new();
+async fn cancellation_does_not_affect_other_connections() {
+    let mut waiting = WaitingServer::new();
     let mut peer = Peer::connect(&waiting.server);
-    let mut stranger = Peer::connect(&waiting.server);
+    let mut other_peer = Peer::connect(&waiting.server);
     peer.send(call(1, "wait", json!({}))).await;
     waiting.expect(Event::Started).await;
-    stranger.send(cancel(1)).await;
-    stranger.expect_silence().await;
+    other_peer.send(cancel(1)).await;
+    other_peer.expect_silence().await;
     waiting.release();
     peer.expect(complete(1, text("waited"))).await;
 }
@@ -219,17 +221,21 @@ async fn connections_cannot_cancel_each_other() {
 struct Nothing {}
 
 #[tokio::test]
-async fn a_blocking_handler_sees_that_it_was_cancelled() {
-    let (tell, mut events) = unbounded_channel();
+async fn blocking_handler_sees_its_cancellation() {
+    let (sender, mut events) = unbounded_channel();
     let blocking = ToolHandler::blocking("block", move |ctx: RequestContext, _: Nothing| {
-        tell.send(Event::Started).expect("the test listens");
+        sender
+            .send(Event::Started)
+            .expect("the test receives events");
         while !ctx.is_cancelled() {
             std::thread::yield_now();
         }
-        // Whatever it still says is not sent.
+        // Notifications after the cancellation are not sent.
         ctx.report_progress(1.0, None, None);
         ctx.log(toolwire::LoggingLevel::Error, "too late");
-        tell.send(Event::SawCancellation).expect("the test listens");
+        sender
+            .send(Event::SawCancellation)
+            .expect("the test receives events");
         "stopped"
     });
     let mut peer = Peer::connect(&server().with_logging().tool(blocking));
@@ -244,21 +250,25 @@ async fn a_blocking_handler_sees_that_it_was_cancelled() {
 }
 
 #[tokio::test]
-async fn the_flag_can_be_passed_on_to_work_that_outlives_the_handler() {
-    let (tell, mut events) = unbounded_channel();
+async fn cancellation_handle_outlives_the_handler() {
+    let (sender, mut events) = unbounded_channel();
     let spawning = plain("spawn", move |ctx: RequestContext| {
-        let tell = tell.clone();
+        let sender = sender.clone();
         async move {
-            let flag = ctx.cancellation().expect("this transport can cancel");
-            assert!(!flag.is_cancelled());
+            let cancellation = ctx.cancellation().expect("this transport can cancel");
+            assert!(!cancellation.is_cancelled());
             tokio::spawn({
-                let tell = tell.clone();
+                let sender = sender.clone();
                 async move {
-                    flag.cancelled().await;
-                    tell.send(Event::SawCancellation).expect("the test listens");
+                    cancellation.cancelled().await;
+                    sender
+                        .send(Event::SawCancellation)
+                        .expect("the test receives events");
                 }
             });
-            tell.send(Event::Started).expect("the test listens");
+            sender
+                .send(Event::Started)
+                .expect("the test receives events");
             std::future::pending::<String>().await
         }
     });
@@ -271,8 +281,8 @@ async fn the_flag_can_be_passed_on_to_work_that_outlives_the_handler() {
 }
 
 #[tokio::test]
-async fn a_peer_that_goes_away_cancels_what_runs_for_it() {
-    let mut waiting = Waiting::new();
+async fn disconnect_cancels_running_requests() {
+    let mut waiting = WaitingServer::new();
     let peer = Peer::connect(&waiting.server);
     peer.send(call(1, "wait", json!({}))).await;
     waiting.expect(Event::Started).await;

@@ -1,4 +1,4 @@
-//! What a handler sees of its request besides rounds, progress and logging.
+//! Accessors of `RequestContext`, except those for rounds, progress and logging.
 
 use serde_json::{Value, json};
 use toolwire::types::RawJson;
@@ -8,33 +8,33 @@ use toolwire::{
 
 use crate::peer::{Peer, complete, legacy, modern, modern_with, plain, server, text};
 
-/// A tool that tells what one look at its context yields.
-fn look(see: fn(&RequestContext) -> Value) -> ToolHandler {
-    plain("look", move |ctx: RequestContext| async move {
+/// Returns a tool whose result is the value that `see` reads from the context.
+fn inspect(see: fn(&RequestContext) -> Value) -> ToolHandler {
+    plain("inspect", move |ctx: RequestContext| async move {
         see(&ctx).to_string()
     })
 }
 
 async fn seen(see: fn(&RequestContext) -> Value, request: Value) -> Value {
-    let mut peer = Peer::connect(&server().tool(look(see)));
+    let mut peer = Peer::connect(&server().tool(inspect(see)));
     let result = peer.result_of(request).await;
     let seen = result["content"][0]["text"].as_str().expect("a text");
     serde_json::from_str(seen).expect("the tool writes JSON")
 }
 
 fn request(id: impl Into<Value>) -> Value {
-    modern(id, "tools/call", json!({"name": "look"}))
+    modern(id, "tools/call", json!({"name": "inspect"}))
 }
 
 #[tokio::test]
-async fn the_request_s_id() {
+async fn request_id_has_its_json_type() {
     let see = |ctx: &RequestContext| json!(ctx.request_id().to_string());
     assert_eq!(seen(see, request(7)).await, "7");
     assert_eq!(seen(see, request("7")).await, "\"7\"");
 }
 
 #[tokio::test]
-async fn the_server_that_serves_it() {
+async fn server_can_be_changed_through_the_context() {
     let adds = plain("adds", |ctx: RequestContext| async move {
         let added = plain("added", |_| async { "new" });
         ctx.server().add_tool(added).expect("there is no such tool");
@@ -47,28 +47,28 @@ async fn the_server_that_serves_it() {
 }
 
 #[tokio::test]
-async fn the_request_s_metadata() {
+async fn meta_returns_the_request_s_metadata() {
     let see = |ctx: &RequestContext| {
         let trace = ctx.meta().get("traceparent").map(RawJson::get);
         json!([trace, ctx.meta().contains_key("com.example/absent")])
     };
-    let params = json!({"name": "look", "_meta": {"traceparent": "00-1-2-01"}});
+    let params = json!({"name": "inspect", "_meta": {"traceparent": "00-1-2-01"}});
     let seen = seen(see, modern(1, "tools/call", params)).await;
     assert_eq!(seen, json!(["\"00-1-2-01\"", false]));
 }
 
 #[tokio::test]
-async fn who_the_client_says_it_is() {
+async fn client_info_is_optional_and_not_validated() {
     let see = |ctx: &RequestContext| json!(ctx.client_info().map(|info| &info.name));
     assert_eq!(seen(see, request(1)).await, "peer");
-    // A strange identity is for display only, so it does not fail the request.
-    let mut strange = request(1);
-    strange["params"]["_meta"]["io.modelcontextprotocol/clientInfo"] = json!({"name": 7});
-    assert_eq!(seen(see, strange).await, Value::Null);
+    // The client info is for display only, so an invalid value does not fail the request.
+    let mut invalid = request(1);
+    invalid["params"]["_meta"]["io.modelcontextprotocol/clientInfo"] = json!({"name": 7});
+    assert_eq!(seen(see, invalid).await, Value::Null);
 }
 
 #[tokio::test]
-async fn what_the_client_can_do() {
+async fn client_capabilities_are_those_of_the_request() {
     let see = |ctx: &RequestContext| {
         let capabilities = ctx.client_capabilities();
         json!([
@@ -76,7 +76,7 @@ async fn what_the_client_can_do() {
             capabilities.extension("com.example/x").is_some()
         ])
     };
-    let params = json!({"name": "look"});
+    let params = json!({"name": "inspect"});
     let capabilities = json!({"roots": {}, "extensions": {"com.example/x": {}}});
     let declared = modern_with(1, "tools/call", params, capabilities);
     assert_eq!(seen(see, declared).await, json!([true, true]));
@@ -84,7 +84,7 @@ async fn what_the_client_can_do() {
 }
 
 #[tokio::test]
-async fn nobody_is_authorized_in_process() {
+async fn in_process_request_has_no_valid_token() {
     let see = |ctx: &RequestContext| {
         let auth = ctx.auth();
         json!([
@@ -100,7 +100,7 @@ async fn nobody_is_authorized_in_process() {
 }
 
 #[test]
-fn scopes_count_only_on_verified_tokens() {
+fn has_scope_requires_a_valid_token() {
     let mut token = TokenInfo::default();
     token.subject = Some("ada".to_owned());
     token.scopes = vec!["read".to_owned()];
@@ -111,9 +111,11 @@ fn scopes_count_only_on_verified_tokens() {
 }
 
 #[tokio::test]
-async fn the_state_of_the_connection() {
+async fn connection_state_reflects_the_handshake_and_subscriptions() {
     let see = |ctx: &RequestContext| {
-        let state = ctx.connection_state().expect("the pipe keeps one");
+        let state = ctx
+            .connection_state()
+            .expect("a byte stream has a connection state");
         json!([
             state.version().map(|version| version.as_str()),
             state.is_initialize_processed(),
@@ -128,7 +130,7 @@ async fn the_state_of_the_connection() {
         .resource(toolwire::ResourceHandler::new("a:b", "b", |_, _| async {
             "b"
         }))
-        .tool(look(see));
+        .tool(inspect(see));
     let mut peer = Peer::connect(&server);
     peer.send(request(1)).await;
     peer.expect(complete(1, text("[null,false,false,false,false]")))
@@ -144,7 +146,7 @@ async fn the_state_of_the_connection() {
 }
 
 #[tokio::test]
-async fn a_context_without_a_channel_fails_every_question() {
+async fn request_on_a_null_context_fails() {
     let context = NullContext::new();
     assert!(!context.can_request());
     assert!(!context.is_cancelled());
@@ -153,7 +155,7 @@ async fn a_context_without_a_channel_fails_every_question() {
     let error = context
         .request("roots/list", RawJson::empty_object())
         .await
-        .expect_err("there is nobody to ask");
+        .expect_err("a null context has no client");
     assert_eq!(error.rpc().map(|error| error.code), Some(-32600));
     context.notify(OutgoingNotification::new(
         "notifications/message",

@@ -40,7 +40,7 @@ async fn custom_methods_are_served_in_every_version() {
 }
 
 #[tokio::test]
-async fn custom_results_name_the_server() {
+async fn custom_results_carry_server_info() {
     let mut peer = Peer::connect(&repeating(Server::new("wire", "1.0.0")));
     let params = json!({"word": "a", "times": 1});
     let result = peer
@@ -54,7 +54,7 @@ async fn custom_results_name_the_server() {
 }
 
 #[tokio::test]
-async fn custom_methods_fail_as_their_authors_say() {
+async fn custom_method_errors_reach_the_client() {
     let failing = repeating(server())
         .method("com.example/fail", |_, _: Value| async {
             Err::<Value, _>(ToolError::failed("no"))
@@ -90,7 +90,7 @@ async fn custom_methods_report_progress() {
 
 #[test]
 #[should_panic(expected = "method `tools/call` is defined by the protocol")]
-fn the_protocol_s_own_methods_cannot_be_replaced() {
+fn protocol_method_cannot_be_registered() {
     let _ = server().method("tools/call", |_, _: Value| async {
         Ok::<_, ToolError>(json!({}))
     });

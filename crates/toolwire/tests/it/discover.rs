@@ -1,4 +1,4 @@
-//! `server/discover`, and what is checked of a 2026-07-28 request before anything runs.
+//! `server/discover`, and the validation of a 2026-07-28 request before its handler runs.
 
 use serde_json::{Value, json};
 use toolwire::types::Meta;
@@ -15,7 +15,7 @@ const VERSIONS: [&str; 5] = [
 ];
 
 #[tokio::test]
-async fn discover_tells_what_the_server_is_and_can_do() {
+async fn discover_returns_server_info_capabilities_and_versions() {
     let server = Server::new("wire", "1.0.0")
         .with_title("Wire")
         .with_instructions("Ask nicely.")
@@ -47,7 +47,7 @@ async fn discover_tells_what_the_server_is_and_can_do() {
 }
 
 #[tokio::test]
-async fn discover_works_on_a_server_with_nothing_on_it() {
+async fn discover_works_on_an_empty_server() {
     let mut peer = Peer::connect(&server());
     let result = peer
         .result_of(modern(1, "server/discover", json!({})))
@@ -57,7 +57,7 @@ async fn discover_works_on_a_server_with_nothing_on_it() {
 }
 
 #[tokio::test]
-async fn only_served_versions_are_told() {
+async fn only_served_versions_are_listed() {
     let modern_only = server().with_versions([toolwire::ProtocolVersion::V2026_07_28]);
     let mut peer = Peer::connect(&modern_only);
     let result = peer
@@ -76,12 +76,12 @@ async fn only_served_versions_are_told() {
 }
 
 #[tokio::test]
-async fn requests_that_do_not_describe_themselves_are_refused() {
+async fn invalid_meta_is_rejected() {
     let mut peer = Peer::connect(&server().tool(plain("idle", |_| async { "idle" })));
     let version = "io.modelcontextprotocol/protocolVersion";
     let capabilities = "io.modelcontextprotocol/clientCapabilities";
     let cases = [
-        // What is in `_meta`, the code, and a word the message must contain.
+        // `_meta`, the error code, and a word that the message must contain.
         (json!({}), -32602, version),
         (json!({version: "2026-07-28"}), -32602, capabilities),
         (
@@ -99,7 +99,7 @@ async fn requests_that_do_not_describe_themselves_are_refused() {
             -32602,
             version,
         ),
-        // The shape of `_meta` is judged before the version.
+        // `_meta` is validated before the version.
         (json!({version: "2099-01-01"}), -32602, capabilities),
         (
             json!({version: "2026-07-28", capabilities: {},
@@ -133,19 +133,19 @@ async fn requests_that_do_not_describe_themselves_are_refused() {
 }
 
 #[tokio::test]
-async fn a_request_without_client_info_is_fine() {
+async fn request_without_client_info_is_accepted() {
     let mut peer = Peer::connect(&server().tool(plain("idle", |_| async { "idle" })));
     let mut request = call(1, "idle", json!({}));
     request["params"]["_meta"]
         .as_object_mut()
         .and_then(|meta| meta.remove("io.modelcontextprotocol/clientInfo"))
-        .expect("the harness sends it");
+        .expect("`call` adds the client info");
     peer.send(request).await;
     peer.expect(complete(1, text("idle"))).await;
 }
 
 #[tokio::test]
-async fn versions_that_are_not_served_by_request_are_refused_with_those_that_are() {
+async fn unsupported_version_is_rejected_with_the_supported_ones() {
     let mut peer = Peer::connect(&server());
     for version in ["2099-01-01", "2025-11-25", "2024-11-05", "draft", ""] {
         let mut request = modern(7, "server/discover", json!({}));
@@ -159,7 +159,7 @@ async fn versions_that_are_not_served_by_request_are_refused_with_those_that_are
 }
 
 #[tokio::test]
-async fn methods_that_left_the_protocol_are_unknown() {
+async fn removed_methods_are_unknown() {
     let server = server()
         .with_logging()
         .with_resource_subscriptions()
@@ -180,19 +180,19 @@ async fn methods_that_left_the_protocol_are_unknown() {
     check(&mut peer, "resources/subscribe", json!({"uri": "a:b"})).await;
     check(&mut peer, "resources/unsubscribe", json!({"uri": "a:b"})).await;
     check(&mut peer, "tasks/list", json!({})).await;
-    // What only servers sent, what is a notification, and what never was.
+    // Methods that only servers send, a notification, and a method that never existed.
     check(&mut peer, "roots/list", json!({})).await;
     check(&mut peer, "sampling/createMessage", json!({})).await;
     check(&mut peer, "notifications/cancelled", json!({})).await;
     check(&mut peer, "no/such/method", json!({})).await;
-    // What this server does not offer.
+    // Methods that this server does not offer.
     check(&mut peer, "tools/list", json!({})).await;
     check(&mut peer, "prompts/get", json!({"name": "x"})).await;
     check(&mut peer, "tasks/get", json!({"taskId": "x"})).await;
 }
 
 #[tokio::test]
-async fn results_name_the_server_unless_told_not_to() {
+async fn results_carry_server_info_unless_disabled() {
     let own_meta = || {
         plain("own", |_| async {
             CallToolResult::text("own").with_meta(Meta::new().with("com.example/k", json!(1)))
@@ -214,7 +214,7 @@ async fn results_name_the_server_unless_told_not_to() {
 }
 
 #[tokio::test]
-async fn legacy_results_carry_nothing_modern() {
+async fn legacy_results_carry_no_modern_members() {
     let named = Server::new("wire", "1.0.0").tool(plain("idle", |_| async { "idle" }));
     let mut peer = Peer::connect(&named);
     peer.initialize("2025-11-25").await;
@@ -230,13 +230,13 @@ async fn legacy_results_carry_nothing_modern() {
 }
 
 #[tokio::test]
-async fn errors_are_not_stamped() {
-    let failing = plain("refuse", |_| async {
+async fn errors_carry_no_server_info() {
+    let failing = plain("fail", |_| async {
         let error = toolwire::ErrorObject::new(7, "own code").with_data(json!({"a": 1}));
         Err::<String, _>(ToolError::rpc(error))
     });
     let mut peer = Peer::connect(&Server::new("wire", "1.0.0").tool(failing));
-    peer.send(call(1, "refuse", json!({}))).await;
+    peer.send(call(1, "fail", json!({}))).await;
     peer.expect(json!({
         "jsonrpc": "2.0", "id": 1,
         "error": {"code": 7, "message": "own code", "data": {"a": 1}},
@@ -245,7 +245,7 @@ async fn errors_are_not_stamped() {
 }
 
 #[tokio::test]
-async fn ids_come_back_with_their_json_type() {
+async fn response_id_has_the_json_type_of_the_request_id() {
     let mut peer = Peer::connect(&server().tool(plain("idle", |_| async { "idle" })));
     for id in [
         json!(0),
@@ -261,7 +261,7 @@ async fn ids_come_back_with_their_json_type() {
 }
 
 #[test]
-fn the_harness_writes_the_meta_it_promises() {
+fn test_helper_adds_the_required_meta() {
     let request = modern(1, "x", json!({"_meta": {"progressToken": 3}}));
     let mut expected = modern_meta(json!({}));
     expected.insert("progressToken".to_owned(), json!(3));
