@@ -3,13 +3,13 @@
 use serde_json::{Value, json};
 use toolwire::Server;
 
-use crate::legacy_asking::{able, asking_server, call};
-use crate::legacy_server::{held_tool, rich_server};
+use crate::legacy_asking::{all_capabilities, asking_server, call};
+use crate::legacy_server::{rich_server, waiting_tool};
 use crate::peer::{Peer, answer, cancel, legacy, modern, notification, text};
 
 async fn batching_peer(server: &Server) -> Peer {
     let mut peer = Peer::connect(server);
-    peer.initialize_with("2025-03-26", able()).await;
+    peer.initialize_with("2025-03-26", all_capabilities()).await;
     peer
 }
 
@@ -170,9 +170,9 @@ async fn batches_are_rejected_in_other_revisions() {
 
 #[tokio::test]
 async fn cancelled_member_has_no_response_in_the_array() {
-    let (tool, permits) = held_tool();
+    let (tool, permits) = waiting_tool();
     let mut peer = batching_peer(&Server::new("s", "1").tool(tool)).await;
-    peer.send(json!([call(1, "held"), call(2, "held"), ping(3)]))
+    peer.send(json!([call(1, "waiting"), call(2, "waiting"), ping(3)]))
         .await;
     peer.send(cancel(1)).await;
     peer.expect_silence().await;
@@ -187,21 +187,22 @@ async fn cancelled_member_has_no_response_in_the_array() {
 
 #[tokio::test]
 async fn batch_with_all_members_cancelled_gets_no_response() {
-    let (tool, _permits) = held_tool();
+    let (tool, _permits) = waiting_tool();
     let mut peer = batching_peer(&Server::new("s", "1").tool(tool)).await;
-    peer.send(json!([call(1, "held"), call(2, "held")])).await;
+    peer.send(json!([call(1, "waiting"), call(2, "waiting")]))
+        .await;
     peer.send(json!([cancel(1), cancel(2)])).await;
     peer.expect_silence().await;
     // Also when the cancellation is part of the batch.
-    peer.send(json!([call(1, "held"), cancel(1)])).await;
+    peer.send(json!([call(1, "waiting"), cancel(1)])).await;
     peer.expect_silence().await;
 }
 
 #[tokio::test]
 async fn unfinished_batch_does_not_delay_other_messages() {
-    let (tool, permits) = held_tool();
+    let (tool, permits) = waiting_tool();
     let mut peer = batching_peer(&Server::new("s", "1").tool(tool)).await;
-    peer.send(json!([call(1, "held")])).await;
+    peer.send(json!([call(1, "waiting")])).await;
     peer.result_of(ping(2)).await;
     peer.send(json!([ping(3)])).await;
     peer.expect(json!([answer(3, json!({}))])).await;

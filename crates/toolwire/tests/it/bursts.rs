@@ -10,13 +10,13 @@ use toolwire::{JsonSchema, RequestContext, Server, ToolHandler};
 use crate::peer::{Peer, call, cancel, complete, plain, server, text};
 use crate::traces::Traces;
 
-/// Returns a server with the tools `quick` and `held`. A call of `held` ends when it acquires a permit.
-fn quick_and_held() -> (Server, Arc<Semaphore>) {
+/// Returns a server with the tools `quick` and `waiting`. A call of `waiting` ends when it acquires a permit.
+fn quick_and_waiting() -> (Server, Arc<Semaphore>) {
     let permits = Arc::new(Semaphore::new(0));
     let quick = plain("quick", |_| async { "quick" });
-    let held = {
+    let waiting = {
         let permits = Arc::clone(&permits);
-        plain("held", move |_| {
+        plain("waiting", move |_| {
             let permits = Arc::clone(&permits);
             async move {
                 permits
@@ -24,11 +24,11 @@ fn quick_and_held() -> (Server, Arc<Semaphore>) {
                     .await
                     .expect("the semaphore is open")
                     .forget();
-                "held"
+                "waiting"
             }
         })
     };
-    (server().tool(quick).tool(held), permits)
+    (server().tool(quick).tool(waiting), permits)
 }
 
 #[derive(serde::Deserialize, JsonSchema)]
@@ -55,7 +55,7 @@ async fn send_together(peer: &Peer, messages: impl IntoIterator<Item = Value>) {
 async fn responses_of_a_burst_are_in_order_up_to_the_queue_limit() {
     // More than the queue of outgoing messages holds.
     const MANY: usize = 600;
-    let mut peer = Peer::connect(&quick_and_held().0);
+    let mut peer = Peer::connect(&quick_and_waiting().0);
     send_together(&peer, (0..MANY).map(|id| call(id, "quick", json!({})))).await;
     let mut response_ids: Vec<_> = Vec::new();
     for _ in 0..MANY {
@@ -70,16 +70,16 @@ async fn responses_of_a_burst_are_in_order_up_to_the_queue_limit() {
 
 #[tokio::test]
 async fn waiting_handlers_delay_no_other_request() {
-    let (server, permits) = quick_and_held();
+    let (server, permits) = quick_and_waiting();
     let mut peer = Peer::connect(&server);
-    let tools = ["held", "quick", "held", "quick"];
+    let tools = ["waiting", "quick", "waiting", "quick"];
     let calls = (0..).zip(tools).map(|(id, tool)| call(id, tool, json!({})));
     send_together(&peer, calls).await;
     peer.expect(complete(1, text("quick"))).await;
     peer.expect(complete(3, text("quick"))).await;
     permits.add_permits(2);
-    peer.expect(complete(0, text("held"))).await;
-    peer.expect(complete(2, text("held"))).await;
+    peer.expect(complete(0, text("waiting"))).await;
+    peer.expect(complete(2, text("waiting"))).await;
 }
 
 #[tokio::test]
@@ -143,7 +143,7 @@ async fn blocking_handler_can_be_cancelled_and_sends_nothing() {
         ended.send(()).expect("the test listens");
         "never sent"
     });
-    let (server, _) = quick_and_held();
+    let (server, _) = quick_and_waiting();
     let mut peer = Peer::connect(&server.tool(polls));
     let messages = [
         call(1, "polls", json!({})),
@@ -185,7 +185,7 @@ async fn handler_that_blocks_its_thread_is_named_in_a_warning_once() {
 
 #[tokio::test]
 async fn request_cancelled_in_the_same_write_gets_no_response() {
-    let mut peer = Peer::connect(&quick_and_held().0);
+    let mut peer = Peer::connect(&quick_and_waiting().0);
     let messages = [
         call(1, "quick", json!({})),
         call(2, "quick", json!({})),
@@ -200,7 +200,7 @@ async fn request_cancelled_in_the_same_write_gets_no_response() {
 async fn burst_of_quick_calls_may_exceed_the_requests_in_flight() {
     let mut limits = Limits::default();
     limits.requests_in_flight = 2;
-    let mut peer = Peer::connect_with(&quick_and_held().0, limits);
+    let mut peer = Peer::connect_with(&quick_and_waiting().0, limits);
     send_together(&peer, (0..50).map(|id| call(id, "quick", json!({})))).await;
     for id in 0..50 {
         peer.expect(complete(id, text("quick"))).await;
@@ -218,13 +218,13 @@ async fn expect_overloaded(peer: &mut Peer, id: i64) {
 async fn waiting_handler_counts_as_a_request_in_flight() {
     let mut limits = Limits::default();
     limits.requests_in_flight = 1;
-    let (server, permits) = quick_and_held();
+    let (server, permits) = quick_and_waiting();
     let mut peer = Peer::connect_with(&server, limits);
-    let calls = [call(1, "held", json!({})), call(2, "quick", json!({}))];
+    let calls = [call(1, "waiting", json!({})), call(2, "quick", json!({}))];
     send_together(&peer, calls).await;
     expect_overloaded(&mut peer, 2).await;
     permits.add_permits(1);
-    peer.expect(complete(1, text("held"))).await;
+    peer.expect(complete(1, text("waiting"))).await;
     peer.send(call(3, "quick", json!({}))).await;
     peer.expect(complete(3, text("quick"))).await;
 }
@@ -240,7 +240,7 @@ async fn blocking_handler_counts_as_a_request_in_flight() {
     });
     let mut limits = Limits::default();
     limits.requests_in_flight = 1;
-    let mut peer = Peer::connect_with(&quick_and_held().0.tool(blocks), limits);
+    let mut peer = Peer::connect_with(&quick_and_waiting().0.tool(blocks), limits);
     let calls = [call(1, "blocks", json!({})), call(2, "quick", json!({}))];
     send_together(&peer, calls).await;
     expect_overloaded(&mut peer, 2).await;
@@ -252,15 +252,15 @@ async fn blocking_handler_counts_as_a_request_in_flight() {
 
 #[tokio::test]
 async fn burst_before_the_end_of_input_gets_its_responses() {
-    let (server, permits) = quick_and_held();
+    let (server, permits) = quick_and_waiting();
     let mut peer = Peer::connect(&server);
-    let tools = ["quick", "held", "quick"];
+    let tools = ["quick", "waiting", "quick"];
     let calls = (0..).zip(tools).map(|(id, tool)| call(id, tool, json!({})));
     send_together(&peer, calls).await;
     peer.hang_up();
     peer.expect(complete(0, text("quick"))).await;
     peer.expect(complete(2, text("quick"))).await;
     permits.add_permits(1);
-    peer.expect(complete(1, text("held"))).await;
+    peer.expect(complete(1, text("waiting"))).await;
     peer.expect_end().await;
 }

@@ -1,4 +1,4 @@
-//! How a connection ends: the client hangs up, or the server shuts down.
+//! The end of a connection: the client closes its input, or the server shuts down.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -12,25 +12,25 @@ use toolwire::{RequestContext, Server};
 
 use crate::peer::{Peer, call, complete, modern, plain, server, text, within};
 
-struct TellWhenDropped(tokio::sync::mpsc::UnboundedSender<&'static str>);
+struct NotifyOnDrop(tokio::sync::mpsc::UnboundedSender<&'static str>);
 
-impl Drop for TellWhenDropped {
+impl Drop for NotifyOnDrop {
     fn drop(&mut self) {
-        // The test may be over.
+        // Fails if the test has ended.
         let _ = self.0.send("dropped");
     }
 }
 
-/// A server whose tool `wait` runs until it is released.
-fn waiting() -> (Server, UnboundedReceiver<&'static str>, watch::Sender<bool>) {
-    let (tell, events) = unbounded_channel();
+/// Returns a server whose tool `wait` runs until the test releases it.
+fn waiting_server() -> (Server, UnboundedReceiver<&'static str>, watch::Sender<bool>) {
+    let (sender, events) = unbounded_channel();
     let (release, released) = watch::channel(false);
     let wait = plain("wait", move |_: RequestContext| {
-        let (tell, mut released) = (tell.clone(), released.clone());
+        let (sender, mut released) = (sender.clone(), released.clone());
         async move {
-            let _guard = TellWhenDropped(tell.clone());
-            tell.send("started").expect("the test listens");
-            // An error means that the test is over.
+            let _guard = NotifyOnDrop(sender.clone());
+            sender.send("started").expect("the test receives events");
+            // An error means that the test has ended.
             let _ = released.wait_for(|released| *released).await;
             "waited"
         }
@@ -39,8 +39,8 @@ fn waiting() -> (Server, UnboundedReceiver<&'static str>, watch::Sender<bool>) {
 }
 
 #[tokio::test]
-async fn hanging_up_lets_running_requests_finish() {
-    let (server, mut events, release) = waiting();
+async fn end_of_input_lets_running_requests_finish() {
+    let (server, mut events, release) = waiting_server();
     let mut peer = Peer::connect(&server);
     peer.send(call(1, "wait", json!({}))).await;
     assert_eq!(events.recv().await, Some("started"));
@@ -51,25 +51,25 @@ async fn hanging_up_lets_running_requests_finish() {
 }
 
 #[tokio::test]
-async fn what_was_sent_before_hanging_up_is_still_answered() {
-    let (server, _events, release) = waiting();
+async fn requests_before_the_end_of_input_get_a_response() {
+    let (server, _events, release) = waiting_server();
     release.send_replace(true);
     let mut peer = Peer::connect(&server);
     for id in 1..=5 {
         peer.send(call(id, "wait", json!({}))).await;
     }
     peer.hang_up();
-    let mut answered = Vec::new();
+    let mut response_ids = Vec::new();
     for _ in 1..=5 {
-        answered.push(peer.receive().await["id"].as_i64().unwrap_or_default());
+        response_ids.push(peer.receive().await["id"].as_i64().unwrap_or_default());
     }
-    answered.sort_unstable();
-    assert_eq!(answered, [1, 2, 3, 4, 5]);
+    response_ids.sort_unstable();
+    assert_eq!(response_ids, [1, 2, 3, 4, 5]);
     peer.expect_end().await;
 }
 
 #[tokio::test]
-async fn a_last_line_without_a_line_break_is_read() {
+async fn last_line_needs_no_newline() {
     let mut peer = Peer::connect(&server().tool(plain("idle", |_| async { "idle" })));
     peer.send_bytes(call(1, "idle", json!({})).to_string())
         .await;
@@ -79,7 +79,7 @@ async fn a_last_line_without_a_line_break_is_read() {
 }
 
 #[tokio::test]
-async fn a_torn_last_line_is_nobody_s_request() {
+async fn incomplete_last_line_is_ignored() {
     let mut peer = Peer::connect(&server().tool(plain("idle", |_| async { "idle" })));
     let whole = call(1, "idle", json!({})).to_string();
     peer.send_bytes(&whole.as_bytes()[..whole.len() - 1]).await;
@@ -88,30 +88,30 @@ async fn a_torn_last_line_is_nobody_s_request() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn requests_that_never_finish_are_dropped_when_the_time_is_over() {
-    let (server, mut events, _release) = waiting();
+async fn unfinished_requests_are_dropped_after_the_drain_timeout() {
+    let (server, mut events, _release) = waiting_server();
     let mut limits = Limits::default();
     limits.drain = Duration::from_secs(3);
     let mut peer = Peer::connect_with(&server, limits);
     peer.send(call(1, "wait", json!({}))).await;
     assert_eq!(events.recv().await, Some("started"));
-    let hung_up = Instant::now();
+    let closed_at = Instant::now();
     peer.hang_up();
     assert_eq!(events.recv().await, Some("dropped"));
-    assert_eq!(hung_up.elapsed().as_secs(), 3);
+    assert_eq!(closed_at.elapsed().as_secs(), 3);
     peer.expect_end().await;
 }
 
-/// Starts a call that holds its thread, lets something end the connection, and expects the server to leave all the same.
-async fn check_left_although_a_thread_is_held(end: impl FnOnce(&Server, &mut Peer)) {
-    let (tell, mut events) = unbounded_channel();
+/// Starts a call that blocks its thread, ends the connection with `end`, and expects the server to end it all the same.
+async fn check_ends_with_a_blocked_thread(end: impl FnOnce(&Server, &mut Peer)) {
+    let (sender, mut events) = unbounded_channel();
     let (release, released) = std::sync::mpsc::channel::<()>();
     let released = Arc::new(Mutex::new(released));
     let blocks = plain("blocks", move |_: RequestContext| {
-        let (tell, released) = (tell.clone(), Arc::clone(&released));
+        let (sender, released) = (sender.clone(), Arc::clone(&released));
         async move {
-            tell.send("started").expect("the test listens");
-            // An error means that the test is over.
+            sender.send("started").expect("the test receives events");
+            // An error means that the test has ended.
             let _ = released.lock().expect("one handler takes it").recv();
             "never sent"
         }
@@ -128,46 +128,47 @@ async fn check_left_although_a_thread_is_held(end: impl FnOnce(&Server, &mut Pee
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_handler_that_holds_its_thread_does_not_hold_its_connection() {
-    check_left_although_a_thread_is_held(|_, peer| peer.hang_up()).await;
-    check_left_although_a_thread_is_held(|server, _| server.shutdown()).await;
+async fn blocked_handler_does_not_delay_the_end_of_its_connection() {
+    check_ends_with_a_blocked_thread(|_, peer| peer.hang_up()).await;
+    check_ends_with_a_blocked_thread(|server, _| server.shutdown()).await;
 }
 
-/// Sends more requests than answers may wait, hangs up, reads nothing, and expects the server to leave.
-async fn check_left_unread(server: &Server, request: Value) {
+/// Sends more requests than the queue has room for responses, closes the input, reads nothing, and expects the
+/// connection to end.
+async fn check_ends_with_unread_responses(server: &Server, request: Value) {
     let mut limits = Limits::default();
     limits.queued_messages = 2;
     limits.drain = Duration::from_secs(3);
     let client = InProcess::connect_with(server, limits);
     for _ in 0..10 {
         let sent = client.send(&request.to_string()).await;
-        sent.expect("the server is still there");
+        sent.expect("the connection is open");
     }
-    let hung_up = Instant::now();
+    let closed_at = Instant::now();
     within(client.closed()).await;
-    assert_eq!(hung_up.elapsed().as_secs(), 3, "{request}");
+    assert_eq!(closed_at.elapsed().as_secs(), 3, "{request}");
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_client_that_hangs_up_and_reads_nothing_is_left_when_the_time_is_over() {
+async fn unread_responses_are_dropped_after_the_drain_timeout() {
     let server = server().tool(plain("idle", |_| async { "idle" }));
-    // Answered by the connection itself, and by tasks.
-    check_left_unread(&server, modern(1, "server/discover", json!({}))).await;
-    check_left_unread(&server, call(1, "idle", json!({}))).await;
+    // A request served by the connection's task, and one served by its own task.
+    check_ends_with_unread_responses(&server, modern(1, "server/discover", json!({}))).await;
+    check_ends_with_unread_responses(&server, call(1, "idle", json!({}))).await;
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_idle_connection_ends_at_once() {
+async fn idle_connection_ends_immediately() {
     let mut peer = Peer::connect(&server());
-    let hung_up = Instant::now();
+    let closed_at = Instant::now();
     peer.hang_up();
     peer.expect_end().await;
-    assert_eq!(hung_up.elapsed(), Duration::ZERO);
+    assert_eq!(closed_at.elapsed(), Duration::ZERO);
 }
 
 #[tokio::test]
-async fn hanging_up_ends_subscriptions_without_a_word() {
-    let (server, _events, _release) = waiting();
+async fn end_of_input_ends_subscriptions_without_a_message() {
+    let (server, _events, _release) = waiting_server();
     let mut peer = Peer::connect(&server);
     let params = json!({"notifications": {"toolsListChanged": true}});
     peer.send(modern(1, "subscriptions/listen", params)).await;
@@ -178,8 +179,8 @@ async fn hanging_up_ends_subscriptions_without_a_word() {
 }
 
 #[tokio::test]
-async fn shutting_down_lets_running_requests_finish_and_then_ends() {
-    let (server, mut events, release) = waiting();
+async fn shutdown_lets_running_requests_finish() {
+    let (server, mut events, release) = waiting_server();
     let mut peer = Peer::connect(&server);
     peer.send(call(1, "wait", json!({}))).await;
     assert_eq!(events.recv().await, Some("started"));
@@ -190,8 +191,8 @@ async fn shutting_down_lets_running_requests_finish_and_then_ends() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn shutting_down_does_not_wait_for_ever() {
-    let (server, mut events, _release) = waiting();
+async fn shutdown_drops_unfinished_requests_after_the_drain_timeout() {
+    let (server, mut events, _release) = waiting_server();
     let mut peer = Peer::connect(&server);
     peer.send(call(1, "wait", json!({}))).await;
     assert_eq!(events.recv().await, Some("started"));
@@ -204,8 +205,8 @@ async fn shutting_down_does_not_wait_for_ever() {
 }
 
 #[tokio::test]
-async fn all_connections_of_a_server_end_together() {
-    let (server, _events, _release) = waiting();
+async fn shutdown_ends_all_connections() {
+    let (server, _events, _release) = waiting_server();
     let peers: Vec<_> = (0..3).map(|_| Peer::connect(&server)).collect();
     server.shutdown();
     for peer in peers {

@@ -1,6 +1,6 @@
-//! What the listener does before a request reaches the service, and around it.
+//! What the HTTP listener does outside of the service: connections, header limits, and shutdown.
 //!
-//! Requests ask for a path that is not there, so that what the service answers does not matter here.
+//! Requests name an unknown path, because the response of the service does not matter here.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -17,14 +17,14 @@ use toolwire::{Error, Server};
 
 use crate::peer::{server, within};
 
-/// A listener that runs.
-pub(crate) struct Running {
+/// A running listener.
+pub(crate) struct RunningListener {
     pub(crate) address: SocketAddr,
     server: Server,
     task: JoinHandle<Result<(), Error>>,
 }
 
-impl Running {
+impl RunningListener {
     pub(crate) async fn start(options: HttpOptions) -> Self {
         let server = server();
         let options = options.without_signals();
@@ -47,56 +47,61 @@ impl Running {
     pub(crate) async fn connect(&self) -> TcpStream {
         within(TcpStream::connect(self.address))
             .await
-            .expect("it listens")
+            .expect("the server listens")
     }
 
     fn get(&self) -> String {
         format!("GET /nowhere HTTP/1.1\r\nHost: {}\r\n\r\n", self.address)
     }
 
-    /// Sends bytes on a connection of their own and reads the status.
+    /// Sends bytes on a new connection and returns the status of the response.
     async fn status(&self, request: impl AsRef<[u8]>) -> u16 {
         let mut client = self.connect().await;
-        client.write_all(request.as_ref()).await.expect("it reads");
+        client
+            .write_all(request.as_ref())
+            .await
+            .expect("the server reads");
         status(&mut client).await
     }
 
-    async fn still_serves(&self) {
+    async fn expect_served(&self) {
         assert_eq!(self.status(self.get()).await, 404);
     }
 
-    /// Shuts the server down and waits for its end.
+    /// Shuts the server down and waits until it has ended.
     pub(crate) async fn end(self) {
         self.server.shutdown();
-        let outcome = within(self.task).await.expect("it does not panic");
-        outcome.expect("it ends well");
+        let outcome = within(self.task)
+            .await
+            .expect("the listener does not panic");
+        outcome.expect("the listener ends without an error");
     }
 }
 
-/// Reads one answer, and no byte more.
+/// Reads exactly one response and returns its status.
 pub(crate) async fn status(client: &mut TcpStream) -> u16 {
-    let mut head = Vec::new();
-    while !head.ends_with(b"\r\n\r\n") {
-        head.push(within(client.read_u8()).await.expect("it answers"));
+    let mut headers = Vec::new();
+    while !headers.ends_with(b"\r\n\r\n") {
+        headers.push(within(client.read_u8()).await.expect("the server responds"));
     }
-    let head = String::from_utf8(head)
-        .expect("heads are text")
+    let headers = String::from_utf8(headers)
+        .expect("headers are UTF-8")
         .to_lowercase();
-    let length = head
+    let length = headers
         .lines()
         .find_map(|line| line.strip_prefix("content-length: "))
         .map_or(0, |length| length.parse().expect("a number"));
     within(client.read_exact(&mut vec![0; length]))
         .await
-        .expect("the body is whole");
-    let code = head
+        .expect("the body is complete");
+    let code = headers
         .strip_prefix("http/1.1 ")
         .and_then(|rest| rest.get(..3));
     code.and_then(|code| code.parse().ok())
-        .unwrap_or_else(|| panic!("no status: {head}"))
+        .unwrap_or_else(|| panic!("no status: {headers}"))
 }
 
-/// Waits until the server closes the connection, however it does.
+/// Waits until the server closes or resets the connection, and returns the remaining bytes.
 pub(crate) async fn closed(mut client: TcpStream) -> Vec<u8> {
     let mut rest = Vec::new();
     let _ = within(client.read_to_end(&mut rest)).await;
@@ -104,27 +109,27 @@ pub(crate) async fn closed(mut client: TcpStream) -> Vec<u8> {
 }
 
 #[tokio::test]
-async fn a_socket_that_listens_already_is_served() {
+async fn existing_socket_is_served() {
     let socket = TcpListener::bind("127.0.0.1:0").await;
     let socket = socket.expect("there is a free port");
     let address = socket.local_addr().expect("it is bound");
     let server = server();
     let options = HttpOptions::new().without_signals();
     let listener =
-        HttpListener::from_listener(server.clone(), socket, options).expect("it listens");
+        HttpListener::from_listener(server.clone(), socket, options).expect("the server listens");
     assert_eq!(listener.local_addr(), address);
-    let running = Running {
+    let running = RunningListener {
         address,
         server,
         task: tokio::spawn(listener.run()),
     };
-    running.still_serves().await;
+    running.expect_served().await;
     running.end().await;
 }
 
 #[tokio::test]
 async fn one_connection_carries_many_requests() {
-    let running = Running::start(HttpOptions::new()).await;
+    let running = RunningListener::start(HttpOptions::new()).await;
     let mut client = running.connect().await;
     for _ in 0..3 {
         client.write_all(running.get().as_bytes()).await.unwrap();
@@ -134,8 +139,8 @@ async fn one_connection_carries_many_requests() {
 }
 
 #[tokio::test]
-async fn http_2_is_spoken_with_those_who_begin_with_it() {
-    let running = Running::start(HttpOptions::new()).await;
+async fn http_2_is_detected_by_its_preface() {
+    let running = RunningListener::start(HttpOptions::new()).await;
     let stream = TokioIo::new(running.connect().await);
     let (mut client, connection) =
         hyper::client::conn::http2::handshake(TokioExecutor::new(), stream)
@@ -149,20 +154,20 @@ async fn http_2_is_spoken_with_those_who_begin_with_it() {
             .body(Empty::<Bytes>::new())
             .unwrap()
     };
-    let answer = within(client.send_request(request("short".to_owned()))).await;
-    assert_eq!(answer.unwrap().status(), 404);
-    let answer = within(client.send_request(request("x".repeat(64 * 1024)))).await;
-    assert_eq!(answer.unwrap().status(), 431);
-    // The connection survives the refusal, and ends when the server is told to leave.
-    let answer = within(client.send_request(request("short".to_owned()))).await;
-    assert_eq!(answer.unwrap().status(), 404);
+    let response = within(client.send_request(request("short".to_owned()))).await;
+    assert_eq!(response.unwrap().status(), 404);
+    let response = within(client.send_request(request("x".repeat(64 * 1024)))).await;
+    assert_eq!(response.unwrap().status(), 431);
+    // The rejection does not close the connection; the shutdown of the server does.
+    let response = within(client.send_request(request("short".to_owned()))).await;
+    assert_eq!(response.unwrap().status(), 404);
     running.end().await;
     within(connection).await.unwrap().unwrap();
 }
 
 #[tokio::test]
-async fn a_client_that_does_not_finish_its_head_is_closed() {
-    let running = Running::start_with(|limits| {
+async fn incomplete_headers_close_the_connection_after_the_deadline() {
+    let running = RunningListener::start_with(|limits| {
         limits.header_deadline = Duration::from_millis(100);
     })
     .await;
@@ -170,7 +175,7 @@ async fn a_client_that_does_not_finish_its_head_is_closed() {
         "",
         "P",
         "PRI * HTTP/2.0\r\n",
-        // As long as the preface of HTTP/2, and begins like it.
+        // As long as the preface of HTTP/2, with the same first bytes.
         "PRINT / HTTP/1.1\r\nHost: a\r\nX-Slow: ",
         "POST /mcp HTTP/1.1\r\nHost: 127.0.0.1\r\nX-Slow: ",
     ] {
@@ -182,8 +187,8 @@ async fn a_client_that_does_not_finish_its_head_is_closed() {
 }
 
 #[tokio::test]
-async fn heads_far_beyond_the_bounds_are_refused() {
-    let running = Running::start(HttpOptions::new()).await;
+async fn headers_beyond_the_limits_are_rejected_with_431() {
+    let running = RunningListener::start(HttpOptions::new()).await;
     let fields = "X-Filler: x\r\n".repeat(101);
     let many = format!("GET /nowhere HTTP/1.1\r\n{fields}\r\n");
     assert_eq!(running.status(many).await, 431);
@@ -198,8 +203,8 @@ async fn heads_far_beyond_the_bounds_are_refused() {
 
 /// H37, H38
 #[tokio::test]
-async fn heads_that_could_be_read_in_two_ways_are_refused() {
-    let running = Running::start(HttpOptions::new()).await;
+async fn ambiguous_headers_are_rejected() {
+    let running = RunningListener::start(HttpOptions::new()).await;
     for field in [
         "X-Value: a\0b",
         "X-Value: a\rb",
@@ -215,40 +220,40 @@ async fn heads_that_could_be_read_in_two_ways_are_refused() {
         let request = format!("POST /nowhere HTTP/1.1\r\nHost: {address}\r\n{field}\r\n\r\n");
         assert_eq!(running.status(request).await, 400, "{field:?}");
     }
-    running.still_serves().await;
+    running.expect_served().await;
     running.end().await;
 }
 
 #[tokio::test]
-async fn a_client_that_takes_nothing_is_closed() {
-    let running = Running::start_with(|limits| {
+async fn client_that_reads_nothing_is_disconnected() {
+    let running = RunningListener::start_with(|limits| {
         limits.write_stall = Duration::from_millis(100);
         limits.header_deadline = Duration::from_secs(3600);
     })
     .await;
     let mut client = running.connect().await;
     let requests = running.get().repeat(1000);
-    // Nobody reads the answers. When the server has filled all buffers with them it gives up, and writing fails.
+    // The client reads no responses. When all buffers are full, the server closes the connection and writing fails.
     within(async { while client.write_all(requests.as_bytes()).await.is_ok() {} }).await;
-    running.still_serves().await;
+    running.expect_served().await;
     running.end().await;
 }
 
 #[tokio::test]
-async fn clients_that_vanish_do_no_harm() {
-    let running = Running::start(HttpOptions::new()).await;
+async fn reset_connections_do_not_affect_the_server() {
+    let running = RunningListener::start(HttpOptions::new()).await;
     for _ in 0..50 {
         let client = running.connect().await;
-        // Closing then resets the connection, perhaps before it was accepted.
+        // Dropping the socket then resets the connection, perhaps before the server accepts it.
         client.set_zero_linger().unwrap();
     }
-    running.still_serves().await;
+    running.expect_served().await;
     running.end().await;
 }
 
 #[tokio::test]
-async fn shutting_down_closes_idle_connections_at_once() {
-    let running = Running::start_with(|limits| {
+async fn shutdown_closes_idle_connections_immediately() {
+    let running = RunningListener::start_with(|limits| {
         limits.drain = Duration::from_secs(3600);
         limits.header_deadline = Duration::from_secs(3600);
     })
@@ -257,7 +262,7 @@ async fn shutting_down_closes_idle_connections_at_once() {
     let mut idle = running.connect().await;
     idle.write_all(running.get().as_bytes()).await.unwrap();
     assert_eq!(status(&mut idle).await, 404);
-    // It was accepted after the silent one, so that one has been, too.
+    // Connections are accepted in order, so the silent one has been accepted as well.
     let address = running.address;
     running.end().await;
     closed(silent).await;
@@ -266,25 +271,25 @@ async fn shutting_down_closes_idle_connections_at_once() {
 }
 
 #[tokio::test]
-async fn shutting_down_does_not_wait_for_ever() {
-    let running = Running::start_with(|limits| {
+async fn shutdown_closes_open_connections_after_the_drain_timeout() {
+    let running = RunningListener::start_with(|limits| {
         limits.drain = Duration::from_millis(50);
         limits.header_deadline = Duration::from_secs(3600);
     })
     .await;
-    let mut hanging = running.connect().await;
-    hanging
+    let mut incomplete = running.connect().await;
+    incomplete
         .write_all(b"POST /mcp HTTP/1.1\r\nX-Never-Ends: ")
         .await
         .unwrap();
-    running.still_serves().await;
+    running.expect_served().await;
     running.end().await;
-    closed(hanging).await;
+    closed(incomplete).await;
 }
 
 #[tokio::test]
-async fn dropping_the_future_cuts_connections_off() {
-    let running = Running::start(HttpOptions::new()).await;
+async fn dropping_the_listener_future_closes_connections() {
+    let running = RunningListener::start(HttpOptions::new()).await;
     let mut client = running.connect().await;
     client.write_all(running.get().as_bytes()).await.unwrap();
     assert_eq!(status(&mut client).await, 404);
@@ -293,17 +298,17 @@ async fn dropping_the_future_cuts_connections_off() {
 }
 
 #[tokio::test]
-async fn a_port_that_is_taken_is_named() {
-    let running = Running::start(HttpOptions::new()).await;
-    let refused = server().serve_http(running.address).await.unwrap_err();
-    let text = refused.to_string();
+async fn error_names_the_port_in_use() {
+    let running = RunningListener::start(HttpOptions::new()).await;
+    let error = server().serve_http(running.address).await.unwrap_err();
+    let text = error.to_string();
     assert!(text.contains(&running.address.to_string()), "{text}");
     assert!(text.contains("choose another port"), "{text}");
     running.end().await;
 }
 
 #[tokio::test]
-async fn the_url_names_the_port_that_was_chosen() {
+async fn url_contains_the_assigned_port() {
     let options = HttpOptions::new().with_path("/elsewhere");
     let listener = HttpListener::bind(server(), "127.0.0.1:0", options)
         .await

@@ -16,10 +16,10 @@ use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 use toolwire::transport::http::{HttpLimits, HttpOptions, tls};
 
-use crate::http_listener::{Running, closed};
+use crate::http_listener::{RunningListener, closed};
 use crate::peer::within;
 
-/// A certificate for this machine and its key, as files of the usual kind.
+/// A certificate for `localhost` and its private key.
 struct Identity {
     certificate: rcgen::Certificate,
     key: KeyPair,
@@ -33,22 +33,22 @@ impl Identity {
         Self { certificate, key }
     }
 
-    async fn serve(&self) -> Running {
+    async fn serve(&self) -> RunningListener {
         self.serve_with(|_| {}).await
     }
 
-    async fn serve_with(&self, change: impl FnOnce(&mut HttpLimits)) -> Running {
+    async fn serve_with(&self, change: impl FnOnce(&mut HttpLimits)) -> RunningListener {
         let chain = self.certificate.pem();
         let key = self.key.serialize_pem();
-        let config =
-            tls::config_from_pem(chain.as_bytes(), key.as_bytes()).expect("they belong together");
+        let config = tls::config_from_pem(chain.as_bytes(), key.as_bytes())
+            .expect("the certificate matches the key");
         let mut limits = HttpLimits::default();
         change(&mut limits);
-        Running::start(HttpOptions::new().with_limits(limits).with_tls(config)).await
+        RunningListener::start(HttpOptions::new().with_limits(limits).with_tls(config)).await
     }
 
-    /// Connects and offers these protocols.
-    async fn connect(&self, running: &Running, protocols: &[&str]) -> TlsStream<TcpStream> {
+    /// Connects and offers these ALPN protocols.
+    async fn connect(&self, running: &RunningListener, protocols: &[&str]) -> TlsStream<TcpStream> {
         let mut roots = RootCertStore::empty();
         roots
             .add(self.certificate.der().clone())
@@ -56,7 +56,7 @@ impl Identity {
         let provider = Arc::new(rustls::crypto::ring::default_provider());
         let mut config = ClientConfig::builder_with_provider(provider)
             .with_safe_default_protocol_versions()
-            .expect("ring speaks them")
+            .expect("ring supports the default versions")
             .with_root_certificates(roots)
             .with_no_client_auth();
         config.alpn_protocols = protocols
@@ -67,35 +67,35 @@ impl Identity {
         let socket = running.connect().await;
         within(TlsConnector::from(Arc::new(config)).connect(name, socket))
             .await
-            .expect("they shake hands")
+            .expect("the TLS handshake succeeds")
     }
 }
 
-async fn answers_http_1(stream: &mut TlsStream<TcpStream>, running: &Running) {
+async fn expect_http_1_response(stream: &mut TlsStream<TcpStream>, running: &RunningListener) {
     let address = running.address;
     let request = format!("GET /nowhere HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n");
     stream
         .write_all(request.as_bytes())
         .await
-        .expect("it reads");
-    let mut answer = Vec::new();
-    within(stream.read_to_end(&mut answer))
+        .expect("the server reads");
+    let mut response = Vec::new();
+    within(stream.read_to_end(&mut response))
         .await
-        .expect("it answers");
-    assert!(answer.starts_with(b"HTTP/1.1 404"));
+        .expect("the server responds");
+    assert!(response.starts_with(b"HTTP/1.1 404"));
 }
 
 #[tokio::test]
-async fn clients_choose_the_http_version() {
+async fn alpn_selects_the_http_version() {
     let identity = Identity::new();
     let running = identity.serve().await;
 
     let mut stream = identity.connect(&running, &[]).await;
-    answers_http_1(&mut stream, &running).await;
+    expect_http_1_response(&mut stream, &running).await;
 
     let mut stream = identity.connect(&running, &["http/1.1"]).await;
     assert_eq!(stream.get_ref().1.alpn_protocol(), Some(&b"http/1.1"[..]));
-    answers_http_1(&mut stream, &running).await;
+    expect_http_1_response(&mut stream, &running).await;
 
     let stream = identity.connect(&running, &["http/1.1", "h2"]).await;
     assert_eq!(stream.get_ref().1.alpn_protocol(), Some(&b"h2"[..]));
@@ -106,14 +106,14 @@ async fn clients_choose_the_http_version() {
     let connection = tokio::spawn(connection);
     let url = format!("https://localhost:{}/nowhere", running.address.port());
     let request = Request::get(url).body(Empty::<Bytes>::new()).unwrap();
-    let answer = within(client.send_request(request)).await.unwrap();
-    assert_eq!(answer.status(), 404);
+    let response = within(client.send_request(request)).await.unwrap();
+    assert_eq!(response.status(), 404);
     running.end().await;
     within(connection).await.unwrap().unwrap();
 }
 
 #[tokio::test]
-async fn plain_http_costs_only_its_own_connection() {
+async fn plain_http_closes_only_its_own_connection() {
     let identity = Identity::new();
     let running = identity.serve().await;
     let mut plain = running.connect().await;
@@ -121,20 +121,20 @@ async fn plain_http_costs_only_its_own_connection() {
         .write_all(b"GET /nowhere HTTP/1.1\r\nHost: localhost\r\n\r\n")
         .await
         .unwrap();
-    let mut answer = Vec::new();
-    // How it ends is up to the handshake; that it ends, and without an answer in clear text, is not.
-    let _ = within(plain.read_to_end(&mut answer)).await;
-    assert!(!answer.starts_with(b"HTTP"), "{answer:?}");
+    let mut response = Vec::new();
+    // The connection may end in several ways, but it ends without a response in clear text.
+    let _ = within(plain.read_to_end(&mut response)).await;
+    assert!(!response.starts_with(b"HTTP"), "{response:?}");
     let mut stream = identity.connect(&running, &[]).await;
-    answers_http_1(&mut stream, &running).await;
+    expect_http_1_response(&mut stream, &running).await;
     running.end().await;
 }
 
-/// How a handshake may begin and then not go on: not at all, or with the head of a record.
+/// The first bytes of an incomplete handshake: none, or the header of a TLS record.
 const BEGINNINGS: [&[u8]; 2] = [b"", &[22, 3, 1, 2, 0]];
 
 #[tokio::test]
-async fn a_client_that_does_not_finish_its_handshake_is_closed() {
+async fn incomplete_handshake_is_closed_after_the_deadline() {
     let identity = Identity::new();
     let running = identity
         .serve_with(|limits| limits.header_deadline = Duration::from_millis(100))
@@ -148,7 +148,7 @@ async fn a_client_that_does_not_finish_its_handshake_is_closed() {
 }
 
 #[tokio::test]
-async fn shutting_down_does_not_wait_for_handshakes() {
+async fn shutdown_does_not_wait_for_handshakes() {
     let identity = Identity::new();
     let hour = Duration::from_secs(3600);
     let running = identity
@@ -160,9 +160,9 @@ async fn shutting_down_does_not_wait_for_handshakes() {
         client.write_all(beginning).await.unwrap();
         clients.push(client);
     }
-    // It was accepted after the others, so those have been, too.
+    // Connections are accepted in order, so the others have been accepted as well.
     let mut stream = identity.connect(&running, &[]).await;
-    answers_http_1(&mut stream, &running).await;
+    expect_http_1_response(&mut stream, &running).await;
     running.end().await;
     for client in clients {
         closed(client).await;
@@ -170,12 +170,12 @@ async fn shutting_down_does_not_wait_for_handshakes() {
 }
 
 #[test]
-fn files_that_do_not_fit_are_refused() {
+fn certificate_and_key_that_do_not_match_are_rejected() {
     let (one, other) = (Identity::new(), Identity::new());
     let chain = one.certificate.pem();
     let check = |chain: &str, key: &str, expected: &str| {
-        let refused = tls::config_from_pem(chain.as_bytes(), key.as_bytes()).unwrap_err();
-        assert_eq!(refused.to_string(), expected);
+        let error = tls::config_from_pem(chain.as_bytes(), key.as_bytes()).unwrap_err();
+        assert_eq!(error.to_string(), expected);
     };
     let key = one.key.serialize_pem();
     check("", &key, "there is no certificate in the chain");

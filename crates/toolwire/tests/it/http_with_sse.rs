@@ -1,4 +1,4 @@
-//! The deprecated transport of 2024-11-05, as its clients see it: one stream to read, one address to post to.
+//! The deprecated HTTP+SSE transport of 2024-11-05: one event stream to read, one endpoint to post to.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,7 +12,7 @@ use toolwire::store::{Bus, MemoryBus, MemorySessionStore, SessionStore};
 use toolwire::transport::http::{HttpLimits, HttpListener, HttpOptions, HttpService};
 use toolwire::{Principal, RequestContext, Server, ToolHandler};
 
-use crate::legacy_asking::{able, asking_server};
+use crate::legacy_asking::{all_capabilities, asking_server};
 use crate::old_client::{OldClient, body_of, post, service};
 use crate::peer::{answer, cancel, legacy, notification, plain, server, text, within};
 
@@ -24,16 +24,16 @@ fn ping(id: i64) -> serde_json::Value {
     legacy(id, "ping", json!({}))
 }
 
-/// A tool that says that it runs and never ends; whoever listens hears when it was dropped.
-fn endless(name: &str, running: mpsc::UnboundedSender<&'static str>) -> ToolHandler {
-    struct Dropped(mpsc::UnboundedSender<&'static str>);
-    impl Drop for Dropped {
+/// Returns a tool that never ends. It reports its start and the drop of its future to the test.
+fn endless(name: &str, events: mpsc::UnboundedSender<&'static str>) -> ToolHandler {
+    struct NotifyOnDrop(mpsc::UnboundedSender<&'static str>);
+    impl Drop for NotifyOnDrop {
         fn drop(&mut self) {
             let _ = self.0.send("dropped");
         }
     }
     plain(name, move |_: RequestContext| {
-        let dropped = Dropped(running.clone());
+        let dropped = NotifyOnDrop(events.clone());
         async move {
             let _ = dropped.0.send("running");
             std::future::pending::<()>().await;
@@ -43,10 +43,10 @@ fn endless(name: &str, running: mpsc::UnboundedSender<&'static str>) -> ToolHand
     })
 }
 
-/// Lets other tasks work until something is so.
-async fn until(what: impl Fn() -> bool) {
+/// Yields to other tasks until the condition is true.
+async fn until(condition: impl Fn() -> bool) {
     within(async {
-        while !what() {
+        while !condition() {
             tokio::task::yield_now().await;
         }
     })
@@ -54,7 +54,7 @@ async fn until(what: impl Fn() -> bool) {
 }
 
 #[tokio::test]
-async fn the_first_event_says_where_to_post() {
+async fn first_event_names_the_post_endpoint() {
     let service = service(server());
     let (first, second) = (
         OldClient::connect(&service).await,
@@ -66,7 +66,7 @@ async fn the_first_event_says_where_to_post() {
 }
 
 #[tokio::test]
-async fn messages_are_events_of_that_name() {
+async fn messages_are_sent_as_message_events() {
     let mut client = OldClient::connect(&service(server())).await;
     client.send(ping(1)).await;
     let bytes = client.next_bytes().await.unwrap();
@@ -77,7 +77,7 @@ async fn messages_are_events_of_that_name() {
 }
 
 #[tokio::test]
-async fn an_old_client_shakes_hands_and_calls_a_tool_with_progress() {
+async fn http_sse_client_calls_a_tool_with_progress() {
     let counting = plain("count", |ctx: RequestContext| async move {
         ctx.report_steps(1, 2, None);
         "counted"
@@ -96,29 +96,33 @@ async fn an_old_client_shakes_hands_and_calls_a_tool_with_progress() {
 }
 
 #[tokio::test]
-async fn a_handler_asks_on_the_stream_and_reads_the_posted_answer() {
+async fn server_requests_are_sent_on_the_stream_and_responses_posted() {
     let mut client = OldClient::connect(&service(asking_server())).await;
-    client.initialize(able()).await;
+    client.initialize(all_capabilities()).await;
     client.send(call(5, "roots_or_fail")).await;
-    let question = client.receive().await;
-    assert_eq!(question["method"], "roots/list");
+    let server_request = client.receive().await;
+    assert_eq!(server_request["method"], "roots/list");
     let roots = json!({"roots": [{"uri": "file:///a"}]});
-    client.send(answer(question["id"].clone(), roots)).await;
+    client
+        .send(answer(server_request["id"].clone(), roots))
+        .await;
     client.expect(answer(5, text("1 roots"))).await;
 
     client.send(call(6, "think")).await;
-    let question = client.receive().await;
-    assert_eq!(question["method"], "sampling/createMessage");
-    let said =
+    let server_request = client.receive().await;
+    assert_eq!(server_request["method"], "sampling/createMessage");
+    let completion =
         json!({"role": "assistant", "content": {"type": "text", "text": "Hi"}, "model": "m"});
-    client.send(answer(question["id"].clone(), said)).await;
-    let told = client.receive().await;
-    assert_eq!(told["id"], 6);
-    assert!(told.to_string().contains("Hi"), "{told}");
+    client
+        .send(answer(server_request["id"].clone(), completion))
+        .await;
+    let result = client.receive().await;
+    assert_eq!(result["id"], 6);
+    assert!(result.to_string().contains("Hi"), "{result}");
 }
 
 #[tokio::test]
-async fn two_streams_with_equal_ids_never_meet() {
+async fn equal_request_ids_on_two_streams_do_not_collide() {
     let open = Arc::new(Notify::new());
     let gate = Arc::clone(&open);
     let slow = plain("slow", move |_: RequestContext| {
@@ -138,7 +142,7 @@ async fn two_streams_with_equal_ids_never_meet() {
     first.send(call(1, "slow")).await;
     second.send(call(1, "quick")).await;
     second.expect(answer(1, text("quick"))).await;
-    // Neither does a cancellation with the id of somebody else's request.
+    // A cancellation does not affect the request with the same id on the other stream.
     second.send(cancel(1)).await;
     second.send(ping(2)).await;
     second.expect(answer(2, json!({}))).await;
@@ -149,20 +153,20 @@ async fn two_streams_with_equal_ids_never_meet() {
 }
 
 #[tokio::test]
-async fn a_cancelled_request_is_not_answered() {
-    let (running, mut heard) = mpsc::unbounded_channel();
-    let mut client = OldClient::connect(&service(server().tool(endless("wait", running)))).await;
+async fn cancelled_request_gets_no_response() {
+    let (events, mut received) = mpsc::unbounded_channel();
+    let mut client = OldClient::connect(&service(server().tool(endless("wait", events)))).await;
     client.initialize(json!({})).await;
     client.send(call(1, "wait")).await;
-    assert_eq!(within(heard.recv()).await, Some("running"));
+    assert_eq!(within(received.recv()).await, Some("running"));
     client.send(cancel(1)).await;
-    assert_eq!(within(heard.recv()).await, Some("dropped"));
+    assert_eq!(within(received.recv()).await, Some("dropped"));
     client.send(ping(2)).await;
     client.expect(answer(2, json!({}))).await;
 }
 
 #[tokio::test]
-async fn a_message_may_be_written_on_several_lines() {
+async fn message_may_contain_line_breaks() {
     let mut client = OldClient::connect(&service(server())).await;
     client
         .send("{\r\n  \"jsonrpc\": \"2.0\",\n  \"id\": \"a\\nb\",\n  \"method\": \"ping\"\n}\n")
@@ -171,7 +175,7 @@ async fn a_message_may_be_written_on_several_lines() {
 }
 
 #[tokio::test]
-async fn what_is_no_single_message_is_refused_in_the_answer_to_the_post() {
+async fn invalid_message_is_rejected_in_the_response_to_the_post() {
     let mut client = OldClient::connect(&service(server())).await;
     for (message, id, code) in [
         ("{", json!(null), -32700),
@@ -192,9 +196,9 @@ async fn what_is_no_single_message_is_refused_in_the_answer_to_the_post() {
             -32600,
         ),
     ] {
-        let refused = client.post(message).await;
-        assert_eq!(refused.status(), StatusCode::BAD_REQUEST, "{message}");
-        let body: serde_json::Value = serde_json::from_slice(&body_of(refused).await).unwrap();
+        let rejected = client.post(message).await;
+        assert_eq!(rejected.status(), StatusCode::BAD_REQUEST, "{message}");
+        let body: serde_json::Value = serde_json::from_slice(&body_of(rejected).await).unwrap();
         assert_eq!(body.get("id"), Some(&id), "{message}: {body}");
         assert_eq!(body["error"]["code"], code, "{message}: {body}");
     }
@@ -203,37 +207,37 @@ async fn what_is_no_single_message_is_refused_in_the_answer_to_the_post() {
 }
 
 #[tokio::test]
-async fn a_client_that_leaves_ends_everything() {
+async fn closing_the_stream_ends_the_session_and_its_requests() {
     let sessions = Arc::new(MemorySessionStore::default());
     let options = HttpOptions::new()
         .with_http_sse()
         .with_session_store(Arc::clone(&sessions) as Arc<dyn SessionStore>);
-    let (running, mut heard) = mpsc::unbounded_channel();
-    let service = HttpService::new(server().tool(endless("wait", running)), options);
+    let (events, mut received) = mpsc::unbounded_channel();
+    let service = HttpService::new(server().tool(endless("wait", events)), options);
     let mut client = OldClient::connect(&service).await;
     client.initialize(json!({})).await;
     client.send(call(1, "wait")).await;
-    assert_eq!(within(heard.recv()).await, Some("running"));
+    assert_eq!(within(received.recv()).await, Some("running"));
     assert_eq!((service.load().streams, sessions.len()), (1, 1));
 
     let address = client.address.clone();
     drop(client);
     assert_eq!(service.load().streams, 0);
-    assert_eq!(within(heard.recv()).await, Some("dropped"));
+    assert_eq!(within(received.recv()).await, Some("dropped"));
     until(|| sessions.is_empty()).await;
     let late = service.respond(post(&address, ping(2))).await;
     assert_eq!(late.status(), StatusCode::NOT_FOUND);
 }
 
 #[tokio::test]
-async fn shutting_down_finishes_what_runs_and_ends_the_stream() {
+async fn shutdown_finishes_running_requests_and_ends_the_stream() {
     let open = Arc::new(Notify::new());
     let gate = Arc::clone(&open);
-    let (running, mut heard) = mpsc::unbounded_channel();
+    let (events, mut received) = mpsc::unbounded_channel();
     let slow = plain("slow", move |_: RequestContext| {
-        let (gate, running) = (Arc::clone(&gate), running.clone());
+        let (gate, events) = (Arc::clone(&gate), events.clone());
         async move {
-            running.send(()).expect("the test listens");
+            events.send(()).expect("the test receives events");
             gate.notified().await;
             "done"
         }
@@ -242,7 +246,7 @@ async fn shutting_down_finishes_what_runs_and_ends_the_stream() {
     let mut client = OldClient::connect(&service(server.clone())).await;
     client.initialize(json!({})).await;
     client.send(call(1, "slow")).await;
-    within(heard.recv()).await;
+    within(received.recv()).await;
     server.shutdown();
     open.notify_one();
     client.expect(answer(1, text("done"))).await;
@@ -252,7 +256,7 @@ async fn shutting_down_finishes_what_runs_and_ends_the_stream() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_silent_stream_stays_open_longer_than_an_idle_session() {
+async fn silent_stream_is_not_closed_by_the_session_idle_timeout() {
     let mut client = OldClient::connect(&service(server())).await;
     let idle = HttpLimits::default().session_idle;
     let silence = tokio::time::timeout(idle * 3, client.next_event()).await;
@@ -262,16 +266,16 @@ async fn a_silent_stream_stays_open_longer_than_an_idle_session() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_stream_that_is_not_read_ends() {
+async fn stream_that_is_not_read_ends() {
     let client = OldClient::connect(&service(server())).await;
     let limits = HttpLimits::default();
     tokio::time::sleep(limits.write_stall * 2).await;
-    let refused = client.post(ping(1)).await;
-    assert_eq!(refused.status(), StatusCode::NOT_FOUND);
+    let rejected = client.post(ping(1)).await;
+    assert_eq!(rejected.status(), StatusCode::NOT_FOUND);
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_stream_ends_with_its_record() {
+async fn stream_ends_with_its_session_record() {
     let sessions = Arc::new(MemorySessionStore::default());
     let options = HttpOptions::new()
         .with_http_sse()
@@ -281,29 +285,29 @@ async fn a_stream_ends_with_its_record() {
     let key = format!("http+sse {}", client.session());
     let deleted = sessions.delete(&key, &Principal::anonymous()).await;
     assert!(deleted.unwrap());
-    let refused = client.post(ping(1)).await;
-    assert_eq!(refused.status(), StatusCode::NOT_FOUND);
+    let rejected = client.post(ping(1)).await;
+    assert_eq!(rejected.status(), StatusCode::NOT_FOUND);
     assert_eq!(client.next_event().await, None);
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_client_that_sends_without_reading_is_told_to_wait() {
+async fn client_that_sends_without_reading_gets_503_with_retry_after() {
     let mut limits = HttpLimits::default();
     limits.queued_messages = 4;
     let options = HttpOptions::new().with_http_sse().with_limits(limits);
     let service = HttpService::new(server(), options);
     let mut client = OldClient::connect(&service).await;
     let mut accepted = 0;
-    let refused = loop {
-        let answer = client.post(ping(accepted)).await;
-        if answer.status() != StatusCode::ACCEPTED {
-            break answer;
+    let rejected = loop {
+        let response = client.post(ping(accepted)).await;
+        if response.status() != StatusCode::ACCEPTED {
+            break response;
         }
         accepted += 1;
-        assert!(accepted < 100, "nothing bounds what waits");
+        assert!(accepted < 100, "the queue has no limit");
     };
-    assert_eq!(refused.status(), StatusCode::SERVICE_UNAVAILABLE);
-    assert!(refused.headers().contains_key("retry-after"));
+    assert_eq!(rejected.status(), StatusCode::SERVICE_UNAVAILABLE);
+    assert!(rejected.headers().contains_key("retry-after"));
     assert_eq!(service.load().requests, 0);
     for id in 0..accepted {
         client.expect(answer(id, json!({}))).await;
@@ -312,7 +316,7 @@ async fn a_client_that_sends_without_reading_is_told_to_wait() {
     client.expect(answer(accepted, json!({}))).await;
 }
 
-/// Two nodes of one service, which share what is given.
+/// Returns two nodes of one service that share their session store, and the bus if there is one.
 fn two_nodes(server: impl Fn() -> Server, bus: Option<Arc<dyn Bus>>) -> [HttpService; 2] {
     let sessions: Arc<dyn SessionStore> = Arc::new(MemorySessionStore::default());
     [(), ()].map(|()| {
@@ -327,27 +331,27 @@ fn two_nodes(server: impl Fn() -> Server, bus: Option<Arc<dyn Bus>>) -> [HttpSer
 }
 
 #[tokio::test]
-async fn a_message_that_reaches_another_node_is_passed_on() {
-    let [here, there] = two_nodes(asking_server, Some(Arc::new(MemoryBus::default())));
-    let mut client = OldClient::connect(&here).await;
-    client.initialize(able()).await;
-    client.service = there.clone();
+async fn message_posted_to_another_node_is_forwarded() {
+    let [first_node, second_node] = two_nodes(asking_server, Some(Arc::new(MemoryBus::default())));
+    let mut client = OldClient::connect(&first_node).await;
+    client.initialize(all_capabilities()).await;
+    client.service = second_node.clone();
     client.send(call(1, "roots_or_fail")).await;
-    let question = client.receive().await;
-    assert_eq!(question["method"], "roots/list");
+    let server_request = client.receive().await;
+    assert_eq!(server_request["method"], "roots/list");
     client
-        .send(answer(question["id"].clone(), json!({"roots": []})))
+        .send(answer(server_request["id"].clone(), json!({"roots": []})))
         .await;
     client.expect(answer(1, text("0 roots"))).await;
 
     let address = client.address.clone();
-    let refused = client.post("{\"jsonrpc\":\"2.0\",\"id\":7}").await;
-    assert_eq!(refused.status(), StatusCode::BAD_REQUEST);
+    let rejected = client.post("{\"jsonrpc\":\"2.0\",\"id\":7}").await;
+    assert_eq!(rejected.status(), StatusCode::BAD_REQUEST);
     drop(client);
-    // The record is deleted after the stream, so until then messages are passed on to nobody.
+    // The record is deleted after the stream. Until then messages are accepted and discarded.
     let mut status = StatusCode::ACCEPTED;
     for _ in 0..100 {
-        status = there.respond(post(&address, ping(2))).await.status();
+        status = second_node.respond(post(&address, ping(2))).await.status();
         if status != StatusCode::ACCEPTED {
             break;
         }
@@ -357,17 +361,17 @@ async fn a_message_that_reaches_another_node_is_passed_on() {
 }
 
 #[tokio::test]
-async fn without_a_bus_another_node_does_not_know_the_stream() {
-    let [here, there] = two_nodes(server, None);
-    let mut client = OldClient::connect(&here).await;
-    let refused = there.respond(post(&client.address, ping(1))).await;
-    assert_eq!(refused.status(), StatusCode::NOT_FOUND);
+async fn without_a_bus_another_node_returns_404() {
+    let [first_node, second_node] = two_nodes(server, None);
+    let mut client = OldClient::connect(&first_node).await;
+    let rejected = second_node.respond(post(&client.address, ping(1))).await;
+    assert_eq!(rejected.status(), StatusCode::NOT_FOUND);
     client.send(ping(2)).await;
     client.expect(answer(2, json!({}))).await;
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_silent_stream_is_kept_alive_with_comments() {
+async fn silent_stream_gets_keep_alive_comments() {
     let mut client = OldClient::connect(&service(server())).await;
     let before = tokio::time::Instant::now();
     let bytes = client.next_bytes().await.unwrap();
@@ -375,22 +379,22 @@ async fn a_silent_stream_is_kept_alive_with_comments() {
     assert_eq!(before.elapsed(), Duration::from_secs(15));
 }
 
-/// Reads until a text has come so many times.
+/// Reads until the text has occurred this many times, and returns everything read.
 async fn read_until(socket: &mut TcpStream, text: &str, times: usize) -> String {
     let mut read = String::new();
     let mut buffer = [0; 1024];
     while read.matches(text).count() < times {
         let count = within(socket.read(&mut buffer))
             .await
-            .expect("the connection stays");
-        assert_ne!(count, 0, "{text:?} never came: {read}");
+            .expect("the connection is open");
+        assert_ne!(count, 0, "{text:?} was not received: {read}");
         read.push_str(&String::from_utf8_lossy(&buffer[..count]));
     }
     read
 }
 
 #[tokio::test]
-async fn over_sockets_a_client_is_served_until_it_leaves() {
+async fn http_sse_works_over_sockets() {
     let server = server();
     let options = HttpOptions::new().with_http_sse().without_signals();
     let listener = HttpListener::bind(server.clone(), "127.0.0.1:0", options);
@@ -401,7 +405,7 @@ async fn over_sockets_a_client_is_served_until_it_leaves() {
     let mut stream = TcpStream::connect(address).await.unwrap();
     let get = "GET /sse HTTP/1.1\r\nHost: localhost\r\nAccept: text/event-stream\r\n\r\n";
     stream.write_all(get.as_bytes()).await.unwrap();
-    // A comment comes first.
+    // The stream starts with a comment.
     let opening = read_until(&mut stream, "\n\n", 2).await;
     let (_, event) = opening.split_once("event: endpoint\ndata: ").unwrap();
     let target = event.lines().next().unwrap();

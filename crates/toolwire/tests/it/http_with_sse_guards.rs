@@ -1,4 +1,4 @@
-//! What the two endpoints of 2024-11-05 refuse: the same as the newer one, and strangers.
+//! Requests that the two endpoints of 2024-11-05 reject: those that the newer endpoint rejects, and other principals.
 
 use std::convert::Infallible;
 use std::pin::Pin;
@@ -16,33 +16,34 @@ use crate::peer::{answer, legacy, server, within};
 
 const PING: &str = r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#;
 
-/// Refusals are JSON-RPC errors without an id.
-async fn check_refusal(answer: Response<ServerBody>, status: u16, what: &str) {
-    assert_eq!(answer.status().as_u16(), status, "{what}");
+/// Checks that a rejection has this status and is a JSON-RPC error without an id.
+async fn check_rejection(response: Response<ServerBody>, status: u16, what: &str) {
+    assert_eq!(response.status().as_u16(), status, "{what}");
     assert_eq!(
-        answer.headers()["content-type"],
+        response.headers()["content-type"],
         "application/json",
         "{what}"
     );
-    let body: Value = serde_json::from_slice(&body_of(answer).await).expect("refusals are JSON");
+    let body: Value =
+        serde_json::from_slice(&body_of(response).await).expect("rejections are JSON");
     assert!(body["error"]["message"].is_string(), "{what}: {body}");
     assert_eq!(body.get("id"), None, "{what}: {body}");
 }
 
 #[tokio::test]
-async fn without_being_asked_for_neither_path_is_there() {
+async fn http_sse_endpoints_are_disabled_by_default() {
     let service = HttpService::new(server(), HttpOptions::new());
     for (method, path) in [("GET", "/sse"), ("POST", "/message?sessionId=x")] {
         let request = request(method, path)
             .header("content-type", "application/json")
             .body(Full::<Bytes>::from(PING));
-        let answer = service.respond(request.unwrap()).await;
-        check_refusal(answer, 404, path).await;
+        let response = service.respond(request.unwrap()).await;
+        check_rejection(response, 404, path).await;
     }
 }
 
 #[tokio::test]
-async fn both_paths_have_the_guards_of_the_endpoint() {
+async fn http_sse_endpoints_have_the_guards_of_the_mcp_endpoint() {
     let service = service(server());
     let client = OldClient::connect(&service).await;
     let address = client.address.as_str();
@@ -75,29 +76,29 @@ async fn both_paths_have_the_guards_of_the_endpoint() {
         all.insert(name, value.parse().unwrap());
         let request = request.body(Full::<Bytes>::from(PING)).unwrap();
         let what = format!("{method} {path} {name}");
-        let answer = service.respond(request).await;
+        let response = service.respond(request).await;
         if status == 405 {
             let allowed = if path == "/sse" { "GET" } else { "POST" };
-            assert_eq!(answer.headers()["allow"], allowed, "{what}");
+            assert_eq!(response.headers()["allow"], allowed, "{what}");
         }
-        check_refusal(answer, status, &what).await;
+        check_rejection(response, status, &what).await;
     }
-    assert_eq!(service.load().streams, 1, "the client's own");
+    assert_eq!(service.load().streams, 1, "the stream of the client");
 }
 
 #[tokio::test]
-async fn a_message_may_not_be_longer_than_the_limit() {
+async fn message_beyond_the_limit_is_rejected_with_413() {
     let mut limits = HttpLimits::default();
     limits.body_bytes = PING.len();
     let options = HttpOptions::new().with_http_sse().with_limits(limits);
     let mut client = OldClient::connect(&HttpService::new(server(), options)).await;
     client.send(PING).await;
     client.expect(answer(1, json!({}))).await;
-    let answer = client.post(format!("{PING} ")).await;
-    check_refusal(answer, 413, "one byte more").await;
+    let response = client.post(format!("{PING} ")).await;
+    check_rejection(response, 413, "one byte more").await;
 }
 
-/// A body that never comes.
+/// A request body that never arrives.
 struct Stalled;
 
 impl Body for Stalled {
@@ -113,29 +114,29 @@ impl Body for Stalled {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_message_has_to_arrive_in_time() {
+async fn message_that_arrives_too_slowly_is_rejected_with_408() {
     let client = OldClient::connect(&service(server())).await;
     let request = request("POST", &client.address)
         .header("content-type", "application/json")
         .body(Stalled)
         .unwrap();
-    let answer = within(client.service.respond(request)).await;
-    check_refusal(answer, 408, "a body that never comes").await;
+    let response = within(client.service.respond(request)).await;
+    check_rejection(response, 408, "a body that never arrives").await;
 }
 
 #[tokio::test]
-async fn both_paths_are_closed_when_the_server_shuts_down() {
+async fn http_sse_endpoints_return_503_after_shutdown() {
     let server = server();
     let service = service(server.clone());
     let client = OldClient::connect(&service).await;
     server.shutdown();
-    check_refusal(client.post(PING).await, 503, "POST").await;
+    check_rejection(client.post(PING).await, 503, "POST").await;
     let get = request("GET", "/sse").body(Full::<Bytes>::default());
-    check_refusal(service.respond(get.unwrap()).await, 503, "GET").await;
+    check_rejection(service.respond(get.unwrap()).await, 503, "GET").await;
 }
 
 #[tokio::test]
-async fn there_are_as_many_streams_as_the_limit_says() {
+async fn stream_beyond_the_limit_is_rejected_with_503() {
     let mut limits = HttpLimits::default();
     limits.open_streams = 1;
     let options = HttpOptions::new().with_http_sse().with_limits(limits);
@@ -146,23 +147,23 @@ async fn there_are_as_many_streams_as_the_limit_says() {
             .body(Full::<Bytes>::default())
             .unwrap()
     };
-    check_refusal(service.respond(get()).await, 503, "a second stream").await;
+    check_rejection(service.respond(get()).await, 503, "a second stream").await;
     drop(first);
     assert_eq!(service.respond(get()).await.status(), StatusCode::OK);
 }
 
 #[tokio::test]
-async fn strangers_cannot_tell_a_foreign_session_from_none() {
+async fn session_of_another_principal_looks_like_an_unknown_session() {
     let service = service(server());
     let mut ann = OldClient::connect_as(&service, Some(token("ann"))).await;
-    let foreign = ann.address.clone();
-    let doubled = format!("{foreign}&sessionId={}", ann.session());
+    let anns_address = ann.address.clone();
+    let doubled = format!("{anns_address}&sessionId={}", ann.session());
     let long = format!("/message?sessionId={}", "a".repeat(200));
     let unknown = format!("/message?sessionId={}", "a".repeat(43));
     let mut bodies = Vec::new();
-    for (address, who) in [
-        (foreign.as_str(), Some("bob")),
-        (foreign.as_str(), None),
+    for (address, subject) in [
+        (anns_address.as_str(), Some("bob")),
+        (anns_address.as_str(), None),
         (doubled.as_str(), Some("ann")),
         (long.as_str(), Some("ann")),
         (unknown.as_str(), Some("ann")),
@@ -170,29 +171,29 @@ async fn strangers_cannot_tell_a_foreign_session_from_none() {
         ("/message?sessionId=%00", Some("ann")),
     ] {
         let mut request = post(address, PING);
-        if let Some(who) = who {
-            request.extensions_mut().insert(token(who));
+        if let Some(subject) = subject {
+            request.extensions_mut().insert(token(subject));
         }
-        let answer = service.respond(request).await;
-        assert_eq!(answer.status(), StatusCode::NOT_FOUND, "{address}");
-        bodies.push(body_of(answer).await);
+        let response = service.respond(request).await;
+        assert_eq!(response.status(), StatusCode::NOT_FOUND, "{address}");
+        bodies.push(body_of(response).await);
     }
     assert!(bodies.iter().all(|body| *body == bodies[0]), "{bodies:?}");
 
     for address in ["/message", "/message?", "/message?session=1"] {
-        let answer = service.respond(post(address, PING)).await;
-        check_refusal(answer, 400, address).await;
+        let response = service.respond(post(address, PING)).await;
+        check_rejection(response, 400, address).await;
     }
     ann.send(PING).await;
     ann.expect(answer(1, json!({}))).await;
 }
 
 #[tokio::test]
-async fn sessions_of_the_two_transports_are_apart() {
+async fn sessions_of_the_two_transports_are_separate() {
     let service = service(server());
     let mut client = OldClient::connect(&service).await;
     client.initialize(json!({})).await;
-    let elsewhere = |session: &str| {
+    let ping_in_session = |session: &str| {
         request("POST", "/mcp")
             .header("content-type", "application/json")
             .header("accept", "application/json, text/event-stream")
@@ -200,8 +201,8 @@ async fn sessions_of_the_two_transports_are_apart() {
             .body(Full::<Bytes>::from(PING))
             .unwrap()
     };
-    let answer = service.respond(elsewhere(client.session())).await;
-    assert_eq!(answer.status(), StatusCode::NOT_FOUND);
+    let response = service.respond(ping_in_session(client.session())).await;
+    assert_eq!(response.status(), StatusCode::NOT_FOUND);
 
     let params = json!({
         "protocolVersion": "2025-11-25",
@@ -214,23 +215,23 @@ async fn sessions_of_the_two_transports_are_apart() {
     let opened = service.respond(initialize).await;
     let session = opened.headers()["mcp-session-id"].to_str().unwrap();
     let address = format!("/message?sessionId={session}");
-    let answer = service.respond(post(&address, PING)).await;
-    assert_eq!(answer.status(), StatusCode::NOT_FOUND);
-    let served = service.respond(elsewhere(session)).await;
+    let response = service.respond(post(&address, PING)).await;
+    assert_eq!(response.status(), StatusCode::NOT_FOUND);
+    let served = service.respond(ping_in_session(session)).await;
     assert_eq!(served.status(), StatusCode::OK);
 }
 
 #[tokio::test]
-async fn browsers_of_allowed_pages_are_let_in() {
+async fn preflight_of_an_allowed_origin_is_accepted() {
     let service = service(server());
     for (path, method) in [("/sse", "GET"), ("/message", "POST")] {
-        let ask = request("OPTIONS", path)
+        let preflight = request("OPTIONS", path)
             .header("origin", "http://localhost:5173")
             .header("access-control-request-method", method)
             .body(Full::<Bytes>::default());
-        let granted = service.respond(ask.unwrap()).await;
-        assert_eq!(granted.status(), StatusCode::NO_CONTENT, "{path}");
-        let headers = granted.headers();
+        let response = service.respond(preflight.unwrap()).await;
+        assert_eq!(response.status(), StatusCode::NO_CONTENT, "{path}");
+        let headers = response.headers();
         assert_eq!(headers["access-control-allow-methods"], method);
     }
 }

@@ -1,4 +1,4 @@
-//! Requests that need input: the answer is the question, and the client calls again (2026-07-28).
+//! Requests that need input: the result is `input_required`, and the client sends the request again (2026-07-28).
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -22,12 +22,12 @@ fn form() -> Value {
     })
 }
 
-/// The wish that all handlers here begin with.
+/// Returns the input request that all handlers here return first.
 fn who() -> InputRequests {
     InputRequests::new().with("who", ElicitRequestFormParams::new("Who are you?", form()))
 }
 
-/// The same on the wire.
+/// Returns `who()` as it is sent on the wire.
 fn who_on_the_wire() -> Value {
     json!({"who": {
         "method": "elicitation/create",
@@ -36,15 +36,15 @@ fn who_on_the_wire() -> Value {
 }
 
 fn name_of(ctx: &RequestContext) -> Result<Option<String>, ToolError> {
-    let Some(answer) = ctx.input_response_as::<ElicitResult>("who")? else {
+    let Some(response) = ctx.input_response_as::<ElicitResult>("who")? else {
         return Ok(None);
     };
-    let content = answer.content.unwrap_or_default();
+    let content = response.content.unwrap_or_default();
     let name = content.get("name").and_then(Value::as_str);
-    Ok(Some(name.unwrap_or("nobody").to_owned()))
+    Ok(Some(name.unwrap_or("unknown").to_owned()))
 }
 
-fn greeters() -> Server {
+fn greeting_server() -> Server {
     let tool = plain("greet", |ctx: RequestContext| async move {
         Ok::<_, ToolError>(match name_of(&ctx)? {
             None => ToolResponse::input_required(who(), Some("tool".to_owned())),
@@ -78,7 +78,7 @@ fn greeters() -> Server {
     server().tool(tool).prompt(prompt).resource(resource)
 }
 
-fn asking(method: &str, params: Value) -> Value {
+fn request_with_elicitation(method: &str, params: Value) -> Value {
     modern_with(1, method, params, json!({"elicitation": {}}))
 }
 
@@ -87,50 +87,56 @@ fn accept(name: &str) -> Value {
 }
 
 #[tokio::test]
-async fn tools_prompts_and_resources_ask_and_are_asked_again() {
-    let mut peer = Peer::connect(&greeters());
+async fn tools_prompts_and_resources_receive_the_input_response() {
+    let mut peer = Peer::connect(&greeting_server());
     for (method, params, expected) in [
         ("tools/call", json!({"name": "greet"}), "Ada tool"),
         ("prompts/get", json!({"name": "greet"}), "Ada prompt"),
         ("resources/read", json!({"uri": "a:b"}), "Ada resource"),
     ] {
-        let wish = peer.result_of(asking(method, params.clone())).await;
-        assert_eq!(wish["resultType"], "input_required");
-        assert_eq!(wish["inputRequests"], who_on_the_wire());
-        let state = wish["requestState"].as_str().expect("a state");
+        let input_required = peer
+            .result_of(request_with_elicitation(method, params.clone()))
+            .await;
+        assert_eq!(input_required["resultType"], "input_required");
+        assert_eq!(input_required["inputRequests"], who_on_the_wire());
+        let state = input_required["requestState"].as_str().expect("a state");
         assert!(!state.contains("tool") && !state.contains("prompt"));
 
         let mut retry = params;
         retry["inputResponses"] = accept("Ada");
         retry["requestState"] = json!(state);
-        let result = peer.result_of(asking(method, retry)).await;
+        let result = peer
+            .result_of(request_with_elicitation(method, retry))
+            .await;
         assert_eq!(result["resultType"], "complete", "{result}");
-        let found = match method {
+        let received = match method {
             "tools/call" => &result["content"][0]["text"],
             "prompts/get" => &result["messages"][0]["content"]["text"],
             _ => &result["contents"][0]["text"],
         };
-        assert_eq!(found, expected);
+        assert_eq!(received, expected);
     }
 }
 
 #[tokio::test]
-async fn a_retry_without_the_answer_is_asked_again() {
-    let mut peer = Peer::connect(&greeters());
+async fn resubmit_without_the_input_response_returns_input_required() {
+    let mut peer = Peer::connect(&greeting_server());
     for responses in [
         json!({}),
         json!({"other": {"action": "accept"}}),
         Value::Null,
     ] {
         let params = json!({"name": "greet", "inputResponses": responses});
-        let wish = peer.result_of(asking("tools/call", params)).await;
-        assert_eq!(wish["resultType"], "input_required");
+        let input_required = peer
+            .result_of(request_with_elicitation("tools/call", params))
+            .await;
+        assert_eq!(input_required["resultType"], "input_required");
     }
 }
 
 #[tokio::test]
-async fn answers_of_the_wrong_shape_are_refused() {
-    let mut peer = Peer::connect(&greeters());
+async fn invalid_input_responses_are_rejected() {
+    let mut peer = Peer::connect(&greeting_server());
     for responses in [
         json!([]),
         json!("x"),
@@ -138,14 +144,16 @@ async fn answers_of_the_wrong_shape_are_refused() {
         json!({"who": {"action": "accept", "content": 1}}),
     ] {
         let params = json!({"name": "greet", "inputResponses": responses});
-        peer.refusal_of(asking("tools/call", params), -32602).await;
+        peer.refusal_of(request_with_elicitation("tools/call", params), -32602)
+            .await;
     }
     let params = json!({"name": "greet", "requestState": 7});
-    peer.refusal_of(asking("tools/call", params), -32602).await;
+    peer.refusal_of(request_with_elicitation("tools/call", params), -32602)
+        .await;
 }
 
 #[tokio::test]
-async fn only_what_the_client_declared_is_asked() {
+async fn input_request_without_the_client_capability_is_an_error() {
     let ask = |name: &str, request: fn() -> InputRequest| {
         plain(name, move |_| async move {
             ToolResponse::input_required(InputRequests::new().with("q", request()), None)
@@ -183,13 +191,13 @@ async fn only_what_the_client_declared_is_asked() {
             .await;
         assert_eq!(error["data"], json!({"requiredCapabilities": missing}));
         let request = modern_with(2, "tools/call", params, declared);
-        let wish = peer.result_of(request).await;
-        assert_eq!(wish["resultType"], "input_required", "{tool}");
+        let input_required = peer.result_of(request).await;
+        assert_eq!(input_required["resultType"], "input_required", "{tool}");
     }
 }
 
 #[tokio::test]
-async fn answers_are_read_by_their_kind() {
+async fn input_responses_are_read_by_type() {
     let tool = plain("all", |ctx: RequestContext| async move {
         if !ctx.is_resubmit() {
             let requests = who()
@@ -206,7 +214,7 @@ async fn answers_are_read_by_their_kind() {
         let absent: Option<ElicitResult> = ctx.input_response_as("absent")?;
         let seen = (
             who.map(|who| who.action == toolwire::types::ElicitAction::Accept),
-            model.map(|answer| answer.model),
+            model.map(|response| response.model),
             roots.map(|roots| roots.roots.len()),
             absent.is_none(),
             ctx.has_input_response("who"),
@@ -217,18 +225,18 @@ async fn answers_are_read_by_their_kind() {
     let mut peer = Peer::connect(&server().tool(tool));
     let capabilities = json!({"elicitation": {}, "sampling": {}, "roots": {}});
     let request = |params| modern_with(1, "tools/call", params, capabilities.clone());
-    let wish = peer.result_of(request(json!({"name": "all"}))).await;
-    let keys: Vec<_> = wish["inputRequests"]
+    let input_required = peer.result_of(request(json!({"name": "all"}))).await;
+    let keys: Vec<_> = input_required["inputRequests"]
         .as_object()
         .into_iter()
         .flatten()
         .collect();
     assert_eq!(keys.len(), 3);
     assert_eq!(
-        wish["inputRequests"]["roots"],
+        input_required["inputRequests"]["roots"],
         json!({"method": "roots/list"})
     );
-    assert_eq!(wish.get("requestState"), None);
+    assert_eq!(input_required.get("requestState"), None);
 
     let responses = json!({
         "who": {"action": "accept", "content": {"name": "Ada"}},
@@ -241,9 +249,9 @@ async fn answers_are_read_by_their_kind() {
     peer.expect(complete(1, text(seen))).await;
 }
 
-/// Tells what a handler sees of its rounds.
-fn mirror() -> ToolHandler {
-    plain("mirror", |ctx: RequestContext| async move {
+/// Returns a tool that describes the input responses and the request state of its request.
+fn describe() -> ToolHandler {
+    plain("describe", |ctx: RequestContext| async move {
         let keys: Vec<_> = ctx.input_responses().iter().map(|(key, _)| key).collect();
         format!(
             "{keys:?} {} {} {:?}",
@@ -255,11 +263,11 @@ fn mirror() -> ToolHandler {
 }
 
 #[tokio::test]
-async fn handlers_see_what_came_back() {
-    let server = server().without_sealed_request_state().tool(mirror());
+async fn handler_sees_input_responses_and_request_state() {
+    let server = server().without_sealed_request_state().tool(describe());
     let mut peer = Peer::connect(&server);
     let mut check = async |mut params: Value, expected: &str| {
-        params["name"] = json!("mirror");
+        params["name"] = json!("describe");
         peer.send(modern(1, "tools/call", params)).await;
         peer.expect(complete(1, text(expected))).await;
     };
@@ -274,11 +282,11 @@ async fn handlers_see_what_came_back() {
 }
 
 #[tokio::test]
-async fn legacy_requests_have_no_rounds_of_the_client() {
-    let server = server().without_sealed_request_state().tool(mirror());
+async fn input_responses_of_a_legacy_request_are_ignored() {
+    let server = server().without_sealed_request_state().tool(describe());
     let mut peer = Peer::connect(&server);
     peer.initialize("2025-11-25").await;
-    let params = json!({"name": "mirror", "inputResponses": {"a": {}}, "requestState": "s"});
+    let params = json!({"name": "describe", "inputResponses": {"a": {}}, "requestState": "s"});
     peer.send(crate::peer::legacy(1, "tools/call", params))
         .await;
     peer.expect(answer(1, text(r#"[] false false """#))).await;
@@ -289,7 +297,7 @@ struct Steps {
     done: u32,
 }
 
-/// Needs three rounds, and counts them in its state.
+/// Returns a tool that needs three rounds and counts them in its request state.
 fn stepping() -> ToolHandler {
     plain("step", |ctx: RequestContext| async move {
         let mut steps: Steps = ctx.request_state_as()?;
@@ -302,27 +310,27 @@ fn stepping() -> ToolHandler {
 }
 
 #[tokio::test]
-async fn typed_state_travels_from_round_to_round() {
+async fn typed_state_is_passed_between_rounds() {
     let server = server().without_sealed_request_state().tool(stepping());
     let mut peer = Peer::connect(&server);
     let mut params = json!({"name": "step"});
     for round in 1..=3 {
-        let wish = peer
+        let input_required = peer
             .result_of(modern(1, "tools/call", params.clone()))
             .await;
-        // The contract: the state is the JSON text of the value.
+        // The unsealed state is the JSON text of the value.
         assert_eq!(
-            wish,
+            input_required,
             json!({"resultType": "input_required", "requestState": format!("{{\"done\":{round}}}")})
         );
-        params["requestState"] = wish["requestState"].clone();
+        params["requestState"] = input_required["requestState"].clone();
     }
     peer.send(modern(1, "tools/call", params)).await;
     peer.expect(complete(1, text("three rounds"))).await;
 }
 
 #[tokio::test]
-async fn an_empty_state_is_told_from_none() {
+async fn empty_state_differs_from_no_state() {
     let tool = plain("tool", |ctx: RequestContext| async move {
         match ctx.has_request_state() {
             true => CallToolResult::text("back again").into(),
@@ -330,16 +338,16 @@ async fn an_empty_state_is_told_from_none() {
         }
     });
     let mut peer = Peer::connect(&server().tool(tool));
-    let wish = peer
+    let input_required = peer
         .result_of(modern(1, "tools/call", json!({"name": "tool"})))
         .await;
-    let params = json!({"name": "tool", "requestState": wish["requestState"]});
+    let params = json!({"name": "tool", "requestState": input_required["requestState"]});
     peer.send(modern(2, "tools/call", params)).await;
     peer.expect(complete(2, text("back again"))).await;
 }
 
 #[tokio::test]
-async fn a_state_that_is_not_of_the_type_is_refused() {
+async fn state_of_another_type_is_rejected() {
     let server = server().without_sealed_request_state().tool(stepping());
     let mut peer = Peer::connect(&server);
     for state in ["{", "7", "{\"done\":\"x\"}", "null"] {
@@ -350,7 +358,7 @@ async fn a_state_that_is_not_of_the_type_is_refused() {
 }
 
 #[tokio::test]
-async fn a_missing_answer_can_be_read_as_empty() {
+async fn missing_input_response_can_be_read_as_empty() {
     #[derive(Deserialize)]
     struct Choice {
         #[serde(default)]

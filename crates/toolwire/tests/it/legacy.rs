@@ -1,4 +1,4 @@
-//! The four revisions that open with `initialize`: the handshake, and which methods each of them has.
+//! The four revisions with an `initialize` handshake: the handshake, and the methods of each revision.
 
 use serde_json::{Value, json};
 use toolwire::{ProtocolVersion, RequestContext, Server, ToolHandler};
@@ -6,8 +6,8 @@ use toolwire::{ProtocolVersion, RequestContext, Server, ToolHandler};
 use crate::legacy_server::{LEGACY, rich_server};
 use crate::peer::{Peer, answer, legacy, modern, notification};
 
-/// The parameters of an `initialize` that asks for this version.
-fn opening(version: &Value) -> Value {
+/// Returns the parameters of an `initialize` request for this version.
+fn initialize_params(version: &Value) -> Value {
     json!({
         "protocolVersion": version,
         "capabilities": {},
@@ -15,16 +15,20 @@ fn opening(version: &Value) -> Value {
     })
 }
 
-async fn check_negotiation(server: &Server, asked: &str, expected: &str) {
+async fn check_negotiation(server: &Server, requested: &str, expected: &str) {
     let mut peer = Peer::connect(server);
     let result = peer
-        .result_of(legacy(1, "initialize", opening(&json!(asked))))
+        .result_of(legacy(
+            1,
+            "initialize",
+            initialize_params(&json!(requested)),
+        ))
         .await;
-    assert_eq!(result["protocolVersion"], expected, "asked for {asked}");
+    assert_eq!(result["protocolVersion"], expected, "requested {requested}");
 }
 
 #[tokio::test]
-async fn initialize_answers_with_the_version_asked_for_or_the_newest_legacy_one() {
+async fn initialize_negotiates_the_requested_or_the_newest_legacy_version() {
     let server = rich_server();
     for version in LEGACY {
         check_negotiation(&server, version, version).await;
@@ -42,7 +46,7 @@ async fn initialize_answers_with_the_version_asked_for_or_the_newest_legacy_one(
 }
 
 #[tokio::test]
-async fn a_server_of_fewer_versions_offers_the_newest_legacy_one_it_has() {
+async fn server_with_fewer_versions_negotiates_its_newest_legacy_version() {
     let server = rich_server().with_versions([
         ProtocolVersion::V2024_11_05,
         ProtocolVersion::V2025_06_18,
@@ -55,12 +59,12 @@ async fn a_server_of_fewer_versions_offers_the_newest_legacy_one_it_has() {
 }
 
 #[tokio::test]
-async fn a_modern_server_refuses_initialize_and_names_its_versions() {
+async fn modern_server_rejects_initialize_and_lists_its_versions() {
     let server = rich_server().with_versions([ProtocolVersion::V2026_07_28]);
     let mut peer = Peer::connect(&server);
     let error = peer
         .refusal_of(
-            legacy(1, "initialize", opening(&json!("2025-11-25"))),
+            legacy(1, "initialize", initialize_params(&json!("2025-11-25"))),
             -32022,
         )
         .await;
@@ -71,7 +75,7 @@ async fn a_modern_server_refuses_initialize_and_names_its_versions() {
 }
 
 #[tokio::test]
-async fn the_result_of_initialize_says_what_the_revision_knows() {
+async fn initialize_result_has_the_members_of_the_revision() {
     let check = async |version: &str, server_info: Value, completions: bool| {
         let mut capabilities = json!({
             "logging": {},
@@ -117,7 +121,7 @@ async fn the_result_of_initialize_says_what_the_revision_knows() {
 }
 
 #[tokio::test]
-async fn a_server_without_instructions_sends_none() {
+async fn empty_server_sends_no_instructions_or_capabilities() {
     for version in LEGACY {
         let mut peer = Peer::connect(&Server::new("bare", "1"));
         let result = peer.initialize(version).await;
@@ -131,14 +135,14 @@ async fn a_server_without_instructions_sends_none() {
 }
 
 #[tokio::test]
-async fn a_failed_initialize_leaves_nothing_behind() {
+async fn failed_initialize_can_be_repeated() {
     let client = json!({"name": "peer", "version": "1"});
     for params in [
         json!({"capabilities": {}, "clientInfo": client}),
-        opening(&json!(20250618)),
-        opening(&json!(null)),
-        opening(&json!("")),
-        opening(&json!(["2025-06-18"])),
+        initialize_params(&json!(20250618)),
+        initialize_params(&json!(null)),
+        initialize_params(&json!("")),
+        initialize_params(&json!(["2025-06-18"])),
         json!({"protocolVersion": "2025-06-18", "capabilities": [], "clientInfo": client}),
         json!({"protocolVersion": "2025-06-18", "clientInfo": client}),
         json!({"protocolVersion": "2025-06-18", "capabilities": {}}),
@@ -147,27 +151,30 @@ async fn a_failed_initialize_leaves_nothing_behind() {
         let mut peer = Peer::connect(&rich_server());
         peer.refusal_of(legacy(1, "initialize", params), -32602)
             .await;
-        // No version was agreed on, so nothing but `ping` is understood yet...
+        // No version is negotiated, so only `ping` is served...
         peer.send(notification("notifications/initialized", json!({})))
             .await;
         peer.refusal_of(legacy(2, "tools/list", json!({})), -32602)
             .await;
         peer.send(legacy(3, "ping", json!({}))).await;
         peer.expect(answer(3, json!({}))).await;
-        // ... and another attempt may ask for another version.
+        // ... and another attempt may request another version.
         let result = peer.initialize("2024-11-05").await;
         assert_eq!(result["protocolVersion"], "2024-11-05");
     }
 }
 
 #[tokio::test]
-async fn a_second_initialize_is_refused_and_changes_nothing() {
+async fn second_initialize_is_rejected_and_does_not_change_the_version() {
     for version in LEGACY {
         let mut peer = Peer::connect(&rich_server());
         peer.initialize(version).await;
         for other in ["2024-11-05", "2025-11-25", "2026-07-28"] {
-            peer.refusal_of(legacy(7, "initialize", opening(&json!(other))), -32600)
-                .await;
+            peer.refusal_of(
+                legacy(7, "initialize", initialize_params(&json!(other))),
+                -32600,
+            )
+            .await;
         }
         let tools = peer.result_of(legacy(8, "tools/list", json!({}))).await;
         let has_title = tools["tools"][0].get("title").is_some();
@@ -176,7 +183,7 @@ async fn a_second_initialize_is_refused_and_changes_nothing() {
 }
 
 #[tokio::test]
-async fn a_second_initialize_does_not_change_what_the_client_can_do() {
+async fn second_initialize_does_not_change_the_client_capabilities() {
     let can_sample = ToolHandler::typed(
         "can_sample",
         async |ctx: RequestContext, _: serde_json::Map<String, Value>| {
@@ -187,7 +194,7 @@ async fn a_second_initialize_does_not_change_what_the_client_can_do() {
     peer.initialize_with("2025-06-18", json!({"sampling": {}}))
         .await;
     peer.refusal_of(
-        legacy(1, "initialize", opening(&json!("2025-06-18"))),
+        legacy(1, "initialize", initialize_params(&json!("2025-06-18"))),
         -32600,
     )
     .await;
@@ -198,12 +205,12 @@ async fn a_second_initialize_does_not_change_what_the_client_can_do() {
 }
 
 #[tokio::test]
-async fn ping_is_answered_before_during_and_after_the_handshake() {
+async fn ping_is_served_before_during_and_after_the_handshake() {
     for version in LEGACY {
         let mut peer = Peer::connect(&rich_server());
         peer.send(legacy("before", "ping", json!({}))).await;
         peer.expect(answer("before", json!({}))).await;
-        peer.result_of(legacy(1, "initialize", opening(&json!(version))))
+        peer.result_of(legacy(1, "initialize", initialize_params(&json!(version))))
             .await;
         peer.send(legacy("between", "ping", json!({}))).await;
         peer.expect(answer("between", json!({}))).await;
@@ -216,7 +223,7 @@ async fn ping_is_answered_before_during_and_after_the_handshake() {
 }
 
 #[tokio::test]
-async fn requests_before_initialize_are_told_what_to_do() {
+async fn error_before_initialize_names_initialize() {
     let mut peer = Peer::connect(&rich_server());
     let error = peer
         .refusal_of(legacy(1, "tools/list", json!({})), -32602)
@@ -227,10 +234,14 @@ async fn requests_before_initialize_are_told_what_to_do() {
 }
 
 #[tokio::test]
-async fn a_server_may_insist_on_the_initialized_notification() {
+async fn strict_initialization_requires_the_initialized_notification() {
     let mut peer = Peer::connect(&rich_server().with_strict_initialization());
-    peer.result_of(legacy(1, "initialize", opening(&json!("2025-06-18"))))
-        .await;
+    peer.result_of(legacy(
+        1,
+        "initialize",
+        initialize_params(&json!("2025-06-18")),
+    ))
+    .await;
     peer.refusal_of(legacy(2, "tools/list", json!({})), -32600)
         .await;
     peer.result_of(legacy(3, "ping", json!({}))).await;
@@ -240,16 +251,16 @@ async fn a_server_may_insist_on_the_initialized_notification() {
 }
 
 #[tokio::test]
-async fn by_default_requests_are_served_before_the_initialized_notification() {
+async fn requests_before_initialized_are_served_by_default() {
     for version in LEGACY {
         let mut peer = Peer::connect(&rich_server());
-        peer.result_of(legacy(1, "initialize", opening(&json!(version))))
+        peer.result_of(legacy(1, "initialize", initialize_params(&json!(version))))
             .await;
         peer.result_of(legacy(2, "tools/list", json!({}))).await;
     }
 }
 
-/// A good request for every client request of the legacy revisions.
+/// Returns a valid request for every client method of the legacy revisions.
 fn every_method() -> Vec<(&'static str, Value)> {
     let completion = json!({
         "ref": {"type": "ref/prompt", "name": "greet"},
@@ -324,14 +335,14 @@ async fn methods_of_other_revisions_are_unknown() {
             "tasks/list",
             "tasks/cancel",
             "tasks/result",
-            // Servers ask these, clients do not.
+            // Sent by servers only.
             "sampling/createMessage",
             "elicitation/create",
             "roots/list",
-            // Notifications are no requests.
+            // Notifications, sent as requests.
             "notifications/initialized",
             "notifications/cancelled",
-            // Nobody's.
+            // Not defined in any revision.
             "tools/List",
             "tools",
             "",
@@ -343,13 +354,13 @@ async fn methods_of_other_revisions_are_unknown() {
 }
 
 #[tokio::test]
-async fn what_is_not_registered_is_not_offered() {
+async fn methods_of_features_that_are_not_registered_are_unknown() {
     for version in LEGACY {
         let mut peer = Peer::connect(&Server::new("bare", "1"));
         peer.initialize(version).await;
         for (method, params) in every_method() {
             let request = legacy(1, method, params);
-            // 2024-11-05 has no capability for completion, so the method is there and the prompt is not.
+            // 2024-11-05 has no capability for completion: the method is always served, but the prompt is unknown.
             let code = match (method, version) {
                 ("completion/complete", "2024-11-05") => -32602,
                 _ => -32601,
@@ -363,7 +374,7 @@ async fn what_is_not_registered_is_not_offered() {
 }
 
 #[tokio::test]
-async fn each_capability_stands_in_front_of_its_methods() {
+async fn methods_without_their_capability_are_unknown() {
     let quiet = ToolHandler::typed(
         "quiet",
         async |_: RequestContext, _: serde_json::Map<String, Value>| "quiet",
@@ -399,7 +410,7 @@ async fn each_capability_stands_in_front_of_its_methods() {
 }
 
 #[tokio::test]
-async fn missing_things_are_refused_with_the_codes_of_the_revisions() {
+async fn unknown_names_are_rejected_with_the_codes_of_the_revision() {
     for version in LEGACY {
         let mut peer = Peer::connect(&rich_server());
         peer.initialize(version).await;
@@ -429,7 +440,7 @@ async fn missing_things_are_refused_with_the_codes_of_the_revisions() {
 }
 
 #[tokio::test]
-async fn a_modern_request_is_served_beside_a_legacy_handshake() {
+async fn modern_request_is_served_after_a_legacy_handshake() {
     let mut peer = Peer::connect(&rich_server());
     peer.initialize("2024-11-05").await;
     let modern = peer.result_of(modern(1, "tools/list", json!({}))).await;

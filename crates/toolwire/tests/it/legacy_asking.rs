@@ -1,4 +1,4 @@
-//! Handlers that ask the client while they run: what goes out, and what comes back to the handler.
+//! Handlers that send requests to the client while they run: the requests, and the responses that they receive.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -11,10 +11,10 @@ use toolwire::{Elicit, Error, RequestContext, Server, Tool, ToolError, tool};
 use crate::legacy_server::LEGACY;
 use crate::peer::{Peer, answer, failed, legacy, text};
 
-/// What a handler learned, as the text of its result.
-pub(crate) fn told<T: Serialize>(outcome: Result<T, Error>) -> String {
+/// Returns the outcome of a request to the client as the text of a tool result.
+pub(crate) fn outcome_text<T: Serialize>(outcome: Result<T, Error>) -> String {
     match outcome {
-        Ok(value) => serde_json::to_string(&value).expect("answers are JSON"),
+        Ok(value) => serde_json::to_string(&value).expect("responses are JSON"),
         Err(error) if error.is_timeout() => "timeout".to_owned(),
         Err(error) if error.is_closed() => "closed".to_owned(),
         Err(error) => match error.rpc() {
@@ -24,8 +24,8 @@ pub(crate) fn told<T: Serialize>(outcome: Result<T, Error>) -> String {
     }
 }
 
-/// An answer the client refused to give.
-pub(crate) fn refusal(id: impl Into<Value>, code: i64, message: &str) -> Value {
+/// Returns a JSON-RPC error response.
+pub(crate) fn error_response(id: impl Into<Value>, code: i64, message: &str) -> Value {
     json!({"jsonrpc": "2.0", "id": id.into(), "error": {"code": code, "message": message}})
 }
 
@@ -40,11 +40,11 @@ fn name_form() -> Value {
 /// Asks with a schema written by hand.
 #[tool]
 async fn form(ctx: &RequestContext) -> String {
-    told(ctx.elicit("Who?", name_form()).await)
+    outcome_text(ctx.elicit("Who?", name_form()).await)
 }
 
 #[derive(Debug, Deserialize, Elicit)]
-#[expect(dead_code, reason = "only its form is of interest")]
+#[expect(dead_code, reason = "only the form is compared")]
 struct Order {
     /// How many?
     count: u8,
@@ -71,19 +71,19 @@ enum Extra {
 /// Asks with a derived schema.
 #[tool]
 async fn order(ctx: &RequestContext) -> String {
-    told(ctx.elicit_as::<Order>("What?").await)
+    outcome_text(ctx.elicit_as::<Order>("What?").await)
 }
 
 /// Sends the user to a page.
 #[tool]
 async fn visit(ctx: &RequestContext) -> String {
-    told(
+    outcome_text(
         ctx.elicit_url("Sign in", "https://example.test/sign-in", "visit-1")
             .await,
     )
 }
 
-fn question(block: impl Into<SamplingMessageContentBlock>) -> CreateMessageRequestParams {
+fn sampling_request(block: impl Into<SamplingMessageContentBlock>) -> CreateMessageRequestParams {
     let several = SamplingContent::Many(vec![
         SamplingMessageContentBlock::text("And this"),
         block.into(),
@@ -101,14 +101,14 @@ fn question(block: impl Into<SamplingMessageContentBlock>) -> CreateMessageReque
 /// Asks the client's model.
 #[tool]
 async fn think(ctx: &RequestContext) -> String {
-    told(ctx.sample(question("Again")).await)
+    outcome_text(ctx.sample(sampling_request("Again")).await)
 }
 
 /// Asks the client's model about a sound.
 #[tool]
 async fn hear(ctx: &RequestContext) -> String {
     let sound = AudioContent::new("AAAA", "audio/wav");
-    told(ctx.sample(question(sound)).await)
+    outcome_text(ctx.sample(sampling_request(sound)).await)
 }
 
 /// Asks the client's model, which may use a tool.
@@ -117,13 +117,13 @@ async fn think_with_tools(ctx: &RequestContext) -> String {
     let clock = Tool::new("clock", json!({"type": "object"}));
     let request =
         CreateMessageRequestParams::new([SamplingMessage::user("When?")], 5).with_tools([clock]);
-    told(ctx.sample(request).await)
+    outcome_text(ctx.sample(request).await)
 }
 
 /// Asks for the roots.
 #[tool]
 async fn roots(ctx: &RequestContext) -> String {
-    told(ctx.list_roots().await)
+    outcome_text(ctx.list_roots().await)
 }
 
 /// Asks for the roots and fails as they do.
@@ -132,7 +132,7 @@ async fn roots_or_fail(ctx: &RequestContext) -> Result<String, ToolError> {
     Ok(format!("{} roots", ctx.list_roots().await?.roots.len()))
 }
 
-/// A server of tools that ask.
+/// Returns a server whose tools send requests to the client.
 pub(crate) fn asking_server() -> Server {
     Server::new("asking", "1")
         .tool(form)
@@ -145,8 +145,8 @@ pub(crate) fn asking_server() -> Server {
         .tool(roots_or_fail)
 }
 
-/// Everything a client can declare.
-pub(crate) fn able() -> Value {
+/// Returns every capability that a client can declare.
+pub(crate) fn all_capabilities() -> Value {
     json!({
         "elicitation": {"form": {}, "url": {}},
         "sampling": {"tools": {}},
@@ -158,44 +158,57 @@ pub(crate) fn call(id: impl Into<Value>, tool: &str) -> Value {
     legacy(id, "tools/call", json!({"name": tool}))
 }
 
-/// Calls a tool, expects its question, gives the answer, and expects the handler to have read it.
-async fn check_question(version: &str, tool: &str, question: Value, reply: Value, told: &str) {
+/// Calls a tool, expects its request to the client, sends the response, and expects the result of the tool.
+async fn check_client_request(
+    version: &str,
+    tool: &str,
+    client_request: Value,
+    response: Value,
+    expected: &str,
+) {
     let mut peer = Peer::connect(&asking_server());
-    peer.initialize_with(version, able()).await;
+    peer.initialize_with(version, all_capabilities()).await;
     peer.send(call("c", tool)).await;
-    peer.expect(question).await;
-    peer.send(answer(1, reply)).await;
-    peer.expect(answer("c", text(told))).await;
+    peer.expect(client_request).await;
+    peer.send(answer(1, response)).await;
+    peer.expect(answer("c", text(expected))).await;
 }
 
 #[tokio::test]
-async fn a_form_goes_to_the_user_and_the_answer_to_the_handler() {
+async fn form_elicitation_returns_the_user_s_response() {
     let mut schema = name_form();
-    let question = |schema: &Value| {
+    let client_request = |schema: &Value| {
         let params = json!({"message": "Who?", "requestedSchema": schema});
         legacy(1, "elicitation/create", params)
     };
     let accepted = json!({"action": "accept", "content": {"name": "Grace"}});
-    let told = r#"{"action":"accept","content":{"name":"Grace"}}"#;
-    check_question(
+    let expected = r#"{"action":"accept","content":{"name":"Grace"}}"#;
+    check_client_request(
         "2025-11-25",
         "form",
-        question(&schema),
+        client_request(&schema),
         accepted.clone(),
-        told,
+        expected,
     )
     .await;
-    // Only yes-or-no fields had defaults then.
+    // In 2025-06-18 only boolean fields have defaults.
     schema["properties"]["name"]
         .as_object_mut()
         .unwrap()
         .remove("default");
-    check_question("2025-06-18", "form", question(&schema), accepted, told).await;
+    check_client_request(
+        "2025-06-18",
+        "form",
+        client_request(&schema),
+        accepted,
+        expected,
+    )
+    .await;
     for action in ["decline", "cancel"] {
-        check_question(
+        check_client_request(
             "2025-06-18",
             "form",
-            question(&schema),
+            client_request(&schema),
             json!({"action": action}),
             &format!(r#"{{"action":"{action}"}}"#),
         )
@@ -204,8 +217,8 @@ async fn a_form_goes_to_the_user_and_the_answer_to_the_handler() {
 }
 
 #[tokio::test]
-async fn a_derived_form_is_written_in_the_words_of_the_revision() {
-    let question = |size: Value, extras: Value, required: Value| {
+async fn derived_form_uses_the_schema_of_the_revision() {
+    let client_request = |size: Value, extras: Value, required: Value| {
         let params = json!({
             "message": "What?",
             "requestedSchema": {
@@ -222,8 +235,8 @@ async fn a_derived_form_is_written_in_the_words_of_the_revision() {
         legacy(1, "elicitation/create", params)
     };
     let declined = json!({"action": "decline"});
-    let told = r#"{"action":"decline"}"#;
-    let rich = question(
+    let expected = r#"{"action":"decline"}"#;
+    let rich = client_request(
         json!({
             "type": "string",
             "oneOf": [
@@ -234,23 +247,23 @@ async fn a_derived_form_is_written_in_the_words_of_the_revision() {
         json!({"type": "array", "items": {"type": "string", "enum": ["Milk", "Sugar"]}}),
         json!(["count", "size", "extras"]),
     );
-    check_question("2025-11-25", "order", rich, declined.clone(), told).await;
-    let plain = question(
+    check_client_request("2025-11-25", "order", rich, declined.clone(), expected).await;
+    let plain = client_request(
         json!({
             "type": "string",
             "enum": ["Small", "Large"],
             "enumNames": ["Small one", "Large one"],
         }),
         json!({"type": "string", "enum": ["Milk", "Sugar"]}),
-        // Nobody has to choose an extra.
+        // Choosing an extra is optional.
         json!(["count", "size"]),
     );
-    check_question("2025-06-18", "order", plain, declined, told).await;
+    check_client_request("2025-06-18", "order", plain, declined, expected).await;
 }
 
 #[tokio::test]
-async fn a_url_goes_to_the_user_with_its_id_in_2025_11_25() {
-    let question = legacy(
+async fn url_elicitation_has_an_id_in_2025_11_25() {
+    let client_request = legacy(
         1,
         "elicitation/create",
         json!({
@@ -261,10 +274,10 @@ async fn a_url_goes_to_the_user_with_its_id_in_2025_11_25() {
         }),
     );
     let accepted = json!({"action": "accept"});
-    check_question(
+    check_client_request(
         "2025-11-25",
         "visit",
-        question,
+        client_request,
         accepted,
         r#"{"action":"accept"}"#,
     )
@@ -272,30 +285,30 @@ async fn a_url_goes_to_the_user_with_its_id_in_2025_11_25() {
 }
 
 #[tokio::test]
-async fn a_model_is_asked_with_what_the_revision_knows() {
+async fn sampling_request_has_the_content_of_the_revision() {
     let one = |content: Value| json!({"role": "user", "content": content});
     let sound = || json!({"type": "audio", "data": "AAAA", "mimeType": "audio/wav"});
     let words = |text: &str| json!({"type": "text", "text": text});
-    let reply = json!({
+    let response = json!({
         "model": "m", "role": "assistant", "content": words("Hi"), "stopReason": "endTurn",
     });
     let check = async |version: &str, tool: &str, messages: Value| {
         let params = json!({"messages": messages, "systemPrompt": "Be kind", "maxTokens": 10});
-        let question = legacy(1, "sampling/createMessage", params);
+        let client_request = legacy(1, "sampling/createMessage", params);
         let mut peer = Peer::connect(&asking_server());
-        peer.initialize_with(version, able()).await;
+        peer.initialize_with(version, all_capabilities()).await;
         peer.send(call("c", tool)).await;
-        peer.expect(question).await;
-        peer.send(answer(1, reply.clone())).await;
+        peer.expect(client_request).await;
+        peer.send(answer(1, response.clone())).await;
         let result = peer.receive().await;
-        let told = result["result"]["content"][0]["text"].as_str().unwrap();
-        assert_eq!(serde_json::from_str::<Value>(told).unwrap(), reply);
+        let received = result["result"]["content"][0]["text"].as_str().unwrap();
+        assert_eq!(serde_json::from_str::<Value>(received).unwrap(), response);
     };
     let split = |block: Value| json!([one(words("Hello")), one(words("And this")), one(block)]);
     let whole = |block: Value| json!([one(words("Hello")), one(json!([words("And this"), block]))]);
-    // There is no sound in 2024-11-05, and a model must not be asked about one it does not get.
+    // 2024-11-05 has no audio content, so a request with audio fails and is not sent without it.
     check("2024-11-05", "think", split(words("Again"))).await;
-    check_not_asked("2024-11-05", able(), "hear", -32600).await;
+    check_not_sent("2024-11-05", all_capabilities(), "hear", -32600).await;
     for version in ["2025-03-26", "2025-06-18"] {
         check(version, "think", split(words("Again"))).await;
         check(version, "hear", split(sound())).await;
@@ -305,8 +318,8 @@ async fn a_model_is_asked_with_what_the_revision_knows() {
 }
 
 #[tokio::test]
-async fn tools_for_the_model_are_offered_in_2025_11_25() {
-    let question = legacy(
+async fn sampling_with_tools_is_sent_in_2025_11_25_only() {
+    let client_request = legacy(
         1,
         "sampling/createMessage",
         json!({
@@ -316,19 +329,19 @@ async fn tools_for_the_model_are_offered_in_2025_11_25() {
         }),
     );
     let mut peer = Peer::connect(&asking_server());
-    peer.initialize_with("2025-11-25", able()).await;
+    peer.initialize_with("2025-11-25", all_capabilities()).await;
     peer.send(call("c", "think_with_tools")).await;
-    peer.expect(question).await;
-    // What a client declares beyond its revision does not make it one that knows tools.
+    peer.expect(client_request).await;
+    // A capability that the client's revision does not define has no effect.
     for version in ["2024-11-05", "2025-03-26", "2025-06-18"] {
-        check_not_asked(version, able(), "think_with_tools", -32600).await;
+        check_not_sent(version, all_capabilities(), "think_with_tools", -32600).await;
     }
 }
 
 #[tokio::test]
-async fn roots_are_asked_for_in_every_revision() {
+async fn roots_list_is_sent_in_every_revision() {
     for version in LEGACY {
-        check_question(
+        check_client_request(
             version,
             "roots",
             legacy(1, "roots/list", json!({})),
@@ -340,49 +353,50 @@ async fn roots_are_asked_for_in_every_revision() {
 }
 
 #[tokio::test]
-async fn an_error_of_the_client_reaches_the_handler() {
+async fn client_error_reaches_the_handler() {
     for version in LEGACY {
         let mut peer = Peer::connect(&asking_server());
-        peer.initialize_with(version, able()).await;
+        peer.initialize_with(version, all_capabilities()).await;
         peer.send(call("c", "think")).await;
         assert_eq!(peer.receive().await["method"], "sampling/createMessage");
-        peer.send(refusal(1, -1, "the user said no")).await;
+        peer.send(error_response(1, -1, "the user said no")).await;
         peer.expect(answer("c", text("error -1"))).await;
     }
 }
 
 #[tokio::test]
-async fn a_handler_may_fail_as_its_question_did() {
+async fn handler_may_return_the_client_s_error() {
     let mut peer = Peer::connect(&asking_server());
-    peer.initialize_with("2025-06-18", able()).await;
+    peer.initialize_with("2025-06-18", all_capabilities()).await;
     peer.send(call("c", "roots_or_fail")).await;
     peer.receive().await;
-    peer.send(refusal(1, -32601, "no roots here")).await;
-    peer.expect(refusal("c", -32601, "no roots here")).await;
+    peer.send(error_response(1, -32601, "no roots here")).await;
+    peer.expect(error_response("c", -32601, "no roots here"))
+        .await;
 }
 
 #[tokio::test]
-async fn an_answer_of_the_wrong_shape_is_an_error_for_the_handler_only() {
-    for reply in [
+async fn invalid_client_response_is_an_error_for_the_handler() {
+    for response in [
         json!({}),
         json!({"roots": 7}),
         json!({"roots": [{"name": "no uri"}]}),
     ] {
         let mut peer = Peer::connect(&asking_server());
-        peer.initialize_with("2025-06-18", able()).await;
+        peer.initialize_with("2025-06-18", all_capabilities()).await;
         peer.send(call("c", "roots")).await;
         peer.receive().await;
-        peer.send(answer(1, reply)).await;
-        let answer = peer.receive().await;
-        let text = answer["result"]["content"][0]["text"].as_str().unwrap();
+        peer.send(answer(1, response)).await;
+        let received = peer.receive().await;
+        let text = received["result"]["content"][0]["text"].as_str().unwrap();
         let unusable = "unreadable: the response to \"roots/list\" is invalid: ";
         assert!(text.starts_with(unusable), "{text}");
         peer.expect_silence().await;
     }
 }
 
-/// Calls a tool whose question must not be sent, and expects the handler to be told so.
-async fn check_not_asked(version: &str, capabilities: Value, tool: &str, code: i64) {
+/// Calls a tool whose request to the client must not be sent, and expects that the handler receives an error.
+async fn check_not_sent(version: &str, capabilities: Value, tool: &str, code: i64) {
     let mut peer = Peer::connect(&asking_server());
     peer.initialize_with(version, capabilities.clone()).await;
     peer.send(call("c", tool)).await;
@@ -392,29 +406,29 @@ async fn check_not_asked(version: &str, capabilities: Value, tool: &str, code: i
 }
 
 #[tokio::test]
-async fn a_client_is_asked_only_what_it_declared() {
+async fn request_without_the_client_capability_is_not_sent() {
     for version in LEGACY {
         for tool in ["think", "roots", "form", "order", "visit"] {
-            check_not_asked(version, json!({}), tool, -32021).await;
+            check_not_sent(version, json!({}), tool, -32021).await;
         }
     }
     let form_only = || json!({"elicitation": {}});
-    check_not_asked("2025-11-25", form_only(), "visit", -32021).await;
-    check_not_asked(
+    check_not_sent("2025-11-25", form_only(), "visit", -32021).await;
+    check_not_sent(
         "2025-11-25",
         json!({"elicitation": {"url": {}}}),
         "form",
         -32021,
     )
     .await;
-    check_not_asked(
+    check_not_sent(
         "2025-11-25",
         json!({"sampling": {}}),
         "think_with_tools",
         -32021,
     )
     .await;
-    check_question(
+    check_client_request(
         "2025-11-25",
         "form",
         legacy(
@@ -429,17 +443,17 @@ async fn a_client_is_asked_only_what_it_declared() {
 }
 
 #[tokio::test]
-async fn a_client_is_asked_only_what_its_revision_has() {
+async fn request_that_the_revision_does_not_define_is_not_sent() {
     for version in ["2024-11-05", "2025-03-26"] {
         for tool in ["form", "order", "visit"] {
-            check_not_asked(version, able(), tool, -32600).await;
+            check_not_sent(version, all_capabilities(), tool, -32600).await;
         }
     }
-    check_not_asked("2025-06-18", able(), "visit", -32600).await;
+    check_not_sent("2025-06-18", all_capabilities(), "visit", -32600).await;
 }
 
 #[tokio::test]
-async fn a_missing_capability_is_told_to_the_client_without_a_modern_code() {
+async fn missing_capability_error_has_no_modern_code_in_legacy_revisions() {
     for version in LEGACY {
         let mut peer = Peer::connect(&asking_server());
         peer.initialize(version).await;
@@ -452,20 +466,20 @@ async fn a_missing_capability_is_told_to_the_client_without_a_modern_code() {
 }
 
 #[tokio::test]
-async fn a_bad_question_is_never_sent() {
-    /// Asks for nonsense.
+async fn invalid_elicitation_is_not_sent() {
+    /// Sends invalid elicitations.
     #[tool]
-    async fn nonsense(ctx: &RequestContext) -> Vec<String> {
+    async fn invalid(ctx: &RequestContext) -> Vec<String> {
         vec![
-            told(ctx.elicit("Who?", json!("not a schema")).await),
-            told(ctx.elicit_url("Go", "javascript:alert(1)", "id").await),
-            told(ctx.elicit_url("Go", "https://example.test", "").await),
+            outcome_text(ctx.elicit("Who?", json!("not a schema")).await),
+            outcome_text(ctx.elicit_url("Go", "javascript:alert(1)", "id").await),
+            outcome_text(ctx.elicit_url("Go", "https://example.test", "").await),
         ]
     }
 
-    let mut peer = Peer::connect(&Server::new("s", "1").tool(nonsense));
-    peer.initialize_with("2025-11-25", able()).await;
-    let result = peer.result_of(call("c", "nonsense")).await;
+    let mut peer = Peer::connect(&Server::new("s", "1").tool(invalid));
+    peer.initialize_with("2025-11-25", all_capabilities()).await;
+    let result = peer.result_of(call("c", "invalid")).await;
     assert_eq!(
         result["content"][0]["text"],
         r#"["error -32602","error -32602","error -32602"]"#
@@ -473,28 +487,28 @@ async fn a_bad_question_is_never_sent() {
 }
 
 #[tokio::test]
-async fn a_tool_may_require_what_the_client_must_declare() {
+async fn tool_can_require_a_client_capability() {
     /// Needs roots.
     #[tool(requires("roots"))]
-    async fn needy(ctx: &RequestContext) -> String {
-        told(ctx.list_roots().await)
+    async fn requires_roots(ctx: &RequestContext) -> String {
+        outcome_text(ctx.list_roots().await)
     }
 
     for version in LEGACY {
-        let mut peer = Peer::connect(&Server::new("s", "1").tool(needy));
+        let mut peer = Peer::connect(&Server::new("s", "1").tool(requires_roots));
         peer.initialize(version).await;
-        peer.refusal_of(call(1, "needy"), -32600).await;
-        let mut peer = Peer::connect(&Server::new("s", "1").tool(needy));
-        peer.initialize_with(version, able()).await;
-        peer.send(call("c", "needy")).await;
+        peer.refusal_of(call(1, "requires_roots"), -32600).await;
+        let mut peer = Peer::connect(&Server::new("s", "1").tool(requires_roots));
+        peer.initialize_with(version, all_capabilities()).await;
+        peer.send(call("c", "requires_roots")).await;
         peer.expect(legacy(1, "roots/list", json!({}))).await;
-        peer.send(refusal(1, -32603, "broken")).await;
+        peer.send(error_response(1, -32603, "broken")).await;
         peer.expect(answer("c", text("error -32603"))).await;
     }
 }
 
 #[tokio::test]
-async fn a_failed_tool_is_told_to_the_model() {
+async fn tool_error_is_returned_as_a_result() {
     /// Fails.
     #[tool]
     async fn fails() -> Result<String, ToolError> {

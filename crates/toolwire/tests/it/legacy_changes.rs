@@ -1,4 +1,4 @@
-//! What legacy clients hear without asking again: changes of lists and resources, and log messages.
+//! Notifications to legacy clients: changes of lists and resources, and log messages.
 
 use serde_json::{Value, json};
 use toolwire::{
@@ -20,7 +20,7 @@ fn updated(uri: &str) -> Value {
     notification("notifications/resources/updated", json!({"uri": uri}))
 }
 
-/// `initialize` without the notification that completes the handshake.
+/// Sends `initialize` without the notification that completes the handshake.
 async fn begin_handshake(peer: &mut Peer, version: &str) {
     let params = json!({
         "protocolVersion": version,
@@ -31,16 +31,16 @@ async fn begin_handshake(peer: &mut Peer, version: &str) {
 }
 
 #[tokio::test]
-async fn list_changes_are_announced_unasked_after_the_handshake() {
+async fn list_changes_are_sent_after_the_handshake() {
     for version in LEGACY {
         let server = rich_server();
         let mut peer = Peer::connect(&server);
-        assert_eq!(server.tools_changed(), 0, "nobody has shaken hands");
+        assert_eq!(server.tools_changed(), 0, "no handshake yet");
         begin_handshake(&mut peer, version).await;
         assert_eq!(
             server.tools_changed(),
             0,
-            "the client has not said that it is ready"
+            "the client has not sent `initialized`"
         );
         peer.send(notification("notifications/initialized", json!({})))
             .await;
@@ -51,7 +51,7 @@ async fn list_changes_are_announced_unasked_after_the_handshake() {
         peer.expect(changed("tools")).await;
         assert!(server.remove_tool("another"));
         peer.expect(changed("tools")).await;
-        assert!(!server.remove_tool("another"), "it is gone");
+        assert!(!server.remove_tool("another"), "already removed");
         server.prompts_changed();
         peer.expect(changed("prompts")).await;
         server.resources_changed();
@@ -61,7 +61,7 @@ async fn list_changes_are_announced_unasked_after_the_handshake() {
 }
 
 #[tokio::test]
-async fn a_connection_that_only_speaks_2026_07_28_hears_nothing_unasked() {
+async fn modern_connection_gets_no_list_changes_without_a_subscription() {
     let server = rich_server();
     let mut peer = Peer::connect(&server);
     peer.result_of(modern(1, "tools/list", json!({}))).await;
@@ -69,7 +69,7 @@ async fn a_connection_that_only_speaks_2026_07_28_hears_nothing_unasked() {
 }
 
 #[tokio::test]
-async fn every_kind_of_registration_announces_its_list() {
+async fn every_registration_sends_its_list_change() {
     let server = rich_server();
     let mut peer = Peer::connect(&server);
     peer.initialize("2025-06-18").await;
@@ -97,9 +97,9 @@ async fn every_kind_of_registration_announces_its_list() {
     assert_eq!(peer.receive().await["method"], changed("resources"));
 }
 
-/// Spec 2026-07-28, server/tools: a declared list is answered, and may be empty.
+/// Spec 2026-07-28, server/tools: a declared list is served, and may be empty.
 #[tokio::test]
-async fn a_list_that_lost_its_last_entry_is_empty_and_still_there() {
+async fn list_without_entries_is_still_served() {
     let resource = ResourceHandler::new("r://r", "r", async |_: RequestContext, _: String| "r");
     let server = Server::new("s", "1")
         .tool(quiet_tool("t"))
@@ -151,7 +151,7 @@ async fn updates_reach_only_subscribers_of_the_uri() {
             .await;
         peer.expect(answer(3, json!({}))).await;
         assert_eq!(server.resource_updated(one), 0);
-        // Nor does unsubscribing from what was never subscribed to.
+        // Unsubscribing without a subscription changes nothing either.
         peer.result_of(legacy(4, "resources/unsubscribe", json!({"uri": "x://y"})))
             .await;
         peer.expect_silence().await;
@@ -160,7 +160,7 @@ async fn updates_reach_only_subscribers_of_the_uri() {
 }
 
 #[tokio::test]
-async fn updates_wait_for_the_end_of_the_handshake() {
+async fn updates_are_sent_only_after_the_handshake() {
     let server = rich_server();
     let mut peer = Peer::connect(&server);
     begin_handshake(&mut peer, "2025-06-18").await;
@@ -176,7 +176,7 @@ async fn updates_wait_for_the_end_of_the_handshake() {
 }
 
 #[tokio::test]
-async fn a_connection_that_is_gone_is_not_counted() {
+async fn closed_connection_is_not_counted() {
     let server = rich_server();
     let mut peer = Peer::connect(&server);
     peer.initialize("2025-11-25").await;
@@ -189,7 +189,7 @@ async fn a_connection_that_is_gone_is_not_counted() {
 }
 
 #[tokio::test]
-async fn a_connection_subscribes_to_at_most_1024_resources() {
+async fn connection_has_at_most_1024_resource_subscriptions() {
     let server = rich_server();
     let mut peer = Peer::connect(&server);
     peer.initialize("2025-11-25").await;
@@ -203,7 +203,7 @@ async fn a_connection_subscribes_to_at_most_1024_resources() {
     peer.refusal_of(subscribe(1025), -32602).await;
     peer.result_of(subscribe(1024)).await;
     assert_eq!(server.resource_updated("notes://by-name/1025"), 0);
-    // One goes, one comes.
+    // An unsubscription permits another subscription.
     let first = json!({"uri": "notes://by-name/1"});
     peer.result_of(legacy("out", "resources/unsubscribe", first))
         .await;
@@ -226,8 +226,8 @@ const LEVELS: [&str; 8] = [
     "emergency",
 ];
 
-/// Lets the server speak at every level and expects exactly these.
-async fn check_chatter(peer: &mut Peer, expected: &[&str]) {
+/// Calls the tool that logs at every level, and expects exactly these messages.
+async fn check_log_messages(peer: &mut Peer, expected: &[&str]) {
     peer.send(legacy("c", "tools/call", json!({"name": "chatter"})))
         .await;
     for level in expected {
@@ -239,23 +239,23 @@ async fn check_chatter(peer: &mut Peer, expected: &[&str]) {
 }
 
 #[tokio::test]
-async fn the_log_level_is_a_threshold_in_the_order_of_rfc_5424() {
+async fn log_level_is_a_threshold_in_the_order_of_rfc_5424() {
     for version in LEGACY {
         let mut peer = Peer::connect(&rich_server());
         peer.initialize(version).await;
-        // Nobody has set one: from `info` on.
-        check_chatter(&mut peer, &LEVELS[1..]).await;
+        // The default level is `info`.
+        check_log_messages(&mut peer, &LEVELS[1..]).await;
         for (position, level) in LEVELS.iter().enumerate() {
             peer.send(legacy(1, "logging/setLevel", json!({"level": level})))
                 .await;
             peer.expect(answer(1, json!({}))).await;
-            check_chatter(&mut peer, &LEVELS[position..]).await;
+            check_log_messages(&mut peer, &LEVELS[position..]).await;
         }
     }
 }
 
 #[tokio::test]
-async fn a_level_that_does_not_exist_is_refused_and_changes_nothing() {
+async fn unknown_log_level_is_rejected_and_changes_nothing() {
     let mut peer = Peer::connect(&rich_server());
     peer.initialize("2025-11-25").await;
     peer.result_of(legacy(1, "logging/setLevel", json!({"level": "critical"})))
@@ -270,28 +270,28 @@ async fn a_level_that_does_not_exist_is_refused_and_changes_nothing() {
         peer.refusal_of(legacy(2, "logging/setLevel", params), -32602)
             .await;
     }
-    check_chatter(&mut peer, &LEVELS[5..]).await;
+    check_log_messages(&mut peer, &LEVELS[5..]).await;
 }
 
 #[tokio::test]
-async fn each_connection_has_its_own_level() {
+async fn each_connection_has_its_own_log_level() {
     let server = rich_server();
     let mut quiet = Peer::connect(&server);
-    let mut curious = Peer::connect(&server);
+    let mut verbose = Peer::connect(&server);
     quiet.initialize("2025-06-18").await;
-    curious.initialize("2025-06-18").await;
+    verbose.initialize("2025-06-18").await;
     quiet
         .result_of(legacy(1, "logging/setLevel", json!({"level": "emergency"})))
         .await;
-    curious
+    verbose
         .result_of(legacy(1, "logging/setLevel", json!({"level": "debug"})))
         .await;
-    check_chatter(&mut quiet, &LEVELS[7..]).await;
-    check_chatter(&mut curious, &LEVELS).await;
+    check_log_messages(&mut quiet, &LEVELS[7..]).await;
+    check_log_messages(&mut verbose, &LEVELS).await;
 }
 
 #[tokio::test]
-async fn a_server_without_logging_says_nothing() {
+async fn server_without_logging_sends_no_log_messages() {
     let loud = ToolHandler::typed(
         "loud",
         async |ctx: RequestContext, _: serde_json::Map<String, Value>| {

@@ -1,11 +1,11 @@
-//! One server, four revisions: what each of them is sent of the same descriptors and results.
+//! Descriptors and results of one server in each of the four legacy revisions.
 
 use serde_json::{Value, json};
 
 use crate::legacy_server::rich_server;
 use crate::peer::{Peer, answer, legacy, notification};
 
-/// Asks one thing in one revision and compares the whole result.
+/// Sends one request in one revision and compares the complete result.
 async fn check(version: &str, method: &str, params: &Value, expected: Value) {
     let mut peer = Peer::connect(&rich_server());
     peer.initialize(version).await;
@@ -13,16 +13,16 @@ async fn check(version: &str, method: &str, params: &Value, expected: Value) {
     assert_eq!(result, expected, "{method} in {version}");
 }
 
-/// The descriptor of a tool that takes nothing.
+/// Returns the descriptor of a tool without arguments.
 fn plain_tool(name: &str) -> Value {
     let schema = json!({"type": "object", "properties": {}, "additionalProperties": false});
     json!({"name": name, "inputSchema": schema})
 }
 
 #[tokio::test]
-async fn tools_are_described_with_what_the_revision_knows() {
+async fn tool_descriptors_have_the_members_of_the_revision() {
     let check_tools = async |version: &str, everything: Value| {
-        // A schema of a list is no output schema before 2026-07-28.
+        // An array schema is not a valid output schema before 2026-07-28.
         let numbers = json!({"name": "numbers", "inputSchema": {"type": "object"}});
         let tools = json!([
             everything,
@@ -82,7 +82,7 @@ async fn tools_are_described_with_what_the_revision_knows() {
 }
 
 #[tokio::test]
-async fn results_of_tools_hold_the_content_the_revision_knows() {
+async fn tool_results_have_the_content_of_the_revision() {
     let image = || json!({"type": "image", "data": "AAAA", "mimeType": "image/png"});
     let audio = || json!({"type": "audio", "data": "AAAA", "mimeType": "audio/wav"});
     let bare_text = || {
@@ -111,7 +111,7 @@ async fn results_of_tools_hold_the_content_the_revision_knows() {
             },
         })
     };
-    // The metadata of a result is older than that of its parts.
+    // Results have `_meta` in every revision, their parts only since 2025-06-18.
     let meta = json!({"example.test/trace": 7});
     let call = json!({"name": "everything"});
 
@@ -171,7 +171,7 @@ async fn results_of_tools_hold_the_content_the_revision_knows() {
 }
 
 #[tokio::test]
-async fn data_that_is_no_object_becomes_text() {
+async fn structured_content_that_is_not_an_object_is_sent_as_text() {
     for version in crate::legacy_server::LEGACY {
         let text = json!({"content": [{"type": "text", "text": "[1,2]"}]});
         check(version, "tools/call", &json!({"name": "numbers"}), text).await;
@@ -179,7 +179,7 @@ async fn data_that_is_no_object_becomes_text() {
 }
 
 #[tokio::test]
-async fn prompts_are_described_with_what_the_revision_knows() {
+async fn prompt_descriptors_have_the_members_of_the_revision() {
     let bare = json!({"prompts": [{
         "name": "greet",
         "description": "Greets somebody.",
@@ -212,7 +212,7 @@ async fn prompts_are_described_with_what_the_revision_knows() {
 }
 
 #[tokio::test]
-async fn messages_of_prompts_hold_the_content_the_revision_knows() {
+async fn prompt_messages_have_the_content_of_the_revision() {
     let get = json!({"name": "greet", "arguments": {"name": "x"}});
     let prompt = |text: Value, link: Value, audio: Value| {
         json!({
@@ -244,7 +244,7 @@ async fn messages_of_prompts_hold_the_content_the_revision_knows() {
 }
 
 #[tokio::test]
-async fn resources_are_described_with_what_the_revision_knows() {
+async fn resource_descriptors_have_the_members_of_the_revision() {
     let list = |resource: &Value| json!({"resources": [resource]});
     let bare = json!({
         "uri": "notes://one",
@@ -272,7 +272,7 @@ async fn resources_are_described_with_what_the_revision_knows() {
 }
 
 #[tokio::test]
-async fn resource_templates_are_described_with_what_the_revision_knows() {
+async fn resource_template_descriptors_have_the_members_of_the_revision() {
     let list = |template: &Value| json!({"resourceTemplates": [template]});
     let method = "resources/templates/list";
     let bare = json!({"uriTemplate": "notes://by-name/{name}", "name": "by-name"});
@@ -290,7 +290,7 @@ async fn resource_templates_are_described_with_what_the_revision_knows() {
 }
 
 #[tokio::test]
-async fn contents_of_resources_have_metadata_from_2025_06_18_on() {
+async fn resource_contents_have_meta_since_2025_06_18() {
     let read = json!({"uri": "notes://one"});
     let bare = json!({"uri": "notes://one", "mimeType": "text/plain", "text": "1"});
     let mut full = bare.clone();
@@ -308,7 +308,7 @@ async fn contents_of_resources_have_metadata_from_2025_06_18_on() {
             json!({"contents": [contents]}),
         )
         .await;
-        // A template fills in the address by itself.
+        // The contents of a template get the requested URI.
         let other = "notes://by-name/two";
         check(
             version,
@@ -332,26 +332,32 @@ async fn completions_are_the_same_in_every_revision() {
         "ref": {"type": "ref/resource", "uri": "notes://by-name/{name}"},
         "argument": {"name": "name", "value": ""},
     });
-    let found = |values: Value| json!({"completion": {"values": values, "hasMore": false}});
+    let completion = |values: Value| json!({"completion": {"values": values, "hasMore": false}});
     for version in crate::legacy_server::LEGACY {
         let method = "completion/complete";
-        check(version, method, &prompt("a"), found(json!(["Ada"]))).await;
-        check(version, method, &prompt("zz"), found(json!([]))).await;
-        check(version, method, &template, found(json!(["one", "two"]))).await;
+        check(version, method, &prompt("a"), completion(json!(["Ada"]))).await;
+        check(version, method, &prompt("zz"), completion(json!([]))).await;
+        check(
+            version,
+            method,
+            &template,
+            completion(json!(["one", "two"])),
+        )
+        .await;
         let mut with_context = prompt("a");
         with_context["context"] = json!({"arguments": {"last": " Lovelace"}});
         check(
             version,
             method,
             &with_context,
-            found(json!(["Ada Lovelace"])),
+            completion(json!(["Ada Lovelace"])),
         )
         .await;
     }
 }
 
 #[tokio::test]
-async fn progress_has_a_message_from_2025_03_26_on() {
+async fn progress_has_a_message_since_2025_03_26() {
     for version in crate::legacy_server::LEGACY {
         let mut first = json!({"progressToken": "t", "progress": 1, "total": 2});
         if version != "2024-11-05" {
@@ -369,7 +375,7 @@ async fn progress_has_a_message_from_2025_03_26_on() {
         ))
         .await;
         peer.expect(answer(1, crate::peer::text("done"))).await;
-        // Without a token there is nothing to report to.
+        // Without a progress token no progress is sent.
         peer.send(legacy(2, "tools/call", json!({"name": "steps"})))
             .await;
         peer.expect(answer(2, crate::peer::text("done"))).await;

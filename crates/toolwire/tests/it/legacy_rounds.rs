@@ -1,4 +1,4 @@
-//! Handlers that return what they want to know: on a legacy connection the questions are sent for them.
+//! Handlers that return input requests: on a legacy connection the server sends the requests to the client.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -14,7 +14,7 @@ use toolwire::{
     ResourceHandler, ResourceResponse, Server, ToolError, ToolHandler, ToolResponse, tool,
 };
 
-use crate::legacy_asking::{able, call, refusal};
+use crate::legacy_asking::{all_capabilities, call, error_response};
 use crate::legacy_server::LEGACY;
 use crate::peer::{Peer, answer, cancel, legacy, text};
 
@@ -22,7 +22,7 @@ fn form(message: &str) -> ElicitRequestFormParams {
     ElicitRequestFormParams::new(message, json!({"type": "object", "properties": {}}))
 }
 
-fn form_question(id: i64, message: &str) -> Value {
+fn elicitation_request(id: i64, message: &str) -> Value {
     let schema = json!({"type": "object", "properties": {}});
     legacy(
         id,
@@ -31,16 +31,16 @@ fn form_question(id: i64, message: &str) -> Value {
     )
 }
 
-fn roots_question(id: i64) -> Value {
+fn roots_request(id: i64) -> Value {
     legacy(id, "roots/list", json!({}))
 }
 
-/// Asks for roots, then for a form, and remembers in its state what it has learned.
+/// Requests the roots, then two forms, and stores its progress in the request state.
 #[tool]
 fn interview(ctx: &RequestContext) -> Result<ToolResponse, ToolError> {
     let seen: Vec<String> = ctx.request_state_as()?;
-    let answers = ctx.input_responses();
-    let keys: Vec<&str> = answers.iter().map(|(key, _)| key).collect();
+    let responses = ctx.input_responses();
+    let keys: Vec<&str> = responses.iter().map(|(key, _)| key).collect();
     match seen.len() {
         0 => ToolResponse::input_required_with(
             InputRequests::new().with("where", InputRequest::roots()),
@@ -57,76 +57,77 @@ fn interview(ctx: &RequestContext) -> Result<ToolResponse, ToolError> {
         }
         _ => {
             let who: ElicitResult = ctx.input_response_or_empty("who")?;
-            let told = format!("{seen:?} {keys:?} {:?}", who.action);
-            Ok(ToolResponse::complete(CallToolResult::text(told)))
+            let expected = format!("{seen:?} {keys:?} {:?}", who.action);
+            Ok(ToolResponse::complete(CallToolResult::text(expected)))
         }
     }
 }
 
 #[tokio::test]
-async fn questions_are_sent_and_the_handler_runs_again_with_the_answers() {
+async fn input_requests_are_sent_and_the_handler_runs_again_with_the_responses() {
     for version in ["2025-06-18", "2025-11-25"] {
         let mut peer = Peer::connect(&Server::new("s", "1").tool(interview));
-        peer.initialize_with(version, able()).await;
+        peer.initialize_with(version, all_capabilities()).await;
         peer.send(call("c", "interview")).await;
-        peer.expect(roots_question(1)).await;
+        peer.expect(roots_request(1)).await;
         peer.send(answer(1, json!({"roots": []}))).await;
-        peer.expect(form_question(2, "Who?")).await;
+        peer.expect(elicitation_request(2, "Who?")).await;
         peer.send(answer(2, json!({"action": "accept", "content": {}})))
             .await;
-        peer.expect(form_question(3, "What?")).await;
+        peer.expect(elicitation_request(3, "What?")).await;
         peer.send(answer(3, json!({"action": "decline"}))).await;
-        let told = r#"["asked where", "asked who and what"] ["who", "what"] Accept"#;
-        peer.expect(answer("c", text(told))).await;
+        let expected = r#"["asked where", "asked who and what"] ["who", "what"] Accept"#;
+        peer.expect(answer("c", text(expected))).await;
         peer.expect_silence().await;
     }
 }
 
 #[tokio::test]
-async fn a_refused_question_fails_the_request() {
+async fn client_error_fails_the_request() {
     let mut peer = Peer::connect(&Server::new("s", "1").tool(interview));
-    peer.initialize_with("2025-06-18", able()).await;
+    peer.initialize_with("2025-06-18", all_capabilities()).await;
     peer.send(call("c", "interview")).await;
-    peer.expect(roots_question(1)).await;
-    peer.send(refusal(1, -32603, "no roots today")).await;
-    peer.expect(refusal("c", -32603, "no roots today")).await;
+    peer.expect(roots_request(1)).await;
+    peer.send(error_response(1, -32603, "no roots today")).await;
+    peer.expect(error_response("c", -32603, "no roots today"))
+        .await;
     peer.expect_silence().await;
 }
 
 #[tokio::test]
-async fn cancelling_between_the_rounds_withdraws_the_question() {
+async fn cancellation_between_rounds_cancels_the_pending_client_request() {
     let mut peer = Peer::connect(&Server::new("s", "1").tool(interview));
-    peer.initialize_with("2025-06-18", able()).await;
+    peer.initialize_with("2025-06-18", all_capabilities()).await;
     peer.send(call("c", "interview")).await;
-    peer.expect(roots_question(1)).await;
+    peer.expect(roots_request(1)).await;
     peer.send(answer(1, json!({"roots": []}))).await;
-    peer.expect(form_question(2, "Who?")).await;
+    peer.expect(elicitation_request(2, "Who?")).await;
     peer.send(cancel("c")).await;
     peer.expect(cancel(2)).await;
     peer.expect_silence().await;
 }
 
-/// A tool that asks one thing for ever, and how often it ran.
-fn insatiable(question: InputRequest) -> (ToolHandler, Arc<AtomicU32>) {
+/// Returns a tool that always returns the same input request, and the number of its runs.
+fn always_requests(input_request: InputRequest) -> (ToolHandler, Arc<AtomicU32>) {
     let runs = Arc::new(AtomicU32::new(0));
     let counted = Arc::clone(&runs);
-    let descriptor = toolwire::Tool::new("insatiable", json!({"type": "object"}));
+    let descriptor = toolwire::Tool::new("always_requests", json!({"type": "object"}));
     let tool = ToolHandler::raw(descriptor, move |_: RequestContext, _| {
         counted.fetch_add(1, Ordering::Relaxed);
-        let requests = InputRequests::new().with("more", question.clone());
+        let requests = InputRequests::new().with("more", input_request.clone());
         async move { ToolResponse::input_required(requests, None) }
     });
     (tool, runs)
 }
 
 #[tokio::test]
-async fn after_16_rounds_the_request_fails() {
-    let (tool, runs) = insatiable(InputRequest::roots());
+async fn request_fails_after_16_rounds() {
+    let (tool, runs) = always_requests(InputRequest::roots());
     let mut peer = Peer::connect(&Server::new("s", "1").tool(tool));
-    peer.initialize_with("2025-11-25", able()).await;
-    peer.send(call("c", "insatiable")).await;
+    peer.initialize_with("2025-11-25", all_capabilities()).await;
+    peer.send(call("c", "always_requests")).await;
     for round in 1..=16 {
-        peer.expect(roots_question(round)).await;
+        peer.expect(roots_request(round)).await;
         peer.send(answer(round, json!({"roots": []}))).await;
     }
     peer.expect_error("c", -32603).await;
@@ -135,7 +136,7 @@ async fn after_16_rounds_the_request_fails() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_state_without_questions_runs_the_handler_again_after_a_pause() {
+async fn state_without_input_requests_runs_the_handler_again_after_a_pause() {
     /// Counts to three in its state.
     #[tool]
     fn count(ctx: &RequestContext) -> ToolResponse {
@@ -156,12 +157,12 @@ async fn a_state_without_questions_runs_the_handler_again_after_a_pause() {
 }
 
 #[tokio::test]
-async fn what_the_client_or_its_revision_lacks_fails_the_request() {
-    let check = async |version: &str, capabilities: Value, question: InputRequest| {
-        let (tool, _) = insatiable(question);
+async fn input_request_that_the_client_does_not_support_fails_the_request() {
+    let check = async |version: &str, capabilities: Value, input_request: InputRequest| {
+        let (tool, _) = always_requests(input_request);
         let mut peer = Peer::connect(&Server::new("s", "1").tool(tool));
         peer.initialize_with(version, capabilities).await;
-        peer.refusal_of(call("c", "insatiable"), -32600).await;
+        peer.refusal_of(call("c", "always_requests"), -32600).await;
     };
     let sampling = || CreateMessageRequestParams::new([SamplingMessage::user("hi")], 1);
     for version in LEGACY {
@@ -169,24 +170,24 @@ async fn what_the_client_or_its_revision_lacks_fails_the_request() {
         check(version, json!({}), form("Who?").into()).await;
         check(version, json!({}), sampling().into()).await;
     }
-    check("2024-11-05", able(), form("Who?").into()).await;
-    check("2025-03-26", able(), form("Who?").into()).await;
+    check("2024-11-05", all_capabilities(), form("Who?").into()).await;
+    check("2025-03-26", all_capabilities(), form("Who?").into()).await;
     let visit = ElicitRequestURLParams::new("Go", "https://example.test");
-    check("2025-06-18", able(), visit.into()).await;
+    check("2025-06-18", all_capabilities(), visit.into()).await;
 }
 
 #[tokio::test]
-async fn an_address_gets_an_id_where_the_revision_wants_one() {
+async fn url_elicitation_gets_an_id_in_2025_11_25() {
     let visit = ElicitRequestURLParams::new("Go", "https://example.test");
     for given in [None, Some("v")] {
         let mut visit = visit.clone();
         visit.elicitation_id = given.map(str::to_owned);
-        let (tool, _) = insatiable(visit.into());
+        let (tool, _) = always_requests(visit.into());
         let mut peer = Peer::connect(&Server::new("s", "1").tool(tool));
-        peer.initialize_with("2025-11-25", able()).await;
-        peer.send(call("c", "insatiable")).await;
-        let question = peer.receive().await;
-        let id = question["params"]["elicitationId"].as_str().unwrap();
+        peer.initialize_with("2025-11-25", all_capabilities()).await;
+        peer.send(call("c", "always_requests")).await;
+        let input_request = peer.receive().await;
+        let id = input_request["params"]["elicitationId"].as_str().unwrap();
         match given {
             Some(given) => assert_eq!(id, given),
             None => assert_eq!(id.len(), 32, "{id}"),
@@ -195,20 +196,20 @@ async fn an_address_gets_an_id_where_the_revision_wants_one() {
 }
 
 #[tokio::test]
-async fn answers_sent_with_a_legacy_request_are_not_read() {
+async fn input_responses_of_a_legacy_request_are_ignored() {
     let mut peer = Peer::connect(&Server::new("s", "1").tool(interview));
-    peer.initialize_with("2025-11-25", able()).await;
+    peer.initialize_with("2025-11-25", all_capabilities()).await;
     let params = json!({
         "name": "interview",
         "requestState": "forged",
         "inputResponses": {"where": {"roots": []}},
     });
     peer.send(legacy("c", "tools/call", params)).await;
-    peer.expect(roots_question(1)).await;
+    peer.expect(roots_request(1)).await;
 }
 
 #[tokio::test]
-async fn prompts_and_resources_ask_in_the_same_way() {
+async fn prompts_and_resources_can_return_input_requests() {
     let prompt = PromptHandler::new(
         "p",
         async |ctx: RequestContext, _: PromptArguments| match ctx.is_resubmit() {
@@ -234,15 +235,15 @@ async fn prompts_and_resources_ask_in_the_same_way() {
     let server = Server::new("s", "1").prompt(prompt).resource(resource);
     for version in LEGACY {
         let mut peer = Peer::connect(&server);
-        peer.initialize_with(version, able()).await;
+        peer.initialize_with(version, all_capabilities()).await;
         peer.send(legacy("p", "prompts/get", json!({"name": "p"})))
             .await;
-        peer.expect(roots_question(1)).await;
+        peer.expect(roots_request(1)).await;
         peer.send(answer(1, json!({"roots": []}))).await;
         peer.expect(answer("p", json!({"messages": []}))).await;
         peer.send(legacy("r", "resources/read", json!({"uri": "r://r"})))
             .await;
-        peer.expect(roots_question(2)).await;
+        peer.expect(roots_request(2)).await;
         peer.send(answer(2, json!({"roots": []}))).await;
         let contents = json!({"contents": [{"uri": "r://r", "text": "read"}]});
         peer.expect(answer("r", contents)).await;

@@ -1,5 +1,5 @@
-//! What the legacy scripts talk to: one server with everything a revision may or may not know, served to all of them,
-//! and a tool that waits until it is released.
+//! The server of the legacy tests: it has every feature that a revision may or may not define.
+//! Also a tool that waits until the test releases it.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,10 +16,10 @@ use toolwire::{
     TemplateArguments, Tool, ToolHandler,
 };
 
-/// The revisions that open with `initialize`, oldest first.
+/// The revisions with an `initialize` handshake, oldest first.
 pub(crate) const LEGACY: [&str; 4] = ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"];
 
-/// The rich server.
+/// Returns a server with tools, prompts, resources, completions, logging and subscriptions.
 pub(crate) fn rich_server() -> Server {
     let info = Implementation::new("rich", "1.2.3")
         .with_title("Rich")
@@ -48,7 +48,7 @@ fn colour() -> Meta {
     Meta::new().with("example.test/colour", json!("red"))
 }
 
-/// A tool described with every member there is, whose result has every kind of content.
+/// Returns a tool whose descriptor has every member and whose result has every kind of content.
 fn everything() -> ToolHandler {
     let descriptor = json!({
         "name": "everything",
@@ -89,7 +89,7 @@ fn everything() -> ToolHandler {
     tool_with(descriptor, result)
 }
 
-/// A tool whose data is a list, which only 2026-07-28 can carry as such.
+/// Returns a tool whose structured content is an array, which only 2026-07-28 permits.
 fn numbers() -> ToolHandler {
     let descriptor = json!({
         "name": "numbers",
@@ -120,7 +120,7 @@ async fn steps(ctx: RequestContext, Nothing {}: Nothing) -> &'static str {
     "done"
 }
 
-/// Says one thing at every level, in the order of RFC 5424 from the least severe.
+/// Logs one message at every level, from the least severe, in the order of RFC 5424.
 async fn chatter(ctx: RequestContext, Nothing {}: Nothing) -> &'static str {
     use LoggingLevel::{Alert, Critical, Debug, Emergency, Error, Info, Notice, Warning};
 
@@ -208,15 +208,19 @@ fn notes() -> ResourceTemplateHandler {
     })
 }
 
-/// A tool `held` that ends when it gets a permit.
-pub(crate) fn held_tool() -> (ToolHandler, Arc<Semaphore>) {
+/// Returns a tool `waiting` that ends when it acquires a permit.
+pub(crate) fn waiting_tool() -> (ToolHandler, Arc<Semaphore>) {
     let permits = Arc::new(Semaphore::new(0));
-    let waiting = Arc::clone(&permits);
-    let descriptor = Tool::new("held", json!({"type": "object"}));
+    let available = Arc::clone(&permits);
+    let descriptor = Tool::new("waiting", json!({"type": "object"}));
     let tool = ToolHandler::raw(descriptor, move |_: RequestContext, _| {
-        let waiting = Arc::clone(&waiting);
+        let available = Arc::clone(&available);
         async move {
-            waiting.acquire().await.expect("nobody closes it").forget();
+            available
+                .acquire()
+                .await
+                .expect("the semaphore is open")
+                .forget();
             "released"
         }
     });

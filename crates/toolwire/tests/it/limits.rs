@@ -1,4 +1,4 @@
-//! The bounds of a connection, each from both sides, and clients that do not read.
+//! The limits of a connection, each at its boundary, and clients that do not read.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -9,10 +9,10 @@ use tokio::sync::{Notify, Semaphore, mpsc};
 use toolwire::transport::Limits;
 use toolwire::{LoggingLevel, RequestContext, Server, Tool, ToolHandler};
 
-use crate::legacy_server::{held_tool, rich_server};
+use crate::legacy_server::{rich_server, waiting_tool};
 use crate::peer::{Peer, answer, cancel, legacy, notification, text, within};
 
-/// A tool that takes any arguments.
+/// Returns a tool that takes any arguments.
 fn tool<F, Fut>(name: &str, handler: F) -> ToolHandler
 where
     F: Fn(RequestContext) -> Fut + Send + Sync + 'static,
@@ -30,7 +30,7 @@ fn ping(id: impl Into<Value>) -> Value {
     legacy(id, "ping", json!({}))
 }
 
-/// A `ping` of exactly so many bytes.
+/// Returns a `ping` of exactly this many bytes.
 fn ping_of(bytes: usize) -> String {
     let bare = legacy(1, "ping", json!({"pad": ""})).to_string();
     let padding = "x".repeat(bytes - bare.len());
@@ -44,15 +44,15 @@ async fn check_message_size(peer: &mut Peer, bytes: usize, fits: bool) {
     if fits {
         peer.expect(answer(1, json!({}))).await;
     } else {
-        let refused = peer.receive().await;
-        assert_eq!(refused["error"]["code"], -32600, "{bytes}");
-        assert_eq!(refused.get("id"), None);
+        let rejected = peer.receive().await;
+        assert_eq!(rejected["error"]["code"], -32600, "{bytes}");
+        assert_eq!(rejected.get("id"), None);
     }
     peer.result_of(ping("up")).await;
 }
 
 #[tokio::test]
-async fn a_message_may_be_as_long_as_the_limit() {
+async fn message_may_have_as_many_bytes_as_the_limit() {
     let mut limits = Limits::default();
     limits.message_bytes = 1000;
     let mut peer = Peer::connect_with(&rich_server(), limits);
@@ -66,10 +66,10 @@ async fn a_message_may_be_as_long_as_the_limit() {
     ] {
         check_message_size(&mut peer, bytes, fits).await;
     }
-    // The line end does not count.
+    // The line ending does not count.
     peer.send_bytes(format!("{}\r\n", ping_of(1000))).await;
     peer.expect(answer(1, json!({}))).await;
-    // In pieces it is the same.
+    // The limit is the same for a message that arrives in pieces.
     for bytes in [1000, 1001] {
         for piece in format!("{}\n", ping_of(bytes)).as_bytes().chunks(7) {
             peer.send_bytes(piece).await;
@@ -79,7 +79,7 @@ async fn a_message_may_be_as_long_as_the_limit() {
 }
 
 #[tokio::test]
-async fn the_default_limit_is_4_mib() {
+async fn default_message_limit_is_4_mib() {
     const LIMIT: usize = 4 * 1024 * 1024;
     let mut peer = Peer::connect(&rich_server());
     check_message_size(&mut peer, LIMIT - 1, true).await;
@@ -88,7 +88,7 @@ async fn the_default_limit_is_4_mib() {
 }
 
 #[tokio::test]
-async fn a_line_without_an_end_is_skipped_while_it_comes() {
+async fn too_long_line_is_skipped_while_it_arrives() {
     let mut limits = Limits::default();
     limits.message_bytes = 1000;
     let mut peer = Peer::connect_with(&rich_server(), limits);
@@ -96,14 +96,14 @@ async fn a_line_without_an_end_is_skipped_while_it_comes() {
         peer.send_bytes(vec![b'{'; 4096]).await;
     }
     peer.send_bytes("\n").await;
-    let refused = peer.receive().await;
-    assert_eq!(refused["error"]["code"], -32600);
+    let rejected = peer.receive().await;
+    assert_eq!(rejected["error"]["code"], -32600);
     peer.expect_silence().await;
 }
 
 #[tokio::test]
 async fn messages_nest_up_to_127_containers() {
-    // The message, its parameters, and lists inside them.
+    // The message, its parameters, and arrays inside them.
     let nested = |depth: usize| {
         let lists = "[".repeat(depth - 2) + &"]".repeat(depth - 2);
         format!(r#"{{"jsonrpc":"2.0","method":"ping","params":{{"x":{lists}}},"id":7}}"#)
@@ -121,7 +121,7 @@ async fn messages_nest_up_to_127_containers() {
 }
 
 #[tokio::test]
-async fn deep_arguments_reach_the_handler_and_come_back() {
+async fn deeply_nested_arguments_reach_the_handler() {
     let descriptor = Tool::new("mirror", json!({"type": "object"}));
     let mirror = ToolHandler::raw(
         descriptor,
@@ -151,9 +151,9 @@ async fn ids_may_have_1024_bytes() {
     }
     for id in ["x".repeat(1025), "\u{e9}".repeat(513)] {
         peer.send(ping(id)).await;
-        let refused = peer.receive().await;
-        assert_eq!(refused["error"]["code"], -32600);
-        assert_eq!(refused.get("id"), None);
+        let rejected = peer.receive().await;
+        assert_eq!(rejected["error"]["code"], -32600);
+        assert_eq!(rejected.get("id"), None);
     }
     let id = "\u{e9}".repeat(512);
     peer.send(ping(id.as_str())).await;
@@ -192,36 +192,36 @@ async fn progress_tokens_may_have_1024_bytes() {
     }
 }
 
-/// A server with a tool `held` that ends when it gets a permit.
-fn held_server() -> (Server, Arc<Semaphore>) {
-    let (held, permits) = held_tool();
-    (Server::new("s", "1").tool(held), permits)
+/// Returns a server with a tool `waiting` that ends when it acquires a permit.
+fn waiting_server() -> (Server, Arc<Semaphore>) {
+    let (waiting, permits) = waiting_tool();
+    (Server::new("s", "1").tool(waiting), permits)
 }
 
-/// A peer with 1,024 requests that run.
-async fn full_house(server: &Server) -> Peer {
+/// Returns a peer with 1,024 requests in flight.
+async fn peer_at_the_limit(server: &Server) -> Peer {
     let mut peer = Peer::connect(server);
     peer.initialize("2025-11-25").await;
     for id in 0..1024 {
-        peer.send(call(id, "held")).await;
+        peer.send(call(id, "waiting")).await;
     }
     peer
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_1025th_request_at_once_is_refused() {
-    let (server, permits) = held_server();
-    let mut peer = full_house(&server).await;
+async fn request_1025_in_flight_is_rejected() {
+    let (server, permits) = waiting_server();
+    let mut peer = peer_at_the_limit(&server).await;
     for _ in 0..3 {
-        let error = peer.refusal_of(call("late", "held"), -32603).await;
+        let error = peer.refusal_of(call("late", "waiting"), -32603).await;
         assert_eq!(error["data"], json!({"reason": "overloaded"}));
     }
-    // One leaves, one comes, and then the house is full again.
+    // When one request ends, one more is accepted.
     permits.add_permits(1);
     assert_eq!(peer.receive().await["result"], text("released"));
-    peer.send(call("next", "held")).await;
-    peer.refusal_of(call("late", "held"), -32603).await;
-    // All 1,024 get their answers.
+    peer.send(call("next", "waiting")).await;
+    peer.refusal_of(call("late", "waiting"), -32603).await;
+    // All 1,024 get their responses.
     permits.add_permits(1024);
     let mut next = 0;
     for _ in 0..1024 {
@@ -234,33 +234,33 @@ async fn the_1025th_request_at_once_is_refused() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_number_of_running_requests_is_a_setting() {
-    let (server, _permits) = held_server();
+async fn limit_of_requests_in_flight_is_configurable() {
+    let (server, _permits) = waiting_server();
     let mut limits = Limits::default();
     limits.requests_in_flight = 2;
     let mut peer = Peer::connect_with(&server, limits);
     peer.initialize("2025-11-25").await;
-    peer.send(call(1, "held")).await;
-    peer.send(call(2, "held")).await;
-    peer.refusal_of(call(3, "held"), -32603).await;
+    peer.send(call(1, "waiting")).await;
+    peer.send(call(2, "waiting")).await;
+    peer.refusal_of(call(3, "waiting"), -32603).await;
 }
 
 #[tokio::test(start_paused = true)]
-async fn running_requests_are_bounded_in_bytes() {
-    let (server, _permits) = held_server();
+async fn requests_in_flight_have_a_limit_in_bytes() {
+    let (server, _permits) = waiting_server();
     let padded = |id: i64, bytes: usize| {
         let arguments = json!({"pad": "x".repeat(bytes)});
         legacy(
             id,
             "tools/call",
-            json!({"name": "held", "arguments": arguments}),
+            json!({"name": "waiting", "arguments": arguments}),
         )
     };
     let mut limits = Limits::default();
     limits.bytes_in_flight = 2000;
     let mut peer = Peer::connect_with(&server, limits);
     peer.initialize("2025-11-25").await;
-    // Alone, even a larger one is let in.
+    // A single request may exceed the limit.
     peer.send(padded(1, 5000)).await;
     let error = peer.refusal_of(padded(2, 10), -32603).await;
     assert_eq!(error["data"], json!({"reason": "overloaded"}));
@@ -271,25 +271,25 @@ async fn running_requests_are_bounded_in_bytes() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_full_house_still_answers_pings_and_takes_cancellations() {
-    let (server, _permits) = held_server();
-    let mut peer = full_house(&server).await;
-    peer.refusal_of(call("late", "held"), -32603).await;
+async fn ping_and_cancellation_are_served_at_the_limit() {
+    let (server, _permits) = waiting_server();
+    let mut peer = peer_at_the_limit(&server).await;
+    peer.refusal_of(call("late", "waiting"), -32603).await;
     peer.send(ping("alive")).await;
     peer.expect(answer("alive", json!({}))).await;
     peer.send(cancel(7)).await;
-    peer.send(call("next", "held")).await;
+    peer.send(call("next", "waiting")).await;
     peer.expect_silence().await;
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_cancelled_request_makes_room() {
-    let (server, permits) = held_server();
-    let mut peer = full_house(&server).await;
-    peer.refusal_of(call("late", "held"), -32603).await;
+async fn cancelled_request_releases_its_permit() {
+    let (server, permits) = waiting_server();
+    let mut peer = peer_at_the_limit(&server).await;
+    peer.refusal_of(call("late", "waiting"), -32603).await;
     peer.send(cancel(5)).await;
-    peer.send(call("next", "held")).await;
-    peer.refusal_of(call("late", "held"), -32603).await;
+    peer.send(call("next", "waiting")).await;
+    peer.refusal_of(call("late", "waiting"), -32603).await;
     permits.add_permits(1024);
     for _ in 0..1024 {
         let received = peer.receive().await;
@@ -300,10 +300,10 @@ async fn a_cancelled_request_makes_room() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_burst_waits_a_moment_for_room() {
-    let (server, permits) = held_server();
-    let mut peer = full_house(&server).await;
-    peer.send(call("next", "held")).await;
+async fn request_beyond_the_limit_waits_briefly_for_a_permit() {
+    let (server, permits) = waiting_server();
+    let mut peer = peer_at_the_limit(&server).await;
+    peer.send(call("next", "waiting")).await;
     tokio::time::advance(Duration::from_millis(100)).await;
     permits.add_permits(1025);
     for _ in 0..1025 {
@@ -312,25 +312,25 @@ async fn a_burst_waits_a_moment_for_room() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn connections_do_not_take_each_others_room() {
-    let (server, permits) = held_server();
-    let _full = full_house(&server).await;
+async fn each_connection_has_its_own_limit() {
+    let (server, permits) = waiting_server();
+    let _peer = peer_at_the_limit(&server).await;
     let mut other = Peer::connect(&server);
     other.initialize("2025-11-25").await;
-    other.send(call(1, "held")).await;
+    other.send(call(1, "waiting")).await;
     other.expect_silence().await;
     permits.add_permits(1025);
     other.expect(answer(1, text("released"))).await;
 }
 
-/// Room for four messages on their way out.
-fn narrow() -> Limits {
+/// Returns limits with a queue of four outgoing messages.
+fn small_queue() -> Limits {
     let mut limits = Limits::default();
     limits.queued_messages = 4;
     limits
 }
 
-/// A tool that does something and then says so, while the client reads nothing.
+/// Returns a tool that runs `work` and then notifies the test, before the client reads anything.
 fn signalling(
     work: impl Fn(&RequestContext) + Send + Sync + 'static,
 ) -> (ToolHandler, Arc<Notify>) {
@@ -345,14 +345,14 @@ fn signalling(
 }
 
 #[tokio::test]
-async fn of_unread_log_entries_the_newest_remain_and_the_answer_waits() {
+async fn full_queue_retains_the_newest_log_messages_and_the_response() {
     let (tool, finished) = signalling(|ctx| {
         for number in 0..10 {
             ctx.log(LoggingLevel::Error, number);
         }
     });
     let server = Server::new("s", "1").with_logging().tool(tool);
-    let mut peer = Peer::connect_with(&server, narrow());
+    let mut peer = Peer::connect_with(&server, small_queue());
     peer.initialize("2025-11-25").await;
     peer.send(call(1, "work")).await;
     finished.notified().await;
@@ -365,13 +365,13 @@ async fn of_unread_log_entries_the_newest_remain_and_the_answer_waits() {
 }
 
 #[tokio::test]
-async fn of_unread_progress_the_newest_remains() {
+async fn full_queue_retains_the_newest_progress() {
     let (tool, finished) = signalling(|ctx| {
         for step in 1..=10 {
             ctx.report_steps(step, 10, None);
         }
     });
-    let mut peer = Peer::connect_with(&Server::new("s", "1").tool(tool), narrow());
+    let mut peer = Peer::connect_with(&Server::new("s", "1").tool(tool), small_queue());
     peer.initialize("2025-11-25").await;
     let params = json!({"name": "work", "_meta": {"progressToken": "t"}});
     peer.send(legacy(1, "tools/call", params)).await;
@@ -384,9 +384,9 @@ async fn of_unread_progress_the_newest_remains() {
 }
 
 #[tokio::test]
-async fn unread_changes_are_announced_once() {
+async fn unread_changes_are_sent_once() {
     let server = rich_server();
-    let mut peer = Peer::connect_with(&server, narrow());
+    let mut peer = Peer::connect_with(&server, small_queue());
     peer.initialize("2025-11-25").await;
     for uri in ["notes://one", "notes://by-name/two"] {
         peer.result_of(legacy(1, "resources/subscribe", json!({"uri": uri})))
@@ -399,16 +399,16 @@ async fn unread_changes_are_announced_once() {
         server.resource_updated("notes://by-name/two");
         server.resources_changed();
     }
-    let mut heard = Vec::new();
+    let mut received_changes = Vec::new();
     for _ in 0..5 {
         let received = peer.receive().await;
-        heard.push(match received["params"].get("uri") {
+        received_changes.push(match received["params"].get("uri") {
             Some(uri) => uri.as_str().unwrap().to_owned(),
             None => received["method"].as_str().unwrap().to_owned(),
         });
     }
     assert_eq!(
-        heard,
+        received_changes,
         [
             "notifications/tools/list_changed",
             "notes://one",
@@ -418,7 +418,7 @@ async fn unread_changes_are_announced_once() {
         ]
     );
     peer.expect_silence().await;
-    // What was read is announced again when it changes again.
+    // A later change is sent again.
     server.tools_changed();
     assert_eq!(
         peer.receive().await["method"],
@@ -426,53 +426,53 @@ async fn unread_changes_are_announced_once() {
     );
 }
 
-/// Sends until the server takes no more, without reading; how many it took.
+/// Sends messages without reading until the server accepts no more, and returns their number.
 async fn flood(peer: &Peer, message: impl Fn(usize) -> Value) -> usize {
-    let mut taken = 0;
-    // Time is paused: it passes only when everybody waits for somebody else.
-    while tokio::time::timeout(Duration::from_secs(1), peer.send(message(taken)))
+    let mut accepted = 0;
+    // Time is paused: it advances only when all tasks are waiting.
+    while tokio::time::timeout(Duration::from_secs(1), peer.send(message(accepted)))
         .await
         .is_ok()
     {
-        taken += 1;
-        assert!(taken < 100_000, "the server takes everything");
+        accepted += 1;
+        assert!(accepted < 100_000, "the server accepts everything");
     }
-    taken
+    accepted
 }
 
-/// Messages that may wait between the client and the server's loop, and the one in its hand.
-const ON_THE_WAY: usize = 64 + 1;
+/// The capacity of the channel between the client and the server's loop, and the message that the loop processes.
+const BUFFERED_INPUT: usize = 64 + 1;
 
 #[tokio::test(start_paused = true)]
-async fn a_client_that_does_not_read_has_to_wait() {
+async fn client_that_does_not_read_cannot_send() {
     let mut peer = Peer::connect(&rich_server());
-    let taken = flood(&peer, ping).await;
-    assert!(taken <= 256 + ON_THE_WAY, "{taken}");
-    // Nothing is lost, and the order is kept.
-    for id in 0..taken {
+    let accepted = flood(&peer, ping).await;
+    assert!(accepted <= 256 + BUFFERED_INPUT, "{accepted}");
+    // No response is lost, and they are in order.
+    for id in 0..accepted {
         peer.expect(answer(id, json!({}))).await;
     }
     peer.expect_silence().await;
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_bytes_on_their_way_out_are_bounded_too() {
+async fn queued_responses_have_a_limit_in_bytes() {
     let mut limits = Limits::default();
     limits.queued_bytes = 10_000;
     let mut peer = Peer::connect_with(&rich_server(), limits);
     peer.initialize("2025-11-25").await;
     let tools = peer.result_of(legacy(1, "tools/list", json!({}))).await;
-    let answer_bytes = tools.to_string().len();
-    let taken = flood(&peer, |id| legacy(id, "tools/list", json!({}))).await;
-    let fitting = 10_000 / answer_bytes + 1;
-    assert!(taken <= fitting + ON_THE_WAY, "{taken}");
-    for id in 0..taken {
+    let response_bytes = tools.to_string().len();
+    let accepted = flood(&peer, |id| legacy(id, "tools/list", json!({}))).await;
+    let fitting = 10_000 / response_bytes + 1;
+    assert!(accepted <= fitting + BUFFERED_INPUT, "{accepted}");
+    for id in 0..accepted {
         peer.expect(answer(id, tools.clone())).await;
     }
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_flood_of_calls_starts_a_bounded_number_of_handlers() {
+async fn unread_calls_start_a_limited_number_of_handlers() {
     let started = Arc::new(AtomicUsize::new(0));
     let counted = Arc::clone(&started);
     let quick = tool("quick", move |_| {
@@ -481,23 +481,23 @@ async fn a_flood_of_calls_starts_a_bounded_number_of_handlers() {
     });
     let mut peer = Peer::connect(&Server::new("s", "1").tool(quick));
     peer.initialize("2025-11-25").await;
-    let taken = flood(&peer, |id| call(id, "quick")).await;
+    let accepted = flood(&peer, |id| call(id, "quick")).await;
     assert!(started.load(Ordering::Relaxed) <= 256 + 1024);
-    assert!(taken <= 256 + 1024 + ON_THE_WAY, "{taken}");
-    let mut answered = vec![false; taken];
-    for _ in 0..taken {
+    assert!(accepted <= 256 + 1024 + BUFFERED_INPUT, "{accepted}");
+    let mut is_answered = vec![false; accepted];
+    for _ in 0..accepted {
         let received = peer.receive().await;
         assert_eq!(received["result"], text("done"), "{received}");
         let id = usize::try_from(received["id"].as_u64().unwrap()).unwrap();
-        assert!(!std::mem::replace(&mut answered[id], true), "{id} twice");
+        assert!(!std::mem::replace(&mut is_answered[id], true), "{id} twice");
     }
-    assert_eq!(started.load(Ordering::Relaxed), taken);
+    assert_eq!(started.load(Ordering::Relaxed), accepted);
     peer.expect_silence().await;
 }
 
 #[tokio::test]
-async fn a_client_that_leaves_takes_its_handlers_along() {
-    let (alive, mut all_gone) = mpsc::channel::<()>(1);
+async fn disconnect_drops_all_handlers() {
+    let (alive, mut all_dropped) = mpsc::channel::<()>(1);
     let alive = Arc::new(alive);
     let witness = Arc::downgrade(&alive);
     let endless = tool("endless", move |_| {
@@ -513,20 +513,20 @@ async fn a_client_that_leaves_takes_its_handlers_along() {
         peer.send(call(id, "endless")).await;
     }
     peer.expect_silence().await;
-    assert_eq!(Arc::strong_count(&alive), 101, "they all run");
+    assert_eq!(Arc::strong_count(&alive), 101, "all handlers run");
     drop((peer, alive));
-    assert_eq!(within(all_gone.recv()).await, None);
+    assert_eq!(within(all_dropped.recv()).await, None);
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_server_that_ends_does_not_wait_for_a_client_that_does_not_read() {
+async fn shutdown_does_not_wait_for_a_client_that_does_not_read() {
     let server = rich_server();
     let mut peer = Peer::connect(&server);
-    let taken = flood(&peer, ping).await;
+    let accepted = flood(&peer, ping).await;
     server.shutdown();
     tokio::task::yield_now().await;
-    // What was answered before the end can still be read.
-    for id in 0..taken.min(256) {
+    // Responses that were queued before the shutdown can still be read.
+    for id in 0..accepted.min(256) {
         peer.expect(answer(id, json!({}))).await;
     }
     peer.expect_end().await;

@@ -19,11 +19,11 @@ fn listen(id: impl Into<Value>, filter: Value) -> Value {
     modern(id, "subscriptions/listen", json!({"notifications": filter}))
 }
 
-fn acknowledged(id: impl Into<Value>, honoured: Value) -> Value {
+fn acknowledged(id: impl Into<Value>, accepted: Value) -> Value {
     let meta = json!({SUBSCRIPTION: id.into()});
     notification(
         "notifications/subscriptions/acknowledged",
-        json!({"notifications": honoured, "_meta": meta}),
+        json!({"notifications": accepted, "_meta": meta}),
     )
 }
 
@@ -44,11 +44,11 @@ fn updated(id: impl Into<Value>, uri: &str) -> Value {
 }
 
 #[tokio::test]
-async fn the_acknowledgement_comes_first_and_tells_what_is_honoured() {
-    let check = async |server: Server, wish: Value, honoured: Value| {
+async fn acknowledgement_is_first_and_lists_the_accepted_filter() {
+    let check = async |server: Server, requested: Value, accepted: Value| {
         let mut peer = Peer::connect(&server);
-        peer.send(listen("s", wish)).await;
-        peer.expect(acknowledged("s", honoured)).await;
+        peer.send(listen("s", requested)).await;
+        peer.expect(acknowledged("s", accepted)).await;
         peer.expect_silence().await;
     };
     let everything = json!({
@@ -57,7 +57,7 @@ async fn the_acknowledgement_comes_first_and_tells_what_is_honoured() {
         "resourcesListChanged": true,
         "resourceSubscriptions": ["notes://a", "notes://a", "notes://later"],
         "taskIds": ["t"],
-        "unheardOf": true,
+        "unknownMember": true,
     });
     check(
         rich(),
@@ -78,7 +78,7 @@ async fn the_acknowledgement_comes_first_and_tells_what_is_honoured() {
 }
 
 #[tokio::test]
-async fn changes_reach_only_those_who_asked() {
+async fn changes_reach_only_matching_subscriptions() {
     let server = rich();
     let mut peer = Peer::connect(&server);
     peer.send(listen(1, json!({"toolsListChanged": true})))
@@ -93,7 +93,7 @@ async fn changes_reach_only_those_who_asked() {
 }
 
 #[tokio::test]
-async fn adding_and_removing_tells_listeners_by_itself() {
+async fn adding_and_removing_sends_list_changes() {
     let server = rich();
     let mut peer = Peer::connect(&server);
     let everything =
@@ -134,21 +134,25 @@ async fn adding_and_removing_tells_listeners_by_itself() {
 }
 
 #[tokio::test]
-async fn updates_are_told_for_the_resource_and_what_lies_below_it() {
+async fn updates_are_sent_for_the_resource_and_its_descendants() {
     let server = rich();
     let mut peer = Peer::connect(&server);
     peer.send(listen(1, json!({"resourceSubscriptions": ["notes://a"]})))
         .await;
     peer.receive().await;
-    for (uri, heard) in [
+    for (uri, is_matching) in [
         ("notes://a", true),
         ("notes://a/part", true),
         ("notes://ab", false),
         ("notes://b", false),
         ("notes://", false),
     ] {
-        assert_eq!(server.resource_updated(uri), usize::from(heard), "{uri}");
-        if heard {
+        assert_eq!(
+            server.resource_updated(uri),
+            usize::from(is_matching),
+            "{uri}"
+        );
+        if is_matching {
             peer.expect(updated(1, uri)).await;
         }
     }
@@ -156,7 +160,7 @@ async fn updates_are_told_for_the_resource_and_what_lies_below_it() {
 }
 
 #[tokio::test]
-async fn several_listen_at_once_and_ids_keep_their_type() {
+async fn concurrent_subscriptions_are_identified_by_id_and_type() {
     let server = rich();
     let mut peer = Peer::connect(&server);
     peer.send(listen(1, json!({"toolsListChanged": true})))
@@ -172,7 +176,7 @@ async fn several_listen_at_once_and_ids_keep_their_type() {
     peer.expect(acknowledged(2, json!({"promptsListChanged": true})))
         .await;
 
-    // Both are told, though nobody read in between.
+    // Both subscriptions get the change, although the client did not read in between.
     assert_eq!(server.tools_changed(), 2);
     peer.expect(changed(1, "tools")).await;
     peer.expect(changed("1", "tools")).await;
@@ -187,7 +191,7 @@ async fn several_listen_at_once_and_ids_keep_their_type() {
 }
 
 #[tokio::test]
-async fn every_connection_has_its_own_subscriptions() {
+async fn each_connection_has_its_own_subscriptions() {
     let server = rich();
     let mut first = Peer::connect(&server);
     let mut second = Peer::connect(&server);
@@ -204,7 +208,7 @@ async fn every_connection_has_its_own_subscriptions() {
 }
 
 #[tokio::test]
-async fn changes_nobody_has_read_yet_are_told_once() {
+async fn unread_changes_are_sent_once() {
     let server = rich();
     let mut peer = Peer::connect(&server);
     let filter = json!({"toolsListChanged": true, "resourceSubscriptions": ["notes://a"]});
@@ -222,7 +226,7 @@ async fn changes_nobody_has_read_yet_are_told_once() {
 }
 
 #[tokio::test]
-async fn a_filter_of_too_many_uris_is_refused() {
+async fn filter_with_more_than_1024_uris_is_rejected() {
     let mut peer = Peer::connect(&rich());
     let filter = |count: usize| {
         let uris: Vec<_> = (0..count).map(|n| format!("notes://{n}")).collect();
@@ -234,7 +238,7 @@ async fn a_filter_of_too_many_uris_is_refused() {
 }
 
 #[tokio::test]
-async fn malformed_filters_are_refused() {
+async fn invalid_filters_are_rejected() {
     let mut peer = Peer::connect(&rich());
     for params in [
         json!({}),
@@ -250,7 +254,7 @@ async fn malformed_filters_are_refused() {
 }
 
 #[tokio::test]
-async fn an_id_that_is_listening_cannot_listen_again() {
+async fn id_of_an_open_subscription_cannot_be_reused() {
     let server = rich();
     let mut peer = Peer::connect(&server);
     peer.send(listen(1, json!({"toolsListChanged": true})))
@@ -258,15 +262,15 @@ async fn an_id_that_is_listening_cannot_listen_again() {
     peer.receive().await;
     peer.send(listen(1, json!({"promptsListChanged": true})))
         .await;
-    // With the id this would read as the end of the live stream.
-    let refusal = peer.receive().await;
-    assert_eq!(refusal.get("id"), None, "{refusal}");
-    assert_eq!(refusal["error"]["code"], -32602);
+    // An error with this id would mean the end of the open subscription.
+    let rejection = peer.receive().await;
+    assert_eq!(rejection.get("id"), None, "{rejection}");
+    assert_eq!(rejection["error"]["code"], -32602);
     assert_eq!(server.prompts_changed(), 0);
     assert_eq!(server.tools_changed(), 1);
     peer.expect(changed(1, "tools")).await;
 
-    // After its end the id is free.
+    // After the end of the subscription the id can be reused.
     peer.send(cancel(1)).await;
     peer.send(listen(1, json!({"promptsListChanged": true})))
         .await;
@@ -275,13 +279,13 @@ async fn an_id_that_is_listening_cannot_listen_again() {
 }
 
 #[tokio::test]
-async fn a_cancelled_subscription_ends_silently() {
+async fn cancelled_subscription_ends_without_a_message() {
     let server = rich();
     let mut peer = Peer::connect(&server);
     peer.send(listen(1, json!({"toolsListChanged": true})))
         .await;
     peer.receive().await;
-    // Not this one.
+    // Another id: the string differs from the number.
     peer.send(cancel("1")).await;
     peer.expect_silence().await;
     assert_eq!(server.tools_changed(), 1);
@@ -294,7 +298,7 @@ async fn a_cancelled_subscription_ends_silently() {
 }
 
 #[tokio::test]
-async fn shutting_down_ends_subscriptions_in_good_order() {
+async fn shutdown_ends_subscriptions_with_a_response() {
     let server = rich();
     let mut peer = Peer::connect(&server);
     peer.send(listen("s", json!({"toolsListChanged": true})))
@@ -312,13 +316,13 @@ async fn shutting_down_ends_subscriptions_in_good_order() {
 }
 
 #[tokio::test]
-async fn other_requests_are_served_beside_a_subscription() {
+async fn request_with_the_id_of_a_subscription_is_served() {
     let server = rich();
     let mut peer = Peer::connect(&server);
     peer.send(listen(1, json!({"toolsListChanged": true})))
         .await;
     peer.receive().await;
-    // The same id as the subscription: an ordinary answer, and the stream lives on.
+    // The same id as the subscription: the request gets its own response, and the subscription stays open.
     let result = peer
         .result_of(modern(1, "tools/call", json!({"name": "idle"})))
         .await;
@@ -328,7 +332,7 @@ async fn other_requests_are_served_beside_a_subscription() {
 }
 
 #[tokio::test]
-async fn nothing_is_told_to_those_who_do_not_listen() {
+async fn connection_without_subscriptions_gets_no_changes() {
     let server = rich();
     let mut peer = Peer::connect(&server);
     peer.result_of(modern(1, "tools/list", json!({}))).await;

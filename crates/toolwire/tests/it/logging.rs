@@ -1,4 +1,4 @@
-//! `notifications/message`: only for requests that asked, only what they asked for.
+//! `notifications/message`: sent only for requests that set a log level, and only from that level on.
 
 use serde_json::{Value, json};
 use toolwire::{LoggingLevel, RequestContext, ToolHandler};
@@ -18,8 +18,8 @@ const LEVELS: [(LoggingLevel, &str); 8] = [
     (LoggingLevel::Emergency, "emergency"),
 ];
 
-/// Logs once at every level.
-fn chatty() -> ToolHandler {
+/// Returns a tool that logs once at every level.
+fn logging_tool() -> ToolHandler {
     plain("chat", |ctx: RequestContext| async move {
         for (level, name) in LEVELS {
             ctx.log(level, name);
@@ -38,8 +38,8 @@ fn message(params: Value) -> Value {
 }
 
 #[tokio::test]
-async fn a_request_hears_its_level_and_above() {
-    let mut peer = Peer::connect(&server().with_logging().tool(chatty()));
+async fn request_gets_log_messages_from_its_level_on() {
+    let mut peer = Peer::connect(&server().with_logging().tool(logging_tool()));
     for (position, (_, minimum)) in LEVELS.iter().enumerate() {
         peer.send(with_level(1, "chat", minimum)).await;
         for (_, name) in &LEVELS[position..] {
@@ -51,11 +51,11 @@ async fn a_request_hears_its_level_and_above() {
 }
 
 #[tokio::test]
-async fn a_request_that_did_not_ask_hears_nothing() {
-    let mut peer = Peer::connect(&server().with_logging().tool(chatty()));
+async fn request_without_a_log_level_gets_no_log_messages() {
+    let mut peer = Peer::connect(&server().with_logging().tool(logging_tool()));
     peer.send(call(1, "chat", json!({}))).await;
     peer.expect(complete(1, text("done"))).await;
-    // A level belongs to its request and not to those after it.
+    // The level applies only to its own request.
     peer.send(with_level(2, "chat", "emergency")).await;
     peer.expect(message(json!({"level": "emergency", "data": "emergency"})))
         .await;
@@ -66,15 +66,15 @@ async fn a_request_that_did_not_ask_hears_nothing() {
 }
 
 #[tokio::test]
-async fn a_server_without_logging_sends_none() {
-    let mut peer = Peer::connect(&server().tool(chatty()));
+async fn server_without_logging_sends_no_log_messages() {
+    let mut peer = Peer::connect(&server().tool(logging_tool()));
     peer.send(with_level(1, "chat", "debug")).await;
     peer.expect(complete(1, text("done"))).await;
     peer.expect_silence().await;
 }
 
 #[tokio::test]
-async fn any_json_can_be_logged_under_a_name() {
+async fn log_data_may_be_any_json_with_a_logger_name() {
     let tool = plain("log", |ctx: RequestContext| async move {
         ctx.log(LoggingLevel::Info, "plain text");
         ctx.log(LoggingLevel::Info, json!({"rows": 3, "tags": ["a"]}));
@@ -96,14 +96,14 @@ async fn any_json_can_be_logged_under_a_name() {
 }
 
 #[tokio::test]
-async fn levels_of_the_two_eras_do_not_mix() {
-    let mut peer = Peer::connect(&server().with_logging().tool(chatty()));
+async fn log_levels_of_the_two_eras_are_separate() {
+    let mut peer = Peer::connect(&server().with_logging().tool(logging_tool()));
     peer.initialize("2025-11-25").await;
     peer.send(legacy(1, "logging/setLevel", json!({"level": "alert"})))
         .await;
     peer.expect(answer(1, json!({}))).await;
 
-    // The session's level means nothing to a request that describes itself.
+    // The level of the session does not apply to modern requests.
     peer.send(call(2, "chat", json!({}))).await;
     peer.expect(complete(2, text("done"))).await;
     peer.send(with_level(3, "chat", "emergency")).await;
@@ -111,7 +111,7 @@ async fn levels_of_the_two_eras_do_not_mix() {
         .await;
     peer.expect(complete(3, text("done"))).await;
 
-    // And the other way round.
+    // The level of a modern request does not apply to the session.
     peer.send(legacy(4, "tools/call", json!({"name": "chat"})))
         .await;
     for name in ["alert", "emergency"] {

@@ -1,9 +1,6 @@
-//! What the macros generate: the definitions clients see, and calls that reach the functions.
+//! The code that the macros generate: descriptors, and the calls of the functions.
 
-#![expect(
-    clippy::unwrap_used,
-    reason = "a test may panic, also outside its own function"
-)]
+#![expect(clippy::unwrap_used, reason = "test helpers may panic")]
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -80,7 +77,7 @@ fn check_tool(tool: impl IntoTool, expected: &Value) {
 }
 
 #[test]
-fn tools_are_described_by_their_functions() {
+fn tool_descriptor_is_derived_from_the_function() {
     check_tool(
         add,
         &json!({
@@ -192,7 +189,7 @@ async fn items(
 }
 
 #[test]
-fn prompts_and_resources_are_described_by_their_functions() {
+fn prompt_and_resource_descriptors_are_derived_from_the_functions() {
     assert_eq!(
         serde_json::to_value(greet.into_prompt().descriptor()).unwrap(),
         json!({
@@ -223,8 +220,8 @@ fn prompts_and_resources_are_described_by_their_functions() {
     );
 }
 
-/// Asks `server` one thing and returns the result, or the error object.
-async fn ask(server: &Server, method: &str, params: &Value) -> Value {
+/// Sends one request to `server` and returns the result or the error object.
+async fn request(server: &Server, method: &str, params: &Value) -> Value {
     let mut client = InProcess::connect(server);
     let initialize = json!({
         "jsonrpc": "2.0", "id": 1, "method": "initialize",
@@ -238,14 +235,14 @@ async fn ask(server: &Server, method: &str, params: &Value) -> Value {
     client.receive().await.unwrap();
     let initialized = json!({"jsonrpc": "2.0", "method": "notifications/initialized"});
     client.send(&initialized.to_string()).await.unwrap();
-    let request = json!({"jsonrpc": "2.0", "id": 2, "method": method, "params": params});
-    client.send(&request.to_string()).await.unwrap();
+    let message = json!({"jsonrpc": "2.0", "id": 2, "method": method, "params": params});
+    client.send(&message.to_string()).await.unwrap();
     let response: Value = serde_json::from_str(&client.receive().await.unwrap()).unwrap();
     response.get("result").unwrap_or(&response["error"]).clone()
 }
 
 async fn check_call(server: &Server, name: &str, arguments: &Value, expected: &str) {
-    let result = ask(
+    let result = request(
         server,
         "tools/call",
         &json!({"name": name, "arguments": arguments}),
@@ -294,7 +291,7 @@ async fn arguments_outside_the_schema_never_reach_the_function() {
         json!({"query": "x", "unknown": 1}),
     ] {
         let params = json!({"name": "list-things", "arguments": arguments});
-        let result = ask(&server, "tools/call", &params).await;
+        let result = request(&server, "tools/call", &params).await;
         assert_eq!(result["isError"], true, "{arguments}: {result}");
     }
 }
@@ -307,19 +304,19 @@ async fn prompts_and_resources_reach_their_functions() {
         .resource_template(items);
     let prompt = |arguments: Value| json!({"name": "greet", "arguments": arguments});
     let text = |result: &Value| result["messages"][0]["content"]["text"].clone();
-    let result = ask(&server, "prompts/get", &prompt(json!({"name": "ada"}))).await;
+    let result = request(&server, "prompts/get", &prompt(json!({"name": "ada"}))).await;
     assert_eq!(text(&result), "ada 1 None");
     let all = json!({"name": "ada", "times": "2", "mood": "glad"});
-    let result = ask(&server, "prompts/get", &prompt(all)).await;
+    let result = request(&server, "prompts/get", &prompt(all)).await;
     assert_eq!(text(&result), "ada 2 Some(\"glad\")");
-    let result = ask(&server, "prompts/get", &prompt(json!({}))).await;
+    let result = request(&server, "prompts/get", &prompt(json!({}))).await;
     assert_eq!(result["code"], -32602);
 
     let read = |uri: &str| json!({"uri": uri});
-    let result = ask(&server, "resources/read", &read("app://settings")).await;
+    let result = request(&server, "resources/read", &read("app://settings")).await;
     assert_eq!(result["contents"][0]["text"], "app://settings");
     let uri = "app://books/items?page=2&tags=a&tags=b";
-    let result = ask(&server, "resources/read", &read(uri)).await;
+    let result = request(&server, "resources/read", &read(uri)).await;
     assert_eq!(
         result["contents"][0]["text"],
         format!("books 2 [\"a\", \"b\"] {uri}")
@@ -329,7 +326,7 @@ async fn prompts_and_resources_reach_their_functions() {
         "ref": {"type": "ref/prompt", "name": "greet"},
         "argument": {"name": "name", "value": "a"},
     });
-    let result = ask(&server, "completion/complete", &complete).await;
+    let result = request(&server, "completion/complete", &complete).await;
     assert_eq!(result["completion"]["values"], json!(["ada", "alan"]));
 }
 
@@ -393,15 +390,15 @@ impl Notes {
 }
 
 #[tokio::test]
-async fn methods_share_their_state() {
+async fn methods_are_registered_as_handlers_with_shared_state() {
     let server = Server::new("notes", "1").handlers(Notes { greeting: "hi" });
     check_call(&server, "read", &json!({"name": "n"}), "hi n 7").await;
     check_call(&server, "count", &json!({"text": "four"}), "4").await;
     let failed = json!({"name": "read", "arguments": {"name": "missing"}});
-    let result = ask(&server, "tools/call", &failed).await;
+    let result = request(&server, "tools/call", &failed).await;
     assert_eq!(result["isError"], true);
 
-    let tools = ask(&server, "tools/list", &json!({})).await;
+    let tools = request(&server, "tools/list", &json!({})).await;
     let names: Vec<&str> = tools["tools"]
         .as_array()
         .unwrap()
@@ -410,22 +407,22 @@ async fn methods_share_their_state() {
         .collect();
     assert_eq!(names, ["read", "count"]);
 
-    let result = ask(
+    let result = request(
         &server,
         "prompts/get",
         &json!({"name": "greet", "arguments": {"name": "ada"}}),
     )
     .await;
     assert_eq!(result["messages"][0]["content"]["text"], "hi ada");
-    let result = ask(&server, "resources/read", &json!({"uri": "notes://one/x"})).await;
+    let result = request(&server, "resources/read", &json!({"uri": "notes://one/x"})).await;
     assert_eq!(result["contents"][0]["text"], "x");
     let complete = json!({
         "ref": {"type": "ref/resource", "uri": "notes://one/{name}"},
         "argument": {"name": "name", "value": "a"},
     });
-    let result = ask(&server, "completion/complete", &complete).await;
+    let result = request(&server, "completion/complete", &complete).await;
     assert_eq!(result["completion"]["values"], json!(["hi a"]));
-    // Methods stay methods.
+    // The methods can still be called directly.
     assert_eq!(Notes { greeting: "yo" }.greet("bob".to_owned()), "yo bob");
 }
 
@@ -440,7 +437,7 @@ impl<T: ToString> Shelf<T> {
 }
 
 #[tokio::test]
-async fn a_server_comes_with_its_name() {
+async fn server_attribute_sets_name_and_version() {
     check_call(&Shelf(3).into_server(), "show", &json!({}), "3").await;
     let mut client = InProcess::connect(&Shelf(3).into_server());
     let initialize = r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}"#;
@@ -454,7 +451,7 @@ async fn a_server_comes_with_its_name() {
 
 #[derive(Deserialize, Elicit)]
 #[serde(rename_all = "camelCase")]
-#[expect(dead_code, reason = "only the form is looked at")]
+#[expect(dead_code, reason = "only the form is compared")]
 struct Booking {
     /// Where to send the ticket.
     #[elicit(format = "email", min_length = 3, title = "Mail")]
@@ -468,9 +465,9 @@ struct Booking {
     #[elicit(default = "second-best")]
     level: Class,
     #[elicit(min_items = 1, default("window"))]
-    wishes: Vec<Wish>,
+    preferences: Vec<Preference>,
     #[serde(default)]
-    fallback: Option<Wish>,
+    fallback: Option<Preference>,
     #[serde(skip)]
     internal: Vec<String>,
 }
@@ -485,8 +482,8 @@ enum Class {
 
 #[derive(Deserialize, Elicit)]
 #[serde(rename_all = "lowercase")]
-#[expect(dead_code, reason = "only the form is looked at")]
-enum Wish {
+#[expect(dead_code, reason = "only the form is compared")]
+enum Preference {
     Window,
     #[serde(rename = "gang")]
     Aisle,
@@ -495,7 +492,7 @@ enum Wish {
 }
 
 #[test]
-fn structs_become_forms() {
+fn form_schema_is_derived_from_the_struct() {
     assert_eq!(
         serde_json::to_value(Booking::elicit_schema()).unwrap(),
         json!({
@@ -519,7 +516,7 @@ fn structs_become_forms() {
                     ],
                     "default": "second-best",
                 },
-                "wishes": {
+                "preferences": {
                     "type": "array",
                     "items": {"type": "string", "enum": ["window", "gang"]},
                     "minItems": 1,
@@ -527,7 +524,7 @@ fn structs_become_forms() {
                 },
                 "fallback": {"type": "string", "enum": ["window", "gang"]},
             },
-            "required": ["mailAddress", "seats", "newsletter", "class", "wishes"],
+            "required": ["mailAddress", "seats", "newsletter", "class", "preferences"],
         })
     );
 }
@@ -537,11 +534,14 @@ mod renamed {
 }
 
 #[tool(crate = "crate::macros::renamed::wire")]
-fn elsewhere(#[arg(default)] value: u8) -> u8 {
+fn with_crate_path(#[arg(default)] value: u8) -> u8 {
     value
 }
 
 #[test]
-fn toolwire_may_be_found_elsewhere() {
-    assert_eq!(elsewhere.into_tool().descriptor().name, "elsewhere");
+fn crate_path_can_be_set() {
+    assert_eq!(
+        with_crate_path.into_tool().descriptor().name,
+        "with_crate_path"
+    );
 }

@@ -1,8 +1,8 @@
-//! What toolwire does, seen from the other end of the wire.
+//! Integration tests: the behaviour of toolwire as its peers see it.
 
 #![expect(
     clippy::needless_pass_by_value,
-    reason = "scripts write their JSON in place; a reference at every call would be noise"
+    reason = "tests write JSON values in place, and a reference at every call would be noise"
 )]
 
 #[cfg(feature = "testing")]

@@ -1,9 +1,6 @@
-//! A client of the 2024-11-05 transport, inside the process: a stream it reads, and an address it posts to.
+//! An in-process client of the 2024-11-05 HTTP+SSE transport.
 
-#![expect(
-    clippy::unwrap_used,
-    reason = "a test may panic, also outside its own function"
-)]
+#![expect(clippy::unwrap_used, reason = "test helpers may panic")]
 
 use std::collections::VecDeque;
 
@@ -18,12 +15,12 @@ use toolwire::{Server, TokenInfo};
 
 use crate::peer::{legacy, notification, within};
 
-/// A server with the old endpoints beside the new one.
+/// Returns a service with the endpoints of 2024-11-05 in addition to the newer one.
 pub(crate) fn service(server: Server) -> HttpService {
     HttpService::new(server, HttpOptions::new().with_http_sse())
 }
 
-/// A request of a local client.
+/// Returns a request builder with the host `localhost`.
 pub(crate) fn request(method: &str, target: &str) -> Builder {
     Request::builder()
         .method(method)
@@ -31,7 +28,7 @@ pub(crate) fn request(method: &str, target: &str) -> Builder {
         .header("host", "localhost")
 }
 
-/// A POST with a message.
+/// Returns a POST request with a message.
 pub(crate) fn post(target: &str, message: impl ToString) -> Request<Full<Bytes>> {
     request("POST", target)
         .header("content-type", "application/json")
@@ -39,9 +36,9 @@ pub(crate) fn post(target: &str, message: impl ToString) -> Request<Full<Bytes>>
         .unwrap()
 }
 
-/// The whole body of an answer that is no stream.
-pub(crate) async fn body_of(answer: Response<ServerBody>) -> Bytes {
-    within(answer.into_body().collect())
+/// Returns the complete body of a response.
+pub(crate) async fn body_of(response: Response<ServerBody>) -> Bytes {
+    within(response.into_body().collect())
         .await
         .unwrap()
         .to_bytes()
@@ -54,10 +51,10 @@ pub(crate) fn token(subject: &str) -> TokenInfo {
     token
 }
 
-/// An open stream.
+/// A client with an open event stream.
 pub(crate) struct OldClient {
     pub(crate) service: HttpService,
-    /// Where to post, as the server said.
+    /// The target for POST requests that the server has sent.
     pub(crate) address: String,
     token: Option<TokenInfo>,
     stream: ServerBody,
@@ -75,17 +72,17 @@ impl OldClient {
         if let Some(token) = &token {
             get = get.extension(token.clone());
         }
-        let answer = service
+        let response = service
             .respond(get.body(Full::<Bytes>::default()).unwrap())
             .await;
-        assert_eq!(answer.status(), StatusCode::OK);
-        assert_eq!(answer.headers()["content-type"], "text/event-stream");
-        assert_eq!(answer.headers()["cache-control"], "no-cache");
+        assert_eq!(response.status(), StatusCode::OK);
+        assert_eq!(response.headers()["content-type"], "text/event-stream");
+        assert_eq!(response.headers()["cache-control"], "no-cache");
         let mut client = Self {
             service: service.clone(),
             address: String::new(),
             token,
-            stream: answer.into_body(),
+            stream: response.into_body(),
             decoder: SseDecoder::new(1 << 20),
             events: VecDeque::new(),
         };
@@ -95,14 +92,14 @@ impl OldClient {
         client
     }
 
-    /// The session id in the address.
+    /// Returns the session id in the address.
     pub(crate) fn session(&self) -> &str {
         let (path, id) = self.address.split_once("?sessionId=").unwrap();
         assert_eq!(path, "/message");
         id
     }
 
-    /// Posts a message and returns the answer to the POST.
+    /// Posts a message and returns the response to the POST.
     pub(crate) async fn post(&self, message: impl ToString) -> Response<ServerBody> {
         let mut post = post(&self.address, message);
         if let Some(token) = &self.token {
@@ -111,18 +108,18 @@ impl OldClient {
         within(self.service.respond(post)).await
     }
 
-    /// Posts a message, which must be accepted.
+    /// Posts a message and expects that the server accepts it.
     #[track_caller]
     pub(crate) fn send(&self, message: impl ToString) -> impl Future<Output = ()> {
         let caller = std::panic::Location::caller();
         async move {
-            let answer = self.post(message).await;
-            assert_eq!(answer.status(), StatusCode::ACCEPTED, "at {caller}");
-            assert_eq!(body_of(answer).await, "", "at {caller}");
+            let response = self.post(message).await;
+            assert_eq!(response.status(), StatusCode::ACCEPTED, "at {caller}");
+            assert_eq!(body_of(response).await, "", "at {caller}");
         }
     }
 
-    /// The next message on the stream.
+    /// Returns the next message on the stream.
     pub(crate) async fn receive(&mut self) -> Value {
         let event = self.next_event().await.expect("the stream has ended");
         assert!(
@@ -132,7 +129,7 @@ impl OldClient {
         serde_json::from_str(&event.data).unwrap()
     }
 
-    /// The next message on the stream is exactly this one.
+    /// Expects that the next message on the stream equals `expected`.
     #[track_caller]
     pub(crate) fn expect(&mut self, expected: Value) -> impl Future<Output = ()> {
         let caller = std::panic::Location::caller();
@@ -141,7 +138,7 @@ impl OldClient {
         }
     }
 
-    /// The next event; `None` at the end of the stream.
+    /// Returns the next event, or `None` at the end of the stream.
     pub(crate) async fn next_event(&mut self) -> Option<SseEvent> {
         loop {
             if let Some(event) = self.events.pop_front() {
@@ -155,13 +152,13 @@ impl OldClient {
         }
     }
 
-    /// The next bytes of the stream; `None` at its end.
+    /// Returns the next bytes of the stream, or `None` at its end.
     pub(crate) async fn next_bytes(&mut self) -> Option<Bytes> {
         let frame = within(self.stream.frame()).await?.unwrap();
         Some(frame.into_data().unwrap())
     }
 
-    /// The handshake. Returns the result of `initialize`.
+    /// Performs the handshake and returns the result of `initialize`.
     pub(crate) async fn initialize(&mut self, capabilities: Value) -> Value {
         let params = json!({
             "protocolVersion": "2024-11-05",
@@ -169,10 +166,10 @@ impl OldClient {
             "clientInfo": {"name": "old-client", "version": "1"},
         });
         self.send(legacy(0, "initialize", params)).await;
-        let mut answer = self.receive().await;
-        assert_eq!(answer["id"], 0, "{answer}");
+        let mut response = self.receive().await;
+        assert_eq!(response["id"], 0, "{response}");
         self.send(notification("notifications/initialized", json!({})))
             .await;
-        answer["result"].take()
+        response["result"].take()
     }
 }

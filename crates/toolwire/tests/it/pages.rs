@@ -1,4 +1,4 @@
-//! Lists in pages, and lists that change while somebody reads them.
+//! Pagination of lists, and lists that change while a client reads them.
 
 use serde_json::{Value, json};
 use toolwire::{PromptHandler, ResourceHandler, ResourceTemplateHandler, Server};
@@ -19,7 +19,7 @@ fn add(server: &Server, name: &str) {
         .expect("the name is free");
 }
 
-/// One page: the names on it and the cursor behind it.
+/// Returns one page: its names and the cursor of the next page.
 async fn page(peer: &mut Peer, cursor: Option<&str>) -> (Vec<String>, Option<String>) {
     let params = match cursor {
         Some(cursor) => json!({"cursor": cursor}),
@@ -33,7 +33,7 @@ async fn page(peer: &mut Peer, cursor: Option<&str>) -> (Vec<String>, Option<Str
 }
 
 #[tokio::test]
-async fn cursors_lead_through_the_whole_list() {
+async fn cursors_return_the_complete_list() {
     let mut peer = Peer::connect(&with_tools(&["a", "b", "c", "d", "e"]));
     let (first, cursor) = page(&mut peer, None).await;
     let (second, cursor) = page(&mut peer, cursor.as_deref()).await;
@@ -43,7 +43,7 @@ async fn cursors_lead_through_the_whole_list() {
 }
 
 #[tokio::test]
-async fn changes_between_pages_lose_nothing_that_stayed() {
+async fn changes_between_pages_skip_no_remaining_entry() {
     let check = async |change: fn(&Server), expected: &[&str]| {
         let server = with_tools(&["a", "b", "c", "d", "e"]);
         let mut peer = Peer::connect(&server);
@@ -58,14 +58,14 @@ async fn changes_between_pages_lose_nothing_that_stayed() {
         assert_eq!(rest, expected);
     };
     check(|_| {}, &["c", "d", "e"]).await;
-    // One that was already sent.
+    // A tool of the first page.
     check(|server| assert!(server.remove_tool("a")), &["c", "d", "e"]).await;
-    // The one the cursor stands on.
+    // The last tool of the first page, which the cursor names.
     check(|server| assert!(server.remove_tool("b")), &["c", "d", "e"]).await;
-    // The next one.
+    // The first tool of the next page.
     check(|server| assert!(server.remove_tool("c")), &["d", "e"]).await;
     check(|server| add(server, "f"), &["c", "d", "e", "f"]).await;
-    // All that is left.
+    // All remaining tools.
     check(
         |server| {
             for name in ["b", "c", "d", "e"] {
@@ -78,19 +78,19 @@ async fn changes_between_pages_lose_nothing_that_stayed() {
 }
 
 #[tokio::test]
-async fn strange_cursors_are_refused() {
+async fn invalid_cursors_are_rejected() {
     let mut peer = Peer::connect(&with_tools(&["a", "b", "c"]));
     for cursor in [json!(""), json!("bogus"), json!(7), json!({"page": 2})] {
         let request = modern(1, "tools/list", json!({"cursor": cursor}));
         peer.refusal_of(request, -32602).await;
     }
-    // Many clients write `null` for what is absent.
+    // Many clients send `null` for an absent cursor.
     peer.result_of(modern(1, "tools/list", json!({"cursor": null})))
         .await;
 }
 
 #[tokio::test]
-async fn every_list_has_pages() {
+async fn every_list_is_paginated() {
     let mut server = server().with_page_size(1);
     for name in ["a", "b"] {
         server = server
@@ -124,7 +124,7 @@ async fn every_list_has_pages() {
 }
 
 #[tokio::test]
-async fn tools_come_and_go_while_serving() {
+async fn tools_can_be_added_and_removed_while_serving() {
     let server = with_tools(&["a"]);
     let mut peer = Peer::connect(&server);
     peer.refusal_of(call(1, "late", json!({})), -32602).await;
@@ -143,7 +143,7 @@ async fn tools_come_and_go_while_serving() {
 }
 
 #[tokio::test]
-async fn a_handler_may_change_the_server() {
+async fn handler_can_add_a_tool() {
     let opener = plain("open", |ctx: toolwire::RequestContext| async move {
         ctx.server()
             .add_tool(plain("opened", |_| async { "now" }))
@@ -155,13 +155,13 @@ async fn a_handler_may_change_the_server() {
     peer.expect(complete(1, text("done"))).await;
     peer.send(call(2, "opened", json!({}))).await;
     peer.expect(complete(2, text("now"))).await;
-    // Twice is a mistake, and told as one.
+    // Adding the same tool twice is an error.
     let result = peer.result_of(call(3, "open", json!({}))).await;
     assert_eq!(result["isError"], true);
 }
 
 #[tokio::test]
-async fn a_call_that_runs_outlives_the_removal_of_its_tool() {
+async fn running_call_finishes_after_its_tool_is_removed() {
     let (started, mut starts) = tokio::sync::mpsc::unbounded_channel();
     let (release, _) = tokio::sync::broadcast::channel::<()>(1);
     let waiting = {
@@ -169,7 +169,7 @@ async fn a_call_that_runs_outlives_the_removal_of_its_tool() {
         plain("waiting", move |_| {
             let (started, mut released) = (started.clone(), release.subscribe());
             async move {
-                started.send(()).expect("the test listens");
+                started.send(()).expect("the test receives events");
                 released.recv().await.expect("the test releases it");
                 "finished"
             }
@@ -178,8 +178,8 @@ async fn a_call_that_runs_outlives_the_removal_of_its_tool() {
     let server = server().tool(waiting);
     let mut peer = Peer::connect(&server);
     peer.send(call(1, "waiting", json!({}))).await;
-    starts.recv().await.expect("it runs");
+    starts.recv().await.expect("the handler runs");
     assert!(server.remove_tool("waiting"));
-    release.send(()).expect("it waits");
+    release.send(()).expect("the handler waits");
     peer.expect(complete(1, text("finished"))).await;
 }

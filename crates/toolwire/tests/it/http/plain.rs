@@ -17,7 +17,7 @@ use crate::http::endpoint::Endpoint;
 use crate::http::request::Request;
 use crate::http::socket::{Answer, Wire};
 use crate::http::stage::{Happening, Stage, count_call, with_token};
-use crate::http_listener::Running;
+use crate::http_listener::RunningListener;
 use crate::peer::{call, legacy, modern};
 
 /// A connection that has left the short path.
@@ -345,7 +345,7 @@ async fn shutting_down_closes_a_connection_that_rests() {
     let mut limits = HttpLimits::default();
     limits.drain = Duration::from_secs(3600);
     let options = HttpOptions::new().with_limits(limits);
-    let running = Running::start(options).await;
+    let running = RunningListener::start(options).await;
     let mut wire = Wire::connect(running.address).await;
     let request = Request::modern(&modern(1, "server/discover", json!({})));
     wire.send(request.bytes()).await;
