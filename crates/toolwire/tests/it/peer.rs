@@ -1,12 +1,9 @@
-//! A scripted peer: tests that read like a wire log.
+//! A scripted peer for tests that list the messages in wire order.
 //!
-//! It speaks JSON text to a server in the same process and compares whole messages. Waiting is bounded only so that a
-//! broken server fails a test instead of hanging it; no test depends on time passing.
+//! The peer sends JSON text to a server in the same process and compares complete messages. Waits have a timeout only
+//! so that a broken server fails a test instead of blocking it. No test depends on elapsed time.
 
-#![expect(
-    clippy::unwrap_used,
-    reason = "a test may panic, also outside its own function"
-)]
+#![expect(clippy::unwrap_used, reason = "test helpers may panic")]
 
 use std::future::Future;
 use std::time::Duration;
@@ -15,10 +12,10 @@ use serde_json::{Map, Value, json};
 use toolwire::transport::{InProcess, Limits};
 use toolwire::{IntoToolResponse, RequestContext, Server, Tool, ToolHandler};
 
-/// Longer than anything a passing test waits for.
+/// The timeout of every wait, longer than any wait of a passing test.
 const SAFETY_NET: Duration = Duration::from_secs(60);
 
-/// The client's end of a connection.
+/// The client side of a connection.
 #[derive(Debug)]
 pub(crate) struct Peer {
     wire: InProcess,
@@ -35,30 +32,30 @@ impl Peer {
         }
     }
 
-    /// Sends one message: text as it is, or a JSON value.
+    /// Sends one message, given as text or as a JSON value.
     pub(crate) async fn send(&self, message: impl ToString) {
         self.wire.send(&message.to_string()).await.unwrap();
     }
 
-    /// Sends raw bytes, line breaks and all.
+    /// Sends raw bytes, including line breaks.
     pub(crate) async fn send_bytes(&self, bytes: impl Into<Vec<u8>>) {
         self.wire.send_bytes(bytes.into()).await.unwrap();
     }
 
-    /// The next message, whatever it is.
+    /// Returns the next message.
     pub(crate) async fn receive(&mut self) -> Value {
         let message = self.receive_text().await;
         serde_json::from_str(&message).unwrap()
     }
 
-    /// The next message as the bytes on the wire.
+    /// Returns the next message as text, exactly as it was sent.
     pub(crate) async fn receive_text(&mut self) -> String {
         within(self.wire.receive())
             .await
             .expect("the server has ended the connection")
     }
 
-    /// The next message is exactly this one.
+    /// Expects that the next message equals `expected`.
     #[track_caller]
     pub(crate) fn expect(&mut self, expected: Value) -> impl Future<Output = ()> {
         let caller = std::panic::Location::caller();
@@ -68,7 +65,7 @@ impl Peer {
         }
     }
 
-    /// The next message is an error with this id and code; returns the error.
+    /// Expects that the next message is an error with this id and code, and returns the error.
     #[track_caller]
     pub(crate) fn expect_error(
         &mut self,
@@ -86,43 +83,43 @@ impl Peer {
         }
     }
 
-    /// Sends a request and returns the next message, which must be its answer.
+    /// Sends a request and returns the next message, which must be its response.
     #[track_caller]
     pub(crate) fn call(&mut self, request: Value) -> impl Future<Output = Value> {
         let caller = std::panic::Location::caller();
         async move {
             self.send(&request).await;
-            let answer = self.receive().await;
-            assert_eq!(answer["id"], request["id"], "{answer} at {caller}");
-            answer
+            let response = self.receive().await;
+            assert_eq!(response["id"], request["id"], "{response} at {caller}");
+            response
         }
     }
 
-    /// Sends a request and returns the result of its answer.
+    /// Sends a request and returns the result of its response.
     #[track_caller]
     pub(crate) fn result_of(&mut self, request: Value) -> impl Future<Output = Value> {
         let caller = std::panic::Location::caller();
         async move {
-            let mut answer = self.call(request).await;
-            assert!(answer.get("result").is_some(), "{answer} at {caller}");
-            answer["result"].take()
+            let mut response = self.call(request).await;
+            assert!(response.get("result").is_some(), "{response} at {caller}");
+            response["result"].take()
         }
     }
 
-    /// Sends a request, which must be refused with this code; returns the error.
+    /// Sends a request, expects an error with this code, and returns the error.
     #[track_caller]
     pub(crate) fn refusal_of(&mut self, request: Value, code: i64) -> impl Future<Output = Value> {
         let caller = std::panic::Location::caller();
         async move {
-            let mut answer = self.call(request).await;
-            assert_eq!(answer["error"]["code"], code, "{answer} at {caller}");
-            answer["error"].take()
+            let mut response = self.call(request).await;
+            assert_eq!(response["error"]["code"], code, "{response} at {caller}");
+            response["error"].take()
         }
     }
 
-    /// Nothing is on its way: several round trips of `ping` bring nothing but their own answers.
+    /// Expects that no message is pending: several `ping` requests receive only their own responses.
     ///
-    /// One round trip is answered in the server's loop; the others give every task that is ready its turn.
+    /// The first `ping` is served by the loop of the connection. The others let every ready task run.
     #[track_caller]
     pub(crate) fn expect_silence(&mut self) -> impl Future<Output = ()> {
         let caller = std::panic::Location::caller();
@@ -137,12 +134,12 @@ impl Peer {
         }
     }
 
-    /// The legacy handshake, with no client capabilities. Returns the result of `initialize`.
+    /// Performs the legacy handshake without client capabilities and returns the result of `initialize`.
     pub(crate) async fn initialize(&mut self, version: &str) -> Value {
         self.initialize_with(version, json!({})).await
     }
 
-    /// The legacy handshake with client capabilities. Returns the result of `initialize`.
+    /// Performs the legacy handshake with client capabilities and returns the result of `initialize`.
     pub(crate) async fn initialize_with(&mut self, version: &str, capabilities: Value) -> Value {
         let params = json!({
             "protocolVersion": version,
@@ -155,12 +152,12 @@ impl Peer {
         result
     }
 
-    /// Hangs up; answers can still be received.
+    /// Closes the input of the server. Responses can still be received.
     pub(crate) fn hang_up(&mut self) {
         self.wire.close();
     }
 
-    /// The server has nothing more to say and has left.
+    /// Expects that the server sends no more messages and ends the connection.
     pub(crate) async fn expect_end(mut self) {
         let message = within(self.wire.receive()).await;
         assert_eq!(message, None);
@@ -168,12 +165,12 @@ impl Peer {
     }
 }
 
-/// A server that offers nothing yet and leaves its name out of results, so that they are short.
+/// Returns a server without features and without server info in its results, which keeps expected results short.
 pub(crate) fn server() -> Server {
     Server::new("wire", "1.0.0").without_server_info()
 }
 
-/// A tool that takes any arguments and looks at none.
+/// Returns a tool that accepts any arguments and ignores them.
 pub(crate) fn plain<M, F, Fut>(name: &str, handler: F) -> ToolHandler
 where
     F: Fn(RequestContext) -> Fut + Send + Sync + 'static,
@@ -184,19 +181,19 @@ where
     ToolHandler::raw(descriptor, move |ctx, _| handler(ctx))
 }
 
-/// Bounds a wait that should be short.
-pub(crate) async fn within<T>(waiting: impl Future<Output = T>) -> T {
-    tokio::time::timeout(SAFETY_NET, waiting)
+/// Waits for a future, and panics after the timeout.
+pub(crate) async fn within<T>(future: impl Future<Output = T>) -> T {
+    tokio::time::timeout(SAFETY_NET, future)
         .await
-        .expect("nothing happened for a long time")
+        .expect("timeout")
 }
 
-/// A 2026-07-28 request of a client that can do nothing.
+/// Returns a 2026-07-28 request without client capabilities.
 pub(crate) fn modern(id: impl Into<Value>, method: &str, params: Value) -> Value {
     modern_with(id, method, params, json!({}))
 }
 
-/// A 2026-07-28 request of a client with these capabilities. `_meta` entries in `params` are kept.
+/// Returns a 2026-07-28 request with these client capabilities. Entries of `_meta` in `params` are retained.
 pub(crate) fn modern_with(
     id: impl Into<Value>,
     method: &str,
@@ -211,13 +208,13 @@ pub(crate) fn modern_with(
     legacy(id, method, params)
 }
 
-/// A 2026-07-28 `tools/call`.
+/// Returns a 2026-07-28 `tools/call`.
 pub(crate) fn call(id: impl Into<Value>, tool: &str, arguments: Value) -> Value {
     let params = json!({"name": tool, "arguments": arguments});
     modern(id, "tools/call", params)
 }
 
-/// The `_meta` every 2026-07-28 request carries.
+/// Returns the required `_meta` of a 2026-07-28 request.
 pub(crate) fn modern_meta(capabilities: Value) -> Map<String, Value> {
     let meta = json!({
         "io.modelcontextprotocol/protocolVersion": "2026-07-28",
@@ -227,38 +224,38 @@ pub(crate) fn modern_meta(capabilities: Value) -> Map<String, Value> {
     serde_json::from_value(meta).unwrap()
 }
 
-/// A request as written, without `_meta` of its own.
+/// Returns a request without adding `_meta`.
 pub(crate) fn legacy(id: impl Into<Value>, method: &str, params: Value) -> Value {
     json!({"jsonrpc": "2.0", "id": id.into(), "method": method, "params": params})
 }
 
-/// A notification.
+/// Returns a notification.
 pub(crate) fn notification(method: &str, params: Value) -> Value {
     json!({"jsonrpc": "2.0", "method": method, "params": params})
 }
 
-/// `notifications/cancelled` for a request.
+/// Returns `notifications/cancelled` for a request.
 pub(crate) fn cancel(id: impl Into<Value>) -> Value {
     notification("notifications/cancelled", json!({"requestId": id.into()}))
 }
 
-/// An answer.
+/// Returns a response with a result.
 pub(crate) fn answer(id: impl Into<Value>, result: Value) -> Value {
     json!({"jsonrpc": "2.0", "id": id.into(), "result": result})
 }
 
-/// A 2026-07-28 answer: `resultType` is filled in.
+/// Returns a 2026-07-28 response with `resultType: "complete"`.
 pub(crate) fn complete(id: impl Into<Value>, mut result: Value) -> Value {
     result["resultType"] = json!("complete");
     answer(id, result)
 }
 
-/// A result of a tool that says one thing.
+/// Returns a tool result with one text.
 pub(crate) fn text(text: &str) -> Value {
     json!({"content": [{"type": "text", "text": text}]})
 }
 
-/// A result of a tool that failed with a text.
+/// Returns a tool result that is an error with this text.
 pub(crate) fn failed(message: &str) -> Value {
     let mut result = text(message);
     result["isError"] = json!(true);

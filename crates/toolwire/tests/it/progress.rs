@@ -29,7 +29,7 @@ fn counting() -> ToolHandler {
 }
 
 #[tokio::test]
-async fn the_very_first_message_may_report_progress() {
+async fn first_request_of_a_connection_may_report_progress() {
     let mut peer = Peer::connect(&server().tool(counting()));
     peer.send(with_token(1, "count", json!("t"))).await;
     peer.expect(progress(
@@ -43,7 +43,7 @@ async fn the_very_first_message_may_report_progress() {
 }
 
 #[tokio::test]
-async fn tokens_come_back_with_their_json_type() {
+async fn progress_token_has_the_json_type_of_the_request() {
     let mut peer = Peer::connect(&server().tool(counting()));
     for token in [
         json!(0),
@@ -61,7 +61,7 @@ async fn tokens_come_back_with_their_json_type() {
 }
 
 #[tokio::test]
-async fn without_a_token_nothing_is_reported() {
+async fn request_without_a_progress_token_gets_no_progress() {
     let mut peer = Peer::connect(&server().tool(counting()));
     peer.send(call(1, "count", json!({}))).await;
     peer.expect(complete(1, text("counted"))).await;
@@ -72,15 +72,15 @@ async fn without_a_token_nothing_is_reported() {
 }
 
 #[tokio::test]
-async fn progress_only_grows() {
-    let wavering = plain("waver", |ctx: RequestContext| async move {
+async fn progress_that_does_not_increase_is_not_sent() {
+    let not_monotonic = plain("not_monotonic", |ctx: RequestContext| async move {
         for value in [1.0, 1.0, 0.5, f64::NAN, f64::INFINITY, 1.25, -3.0, 2.0] {
             ctx.report_progress(value, None, None);
         }
         "done"
     });
-    let mut peer = Peer::connect(&server().tool(wavering));
-    peer.send(with_token(1, "waver", json!(1))).await;
+    let mut peer = Peer::connect(&server().tool(not_monotonic));
+    peer.send(with_token(1, "not_monotonic", json!(1))).await;
     for value in [json!(1), json!(1.25), json!(2)] {
         peer.expect(progress(json!(1), json!({"progress": value})))
             .await;
@@ -109,12 +109,12 @@ async fn whole_numbers_are_written_without_a_fraction() {
 }
 
 #[tokio::test]
-async fn nothing_is_reported_after_the_result() {
+async fn progress_and_logs_after_the_result_are_not_sent() {
     let (release, released) = oneshot::channel::<()>();
     let (finish, finished) = oneshot::channel::<()>();
     let hooks = Arc::new(Mutex::new(Some((released, finish))));
-    let careless = plain("careless", move |ctx: RequestContext| {
-        let hooks = hooks.lock().expect("nobody panics").take();
+    let reports_late = plain("reports_late", move |ctx: RequestContext| {
+        let hooks = hooks.lock().expect("no handler has panicked").take();
         async move {
             let (released, finish) = hooks.ok_or_else(|| ToolError::failed("called twice"))?;
             ctx.report_progress(1.0, None, None);
@@ -127,20 +127,20 @@ async fn nothing_is_reported_after_the_result() {
             Ok::<_, ToolError>("done")
         }
     });
-    let mut peer = Peer::connect(&server().with_logging().tool(careless));
-    let mut request = with_token(1, "careless", json!(1));
+    let mut peer = Peer::connect(&server().with_logging().tool(reports_late));
+    let mut request = with_token(1, "reports_late", json!(1));
     request["params"]["_meta"]["io.modelcontextprotocol/logLevel"] = json!("debug");
     peer.send(request).await;
     peer.expect(progress(json!(1), json!({"progress": 1})))
         .await;
     peer.expect(complete(1, text("done"))).await;
-    release.send(()).expect("it waits");
-    finished.await.expect("it finishes");
+    release.send(()).expect("the handler waits");
+    finished.await.expect("the task finishes");
     peer.expect_silence().await;
 }
 
 #[tokio::test]
-async fn requests_with_the_same_token_report_apart() {
+async fn requests_with_the_same_token_report_separately() {
     let mut peer = Peer::connect(&server().tool(counting()));
     for id in [1, 2] {
         peer.send(with_token(id, "count", json!("same"))).await;
@@ -152,7 +152,7 @@ async fn requests_with_the_same_token_report_apart() {
 }
 
 #[tokio::test]
-async fn messages_reach_revisions_that_know_them() {
+async fn progress_has_a_message_since_2025_03_26() {
     for (version, expected) in [
         ("2024-11-05", json!({"progress": 1, "total": 2})),
         (
@@ -172,7 +172,7 @@ async fn messages_reach_revisions_that_know_them() {
 }
 
 #[tokio::test]
-async fn prompts_and_resources_report_progress_too() {
+async fn prompts_and_resources_report_progress() {
     let prompt = toolwire::PromptHandler::new("p", |ctx: RequestContext, _| async move {
         ctx.report_progress(1.0, None, None);
         "hi"

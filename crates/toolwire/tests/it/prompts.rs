@@ -11,7 +11,7 @@ use crate::peer::{Peer, complete, legacy, modern, server};
 
 const PEOPLE: [&str; 4] = ["Ada", "Alan", "Barbara", "adele"];
 
-fn prompts() -> Server {
+fn prompt_server() -> Server {
     let greet = PromptHandler::new("greet", |_, mut arguments: PromptArguments| async move {
         let name: String = arguments.required("name")?;
         let times: Option<u8> = arguments.optional("times")?;
@@ -48,7 +48,7 @@ fn prompts() -> Server {
 
 #[tokio::test]
 async fn prompts_are_listed_with_their_arguments() {
-    let mut peer = Peer::connect(&prompts());
+    let mut peer = Peer::connect(&prompt_server());
     let result = peer.result_of(modern(1, "prompts/list", json!({}))).await;
     assert_eq!(
         result["prompts"][0],
@@ -64,8 +64,8 @@ async fn prompts_are_listed_with_their_arguments() {
 }
 
 #[tokio::test]
-async fn a_prompt_yields_its_messages() {
-    let mut peer = Peer::connect(&prompts());
+async fn prompts_get_returns_the_messages() {
+    let mut peer = Peer::connect(&prompt_server());
     let params = json!({"name": "greet", "arguments": {"name": "Ada", "times": "2"}});
     peer.send(modern(1, "prompts/get", params)).await;
     peer.expect(complete(
@@ -82,14 +82,14 @@ async fn a_prompt_yields_its_messages() {
 }
 
 #[tokio::test]
-async fn bad_arguments_of_a_prompt_are_named() {
-    let mut peer = Peer::connect(&prompts());
+async fn error_names_the_invalid_prompt_argument() {
+    let mut peer = Peer::connect(&prompt_server());
     let mut check = async |params: Value, word: &str| {
         let error = peer
             .refusal_of(modern(1, "prompts/get", params), -32602)
             .await;
         let message = error["message"].as_str().unwrap_or_default();
-        assert!(message.contains(word), "{message} should say {word}");
+        assert!(message.contains(word), "{message} should contain {word}");
     };
     check(json!({"name": "nope"}), "`nope`").await;
     check(json!({"name": "greet"}), "`name`").await;
@@ -107,13 +107,13 @@ fn complete_argument(prompt: &str, argument: Value) -> Value {
 
 #[tokio::test]
 async fn arguments_are_completed() {
-    let mut peer = Peer::connect(&prompts());
+    let mut peer = Peer::connect(&prompt_server());
     let request = complete_argument("greet", json!({"name": "name", "value": "AD"}));
     peer.send(request).await;
     let completion = json!({"values": ["Ada", "adele"], "hasMore": false});
     peer.expect(complete(1, json!({"completion": completion})))
         .await;
-    // Nobody completes this one, which is no error.
+    // An argument without a completer has no values, which is not an error.
     peer.send(complete_argument(
         "greet",
         json!({"name": "times", "value": ""}),
@@ -125,8 +125,8 @@ async fn arguments_are_completed() {
 }
 
 #[tokio::test]
-async fn at_most_a_hundred_values_are_sent_and_the_rest_is_counted() {
-    let mut peer = Peer::connect(&prompts());
+async fn completion_has_at_most_100_values_and_a_total() {
+    let mut peer = Peer::connect(&prompt_server());
     for (count, sent, has_more, total) in [
         (0, 0, false, Value::Null),
         (100, 100, false, Value::Null),
@@ -143,8 +143,8 @@ async fn at_most_a_hundred_values_are_sent_and_the_rest_is_counted() {
 }
 
 #[tokio::test]
-async fn completers_see_the_other_arguments() {
-    let mut peer = Peer::connect(&prompts());
+async fn completer_receives_the_other_arguments() {
+    let mut peer = Peer::connect(&prompt_server());
     let mut request = complete_argument("many", json!({"name": "bound", "value": ""}));
     request["params"]["context"] = json!({"arguments": {"count": "12"}});
     let result = peer.result_of(request).await;
@@ -161,7 +161,7 @@ async fn template_variables_are_completed() {
             .with_completion("name", |_, request: CompletionRequest| async move {
                 CompletionValues::prefix_match(&request.value, PEOPLE)
             });
-    let fixed = ResourceHandler::new("people://all", "all", |_, _| async { "everybody" });
+    let fixed = ResourceHandler::new("people://all", "all", |_, _| async { "all people" });
     let mut peer = Peer::connect(&server().resource_template(people).resource(fixed));
     let request = |uri: &str| {
         let argument = json!({"name": "name", "value": "b"});
@@ -176,8 +176,8 @@ async fn template_variables_are_completed() {
 }
 
 #[tokio::test]
-async fn completions_of_nothing_are_refused() {
-    let mut peer = Peer::connect(&prompts());
+async fn completion_of_an_unknown_reference_is_rejected() {
+    let mut peer = Peer::connect(&prompt_server());
     let argument = json!({"name": "name", "value": ""});
     peer.refusal_of(complete_argument("nope", argument.clone()), -32602)
         .await;
@@ -193,7 +193,7 @@ async fn completions_of_nothing_are_refused() {
 }
 
 #[tokio::test]
-async fn a_server_without_completers_does_not_offer_completion() {
+async fn completion_without_completers_is_unknown() {
     let bare = server().prompt(
         PromptHandler::new("p", |_, _| async { "hi" }).with_argument(PromptArgument::new("a")),
     );
@@ -201,7 +201,7 @@ async fn a_server_without_completers_does_not_offer_completion() {
     let argument = json!({"name": "a", "value": ""});
     peer.refusal_of(complete_argument("p", argument.clone()), -32601)
         .await;
-    // 2024-11-05 has no capability for it, so there it is always offered.
+    // 2024-11-05 has no capability for completion, so the method is always served.
     peer.initialize("2024-11-05").await;
     let params = json!({"ref": {"type": "ref/prompt", "name": "p"}, "argument": argument});
     peer.result_of(legacy(2, "completion/complete", params))

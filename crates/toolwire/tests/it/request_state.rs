@@ -1,4 +1,4 @@
-//! Sealed request state: it opens for the request it was made for, and for nothing else.
+//! Sealed request state: it can be opened only for the request that it was created for.
 
 use serde_json::{Value, json};
 use toolwire::proto::request_state::{KeyRing, StateKey};
@@ -7,8 +7,8 @@ use toolwire::{CallToolResult, RequestContext, Server, ToolHandler, ToolResponse
 
 use crate::peer::{Peer, complete, modern, plain, server, text};
 
-/// Hands out a state, and tells what comes back.
-fn keeper(name: &str) -> ToolHandler {
+/// Returns a tool that returns a state, and on the second call the text of the state.
+fn stateful_tool(name: &str) -> ToolHandler {
     plain(name, |ctx: RequestContext| async move {
         if ctx.has_request_state() {
             return CallToolResult::text(ctx.request_state()).into();
@@ -17,8 +17,10 @@ fn keeper(name: &str) -> ToolHandler {
     })
 }
 
-fn keepers() -> Server {
-    server().tool(keeper("keep")).tool(keeper("other"))
+fn stateful_server() -> Server {
+    server()
+        .tool(stateful_tool("stateful"))
+        .tool(stateful_tool("other"))
 }
 
 fn request(tool: &str, arguments: &Value, state: Option<&str>) -> Value {
@@ -29,23 +31,23 @@ fn request(tool: &str, arguments: &Value, state: Option<&str>) -> Value {
     modern(1, "tools/call", params)
 }
 
-/// The state the server hands out for a call of `keep`.
+/// Returns the state of an `input_required` result of the tool `stateful`.
 async fn state_for(peer: &mut Peer, arguments: &Value) -> String {
-    let wish = peer.result_of(request("keep", arguments, None)).await;
-    let state = wish["requestState"].as_str().expect("a state");
+    let input_required = peer.result_of(request("stateful", arguments, None)).await;
+    let state = input_required["requestState"].as_str().expect("a state");
     state.to_owned()
 }
 
 #[tokio::test]
-async fn state_comes_back_to_the_same_request() {
-    let mut peer = Peer::connect(&keepers());
+async fn state_opens_for_the_same_request() {
+    let mut peer = Peer::connect(&stateful_server());
     let arguments = json!({"a": 1, "b": [true, "x"]});
     let state = state_for(&mut peer, &arguments).await;
     assert!(!state.contains("secret"));
-    // The order of members is not part of the arguments.
+    // The order of members does not matter.
     let reordered = r#"{"b": [true, "x"], "a": 1}"#;
     for arguments in [arguments.to_string(), reordered.to_owned()] {
-        let template = request("keep", &json!("ARGUMENTS"), Some(&state)).to_string();
+        let template = request("stateful", &json!("ARGUMENTS"), Some(&state)).to_string();
         peer.send(template.replace("\"ARGUMENTS\"", &arguments))
             .await;
         peer.expect(complete(1, text("a secret plan"))).await;
@@ -53,34 +55,34 @@ async fn state_comes_back_to_the_same_request() {
 }
 
 #[tokio::test]
-async fn each_state_is_sealed_anew() {
-    let mut peer = Peer::connect(&keepers());
+async fn equal_states_are_sealed_differently() {
+    let mut peer = Peer::connect(&stateful_server());
     let first = state_for(&mut peer, &json!({})).await;
     let second = state_for(&mut peer, &json!({})).await;
     assert_ne!(first, second);
 }
 
 #[tokio::test]
-async fn whatever_is_wrong_with_a_state_the_answer_is_the_same() {
-    let mut peer = Peer::connect(&keepers());
+async fn every_invalid_state_gets_the_same_error() {
+    let mut peer = Peer::connect(&stateful_server());
     let arguments = json!({"a": 1});
     let state = state_for(&mut peer, &arguments).await;
     let mut messages = Vec::new();
-    let mut refused = async |tool: &str, arguments: Value, state: &str| {
+    let mut check_rejected = async |tool: &str, arguments: Value, state: &str| {
         let error = peer
             .refusal_of(request(tool, &arguments, Some(state)), -32602)
             .await;
         assert_eq!(error.get("data"), None);
         messages.push(error["message"].clone());
     };
-    refused("other", arguments.clone(), &state).await;
-    refused("keep", json!({"a": 2}), &state).await;
-    refused("keep", json!({}), &state).await;
+    check_rejected("other", arguments.clone(), &state).await;
+    check_rejected("stateful", json!({"a": 2}), &state).await;
+    check_rejected("stateful", json!({}), &state).await;
     for position in [0, 1, state.len() / 2, state.len() - 1] {
         let mut forged = state.clone().into_bytes();
         forged[position] = if forged[position] == b'A' { b'B' } else { b'A' };
-        let forged = String::from_utf8(forged).expect("it stays ASCII");
-        refused("keep", arguments.clone(), &forged).await;
+        let forged = String::from_utf8(forged).expect("the state is ASCII");
+        check_rejected("stateful", arguments.clone(), &forged).await;
     }
     for forged in [
         "",
@@ -90,39 +92,41 @@ async fn whatever_is_wrong_with_a_state_the_answer_is_the_same() {
         &format!("{state}A"),
         &state.repeat(2),
     ] {
-        refused("keep", arguments.clone(), forged).await;
+        check_rejected("stateful", arguments.clone(), forged).await;
     }
     messages.dedup();
     assert_eq!(messages.len(), 1, "{messages:?}");
 }
 
 #[tokio::test]
-async fn servers_open_each_other_s_state_only_with_the_same_keys() {
+async fn state_of_another_server_opens_only_with_the_same_keys() {
     let key = |byte: u8| StateKey::new([byte; 32]);
-    let sealing = keepers().with_request_state_keys(KeyRing::new(key(1)));
+    let sealing = stateful_server().with_request_state_keys(KeyRing::new(key(1)));
     let state = state_for(&mut Peer::connect(&sealing), &json!({})).await;
     let check = async |server: Server, opens: bool| {
         let mut peer = Peer::connect(&server);
-        let answer = peer.call(request("keep", &json!({}), Some(&state))).await;
-        assert_eq!(answer.get("result").is_some(), opens, "{answer}");
+        let response = peer
+            .call(request("stateful", &json!({}), Some(&state)))
+            .await;
+        assert_eq!(response.get("result").is_some(), opens, "{response}");
     };
     check(sealing.clone(), true).await;
-    let same = keepers().with_request_state_keys(KeyRing::new(key(1)));
+    let same = stateful_server().with_request_state_keys(KeyRing::new(key(1)));
     check(same, true).await;
     let rotated = KeyRing::new(key(2)).with_older(key(1));
-    check(keepers().with_request_state_keys(rotated), true).await;
-    let other = keepers().with_request_state_keys(KeyRing::new(key(2)));
+    check(stateful_server().with_request_state_keys(rotated), true).await;
+    let other = stateful_server().with_request_state_keys(KeyRing::new(key(2)));
     check(other, false).await;
-    check(keepers(), false).await;
+    check(stateful_server(), false).await;
     let renamed = Server::new("another", "1.0.0")
-        .tool(keeper("keep"))
+        .tool(stateful_tool("stateful"))
         .with_request_state_keys(KeyRing::new(key(1)));
     check(renamed, false).await;
 }
 
 #[tokio::test]
-async fn unsealed_state_is_the_author_s_own_text() {
-    let server = keepers().without_sealed_request_state();
+async fn unsealed_state_is_the_text_of_the_handler() {
+    let server = stateful_server().without_sealed_request_state();
     let mut peer = Peer::connect(&server);
     assert_eq!(state_for(&mut peer, &json!({})).await, "a secret plan");
     peer.send(request("other", &json!({}), Some("anything")))

@@ -32,7 +32,7 @@ fn notes() -> Server {
                     let id: u32 = variables.required("id")?;
                     match id {
                         0 => Err(ToolError::resource_not_found(uri)),
-                        1 => Err(ToolError::failed("the shelf burns")),
+                        1 => Err(ToolError::failed("the disk failed")),
                         _ => Ok(format!("note {id}")),
                     }
                 },
@@ -45,13 +45,13 @@ fn read(id: i64, uri: &str) -> Value {
     modern(id, "resources/read", json!({"uri": uri}))
 }
 
-/// A read of contents that may not be kept.
-fn fresh(contents: Value) -> Value {
+/// Returns the result of a read that must not be cached.
+fn uncached(contents: Value) -> Value {
     json!({"contents": [contents], "ttlMs": 0, "cacheScope": "private"})
 }
 
 #[tokio::test]
-async fn resources_and_templates_are_listed_apart() {
+async fn resources_and_templates_are_listed_separately() {
     let mut peer = Peer::connect(&notes());
     peer.send(modern(1, "resources/list", json!({}))).await;
     peer.expect(complete(
@@ -88,7 +88,7 @@ async fn contents_are_text_or_base64() {
     let mut peer = Peer::connect(&notes());
     let mut check = async |uri: &str, contents: Value| {
         peer.send(read(1, uri)).await;
-        peer.expect(complete(1, fresh(contents))).await;
+        peer.expect(complete(1, uncached(contents))).await;
     };
     check(
         "notes://readme",
@@ -108,10 +108,10 @@ async fn contents_are_text_or_base64() {
 }
 
 #[tokio::test]
-async fn a_missing_resource_is_told_in_each_revision_s_way() {
+async fn unknown_resource_has_the_error_code_of_the_revision() {
     let mut peer = Peer::connect(&notes());
     peer.initialize("2025-11-25").await;
-    for uri in ["notes://nowhere", "notes://by-id/0", ""] {
+    for uri in ["notes://unknown", "notes://by-id/0", ""] {
         let error = peer.refusal_of(read(1, uri), -32602).await;
         assert_eq!(error["data"], json!({"uri": uri}));
         let request = legacy(2, "resources/read", json!({"uri": uri}));
@@ -121,7 +121,7 @@ async fn a_missing_resource_is_told_in_each_revision_s_way() {
 }
 
 #[tokio::test]
-async fn a_uri_that_does_not_fit_the_reader_is_refused() {
+async fn invalid_template_variable_is_rejected() {
     let mut peer = Peer::connect(&notes());
     let error = peer
         .refusal_of(read(1, "notes://by-id/seven"), -32602)
@@ -133,15 +133,15 @@ async fn a_uri_that_does_not_fit_the_reader_is_refused() {
 }
 
 #[tokio::test]
-async fn a_reader_that_fails_is_an_internal_error() {
+async fn failed_read_is_an_internal_error() {
     let mut peer = Peer::connect(&notes());
     let error = peer.refusal_of(read(1, "notes://by-id/1"), -32603).await;
-    assert_eq!(error["message"], "the shelf burns");
+    assert_eq!(error["message"], "the disk failed");
 }
 
 #[tokio::test]
-async fn authors_may_write_the_whole_result() {
-    let whole = ResourceHandler::new("a:b", "b", |_, _| async {
+async fn handler_may_return_a_complete_result() {
+    let complete_result = ResourceHandler::new("a:b", "b", |_, _| async {
         let mut result = ReadResourceResult::new(vec![
             TextResourceContents::new("a:b", "one").into(),
             TextResourceContents::new("a:b/2", "two").into(),
@@ -151,7 +151,7 @@ async fn authors_may_write_the_whole_result() {
         result.meta = Some(Meta::new().with("com.example/k", json!(1)));
         result
     });
-    let mut peer = Peer::connect(&server().resource(whole));
+    let mut peer = Peer::connect(&server().resource(complete_result));
     peer.send(read(1, "a:b")).await;
     peer.expect(complete(
         1,
@@ -166,7 +166,7 @@ async fn authors_may_write_the_whole_result() {
 }
 
 #[tokio::test]
-async fn the_more_specific_template_is_read() {
+async fn most_specific_template_is_used() {
     let template = |uri: &str, name: &'static str| {
         ResourceTemplateHandler::new(uri, name, move |_, _, _| async move { name })
     };
@@ -187,7 +187,7 @@ async fn the_more_specific_template_is_read() {
     }
 }
 
-/// A server with something behind each of the six cacheable methods.
+/// Returns a server that serves each of the six cacheable methods.
 fn cacheable() -> Server {
     let hint = CacheHint::public(Duration::from_secs(5));
     notes()
@@ -195,13 +195,13 @@ fn cacheable() -> Server {
         .tool(plain("idle", |_| async { "idle" }))
         .prompt(PromptHandler::new("p", |_, _| async { "hi" }))
         .resource(
-            ResourceHandler::new("a:kept", "kept", |_, _| async { "kept" })
+            ResourceHandler::new("a:cached", "cached", |_, _| async { "cached" })
                 .with_cache(CacheHint::private(Duration::from_millis(1500))),
         )
 }
 
 #[tokio::test]
-async fn the_six_cacheable_results_carry_hints() {
+async fn six_cacheable_results_carry_cache_hints() {
     let mut peer = Peer::connect(&cacheable());
     let mut hints = async |method: &str, params: Value| {
         let result = peer.result_of(modern(1, method, params)).await;
@@ -217,15 +217,15 @@ async fn the_six_cacheable_results_carry_hints() {
         let hints = hints(list, json!({})).await;
         assert_eq!(hints, (json!(5000), json!("public")), "{list}");
     }
-    let kept = hints("resources/read", json!({"uri": "a:kept"})).await;
-    assert_eq!(kept, (json!(1500), json!("private")));
-    // The hint of the lists is not the hint of what they list.
+    let cached = hints("resources/read", json!({"uri": "a:cached"})).await;
+    assert_eq!(cached, (json!(1500), json!("private")));
+    // The hint of a list does not apply to the listed resources.
     let plain = hints("resources/read", json!({"uri": "notes://readme"})).await;
     assert_eq!(plain, (json!(0), json!("private")));
 }
 
 #[tokio::test]
-async fn other_results_and_older_revisions_carry_no_hints() {
+async fn other_results_and_older_revisions_carry_no_cache_hints() {
     let mut peer = Peer::connect(&cacheable());
     peer.initialize("2025-11-25").await;
     let requests = [
@@ -235,7 +235,7 @@ async fn other_results_and_older_revisions_carry_no_hints() {
         legacy(1, "prompts/list", json!({})),
         legacy(1, "resources/list", json!({})),
         legacy(1, "resources/templates/list", json!({})),
-        legacy(1, "resources/read", json!({"uri": "a:kept"})),
+        legacy(1, "resources/read", json!({"uri": "a:cached"})),
     ];
     for request in requests {
         let result = peer.result_of(request.clone()).await;
@@ -245,11 +245,11 @@ async fn other_results_and_older_revisions_carry_no_hints() {
 }
 
 #[tokio::test]
-async fn a_read_that_asks_for_input_carries_no_hints() {
+async fn input_required_result_carries_no_cache_hints() {
     let asks = ResourceHandler::new("a:b", "b", |_, _| async {
-        let mut wish = InputRequiredResult::new();
-        wish.request_state = Some("s".to_owned());
-        ResourceResponse::InputRequired(wish)
+        let mut input_required = InputRequiredResult::new();
+        input_required.request_state = Some("s".to_owned());
+        ResourceResponse::InputRequired(input_required)
     })
     .with_cache(CacheHint::public(Duration::from_secs(5)));
     let server = server().without_sealed_request_state().resource(asks);
@@ -263,7 +263,7 @@ async fn a_read_that_asks_for_input_carries_no_hints() {
 }
 
 #[tokio::test]
-async fn a_wish_for_nothing_is_the_author_s_mistake() {
+async fn input_required_without_requests_and_state_is_an_internal_error() {
     let asks = ResourceHandler::new("a:b", "b", |_, _| async {
         ResourceResponse::input_required(InputRequests::new(), None)
     });

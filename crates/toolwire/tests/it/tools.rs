@@ -65,7 +65,7 @@ async fn tools_are_listed_with_their_schemas() {
 }
 
 #[tokio::test]
-async fn structured_results_are_mirrored_as_text() {
+async fn structured_content_is_repeated_as_text() {
     let mut peer = Peer::connect(&server().tool(add()));
     peer.send(call(1, "add", json!({"a": 40, "b": 2}))).await;
     peer.expect(complete(
@@ -79,7 +79,7 @@ async fn structured_results_are_mirrored_as_text() {
 }
 
 #[tokio::test]
-async fn a_tool_that_fails_tells_the_model() {
+async fn tool_failure_is_an_error_result() {
     let fail = plain("fail", |_| async {
         Err::<String, _>(ToolError::failed("the disk is full"))
     });
@@ -89,7 +89,7 @@ async fn a_tool_that_fails_tells_the_model() {
 }
 
 #[tokio::test]
-async fn calls_of_nothing_are_refused() {
+async fn invalid_calls_are_rejected() {
     let mut peer = Peer::connect(&server().tool(add()));
     let check = async |peer: &mut Peer, params: Value| {
         peer.refusal_of(modern(1, "tools/call", params), -32602)
@@ -105,7 +105,7 @@ async fn calls_of_nothing_are_refused() {
 }
 
 #[tokio::test]
-async fn arguments_may_be_left_out() {
+async fn arguments_are_optional() {
     let echo = ToolHandler::raw(
         Tool::new("echo", json!({"type": "object"})),
         |_, arguments: RawJson| async move { arguments.get().to_owned() },
@@ -122,7 +122,7 @@ async fn arguments_may_be_left_out() {
 }
 
 #[tokio::test]
-async fn arguments_that_break_the_schema_are_a_tool_error_that_names_the_place() {
+async fn invalid_arguments_are_a_tool_error_with_the_path() {
     let bounded = ToolHandler::raw(
         Tool::new(
             "bounded",
@@ -136,22 +136,22 @@ async fn arguments_that_break_the_schema_are_a_tool_error_that_names_the_place()
                 "additionalProperties": false,
             }),
         ),
-        |_, _| async { "never asked with bad arguments" },
+        |_, _| async { "not called with invalid arguments" },
     );
     let mut peer = Peer::connect(&server().tool(add()).tool(bounded));
-    let check = async |peer: &mut Peer, tool: &str, arguments: Value, place: &str| {
+    let check = async |peer: &mut Peer, tool: &str, arguments: Value, path: &str| {
         let result = peer.result_of(call(1, tool, arguments)).await;
         assert_eq!(result["isError"], true, "{result}");
         assert_eq!(result["resultType"], "complete");
         let message = result["content"][0]["text"].as_str().unwrap_or_default();
-        assert!(message.contains(place), "{message} should name {place}");
+        assert!(message.contains(path), "{message} should name {path}");
         assert!(message.contains(tool), "{message} should name the tool");
     };
-    // Found by serde, which the typed tool is decoded with.
+    // Rejected by serde, which deserializes the arguments of a typed tool.
     check(&mut peer, "add", json!({"a": "x", "b": 1}), "arguments.a").await;
     check(&mut peer, "add", json!({"a": 1}), "`b`").await;
     check(&mut peer, "add", json!({"a": 1, "b": 2.5}), "arguments.b").await;
-    // Found by the schema.
+    // Rejected by the schema.
     check(&mut peer, "bounded", json!({"size": 11}), "arguments.size").await;
     check(&mut peer, "bounded", json!({}), "size").await;
     check(
@@ -165,7 +165,7 @@ async fn arguments_that_break_the_schema_are_a_tool_error_that_names_the_place()
 }
 
 #[tokio::test]
-async fn a_gateway_may_pass_arguments_on_unchecked() {
+async fn argument_check_can_be_disabled() {
     let open = ToolHandler::raw(
         Tool::new("open", json!({"type": "object", "required": ["x"]})),
         |_, arguments: RawJson| async move { arguments.get().to_owned() },
@@ -177,15 +177,15 @@ async fn a_gateway_may_pass_arguments_on_unchecked() {
 }
 
 #[tokio::test]
-async fn a_panic_costs_its_own_request_and_nothing_else() {
+async fn panic_fails_only_its_own_request() {
     let gate = Arc::new(Notify::new());
-    let patient = {
+    let waiting = {
         let gate = Arc::clone(&gate);
-        plain("patient", move |_| {
+        plain("waiting", move |_| {
             let gate = Arc::clone(&gate);
             async move {
                 gate.notified().await;
-                "patient"
+                "waiting"
             }
         })
     };
@@ -198,8 +198,8 @@ async fn a_panic_costs_its_own_request_and_nothing_else() {
     let blocking = ToolHandler::blocking("blocking", |_: RequestContext, _: Nothing| -> String {
         panic!("a secret path")
     });
-    let mut peer = Peer::connect(&server().tool(patient).tool(panicking).tool(blocking));
-    peer.send(call(1, "patient", json!({}))).await;
+    let mut peer = Peer::connect(&server().tool(waiting).tool(panicking).tool(blocking));
+    peer.send(call(1, "waiting", json!({}))).await;
     for (id, tool) in [(2, "panicking"), (3, "blocking")] {
         peer.send(call(id, tool, json!({}))).await;
         let error = peer.expect_error(id, -32603).await;
@@ -208,14 +208,14 @@ async fn a_panic_costs_its_own_request_and_nothing_else() {
         assert_eq!(error.get("data"), None);
     }
     gate.notify_one();
-    peer.expect(complete(1, text("patient"))).await;
+    peer.expect(complete(1, text("waiting"))).await;
 }
 
 #[tokio::test]
-async fn a_panic_before_the_first_await_is_caught_too() {
+async fn panic_before_the_first_await_is_caught() {
     let eager = ToolHandler::raw(
         Tool::new("eager", json!({"type": "object"})),
-        |_, _| -> std::future::Ready<String> { panic!("at once") },
+        |_, _| -> std::future::Ready<String> { panic!("before the first await") },
     );
     let mut peer = Peer::connect(&server().tool(eager).tool(add()));
     peer.refusal_of(call(1, "eager", json!({})), -32603).await;
@@ -261,14 +261,14 @@ async fn tools_can_require_capabilities_of_the_client() {
 }
 
 #[tokio::test]
-async fn a_required_capability_is_looked_up_in_the_handshake_on_legacy_connections() {
+async fn required_capability_is_that_of_the_handshake_on_legacy_connections() {
     let roots = ClientCapabilities::new().with_roots(RootsCapability::new());
     let server = server().tool(plain("roots", |_| async { "ran" }).requires(roots));
     let request = || legacy(1, "tools/call", json!({"name": "roots"}));
 
     let mut peer = Peer::connect(&server);
     peer.initialize("2025-11-25").await;
-    // The code −32021 is not defined there.
+    // The code −32021 is not defined in 2025-11-25.
     let error = peer.refusal_of(request(), -32600).await;
     assert_eq!(
         error["data"],
@@ -281,8 +281,8 @@ async fn a_required_capability_is_looked_up_in_the_handshake_on_legacy_connectio
     peer.result_of(request()).await;
 }
 
-fn promises_a_number(result: fn() -> CallToolResult) -> ToolHandler {
-    plain("promise", move |_| async move { result() }).with_output_schema(json!({
+fn with_integer_output(result: fn() -> CallToolResult) -> ToolHandler {
+    plain("with_integer_output", move |_| async move { result() }).with_output_schema(json!({
         "type": "object",
         "properties": {"n": {"type": "integer"}},
         "required": ["n"],
@@ -290,27 +290,27 @@ fn promises_a_number(result: fn() -> CallToolResult) -> ToolHandler {
 }
 
 #[tokio::test]
-async fn output_is_checked_only_when_asked_for() {
-    let kept = || CallToolResult::text("").with_structured_content(json!({"n": 1}));
-    let broken = || CallToolResult::text("").with_structured_content(json!({"n": "one"}));
+async fn output_is_validated_only_when_enabled() {
+    let valid = || CallToolResult::text("").with_structured_content(json!({"n": 1}));
+    let invalid = || CallToolResult::text("").with_structured_content(json!({"n": "one"}));
     let absent = || CallToolResult::text("no data");
     let failed = || CallToolResult::error("could not");
     let check = async |server: Server, result: fn() -> CallToolResult, passes: bool| {
-        let mut peer = Peer::connect(&server.tool(promises_a_number(result)));
-        let answer = peer.call(call(1, "promise", json!({}))).await;
-        assert_eq!(answer.get("result").is_some(), passes, "{answer}");
+        let mut peer = Peer::connect(&server.tool(with_integer_output(result)));
+        let response = peer.call(call(1, "with_integer_output", json!({}))).await;
+        assert_eq!(response.get("result").is_some(), passes, "{response}");
         if !passes {
-            assert_eq!(answer["error"]["code"], -32603);
+            assert_eq!(response["error"]["code"], -32603);
         }
     };
-    for result in [kept, broken, absent, failed] {
+    for result in [valid, invalid, absent, failed] {
         check(server(), result, true).await;
     }
     for (result, passes) in [
-        (kept as fn() -> CallToolResult, true),
-        (broken, false),
+        (valid as fn() -> CallToolResult, true),
+        (invalid, false),
         (absent, false),
-        // An error result is never checked.
+        // An error result is never validated.
         (failed, true),
     ] {
         check(server().with_output_validation(), result, passes).await;
@@ -319,6 +319,6 @@ async fn output_is_checked_only_when_asked_for() {
 
 #[test]
 #[should_panic(expected = "add")]
-fn two_tools_with_one_name_stop_the_program() {
+fn two_tools_with_the_same_name_panic() {
     let _ = server().tool(add()).tool(add());
 }

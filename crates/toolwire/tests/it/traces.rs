@@ -1,9 +1,6 @@
-//! Everything that is traced, written down for those who look for secrets in it.
+//! Records all trace output, so that tests can search it for secrets.
 
-#![expect(
-    clippy::unwrap_used,
-    reason = "a test may panic, also outside its own function"
-)]
+#![expect(clippy::unwrap_used, reason = "test helpers may panic")]
 
 use std::fmt;
 use std::sync::{Arc, Mutex};
@@ -13,7 +10,7 @@ use tracing::span::{Attributes, Id, Record as SpanRecord};
 use tracing::subscriber::DefaultGuard;
 use tracing::{Dispatch, Event, Metadata, Subscriber};
 
-/// Writes down everything that is traced, at every level.
+/// A `tracing` subscriber that records spans and events of every level as text.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Traces(Arc<Mutex<String>>);
 
@@ -23,7 +20,7 @@ impl Traces {
     }
 }
 
-/// Writes down what is traced in this thread for as long as it is there.
+/// A guard that sets the recording subscriber for the current thread until it is dropped.
 #[derive(Debug)]
 pub(crate) struct Writing {
     _default: DefaultGuard,
@@ -33,8 +30,8 @@ pub(crate) struct Writing {
 impl Traces {
     pub(crate) fn write_down() -> (Self, Writing) {
         let traces = Self::default();
-        // With a single subscriber a place of tracing is switched off for all threads when one without a subscriber
-        // comes by first, and other tests do; with two, each is asked.
+        // With a single subscriber, `tracing` caches a call site as disabled for all threads if a thread without a
+        // subscriber reaches it first, as other tests do. With two subscribers, it asks each one.
         let other = Dispatch::new(Self::default());
         let writing = Writing {
             _default: tracing::subscriber::set_default(traces.clone()),

@@ -1,4 +1,4 @@
-//! Limits in bytes: what one client makes the server hold does not keep others out, and is given back.
+//! Limits in bytes: messages of one client do not exclude other clients, and their memory is released.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ use crate::peer::{call, legacy, modern};
 
 const KIB: usize = 1024;
 
-/// An endpoint whose messages may have 64 KiB each and 2 MiB together.
+/// Returns an endpoint whose messages may have 64 KiB each and 2 MiB together.
 async fn endpoint(stage: &Stage) -> Endpoint {
     let mut limits = HttpLimits::default();
     limits.body_bytes = 64 * KIB;
@@ -34,7 +34,7 @@ fn assert_overloaded(response: &Answer) {
     assert_eq!(message["error"]["data"]["reason"], "overloaded");
 }
 
-/// Returns a call with so many bytes of text in its metadata.
+/// Returns a call with this many bytes of text in its metadata.
 fn large_call(tool: &str, bytes: usize) -> Value {
     let mut message = call(1, tool, json!({}));
     message["params"]["_meta"]["text"] = "x".repeat(bytes).into();
@@ -49,7 +49,7 @@ async fn send_unfinished(endpoint: &Endpoint, request: &Request) -> Wire {
     wire
 }
 
-/// Waits until so many bytes of messages are held.
+/// Waits until the buffered message bytes satisfy the condition.
 async fn wait_for_bytes(endpoint: &Endpoint, is_reached: impl Fn(usize) -> bool) {
     let reached = async {
         while !is_reached(endpoint.service.load().request_bytes) {
@@ -60,18 +60,18 @@ async fn wait_for_bytes(endpoint: &Endpoint, is_reached: impl Fn(usize) -> bool)
 }
 
 #[tokio::test]
-async fn unfinished_bodies_have_a_limit_together_and_leave_room_for_small_requests() {
+async fn unfinished_bodies_have_a_total_limit_and_small_requests_are_served() {
     let stage = Stage::new();
     let endpoint = endpoint(&stage).await;
     let large = Request::modern(&large_call("count", 60 * KIB));
     let mut unfinished = Vec::new();
-    // As many as fit, until one is rejected while it arrives.
+    // Requests are sent until one is rejected while it arrives.
     let rejected = loop {
-        let held = endpoint.service.load().request_bytes;
+        let before = endpoint.service.load().request_bytes;
         let mut wire = send_unfinished(&endpoint, &large).await;
         tokio::select! {
             response = wire.answer() => break response,
-            () = wait_for_bytes(&endpoint, |now| now > held + 60 * KIB) => unfinished.push(wire),
+            () = wait_for_bytes(&endpoint, |now| now > before + 60 * KIB) => unfinished.push(wire),
         }
     };
     assert_overloaded(&rejected);
@@ -82,7 +82,7 @@ async fn unfinished_bodies_have_a_limit_together_and_leave_room_for_small_reques
         assert_eq!(endpoint.call(count_call(id)).await["id"], id);
     }
     assert!(endpoint.service.load().request_bytes <= 2 * 1024 * KIB);
-    // Clients that leave give everything back.
+    // Closed connections release their memory.
     drop(unfinished);
     endpoint.idle().await;
     let response = endpoint.ask(&large).await;
@@ -90,7 +90,7 @@ async fn unfinished_bodies_have_a_limit_together_and_leave_room_for_small_reques
 }
 
 #[tokio::test]
-async fn running_requests_have_a_limit_together_in_bytes() {
+async fn running_requests_have_a_total_limit_in_bytes() {
     let mut stage = Stage::new();
     let endpoint = endpoint(&stage).await;
     let large = Request::modern(&large_call("wait", 60 * KIB));
@@ -109,7 +109,7 @@ async fn running_requests_have_a_limit_together_in_bytes() {
     assert_overloaded(&rejected);
     assert!(running.len() > 4, "{}", running.len());
     assert_eq!(endpoint.call(count_call(1)).await["id"], 1);
-    // In sessions, too.
+    // The limit also applies to requests in sessions.
     let session = Session::open(&endpoint, "2025-11-25").await;
     let mut message = tool_call(1, "wait", json!({}));
     message["params"]["_meta"] = json!({"text": "x".repeat(60 * KIB)});
@@ -145,7 +145,7 @@ async fn session_record_may_have_64_kib() {
 }
 
 #[tokio::test]
-async fn filters_of_open_streams_have_a_limit_together() {
+async fn filters_of_open_streams_have_a_total_limit() {
     let stage = Stage::new();
     let endpoint = endpoint(&stage).await;
     let listen = |count: usize, bytes: usize| {
@@ -183,7 +183,7 @@ async fn filters_of_open_streams_have_a_limit_together() {
 }
 
 #[tokio::test]
-async fn a_connection_beyond_the_limit_is_served_when_another_closes() {
+async fn connection_beyond_the_limit_is_served_when_another_closes() {
     let stage = Stage::new();
     let mut limits = HttpLimits::default();
     limits.connections = 2;
@@ -209,7 +209,7 @@ async fn a_connection_beyond_the_limit_is_served_when_another_closes() {
 }
 
 #[tokio::test]
-async fn anonymous_sessions_of_one_address_have_a_limit_where_it_is_set() {
+async fn anonymous_sessions_per_address_can_be_limited() {
     let stage = Stage::new();
     let sessions = MemorySessionLimits::default().with_sessions_per_address(2);
     let options =
@@ -225,7 +225,7 @@ async fn anonymous_sessions_of_one_address_have_a_limit_where_it_is_set() {
 }
 
 #[tokio::test]
-async fn connections_of_one_address_have_a_limit_where_it_is_set() {
+async fn connections_per_address_can_be_limited() {
     let stage = Stage::new();
     let mut limits = HttpLimits::default();
     limits.connections_per_address = Some(2);
@@ -242,7 +242,7 @@ async fn connections_of_one_address_have_a_limit_where_it_is_set() {
     let mut other = connect_from("127.0.0.2:0", &endpoint).await;
     other.send(request.bytes()).await;
     assert_eq!(other.answer().await.status(), 200);
-    // A connection that closes makes room.
+    // Closing a connection permits another one.
     drop(open.pop());
     loop {
         let mut wire = endpoint.connect().await;

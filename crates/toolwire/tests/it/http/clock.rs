@@ -1,4 +1,4 @@
-//! What time does to sessions and streams, with a clock that stands still until the test moves it.
+//! Timeouts of sessions and streams, tested with a paused clock.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -24,7 +24,7 @@ fn service() -> HttpService {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_session_nobody_uses_after_initialize_is_forgotten() {
+async fn session_without_requests_after_initialize_expires() {
     let limit = HttpLimits::default().session_init;
     assert_eq!(limit, Duration::from_secs(60));
     for (waited, status) in [
@@ -40,7 +40,7 @@ async fn a_session_nobody_uses_after_initialize_is_forgotten() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_idle_session_is_forgotten() {
+async fn idle_session_expires() {
     let limit = HttpLimits::default().session_idle;
     assert_eq!(limit, Duration::from_secs(300));
     for (waited, status) in [
@@ -50,7 +50,7 @@ async fn an_idle_session_is_forgotten() {
     ] {
         let client = Direct::new(&service());
         let session = client.open_session().await;
-        // Being used is not being idle.
+        // Every request restarts the idle timeout.
         for _ in 0..3 {
             advance(limit - MILLISECOND).await;
             assert_eq!(client.ping(&session).await, 200);
@@ -63,7 +63,7 @@ async fn an_idle_session_is_forgotten() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_session_with_an_open_stream_is_not_idle() {
+async fn session_with_an_open_stream_does_not_expire() {
     let client = Direct::new(&service());
     let session = client.open_session().await;
     let get = Request::get(&session, "2025-11-25");
@@ -71,7 +71,7 @@ async fn a_session_with_an_open_stream_is_not_idle() {
     let began = Instant::now();
     let limit = HttpLimits::default().session_idle;
     while began.elapsed() < limit * 2 {
-        next_chunk(&mut body).await.expect("the stream goes on");
+        next_chunk(&mut body).await.expect("the stream is open");
     }
     assert_eq!(client.ping(&session).await, 200);
     drop(body);
@@ -79,21 +79,21 @@ async fn a_session_with_an_open_stream_is_not_idle() {
     assert_eq!(client.ping(&session).await, 404);
 }
 
-/// A bus that is away.
+/// A bus that is unavailable.
 #[derive(Debug)]
-struct NoBus;
+struct UnavailableBus;
 
-impl Bus for NoBus {
+impl Bus for UnavailableBus {
     fn publish(&self, _: BusMessage) -> StoreFuture<'_, ()> {
-        Box::pin(async { Err(StoreError::unavailable("the bus is away")) })
+        Box::pin(async { Err(StoreError::unavailable("the bus is unavailable")) })
     }
 
     fn subscribe(&self) -> StoreFuture<'_, Box<dyn BusSubscription>> {
-        Box::pin(async { Err(StoreError::unavailable("the bus is away")) })
+        Box::pin(async { Err(StoreError::unavailable("the bus is unavailable")) })
     }
 }
 
-/// A service and the store of its sessions.
+/// Returns a service and its session store.
 fn with_own_store(stage: &Stage) -> (HttpService, Arc<MemorySessionStore>) {
     let sessions = Arc::new(MemorySessionStore::default());
     let options =
@@ -102,40 +102,40 @@ fn with_own_store(stage: &Stage) -> (HttpService, Arc<MemorySessionStore>) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_session_ends_with_its_record() {
+async fn session_ends_with_its_record() {
     let mut stage = Stage::new();
     let (service, sessions) = with_own_store(&stage);
     let client = Direct::new(&service);
     let session = client.open_session().await;
     let wait = legacy(1, "tools/call", json!({"name": "wait", "arguments": {}}));
-    let mut answering = Box::pin(client.send(in_session(&session, &wait)).await.into_body());
+    let mut response_body = Box::pin(client.send(in_session(&session, &wait)).await.into_body());
     stage.expect(Happening::Started).await;
     let get = Request::get(&session, "2025-11-25");
     let mut pushed = Box::pin(client.send(get).await.into_body());
-    next_chunk(&mut pushed).await.expect("the stream begins");
+    next_chunk(&mut pushed).await.expect("the stream starts");
 
     let deleted = sessions.delete(&session, &Principal::anonymous()).await;
     assert!(deleted.unwrap());
     let deadline = Instant::now() + HttpLimits::default().keep_alive * 2;
     while next_chunk(&mut pushed).await.is_some() {
-        assert!(Instant::now() <= deadline, "the stream goes on");
+        assert!(Instant::now() <= deadline, "the stream is open");
     }
     stage.expect(Happening::Dropped).await;
-    while next_chunk(&mut answering).await.is_some() {
-        assert!(Instant::now() <= deadline, "the stream goes on");
+    while next_chunk(&mut response_body).await.is_some() {
+        assert!(Instant::now() <= deadline, "the stream is open");
     }
-    drop((pushed, answering));
+    drop((pushed, response_body));
     assert_eq!(service.load().sessions, 0);
 }
 
 #[tokio::test(start_paused = true)]
-async fn whoever_finds_that_a_session_is_gone_ends_what_is_left_of_it() {
+async fn request_to_a_deleted_session_ends_its_running_requests() {
     let mut stage = Stage::new();
     let (service, sessions) = with_own_store(&stage);
     let client = Direct::new(&service);
     let session = client.open_session().await;
     let wait = legacy(1, "tools/call", json!({"name": "wait", "arguments": {}}));
-    // Nobody reads the answer, and nobody is told.
+    // The response is dropped, so that only the next request can discover the deleted record.
     drop(client.send(in_session(&session, &wait)).await);
     stage.expect(Happening::Started).await;
     let deleted = sessions.delete(&session, &Principal::anonymous()).await;
@@ -148,16 +148,16 @@ async fn whoever_finds_that_a_session_is_gone_ends_what_is_left_of_it() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_log_of_a_session_is_forgotten_although_the_others_cannot_be_told() {
+async fn event_log_of_a_session_is_deleted_without_the_bus() {
     let events = Arc::new(MemoryEventLog::default());
     let options = HttpOptions::new()
         .with_event_log(Arc::clone(&events) as Arc<dyn EventLog>)
-        .with_bus(Arc::new(NoBus));
+        .with_bus(Arc::new(UnavailableBus));
     let client = Direct::new(&HttpService::new(Stage::new().server, options));
     let session = client.open_session().await;
     let get = Request::get(&session, "2025-11-25");
     let mut pushed = Box::pin(client.send(get).await.into_body());
-    let priming = next_chunk(&mut pushed).await.expect("the stream begins");
+    let priming = next_chunk(&mut pushed).await.expect("the stream starts");
     let id = priming.lines().find_map(|line| line.strip_prefix("id: "));
     let (stream, _) = id.and_then(|id| id.split_once('.')).expect("an event id");
     let key = StreamKey::new(&session, stream);
@@ -171,7 +171,7 @@ async fn the_log_of_a_session_is_forgotten_although_the_others_cannot_be_told() 
 }
 
 #[tokio::test(start_paused = true)]
-async fn streams_of_an_expired_session_leave_the_event_log() {
+async fn streams_of_an_expired_session_are_removed_from_the_event_log() {
     let events = Arc::new(MemoryEventLog::default());
     let options = HttpOptions::new().with_event_log(Arc::clone(&events) as Arc<dyn EventLog>);
     let service = HttpService::new(Stage::new().server, options);
@@ -179,14 +179,14 @@ async fn streams_of_an_expired_session_leave_the_event_log() {
     let session = client.open_session().await;
     let get = Request::get(&session, "2025-11-25");
     let mut pushed = Box::pin(client.send(get).await.into_body());
-    let priming = next_chunk(&mut pushed).await.expect("the stream begins");
+    let priming = next_chunk(&mut pushed).await.expect("the stream starts");
     drop(pushed);
     let id = priming.lines().find_map(|line| line.strip_prefix("id: "));
     let (stream, _) = id.and_then(|id| id.split_once('.')).expect("an event id");
     let key = StreamKey::new(&session, stream);
     let anonymous = Principal::anonymous();
     let read = || events.read_after(&anonymous, &key, 0, Duration::ZERO);
-    // No request comes, so only the expiry of the session can remove the stream, before the log's own retention does.
+    // There is no further request, so only the expiry of the session can remove the stream before the log's retention.
     tokio::time::sleep(HttpLimits::default().session_idle - Duration::from_secs(1)).await;
     assert!(matches!(read().await.unwrap(), Replay::Entries(_)));
     tokio::time::sleep(Duration::from_secs(60)).await;
@@ -195,7 +195,7 @@ async fn streams_of_an_expired_session_leave_the_event_log() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_session_with_a_running_request_is_not_idle() {
+async fn session_with_a_running_request_does_not_expire() {
     let limit = HttpLimits::default().session_idle;
     let slow = plain("slow", move |_: RequestContext| async move {
         tokio::time::sleep(limit * 2).await;
@@ -205,13 +205,13 @@ async fn a_session_with_a_running_request_is_not_idle() {
     let client = Direct::new(&service);
     let session = client.open_session().await;
     let request = legacy(1, "tools/call", json!({"name": "slow"}));
-    let answer = client.ask(in_session(&session, &request)).await;
-    assert!(answer.body.contains("done"), "{}", answer.body);
+    let response = client.ask(in_session(&session, &request)).await;
+    assert!(response.body.contains("done"), "{}", response.body);
     assert_eq!(client.ping(&session).await, 200);
 }
 
 #[tokio::test(start_paused = true)]
-async fn silence_is_broken_by_comments() {
+async fn silent_stream_gets_keep_alive_comments() {
     let interval = HttpLimits::default().keep_alive;
     assert_eq!(interval, Duration::from_secs(15));
     let stage = Stage::new();
@@ -219,28 +219,28 @@ async fn silence_is_broken_by_comments() {
     let client = Direct::new(&service);
     let filter = json!({"toolsListChanged": true});
     let listen = modern(1, "subscriptions/listen", json!({"notifications": filter}));
-    let answer = client.send(Request::modern(&listen)).await;
-    let mut body = Box::pin(answer.into_body());
+    let response = client.send(Request::modern(&listen)).await;
+    let mut body = Box::pin(response.into_body());
     next_chunk(&mut body).await.expect("the acknowledgement");
     for _ in 0..3 {
         let before = Instant::now();
-        let chunk = next_chunk(&mut body).await.expect("the stream goes on");
+        let chunk = next_chunk(&mut body).await.expect("the stream is open");
         assert!(chunk.starts_with(':'), "{chunk}");
         assert_eq!(before.elapsed().as_secs(), interval.as_secs());
     }
-    // Whatever is said is a sign of life too.
+    // Every message restarts the keep-alive interval.
     advance(Duration::from_secs(10)).await;
     stage.server.tools_changed();
-    let chunk = next_chunk(&mut body).await.expect("the stream goes on");
+    let chunk = next_chunk(&mut body).await.expect("the stream is open");
     assert!(chunk.contains("list_changed"), "{chunk}");
     let before = Instant::now();
-    let chunk = next_chunk(&mut body).await.expect("the stream goes on");
+    let chunk = next_chunk(&mut body).await.expect("the stream is open");
     assert!(chunk.starts_with(':'), "{chunk}");
     assert_eq!(before.elapsed().as_secs(), interval.as_secs());
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_answer_is_plain_before_the_quiet_period_and_a_stream_after_it() {
+async fn response_is_json_before_the_quiet_period_and_a_stream_after_it() {
     let quiet = HttpLimits::default().quiet_period;
     assert_eq!(quiet, Duration::from_secs(5));
     for (needed, content_type) in [
@@ -257,38 +257,42 @@ async fn an_answer_is_plain_before_the_quiet_period_and_a_stream_after_it() {
         let in_session = in_session(&session, &legacy(1, "tools/call", json!({"name": "slow"})));
         for request in [Request::modern(&call(1, "slow", json!({}))), in_session] {
             let began = Instant::now();
-            let answer = client.send(request).await;
-            assert_eq!(answer.headers()["content-type"], content_type, "{needed:?}");
-            let mut body = Box::pin(answer.into_body());
-            let mut whole = String::new();
+            let response = client.send(request).await;
+            assert_eq!(
+                response.headers()["content-type"],
+                content_type,
+                "{needed:?}"
+            );
+            let mut body = Box::pin(response.into_body());
+            let mut received = String::new();
             while let Some(chunk) = next_chunk(&mut body).await {
-                whole += &chunk;
+                received += &chunk;
             }
-            assert!(whole.contains("\"done\""), "{whole}");
+            assert!(received.contains("\"done\""), "{received}");
             assert!(began.elapsed() >= needed);
         }
     }
 }
 
 #[tokio::test(start_paused = true)]
-async fn nothing_is_left_of_a_reader_that_went_away() {
+async fn disconnected_stream_is_released_and_its_session_expires() {
     let stage = Stage::new();
     let service = HttpService::new(stage.server.clone(), HttpOptions::new());
     let client = Direct::new(&service);
     let session = client.open_session().await;
     let get = Request::get(&session, "2025-11-25");
     let mut body = Box::pin(client.send(get).await.into_body());
-    next_chunk(&mut body).await.expect("the stream begins");
+    next_chunk(&mut body).await.expect("the stream starts");
     drop(body);
     assert_eq!(service.load().streams, 0);
-    // What is pushed waits for the client as long as its session lives.
+    // Messages for the client are buffered until its session expires.
     tokio::time::sleep(HttpLimits::default().session_idle * 2 + MILLISECOND).await;
     assert_eq!(service.load().sessions, 0);
-    let told = client
+    let response = client
         .ask(in_session(
             &session,
             &notification("notifications/x", json!({})),
         ))
         .await;
-    assert_eq!(told.status, 404);
+    assert_eq!(response.status, 404);
 }

@@ -1,4 +1,4 @@
-//! What browsers want to hear before and after a web page calls.
+//! CORS: preflight requests, and the headers of responses to web pages.
 
 use toolwire::transport::http::{HttpOptions, LegacyMode};
 
@@ -6,10 +6,10 @@ use crate::http::endpoint::Endpoint;
 use crate::http::request::Request;
 use crate::http::stage::{Stage, count_call};
 
-const PAGE: &str = "https://app.example.com";
+const ALLOWED_ORIGIN: &str = "https://app.example.com";
 
 async fn serve(stage: &Stage) -> Endpoint {
-    let options = HttpOptions::new().with_allowed_origins([PAGE]);
+    let options = HttpOptions::new().with_allowed_origins([ALLOWED_ORIGIN]);
     Endpoint::serve_with(&stage.server, options).await
 }
 
@@ -24,41 +24,47 @@ fn preflight(origin: &str) -> Request {
 }
 
 #[tokio::test]
-async fn an_allowed_page_is_told_what_it_may_send() {
+async fn preflight_of_an_allowed_origin_lists_methods_and_headers() {
     let stage = Stage::new();
     let endpoint = serve(&stage).await;
-    let answer = endpoint.ask(&preflight(PAGE)).await;
-    assert_eq!(answer.status(), 204);
-    assert_eq!(answer.header("access-control-allow-origin"), Some(PAGE));
+    let response = endpoint.ask(&preflight(ALLOWED_ORIGIN)).await;
+    assert_eq!(response.status(), 204);
     assert_eq!(
-        answer.header("access-control-allow-methods"),
+        response.header("access-control-allow-origin"),
+        Some(ALLOWED_ORIGIN)
+    );
+    assert_eq!(
+        response.header("access-control-allow-methods"),
         Some("GET, POST, DELETE")
     );
     assert_eq!(
-        answer.header("access-control-allow-headers"),
+        response.header("access-control-allow-headers"),
         Some("content-type,mcp-method,mcp-param-region")
     );
-    assert_eq!(answer.header("vary"), Some("Origin"));
+    assert_eq!(response.header("vary"), Some("Origin"));
     assert_eq!(stage.runs(), 0);
 }
 
 #[tokio::test]
-async fn an_allowed_page_may_read_the_answer_and_the_session() {
+async fn allowed_origin_may_read_the_response_and_the_session_id() {
     let stage = Stage::new();
     let endpoint = serve(&stage).await;
-    let request = Request::modern(&count_call(1)).with("Origin", PAGE);
-    let answer = endpoint.ask(&request).await;
-    assert_eq!(answer.status(), 200);
-    assert_eq!(answer.header("access-control-allow-origin"), Some(PAGE));
-    let exposed = answer.header("access-control-expose-headers").unwrap();
+    let request = Request::modern(&count_call(1)).with("Origin", ALLOWED_ORIGIN);
+    let response = endpoint.ask(&request).await;
+    assert_eq!(response.status(), 200);
+    assert_eq!(
+        response.header("access-control-allow-origin"),
+        Some(ALLOWED_ORIGIN)
+    );
+    let exposed = response.header("access-control-expose-headers").unwrap();
     assert!(exposed.contains("Mcp-Session-Id"), "{exposed}");
-    let alone = endpoint.ask(&Request::modern(&count_call(1))).await;
-    assert_eq!(alone.header("access-control-allow-origin"), None);
+    let without_origin = endpoint.ask(&Request::modern(&count_call(1))).await;
+    assert_eq!(without_origin.header("access-control-allow-origin"), None);
     assert_eq!(stage.runs(), 2);
 }
 
 #[tokio::test]
-async fn other_pages_are_told_nothing() {
+async fn preflight_of_another_origin_is_rejected_with_403() {
     let stage = Stage::new();
     let endpoint = serve(&stage).await;
     for origin in [
@@ -66,10 +72,10 @@ async fn other_pages_are_told_nothing() {
         "null",
         "https://app.example.com.evil.example",
     ] {
-        let answer = endpoint.ask(&preflight(origin)).await;
-        assert_eq!(answer.status(), 403, "{origin}");
+        let response = endpoint.ask(&preflight(origin)).await;
+        assert_eq!(response.status(), 403, "{origin}");
         assert_eq!(
-            answer.header("access-control-allow-origin"),
+            response.header("access-control-allow-origin"),
             None,
             "{origin}"
         );
@@ -77,15 +83,18 @@ async fn other_pages_are_told_nothing() {
 }
 
 #[tokio::test]
-async fn a_preflight_names_the_methods_that_are_served() {
+async fn preflight_lists_only_served_methods() {
     let stage = Stage::new();
     let options = HttpOptions::new()
-        .with_allowed_origins([PAGE])
+        .with_allowed_origins([ALLOWED_ORIGIN])
         .with_legacy(LegacyMode::Reject);
     let endpoint = Endpoint::serve_with(&stage.server, options).await;
-    let answer = endpoint.ask(&preflight(PAGE)).await;
-    assert_eq!(answer.header("access-control-allow-methods"), Some("POST"));
+    let response = endpoint.ask(&preflight(ALLOWED_ORIGIN)).await;
+    assert_eq!(
+        response.header("access-control-allow-methods"),
+        Some("POST")
+    );
     let plain = endpoint.ask(&Request::new("OPTIONS")).await;
-    assert_eq!(plain.status(), 405, "nobody asks for permission");
+    assert_eq!(plain.status(), 405, "not a preflight request");
     assert_eq!(plain.header("allow"), Some("POST"));
 }

@@ -1,4 +1,4 @@
-//! Many clients of both eras at once, all with the same ids: every answer reaches its asker, and nothing stays behind.
+//! Many concurrent clients of both eras with equal request ids: each response reaches its client, and nothing leaks.
 
 use std::time::Duration;
 
@@ -13,22 +13,22 @@ use crate::http::socket::Wire;
 use crate::peer::{cancel, legacy, modern, server};
 
 const CLIENTS: u64 = 200;
-const TURNS: usize = 6;
+const CALLS_PER_CLIENT: usize = 6;
 
-/// A number generator of a few lines: the same seed gives the same test.
-struct Dice(u64);
+/// A small random number generator: the same seed gives the same numbers.
+struct Random(u64);
 
-impl Dice {
-    fn below(&mut self, sides: u64) -> u64 {
+impl Random {
+    fn below(&mut self, limit: u64) -> u64 {
         self.0 = self
             .0
             .wrapping_mul(6_364_136_223_846_793_005)
             .wrapping_add(1_442_695_040_888_963_407);
-        (self.0 >> 33) % sides
+        (self.0 >> 33) % limit
     }
 }
 
-/// Returns the secret it was given, and mentions it in its progress, after a while.
+/// Returns a server whose tool reports its argument as progress and returns it after a delay.
 fn secret_server() -> Server {
     let schema = json!({
         "type": "object",
@@ -38,7 +38,7 @@ fn secret_server() -> Server {
     server().tool(ToolHandler::raw(
         tool,
         |ctx: RequestContext, arguments: RawJson| async move {
-            let arguments = arguments.to_value().expect("they were checked");
+            let arguments = arguments.to_value().expect("the arguments are validated");
             let secret = arguments["secret"].as_str().unwrap_or_default().to_owned();
             let delay = Duration::from_millis(arguments["delay"].as_u64().unwrap_or(0));
             for step in 1..=3 {
@@ -61,20 +61,20 @@ fn params(secret: &str, delay: u64, with_progress: bool) -> Value {
     params
 }
 
-/// A message that somebody got: an answer or progress, and never of somebody else.
-fn is_mine(message: &Value, secret: &str) -> bool {
-    let (said, done) = match message.get("result") {
+/// Checks that a message belongs to this call, and returns `true` if it is the response.
+fn is_own_response(message: &Value, secret: &str) -> bool {
+    let (received, done) = match message.get("result") {
         Some(result) => (&result["content"][0]["text"], true),
         None => (&message["params"]["message"], false),
     };
-    assert_eq!(said, secret, "{message}");
+    assert_eq!(received, secret, "{message}");
     if done {
         assert_eq!(message["id"], 1, "{message}");
     }
     done
 }
 
-/// Reads to the answer, or for a few messages.
+/// Reads until the response, or at most this many messages. Returns `true` if the response was read.
 async fn read(events: &mut Events, secret: &str, at_most: usize) -> bool {
     let mut seen = 0;
     while seen < at_most {
@@ -85,7 +85,7 @@ async fn read(events: &mut Events, secret: &str, at_most: usize) -> bool {
             continue;
         }
         let message = serde_json::from_str(&event.data).expect("messages are JSON");
-        if is_mine(&message, secret) {
+        if is_own_response(&message, secret) {
             return true;
         }
         seen += 1;
@@ -99,21 +99,21 @@ async fn send(endpoint: &Endpoint, request: &Request) -> Wire {
     wire
 }
 
-async fn modern_turn(endpoint: &Endpoint, dice: &mut Dice, secret: &str) {
-    let with_progress = dice.below(2) == 0;
-    let delay = dice.below(8);
+async fn modern_call(endpoint: &Endpoint, random: &mut Random, secret: &str) {
+    let with_progress = random.below(2) == 0;
+    let delay = random.below(8);
     let message = modern(1, "tools/call", params(secret, delay, with_progress));
     let request = Request::modern(&message);
-    match dice.below(3) {
-        // Leaves before the answer.
+    match random.below(3) {
+        // Disconnects before the response.
         0 => {
             let wire = send(endpoint, &request).await;
-            tokio::time::sleep(Duration::from_millis(dice.below(10))).await;
+            tokio::time::sleep(Duration::from_millis(random.below(10))).await;
             wire.reset();
         }
         1 if with_progress => {
             let mut events = endpoint.open(&request).await;
-            // Leaves in the middle.
+            // Disconnects before the end of the stream.
             read(&mut events, secret, 2).await;
             events.cut();
         }
@@ -121,27 +121,27 @@ async fn modern_turn(endpoint: &Endpoint, dice: &mut Dice, secret: &str) {
             let mut events = endpoint.open(&request).await;
             assert!(
                 read(&mut events, secret, 10).await,
-                "{secret} got no answer"
+                "{secret} got no response"
             );
             events.expect_end().await;
         }
         _ => {
-            let answer = endpoint.call(message).await;
-            assert!(is_mine(&answer, secret));
+            let response = endpoint.call(message).await;
+            assert!(is_own_response(&response, secret));
         }
     }
 }
 
-async fn legacy_turn(endpoint: &Endpoint, session: &Session, dice: &mut Dice, secret: &str) {
-    let with_progress = dice.below(2) == 0;
-    let delay = dice.below(8);
+async fn legacy_call(endpoint: &Endpoint, session: &Session, random: &mut Random, secret: &str) {
+    let with_progress = random.below(2) == 0;
+    let delay = random.below(8);
     let message = legacy(1, "tools/call", params(secret, delay, with_progress));
     let request = session.request(&message);
-    match dice.below(4) {
+    match random.below(4) {
         0 => {
-            // Changes its mind. Both outcomes are fine, but not somebody else's.
+            // Cancels the request. It may still get its own response.
             let mut wire = send(endpoint, &request).await;
-            tokio::time::sleep(Duration::from_millis(dice.below(10))).await;
+            tokio::time::sleep(Duration::from_millis(random.below(10))).await;
             session.tell(cancel(1)).await;
             let head = wire.head().await;
             if head.is_event_stream() {
@@ -150,18 +150,18 @@ async fn legacy_turn(endpoint: &Endpoint, session: &Session, dice: &mut Dice, se
         }
         1 if with_progress => {
             let mut events = endpoint.open(&request).await;
-            // Is cut off, comes back for the rest, and gets it.
+            // Disconnects, resumes the stream, and receives the rest.
             read(&mut events, secret, 1).await;
-            let last = events.last_id.clone().expect("an id to come back with");
+            let last = events.last_id.clone().expect("an event id");
             events.cut();
             let mut events = session.resume(&last).await;
             assert!(
                 read(&mut events, secret, 10).await,
-                "{secret} got no answer"
+                "{secret} got no response"
             );
         }
         2 => {
-            // Leaves for good; the handler finishes for nobody.
+            // Disconnects and does not return. The handler runs to its end.
             let wire = send(endpoint, &request).await;
             wire.reset();
         }
@@ -169,46 +169,46 @@ async fn legacy_turn(endpoint: &Endpoint, session: &Session, dice: &mut Dice, se
             let mut events = endpoint.open(&request).await;
             assert!(
                 read(&mut events, secret, 10).await,
-                "{secret} got no answer"
+                "{secret} got no response"
             );
         }
         _ => {
-            let answer = session.call(message).await;
-            assert!(is_mine(&answer, secret));
+            let response = session.call(message).await;
+            assert!(is_own_response(&response, secret));
         }
     }
 }
 
 async fn client(endpoint: &Endpoint, number: u64) {
-    let mut dice = Dice(number.wrapping_mul(0x9e37_79b9_7f4a_7c15));
+    let mut random = Random(number.wrapping_mul(0x9e37_79b9_7f4a_7c15));
     if number.is_multiple_of(2) {
-        for turn in 0..TURNS {
-            modern_turn(endpoint, &mut dice, &format!("modern {number}.{turn}")).await;
+        for call in 0..CALLS_PER_CLIENT {
+            modern_call(endpoint, &mut random, &format!("modern {number}.{call}")).await;
         }
         return;
     }
-    let version = REVISIONS[usize::try_from(dice.below(3)).expect("it is small")];
+    let version = REVISIONS[usize::try_from(random.below(3)).expect("the number is small")];
     let session = Session::open(endpoint, version).await;
-    let pushed = match dice.below(2) {
+    let pushed = match random.below(2) {
         0 => Some(session.listen().await),
         _ => None,
     };
-    for turn in 0..TURNS {
-        legacy_turn(
+    for call in 0..CALLS_PER_CLIENT {
+        legacy_call(
             endpoint,
             &session,
-            &mut dice,
-            &format!("legacy {number}.{turn}"),
+            &mut random,
+            &format!("legacy {number}.{call}"),
         )
         .await;
     }
-    if pushed.is_some() || dice.below(2) == 0 {
+    if pushed.is_some() || random.below(2) == 0 {
         assert_eq!(session.end().await.status(), 204);
     }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn every_answer_reaches_its_asker_and_nothing_stays_behind() {
+async fn every_response_reaches_its_client_and_nothing_leaks() {
     let endpoint = Endpoint::serve(&secret_server()).await;
     let endpoint = std::sync::Arc::new(endpoint);
     let clients: Vec<_> = (1..=CLIENTS)

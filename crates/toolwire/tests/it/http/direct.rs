@@ -1,5 +1,5 @@
-//! Requests that go to the service without a socket: with a caller that somebody in front has verified, and with time
-//! that only passes when the test says so.
+//! Sends requests to the service without a socket, optionally with a verified token. Without sockets the clock can be
+//! paused.
 
 use std::future::poll_fn;
 use std::pin::Pin;
@@ -13,14 +13,14 @@ use toolwire::transport::http::{HttpService, ServerBody};
 use crate::http::session::initialize_request;
 use crate::peer::{legacy, notification};
 
-/// A client that stands next to the service.
+/// An in-process client of the service.
 #[derive(Debug, Clone)]
 pub(crate) struct Direct {
     pub(crate) service: HttpService,
     caller: Option<TokenInfo>,
 }
 
-/// A whole answer.
+/// A complete response.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Whole {
     pub(crate) status: u16,
@@ -36,7 +36,7 @@ impl Direct {
         }
     }
 
-    /// The same for somebody whose token was verified.
+    /// Returns a client with a verified token of this issuer and subject.
     pub(crate) fn of(service: &HttpService, issuer: &str, subject: &str) -> Self {
         let mut token = TokenInfo::default();
         token.valid = true;
@@ -60,11 +60,11 @@ impl Direct {
     }
 
     pub(crate) async fn ask(&self, request: crate::http::request::Request) -> Whole {
-        let answer = self.send(request).await;
-        let status = answer.status().as_u16();
-        let session = answer.headers().get("mcp-session-id");
+        let response = self.send(request).await;
+        let status = response.status().as_u16();
+        let session = response.headers().get("mcp-session-id");
         let session = session.map(|id| id.to_str().unwrap().to_owned());
-        let mut stream = Box::pin(answer.into_body());
+        let mut stream = Box::pin(response.into_body());
         let mut body = String::new();
         while let Some(chunk) = next_chunk(&mut stream).await {
             body += &chunk;
@@ -80,8 +80,8 @@ impl Direct {
     pub(crate) async fn open_session(&self) -> String {
         let session = self.initialize().await;
         let initialized = notification("notifications/initialized", json!({}));
-        let told = self.ask(in_session(&session, &initialized)).await;
-        assert_eq!(told.status, 202);
+        let response = self.ask(in_session(&session, &initialized)).await;
+        assert_eq!(response.status, 202);
         session
     }
 
@@ -91,7 +91,7 @@ impl Direct {
         opened.session.expect("a session is opened")
     }
 
-    /// The status of a ping in a session.
+    /// Returns the status of a ping in a session.
     pub(crate) async fn ping(&self, session: &str) -> u16 {
         let ping = legacy(1, "ping", json!({}));
         self.ask(in_session(session, &ping)).await.status
@@ -102,7 +102,7 @@ pub(crate) fn in_session(session: &str, message: &Value) -> crate::http::request
     crate::http::request::Request::post(message).in_session(session, "2025-11-25")
 }
 
-/// The next bytes of an answer that is a stream; `None` at its end.
+/// Returns the next bytes of a response stream, or `None` at its end.
 pub(crate) async fn next_chunk(body: &mut Pin<Box<ServerBody>>) -> Option<String> {
     let frame = poll_fn(|cx| body.as_mut().poll_frame(cx)).await?.unwrap();
     let data = frame.into_data().expect("there are no trailers");

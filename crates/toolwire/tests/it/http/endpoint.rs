@@ -1,4 +1,4 @@
-//! A server on a port of this machine.
+//! An HTTP server on a local port.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -14,7 +14,7 @@ use crate::http::request::Request;
 use crate::http::socket::{Answer, Wire};
 use crate::peer::within;
 
-/// A server that serves until this is dropped.
+/// An HTTP server that runs until it is dropped.
 #[derive(Debug)]
 pub(crate) struct Endpoint {
     pub(crate) address: SocketAddr,
@@ -49,21 +49,21 @@ impl Endpoint {
         Wire::connect(self.address).await
     }
 
-    /// Sends a request on a connection of its own and returns the whole answer.
+    /// Sends a request on a new connection and returns the complete response.
     pub(crate) async fn ask(&self, request: &Request) -> Answer {
         let mut wire = self.connect().await;
         wire.send(request.bytes()).await;
         wire.answer().await
     }
 
-    /// Sends a 2026-07-28 message and returns the one message of the answer.
+    /// Sends a 2026-07-28 message and returns the single message of the response.
     pub(crate) async fn call(&self, message: Value) -> Value {
-        let answer = self.ask(&Request::modern(&message)).await;
-        assert_eq!(answer.status(), 200, "{}", answer.text());
-        answer.message()
+        let response = self.ask(&Request::modern(&message)).await;
+        assert_eq!(response.status(), 200, "{}", response.text());
+        response.message()
     }
 
-    /// Sends a request on a connection of its own; the answer must be a stream.
+    /// Sends a request on a new connection and returns the response, which must be an event stream.
     pub(crate) async fn open(&self, request: &Request) -> Events {
         let mut wire = self.connect().await;
         wire.send(request.bytes()).await;
@@ -74,12 +74,12 @@ impl Endpoint {
         Events::new(wire, head)
     }
 
-    /// Waits until nothing is left to do.
+    /// Waits until the load of the service is zero.
     pub(crate) async fn idle(&self) {
         self.load_is(HttpLoad::default()).await;
     }
 
-    /// Waits until there is exactly this to do; bytes are compared only where nothing is to be done.
+    /// Waits until the service has exactly this load. Bytes are compared only if the expected load is zero.
     pub(crate) async fn load_is(&self, expected: HttpLoad) {
         let load = || match expected == HttpLoad::default() {
             true => self.service.load(),
@@ -95,14 +95,14 @@ impl Endpoint {
         assert!(waited.is_ok(), "{load:?} instead of {expected:?}");
     }
 
-    /// Returns how much there is to do, without bytes.
+    /// Returns the load of the service without the byte counts.
     pub(crate) fn counts(&self) -> HttpLoad {
         let mut load = self.service.load();
         (load.request_bytes, load.stream_bytes) = (0, 0);
         load
     }
 
-    /// Waits until this many requests run, whatever else there is to do.
+    /// Waits until this many requests run.
     pub(crate) async fn requests_are(&self, expected: usize) {
         let reached = async {
             while self.service.load().requests != expected {
@@ -112,13 +112,13 @@ impl Endpoint {
         within(reached).await;
     }
 
-    /// Waits until the server, which was shut down, has told its connections so.
+    /// Waits until the server accepts no new connections after a shutdown.
     pub(crate) async fn expect_no_more_connections(&self) {
-        let refused = async { while TcpStream::connect(self.address).await.is_ok() {} };
-        within(refused).await;
+        let closed = async { while TcpStream::connect(self.address).await.is_ok() {} };
+        within(closed).await;
     }
 
-    /// Shuts the server down and waits for its end.
+    /// Shuts the server down and waits until it has ended.
     pub(crate) async fn end(mut self) {
         self.server.shutdown();
         within(&mut self.running).await.unwrap().unwrap();

@@ -1,19 +1,19 @@
-//! An answer that is a stream of events, read one by one.
+//! Reads a response that is an event stream, one event at a time.
 
 use serde_json::Value;
 
 use crate::http::socket::{Head, Wire};
 
-/// A stream of events.
+/// An event stream.
 #[derive(Debug)]
 pub(crate) struct Events {
     wire: Wire,
     pub(crate) head: Head,
-    /// What was received and is no whole event yet.
+    /// Received text that is not yet a complete event.
     text: String,
     /// The id of the last event that had one.
     pub(crate) last_id: Option<String>,
-    /// How many comments came.
+    /// The number of received comments.
     pub(crate) comments: usize,
 }
 
@@ -28,9 +28,9 @@ pub(crate) struct Event {
 /// How a stream ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum End {
-    /// The server had nothing more to say.
+    /// The server has completed the response.
     Complete,
-    /// The connection broke.
+    /// The connection was closed before the end of the response.
     BrokenOff,
 }
 
@@ -47,7 +47,7 @@ impl Events {
         }
     }
 
-    /// The next event, or how the stream ended.
+    /// Returns the next event, or how the stream ended.
     pub(crate) async fn next(&mut self) -> Result<Event, End> {
         loop {
             while let Some(end) = self.text.find("\n\n") {
@@ -62,7 +62,7 @@ impl Events {
         }
     }
 
-    /// The next message, whatever it is.
+    /// Returns the next message.
     #[track_caller]
     pub(crate) fn message(&mut self) -> impl Future<Output = Value> {
         let caller = std::panic::Location::caller();
@@ -74,7 +74,7 @@ impl Events {
         }
     }
 
-    /// The next message is exactly this one.
+    /// Expects that the next message equals `expected`.
     #[track_caller]
     pub(crate) fn expect(&mut self, expected: Value) -> impl Future<Output = ()> {
         let caller = std::panic::Location::caller();
@@ -86,7 +86,7 @@ impl Events {
         }
     }
 
-    /// Nothing follows; the connection is free for the next request.
+    /// Expects the end of the stream and returns the connection for the next request.
     #[track_caller]
     pub(crate) fn expect_end(mut self) -> impl Future<Output = Wire> {
         let caller = std::panic::Location::caller();
@@ -100,7 +100,7 @@ impl Events {
     pub(crate) async fn comment(&mut self) {
         let before = self.comments;
         while self.comments == before {
-            self.receive().await.expect("the stream goes on");
+            self.receive().await.expect("the stream is open");
             while let Some(end) = self.text.find("\n\n") {
                 let block: String = self.text.drain(..end + 2).collect();
                 self.parse(block.trim_end());
@@ -108,7 +108,7 @@ impl Events {
         }
     }
 
-    /// Breaks the connection.
+    /// Resets the connection.
     pub(crate) fn cut(self) {
         self.wire.reset();
     }
@@ -133,7 +133,7 @@ impl Events {
                 ("id", id) => event.id = Some(id.to_owned()),
                 ("retry", delay) => event.retry = Some(delay.to_owned()),
                 ("data", data) => {
-                    assert_eq!(event.data, "", "a message is one line");
+                    assert_eq!(event.data, "", "an event has one data line");
                     event.data = data.to_owned();
                 }
                 ("event", "message") => {}

@@ -1,4 +1,4 @@
-//! Two nodes that share their stores: any of them serves any request.
+//! Two nodes that share their stores: each node serves any request.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,15 +14,15 @@ use crate::http::session::{Session, tool_call, tool_call_with_token};
 use crate::http::stage::{Happening, Stage, count_call};
 use crate::peer::{answer, cancel, legacy, modern, text};
 
-/// Two nodes.
-struct Fleet {
+/// Two nodes of one service.
+struct Cluster {
     a: Endpoint,
     b: Endpoint,
     at_a: Stage,
     at_b: Stage,
 }
 
-impl Fleet {
+impl Cluster {
     async fn new() -> Self {
         let mut limits = HttpLimits::default();
         limits.quiet_period = Duration::ZERO;
@@ -32,16 +32,16 @@ impl Fleet {
             .with_event_log(Arc::new(MemoryEventLog::default()))
             .with_bus(Arc::new(MemoryBus::default()));
         let (at_a, at_b) = (Stage::new(), Stage::new());
-        let fleet = Self {
+        let cluster = Self {
             a: Endpoint::serve_with(&at_a.server, options.clone()).await,
             b: Endpoint::serve_with(&at_b.server, options).await,
             at_a,
             at_b,
         };
-        // Both have served something, so both have joined.
-        fleet.a.call(count_call(1)).await;
-        fleet.b.call(count_call(1)).await;
-        fleet
+        // A node subscribes to the bus on its first request.
+        cluster.a.call(count_call(1)).await;
+        cluster.b.call(count_call(1)).await;
+        cluster
     }
 }
 
@@ -52,27 +52,27 @@ fn method(message: &Value) -> &str {
 async fn skip_priming(events: &mut Events) -> String {
     let priming = events.next().await.unwrap();
     assert_eq!(priming.data, "");
-    priming.id.expect("an id to come back with")
+    priming.id.expect("an event id")
 }
 
 #[tokio::test]
-async fn a_session_of_one_node_continues_on_the_other() {
-    let fleet = Fleet::new().await;
-    let at_a = Session::initialize(&fleet.a, "2025-11-25").await;
-    let at_b = at_a.at(&fleet.b);
+async fn session_of_one_node_is_served_by_the_other() {
+    let cluster = Cluster::new().await;
+    let at_a = Session::initialize(&cluster.a, "2025-11-25").await;
+    let at_b = at_a.at(&cluster.b);
     at_b.tell(json!({"jsonrpc": "2.0", "method": "notifications/initialized"}))
         .await;
     for session in [&at_a, &at_b, &at_a] {
         let counted = session.call(tool_call(1, "count", json!({"n": 1}))).await;
         assert_eq!(counted, answer(1, text("counted")));
     }
-    assert_eq!((fleet.at_a.runs(), fleet.at_b.runs()), (1 + 2, 1 + 1));
-    // What one node learns the other knows.
+    assert_eq!((cluster.at_a.runs(), cluster.at_b.runs()), (1 + 2, 1 + 1));
+    // A subscription at one node applies to the other.
     let subscribe = legacy(1, "resources/subscribe", json!({"uri": "notes://a"}));
     at_a.call(subscribe).await;
     let mut events = at_b.listen().await;
     skip_priming(&mut events).await;
-    fleet.at_b.server.resource_updated("notes://a");
+    cluster.at_b.server.resource_updated("notes://a");
     assert_eq!(
         method(&events.message().await),
         "notifications/resources/updated"
@@ -80,20 +80,23 @@ async fn a_session_of_one_node_continues_on_the_other() {
 }
 
 #[tokio::test]
-async fn what_a_batch_changes_the_other_node_knows() {
-    let fleet = Fleet::new().await;
-    let at_a = Session::open(&fleet.a, "2025-03-26").await;
-    // Both have the session at hand, so that only its record tells the other.
-    let at_b = at_a.at(&fleet.b);
+async fn session_changes_of_a_batch_reach_the_other_node() {
+    let cluster = Cluster::new().await;
+    let at_a = Session::open(&cluster.a, "2025-03-26").await;
+    // Both nodes have cached the session, so only its record can inform the other node.
+    let at_b = at_a.at(&cluster.b);
     at_b.call(legacy(1, "ping", json!({}))).await;
     let subscribe = legacy(1, "resources/subscribe", json!({"uri": "notes://a"}));
     let set_level = legacy(2, "logging/setLevel", json!({"level": "error"}));
-    let answers = at_a.call(json!([subscribe, set_level])).await;
-    assert_eq!(answers, json!([answer(1, json!({})), answer(2, json!({}))]));
+    let responses = at_a.call(json!([subscribe, set_level])).await;
+    assert_eq!(
+        responses,
+        json!([answer(1, json!({})), answer(2, json!({}))])
+    );
     let mut events = at_b.listen().await;
-    fleet.at_b.server.resource_updated("notes://a");
-    // Which comes next in any case.
-    fleet.at_b.server.tools_changed();
+    cluster.at_b.server.resource_updated("notes://a");
+    // This change is sent in any case.
+    cluster.at_b.server.tools_changed();
     assert_eq!(
         method(&events.message().await),
         "notifications/resources/updated"
@@ -101,115 +104,115 @@ async fn what_a_batch_changes_the_other_node_knows() {
 }
 
 #[tokio::test]
-async fn a_question_of_one_node_is_answered_at_the_other() {
-    let fleet = Fleet::new().await;
-    let at_a = Session::open(&fleet.a, "2025-11-25").await;
-    let at_b = at_a.at(&fleet.b);
+async fn client_response_reaches_the_node_that_sent_the_request() {
+    let cluster = Cluster::new().await;
+    let at_a = Session::open(&cluster.a, "2025-11-25").await;
+    let at_b = at_a.at(&cluster.b);
     let mut events = at_a.stream(&tool_call(1, "ask", json!({}))).await;
     skip_priming(&mut events).await;
-    let question = events.message().await;
+    let input_request = events.message().await;
     let result = json!({"action": "accept", "content": {"name": "Ada"}});
-    at_b.tell(answer(question["id"].clone(), result)).await;
+    at_b.tell(answer(input_request["id"].clone(), result)).await;
     let last = events.message().await;
     assert!(last.to_string().contains("Ada"), "{last}");
     events.expect_end().await;
-    fleet.a.idle().await;
-    fleet.b.idle().await;
+    cluster.a.idle().await;
+    cluster.b.idle().await;
 }
 
 #[tokio::test]
-async fn questions_of_two_nodes_are_not_mixed_up() {
-    let fleet = Fleet::new().await;
-    let at_a = Session::open(&fleet.a, "2025-11-25").await;
-    let at_b = at_a.at(&fleet.b);
+async fn requests_of_two_nodes_get_their_own_responses() {
+    let cluster = Cluster::new().await;
+    let at_a = Session::open(&cluster.a, "2025-11-25").await;
+    let at_b = at_a.at(&cluster.b);
     let mut of_a = at_a.stream(&tool_call(1, "ask", json!({}))).await;
     let mut of_b = at_b.stream(&tool_call(2, "ask", json!({}))).await;
     skip_priming(&mut of_a).await;
     skip_priming(&mut of_b).await;
     let (asked_by_a, asked_by_b) = (of_a.message().await, of_b.message().await);
     assert_ne!(asked_by_a["id"], asked_by_b["id"]);
-    let reply = |question: &Value, name: &str| {
+    let respond_to = |input_request: &Value, name: &str| {
         let result = json!({"action": "accept", "content": {"name": name}});
-        answer(question["id"].clone(), result)
+        answer(input_request["id"].clone(), result)
     };
-    // Each answer goes to the node that did not ask.
-    at_b.tell(reply(&asked_by_a, "Ada")).await;
-    at_a.tell(reply(&asked_by_b, "Bob")).await;
+    // Each response is sent to the other node.
+    at_b.tell(respond_to(&asked_by_a, "Ada")).await;
+    at_a.tell(respond_to(&asked_by_b, "Bob")).await;
     assert!(of_a.message().await.to_string().contains("Ada"));
     assert!(of_b.message().await.to_string().contains("Bob"));
 }
 
 #[tokio::test]
-async fn a_cancellation_reaches_the_node_that_works() {
-    let mut fleet = Fleet::new().await;
-    let at_a = Session::open(&fleet.a, "2025-11-25").await;
+async fn cancellation_reaches_the_node_that_runs_the_request() {
+    let mut cluster = Cluster::new().await;
+    let at_a = Session::open(&cluster.a, "2025-11-25").await;
     let mut events = at_a.stream(&tool_call(1, "wait", json!({}))).await;
     skip_priming(&mut events).await;
-    fleet.at_a.expect(Happening::Started).await;
-    let stranger = Session::open(&fleet.b, "2025-11-25").await;
-    stranger.tell(cancel(1)).await;
-    at_a.at(&fleet.b).tell(cancel(1)).await;
-    fleet.at_a.expect(Happening::Dropped).await;
+    cluster.at_a.expect(Happening::Started).await;
+    let other_session = Session::open(&cluster.b, "2025-11-25").await;
+    other_session.tell(cancel(1)).await;
+    at_a.at(&cluster.b).tell(cancel(1)).await;
+    cluster.at_a.expect(Happening::Dropped).await;
     assert_eq!(events.next().await, Err(End::Complete));
-    fleet.a.idle().await;
+    cluster.a.idle().await;
 }
 
 #[tokio::test]
-async fn a_stream_that_was_cut_resumes_at_the_other_node() {
-    let mut fleet = Fleet::new().await;
-    let at_a = Session::open(&fleet.a, "2025-11-25").await;
-    let at_b = at_a.at(&fleet.b);
+async fn interrupted_stream_resumes_at_the_other_node() {
+    let mut cluster = Cluster::new().await;
+    let at_a = Session::open(&cluster.a, "2025-11-25").await;
+    let at_b = at_a.at(&cluster.b);
     let request = tool_call_with_token(1, "wait", "t");
     let mut events = at_a.stream(&request).await;
     skip_priming(&mut events).await;
-    fleet.at_a.expect(Happening::Started).await;
-    fleet.at_a.step();
+    cluster.at_a.expect(Happening::Started).await;
+    cluster.at_a.step();
     assert_eq!(events.message().await["params"]["progress"], 1);
-    let last = events.last_id.clone().expect("an id to come back with");
+    let last = events.last_id.clone().expect("an event id");
     events.cut();
     let mut events = at_b.resume(&last).await;
-    fleet.at_a.step();
+    cluster.at_a.step();
     assert_eq!(events.message().await["params"]["progress"], 2);
     events.expect(answer(1, text("waited"))).await;
     events.expect_end().await;
-    fleet.a.idle().await;
-    fleet.b.idle().await;
+    cluster.a.idle().await;
+    cluster.b.idle().await;
 }
 
 #[tokio::test]
-async fn a_change_at_one_node_is_heard_at_the_other() {
-    let fleet = Fleet::new().await;
+async fn change_at_one_node_reaches_listeners_at_the_other() {
+    let cluster = Cluster::new().await;
     let filter = json!({"toolsListChanged": true, "resourceSubscriptions": ["notes://a"]});
     let listen = modern(1, "subscriptions/listen", json!({"notifications": filter}));
-    let mut listening = fleet.b.open(&Request::modern(&listen)).await;
-    listening.message().await;
-    let session = Session::open(&fleet.b, "2025-11-25").await;
+    let mut subscription = cluster.b.open(&Request::modern(&listen)).await;
+    subscription.message().await;
+    let session = Session::open(&cluster.b, "2025-11-25").await;
     let mut pushed = session.listen().await;
     skip_priming(&mut pushed).await;
 
-    fleet.at_a.server.tools_changed();
+    cluster.at_a.server.tools_changed();
     assert_eq!(
-        method(&listening.message().await),
+        method(&subscription.message().await),
         "notifications/tools/list_changed"
     );
     assert_eq!(
         method(&pushed.message().await),
         "notifications/tools/list_changed"
     );
-    fleet.at_a.server.prompts_changed();
-    fleet.at_a.server.resource_updated("notes://a");
+    cluster.at_a.server.prompts_changed();
+    cluster.at_a.server.resource_updated("notes://a");
     assert_eq!(
-        method(&listening.message().await),
+        method(&subscription.message().await),
         "notifications/resources/updated"
     );
     assert_eq!(
         method(&pushed.message().await),
         "notifications/prompts/list_changed"
     );
-    // And once only: the next message is about the next change.
-    fleet.at_b.server.tools_changed();
+    // Each change is sent once: the next message is about the next change.
+    cluster.at_b.server.tools_changed();
     assert_eq!(
-        method(&listening.message().await),
+        method(&subscription.message().await),
         "notifications/tools/list_changed"
     );
     assert_eq!(
@@ -219,46 +222,49 @@ async fn a_change_at_one_node_is_heard_at_the_other() {
 }
 
 #[tokio::test]
-async fn a_node_that_served_nothing_yet_is_heard_too() {
+async fn change_at_a_node_without_requests_reaches_the_other_node() {
     let options = HttpOptions::new().with_bus(Arc::new(MemoryBus::default()));
     let (at_a, at_b) = (Stage::new(), Stage::new());
     let _a = Endpoint::serve_with(&at_a.server, options.clone()).await;
     let b = Endpoint::serve_with(&at_b.server, options).await;
     let filter = json!({"toolsListChanged": true});
     let listen = modern(1, "subscriptions/listen", json!({"notifications": filter}));
-    let mut listening = b.open(&Request::modern(&listen)).await;
-    listening.message().await;
+    let mut subscription = b.open(&Request::modern(&listen)).await;
+    subscription.message().await;
     at_a.server.tools_changed();
-    let heard = tokio::time::timeout(Duration::from_secs(3), listening.message()).await;
-    assert_eq!(method(&heard.unwrap()), "notifications/tools/list_changed");
+    let received = tokio::time::timeout(Duration::from_secs(3), subscription.message()).await;
+    assert_eq!(
+        method(&received.unwrap()),
+        "notifications/tools/list_changed"
+    );
 }
 
 #[tokio::test]
-async fn a_pushed_stream_moves_with_its_reader() {
-    let fleet = Fleet::new().await;
-    let at_a = Session::open(&fleet.a, "2025-11-25").await;
+async fn server_stream_resumes_at_the_other_node() {
+    let cluster = Cluster::new().await;
+    let at_a = Session::open(&cluster.a, "2025-11-25").await;
     let mut events = at_a.listen().await;
     skip_priming(&mut events).await;
-    fleet.at_a.server.tools_changed();
+    cluster.at_a.server.tools_changed();
     assert_eq!(
         method(&events.message().await),
         "notifications/tools/list_changed"
     );
-    let last = events.last_id.clone().expect("an id to come back with");
+    let last = events.last_id.clone().expect("an event id");
     events.cut();
-    let mut events = at_a.at(&fleet.b).resume(&last).await;
-    // Both nodes hear of it; the client hears it once.
-    fleet.at_a.server.prompts_changed();
+    let mut events = at_a.at(&cluster.b).resume(&last).await;
+    // Both nodes receive the change, and the client receives it once.
+    cluster.at_a.server.prompts_changed();
     assert_eq!(
         method(&events.message().await),
         "notifications/prompts/list_changed"
     );
-    fleet.at_b.server.resources_changed();
+    cluster.at_b.server.resources_changed();
     assert_eq!(
         method(&events.message().await),
         "notifications/resources/list_changed"
     );
-    fleet.at_a.server.tools_changed();
+    cluster.at_a.server.tools_changed();
     assert_eq!(
         method(&events.message().await),
         "notifications/tools/list_changed"
@@ -266,20 +272,20 @@ async fn a_pushed_stream_moves_with_its_reader() {
 }
 
 #[tokio::test]
-async fn a_session_that_ends_at_one_node_ends_at_the_other() {
-    let mut fleet = Fleet::new().await;
-    let at_a = Session::open(&fleet.a, "2025-11-25").await;
+async fn session_that_ends_at_one_node_ends_at_the_other() {
+    let mut cluster = Cluster::new().await;
+    let at_a = Session::open(&cluster.a, "2025-11-25").await;
     let mut events = at_a.stream(&tool_call(1, "wait", json!({}))).await;
     skip_priming(&mut events).await;
-    fleet.at_a.expect(Happening::Started).await;
+    cluster.at_a.expect(Happening::Started).await;
     let mut pushed = at_a.listen().await;
     skip_priming(&mut pushed).await;
-    assert_eq!(at_a.at(&fleet.b).end().await.status(), 204);
-    fleet.at_a.expect(Happening::Dropped).await;
+    assert_eq!(at_a.at(&cluster.b).end().await.status(), 204);
+    cluster.at_a.expect(Happening::Dropped).await;
     assert_eq!(events.next().await, Err(End::Complete));
     assert_eq!(pushed.next().await, Err(End::Complete));
-    let gone = at_a.post(&legacy(2, "ping", json!({}))).await;
-    assert_eq!(gone.status(), 404);
-    fleet.a.idle().await;
-    fleet.b.idle().await;
+    let rejected = at_a.post(&legacy(2, "ping", json!({}))).await;
+    assert_eq!(rejected.status(), 404);
+    cluster.a.idle().await;
+    cluster.b.idle().await;
 }

@@ -1,4 +1,4 @@
-//! The same server over HTTP/2: many requests on one connection, and `:authority` in the place of `Host`.
+//! The server over HTTP/2: many requests on one connection, and `:authority` instead of `Host`.
 
 use http_body_util::{BodyExt as _, Full};
 use hyper::body::Bytes;
@@ -29,33 +29,33 @@ fn to(authority: &str, request: &Request) -> http::Request<Full<Bytes>> {
 }
 
 #[tokio::test]
-async fn the_authority_is_judged_as_the_host_is() {
+async fn authority_is_checked_like_the_host() {
     let stage = Stage::new();
     let endpoint = Endpoint::serve(&stage.server).await;
     let mut client = connect(&endpoint).await;
     let good = Request::modern(&count_call(1));
     for evil in ["evil.test", "localhost.evil.test", "127.0.0.1.nip.io"] {
-        let answer = within(client.send_request(to(evil, &good))).await.unwrap();
-        assert_eq!(answer.status(), 403, "X01 {evil}");
+        let response = within(client.send_request(to(evil, &good))).await.unwrap();
+        assert_eq!(response.status(), 403, "X01 {evil}");
     }
     let mut both = to("localhost", &good);
     both.headers_mut()
         .insert("host", http::HeaderValue::from_static("evil.test"));
-    let answer = within(client.send_request(both)).await.unwrap();
-    assert_eq!(answer.status(), 403, "X01 host beside authority");
+    let response = within(client.send_request(both)).await.unwrap();
+    assert_eq!(response.status(), 403, "X01 host beside authority");
     assert_eq!(stage.runs(), 0);
     let own = endpoint.address.to_string();
     for local in ["localhost", &own] {
-        let answer = within(client.send_request(to(local, &good))).await.unwrap();
-        assert_eq!(answer.status(), 200);
-        let body = answer.into_body().collect().await.unwrap().to_bytes();
+        let response = within(client.send_request(to(local, &good))).await.unwrap();
+        assert_eq!(response.status(), 200);
+        let body = response.into_body().collect().await.unwrap().to_bytes();
         let message: Value = serde_json::from_slice(&body).unwrap();
         assert_eq!(message, complete(1, text("counted")));
     }
 }
 
 #[tokio::test]
-async fn requests_of_one_connection_run_side_by_side() {
+async fn requests_of_one_connection_run_concurrently() {
     let mut stage = Stage::new();
     let endpoint = Endpoint::serve(&stage.server).await;
     let client = connect(&endpoint).await;
@@ -65,13 +65,13 @@ async fn requests_of_one_connection_run_side_by_side() {
     stage.expect(Happening::Started).await;
     for _ in 0..20 {
         let request = to("localhost", &Request::modern(&count_call(1)));
-        let answer = within(client.clone().send_request(request)).await.unwrap();
-        assert_eq!(answer.status(), 200);
+        let response = within(client.clone().send_request(request)).await.unwrap();
+        assert_eq!(response.status(), 200);
     }
     stage.step();
     stage.step();
-    let answer = within(waiting).await.unwrap().unwrap();
-    let body = answer.into_body().collect().await.unwrap().to_bytes();
+    let response = within(waiting).await.unwrap().unwrap();
+    let body = response.into_body().collect().await.unwrap().to_bytes();
     assert!(body.ends_with(b"}"));
     stage.expect(Happening::Finished).await;
 }
@@ -82,11 +82,11 @@ async fn resetting_one_stream_cancels_one_handler() {
     let endpoint = Endpoint::serve(&stage.server).await;
     let mut client = connect(&endpoint).await;
     let waiting = to("localhost", &Request::modern(&with_token(1, "wait", 1)));
-    let answer = client.send_request(waiting);
+    let response = client.send_request(waiting);
     stage.expect(Happening::Started).await;
     stage.step();
-    let answer = within(answer).await.unwrap();
-    drop(answer);
+    let response = within(response).await.unwrap();
+    drop(response);
     stage.expect(Happening::Dropped).await;
     endpoint.idle().await;
     let request = to("localhost", &Request::modern(&count_call(1)));
@@ -97,24 +97,24 @@ async fn resetting_one_stream_cancels_one_handler() {
 }
 
 #[tokio::test]
-async fn a_rejected_body_costs_its_stream_and_not_the_connection() {
+async fn rejected_body_resets_its_stream_and_not_the_connection() {
     let stage = Stage::new();
     let endpoint = Endpoint::serve(&stage.server).await;
     let client = connect(&endpoint).await;
     let good = Request::modern(&count_call(1));
-    // More than a stream may send ahead, and more than is read at all.
+    // More than the flow-control window of a stream, and more than the limit of the body.
     for (length, status) in [(1_000_000, 415), (10_000_000, 415), (10_000_000, 413)] {
         let mut rejected = good.clone().with_body(vec![b' '; length]);
         if status == 415 {
             rejected = rejected.replacing("Content-Type", "text/plain");
         }
         let rejected = to("localhost", &rejected);
-        let answer = within(client.clone().send_request(rejected)).await.unwrap();
-        assert_eq!(answer.status(), status, "{length} bytes");
-        assert_eq!(answer.headers().get("connection"), None);
-        answer.into_body().collect().await.unwrap();
+        let response = within(client.clone().send_request(rejected)).await.unwrap();
+        assert_eq!(response.status(), status, "{length} bytes");
+        assert_eq!(response.headers().get("connection"), None);
+        response.into_body().collect().await.unwrap();
         let good = to("localhost", &good);
-        let answer = within(client.clone().send_request(good)).await.unwrap();
-        assert_eq!(answer.status(), 200);
+        let response = within(client.clone().send_request(good)).await.unwrap();
+        assert_eq!(response.status(), 200);
     }
 }

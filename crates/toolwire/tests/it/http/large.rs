@@ -1,4 +1,4 @@
-//! Answers and streams that are larger than what is kept of them.
+//! Responses and streams that are larger than the buffers.
 
 use serde_json::{Value, json};
 use toolwire::transport::http::HttpLimits;
@@ -13,7 +13,7 @@ use crate::peer::{plain, server};
 
 const LARGE: usize = 3 * 1024 * 1024;
 
-/// `large` says one thing and returns much; `much` says much and returns little.
+/// Returns a server with two tools: `large` returns a large result, `much` sends many notifications.
 fn verbose() -> Server {
     let large = plain("large", |ctx: RequestContext| async move {
         ctx.report_progress(1.0, None, None);
@@ -30,11 +30,11 @@ fn verbose() -> Server {
     server().tool(large).tool(much)
 }
 
-fn answered(message: &Value) -> Option<&str> {
+fn response_text(message: &Value) -> Option<&str> {
     message["result"]["content"][0]["text"].as_str()
 }
 
-/// Reads to the end and returns the text of the answer. Progress only grows on the way.
+/// Reads to the end and returns the text of the response. Checks that progress increases.
 async fn read(mut events: Events) -> String {
     let mut progress = 0.0;
     while let Ok(event) = events.next().await {
@@ -42,7 +42,7 @@ async fn read(mut events: Events) -> String {
             continue;
         }
         let message: Value = serde_json::from_str(&event.data).unwrap();
-        if let Some(text) = answered(&message) {
+        if let Some(text) = response_text(&message) {
             let text = text.to_owned();
             events.expect_end().await;
             return text;
@@ -51,11 +51,11 @@ async fn read(mut events: Events) -> String {
         assert!(now > progress, "{now} after {progress}");
         progress = now;
     }
-    panic!("the answer was lost after progress {progress}");
+    panic!("the response was lost after progress {progress}");
 }
 
 #[tokio::test]
-async fn a_large_answer_on_a_stream_is_not_lost() {
+async fn large_response_on_a_stream_is_complete() {
     let endpoint = Endpoint::serve(&verbose()).await;
     let events = endpoint
         .open(&Request::modern(&with_token(1, "large", "t")))
@@ -71,7 +71,7 @@ async fn a_large_answer_on_a_stream_is_not_lost() {
 }
 
 #[tokio::test]
-async fn an_answer_after_much_talk_is_not_lost() {
+async fn response_after_many_notifications_is_not_lost() {
     let endpoint = Endpoint::serve(&verbose()).await;
     let request = Request::modern(&with_token(1, "much", "t"));
     assert_eq!(read(endpoint.open(&request).await).await, "done");
@@ -82,13 +82,13 @@ async fn an_answer_after_much_talk_is_not_lost() {
 }
 
 #[tokio::test]
-async fn a_slow_reader_gets_the_answer_too() {
+async fn slow_reader_gets_the_response() {
     let mut limits = HttpLimits::default();
     limits.queued_messages = 4;
     let endpoint = Endpoint::serve_within(&verbose(), limits).await;
     let session = Session::open(&endpoint, "2025-11-25").await;
     let events = session.stream(&tool_call_with_token(1, "much", "t")).await;
-    // The handler runs on while nothing is read.
+    // The handler ends although nothing is read.
     endpoint.requests_are(0).await;
     assert_eq!(read(events).await, "done");
     session

@@ -1,4 +1,4 @@
-//! Batches, which exactly one revision has.
+//! Batches over HTTP, which only 2025-03-26 permits.
 
 use serde_json::{Value, json};
 use toolwire::transport::http::{HttpLimits, HttpOptions, LegacyMode};
@@ -10,43 +10,43 @@ use crate::http::stage::{Happening, Stage};
 use crate::peer::{answer, legacy, notification, text};
 
 fn sorted(array: Value) -> Vec<Value> {
-    let Value::Array(mut answers) = array else {
+    let Value::Array(mut responses) = array else {
         panic!("no batch: {array}");
     };
-    answers.sort_by_key(|answer| answer["id"].to_string());
-    answers
+    responses.sort_by_key(|response| response["id"].to_string());
+    responses
 }
 
 #[tokio::test]
-async fn a_batch_is_answered_with_a_batch() {
+async fn batch_gets_an_array_of_responses() {
     let stage = Stage::new();
     let endpoint = Endpoint::serve(&stage.server).await;
     let session = Session::open(&endpoint, "2025-03-26").await;
-    let answers = session
+    let responses = session
         .call(json!([
             legacy(1, "ping", json!({})),
             tool_call(2, "count", json!({"n": 1})),
-            notification("notifications/unheard-of", json!({})),
+            notification("notifications/unknown", json!({})),
             {"jsonrpc": "2.0", "id": 3},
             legacy(4, "initialize", json!({})),
         ]))
         .await;
-    let answers = sorted(answers);
-    assert_eq!(answers.len(), 4, "{answers:?}");
-    assert_eq!(answers[0], answer(1, json!({})));
-    assert_eq!(answers[1], answer(2, text("counted")));
-    assert_eq!(answers[2]["error"]["code"], -32600);
-    assert_eq!(answers[3]["error"]["code"], -32600);
+    let responses = sorted(responses);
+    assert_eq!(responses.len(), 4, "{responses:?}");
+    assert_eq!(responses[0], answer(1, json!({})));
+    assert_eq!(responses[1], answer(2, text("counted")));
+    assert_eq!(responses[2]["error"]["code"], -32600);
+    assert_eq!(responses[3]["error"]["code"], -32600);
     assert_eq!(stage.runs(), 1);
-    // Nothing to answer.
+    // A batch without requests gets no response.
     session
-        .tell(json!([notification("notifications/unheard-of", json!({}))]))
+        .tell(json!([notification("notifications/unknown", json!({}))]))
         .await;
     endpoint.idle().await;
 }
 
 #[tokio::test]
-async fn notices_of_a_batch_come_before_its_answers() {
+async fn notifications_of_a_batch_precede_its_responses() {
     let stage = Stage::new();
     let endpoint = Endpoint::serve(&stage.server).await;
     let session = Session::open(&endpoint, "2025-03-26").await;
@@ -60,23 +60,26 @@ async fn notices_of_a_batch_come_before_its_answers() {
         assert_eq!(message["params"]["progress"], progress, "{message}");
         assert_eq!(message["params"]["progressToken"], "t");
     }
-    let answers = sorted(events.message().await);
-    assert_eq!(answers, [answer(1, text("stepped")), answer(2, json!({}))]);
+    let responses = sorted(events.message().await);
+    assert_eq!(
+        responses,
+        [answer(1, text("stepped")), answer(2, json!({}))]
+    );
     events.expect_end().await;
     endpoint.idle().await;
 }
 
 #[tokio::test]
-async fn other_revisions_have_no_batches() {
+async fn batches_are_rejected_in_other_revisions() {
     let stage = Stage::new();
     let endpoint = Endpoint::serve(&stage.server).await;
     for version in ["2025-06-18", "2025-11-25"] {
         let session = Session::open(&endpoint, version).await;
-        let refused = session
+        let rejected = session
             .post(&json!([tool_call(1, "count", json!({"n": 1}))]))
             .await;
-        assert_eq!(refused.status(), 400);
-        assert_eq!(refused.message()["error"]["code"], -32600);
+        assert_eq!(rejected.status(), 400);
+        assert_eq!(rejected.message()["error"]["code"], -32600);
         assert_eq!(
             session.call(legacy(1, "ping", json!({}))).await,
             answer(1, json!({}))
@@ -86,7 +89,7 @@ async fn other_revisions_have_no_batches() {
 }
 
 #[tokio::test]
-async fn a_batch_needs_its_session() {
+async fn batch_in_an_ended_session_is_rejected_with_404() {
     let stage = Stage::new();
     let endpoint = Endpoint::serve(&stage.server).await;
     let session = Session::open(&endpoint, "2025-03-26").await;
@@ -97,7 +100,7 @@ async fn a_batch_needs_its_session() {
 }
 
 #[tokio::test]
-async fn requests_of_a_batch_are_counted_one_by_one() {
+async fn each_request_of_a_batch_needs_a_permit() {
     let mut stage = Stage::new();
     let mut limits = HttpLimits::default();
     limits.requests_in_flight = 3;
@@ -114,9 +117,9 @@ async fn requests_of_a_batch_are_counted_one_by_one() {
     }
     stage.step();
     stage.step();
-    let answers = sorted(wire.answer().await.message());
-    let refused = answers
+    let responses = sorted(wire.answer().await.message());
+    let rejected = responses
         .iter()
-        .filter(|answer| answer["error"]["code"] == -32603);
-    assert_eq!(refused.count(), 2, "{answers:?}");
+        .filter(|response| response["error"]["code"] == -32603);
+    assert_eq!(rejected.count(), 2, "{responses:?}");
 }
