@@ -1,11 +1,11 @@
-//! What the server pushes to sessions of the 2025 revisions: the streams that clients open with GET.
+//! Server streams of the 2025 revisions, which clients open with GET.
 
 use serde_json::{Value, json};
 use toolwire::transport::http::{HttpLimits, HttpLoad};
 
 use crate::http::endpoint::Endpoint;
 use crate::http::events::{End, Events};
-use crate::http::legacy_streams::{expect_priming, impatient};
+use crate::http::legacy_streams::{endpoint_without_quiet_period, expect_priming};
 use crate::http::request::Request;
 use crate::http::session::{REVISIONS, Session};
 use crate::http::stage::Stage;
@@ -31,9 +31,9 @@ async fn subscribe(session: &Session, uri: &str) {
 }
 
 #[tokio::test]
-async fn changes_are_pushed_to_whoever_listens() {
+async fn changes_are_sent_on_server_streams() {
     let stage = Stage::new();
-    let endpoint = impatient(&stage).await;
+    let endpoint = endpoint_without_quiet_period(&stage).await;
     for version in REVISIONS {
         let session = Session::open(&endpoint, version).await;
         subscribe(&session, "notes://a").await;
@@ -62,12 +62,12 @@ async fn changes_are_pushed_to_whoever_listens() {
 }
 
 #[tokio::test]
-async fn every_message_goes_to_exactly_one_stream() {
+async fn every_message_is_sent_on_exactly_one_stream() {
     let stage = Stage::new();
-    let endpoint = impatient(&stage).await;
+    let endpoint = endpoint_without_quiet_period(&stage).await;
     let session = Session::open(&endpoint, "2025-11-25").await;
     let mut first = listen(&session).await;
-    // H54, X17: the second is taken, and the first does not notice.
+    // H54, X17: a second stream is accepted and does not affect the first.
     let mut second = listen(&session).await;
     stage.server.tools_changed();
     assert_eq!(
@@ -91,9 +91,9 @@ async fn every_message_goes_to_exactly_one_stream() {
 }
 
 #[tokio::test]
-async fn nothing_is_lost_or_doubled_by_a_cut() {
+async fn resumed_stream_loses_and_repeats_no_message() {
     let stage = Stage::new();
-    let endpoint = impatient(&stage).await;
+    let endpoint = endpoint_without_quiet_period(&stage).await;
     let session = Session::open(&endpoint, "2025-11-25").await;
     subscribe(&session, "notes://a").await;
     let mut events = listen(&session).await;
@@ -102,9 +102,9 @@ async fn nothing_is_lost_or_doubled_by_a_cut() {
         method(&events.message().await),
         "notifications/tools/list_changed"
     );
-    let last = events.last_id.clone().expect("an id to come back with");
+    let last = events.last_id.clone().expect("an event id");
     events.cut();
-    // Nobody reads, or the server has not noticed yet: either way these wait for the client.
+    // Changes are stored for the client, whether or not the server has detected the disconnect.
     stage.server.prompts_changed();
     stage.server.resource_updated("notes://a");
     let mut load = HttpLoad::default();
@@ -130,7 +130,7 @@ async fn nothing_is_lost_or_doubled_by_a_cut() {
         method(&events.message().await),
         "notifications/tools/list_changed"
     );
-    // The same id brings the same again, and takes the stream over.
+    // Resuming again with the same id repeats the messages and ends the earlier stream.
     let mut again = session.resume(&last).await;
     assert_eq!(events.next().await, Err(End::Complete));
     for _ in 0..4 {
@@ -144,25 +144,25 @@ async fn nothing_is_lost_or_doubled_by_a_cut() {
 }
 
 #[tokio::test]
-async fn a_stream_is_asked_for_as_one() {
+async fn get_without_accepting_event_streams_is_rejected_with_406() {
     let stage = Stage::new();
     let endpoint = Endpoint::serve(&stage.server).await;
     let session = Session::open(&endpoint, "2025-11-25").await;
     let get = Request::get(&session.id, session.version);
     for accepted in ["application/json", "text/html"] {
-        let answer = session
+        let response = session
             .ask(&get.clone().replacing("Accept", accepted))
             .await;
-        assert_eq!(answer.status(), 406);
+        assert_eq!(response.status(), 406);
     }
     let anything = get.replacing("Accept", "*/*");
     endpoint.open(&anything).await;
 }
 
 #[tokio::test]
-async fn nothing_is_pushed_before_the_handshake_is_over() {
+async fn no_changes_are_sent_before_the_handshake_is_complete() {
     let stage = Stage::new();
-    let endpoint = impatient(&stage).await;
+    let endpoint = endpoint_without_quiet_period(&stage).await;
     let session = Session::initialize(&endpoint, "2025-11-25").await;
     let mut events = listen(&session).await;
     stage.server.tools_changed();
@@ -177,9 +177,9 @@ async fn nothing_is_pushed_before_the_handshake_is_over() {
 }
 
 #[tokio::test]
-async fn shutting_down_ends_what_is_pushed() {
+async fn shutdown_ends_server_streams() {
     let stage = Stage::new();
-    let endpoint = impatient(&stage).await;
+    let endpoint = endpoint_without_quiet_period(&stage).await;
     let session = Session::open(&endpoint, "2025-11-25").await;
     let mut events = listen(&session).await;
     let ended = tokio::spawn(endpoint.end());
@@ -188,7 +188,7 @@ async fn shutting_down_ends_what_is_pushed() {
 }
 
 #[tokio::test]
-async fn whoever_is_refused_takes_nothing_over() {
+async fn rejected_resume_does_not_end_the_stream() {
     let stage = Stage::new();
     let mut limits = HttpLimits::default();
     limits.open_streams = 1;
@@ -200,7 +200,7 @@ async fn whoever_is_refused_takes_nothing_over() {
         method(&first.message().await),
         "notifications/tools/list_changed"
     );
-    let last = first.last_id.clone().expect("an id to come back with");
+    let last = first.last_id.clone().expect("an event id");
     let mut wire = endpoint.connect().await;
     wire.send(session.resume_request(&last).bytes()).await;
     let head = wire.head().await;

@@ -1,4 +1,4 @@
-//! Streams of the 2025 revisions that answer a POST: notices and questions before the answer, and coming back for them.
+//! Response streams of the 2025 revisions: notifications and input requests before the response, and resuming.
 
 use std::time::Duration;
 
@@ -11,8 +11,8 @@ use crate::http::session::{REVISIONS, Session, tool_call, tool_call_with_token};
 use crate::http::stage::{Happening, Stage};
 use crate::peer::{answer, cancel, legacy, notification, text};
 
-/// An endpoint whose answers become streams at once.
-pub(crate) async fn impatient(stage: &Stage) -> Endpoint {
+/// Returns an endpoint whose responses become streams immediately.
+pub(crate) async fn endpoint_without_quiet_period(stage: &Stage) -> Endpoint {
     let mut limits = HttpLimits::default();
     limits.quiet_period = Duration::ZERO;
     let options = HttpOptions::new().with_limits(limits);
@@ -23,7 +23,7 @@ pub(crate) async fn impatient(stage: &Stage) -> Endpoint {
     .await
 }
 
-/// Streams of 2025-11-25 begin with an event that is only an id; others do not.
+/// Expects the priming event, which has only an id, if the revision is 2025-11-25.
 pub(crate) async fn expect_priming(events: &mut Events, version: &str) {
     if version == "2025-11-25" {
         let priming = events.next().await.unwrap();
@@ -38,8 +38,8 @@ fn progress(token: &str, progress: i64) -> Value {
     notification("notifications/progress", params)
 }
 
-/// `wait` in a session, begun; nothing was said yet.
-async fn begin(stage: &mut Stage, session: &Session) -> Events {
+/// Starts a call of `wait` in a session and returns its stream before the first message.
+async fn start_wait(stage: &mut Stage, session: &Session) -> Events {
     let mut events = session.stream(&tool_call_with_token(1, "wait", "t")).await;
     expect_priming(&mut events, session.version).await;
     stage.expect(Happening::Started).await;
@@ -47,19 +47,19 @@ async fn begin(stage: &mut Stage, session: &Session) -> Events {
 }
 
 #[tokio::test]
-async fn notices_come_before_the_answer_with_ids_to_come_back_with() {
+async fn notifications_precede_the_response_and_have_event_ids() {
     let mut stage = Stage::new();
-    let endpoint = impatient(&stage).await;
+    let endpoint = endpoint_without_quiet_period(&stage).await;
     for version in REVISIONS {
         let session = Session::open(&endpoint, version).await;
-        let mut events = begin(&mut stage, &session).await;
+        let mut events = start_wait(&mut stage, &session).await;
         assert_eq!(events.head.header("x-accel-buffering"), Some("no"));
         let mut ids = Vec::new();
         for number in [1, 2] {
             stage.step();
             let event = events.next().await.unwrap();
             assert_eq!(event.retry, None);
-            ids.push(event.id.expect("every event can be come back to"));
+            ids.push(event.id.expect("every event has an id"));
             let message: Value = serde_json::from_str(&event.data).unwrap();
             assert_eq!(message, progress("t", number));
         }
@@ -74,9 +74,9 @@ async fn notices_come_before_the_answer_with_ids_to_come_back_with() {
 }
 
 #[tokio::test]
-async fn a_stream_that_was_cut_goes_on_where_it_was() {
+async fn interrupted_stream_resumes_after_the_last_event() {
     let mut stage = Stage::new();
-    let endpoint = impatient(&stage).await;
+    let endpoint = endpoint_without_quiet_period(&stage).await;
     let all = [
         progress("t", 1),
         progress("t", 2),
@@ -86,21 +86,21 @@ async fn a_stream_that_was_cut_goes_on_where_it_was() {
         // The client has seen this many messages when the connection breaks.
         for seen in 0..all.len() {
             if seen == 0 && version != "2025-11-25" {
-                continue; // There is no id to come back with.
+                continue; // There is no event id to resume from.
             }
             let session = Session::open(&endpoint, version).await;
-            let mut events = begin(&mut stage, &session).await;
+            let mut events = start_wait(&mut stage, &session).await;
             for message in &all[..seen] {
                 stage.step();
                 events.expect(message.clone()).await;
             }
-            let last = events.last_id.clone().expect("an id to come back with");
+            let last = events.last_id.clone().expect("an event id");
             events.cut();
             for _ in seen..2 {
                 stage.step();
             }
             stage.expect(Happening::Finished).await;
-            // As often as the client likes.
+            // A client may resume any number of times.
             for _ in 0..2 {
                 let mut events = session.resume(&last).await;
                 for message in &all[seen..] {
@@ -114,15 +114,15 @@ async fn a_stream_that_was_cut_goes_on_where_it_was() {
 }
 
 #[tokio::test]
-async fn a_client_that_comes_back_in_time_sees_the_rest_live() {
+async fn resuming_an_open_stream_moves_it_to_the_new_connection() {
     let mut stage = Stage::new();
-    let endpoint = impatient(&stage).await;
+    let endpoint = endpoint_without_quiet_period(&stage).await;
     let session = Session::open(&endpoint, "2025-11-25").await;
-    let mut first = begin(&mut stage, &session).await;
+    let mut first = start_wait(&mut stage, &session).await;
     stage.step();
     first.expect(progress("t", 1)).await;
-    let last = first.last_id.clone().expect("an id to come back with");
-    // The first connection is still there: the one that came back has the stream from now on.
+    let last = first.last_id.clone().expect("an event id");
+    // The first connection is still open. The resumed one gets the rest of the stream.
     let mut second = session.resume(&last).await;
     assert_eq!(first.next().await, Err(End::Complete));
     stage.step();
@@ -134,12 +134,12 @@ async fn a_client_that_comes_back_in_time_sees_the_rest_live() {
 }
 
 #[tokio::test]
-async fn leaving_cancels_nothing_and_a_notification_does() {
+async fn only_a_notification_cancels_a_request_in_a_session() {
     let mut stage = Stage::new();
-    let endpoint = impatient(&stage).await;
+    let endpoint = endpoint_without_quiet_period(&stage).await;
     let session = Session::open(&endpoint, "2025-06-18").await;
-    begin(&mut stage, &session).await.cut();
-    // A round trip later the server has seen it.
+    start_wait(&mut stage, &session).await.cut();
+    // After a round trip the server has detected the disconnect.
     session.call(legacy(2, "ping", json!({}))).await;
     stage.expect_nothing();
     assert_eq!(endpoint.service.load().requests, 1);
@@ -147,25 +147,21 @@ async fn leaving_cancels_nothing_and_a_notification_does() {
     stage.expect(Happening::Dropped).await;
     endpoint.idle().await;
 
-    let mut events = begin(&mut stage, &session).await;
+    let mut events = start_wait(&mut stage, &session).await;
     stage.step();
     events.expect(progress("t", 1)).await;
-    // `1` is not `"1"`, and what is not there cannot be cancelled.
+    // `1` differs from `"1"`, and unknown ids are ignored.
     session.tell(cancel("1")).await;
     session.tell(cancel(2)).await;
     stage.expect_nothing();
     session.tell(cancel(1)).await;
     stage.expect(Happening::Dropped).await;
-    assert_eq!(
-        events.next().await,
-        Err(End::Complete),
-        "nothing more is said"
-    );
+    assert_eq!(events.next().await, Err(End::Complete), "no more messages");
     endpoint.idle().await;
 }
 
 #[tokio::test]
-async fn a_client_that_left_before_the_answer_began_cancels_nothing() {
+async fn disconnect_before_the_response_does_not_cancel_a_request_in_a_session() {
     let mut stage = Stage::new();
     let endpoint = Endpoint::serve(&stage.server).await;
     let session = Session::open(&endpoint, "2025-06-18").await;
@@ -174,7 +170,7 @@ async fn a_client_that_left_before_the_answer_began_cancels_nothing() {
     wire.send(request.bytes()).await;
     stage.expect(Happening::Started).await;
     wire.reset();
-    // A round trip later the server has seen it.
+    // After a round trip the server has detected the disconnect.
     session.call(legacy(2, "ping", json!({}))).await;
     stage.expect_nothing();
     stage.step();
@@ -184,55 +180,55 @@ async fn a_client_that_left_before_the_answer_began_cancels_nothing() {
 }
 
 #[tokio::test]
-async fn questions_go_out_on_the_stream_and_are_answered_by_post() {
+async fn input_requests_are_sent_on_the_stream_and_responses_posted() {
     let stage = Stage::new();
     let endpoint = Endpoint::serve(&stage.server).await;
     for version in ["2025-06-18", "2025-11-25"] {
         let session = Session::open(&endpoint, version).await;
-        let stranger = Session::open(&endpoint, version).await;
+        let other_session = Session::open(&endpoint, version).await;
         let mut events = session.stream(&tool_call(1, "ask", json!({}))).await;
         if version == "2025-11-25" {
             assert_eq!(events.next().await.unwrap().data, "");
         }
-        let question = events.message().await;
-        assert_eq!(question["method"], "elicitation/create", "{question}");
-        assert_eq!(question["params"]["message"], "Who?");
-        let reply = |name: &str| {
+        let input_request = events.message().await;
+        assert_eq!(
+            input_request["method"], "elicitation/create",
+            "{input_request}"
+        );
+        assert_eq!(input_request["params"]["message"], "Who?");
+        let response = |name: &str| {
             let result = json!({"action": "accept", "content": {"name": name}});
-            answer(question["id"].clone(), result)
+            answer(input_request["id"].clone(), result)
         };
-        // The answer of another session is nobody's.
-        stranger.tell(reply("Eve")).await;
-        session.tell(reply("Ada")).await;
+        // A response in another session is ignored.
+        other_session.tell(response("Eve")).await;
+        session.tell(response("Ada")).await;
         let last = events.message().await;
-        let told = last["result"]["content"][0]["text"]
+        let text = last["result"]["content"][0]["text"]
             .as_str()
             .expect("a text");
-        assert!(told.contains("Ada"), "{last}");
+        assert!(text.contains("Ada"), "{last}");
         events.expect_end().await;
-        // Nobody waits for it any more.
-        session.tell(reply("Bob")).await;
+        // A response without a pending request is ignored.
+        session.tell(response("Bob")).await;
         endpoint.idle().await;
     }
 }
 
 #[tokio::test]
-async fn a_question_survives_a_cut() {
+async fn input_request_is_sent_again_after_resuming() {
     let stage = Stage::new();
     let endpoint = Endpoint::serve(&stage.server).await;
     let session = Session::open(&endpoint, "2025-11-25").await;
     let mut events = session.stream(&tool_call(1, "ask", json!({}))).await;
-    let priming = events
-        .next()
-        .await
-        .unwrap()
-        .id
-        .expect("an id to come back with");
+    let priming = events.next().await.unwrap().id.expect("an event id");
     events.cut();
     let mut events = session.resume(&priming).await;
-    let question = events.message().await;
+    let input_request = events.message().await;
     let result = json!({"action": "decline"});
-    session.tell(answer(question["id"].clone(), result)).await;
+    session
+        .tell(answer(input_request["id"].clone(), result))
+        .await;
     let last = events.message().await;
     assert_eq!(last["id"], 1, "{last}");
     events.expect_end().await;
@@ -240,25 +236,29 @@ async fn a_question_survives_a_cut() {
 }
 
 #[tokio::test]
-async fn a_handler_may_send_its_client_away_to_come_back() {
+async fn handler_may_release_its_stream_and_the_client_resumes() {
     let stage = Stage::new();
-    let endpoint = impatient(&stage).await;
+    let endpoint = endpoint_without_quiet_period(&stage).await;
     let session = Session::open(&endpoint, "2025-11-25").await;
     let mut events = session
         .stream(&tool_call_with_token(1, "release", "t"))
         .await;
     expect_priming(&mut events, session.version).await;
     events.expect(progress("t", 1)).await;
-    let last = events.last_id.clone().expect("an id to come back with");
+    let last = events.last_id.clone().expect("an event id");
     events.expect_end().await;
-    assert_eq!(endpoint.service.load().requests, 1, "the handler runs on");
+    assert_eq!(
+        endpoint.service.load().requests,
+        1,
+        "the handler still runs"
+    );
     let mut events = session.resume(&last).await;
     stage.step();
     events.expect(answer(1, text("polled"))).await;
     events.expect_end().await;
     endpoint.idle().await;
 
-    // Older clients would take the end of a stream for the end of the request.
+    // Older clients treat the end of a stream as the end of the request.
     let session = Session::open(&endpoint, "2025-06-18").await;
     let mut events = session
         .stream(&tool_call_with_token(1, "release", "t"))
@@ -271,12 +271,12 @@ async fn a_handler_may_send_its_client_away_to_come_back() {
 }
 
 #[tokio::test]
-async fn ending_a_session_ends_what_runs_for_it() {
+async fn ending_a_session_ends_its_requests_and_streams() {
     let mut stage = Stage::new();
-    let endpoint = impatient(&stage).await;
+    let endpoint = endpoint_without_quiet_period(&stage).await;
     let session = Session::open(&endpoint, "2025-11-25").await;
-    let mut events = begin(&mut stage, &session).await;
-    let last = events.last_id.clone().expect("an id to come back with");
+    let mut events = start_wait(&mut stage, &session).await;
+    let last = events.last_id.clone().expect("an event id");
     let mut pushed = session.listen().await;
     expect_priming(&mut pushed, session.version).await;
     assert_eq!(session.end().await.status(), 204);
@@ -291,9 +291,9 @@ async fn ending_a_session_ends_what_runs_for_it() {
 }
 
 #[tokio::test]
-async fn equal_ids_in_one_session_do_not_meet() {
+async fn equal_request_ids_in_one_session_do_not_collide() {
     let mut stage = Stage::new();
-    let endpoint = impatient(&stage).await;
+    let endpoint = endpoint_without_quiet_period(&stage).await;
     let session = Session::open(&endpoint, "2025-06-18").await;
     let mut first = session.stream(&tool_call_with_token(1, "wait", "a")).await;
     let mut second = session.stream(&tool_call_with_token(1, "wait", "b")).await;

@@ -1,4 +1,4 @@
-//! How much an endpoint does at once, and what it says beyond that.
+//! The limits of an endpoint, and the responses beyond them.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -24,11 +24,11 @@ fn limits(change: impl FnOnce(&mut HttpLimits)) -> HttpLimits {
 }
 
 #[track_caller]
-fn expect_overloaded(answer: &Answer) {
-    assert_eq!(answer.status(), 503, "{}", answer.text());
-    let seconds = answer.header("retry-after").expect("when to come back");
+fn expect_overloaded(response: &Answer) {
+    assert_eq!(response.status(), 503, "{}", response.text());
+    let seconds = response.header("retry-after").expect("a retry delay");
     assert!(seconds.parse::<u32>().unwrap() > 0);
-    let message = answer.message();
+    let message = response.message();
     assert_eq!(message["error"]["code"], -32603, "{message}");
     assert_eq!(
         message["error"]["data"]["reason"], "overloaded",
@@ -37,31 +37,33 @@ fn expect_overloaded(answer: &Answer) {
 }
 
 #[tokio::test]
-async fn every_time_limit_may_be_never() {
-    let never = Duration::MAX;
+async fn every_timeout_may_be_unlimited() {
+    let unlimited = Duration::MAX;
     let limits = limits(|limits| {
-        limits.header_deadline = never;
-        limits.idle_connection = never;
-        limits.body_deadline = never;
-        limits.discard_deadline = never;
-        limits.authorization_deadline = never;
-        limits.write_stall = never;
-        limits.keep_alive = never;
-        limits.quiet_period = never;
-        limits.session_init = never;
-        limits.session_idle = never;
-        limits.drain = never;
+        limits.header_deadline = unlimited;
+        limits.idle_connection = unlimited;
+        limits.body_deadline = unlimited;
+        limits.discard_deadline = unlimited;
+        limits.authorization_deadline = unlimited;
+        limits.write_stall = unlimited;
+        limits.keep_alive = unlimited;
+        limits.quiet_period = unlimited;
+        limits.session_init = unlimited;
+        limits.session_idle = unlimited;
+        limits.drain = unlimited;
     });
     let mut stage = Stage::new();
-    let options = HttpOptions::new().with_limits(limits).with_sse_retry(never);
+    let options = HttpOptions::new()
+        .with_limits(limits)
+        .with_sse_retry(unlimited);
     let endpoint = Endpoint::serve_with(&stage.server, options).await;
-    // Requests one after the other, with a rest between them.
+    // Sequential requests on one connection.
     let mut wire = endpoint.connect().await;
     for id in [1, 2] {
         wire.send(Request::modern(&count_call(id)).bytes()).await;
         assert_eq!(wire.answer().await.message()["id"], id);
     }
-    // A stream that is silent for a while.
+    // A stream with a silent period.
     wire.send(Request::modern(&with_token(3, "wait", "t")).bytes())
         .await;
     stage.expect(Happening::Started).await;
@@ -70,7 +72,7 @@ async fn every_time_limit_may_be_never() {
     assert!(head.is_event_stream());
     stage.step();
     assert!(wire.rest_of(head).await.text().contains("waited"));
-    // Something is pushed to a session.
+    // A message on a server stream.
     let session = Session::open(&endpoint, "2025-06-18").await;
     let mut events = session.listen().await;
     stage.server.tools_changed();
@@ -81,7 +83,7 @@ async fn every_time_limit_may_be_never() {
 }
 
 #[tokio::test]
-async fn one_request_too_many_is_asked_to_come_back() {
+async fn request_beyond_the_limit_gets_503_with_retry_after() {
     let mut stage = Stage::new();
     let limits = limits(|limits| {
         limits.requests_in_flight = 3;
@@ -92,7 +94,7 @@ async fn one_request_too_many_is_asked_to_come_back() {
     let waiting = Request::modern(&call(1, "wait", json!({})));
     let first = endpoint.open(&waiting).await;
     let _second = session.stream(&tool_call(1, "wait", json!({}))).await;
-    // One less than the limit runs: there is room for one, and only for one.
+    // One request less than the limit runs, so exactly one more is accepted.
     assert_eq!(endpoint.call(count_call(1)).await["id"], 1);
     let third = endpoint.open(&waiting).await;
     for _ in 0..3 {
@@ -113,7 +115,7 @@ async fn one_request_too_many_is_asked_to_come_back() {
 }
 
 #[tokio::test]
-async fn one_stream_too_many_is_asked_to_come_back() {
+async fn stream_beyond_the_limit_gets_503_with_retry_after() {
     let stage = Stage::new();
     let limits = limits(|limits| limits.open_streams = 2);
     let endpoint = Endpoint::serve_within(&stage.server, limits).await;
@@ -127,7 +129,7 @@ async fn one_stream_too_many_is_asked_to_come_back() {
     for request in [&listen, &get] {
         expect_overloaded(&endpoint.ask(request).await);
     }
-    // Requests are counted apart.
+    // Requests are counted separately.
     assert_eq!(endpoint.call(count_call(1)).await["id"], 1);
     first.cut();
     let mut load = toolwire::transport::http::HttpLoad::default();
@@ -137,7 +139,7 @@ async fn one_stream_too_many_is_asked_to_come_back() {
 }
 
 #[tokio::test]
-async fn one_session_too_many_is_asked_to_come_back() {
+async fn session_beyond_the_limit_gets_503_with_retry_after() {
     let stage = Stage::new();
     let store = MemorySessionLimits::default().with_sessions(3);
     let store = Arc::new(MemorySessionStore::new(store));
@@ -148,12 +150,12 @@ async fn one_session_too_many_is_asked_to_come_back() {
     }
     let last = Session::open(&endpoint, "2025-11-25").await;
     for _ in 0..2 {
-        let refused = endpoint.ask(&initialize_request("2025-11-25")).await;
-        expect_overloaded(&refused);
-        assert_eq!(refused.header("mcp-session-id"), None);
+        let rejected = endpoint.ask(&initialize_request("2025-11-25")).await;
+        expect_overloaded(&rejected);
+        assert_eq!(rejected.header("mcp-session-id"), None);
     }
     assert_eq!(store.len(), 3);
-    // Those who have one are served, and so is everybody who needs none.
+    // Requests in existing sessions and modern requests are served.
     last.call(legacy(1, "ping", json!({}))).await;
     endpoint.call(count_call(1)).await;
     last.end().await;
@@ -161,27 +163,27 @@ async fn one_session_too_many_is_asked_to_come_back() {
 }
 
 #[tokio::test]
-async fn one_principal_cannot_take_all_sessions() {
+async fn sessions_per_principal_are_limited() {
     let stage = Stage::new();
     let store = MemorySessionLimits::default().with_sessions_per_principal(2);
     let options = HttpOptions::new().with_session_store(Arc::new(MemorySessionStore::new(store)));
     let service = HttpService::new(stage.server.clone(), options);
-    let greedy = Direct::of(&service, "https://issuer", "greedy");
+    let first = Direct::of(&service, "https://issuer", "first");
     for _ in 0..2 {
-        greedy.open_session().await;
+        first.open_session().await;
     }
     assert_eq!(
-        greedy.ask(initialize_request("2025-11-25")).await.status,
+        first.ask(initialize_request("2025-11-25")).await.status,
         503
     );
     let other = Direct::of(&service, "https://issuer", "other");
     other.open_session().await;
 }
 
-/// Says much in one breath.
-fn talkative() -> ToolHandler {
+/// Returns a tool that sends many notifications without yielding.
+fn notifying_tool() -> ToolHandler {
     plain("talk", |ctx: RequestContext| async move {
-        let meta = serde_json::to_value(ctx.meta()).expect("it came as JSON");
+        let meta = serde_json::to_value(ctx.meta()).expect("metadata is JSON");
         let count = meta["count"].as_u64().unwrap_or_default();
         for number in 1..=count {
             ctx.log(LoggingLevel::Info, number);
@@ -194,9 +196,9 @@ fn talkative() -> ToolHandler {
 }
 
 #[tokio::test]
-async fn what_waits_for_a_slow_reader_is_bounded() {
+async fn queued_progress_for_a_slow_reader_is_limited() {
     let limits = limits(|limits| limits.queued_messages = 4);
-    let server = server().tool(talkative());
+    let server = server().tool(notifying_tool());
     let endpoint = Endpoint::serve_within(&server, limits).await;
     for (count, expected) in [
         (3, &[1, 2, 3][..]),
@@ -220,9 +222,9 @@ async fn what_waits_for_a_slow_reader_is_bounded() {
 }
 
 #[tokio::test]
-async fn old_log_entries_give_way() {
+async fn oldest_queued_log_messages_are_dropped() {
     let limits = limits(|limits| limits.queued_messages = 4);
-    let server = server().with_logging().tool(talkative());
+    let server = server().with_logging().tool(notifying_tool());
     let endpoint = Endpoint::serve_within(&server, limits).await;
     let meta = json!({"io.modelcontextprotocol/logLevel": "debug", "count": 100});
     let params = json!({"name": "talk", "_meta": meta});
@@ -237,17 +239,17 @@ async fn old_log_entries_give_way() {
 }
 
 #[tokio::test]
-async fn a_reader_that_takes_nothing_is_cut_off() {
-    struct TellWhenDropped(tokio::sync::mpsc::UnboundedSender<()>);
-    impl Drop for TellWhenDropped {
+async fn client_that_reads_nothing_is_disconnected() {
+    struct NotifyOnDrop(tokio::sync::mpsc::UnboundedSender<()>);
+    impl Drop for NotifyOnDrop {
         fn drop(&mut self) {
-            // The test may be over.
+            // Fails if the test has ended.
             let _ = self.0.send(());
         }
     }
-    let (tell, mut dropped) = tokio::sync::mpsc::unbounded_channel();
+    let (sender, mut dropped) = tokio::sync::mpsc::unbounded_channel();
     let flood = plain("flood", move |ctx: RequestContext| {
-        let guard = TellWhenDropped(tell.clone());
+        let guard = NotifyOnDrop(sender.clone());
         async move {
             let _guard = guard;
             let message = "x".repeat(100_000);
@@ -262,14 +264,14 @@ async fn a_reader_that_takes_nothing_is_cut_off() {
     let mut wire = endpoint.connect().await;
     wire.send(Request::modern(&with_token(1, "flood", "t")).bytes())
         .await;
-    // Nothing is read from here on.
+    // The client reads nothing.
     crate::peer::within(dropped.recv()).await;
     endpoint.idle().await;
     drop(wire);
 }
 
 #[tokio::test]
-async fn a_body_has_to_come_in_time() {
+async fn slow_body_is_rejected_with_408() {
     let stage = Stage::new();
     let limits = limits(|limits| limits.body_deadline = Duration::from_millis(150));
     let endpoint = Endpoint::serve_within(&stage.server, limits).await;
@@ -277,12 +279,12 @@ async fn a_body_has_to_come_in_time() {
     let mut wire = endpoint.connect().await;
     wire.send(request.head()).await;
     wire.send(&request.body()[..10]).await;
-    let answer = wire.answer().await;
-    assert_eq!(answer.status(), 408);
-    assert_eq!(answer.message()["error"]["code"], -32600);
+    let response = wire.answer().await;
+    assert_eq!(response.status(), 408);
+    assert_eq!(response.message()["error"]["code"], -32600);
     wire.expect_close().await;
 
-    // One byte now and then does not buy more time.
+    // Single bytes do not extend the deadline.
     let mut wire = endpoint.connect().await;
     wire.send(request.head()).await;
     let began = std::time::Instant::now();
@@ -300,7 +302,7 @@ async fn a_body_has_to_come_in_time() {
 }
 
 #[tokio::test]
-async fn a_head_has_to_come_in_time() {
+async fn incomplete_headers_close_the_connection_after_the_deadline() {
     let stage = Stage::new();
     let limits = limits(|limits| limits.header_deadline = Duration::from_millis(100));
     let endpoint = Endpoint::serve_within(&stage.server, limits).await;
@@ -320,7 +322,7 @@ async fn a_head_has_to_come_in_time() {
 }
 
 #[tokio::test]
-async fn a_connection_may_rest_longer_than_a_head_may_take() {
+async fn idle_connection_is_not_limited_by_the_header_deadline() {
     let stage = Stage::new();
     let deadline = Duration::from_millis(300);
     let limits = limits(|limits| limits.header_deadline = deadline);
@@ -330,18 +332,18 @@ async fn a_connection_may_rest_longer_than_a_head_may_take() {
     for _ in 0..2 {
         wire.send(request.bytes()).await;
         assert_eq!(wire.answer().await.status(), 200);
-        // This is about time itself: the connection rests for two deadlines.
+        // Real time: the connection is idle for two deadlines.
         tokio::time::sleep(deadline * 2).await;
     }
     wire.send("POST /mcp HTTP/1.1\r\nHost: loc").await;
     assert!(
         wire.head_unless_closed().await.is_none(),
-        "a head that began is not finished in time"
+        "incomplete headers are closed after the deadline"
     );
 }
 
 #[tokio::test]
-async fn a_connection_does_not_rest_for_ever() {
+async fn idle_connection_is_closed_after_its_timeout() {
     let stage = Stage::new();
     let limits = limits(|limits| {
         limits.header_deadline = Duration::from_millis(300);

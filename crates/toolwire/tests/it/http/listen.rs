@@ -16,10 +16,10 @@ fn listen(id: impl Into<Value>, filter: Value) -> Request {
     Request::modern(&message)
 }
 
-fn acknowledged(id: impl Into<Value>, honoured: Value) -> Value {
+fn acknowledged(id: impl Into<Value>, accepted: Value) -> Value {
     notification(
         "notifications/subscriptions/acknowledged",
-        json!({"notifications": honoured, "_meta": {SUBSCRIPTION: id.into()}}),
+        json!({"notifications": accepted, "_meta": {SUBSCRIPTION: id.into()}}),
     )
 }
 
@@ -50,7 +50,7 @@ async fn open(endpoint: &Endpoint, id: Value, filter: Value) -> Events {
 }
 
 #[tokio::test]
-async fn only_what_was_asked_for_comes_and_the_id_keeps_its_type() {
+async fn subscription_gets_only_matching_changes_and_its_id_keeps_its_type() {
     let stage = Stage::new();
     let endpoint = Endpoint::serve(&stage.server).await;
     let tools = json!({"toolsListChanged": true});
@@ -70,7 +70,7 @@ async fn only_what_was_asked_for_comes_and_the_id_keeps_its_type() {
     again.expect(changed(1, "tools")).await;
     notes.expect(updated(1, "notes://a")).await;
 
-    // One that leaves leaves alone.
+    // Closing one stream does not affect the others.
     number.cut();
     endpoint.load_is(streams(3)).await;
     assert_eq!(stage.server.tools_changed(), 2);
@@ -78,7 +78,7 @@ async fn only_what_was_asked_for_comes_and_the_id_keeps_its_type() {
 }
 
 #[tokio::test]
-async fn nobody_needs_a_capability_that_is_not_offered() {
+async fn acknowledgement_lists_the_accepted_filter() {
     let stage = Stage::new();
     let endpoint = Endpoint::serve(&stage.server).await;
     let everything = json!({
@@ -86,21 +86,21 @@ async fn nobody_needs_a_capability_that_is_not_offered() {
         "promptsListChanged": true,
         "resourcesListChanged": true,
         "resourceSubscriptions": ["notes://a", "notes://a"],
-        "unheardOf": true,
+        "unknownMember": true,
     });
     let mut events = endpoint.open(&listen("s", everything)).await;
     assert_eq!(events.head.header("x-accel-buffering"), Some("no"));
-    let honoured = json!({
+    let accepted = json!({
         "toolsListChanged": true,
         "promptsListChanged": true,
         "resourcesListChanged": true,
         "resourceSubscriptions": ["notes://a"],
     });
-    events.expect(acknowledged("s", honoured)).await;
+    events.expect(acknowledged("s", accepted)).await;
 }
 
 #[tokio::test]
-async fn shutting_down_ends_a_stream_with_its_result() {
+async fn shutdown_ends_a_stream_with_its_result() {
     let stage = Stage::new();
     let endpoint = Endpoint::serve(&stage.server).await;
     let tools = json!({"toolsListChanged": true});
@@ -119,7 +119,7 @@ async fn shutting_down_ends_a_stream_with_its_result() {
 }
 
 #[tokio::test]
-async fn a_slow_reader_misses_repetitions_but_no_last_change() {
+async fn slow_reader_gets_each_pending_change_once() {
     let stage = Stage::new();
     let mut limits = HttpLimits::default();
     limits.queued_messages = 4;
@@ -129,7 +129,7 @@ async fn a_slow_reader_misses_repetitions_but_no_last_change() {
         "resourceSubscriptions": ["notes://a", "notes://b"],
     });
     let mut events = open(&endpoint, json!(1), filter).await;
-    // The server has no turn before the next await, so all of this waits in the queue.
+    // The server does not run before the next await, so all changes are queued.
     for _ in 0..1000 {
         stage.server.tools_changed();
         stage.server.resource_updated("notes://a");
@@ -152,7 +152,7 @@ async fn a_slow_reader_misses_repetitions_but_no_last_change() {
 }
 
 #[tokio::test]
-async fn a_server_that_shuts_down_takes_nothing_new() {
+async fn shutdown_closes_connections_and_rejects_new_ones() {
     let stage = Stage::new();
     let endpoint = Endpoint::serve(&stage.server).await;
     let mut wire = endpoint.connect().await;

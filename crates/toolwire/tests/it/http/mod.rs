@@ -1,9 +1,6 @@
-//! Servers on HTTP, seen from the other end of a socket.
+//! HTTP servers, as their clients see them.
 
-#![expect(
-    clippy::unwrap_used,
-    reason = "a test may panic, also outside its own function"
-)]
+#![expect(clippy::unwrap_used, reason = "test helpers may panic")]
 
 mod blocking;
 mod byte_limits;

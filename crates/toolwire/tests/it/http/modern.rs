@@ -1,4 +1,4 @@
-//! Requests of 2026-07-28: one POST, one answer, nothing between them.
+//! Requests of 2026-07-28: one POST and one response, without state between requests.
 
 use std::time::Duration;
 
@@ -21,28 +21,28 @@ fn load(requests: usize) -> HttpLoad {
     load
 }
 
-/// An endpoint whose answers become streams at once.
-async fn impatient(stage: &Stage) -> Endpoint {
+/// Returns an endpoint whose responses become streams immediately.
+async fn endpoint_without_quiet_period(stage: &Stage) -> Endpoint {
     let mut limits = HttpLimits::default();
     limits.quiet_period = Duration::ZERO;
     Endpoint::serve_within(&stage.server, limits).await
 }
 
 #[tokio::test]
-async fn an_answer_without_notices_is_plain_json() {
+async fn response_without_notifications_is_json() {
     let stage = Stage::new();
     let endpoint = Endpoint::serve(&stage.server).await;
     for request in [count_call(1), call(1, "steps", json!({}))] {
-        let answer = endpoint.ask(&Request::modern(&request)).await;
-        assert_eq!(answer.status(), 200);
-        assert_eq!(answer.header("content-type"), Some("application/json"));
-        assert_eq!(answer.header("mcp-session-id"), None);
-        assert_eq!(answer.header("transfer-encoding"), None);
+        let response = endpoint.ask(&Request::modern(&request)).await;
+        assert_eq!(response.status(), 200);
+        assert_eq!(response.header("content-type"), Some("application/json"));
+        assert_eq!(response.header("mcp-session-id"), None);
+        assert_eq!(response.header("transfer-encoding"), None);
     }
 }
 
 #[tokio::test]
-async fn notices_make_the_answer_a_stream() {
+async fn response_with_notifications_is_an_event_stream() {
     let stage = Stage::new();
     let endpoint = Endpoint::serve(&stage.server).await;
     let request = Request::modern(&with_token("x", "steps", "t"));
@@ -63,16 +63,16 @@ async fn notices_make_the_answer_a_stream() {
     assert_eq!(events.last_id, None, "modern streams cannot be resumed");
     let mut wire = events.expect_end().await;
 
-    // The connection is good for more.
+    // The connection serves the next request.
     wire.send(Request::modern(&count_call(2)).bytes()).await;
     assert_eq!(wire.answer().await.message(), complete(2, text("counted")));
     endpoint.idle().await;
 }
 
 #[tokio::test]
-async fn notices_come_when_they_are_said() {
+async fn notifications_are_sent_immediately() {
     let mut stage = Stage::new();
-    let endpoint = impatient(&stage).await;
+    let endpoint = endpoint_without_quiet_period(&stage).await;
     let request = Request::modern(&with_token(1, "wait", 7));
     let mut events = endpoint.open(&request).await;
     stage.expect(Happening::Started).await;
@@ -92,74 +92,74 @@ async fn notices_come_when_they_are_said() {
 }
 
 #[tokio::test]
-async fn leaving_a_stream_cancels_the_handler_at_once() {
+async fn closing_the_stream_cancels_the_handler_immediately() {
     let mut stage = Stage::new();
-    let endpoint = impatient(&stage).await;
-    for leave in [Leave::Reset, Leave::Close] {
+    let endpoint = endpoint_without_quiet_period(&stage).await;
+    for disconnect in [Disconnect::Reset, Disconnect::Close] {
         let mut fastest = Duration::MAX;
         for _ in 0..ATTEMPTS {
             let request = Request::modern(&with_token(1, "wait", 7));
             let events = endpoint.open(&request).await;
             stage.expect(Happening::Started).await;
-            let left = std::time::Instant::now();
-            match leave {
-                Leave::Reset => events.cut(),
-                Leave::Close => drop(events),
+            let disconnected_at = std::time::Instant::now();
+            match disconnect {
+                Disconnect::Reset => events.cut(),
+                Disconnect::Close => drop(events),
             }
             stage.expect(Happening::Dropped).await;
-            fastest = fastest.min(left.elapsed());
+            fastest = fastest.min(disconnected_at.elapsed());
             endpoint.idle().await;
         }
-        assert!(fastest < AT_ONCE, "H58: {fastest:?}");
+        assert!(fastest < CANCELLATION_LIMIT, "H58: {fastest:?}");
     }
     stage.step();
     stage.expect_nothing();
 }
 
-/// What counts as "at once" when a client has left. The fastest of several attempts has to keep it: a busy machine may
-/// delay any one of them.
-const AT_ONCE: Duration = Duration::from_millis(100);
+/// The time limit for a cancellation after a disconnect. Only the fastest of several attempts must meet it, because a
+/// busy machine may delay any of them.
+const CANCELLATION_LIMIT: Duration = Duration::from_millis(100);
 const ATTEMPTS: usize = 5;
 
-enum Leave {
+enum Disconnect {
     Reset,
     Close,
 }
 
 #[tokio::test]
-async fn leaving_before_the_answer_cancels_the_handler_at_once() {
+async fn disconnect_before_the_response_cancels_the_handler_immediately() {
     let mut stage = Stage::new();
     let endpoint = Endpoint::serve(&stage.server).await;
-    for leave in [Leave::Reset, Leave::Close] {
+    for disconnect in [Disconnect::Reset, Disconnect::Close] {
         let mut fastest = Duration::MAX;
         for _ in 0..ATTEMPTS {
             let mut wire = endpoint.connect().await;
             let request = Request::modern(&call(1, "wait", json!({})));
             wire.send(request.bytes()).await;
             stage.expect(Happening::Started).await;
-            let left = std::time::Instant::now();
-            match leave {
-                Leave::Reset => wire.reset(),
-                Leave::Close => drop(wire),
+            let disconnected_at = std::time::Instant::now();
+            match disconnect {
+                Disconnect::Reset => wire.reset(),
+                Disconnect::Close => drop(wire),
             }
             stage.expect(Happening::Dropped).await;
-            fastest = fastest.min(left.elapsed());
+            fastest = fastest.min(disconnected_at.elapsed());
             endpoint.idle().await;
         }
-        assert!(fastest < AT_ONCE, "{fastest:?}");
+        assert!(fastest < CANCELLATION_LIMIT, "{fastest:?}");
     }
 }
 
 #[tokio::test]
-async fn a_notification_cancels_nothing() {
+async fn cancelled_notification_has_no_effect_on_modern_requests() {
     let mut stage = Stage::new();
-    let endpoint = impatient(&stage).await;
+    let endpoint = endpoint_without_quiet_period(&stage).await;
     let request = Request::modern(&with_token(1, "wait", 7));
     let mut events = endpoint.open(&request).await;
     stage.expect(Happening::Started).await;
     let cancel = notification("notifications/cancelled", json!({"requestId": 1}));
-    let answer = endpoint.ask(&Request::modern(&cancel)).await;
-    assert_eq!((answer.status(), answer.text()), (202, ""));
+    let response = endpoint.ask(&Request::modern(&cancel)).await;
+    assert_eq!((response.status(), response.text()), (202, ""));
     stage.step();
     events.message().await;
     stage.step();
@@ -168,9 +168,9 @@ async fn a_notification_cancels_nothing() {
 }
 
 #[tokio::test]
-async fn equal_ids_of_two_clients_never_meet() {
+async fn equal_request_ids_of_two_clients_do_not_collide() {
     let mut stage = Stage::new();
-    let endpoint = impatient(&stage).await;
+    let endpoint = endpoint_without_quiet_period(&stage).await;
     let mut first = endpoint
         .open(&Request::modern(&with_token(1, "wait", "a")))
         .await;
@@ -189,7 +189,7 @@ async fn equal_ids_of_two_clients_never_meet() {
     stage.step();
     stage.step();
     for (events, token) in [(&mut first, "a"), (&mut second, "b")] {
-        // Both steps may have been taken before the handler looked.
+        // Both steps may have been released before the handler was polled.
         let mut message = events.message().await;
         while message.get("result").is_none() {
             assert_eq!(message["params"]["progressToken"], token);
@@ -201,7 +201,7 @@ async fn equal_ids_of_two_clients_never_meet() {
 }
 
 #[tokio::test]
-async fn a_silent_answer_becomes_a_stream_after_the_quiet_period() {
+async fn response_becomes_a_stream_after_the_quiet_period() {
     let mut stage = Stage::new();
     let mut limits = HttpLimits::default();
     limits.quiet_period = Duration::from_millis(30);
@@ -210,7 +210,7 @@ async fn a_silent_answer_becomes_a_stream_after_the_quiet_period() {
     let request = Request::modern(&call(1, "wait", json!({})));
     let mut events = endpoint.open(&request).await;
     stage.expect(Happening::Started).await;
-    // The one that opens the stream, and two that keep it alive.
+    // The comment that opens the stream, and two keep-alive comments.
     for _ in 0..3 {
         events.comment().await;
     }
@@ -221,7 +221,7 @@ async fn a_silent_answer_becomes_a_stream_after_the_quiet_period() {
 }
 
 #[tokio::test]
-async fn requests_on_one_connection_are_answered_in_order() {
+async fn responses_on_one_connection_are_in_order() {
     let stage = Stage::new();
     let endpoint = Endpoint::serve(&stage.server).await;
     let mut wire = endpoint.connect().await;

@@ -1,6 +1,6 @@
-//! Plain requests are served by a path of their own. No client may tell it from the other one.
+//! Single-response POSTs are served by a fast path. Clients must not see a difference to the full path.
 //!
-//! A connection begins on the short path, and leaves it for good with its first GET.
+//! A connection starts on the fast path, and moves to the full path with its first GET.
 
 use std::time::Duration;
 
@@ -20,8 +20,8 @@ use crate::http::stage::{Happening, Stage, count_call, with_token};
 use crate::http_listener::RunningListener;
 use crate::peer::{call, legacy, modern};
 
-/// A connection that has left the short path.
-async fn on_the_long_path(endpoint: &Endpoint) -> Wire {
+/// Returns a connection that is on the full path.
+async fn connect_on_full_path(endpoint: &Endpoint) -> Wire {
     let mut wire = endpoint.connect().await;
     let get = Request::new("GET").with_target("/nowhere");
     wire.send(get.bytes()).await;
@@ -29,8 +29,8 @@ async fn on_the_long_path(endpoint: &Endpoint) -> Wire {
     wire
 }
 
-/// A connection whose request, the first, waits for steps of the stage.
-async fn waiting(stage: &mut Stage, endpoint: &Endpoint) -> Wire {
+/// Returns a connection whose first request waits for steps of the stage.
+async fn start_wait(stage: &mut Stage, endpoint: &Endpoint) -> Wire {
     let mut wire = endpoint.connect().await;
     let wait = Request::modern(&call(1, "wait", json!({})));
     wire.send(wait.bytes()).await;
@@ -38,8 +38,8 @@ async fn waiting(stage: &mut Stage, endpoint: &Endpoint) -> Wire {
     wire
 }
 
-/// Everything a client sees of an answer, except what is never the same.
-async fn seen(wire: &mut Wire) -> Option<(u16, Vec<(String, String)>, Vec<u8>)> {
+/// Returns the status, headers and body of a response, without the values that always differ.
+async fn receive_comparable(wire: &mut Wire) -> Option<(u16, Vec<(String, String)>, Vec<u8>)> {
     let head = wire.head_unless_closed().await?;
     let Answer { head, body } = wire.rest_of(head).await;
     assert!(head.header("date").is_some() || head.status < 200);
@@ -53,7 +53,7 @@ async fn seen(wire: &mut Wire) -> Option<(u16, Vec<(String, String)>, Vec<u8>)> 
     Some((head.status, headers, body))
 }
 
-/// Requests of every kind, good and bad.
+/// Returns requests of every kind, valid and invalid.
 fn requests() -> Vec<Request> {
     let good = Request::modern(&count_call(1));
     let initialize = json!({
@@ -99,21 +99,21 @@ fn requests() -> Vec<Request> {
     ]
 }
 
-/// Answers whatever the body of a request asks for: lines of a head, an empty one, and a body.
+/// An authorizer whose public route returns the response that the request body describes: a status, headers and a body.
 #[derive(Debug)]
-struct Parrot;
+struct ScriptedRoute;
 
-impl Authorizer for Parrot {
+impl Authorizer for ScriptedRoute {
     fn authorize<'a>(
         &'a self,
         _: &'a http::request::Parts,
     ) -> BoxFuture<'a, Result<TokenInfo, AuthorizationError>> {
-        let refusal = AuthorizationError::new(StatusCode::UNAUTHORIZED, "nobody");
-        Box::pin(std::future::ready(Err(refusal)))
+        let error = AuthorizationError::new(StatusCode::UNAUTHORIZED, "not authorized");
+        Box::pin(std::future::ready(Err(error)))
     }
 
     fn insufficient_scope(&self, _: &ScopeSet, _: &TokenInfo) -> AuthorizationError {
-        AuthorizationError::new(StatusCode::FORBIDDEN, "nobody")
+        AuthorizationError::new(StatusCode::FORBIDDEN, "not authorized")
     }
 
     fn document(&self, _: &str) -> Option<Bytes> {
@@ -121,29 +121,29 @@ impl Authorizer for Parrot {
     }
 
     fn public_route(&self, path: &str) -> Option<PublicRoute> {
-        (path == "/parrot").then(|| PublicRoute::post(1000))
+        (path == "/scripted").then(|| PublicRoute::post(1000))
     }
 
     fn serve_public(&self, request: http::Request<Bytes>) -> BoxFuture<'_, Response<Bytes>> {
-        let asked = std::str::from_utf8(request.body()).unwrap();
-        let (head, body) = asked.split_once("\n\n").unwrap();
-        let mut answer = Response::new(Bytes::copy_from_slice(body.as_bytes()));
+        let script = std::str::from_utf8(request.body()).unwrap();
+        let (head, body) = script.split_once("\n\n").unwrap();
+        let mut response = Response::new(Bytes::copy_from_slice(body.as_bytes()));
         for line in head.lines() {
             match line.split_once(": ") {
-                None => *answer.status_mut() = line.parse().unwrap(),
+                None => *response.status_mut() = line.parse().unwrap(),
                 Some((name, value)) => {
                     let name: HeaderName = name.parse().unwrap();
                     let value: HeaderValue = value.parse().unwrap();
-                    answer.headers_mut().append(name, value);
+                    response.headers_mut().append(name, value);
                 }
             }
         }
-        Box::pin(std::future::ready(answer))
+        Box::pin(std::future::ready(response))
     }
 }
 
-/// Answers that are not ours, with all that is wrong about them, and whether the connection goes on.
-const FOREIGN: [(&str, u16, bool); 16] = [
+/// Invalid and unusual responses of an authorizer, their status, and whether the connection stays open.
+const SCRIPTED_RESPONSES: [(&str, u16, bool); 16] = [
     ("200\nX-Own: a\n\nbody", 200, true),
     (
         "302\nLocation: /\nSet-Cookie: a\nSet-Cookie: b\n\n",
@@ -179,69 +179,80 @@ const FOREIGN: [(&str, u16, bool); 16] = [
 ];
 
 #[tokio::test]
-async fn both_paths_say_the_same_of_answers_that_are_not_ours() {
+async fn fast_path_and_full_path_send_equal_authorizer_responses() {
     let stage = Stage::new();
-    let options = HttpOptions::new().with_authorizer(Parrot);
+    let options = HttpOptions::new().with_authorizer(ScriptedRoute);
     let endpoint = Endpoint::serve_with(&stage.server, options).await;
-    for (asked, status, goes_on) in FOREIGN {
-        let request = Request::new("POST").with_target("/parrot").with_body(asked);
-        let mut short = endpoint.connect().await;
-        let mut long = on_the_long_path(&endpoint).await;
-        for wire in [&mut short, &mut long] {
+    for (script, status, stays_open) in SCRIPTED_RESPONSES {
+        let request = Request::new("POST")
+            .with_target("/scripted")
+            .with_body(script);
+        let mut fast = endpoint.connect().await;
+        let mut full = connect_on_full_path(&endpoint).await;
+        for wire in [&mut fast, &mut full] {
             wire.send(request.bytes()).await;
         }
-        let (on_short, on_long) = (seen(&mut short).await, seen(&mut long).await);
-        assert_eq!(on_short, on_long, "{asked}");
-        let (said, headers, body) = on_short.unwrap();
-        assert_eq!(said, status, "{asked}");
+        let (from_fast, from_full) = (
+            receive_comparable(&mut fast).await,
+            receive_comparable(&mut full).await,
+        );
+        assert_eq!(from_fast, from_full, "{script}");
+        let (sent_status, headers, body) = from_fast.unwrap();
+        assert_eq!(sent_status, status, "{script}");
         let expected = match status {
             200 => "body".as_bytes(),
             500 => &body,
             _ => b"",
         };
-        assert_eq!(body, expected, "{asked}");
+        assert_eq!(body, expected, "{script}");
         let sent: Vec<_> = headers.iter().map(|(name, _)| name.as_str()).collect();
         for never in ["transfer-encoding", "upgrade", "x-hop"] {
-            assert!(!sent.contains(&never), "{asked}: {headers:?}");
+            assert!(!sent.contains(&never), "{script}: {headers:?}");
         }
-        for wire in [&mut short, &mut long] {
+        for wire in [&mut fast, &mut full] {
             wire.send_if_possible(request.bytes()).await;
-            let again = seen(wire).await;
-            assert_eq!(again.is_some(), goes_on, "after {asked}");
+            let again = receive_comparable(wire).await;
+            assert_eq!(again.is_some(), stays_open, "after {script}");
         }
     }
 }
 
 #[tokio::test]
-async fn both_paths_say_the_same() {
+async fn fast_path_and_full_path_send_equal_responses() {
     let stage = Stage::new();
     let endpoint = Endpoint::serve(&stage.server).await;
     for request in requests() {
-        let mut short = endpoint.connect().await;
-        let mut long = on_the_long_path(&endpoint).await;
-        for wire in [&mut short, &mut long] {
+        let mut fast = endpoint.connect().await;
+        let mut full = connect_on_full_path(&endpoint).await;
+        for wire in [&mut fast, &mut full] {
             wire.send(request.bytes()).await;
         }
-        let (on_short, on_long) = (seen(&mut short).await, seen(&mut long).await);
-        assert_eq!(on_short, on_long, "{}", request.head());
-        // They also agree on whether the connection goes on.
+        let (from_fast, from_full) = (
+            receive_comparable(&mut fast).await,
+            receive_comparable(&mut full).await,
+        );
+        assert_eq!(from_fast, from_full, "{}", request.head());
+        // Both paths also agree on whether the connection stays open.
         let again = Request::modern(&count_call(2)).bytes();
-        for wire in [&mut short, &mut long] {
+        for wire in [&mut fast, &mut full] {
             wire.send_if_possible(&again).await;
         }
-        let (on_short, on_long) = (seen(&mut short).await, seen(&mut long).await);
-        assert_eq!(on_short, on_long, "after {}", request.head());
+        let (from_fast, from_full) = (
+            receive_comparable(&mut fast).await,
+            receive_comparable(&mut full).await,
+        );
+        assert_eq!(from_fast, from_full, "after {}", request.head());
     }
 }
 
 #[tokio::test]
-async fn requests_may_come_together_and_in_pieces() {
+async fn pipelined_and_partial_requests_are_served() {
     let stage = Stage::new();
     let endpoint = Endpoint::serve(&stage.server).await;
     let mut wire = endpoint.connect().await;
     let [first, second, third] = [1, 2, 3].map(|id| Request::modern(&count_call(id)).bytes());
-    let (begun, rest) = third.split_at(third.len() - 5);
-    wire.send([&first[..], &second, begun].concat()).await;
+    let (beginning, rest) = third.split_at(third.len() - 5);
+    wire.send([&first[..], &second, beginning].concat()).await;
     for id in [1, 2] {
         assert_eq!(wire.answer().await.message()["id"], id);
     }
@@ -251,10 +262,10 @@ async fn requests_may_come_together_and_in_pieces() {
 }
 
 #[tokio::test]
-async fn what_is_sent_ahead_waits_for_its_turn() {
+async fn pipelined_requests_get_responses_in_order() {
     let mut stage = Stage::new();
     let endpoint = Endpoint::serve(&stage.server).await;
-    let mut wire = waiting(&mut stage, &endpoint).await;
+    let mut wire = start_wait(&mut stage, &endpoint).await;
     wire.send(Request::modern(&count_call(2)).bytes()).await;
     wire.send(Request::modern(&count_call(3)).bytes()).await;
     stage.step();
@@ -266,10 +277,10 @@ async fn what_is_sent_ahead_waits_for_its_turn() {
 }
 
 #[tokio::test]
-async fn a_request_ends_with_its_client_also_behind_what_was_sent_ahead() {
+async fn disconnect_cancels_the_request_before_pipelined_ones() {
     let mut stage = Stage::new();
     let endpoint = Endpoint::serve(&stage.server).await;
-    let mut wire = waiting(&mut stage, &endpoint).await;
+    let mut wire = start_wait(&mut stage, &endpoint).await;
     wire.send(Request::modern(&count_call(2)).bytes()).await;
     drop(wire);
     stage.expect(Happening::Dropped).await;
@@ -277,7 +288,7 @@ async fn a_request_ends_with_its_client_also_behind_what_was_sent_ahead() {
 }
 
 #[tokio::test]
-async fn a_connection_goes_on_after_a_stream() {
+async fn connection_serves_requests_after_a_stream() {
     let stage = Stage::new();
     let endpoint = Endpoint::serve(&stage.server).await;
     let mut wire = endpoint.connect().await;
@@ -292,22 +303,22 @@ async fn a_connection_goes_on_after_a_stream() {
 }
 
 #[tokio::test]
-async fn shutting_down_lets_a_plain_request_end_and_says_so() {
+async fn shutdown_finishes_a_running_request_with_connection_close() {
     let mut stage = Stage::new();
     let endpoint = Endpoint::serve(&stage.server).await;
-    let mut wire = waiting(&mut stage, &endpoint).await;
+    let mut wire = start_wait(&mut stage, &endpoint).await;
     stage.server.shutdown();
     stage.step();
     stage.step();
-    let answer = wire.answer().await;
-    assert_eq!(answer.status(), 200);
-    assert_eq!(answer.header("connection"), Some("close"));
+    let response = wire.answer().await;
+    assert_eq!(response.status(), 200);
+    assert_eq!(response.header("connection"), Some("close"));
     wire.expect_close().await;
 }
 
 #[tokio::test]
-async fn shutting_down_lets_an_answer_end_that_becomes_a_stream() {
-    // What is ready together was once chosen from by chance.
+async fn shutdown_finishes_a_response_that_becomes_a_stream() {
+    // Regression: simultaneously ready events were once selected at random.
     for _ in 0..10 {
         let mut stage = Stage::new();
         let endpoint = Endpoint::serve(&stage.server).await;
@@ -330,7 +341,7 @@ async fn shutting_down_lets_an_answer_end_that_becomes_a_stream() {
 }
 
 #[tokio::test]
-async fn only_the_first_bytes_of_a_connection_choose_http_2() {
+async fn http_2_preface_after_the_first_request_closes_the_connection() {
     let stage = Stage::new();
     let endpoint = Endpoint::serve(&stage.server).await;
     let mut wire = endpoint.connect().await;
@@ -341,7 +352,7 @@ async fn only_the_first_bytes_of_a_connection_choose_http_2() {
 }
 
 #[tokio::test]
-async fn shutting_down_closes_a_connection_that_rests() {
+async fn shutdown_closes_an_idle_connection() {
     let mut limits = HttpLimits::default();
     limits.drain = Duration::from_secs(3600);
     let options = HttpOptions::new().with_limits(limits);

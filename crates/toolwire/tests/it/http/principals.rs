@@ -1,4 +1,4 @@
-//! Sessions and streams belong to whoever opened them (X15, X16, X17, X34, X35).
+//! Sessions and streams belong to the principal that opened them (X15, X16, X17, X34, X35).
 
 use serde_json::json;
 use std::time::Duration;
@@ -20,9 +20,9 @@ fn get(session: &str) -> Request {
     Request::get(session, "2025-11-25")
 }
 
-/// Everything one can do with a session id.
-async fn everything(client: &Direct, session: &str, event: &str) -> Vec<Whole> {
-    let mut answers = Vec::new();
+/// Sends every kind of request with a session id, and returns the responses.
+async fn send_every_request(client: &Direct, session: &str, event: &str) -> Vec<Whole> {
+    let mut responses = Vec::new();
     for message in [
         legacy(1, "ping", json!({})),
         legacy(
@@ -34,55 +34,55 @@ async fn everything(client: &Direct, session: &str, event: &str) -> Vec<Whole> {
         cancel(1),
         answer(1, json!({})),
     ] {
-        answers.push(client.ask(in_session(session, &message)).await);
+        responses.push(client.ask(in_session(session, &message)).await);
     }
-    answers.push(client.ask(get(session)).await);
-    answers.push(client.ask(get(session).with("Last-Event-ID", event)).await);
-    answers.push(client.ask(Request::delete(session, "2025-11-25")).await);
-    answers
+    responses.push(client.ask(get(session)).await);
+    responses.push(client.ask(get(session).with("Last-Event-ID", event)).await);
+    responses.push(client.ask(Request::delete(session, "2025-11-25")).await);
+    responses
 }
 
 #[tokio::test]
-async fn the_session_of_somebody_else_looks_like_none() {
+async fn session_of_another_principal_looks_like_an_unknown_session() {
     let mut stage = Stage::new();
     let service = service(&stage);
     let ann = Direct::of(&service, "https://issuer", "ann");
     let session = ann.open_session().await;
     let call = in_session(&session, &tool_call_with_token(1, "wait", "t"));
     let mut body = Box::pin(ann.send(call).await.into_body());
-    let first = next_chunk(&mut body).await.expect("the stream begins");
+    let first = next_chunk(&mut body).await.expect("the stream starts");
     let event = first
         .lines()
         .find_map(|line| line.strip_prefix("id: "))
-        .expect("an id to come back with");
+        .expect("an event id");
     stage.expect(Happening::Started).await;
 
-    for stranger in [
+    for other_principal in [
         Direct::new(&service),
         Direct::of(&service, "https://issuer", "bob"),
         Direct::of(&service, "https://other", "ann"),
     ] {
-        let foreign = everything(&stranger, &session, event).await;
-        let invented = everything(&stranger, &"x".repeat(session.len()), event).await;
-        assert_eq!(foreign, invented, "X15");
+        let existing = send_every_request(&other_principal, &session, event).await;
+        let unknown = send_every_request(&other_principal, &"x".repeat(session.len()), event).await;
+        assert_eq!(existing, unknown, "X15");
         assert!(
-            foreign.iter().all(|answer| answer.status == 404),
-            "{foreign:?}"
+            existing.iter().all(|response| response.status == 404),
+            "{existing:?}"
         );
     }
     assert_eq!(stage.runs(), 0);
     stage.expect_nothing();
     assert_eq!(ann.ping(&session).await, 200);
-    let elsewhere = Direct::of(&service, "https://issuer", "ann");
+    let second_client = Direct::of(&service, "https://issuer", "ann");
     assert_eq!(
-        elsewhere.ping(&session).await,
+        second_client.ping(&session).await,
         200,
-        "the same user from elsewhere"
+        "the same user with another client"
     );
 }
 
 #[tokio::test]
-async fn events_of_others_invented_and_malformed_ones_look_alike() {
+async fn unknown_invalid_and_unauthorized_event_ids_get_the_same_response() {
     let mut stage = Stage::new();
     let service = service(&stage);
     let ann = Direct::of(&service, "https://issuer", "ann");
@@ -92,15 +92,15 @@ async fn events_of_others_invented_and_malformed_ones_look_alike() {
     let of_bob = bob.open_session().await;
     let call = in_session(&of_ann, &tool_call_with_token(1, "wait", "t"));
     let mut body = Box::pin(ann.send(call).await.into_body());
-    let first = next_chunk(&mut body).await.expect("the stream begins");
+    let first = next_chunk(&mut body).await.expect("the stream starts");
     stage.expect(Happening::Started).await;
     let event = first
         .lines()
         .find_map(|line| line.strip_prefix("id: "))
-        .expect("an id to come back with");
+        .expect("an event id");
     let (stream, _) = event.split_once('.').expect("a stream and a number");
 
-    let mut refusals = vec![
+    let mut rejections = vec![
         ann.ask(get(&also_of_ann).with("Last-Event-ID", event))
             .await,
         bob.ask(get(&of_bob).with("Last-Event-ID", event)).await,
@@ -108,7 +108,7 @@ async fn events_of_others_invented_and_malformed_ones_look_alike() {
     let long = "x".repeat(2000);
     let future = format!("{stream}.99");
     let overflow = format!("{stream}.99999999999999999999999");
-    let invented = format!("{}.0", "x".repeat(stream.len()));
+    let unknown = format!("{}.0", "x".repeat(stream.len()));
     for id in [
         "",
         "0",
@@ -118,24 +118,24 @@ async fn events_of_others_invented_and_malformed_ones_look_alike() {
         "a.b",
         "../../etc/passwd",
         "kXw3-0nq_Yb81LzA.42",
-        &invented,
+        &unknown,
         &future,
         &overflow,
         &long,
     ] {
-        refusals.push(ann.ask(get(&of_ann).with("Last-Event-ID", id)).await);
+        rejections.push(ann.ask(get(&of_ann).with("Last-Event-ID", id)).await);
     }
     let twice = get(&of_ann)
         .with("Last-Event-ID", event)
         .with("Last-Event-ID", event);
-    refusals.push(ann.ask(twice).await);
-    for refusal in &refusals {
-        assert_eq!(*refusal, refusals[0], "X34");
+    rejections.push(ann.ask(twice).await);
+    for rejection in &rejections {
+        assert_eq!(*rejection, rejections[0], "X34");
     }
-    assert_eq!(refusals[0].status, 400);
-    assert_eq!(refusals[0].session, None);
+    assert_eq!(rejections[0].status, 400);
+    assert_eq!(rejections[0].session, None);
 
-    // The one who may gets it.
+    // The owner of the stream can resume it.
     let resumed = ann.send(get(&of_ann).with("Last-Event-ID", event)).await;
     assert_eq!(resumed.status(), 200);
     assert_eq!(ann.ping(&of_ann).await, 200);
@@ -143,7 +143,7 @@ async fn events_of_others_invented_and_malformed_ones_look_alike() {
 }
 
 #[tokio::test]
-async fn nobody_cancels_across_sessions() {
+async fn cancellation_does_not_affect_other_sessions() {
     let mut stage = Stage::new();
     let service = service(&stage);
     let client = Direct::new(&service);
@@ -163,14 +163,14 @@ async fn nobody_cancels_across_sessions() {
 }
 
 #[tokio::test]
-async fn nobody_chooses_the_name_of_a_session() {
+async fn client_cannot_choose_the_session_id() {
     let stage = Stage::new();
     let service = service(&stage);
     let victim = Direct::of(&service, "https://issuer", "victim");
     let attacker = Direct::of(&service, "https://issuer", "attacker");
     let planted = attacker.open_session().await;
     for id in [planted.as_str(), "made-up"] {
-        // X16: the victim gets a session of its own, or none; never the planted one.
+        // X16: the victim gets its own session or none, but never the planted one.
         let initialize = crate::http::session::initialize_request("2025-11-25");
         let opened = victim.ask(initialize.with("Mcp-Session-Id", id)).await;
         assert_ne!(opened.session.as_deref(), Some(id));
@@ -180,7 +180,7 @@ async fn nobody_chooses_the_name_of_a_session() {
 }
 
 #[tokio::test]
-async fn the_token_of_every_request_counts() {
+async fn session_access_is_checked_with_the_token_of_every_request() {
     let stage = Stage::new();
     let service = service(&stage);
     let session = Direct::of(&service, "https://issuer", "ann")

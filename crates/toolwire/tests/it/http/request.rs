@@ -1,22 +1,22 @@
-//! Requests as text: good ones of either era, and changes that make them bad.
+//! HTTP requests as text: valid requests of either era, and changes that make them invalid.
 
 use std::fmt::Write as _;
 
 use serde_json::Value;
 
-/// A request that is not sent yet.
+/// An HTTP request to send.
 #[derive(Debug, Clone)]
 pub(crate) struct Request {
     method: &'static str,
     target: String,
-    /// `Host` is first unless it was taken away.
+    /// `Host` is first unless it was removed.
     headers: Vec<(String, String)>,
     body: Vec<u8>,
     announce_length: bool,
 }
 
 impl Request {
-    /// A request without headers except `Host`.
+    /// Returns a request with `Host` as its only header.
     pub(crate) fn new(method: &'static str) -> Self {
         Self {
             method,
@@ -27,7 +27,7 @@ impl Request {
         }
     }
 
-    /// A message in a POST with the headers that every POST has.
+    /// Returns a POST request with a message and the headers that every POST has.
     pub(crate) fn post(message: &Value) -> Self {
         Self::new("POST")
             .with("Content-Type", "application/json")
@@ -35,7 +35,7 @@ impl Request {
             .with_body(message.to_string())
     }
 
-    /// A message of 2026-07-28, with the headers that repeat parts of it.
+    /// Returns a POST request with a 2026-07-28 message and the headers that repeat parts of it.
     pub(crate) fn modern(message: &Value) -> Self {
         let mut request = Self::post(message).with("MCP-Protocol-Version", "2026-07-28");
         if let Some(method) = message["method"].as_str() {
@@ -48,7 +48,7 @@ impl Request {
         request
     }
 
-    /// A GET for events of a session.
+    /// Returns a GET request for the server stream of a session.
     pub(crate) fn get(session: &str, version: &str) -> Self {
         Self::new("GET")
             .with("Accept", "text/event-stream")
@@ -64,7 +64,7 @@ impl Request {
             .with("MCP-Protocol-Version", version)
     }
 
-    /// Adds a header, also one that is there already.
+    /// Adds a header, even if there is one with this name.
     pub(crate) fn with(mut self, name: &str, value: impl Into<String>) -> Self {
         self.headers.push((name.to_owned(), value.into()));
         self
@@ -78,7 +78,7 @@ impl Request {
         self
     }
 
-    /// Puts a header in the place of the one of this name.
+    /// Replaces the header with this name.
     pub(crate) fn replacing(self, name: &str, value: impl Into<String>) -> Self {
         self.without(name).with(name, value)
     }
@@ -93,7 +93,7 @@ impl Request {
         self
     }
 
-    /// Leaves out `Content-Length`.
+    /// Omits `Content-Length`.
     pub(crate) fn without_length(mut self) -> Self {
         self.announce_length = false;
         self
@@ -103,7 +103,7 @@ impl Request {
         self.headers.len() + usize::from(self.announce_length)
     }
 
-    /// The bytes of all header names and values.
+    /// Returns the total length of all header names and values in bytes.
     pub(crate) fn header_bytes(&self) -> usize {
         let own: usize = self
             .headers
@@ -137,7 +137,7 @@ impl Request {
         &self.body
     }
 
-    /// The same request for a service without a socket.
+    /// Converts the request for a service without a socket.
     pub(crate) fn to_http(&self) -> http::Request<String> {
         let mut request = http::Request::builder()
             .method(self.method)

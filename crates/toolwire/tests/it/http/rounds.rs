@@ -1,4 +1,5 @@
-//! Calls of several rounds over HTTP: whose they are, and what every refused state looks like.
+//! Calls of several rounds over HTTP: the request state is bound to its principal and request, and every rejection is
+//! the same.
 
 use std::time::Duration;
 
@@ -50,14 +51,14 @@ fn ann(server: Server) -> Direct {
     Direct::of(&service(server), "https://issuer", "ann")
 }
 
-/// What a round is about.
+/// The method and parameters of a request with several rounds.
 #[derive(Debug, Clone)]
-struct About {
+struct MultiRoundRequest {
     method: &'static str,
     params: Value,
 }
 
-impl About {
+impl MultiRoundRequest {
     fn tool(name: &str, arguments: Value) -> Self {
         Self {
             method: "tools/call",
@@ -65,7 +66,7 @@ impl About {
         }
     }
 
-    /// A round with a state, and with the answer to the question.
+    /// Returns the first round, or with a state a later round that includes the input response.
     fn round(&self, state: Option<&str>) -> Request {
         let mut params = self.params.clone();
         if let Some(state) = state {
@@ -76,58 +77,61 @@ impl About {
     }
 }
 
-fn about() -> About {
-    About::tool("count", json!({"a": 1, "b": [1.0, "x"]}))
+fn count_request() -> MultiRoundRequest {
+    MultiRoundRequest::tool("count", json!({"a": 1, "b": [1.0, "x"]}))
 }
 
-async fn state_of(client: &Direct, about: &About) -> String {
-    let first = client.ask(about.round(None)).await;
+async fn state_of(client: &Direct, request: &MultiRoundRequest) -> String {
+    let first = client.ask(request.round(None)).await;
     assert_eq!(first.status, 200, "{}", first.body);
     let body: Value = serde_json::from_str(&first.body).unwrap();
     let result = &body["result"];
-    let question = serde_json::to_value(InputRequest::roots()).unwrap();
-    assert_eq!(result["inputRequests"]["roots"], question);
+    let input_request = serde_json::to_value(InputRequest::roots()).unwrap();
+    assert_eq!(result["inputRequests"]["roots"], input_request);
     result["requestState"].as_str().unwrap().to_owned()
 }
 
-fn is_done(answer: &Whole) -> bool {
-    answer.status == 200 && answer.body.contains("1 roots")
+fn is_complete(response: &Whole) -> bool {
+    response.status == 200 && response.body.contains("1 roots")
 }
 
 #[tokio::test]
-async fn every_refused_state_is_refused_with_the_same_bytes() {
+async fn every_invalid_state_gets_the_same_response() {
     let own = ann(server());
-    let state = state_of(&own, &about()).await;
-    assert!(is_done(&own.ask(about().round(Some(&state))).await));
+    let state = state_of(&own, &count_request()).await;
+    assert!(is_complete(
+        &own.ask(count_request().round(Some(&state))).await
+    ));
 
-    let mut refused: Vec<(String, Whole)> = Vec::new();
-    let mut try_it = async |what: &str, client: &Direct, about: About, state: &str| {
-        let answer = client.ask(about.round(Some(state))).await;
-        refused.push((what.to_owned(), answer));
-    };
-    // Somebody else.
+    let mut rejected: Vec<(String, Whole)> = Vec::new();
+    let mut check_rejected =
+        async |case: &str, client: &Direct, request: MultiRoundRequest, state: &str| {
+            let response = client.ask(request.round(Some(state))).await;
+            rejected.push((case.to_owned(), response));
+        };
+    // Another principal.
     let shared = service(server());
-    for (what, stranger) in [
+    for (case, other_principal) in [
         ("anonymous", Direct::new(&shared)),
         ("bob", Direct::of(&shared, "https://issuer", "bob")),
         ("another ann", Direct::of(&shared, "https://other", "ann")),
         ("no subject", Direct::of(&shared, "https://issuer", "")),
     ] {
-        try_it(what, &stranger, about(), &state).await;
+        check_rejected(case, &other_principal, count_request(), &state).await;
     }
-    // Something else.
-    let prompt = About {
+    // Another request.
+    let prompt = MultiRoundRequest {
         method: "prompts/get",
         params: json!({"name": "count"}),
     };
-    let resource = About {
+    let resource = MultiRoundRequest {
         method: "resources/read",
         params: json!({"uri": "roots://count"}),
     };
-    let bare = About::tool("count", json!({}));
+    let bare = MultiRoundRequest::tool("count", json!({}));
     let of_bare = state_of(&own, &bare).await;
-    let other = About::tool("other", about().params["arguments"].clone());
-    try_it("other tool", &own, other, &state).await;
+    let other = MultiRoundRequest::tool("other", count_request().params["arguments"].clone());
+    check_rejected("other tool", &own, other, &state).await;
     for arguments in [
         json!({}),
         json!({"a": 2, "b": [1.0, "x"]}),
@@ -135,11 +139,17 @@ async fn every_refused_state_is_refused_with_the_same_bytes() {
         json!({"a": 1}),
         json!({"a": 1, "b": [1.0, "x"], "c": null}),
     ] {
-        try_it("arguments", &own, About::tool("count", arguments), &state).await;
+        check_rejected(
+            "arguments",
+            &own,
+            MultiRoundRequest::tool("count", arguments),
+            &state,
+        )
+        .await;
     }
-    try_it("a prompt", &own, prompt, &of_bare).await;
-    try_it("a resource", &own, resource, &of_bare).await;
-    // Another text.
+    check_rejected("a prompt", &own, prompt, &of_bare).await;
+    check_rejected("a resource", &own, resource, &of_bare).await;
+    // Another state.
     let middle = state.len() / 2;
     let tampered = format!(
         "{}{}{}",
@@ -147,8 +157,8 @@ async fn every_refused_state_is_refused_with_the_same_bytes() {
         flipped(&state, middle),
         &state[middle + 1..]
     );
-    let again = state_of(&own, &about()).await;
-    for (what, text) in [
+    let again = state_of(&own, &count_request()).await;
+    for (case, text) in [
         ("tampered", tampered.as_str()),
         ("shorter", &state[..state.len() - 1]),
         ("half", &state[..middle]),
@@ -162,43 +172,53 @@ async fn every_refused_state_is_refused_with_the_same_bytes() {
         ("empty", ""),
         ("prefix", "tw1."),
         ("garbage", "tw1.AAAA"),
-        ("not ours", "eyJhbGciOiJub25lIn0.e30."),
-        ("strange", "tw1.\u{0}é\u{202e}"),
+        ("unsigned JWT", "eyJhbGciOiJub25lIn0.e30."),
+        ("unusual characters", "tw1.\u{0}é\u{202e}"),
         ("huge", &"A".repeat(200_000)),
     ] {
-        try_it(what, &own, about(), text).await;
+        check_rejected(case, &own, count_request(), text).await;
     }
-    // Another server, other keys, another time.
-    try_it("renamed", &ann(named("other")), about(), &state).await;
+    // Another server, other keys, and an expired state.
+    check_rejected("renamed", &ann(named("other")), count_request(), &state).await;
     let rekeyed = server().with_request_state_keys(KeyRing::new(key(2)));
-    try_it("rekeyed", &ann(rekeyed), about(), &state).await;
+    check_rejected("rekeyed", &ann(rekeyed), count_request(), &state).await;
     let small = server().with_request_state_keys(KeyRing::new(key(1)).with_max_payload(8));
-    try_it("larger than allowed", &ann(small), about(), &state).await;
+    check_rejected("larger than allowed", &ann(small), count_request(), &state).await;
     let brief = ann(server().with_request_state_ttl(Duration::ZERO));
-    let expired = state_of(&brief, &about()).await;
-    try_it("expired", &own, about(), &expired).await;
-    try_it("expired at home", &brief, about(), &expired).await;
-    // Once more.
+    let expired = state_of(&brief, &count_request()).await;
+    check_rejected("expired", &own, count_request(), &expired).await;
+    check_rejected(
+        "expired on its own server",
+        &brief,
+        count_request(),
+        &expired,
+    )
+    .await;
+    // The same state again.
     let once = ann(server().with_single_use_request_state(MemoryNonceStore::default()));
-    assert!(is_done(&once.ask(about().round(Some(&state))).await));
-    try_it("replayed", &once, about(), &state).await;
+    assert!(is_complete(
+        &once.ask(count_request().round(Some(&state))).await
+    ));
+    check_rejected("replayed", &once, count_request(), &state).await;
 
     let expected = json!({"jsonrpc": "2.0", "id": 1, "error": {
         "code": -32602, "message": "requestState is invalid or has expired"}});
-    let first = &refused[0].1;
+    let first = &rejected[0].1;
     assert_eq!((first.status, &first.session), (200, &None));
     assert_eq!(
         serde_json::from_str::<Value>(&first.body).unwrap(),
         expected
     );
-    for (what, answer) in &refused {
-        assert_eq!(answer, first, "{what}");
+    for (case, response) in &rejected {
+        assert_eq!(response, first, "{case}");
     }
-    // Nothing of this has hurt the state itself.
-    assert!(is_done(&own.ask(about().round(Some(&state))).await));
+    // The state is still valid.
+    assert!(is_complete(
+        &own.ask(count_request().round(Some(&state))).await
+    ));
 }
 
-/// Another letter in the place of one.
+/// Returns a letter that differs from the one at this position.
 fn flipped(text: &str, at: usize) -> char {
     match text.as_bytes()[at] {
         b'A' => 'B',
@@ -207,32 +227,41 @@ fn flipped(text: &str, at: usize) -> char {
 }
 
 #[tokio::test]
-async fn a_state_that_may_be_used_once_is_not_used_up_by_others() {
+async fn rejected_use_does_not_consume_a_single_use_state() {
     let service = service(server().with_single_use_request_state(MemoryNonceStore::default()));
     let ann = Direct::of(&service, "https://issuer", "ann");
     let bob = Direct::of(&service, "https://issuer", "bob");
-    let state = state_of(&ann, &about()).await;
-    assert!(!is_done(&bob.ask(about().round(Some(&state))).await));
-    let other = About::tool("other", json!({}));
-    assert!(!is_done(&ann.ask(other.round(Some(&state))).await));
-    assert!(is_done(&ann.ask(about().round(Some(&state))).await));
-    assert!(!is_done(&ann.ask(about().round(Some(&state))).await));
+    let state = state_of(&ann, &count_request()).await;
+    assert!(!is_complete(
+        &bob.ask(count_request().round(Some(&state))).await
+    ));
+    let other = MultiRoundRequest::tool("other", json!({}));
+    assert!(!is_complete(&ann.ask(other.round(Some(&state))).await));
+    assert!(is_complete(
+        &ann.ask(count_request().round(Some(&state))).await
+    ));
+    assert!(!is_complete(
+        &ann.ask(count_request().round(Some(&state))).await
+    ));
 }
 
 #[tokio::test]
-async fn of_two_at_the_same_time_one_uses_a_state() {
+async fn concurrent_uses_of_a_single_use_state_succeed_once() {
     let client = ann(server().with_single_use_request_state(MemoryNonceStore::default()));
-    let state = state_of(&client, &about()).await;
+    let state = state_of(&client, &count_request()).await;
     let (one, other) = tokio::join!(
-        client.ask(about().round(Some(&state))),
-        client.ask(about().round(Some(&state)))
+        client.ask(count_request().round(Some(&state))),
+        client.ask(count_request().round(Some(&state)))
     );
-    assert!(is_done(&one) != is_done(&other), "{one:?} {other:?}");
+    assert!(
+        is_complete(&one) != is_complete(&other),
+        "{one:?} {other:?}"
+    );
 }
 
 #[tokio::test]
-async fn a_call_goes_on_while_the_keys_of_a_fleet_are_changed() {
-    // Each node as it is restarted: the new key opens before it seals, the old one opens after it sealed.
+async fn call_continues_during_key_rotation() {
+    // The key rings of a rotation: the new key opens states, then seals them, and at last the old key is removed.
     let rings = [
         KeyRing::new(key(1)),
         KeyRing::new(key(1)).with_older(key(2)),
@@ -241,35 +270,39 @@ async fn a_call_goes_on_while_the_keys_of_a_fleet_are_changed() {
     ];
     let node = |ring: &KeyRing| ann(server().with_request_state_keys(ring.clone()));
     for pair in rings.windows(2) {
-        for (asks, goes_on) in [(&pair[0], &pair[1]), (&pair[1], &pair[0])] {
-            let state = state_of(&node(asks), &about()).await;
-            let answer = node(goes_on).ask(about().round(Some(&state))).await;
-            assert!(is_done(&answer), "{answer:?}");
+        for (first_node, second_node) in [(&pair[0], &pair[1]), (&pair[1], &pair[0])] {
+            let state = state_of(&node(first_node), &count_request()).await;
+            let response = node(second_node)
+                .ask(count_request().round(Some(&state)))
+                .await;
+            assert!(is_complete(&response), "{response:?}");
         }
     }
-    let state = state_of(&node(&rings[0]), &about()).await;
-    assert!(!is_done(
-        &node(&rings[3]).ask(about().round(Some(&state))).await
+    let state = state_of(&node(&rings[0]), &count_request()).await;
+    assert!(!is_complete(
+        &node(&rings[3])
+            .ask(count_request().round(Some(&state)))
+            .await
     ));
 }
 
 #[tokio::test]
-async fn nobody_can_be_asked_over_a_legacy_request_that_stands_alone() {
+async fn input_request_on_a_stateless_legacy_request_fails() {
     let options = HttpOptions::new().with_legacy(LegacyMode::Stateless);
     let client = Direct::new(&HttpService::new(server(), options));
     let opened = client.ask(initialize_request("2025-11-25")).await;
     assert_eq!(opened.status, 200);
     let call = legacy(1, "tools/call", json!({"name": "count"}));
     let call = Request::post(&call).with("MCP-Protocol-Version", "2025-11-25");
-    let answer = within(client.ask(call)).await;
-    let answer: Value = serde_json::from_str(&answer.body).unwrap();
-    assert_eq!(answer["error"]["code"], -32600, "{answer}");
+    let response = within(client.ask(call)).await;
+    let response: Value = serde_json::from_str(&response.body).unwrap();
+    assert_eq!(response["error"]["code"], -32600, "{response}");
     let missing = json!({"requiredCapabilities": {"roots": {}}});
-    assert_eq!(answer["error"]["data"], missing, "{answer}");
+    assert_eq!(response["error"]["data"], missing, "{response}");
 }
 
 #[tokio::test]
-async fn a_round_may_tell_how_far_it_is_before_it_asks() {
+async fn round_may_report_progress_before_its_input_request() {
     let tool = plain("work", |ctx: RequestContext| async move {
         ctx.report_steps(1, 2, None);
         let roots = ctx.ask_roots("roots").await?;
@@ -277,12 +310,12 @@ async fn a_round_may_tell_how_far_it_is_before_it_asks() {
         Ok::<_, Error>(format!("{} roots", roots.len()))
     });
     let client = ann(server().tool(tool));
-    let mut about = About::tool("work", json!({}));
-    about.params["_meta"] = json!({"progressToken": "t"});
+    let mut request = MultiRoundRequest::tool("work", json!({}));
+    request.params["_meta"] = json!({"progressToken": "t"});
     let messages = async |state: Option<&str>| {
-        let answer = client.ask(about.round(state)).await;
-        assert_eq!(answer.status, 200);
-        let data = answer
+        let response = client.ask(request.round(state)).await;
+        assert_eq!(response.status, 200);
+        let data = response
             .body
             .lines()
             .filter_map(|line| line.strip_prefix("data: "));
@@ -293,13 +326,13 @@ async fn a_round_may_tell_how_far_it_is_before_it_asks() {
         messages
     };
     let first = messages(None).await;
-    let [told, asked] = &first[..] else {
-        panic!("one step and a question: {first:?}");
+    let [progress, input_required] = &first[..] else {
+        panic!("one progress notification and an input request: {first:?}");
     };
-    assert_eq!(told["params"]["progress"], 1.0);
-    assert_eq!(asked["result"]["resultType"], "input_required");
-    // The handler begins anew, and so do its steps.
-    let second = messages(asked["result"]["requestState"].as_str()).await;
+    assert_eq!(progress["params"]["progress"], 1.0);
+    assert_eq!(input_required["result"]["resultType"], "input_required");
+    // The handler runs from its start, and so does its progress.
+    let second = messages(input_required["result"]["requestState"].as_str()).await;
     let [one, two, done] = &second[..] else {
         panic!("two steps and a result: {second:?}");
     };
@@ -308,26 +341,26 @@ async fn a_round_may_tell_how_far_it_is_before_it_asks() {
     assert_eq!(done["result"]["content"][0]["text"], "1 roots");
 }
 
-/// Tells when it is gone.
-struct Gone(UnboundedSender<&'static str>);
+/// A guard that notifies the test when it is dropped.
+struct NotifyOnDrop(UnboundedSender<&'static str>);
 
-impl Drop for Gone {
+impl Drop for NotifyOnDrop {
     fn drop(&mut self) {
-        // A test that is over does not listen.
-        let _ = self.0.send("gone");
+        // Fails if the test has ended.
+        let _ = self.0.send("dropped");
     }
 }
 
 #[tokio::test]
-async fn an_effect_whose_client_vanishes_has_not_taken_place() {
-    let (tell, mut told) = unbounded_channel();
+async fn effect_of_a_disconnected_client_is_not_recorded() {
+    let (sender, mut events) = unbounded_channel();
     let tool = plain("pay", move |ctx: RequestContext| {
-        let tell = tell.clone();
+        let sender = sender.clone();
         async move {
             let roots = ctx.ask_roots("roots").await?;
             let work = async {
-                let _gone = Gone(tell.clone());
-                let _ = tell.send("begun");
+                let _guard = NotifyOnDrop(sender.clone());
+                let _ = sender.send("started");
                 std::future::pending::<()>().await;
             };
             ctx.once("pay", work).await?;
@@ -335,14 +368,14 @@ async fn an_effect_whose_client_vanishes_has_not_taken_place() {
         }
     });
     let client = ann(server().tool(tool));
-    let about = About::tool("pay", json!({}));
-    let state = state_of(&client, &about).await;
+    let request = MultiRoundRequest::tool("pay", json!({}));
+    let state = state_of(&client, &request).await;
     for _ in 0..2 {
-        let answer = client.ask(about.round(Some(&state)));
+        let response = client.ask(request.round(Some(&state)));
         tokio::select! {
-            answer = answer => panic!("{answer:?}"),
-            begun = told.recv() => assert_eq!(begun, Some("begun")),
+            response = response => panic!("{response:?}"),
+            event = events.recv() => assert_eq!(event, Some("started")),
         }
-        assert_eq!(within(told.recv()).await, Some("gone"));
+        assert_eq!(within(events.recv()).await, Some("dropped"));
     }
 }

@@ -1,4 +1,4 @@
-//! What a server says to bad messages, row by row of the list of bad input (H01 to H64).
+//! Responses to invalid messages, by the rows of the list of invalid input (H01 to H64).
 
 use serde_json::{Value, json};
 use toolwire::transport::http::{HttpLimits, HttpOptions, LegacyMode};
@@ -21,12 +21,12 @@ fn without_meta(mut message: Value, member: &str) -> Request {
     let request = Request::modern(&message);
     let key = format!("io.modelcontextprotocol/{member}");
     let meta = message["params"]["_meta"].as_object_mut();
-    meta.expect("it is modern").remove(&key);
+    meta.expect("a modern request has `_meta`").remove(&key);
     request.with_body(message.to_string())
 }
 
 #[tokio::test]
-async fn unreadable_messages_are_refused() {
+async fn invalid_messages_are_rejected() {
     let mut table = Table::new().await;
     let whole = count_call(1).to_string();
     for (row, body) in [
@@ -76,11 +76,11 @@ async fn unreadable_messages_are_refused() {
 }
 
 #[tokio::test]
-async fn only_json_that_may_be_answered_is_read() {
+async fn content_type_and_accept_are_checked() {
     let mut table = Table::new().await;
-    let refused = |status| Expected::error(status, INVALID_REQUEST);
+    let rejected = |status| Expected::error(status, INVALID_REQUEST);
     table
-        .check("H05 missing", good().without("Content-Type"), refused(415))
+        .check("H05 missing", good().without("Content-Type"), rejected(415))
         .await;
     for media_type in [
         "text/plain",
@@ -89,10 +89,10 @@ async fn only_json_that_may_be_answered_is_read() {
         "",
     ] {
         let request = good().replacing("Content-Type", media_type);
-        table.check("H05", request, refused(415)).await;
+        table.check("H05", request, rejected(415)).await;
     }
     let twice = good().with("Content-Type", "text/plain");
-    table.check("H05 twice", twice, refused(415)).await;
+    table.check("H05 twice", twice, rejected(415)).await;
     for media_type in ["application/json; charset=utf-8", "APPLICATION/JSON"] {
         let request = good().replacing("Content-Type", media_type);
         table.check("H06", request, Expected::counted(1)).await;
@@ -104,7 +104,7 @@ async fn only_json_that_may_be_answered_is_read() {
         "application/json, text/event-stream;q=0",
     ] {
         let request = good().replacing("Accept", accepted);
-        table.check("H08", request, refused(406)).await;
+        table.check("H08", request, rejected(406)).await;
     }
     for accepted in [
         "*/*",
@@ -121,25 +121,25 @@ async fn only_json_that_may_be_answered_is_read() {
         .check("H08 two lines", lines, Expected::counted(1))
         .await;
     let gzip = good().with("Content-Encoding", "gzip");
-    table.check("H40", gzip, refused(415)).await;
+    table.check("H40", gzip, rejected(415)).await;
 }
 
 #[tokio::test]
-async fn a_modern_server_takes_nothing_but_post() {
+async fn modern_server_accepts_only_post() {
     let options = HttpOptions::new().with_legacy(LegacyMode::Reject);
     let mut table = Table::with(options).await;
-    let refused = || Expected::error(405, INVALID_REQUEST).with_header("allow", "POST");
+    let rejected = || Expected::error(405, INVALID_REQUEST).with_header("allow", "POST");
     for method in ["GET", "DELETE", "PUT", "PATCH", "OPTIONS"] {
         let request = Request::new(method).with("Accept", "*/*");
-        table.check("H09", request, refused()).await;
+        table.check("H09", request, rejected()).await;
     }
-    // Where sessions are served too, a request that names the modern revision has none of their methods.
+    // If sessions are served as well, a request with the modern revision has only POST.
     let mut table = Table::new().await;
     for method in ["GET", "DELETE", "PUT"] {
         let request = Request::new(method)
             .with("Accept", "*/*")
             .with("MCP-Protocol-Version", "2026-07-28");
-        table.check("H09", request, refused()).await;
+        table.check("H09", request, rejected()).await;
     }
     let put = Request::new("PUT").with("Content-Length", "0");
     let expected = Expected::error(405, INVALID_REQUEST).with_header("allow", "GET, POST, DELETE");
@@ -147,20 +147,20 @@ async fn a_modern_server_takes_nothing_but_post() {
 }
 
 #[tokio::test]
-async fn requests_describe_themselves_completely() {
+async fn modern_request_requires_version_and_capabilities_in_meta() {
     let mut table = Table::new().await;
-    let refused = || Expected::error(400, INVALID_PARAMS).with_id(1);
+    let rejected = || Expected::error(400, INVALID_PARAMS).with_id(1);
     let mut bare = count_call(1);
     bare["params"]
         .as_object_mut()
         .expect("an object")
         .remove("_meta");
     table
-        .check("H21 no _meta", Request::modern(&bare), refused())
+        .check("H21 no _meta", Request::modern(&bare), rejected())
         .await;
     for member in ["protocolVersion", "clientCapabilities"] {
         let request = without_meta(count_call(1), member);
-        table.check("H21", request, refused()).await;
+        table.check("H21", request, rejected()).await;
     }
     let anonymous = without_meta(count_call(1), "clientInfo");
     table.check("H22", anonymous, Expected::counted(1)).await;
@@ -171,12 +171,12 @@ async fn requests_describe_themselves_completely() {
         json!("x".repeat(10 * 1024)),
     ] {
         let request = Request::modern(&with_token(1, "count", token));
-        table.check("H64", request, refused()).await;
+        table.check("H64", request, rejected()).await;
     }
 }
 
 #[tokio::test]
-async fn methods_that_are_not_there_are_not_found() {
+async fn unknown_methods_return_404() {
     let mut table = Table::new().await;
     for method in [
         "nothing/here",
@@ -193,27 +193,31 @@ async fn methods_that_are_not_there_are_not_found() {
 }
 
 #[tokio::test]
-async fn what_is_asked_of_tools_and_resources_is_judged() {
+async fn capabilities_names_and_arguments_are_checked() {
     let mut table = Table::new().await;
     let sampled = Request::modern(&call(1, "sampled", json!({})));
     let expected = Expected::error(400, -32021)
         .with_id(1)
         .with_data(json!({"requiredCapabilities": {"sampling": {}}}));
     table.check("H24", sampled, expected).await;
-    let able = modern_with(
+    let with_sampling = modern_with(
         1,
         "tools/call",
         json!({"name": "sampled", "arguments": {}}),
         json!({"sampling": {}}),
     );
     table
-        .check("H24 declared", Request::modern(&able), Expected::counted(1))
+        .check(
+            "H24 declared",
+            Request::modern(&with_sampling),
+            Expected::counted(1),
+        )
         .await;
 
     let unknown = || Expected::error(200, INVALID_PARAMS).with_id(1);
-    let tool = Request::modern(&call(1, "nobody", json!({})));
+    let tool = Request::modern(&call(1, "unknown", json!({})));
     table.check("H25 tool", tool, unknown()).await;
-    let resource = modern(1, "resources/read", json!({"uri": "notes://nowhere"}));
+    let resource = modern(1, "resources/read", json!({"uri": "notes://unknown"}));
     table
         .check("H25 resource", Request::modern(&resource), unknown())
         .await;
@@ -230,7 +234,7 @@ async fn what_is_asked_of_tools_and_resources_is_judged() {
 }
 
 #[tokio::test]
-async fn messages_that_need_no_answer_get_none() {
+async fn responses_are_rejected_and_notifications_get_202() {
     let mut table = Table::new().await;
     let response = Request::modern(&answer(1, json!({})));
     table
@@ -244,7 +248,7 @@ async fn messages_that_need_no_answer_get_none() {
             Expected::error(400, INVALID_REQUEST),
         )
         .await;
-    for method in ["notifications/cancelled", "notifications/unheard-of"] {
+    for method in ["notifications/cancelled", "notifications/unknown"] {
         let message = notification(method, json!({"requestId": 1}));
         table
             .check("H28", Request::modern(&message), Expected::empty(202))
@@ -253,10 +257,10 @@ async fn messages_that_need_no_answer_get_none() {
 }
 
 #[tokio::test]
-async fn modern_requests_know_no_sessions() {
+async fn session_headers_have_no_effect_on_modern_requests() {
     let mut table = Table::new().await;
     let request = good()
-        .with("Mcp-Session-Id", "somebody-else")
+        .with("Mcp-Session-Id", "another-session")
         .with("Last-Event-ID", "kXw3-0nq_Yb81LzA.42");
     table.check("H56", request, Expected::counted(1)).await;
 }
@@ -277,7 +281,7 @@ async fn only_the_exact_path_is_served() {
 }
 
 #[tokio::test]
-async fn a_filter_has_a_bound() {
+async fn filter_has_at_most_1024_uris() {
     let mut table = Table::new().await;
     let listen = |uris: usize| {
         let uris: Vec<String> = (0..uris).map(|n| format!("notes://{n}")).collect();
@@ -290,15 +294,15 @@ async fn a_filter_has_a_bound() {
     for allowed in [1023, 1024] {
         let mut events = table.endpoint.open(&listen(allowed)).await;
         let acknowledged = events.message().await;
-        let honoured = &acknowledged["params"]["notifications"]["resourceSubscriptions"];
-        assert_eq!(honoured.as_array().map(Vec::len), Some(allowed));
+        let accepted = &acknowledged["params"]["notifications"]["resourceSubscriptions"];
+        assert_eq!(accepted.as_array().map(Vec::len), Some(allowed));
     }
 }
 
 #[tokio::test]
-async fn a_batch_is_refused_with_the_id_its_revision_wants() {
+async fn error_for_a_batch_has_the_id_of_the_revision() {
     let mut table = Table::new().await;
-    // Before 2025-11-25 an error without an id was not allowed.
+    // Before 2025-11-25 an error without an id was not permitted.
     let request = Request::post(&json!([legacy(1, "ping", json!({}))]));
     let newest = request.clone().with("MCP-Protocol-Version", "2025-11-25");
     table
@@ -314,8 +318,8 @@ async fn a_batch_is_refused_with_the_id_its_revision_wants() {
 }
 
 #[tokio::test]
-async fn bodies_have_a_bound() {
-    // The good requests that follow each row have this id.
+async fn body_beyond_the_limit_is_rejected_with_413() {
+    // The valid requests after each row have this id.
     let body = count_call("up").to_string();
     let mut limits = HttpLimits::default();
     limits.body_bytes = body.len() + 1;
@@ -330,12 +334,12 @@ async fn bodies_have_a_bound() {
     table
         .check("limit", padded(1), Expected::counted("up"))
         .await;
-    let refused = || Expected::error(413, INVALID_REQUEST).closing();
-    table.check("H32 limit + 1", padded(2), refused()).await;
-    // Of a body that is too long not a byte is waited for.
+    let rejected = || Expected::error(413, INVALID_REQUEST).closing();
+    table.check("H32 limit + 1", padded(2), rejected()).await;
+    // A body that is too long is rejected before it arrives.
     let announced = padded(1_000_000);
     table
-        .check_bytes("H32 only announced", announced.head(), refused())
+        .check_bytes("H32 only announced", announced.head(), rejected())
         .await;
 
     let chunked = |request: Request| {
@@ -356,19 +360,19 @@ async fn bodies_have_a_bound() {
             .check_bytes("chunked", bytes, Expected::counted("up"))
             .await;
     }
-    // It is refused at the limit; its end never comes.
+    // The body is rejected at the limit, before its end arrives.
     table
-        .check_bytes("H33", chunked(padded(2)), refused())
+        .check_bytes("H33", chunked(padded(2)), rejected())
         .await;
-    // Nobody is told to go on with a body that nobody reads.
-    let asking = padded(2).with("Expect", "100-continue");
+    // No `100 Continue` is sent for a body that is rejected.
+    let expecting = padded(2).with("Expect", "100-continue");
     table
-        .check_bytes("H32 expecting", asking.head(), refused())
+        .check_bytes("H32 expecting", expecting.head(), rejected())
         .await;
 }
 
 #[tokio::test]
-async fn a_body_that_breaks_off_runs_nothing() {
+async fn incomplete_body_does_not_run_the_handler() {
     let mut table = Table::new().await;
     let request = good();
     let half = request.body().len() / 2;
@@ -382,5 +386,5 @@ async fn a_body_that_breaks_off_runs_nothing() {
         table.expect_alive("half a body").await;
     }
     table.endpoint.idle().await;
-    assert_eq!(table.stage.runs(), 2, "only the good ones");
+    assert_eq!(table.stage.runs(), 2, "only the valid requests");
 }

@@ -1,4 +1,4 @@
-//! Whose requests are heard, and heads that no good client sends (H37 to H46, X01, X02).
+//! Checks of `Host` and `Origin`, and invalid headers (H37 to H46, X01, X02).
 
 use serde_json::json;
 use toolwire::transport::http::{HttpLimits, HttpOptions};
@@ -17,7 +17,7 @@ fn forbidden() -> Expected {
 }
 
 #[tokio::test]
-async fn only_hosts_of_this_machine_are_answered() {
+async fn only_loopback_hosts_are_accepted_by_default() {
     let mut table = Table::new().await;
     let address = table.endpoint.address;
     for host in [
@@ -31,20 +31,20 @@ async fn only_hosts_of_this_machine_are_answered() {
         "[::2]",
     ] {
         let row = format!("H44 {host}");
-        let answer = table.endpoint.ask(&good().replacing("Host", host)).await;
-        assert_eq!(answer.status(), 403, "{row}: {}", answer.text());
+        let response = table.endpoint.ask(&good().replacing("Host", host)).await;
+        assert_eq!(response.status(), 403, "{row}: {}", response.text());
         table.expect_alive(&row).await;
         let get = Request::new("GET").replacing("Host", host);
-        let answer = table.endpoint.ask(&get).await;
-        assert_eq!(answer.status(), 403, "{row}: {}", answer.text());
-        assert_eq!(answer.header("allow"), None);
+        let response = table.endpoint.ask(&get).await;
+        assert_eq!(response.status(), 403, "{row}: {}", response.text());
+        assert_eq!(response.header("allow"), None);
     }
     for host in ["evil.test", "localhost.evil.test", "127.0.0.1.nip.io"] {
         table
             .check("H44", good().replacing("Host", host), forbidden())
             .await;
-        let elsewhere = good().replacing("Host", host).with_target("/nowhere");
-        table.check("X01 other path", elsewhere, forbidden()).await;
+        let other_path = good().replacing("Host", host).with_target("/nowhere");
+        table.check("X01 other path", other_path, forbidden()).await;
     }
     let own = address.to_string();
     for host in [
@@ -64,7 +64,7 @@ async fn only_hosts_of_this_machine_are_answered() {
 }
 
 #[tokio::test]
-async fn the_target_may_name_the_host_and_both_are_judged() {
+async fn host_of_the_target_is_checked_as_well() {
     let mut table = Table::new().await;
     let evil = good().with_target("http://evil.test/mcp");
     table.check("X01 absolute form", evil, forbidden()).await;
@@ -77,21 +77,21 @@ async fn the_target_may_name_the_host_and_both_are_judged() {
 }
 
 #[tokio::test]
-async fn a_request_has_exactly_one_host() {
+async fn request_requires_exactly_one_host() {
     let mut table = Table::new().await;
-    let refused = || Expected::error(400, -32600).closing();
+    let rejected = || Expected::error(400, -32600).closing();
     table
-        .check("H46 none", good().without("Host"), refused())
+        .check("H46 none", good().without("Host"), rejected())
         .await;
     for second in ["localhost", "evil.test"] {
         table
-            .check("H46 two", good().with("Host", second), refused())
+            .check("H46 two", good().with("Host", second), rejected())
             .await;
     }
 }
 
 #[tokio::test]
-async fn public_names_are_answered_when_they_are_named() {
+async fn configured_public_hosts_are_accepted() {
     let options = HttpOptions::new()
         .with_public_hosts(["mcp.example.com", "other.example.com:8443"])
         .with_allowed_origins(["https://app.example.com"]);
@@ -123,7 +123,7 @@ async fn public_names_are_answered_when_they_are_named() {
 }
 
 #[tokio::test]
-async fn loopback_origins_are_rejected_when_the_option_says_so() {
+async fn loopback_origins_can_be_rejected() {
     let options = HttpOptions::new().without_loopback_origins();
     let mut table = Table::with(options).await;
     let page = |origin: &str| {
@@ -143,7 +143,7 @@ async fn loopback_origins_are_rejected_when_the_option_says_so() {
 }
 
 #[tokio::test]
-async fn web_pages_of_elsewhere_are_not_heard() {
+async fn other_origins_are_rejected() {
     let mut table = Table::new().await;
     for origin in [
         "https://evil.test",
@@ -158,7 +158,7 @@ async fn web_pages_of_elsewhere_are_not_heard() {
         table
             .check(&row, good().with("Origin", origin), forbidden())
             .await;
-        // What a page may send unasked is refused twice over.
+        // A simple request, which a page may send without a preflight, is rejected by its origin first.
         let simple = good()
             .with("Origin", origin)
             .replacing("Content-Type", "text/plain");
@@ -178,7 +178,7 @@ async fn web_pages_of_elsewhere_are_not_heard() {
 }
 
 #[tokio::test]
-async fn heads_that_are_no_http_are_refused_below() {
+async fn invalid_http_headers_are_rejected_by_the_connection() {
     let mut table = Table::new().await;
     let closing = |status| Expected::status(status).closing();
     let lengths = good().with("Content-Length", "7");
@@ -191,7 +191,7 @@ async fn heads_that_are_no_http_are_refused_below() {
 }
 
 #[tokio::test]
-async fn heads_have_a_bound() {
+async fn header_count_and_bytes_have_a_limit() {
     let mut table = Table::new().await;
     let with_fields = |count: usize| {
         let mut request = good();
@@ -232,7 +232,7 @@ async fn heads_have_a_bound() {
 }
 
 #[tokio::test]
-async fn the_guards_stand_before_every_method() {
+async fn host_and_origin_are_checked_for_every_method() {
     let table = Table::new().await;
     let session = Session::open(&table.endpoint, "2025-11-25").await;
     let requests = [
@@ -248,10 +248,10 @@ async fn the_guards_stand_before_every_method() {
             request.clone().with("Origin", "https://evil.test"),
             request.clone().with_target("http://evil.test/mcp"),
         ] {
-            let answer = table.endpoint.ask(&bad).await;
-            assert_eq!(answer.status(), 403, "{bad:?}");
-            assert_eq!(answer.header("mcp-session-id"), None);
-            assert_eq!(answer.header("access-control-allow-origin"), None);
+            let response = table.endpoint.ask(&bad).await;
+            assert_eq!(response.status(), 403, "{bad:?}");
+            assert_eq!(response.header("mcp-session-id"), None);
+            assert_eq!(response.header("access-control-allow-origin"), None);
         }
     }
     assert_eq!(table.stage.runs(), 0);

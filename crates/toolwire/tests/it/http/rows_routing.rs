@@ -1,4 +1,4 @@
-//! Headers that repeat parts of the message have to say the same (H10 to H20, X11).
+//! Headers that repeat parts of the message must equal them (H10 to H20, X11).
 
 use serde_json::{Value, json};
 
@@ -16,7 +16,7 @@ fn mismatch() -> Expected {
 }
 
 #[tokio::test]
-async fn the_version_is_the_same_in_header_and_body() {
+async fn version_must_be_equal_in_header_and_body() {
     let mut table = Table::new().await;
     const VERSION: &str = "MCP-Protocol-Version";
     table
@@ -45,8 +45,8 @@ async fn the_version_is_the_same_in_header_and_body() {
         "2025-03-26",
         "2024-11-05"
     ]);
-    let answer = table.endpoint.ask(&both).await;
-    let listed = &answer.message()["error"]["data"]["supported"];
+    let response = table.endpoint.ask(&both).await;
+    let listed = &response.message()["error"]["data"]["supported"];
     let mut listed: Vec<Value> = listed.as_array().expect("a list").clone();
     listed.sort_by_key(|version| std::cmp::Reverse(version.to_string()));
     assert!(
@@ -54,14 +54,14 @@ async fn the_version_is_the_same_in_header_and_body() {
         "{listed:?}"
     );
     let expected = Expected::error(400, -32022).with_id(1).with_data(json!({
-        "supported": answer.message()["error"]["data"]["supported"],
+        "supported": response.message()["error"]["data"]["supported"],
         "requested": "1900-01-01",
     }));
     table.check("H12", both, expected).await;
 }
 
 #[tokio::test]
-async fn the_method_is_the_same_in_header_and_body() {
+async fn method_must_be_equal_in_header_and_body() {
     let mut table = Table::new().await;
     table
         .check("H13", good().without("Mcp-Method"), mismatch())
@@ -76,7 +76,7 @@ async fn the_method_is_the_same_in_header_and_body() {
     table
         .check("X11 two methods", other_twice, mismatch())
         .await;
-    // Names of headers know no case.
+    // Header names are case-insensitive.
     let lower = good()
         .without("Mcp-Method")
         .with("mcp-method", "tools/call");
@@ -84,7 +84,7 @@ async fn the_method_is_the_same_in_header_and_body() {
 }
 
 #[tokio::test]
-async fn the_name_is_the_same_in_header_and_body() {
+async fn name_must_be_equal_in_header_and_body() {
     let mut table = Table::new().await;
     for message in [
         count_call(1),
@@ -108,10 +108,12 @@ async fn the_name_is_the_same_in_header_and_body() {
 }
 
 #[tokio::test]
-async fn mirrored_arguments_are_the_same_in_header_and_body() {
+async fn mirrored_arguments_must_be_equal_in_header_and_body() {
     let mut table = Table::new().await;
-    let stranger = good().with("Mcp-Param-Foo", "bar");
-    table.check("H20", stranger, Expected::counted(1)).await;
+    let unknown_header = good().with("Mcp-Param-Foo", "bar");
+    table
+        .check("H20", unknown_header, Expected::counted(1))
+        .await;
 
     let with = |arguments: Value, headers: &[(&str, &str)]| {
         let mut request = Request::modern(&call(1, "routed", arguments));
@@ -173,12 +175,12 @@ async fn mirrored_arguments_are_the_same_in_header_and_body() {
 }
 
 #[tokio::test]
-async fn headers_are_judged_before_the_method_is_looked_for() {
+async fn headers_are_checked_before_the_method_is_looked_up() {
     let mut table = Table::new().await;
     let unknown = Request::modern(&modern(1, "nothing/here", json!({})));
     let request = unknown.replacing("Mcp-Method", "tools/call");
     table.check("X11", request, mismatch()).await;
-    // A message without a method has none to repeat.
+    // A response has no method that the header could repeat.
     let response = Request::modern(&answer(1, json!({}))).with("Mcp-Method", "tools/call");
     table
         .check("X11 response", response, Expected::error(400, -32600))

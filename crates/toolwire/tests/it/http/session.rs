@@ -10,10 +10,10 @@ use crate::http::request::Request;
 use crate::http::socket::{Answer, Wire};
 use crate::peer::{legacy, notification};
 
-/// The revisions that have sessions over one endpoint.
+/// The revisions with sessions on a single endpoint.
 pub(crate) const REVISIONS: [&str; 3] = ["2025-03-26", "2025-06-18", "2025-11-25"];
 
-/// A session, from the client's side. It belongs to no connection and to no node.
+/// The client side of a session. It is bound neither to a connection nor to a node.
 #[derive(Debug, Clone)]
 pub(crate) struct Session {
     pub(crate) address: SocketAddr,
@@ -22,7 +22,7 @@ pub(crate) struct Session {
 }
 
 impl Session {
-    /// The handshake of a client that can answer everything.
+    /// Performs the handshake of a client with elicitation, sampling and roots.
     pub(crate) async fn open(endpoint: &Endpoint, version: &'static str) -> Self {
         let session = Self::initialize(endpoint, version).await;
         let initialized = notification("notifications/initialized", json!({}));
@@ -30,13 +30,13 @@ impl Session {
         session
     }
 
-    /// The first half of the handshake.
+    /// Sends `initialize` without the notification that completes the handshake.
     pub(crate) async fn initialize(endpoint: &Endpoint, version: &'static str) -> Self {
-        let answer = endpoint.ask(&initialize_request(version)).await;
-        assert_eq!(answer.status(), 200, "{}", answer.text());
-        let message = answer.message();
+        let response = endpoint.ask(&initialize_request(version)).await;
+        assert_eq!(response.status(), 200, "{}", response.text());
+        let message = response.message();
         assert_eq!(message["result"]["protocolVersion"], version, "{message}");
-        let id = answer
+        let id = response
             .header("mcp-session-id")
             .expect("a session is opened");
         Self {
@@ -46,7 +46,7 @@ impl Session {
         }
     }
 
-    /// The same session on another node.
+    /// Returns the same session on another node.
     pub(crate) fn at(&self, endpoint: &Endpoint) -> Self {
         Self {
             address: endpoint.address,
@@ -58,44 +58,44 @@ impl Session {
         Request::post(message).in_session(&self.id, self.version)
     }
 
-    /// Posts a message on a connection of its own.
+    /// Posts a message on a new connection.
     pub(crate) async fn post(&self, message: &Value) -> Answer {
         self.ask(&self.request(message)).await
     }
 
-    /// Posts a request and returns the one message of its plain answer.
+    /// Posts a request and returns the single message of its JSON response.
     #[track_caller]
     pub(crate) fn call(&self, message: Value) -> impl Future<Output = Value> {
         let caller = std::panic::Location::caller();
         async move {
-            let answer = self.post(&message).await;
-            assert_eq!(answer.status(), 200, "{} at {caller}", answer.text());
-            answer.message()
+            let response = self.post(&message).await;
+            assert_eq!(response.status(), 200, "{} at {caller}", response.text());
+            response.message()
         }
     }
 
-    /// Posts something that needs no answer.
+    /// Posts a message that gets no JSON-RPC response.
     #[track_caller]
     pub(crate) fn tell(&self, message: Value) -> impl Future<Output = ()> {
         let caller = std::panic::Location::caller();
         async move {
-            let answer = self.post(&message).await;
-            assert_eq!(answer.status(), 202, "{} at {caller}", answer.text());
-            assert_eq!(answer.text(), "");
+            let response = self.post(&message).await;
+            assert_eq!(response.status(), 202, "{} at {caller}", response.text());
+            assert_eq!(response.text(), "");
         }
     }
 
-    /// Posts a request whose answer is a stream.
+    /// Posts a request whose response is an event stream.
     pub(crate) async fn stream(&self, message: &Value) -> Events {
         self.events(&self.request(message)).await
     }
 
-    /// Opens a stream for whatever the server has to say.
+    /// Opens a server stream.
     pub(crate) async fn listen(&self) -> Events {
         self.events(&Request::get(&self.id, self.version)).await
     }
 
-    /// Comes back to a stream.
+    /// Resumes a stream after the event with this id.
     pub(crate) async fn resume(&self, last: &str) -> Events {
         self.events(&self.resume_request(last)).await
     }
@@ -122,7 +122,7 @@ impl Session {
     }
 }
 
-/// `initialize` of a client that can answer everything.
+/// Returns the `initialize` request of a client with elicitation, sampling and roots.
 pub(crate) fn initialize_request(version: &str) -> Request {
     let params = json!({
         "protocolVersion": version,
@@ -132,7 +132,7 @@ pub(crate) fn initialize_request(version: &str) -> Request {
     Request::post(&legacy(0, "initialize", params))
 }
 
-/// A `tools/call` of the 2025 revisions.
+/// Returns a `tools/call` of the 2025 revisions.
 pub(crate) fn tool_call(id: impl Into<Value>, tool: &str, arguments: Value) -> Value {
     legacy(
         id,
@@ -141,7 +141,7 @@ pub(crate) fn tool_call(id: impl Into<Value>, tool: &str, arguments: Value) -> V
     )
 }
 
-/// A `tools/call` with a token for progress.
+/// Returns a `tools/call` with a progress token.
 pub(crate) fn tool_call_with_token(
     id: impl Into<Value>,
     tool: &str,

@@ -1,4 +1,4 @@
-//! A client of HTTP/1.1 made of a bare socket: it sends what it is told, also what no library would send.
+//! An HTTP/1.1 client on a plain socket. It can send invalid requests, which no library would send.
 
 use std::net::SocketAddr;
 
@@ -8,11 +8,11 @@ use tokio::net::TcpStream;
 
 use crate::peer::within;
 
-/// One connection.
+/// A client connection.
 #[derive(Debug)]
 pub(crate) struct Wire {
     socket: TcpStream,
-    /// What was received and not looked at yet.
+    /// Received bytes that are not yet consumed.
     unread: Vec<u8>,
 }
 
@@ -37,24 +37,24 @@ impl Wire {
         within(self.socket.write_all(bytes.as_ref())).await.unwrap();
     }
 
-    /// Sends bytes to a server that may have hung up already.
+    /// Sends bytes to a server that may have closed the connection.
     pub(crate) async fn send_if_possible(&mut self, bytes: impl AsRef<[u8]>) {
         let _ = within(self.socket.write_all(bytes.as_ref())).await;
     }
 
-    /// The next answer with its whole body.
+    /// Returns the next response with its complete body.
     pub(crate) async fn answer(&mut self) -> Answer {
         let head = self.head().await;
         self.rest_of(head).await
     }
 
-    /// The answer that begins with this head.
+    /// Reads the body of the response with these headers.
     pub(crate) async fn rest_of(&mut self, head: Head) -> Answer {
         let mut body = Vec::new();
         match head.framing() {
             Framing::Length(length) => body = self.take(length).await,
             Framing::Chunked => {
-                while let Some(chunk) = self.chunk().await.expect("the answer broke off") {
+                while let Some(chunk) = self.chunk().await.expect("the response is incomplete") {
                     body.extend(chunk);
                 }
             }
@@ -62,14 +62,14 @@ impl Wire {
         Answer { head, body }
     }
 
-    /// The beginning of the next answer.
+    /// Returns the headers of the next response.
     pub(crate) async fn head(&mut self) -> Head {
         self.head_unless_closed()
             .await
             .expect("the server has closed the connection")
     }
 
-    /// The beginning of the next answer; `None` when the server closes the connection instead.
+    /// Returns the headers of the next response, or `None` if the server closes the connection.
     pub(crate) async fn head_unless_closed(&mut self) -> Option<Head> {
         let status_line = self.line().await?;
         let status = status_line
@@ -79,7 +79,7 @@ impl Wire {
             .unwrap_or_else(|| panic!("no status line: {status_line}"));
         let mut headers = Vec::new();
         loop {
-            let line = self.line().await.expect("the head broke off");
+            let line = self.line().await.expect("the headers are incomplete");
             if line.is_empty() {
                 return Some(Head { status, headers });
             }
@@ -88,7 +88,7 @@ impl Wire {
         }
     }
 
-    /// The next chunk of a body; `Ok(None)` after the last, `Err` when the connection broke off.
+    /// Returns the next chunk of a body, `Ok(None)` after the last, or `Err` if the connection was closed before.
     pub(crate) async fn chunk(&mut self) -> Result<Option<Vec<u8>>, BrokenOff> {
         let size = self.line().await.ok_or(BrokenOff)?;
         let size = usize::from_str_radix(&size, 16).expect("a chunk begins with its size");
@@ -102,7 +102,7 @@ impl Wire {
         Ok((size > 0).then_some(chunk))
     }
 
-    /// The server closes the connection and says nothing before.
+    /// Expects that the server closes the connection without sending anything.
     pub(crate) async fn expect_close(mut self) {
         let read = self.fill().await;
         let unread = String::from_utf8_lossy(&self.unread).into_owned();
@@ -110,7 +110,7 @@ impl Wire {
         assert_eq!(unread, "");
     }
 
-    /// Breaks the connection as a crash would: at once, without a farewell.
+    /// Resets the connection, as a crash of the client would.
     pub(crate) fn reset(self) {
         self.socket.set_zero_linger().unwrap();
     }
@@ -131,12 +131,12 @@ impl Wire {
 
     async fn take(&mut self, length: usize) -> Vec<u8> {
         while self.unread.len() < length {
-            assert_ne!(self.fill().await, 0, "the body broke off");
+            assert_ne!(self.fill().await, 0, "the body is incomplete");
         }
         self.unread.drain(..length).collect()
     }
 
-    /// Receives something; 0 at the end, however it came.
+    /// Receives bytes and returns their number, or 0 if the connection was closed or reset.
     async fn fill(&mut self) -> usize {
         within(self.socket.read_buf(&mut self.unread))
             .await
@@ -144,11 +144,11 @@ impl Wire {
     }
 }
 
-/// The connection ended in the middle of something.
+/// The connection was closed in the middle of a response.
 #[derive(Debug)]
 pub(crate) struct BrokenOff;
 
-/// The head of an answer.
+/// The status and the headers of a response.
 #[derive(Debug, Clone)]
 pub(crate) struct Head {
     pub(crate) status: u16,
@@ -161,21 +161,21 @@ enum Framing {
 }
 
 impl Head {
-    /// The only header of that name, which is written in lower case.
+    /// Returns the only header with this name, given in lower case.
     pub(crate) fn header(&self, name: &str) -> Option<&str> {
         let mut values = self.headers.iter().filter(|(own, _)| own == name);
         let value = values.next().map(|(_, value)| value.as_str());
-        assert_eq!(values.next(), None, "{name} comes twice");
+        assert_eq!(values.next(), None, "{name} occurs twice");
         value
     }
 
-    /// All headers of that name, which is written in lower case.
+    /// Returns all headers with this name, given in lower case.
     pub(crate) fn all<'h>(&'h self, name: &'h str) -> impl Iterator<Item = &'h str> {
         let values = self.headers.iter().filter(move |(own, _)| own == name);
         values.map(|(_, value)| value.as_str())
     }
 
-    /// All headers except those of that name, which is written in lower case.
+    /// Returns all headers except those with this name, given in lower case.
     pub(crate) fn without(&self, name: &str) -> Vec<(String, String)> {
         let mut headers = self.headers.clone();
         headers.retain(|(own, _)| own != name);
@@ -199,7 +199,7 @@ impl Head {
     }
 }
 
-/// A whole answer.
+/// A complete response.
 #[derive(Debug, Clone)]
 pub(crate) struct Answer {
     pub(crate) head: Head,
@@ -219,7 +219,7 @@ impl Answer {
         std::str::from_utf8(&self.body).unwrap()
     }
 
-    /// The one message of a plain answer.
+    /// Returns the single message of a JSON response.
     #[track_caller]
     pub(crate) fn message(&self) -> Value {
         let content_type = self.header("content-type");

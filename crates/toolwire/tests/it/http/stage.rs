@@ -1,4 +1,4 @@
-//! A server whose tools tell the test what happens to them.
+//! A server whose tools report their events to the test.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -13,16 +13,16 @@ use toolwire::{
 
 use crate::peer::{call, modern, plain, server, within};
 
-/// What happens inside the tool `wait`, as the test sees it.
+/// An event of the tool `wait`, reported to the test.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Happening {
     Started,
-    /// The handler's future is gone.
+    /// The handler's future was dropped before it completed.
     Dropped,
     Finished,
 }
 
-/// The server and what the test holds of it.
+/// A server and the channels that connect its tools with the test.
 #[derive(Debug)]
 pub(crate) struct Stage {
     pub(crate) server: Server,
@@ -34,7 +34,7 @@ pub(crate) struct Stage {
 impl Stage {
     pub(crate) fn new() -> Self {
         let runs = Arc::new(AtomicUsize::new(0));
-        let (tell, happenings) = unbounded_channel();
+        let (sender, happenings) = unbounded_channel();
         let (release, released) = watch::channel(0);
         let server = server()
             .with_resource_subscriptions()
@@ -45,7 +45,7 @@ impl Stage {
             .tool(plain("steps", steps))
             .tool(plain("ask", ask))
             .tool(released_early(release.subscribe()))
-            .tool(waiting(tell, released))
+            .tool(waiting(sender, released))
             .prompt(PromptHandler::new("greet", |_, _| async { "hi" }))
             .resource(ResourceHandler::new("notes://a", "a", |_, _| async { "a" }));
         Self {
@@ -56,40 +56,40 @@ impl Stage {
         }
     }
 
-    /// How often the tools that count were run.
+    /// Returns how often the counting tools have run.
     pub(crate) fn runs(&self) -> usize {
         self.runs.load(Ordering::SeqCst)
     }
 
-    /// The next thing that happens in `wait`.
+    /// Expects this event as the next one of `wait`.
     pub(crate) async fn expect(&mut self, expected: Happening) {
         let happening = within(self.happenings.recv()).await;
         assert_eq!(happening, Some(expected));
     }
 
-    /// Nothing happened in `wait` that was not expected.
+    /// Expects that `wait` has reported no further event.
     pub(crate) fn expect_nothing(&mut self) {
         assert!(self.happenings.try_recv().is_err());
     }
 
-    /// Lets every `wait` go one step on: the first says something, the second ends it.
+    /// Releases one step of every running `wait`: the first reports progress, the second ends the call.
     pub(crate) fn step(&self) {
         self.release.send_modify(|step| *step += 1);
     }
 }
 
-/// A good request; its answer is [`counted`].
+/// Returns a valid request, whose result is the text `counted`.
 pub(crate) fn count_call(id: impl Into<Value>) -> Value {
     call(id, "count", json!({"n": 1}))
 }
 
-/// A call with a token for progress.
+/// Returns a call with a progress token.
 pub(crate) fn with_token(id: impl Into<Value>, tool: &str, token: impl Into<Value>) -> Value {
     let params = json!({"name": tool, "arguments": {}, "_meta": {"progressToken": token.into()}});
     modern(id, "tools/call", params)
 }
 
-/// Counts its runs; wants a number.
+/// Returns a tool that counts its runs and requires an integer argument.
 fn count(runs: Arc<AtomicUsize>) -> ToolHandler {
     let schema = json!({
         "type": "object",
@@ -102,7 +102,7 @@ fn count(runs: Arc<AtomicUsize>) -> ToolHandler {
     })
 }
 
-/// Counts its runs; its arguments are repeated in headers.
+/// Returns a tool that counts its runs and whose arguments are mirrored in headers.
 fn routed(runs: Arc<AtomicUsize>) -> ToolHandler {
     let schema = json!({
         "type": "object",
@@ -118,7 +118,7 @@ fn routed(runs: Arc<AtomicUsize>) -> ToolHandler {
     })
 }
 
-/// Counts its runs; needs a client that samples.
+/// Returns a tool that counts its runs and requires the sampling capability.
 fn sampled(runs: Arc<AtomicUsize>) -> ToolHandler {
     let needed = ClientCapabilities::new().with_sampling(SamplingCapability::new());
     plain("sampled", move |_| {
@@ -128,24 +128,24 @@ fn sampled(runs: Arc<AtomicUsize>) -> ToolHandler {
     .requires(needed)
 }
 
-/// Reports two steps at once.
+/// Reports two progress steps without waiting.
 async fn steps(ctx: RequestContext) -> &'static str {
     ctx.report_steps(1, 2, Some("half"));
     ctx.report_steps(2, 2, None);
     "stepped"
 }
 
-/// Asks the client's user for a name.
+/// Elicits a name from the user.
 async fn ask(ctx: RequestContext) -> Result<String, ToolError> {
     let form = json!({"type": "object", "properties": {"name": {"type": "string"}}});
-    let answer = ctx.elicit("Who?", form).await;
-    answer.map_or_else(
+    let response = ctx.elicit("Who?", form).await;
+    response.map_or_else(
         |error: Error| Err(ToolError::from(error)),
-        |answer| Ok(serde_json::to_string(&answer).expect("answers are JSON")),
+        |response| Ok(serde_json::to_string(&response).expect("responses are JSON")),
     )
 }
 
-/// Sends its client away, and ends after the next step.
+/// Returns a tool that releases its response stream and ends after the next step.
 fn released_early(released: watch::Receiver<usize>) -> ToolHandler {
     plain("release", move |ctx: RequestContext| {
         let mut released = released.clone();
@@ -161,34 +161,34 @@ fn released_early(released: watch::Receiver<usize>) -> ToolHandler {
     })
 }
 
-struct TellWhenDropped {
-    tell: UnboundedSender<Happening>,
+struct NotifyOnDrop {
+    sender: UnboundedSender<Happening>,
     finished: bool,
 }
 
-impl Drop for TellWhenDropped {
+impl Drop for NotifyOnDrop {
     fn drop(&mut self) {
         let happening = match self.finished {
             true => Happening::Finished,
             false => Happening::Dropped,
         };
-        // The test may be over.
-        let _ = self.tell.send(happening);
+        // Fails if the test has ended.
+        let _ = self.sender.send(happening);
     }
 }
 
-/// Waits for two steps: it says something after the first and ends after the second.
-fn waiting(tell: UnboundedSender<Happening>, released: watch::Receiver<usize>) -> ToolHandler {
+/// Returns a tool that waits for two steps. It reports progress after each step and ends after the second.
+fn waiting(sender: UnboundedSender<Happening>, released: watch::Receiver<usize>) -> ToolHandler {
     plain("wait", move |ctx: RequestContext| {
-        let (tell, mut released) = (tell.clone(), released.clone());
+        let (sender, mut released) = (sender.clone(), released.clone());
         async move {
-            let mut guard = TellWhenDropped {
-                tell: tell.clone(),
+            let mut guard = NotifyOnDrop {
+                sender: sender.clone(),
                 finished: false,
             };
             let before = *released.borrow();
-            // The test may be over.
-            let _ = tell.send(Happening::Started);
+            // Fails if the test has ended.
+            let _ = sender.send(Happening::Started);
             for step in 1..=2_u8 {
                 let target = before + usize::from(step);
                 if released.wait_for(|now| *now >= target).await.is_err() {

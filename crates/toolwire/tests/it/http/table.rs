@@ -1,7 +1,7 @@
-//! One server, and what it has to say to bad requests.
+//! Sends invalid requests to one server and compares the responses.
 //!
-//! After each of them the server is as before: the handler ran only if it had to, and a good request is answered, on the
-//! same connection unless that had to be closed.
+//! After each request the server must work as before: the handler ran only if expected, and a valid request is served.
+//! The same connection is used, unless the server had to close it.
 
 use serde_json::{Value, json};
 use toolwire::transport::http::HttpOptions;
@@ -36,7 +36,7 @@ impl Table {
         }
     }
 
-    /// Sends a request and looks at the answer, and at what became of the server.
+    /// Sends a request, compares the response, and checks that the server still works.
     pub(crate) async fn check(&mut self, row: &str, request: Request, expected: Expected) {
         self.check_bytes(row, request.bytes(), expected).await;
     }
@@ -49,8 +49,8 @@ impl Table {
     ) {
         let runs = self.stage.runs();
         self.wire.send_if_possible(request).await;
-        let answer = self.wire.answer().await;
-        expected.compare(row, &answer);
+        let response = self.wire.answer().await;
+        expected.compare(row, &response);
         let ran = self.stage.runs() - runs;
         assert_eq!(ran, usize::from(expected.runs), "{row}: the handler");
         if expected.closes {
@@ -62,34 +62,34 @@ impl Table {
         self.expect_alive(row).await;
     }
 
-    /// A good request is answered.
+    /// Expects that a valid request is served.
     pub(crate) async fn expect_alive(&mut self, row: &str) {
         let request = Request::modern(&count_call("up"));
         self.wire.send(request.bytes()).await;
-        let answer = self.wire.answer().await;
-        assert_eq!(answer.status(), 200, "after {row}: {}", answer.text());
+        let response = self.wire.answer().await;
+        assert_eq!(response.status(), 200, "after {row}: {}", response.text());
         assert_eq!(
-            answer.message(),
+            response.message(),
             complete("up", text("counted")),
             "after {row}"
         );
     }
 }
 
-/// What a request must be answered with.
+/// The expected response to a request.
 #[derive(Debug, Clone)]
 pub(crate) struct Expected {
     status: u16,
-    reply: Reply,
+    body: ExpectedBody,
     headers: Vec<(&'static str, &'static str)>,
     runs: bool,
     closes: bool,
 }
 
 #[derive(Debug, Clone)]
-enum Reply {
+enum ExpectedBody {
     Empty,
-    /// Whatever a layer below has to say.
+    /// Any body, for responses of hyper.
     Anything,
     Message(Value),
     Error {
@@ -100,48 +100,48 @@ enum Reply {
 }
 
 impl Expected {
-    fn new(status: u16, reply: Reply) -> Self {
+    fn new(status: u16, body: ExpectedBody) -> Self {
         Self {
             status,
-            reply,
+            body,
             headers: Vec::new(),
             runs: false,
             closes: false,
         }
     }
 
-    /// The good answer of a tool that counts its runs.
+    /// Returns the expected response of a counting tool.
     pub(crate) fn counted(id: impl Into<Value>) -> Self {
         let message = complete(id, text("counted"));
         Self {
             runs: true,
-            ..Self::new(200, Reply::Message(message))
+            ..Self::new(200, ExpectedBody::Message(message))
         }
     }
 
     pub(crate) fn empty(status: u16) -> Self {
-        Self::new(status, Reply::Empty)
+        Self::new(status, ExpectedBody::Empty)
     }
 
     pub(crate) fn status(status: u16) -> Self {
-        Self::new(status, Reply::Anything)
+        Self::new(status, ExpectedBody::Anything)
     }
 
-    /// An error without an id.
+    /// Returns an expected error without an id.
     pub(crate) fn error(status: u16, code: i64) -> Self {
         let (id, data) = (None, None);
-        Self::new(status, Reply::Error { code, id, data })
+        Self::new(status, ExpectedBody::Error { code, id, data })
     }
 
     pub(crate) fn with_id(mut self, echoed: impl Into<Value>) -> Self {
-        if let Reply::Error { id, .. } = &mut self.reply {
+        if let ExpectedBody::Error { id, .. } = &mut self.body {
             *id = Some(echoed.into());
         }
         self
     }
 
     pub(crate) fn with_data(mut self, expected: Value) -> Self {
-        if let Reply::Error { data, .. } = &mut self.reply {
+        if let ExpectedBody::Error { data, .. } = &mut self.body {
             *data = Some(expected);
         }
         self
@@ -152,25 +152,25 @@ impl Expected {
         self
     }
 
-    /// The connection is of no use afterwards.
+    /// Expects that the server closes the connection after the response.
     pub(crate) fn closing(mut self) -> Self {
         self.closes = true;
         self
     }
 
-    pub(crate) fn compare(&self, row: &str, answer: &Answer) {
-        let body = answer.text();
-        assert_eq!(answer.status(), self.status, "{row}: {body}");
+    pub(crate) fn compare(&self, row: &str, response: &Answer) {
+        let body = response.text();
+        assert_eq!(response.status(), self.status, "{row}: {body}");
         for (name, value) in &self.headers {
-            assert_eq!(answer.header(name), Some(*value), "{row}: {name}");
+            assert_eq!(response.header(name), Some(*value), "{row}: {name}");
         }
-        assert_eq!(answer.header("mcp-session-id"), None, "{row}");
-        match &self.reply {
-            Reply::Anything => {}
-            Reply::Empty => assert_eq!(body, "", "{row}"),
-            Reply::Message(message) => assert_eq!(answer.message(), *message, "{row}"),
-            Reply::Error { code, id, data } => {
-                let message = answer.message();
+        assert_eq!(response.header("mcp-session-id"), None, "{row}");
+        match &self.body {
+            ExpectedBody::Anything => {}
+            ExpectedBody::Empty => assert_eq!(body, "", "{row}"),
+            ExpectedBody::Message(message) => assert_eq!(response.message(), *message, "{row}"),
+            ExpectedBody::Error { code, id, data } => {
+                let message = response.message();
                 assert_eq!(message["jsonrpc"], "2.0", "{row}: {body}");
                 assert_eq!(message.get("id"), id.as_ref(), "{row}: {body}");
                 let error = &message["error"];
