@@ -1,20 +1,20 @@
-//! A client is asked what it declared, and nothing else.
+//! Input requests are sent only to clients that declared the capability.
 
 use serde_json::{Value, json};
 use toolwire::types::{CreateMessageRequestParams, SamplingMessage, Tool, ToolChoiceMode};
 use toolwire::{Error, RequestContext, Server, ToolHandler, ask};
 
-use super::by_hand::{ByHand, able};
-use super::{Diary, Name};
+use super::manual_call::{ManualCall, all_capabilities};
+use super::{Name, Recorder};
 use crate::peer::{Peer, legacy, plain};
 
 fn say_hi() -> CreateMessageRequestParams {
     CreateMessageRequestParams::new([SamplingMessage::user("hi")], 10)
 }
 
-/// Asks for one thing, by its name.
-async fn ask_for(ctx: &RequestContext, what: &str) -> Result<(), Error> {
-    match what {
+/// Sends the input request with this name.
+async fn ask_for(ctx: &RequestContext, kind: &str) -> Result<(), Error> {
+    match kind {
         "form" => drop(ctx.ask::<Name>("k", "Who?").await?),
         "url" => drop(ctx.ask_url("k", "Go", "https://example.com/").await?),
         "model" => drop(ctx.ask_model("k", say_hi()).await?),
@@ -28,39 +28,40 @@ async fn ask_for(ctx: &RequestContext, what: &str) -> Result<(), Error> {
         }
         "roots" => drop(ctx.ask_roots("k").await?),
         _ => {
-            let questions = (
+            let input_requests = (
                 ask::form::<Name>("form", "Who?"),
                 ask::url("url", "Go", "https://example.com/"),
                 ask::model("model", say_hi()),
                 ask::roots("roots"),
             );
-            drop(ctx.ask_all(questions).await?);
+            drop(ctx.ask_all(input_requests).await?);
         }
     }
     Ok(())
 }
 
-const EVERYTHING: [&str; 7] = ["form", "url", "model", "tools", "choice", "roots", "all"];
+const ALL_KINDS: [&str; 7] = ["form", "url", "model", "tools", "choice", "roots", "all"];
 
-fn server(diary: &Diary) -> Server {
-    let asker = |what: &'static str| -> ToolHandler {
-        let diary = diary.clone();
-        plain(what, move |ctx: RequestContext| {
-            let diary = diary.clone();
+fn server(recorder: &Recorder) -> Server {
+    let asking_tool = |kind: &'static str| -> ToolHandler {
+        let recorder = recorder.clone();
+        plain(kind, move |ctx: RequestContext| {
+            let recorder = recorder.clone();
             async move {
-                ctx.once("effect", async { diary.note("begun") }).await?;
-                ask_for(&ctx, what).await?;
+                ctx.once("effect", async { recorder.record("started") })
+                    .await?;
+                ask_for(&ctx, kind).await?;
                 Ok::<_, Error>("asked")
             }
         })
     };
     let server = Server::new("test", "1");
-    EVERYTHING
+    ALL_KINDS
         .into_iter()
-        .fold(server, |server, what| server.tool(asker(what)))
+        .fold(server, |server, kind| server.tool(asking_tool(kind)))
 }
 
-/// What a client declares, what it is to be asked, and what is missing.
+/// Returns the declared capabilities, the kind of input request, and the missing capabilities.
 fn cases() -> Vec<(Value, &'static str, Value)> {
     let form = || json!({"elicitation": {"form": {}}});
     let url = || json!({"elicitation": {"url": {}}});
@@ -68,7 +69,7 @@ fn cases() -> Vec<(Value, &'static str, Value)> {
     let tools = || json!({"sampling": {"tools": {}}});
     let roots = || json!({"roots": {}});
     let others = |without: &str| {
-        let mut others = able();
+        let mut others = all_capabilities();
         others.as_object_mut().expect("an object").remove(without);
         others
     };
@@ -104,42 +105,42 @@ fn cases() -> Vec<(Value, &'static str, Value)> {
 }
 
 #[tokio::test]
-async fn a_modern_client_hears_exactly_what_is_missing() {
-    let diary = Diary::default();
-    let server = server(&diary);
-    for (declared, what, missing) in cases() {
-        let mut call = ByHand::call(&server, what).with_capabilities(declared.clone());
-        let round = call.begin().await;
+async fn modern_error_lists_the_missing_capabilities() {
+    let recorder = Recorder::default();
+    let server = server(&recorder);
+    for (declared, kind, missing) in cases() {
+        let mut call = ManualCall::call(&server, kind).with_capabilities(declared.clone());
+        let round = call.start().await;
         let error = &round.0["error"];
-        assert_eq!(error["code"], -32021, "{what} {declared}: {round:?}");
+        assert_eq!(error["code"], -32021, "{kind} {declared}: {round:?}");
         let expected = json!({"requiredCapabilities": missing});
-        assert_eq!(error["data"], expected, "{what} {declared}");
+        assert_eq!(error["data"], expected, "{kind} {declared}");
         assert_eq!(round.0.get("result"), None);
     }
-    for what in EVERYTHING {
-        let round = ByHand::call(&server, what).begin().await;
-        assert!(round.is_open(), "{what}: {round:?}");
+    for kind in ALL_KINDS {
+        let round = ManualCall::call(&server, kind).start().await;
+        assert!(round.is_open(), "{kind}: {round:?}");
     }
 }
 
 #[tokio::test]
-async fn a_legacy_client_hears_it_with_the_code_of_its_revision() {
-    let server = server(&Diary::default());
-    for (declared, what, missing) in cases() {
+async fn legacy_error_lists_the_missing_capabilities() {
+    let server = server(&Recorder::default());
+    for (declared, kind, missing) in cases() {
         let mut peer = Peer::connect(&server);
         peer.initialize_with("2025-11-25", declared.clone()).await;
-        let request = legacy(1, "tools/call", json!({"name": what}));
+        let request = legacy(1, "tools/call", json!({"name": kind}));
         let error = peer.refusal_of(request, -32600).await;
         let expected = json!({"requiredCapabilities": missing});
-        assert_eq!(error["data"], expected, "{what} {declared}");
+        assert_eq!(error["data"], expected, "{kind} {declared}");
         peer.expect_silence().await;
     }
 }
 
 #[tokio::test]
-async fn older_revisions_are_asked_what_they_have() {
-    let server = server(&Diary::default());
-    for (version, what) in [
+async fn input_request_that_the_revision_does_not_define_fails() {
+    let server = server(&Recorder::default());
+    for (version, kind) in [
         ("2024-11-05", "form"),
         ("2024-11-05", "url"),
         ("2025-03-26", "form"),
@@ -147,12 +148,15 @@ async fn older_revisions_are_asked_what_they_have() {
         ("2025-06-18", "url"),
     ] {
         let mut peer = Peer::connect(&server);
-        peer.initialize_with(version, able()).await;
-        let request = legacy(1, "tools/call", json!({"name": what}));
+        peer.initialize_with(version, all_capabilities()).await;
+        let request = legacy(1, "tools/call", json!({"name": kind}));
         peer.send(request).await;
-        let answer = peer.receive().await;
-        assert_eq!(answer["id"], 1, "{version} {what}: {answer}");
-        assert!(answer.get("error").is_some(), "{version} {what}: {answer}");
+        let response = peer.receive().await;
+        assert_eq!(response["id"], 1, "{version} {kind}: {response}");
+        assert!(
+            response.get("error").is_some(),
+            "{version} {kind}: {response}"
+        );
         peer.expect_silence().await;
     }
 }

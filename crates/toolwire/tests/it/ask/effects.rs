@@ -1,4 +1,4 @@
-//! What happens once.
+//! Effects that run once per call: `ctx.once` and `ctx.try_once`.
 
 use std::collections::HashMap;
 
@@ -9,8 +9,8 @@ use toolwire::{
     Error, ErrorObject, KeyRing, RequestContext, Server, StateKey, ToolError, ToolHandler,
 };
 
-use super::by_hand::ByHand;
-use super::{BOTH, Confirm, Diary, Name, accept, client, shown};
+use super::manual_call::ManualCall;
+use super::{BOTH, Confirm, Name, Recorder, accept, client, result_text};
 use crate::peer::plain;
 
 fn deploy(tool: ToolHandler) -> Server {
@@ -33,16 +33,16 @@ struct Order {
     lines: Vec<Option<String>>,
 }
 
-/// Orders between two questions.
-fn shop(diary: &Diary) -> ToolHandler {
-    let diary = diary.clone();
+/// Returns a tool that places an order between two input requests.
+fn shop(recorder: &Recorder) -> ToolHandler {
+    let recorder = recorder.clone();
     plain("work", move |ctx: RequestContext| {
-        let diary = diary.clone();
+        let recorder = recorder.clone();
         async move {
             let name: Name = ctx.ask("name", "Who?").await?;
             let order = ctx
                 .once("order", async {
-                    let number = diary.note(format!("ordered for {}", name.name)) as u64;
+                    let number = recorder.record(format!("ordered for {}", name.name)) as u64;
                     let lines = vec![Some("ä\u{0}\"".to_owned()), None];
                     Order { number, lines }
                 })
@@ -54,90 +54,94 @@ fn shop(diary: &Diary) -> ToolHandler {
 }
 
 #[tokio::test]
-async fn an_effect_takes_place_once_and_its_result_stays() {
+async fn effect_runs_once_and_its_result_is_stored() {
     for version in BOTH {
-        let diary = Diary::default();
-        let answers = [
+        let recorder = Recorder::default();
+        let responses = [
             ("Who", accept(json!({"name": "Ada"}))),
             ("Sure", accept(json!({"sure": true}))),
         ];
-        let server = deploy(shop(&diary));
-        let client = client(&server, version, &answers, &Diary::default()).await;
-        let text = shown(client.call_tool("work", json!({})).await);
+        let server = deploy(shop(&recorder));
+        let client = client(&server, version, &responses, &Recorder::default()).await;
+        let text = result_text(client.call_tool("work", json!({})).await);
         assert_eq!(
             text,
             r#"Order { number: 1, lines: [Some("ä\0\""), None] } true"#
         );
-        assert_eq!(diary.take(), ["ordered for Ada"], "{version}");
+        assert_eq!(recorder.take(), ["ordered for Ada"], "{version}");
     }
 }
 
 #[tokio::test]
-async fn a_client_that_goes_back_makes_it_happen_again_unless_states_work_once() {
-    let diary = Diary::default();
-    let server = deploy(shop(&diary));
-    let mut call = ByHand::call(&server, "work");
-    let first = call.begin().await;
-    let second = call.answer(&first, named()).await;
-    let again = call.answer(&first, named()).await;
-    assert_eq!(again.asks(), ["sure"]);
-    assert_eq!(diary.take().len(), 2, "the state of the first round lasts");
-    // Within what a state remembers it did happen once.
-    assert!(call.answer(&second, sure()).await.text().contains("true"));
-    assert!(call.answer(&second, sure()).await.text().contains("true"));
-    assert_eq!(diary.take().len(), 0);
+async fn replayed_state_repeats_an_effect_unless_states_are_single_use() {
+    let recorder = Recorder::default();
+    let server = deploy(shop(&recorder));
+    let mut call = ManualCall::call(&server, "work");
+    let first = call.start().await;
+    let second = call.respond(&first, named()).await;
+    let again = call.respond(&first, named()).await;
+    assert_eq!(again.input_keys(), ["sure"]);
+    assert_eq!(
+        recorder.take().len(),
+        2,
+        "the state of the first round is still valid"
+    );
+    // The state of the second round has stored the effect.
+    assert!(call.respond(&second, sure()).await.text().contains("true"));
+    assert!(call.respond(&second, sure()).await.text().contains("true"));
+    assert_eq!(recorder.take().len(), 0);
 
-    let server = deploy(shop(&diary)).with_single_use_request_state(MemoryNonceStore::default());
-    let mut call = ByHand::call(&server, "work");
-    let first = call.begin().await;
-    let second = call.answer(&first, named()).await;
-    let again = call.answer(&first, named()).await;
+    let server = deploy(shop(&recorder)).with_single_use_request_state(MemoryNonceStore::default());
+    let mut call = ManualCall::call(&server, "work");
+    let first = call.start().await;
+    let second = call.respond(&first, named()).await;
+    let again = call.respond(&first, named()).await;
     assert_eq!(
         again.text(),
         "-32602: requestState is invalid or has expired"
     );
-    assert!(call.answer(&second, sure()).await.text().contains("true"));
-    assert_eq!(diary.take().len(), 1);
+    assert!(call.respond(&second, sure()).await.text().contains("true"));
+    assert_eq!(recorder.take().len(), 1);
 }
 
 #[tokio::test]
-async fn a_result_of_another_shape_is_an_error_and_no_second_effect() {
-    let diary = Diary::default();
-    let server = deploy(shop(&diary));
-    let mut call = ByHand::call(&server, "work");
-    let first = call.begin().await;
-    let second = call.answer(&first, named()).await;
-    assert_eq!(diary.take().len(), 1);
+async fn stored_result_of_another_type_is_an_error_and_not_repeated() {
+    let recorder = Recorder::default();
+    let server = deploy(shop(&recorder));
+    let mut call = ManualCall::call(&server, "work");
+    let first = call.start().await;
+    let second = call.respond(&first, named()).await;
+    assert_eq!(recorder.take().len(), 1);
 
-    let notes = diary.clone();
+    let events = recorder.clone();
     let changed = plain("work", move |ctx: RequestContext| {
-        let notes = notes.clone();
+        let events = events.clone();
         async move {
-            let work = async { notes.note("again").to_string() };
+            let work = async { events.record("again").to_string() };
             let number: String = ctx.once("order", work).await?;
             Ok::<_, Error>(number)
         }
     });
-    let third = ByHand::call(&deploy(changed), "work")
-        .answer(&second, sure())
+    let third = ManualCall::call(&deploy(changed), "work")
+        .respond(&second, sure())
         .await;
     assert_eq!(
         third.text(),
         "-32603: unreadable result stored as \"order\""
     );
-    assert_eq!(diary.take(), [""; 0]);
+    assert_eq!(recorder.take(), [""; 0]);
 }
 
 #[tokio::test]
-async fn an_effect_that_fails_is_tried_again_by_the_next_run() {
+async fn failed_effect_is_repeated_by_the_next_run() {
     for version in BOTH {
-        let diary = Diary::default();
-        let notes = diary.clone();
+        let recorder = Recorder::default();
+        let events = recorder.clone();
         let tool = plain("work", move |ctx: RequestContext| {
-            let notes = notes.clone();
+            let events = events.clone();
             async move {
                 let attempt = async {
-                    match notes.note("tried") {
+                    match events.record("tried") {
                         3.. => Ok("it worked".to_owned()),
                         _ => Err(Error::from(ErrorObject::internal("no"))),
                     }
@@ -149,25 +153,25 @@ async fn an_effect_that_fails_is_tried_again_by_the_next_run() {
                 Ok(format!("{text} {}", sure.sure))
             }
         });
-        let answers = [("Sure", accept(json!({"sure": true})))];
+        let responses = [("Sure", accept(json!({"sure": true})))];
         tokio::time::pause();
-        let client = client(&deploy(tool), version, &answers, &Diary::default()).await;
-        let text = shown(client.call_tool("work", json!({})).await);
+        let client = client(&deploy(tool), version, &responses, &Recorder::default()).await;
+        let text = result_text(client.call_tool("work", json!({})).await);
         assert_eq!(text, "it worked true", "{version}");
-        assert_eq!(diary.take(), ["tried"; 3], "{version}");
+        assert_eq!(recorder.take(), ["tried"; 3], "{version}");
         tokio::time::resume();
     }
 }
 
 #[tokio::test]
-async fn a_result_that_is_not_json_is_an_error() {
+async fn result_that_is_not_json_is_an_error() {
     for version in BOTH {
         let tool = plain("work", |ctx: RequestContext| async move {
             let odd = HashMap::from([((1, 2), 3)]);
             let odd = ctx.once("odd", async { odd }).await?;
             Ok::<_, Error>(odd.len().to_string())
         });
-        let client = client(&deploy(tool), version, &[], &Diary::default()).await;
+        let client = client(&deploy(tool), version, &[], &Recorder::default()).await;
         let error = client.call_tool("work", json!({})).await.expect_err("odd");
         let text = error.to_string();
         assert!(
@@ -177,9 +181,9 @@ async fn a_result_that_is_not_json_is_an_error() {
     }
 }
 
-/// Loses something on its way through JSON.
+/// A type that loses a field when it is serialized.
 #[derive(Debug, Serialize, Deserialize)]
-struct Leaky {
+struct Lossy {
     number: u8,
     #[serde(skip)]
     #[expect(dead_code, reason = "read by printing it")]
@@ -187,71 +191,78 @@ struct Leaky {
 }
 
 #[tokio::test]
-async fn the_first_run_sees_what_all_others_see() {
+async fn first_run_sees_the_deserialized_result() {
     for version in BOTH {
         let tool = plain("work", |ctx: RequestContext| async move {
             let work = async {
-                Leaky {
+                Lossy {
                     number: 7,
                     note: Some("lost"),
                 }
             };
-            let leaky = ctx.once("leaky", work).await?;
-            let _: Name = ctx.ask("name", format!("Who? {leaky:?}")).await?;
-            Ok::<_, Error>(format!("{leaky:?}"))
+            let lossy = ctx.once("lossy", work).await?;
+            let _: Name = ctx.ask("name", format!("Who? {lossy:?}")).await?;
+            Ok::<_, Error>(format!("{lossy:?}"))
         });
-        let (answers, asked) = ([("Who", accept(json!({"name": "Ada"})))], Diary::default());
-        let client_ = client(&deploy(tool), version, &answers, &asked).await;
-        let text = shown(client_.call_tool("work", json!({})).await);
-        assert_eq!(text, "Leaky { number: 7, note: None }", "{version}");
+        let (responses, asked) = (
+            [("Who", accept(json!({"name": "Ada"})))],
+            Recorder::default(),
+        );
+        let client_ = client(&deploy(tool), version, &responses, &asked).await;
+        let text = result_text(client_.call_tool("work", json!({})).await);
+        assert_eq!(text, "Lossy { number: 7, note: None }", "{version}");
         assert_eq!(asked.take().len(), 1, "{version}");
 
-        // JSON has no such number.
+        // NaN cannot be represented in JSON.
         let tool = plain("work", |ctx: RequestContext| async move {
             let number = ctx.once("number", async { f64::NAN }).await?;
             let _: Name = ctx.ask("name", "Who?").await?;
             Ok::<_, Error>(format!("{number}"))
         });
-        let client_ = client(&deploy(tool), version, &answers, &asked).await;
-        let text = shown(client_.call_tool("work", json!({})).await);
+        let client_ = client(&deploy(tool), version, &responses, &asked).await;
+        let text = result_text(client_.call_tool("work", json!({})).await);
         assert!(text.contains("stored as"), "{version}: {text}");
-        assert_eq!(asked.take(), [""; 0], "{version}: it is known at once");
+        assert_eq!(
+            asked.take(),
+            [""; 0],
+            "{version}: the error is detected before the input request"
+        );
     }
 }
 
 #[tokio::test]
-async fn an_effect_that_is_asked_for_twice_at_the_same_time_takes_place_once() {
+async fn concurrent_uses_of_an_effect_run_it_once() {
     for version in BOTH {
-        let diary = Diary::default();
-        let notes = diary.clone();
+        let recorder = Recorder::default();
+        let events = recorder.clone();
         let tool = plain("work", move |ctx: RequestContext| {
-            let notes = notes.clone();
+            let events = events.clone();
             async move {
                 let work = async || {
                     tokio::task::yield_now().await;
-                    notes.note("paid")
+                    events.record("paid")
                 };
                 let (one, other) = tokio::join!(ctx.once("pay", work()), ctx.once("pay", work()));
                 Ok::<_, Error>(format!("{:?} {:?}", one.ok(), other.ok()))
             }
         });
-        let client = client(&deploy(tool), version, &[], &Diary::default()).await;
-        shown(client.call_tool("work", json!({})).await);
-        assert_eq!(diary.take(), ["paid"], "{version}");
+        let client = client(&deploy(tool), version, &[], &Recorder::default()).await;
+        result_text(client.call_tool("work", json!({})).await);
+        assert_eq!(recorder.take(), ["paid"], "{version}");
     }
 }
 
 #[tokio::test]
-async fn a_question_inside_an_effect_is_asked_before_it_counts_as_done() {
+async fn effect_with_a_pending_input_request_is_not_stored() {
     for version in BOTH {
-        let diary = Diary::default();
-        let notes = diary.clone();
+        let recorder = Recorder::default();
+        let events = recorder.clone();
         let tool = plain("work", move |ctx: RequestContext| {
-            let notes = notes.clone();
+            let events = events.clone();
             async move {
                 let work = async {
                     let name = ctx.ask::<Name>("name", "Who?").await.ok()?;
-                    notes.note(format!("paid by {}", name.name));
+                    events.record(format!("paid by {}", name.name));
                     Some(name.name)
                 };
                 let payer = ctx.once("pay", work).await?;
@@ -259,32 +270,34 @@ async fn a_question_inside_an_effect_is_asked_before_it_counts_as_done() {
                 Ok::<_, Error>(format!("{payer:?} {}", sure.sure))
             }
         });
-        let answers = [
+        let responses = [
             ("Who", accept(json!({"name": "Ada"}))),
             ("Sure", accept(json!({"sure": true}))),
         ];
-        let client = client(&deploy(tool), version, &answers, &Diary::default()).await;
-        let text = shown(client.call_tool("work", json!({})).await);
+        let client = client(&deploy(tool), version, &responses, &Recorder::default()).await;
+        let text = result_text(client.call_tool("work", json!({})).await);
         assert_eq!(text, r#"Some("Ada") true"#, "{version}");
-        assert_eq!(diary.take(), ["paid by Ada"], "{version}");
+        assert_eq!(recorder.take(), ["paid by Ada"], "{version}");
     }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn tasks_that_want_the_same_effect_get_it_once() {
-    let diary = Diary::default();
-    let notes = diary.clone();
+async fn concurrent_tasks_run_an_effect_once() {
+    let recorder = Recorder::default();
+    let events = recorder.clone();
     let tool = plain("work", move |ctx: RequestContext| {
-        let notes = notes.clone();
+        let events = events.clone();
         async move {
             let tasks: Vec<_> = (0..16)
                 .map(|_| {
-                    let (ctx, notes) = (ctx.clone(), notes.clone());
-                    tokio::spawn(async move { ctx.once("pay", async { notes.note("paid") }).await })
+                    let (ctx, events) = (ctx.clone(), events.clone());
+                    tokio::spawn(
+                        async move { ctx.once("pay", async { events.record("paid") }).await },
+                    )
                 })
                 .collect();
             for task in tasks {
-                // One pays; the others get its result, or are told that it is about to.
+                // One task runs the effect. The others get its result, or an error that it is already running.
                 match task.await {
                     Ok(Ok(number)) => assert_eq!(number, 1),
                     Ok(Err(error)) => assert!(error.to_string().contains("is already running")),
@@ -296,8 +309,8 @@ async fn tasks_that_want_the_same_effect_get_it_once() {
     });
     let server = deploy(tool);
     for _ in 0..50 {
-        let round = ByHand::call(&server, "work").begin().await;
+        let round = ManualCall::call(&server, "work").start().await;
         assert_eq!(round.text(), "done");
-        assert_eq!(diary.take(), ["paid"]);
+        assert_eq!(recorder.take(), ["paid"]);
     }
 }

@@ -1,4 +1,4 @@
-//! Answers to forms: checked, completed, and read as what the author asked for.
+//! Responses to forms: validation, default values, and conversion to the type of the handler.
 
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -6,8 +6,8 @@ use toolwire::ask::{self, ElicitOutcome};
 use toolwire::types::{BooleanSchema, ElicitSchema};
 use toolwire::{Elicit, Error, RequestContext, Server, ToolHandler};
 
-use super::by_hand::{ByHand, able};
-use super::{Diary, accept};
+use super::manual_call::{ManualCall, all_capabilities};
+use super::{Recorder, accept};
 use crate::peer::{Peer, answer, legacy, plain};
 
 #[derive(Debug, Deserialize, Elicit)]
@@ -23,7 +23,7 @@ struct Order {
     #[elicit(format = "email")]
     email: Option<String>,
     #[elicit(default = "none", max_length = 8)]
-    wish: String,
+    note: String,
 }
 
 #[derive(Debug, Deserialize, Elicit)]
@@ -42,99 +42,104 @@ enum Extra {
     Sugar,
 }
 
-/// A form that may be left empty.
+/// A form without required fields.
 #[derive(Debug, Deserialize, Elicit)]
 #[expect(dead_code, reason = "read by printing it")]
-struct Loose {
+struct Optional {
     gift: Option<bool>,
     #[elicit(default = 3)]
     count: u8,
 }
 
-/// Notes what the author sees.
-fn asking<A: ask::FormOutput + std::fmt::Debug + 'static>(diary: &Diary) -> ToolHandler {
-    let diary = diary.clone();
+/// Returns a tool that records the value of the form.
+fn form_tool<A: ask::FormOutput + std::fmt::Debug + 'static>(recorder: &Recorder) -> ToolHandler {
+    let recorder = recorder.clone();
     plain("work", move |ctx: RequestContext| {
-        let diary = diary.clone();
+        let recorder = recorder.clone();
         async move {
-            let answer: A = ctx.ask("form", "Fill in").await?;
-            diary.note(format!("{answer:?}"));
-            Ok::<_, Error>(format!("{answer:?}"))
+            let response: A = ctx.ask("form", "Fill in").await?;
+            recorder.record(format!("{response:?}"));
+            Ok::<_, Error>(format!("{response:?}"))
         }
     })
 }
 
-const RICH: [&str; 2] = ["2026-07-28", "2025-11-25"];
+const WITH_DEFAULTS: [&str; 2] = ["2026-07-28", "2025-11-25"];
 const ALL: [&str; 3] = ["2026-07-28", "2025-11-25", "2025-06-18"];
 
-/// What a call comes to when the client answers the form with this: a text, or a code and a message.
-async fn outcome(server: &Server, version: &str, reply: &Value) -> Value {
-    let answer = match version {
+/// Returns the text of a call whose form gets this response, or its error message.
+async fn outcome(server: &Server, version: &str, input_response: &Value) -> Value {
+    let response = match version {
         "2026-07-28" => {
-            let mut call = ByHand::call(server, "work");
-            let round = call.begin().await;
-            assert_eq!(round.asks(), ["form"]);
-            call.answer(&round, json!({"form": reply})).await.0
+            let mut call = ManualCall::call(server, "work");
+            let round = call.start().await;
+            assert_eq!(round.input_keys(), ["form"]);
+            call.respond(&round, json!({"form": input_response}))
+                .await
+                .0
         }
         _ => {
             let mut peer = Peer::connect(server);
-            peer.initialize_with(version, able()).await;
+            peer.initialize_with(version, all_capabilities()).await;
             peer.send(legacy(1, "tools/call", json!({"name": "work"})))
                 .await;
-            let question = peer.receive().await;
-            assert_eq!(question["method"], "elicitation/create", "{question}");
-            peer.send(answer(question["id"].clone(), reply.clone()))
+            let input_request = peer.receive().await;
+            assert_eq!(
+                input_request["method"], "elicitation/create",
+                "{input_request}"
+            );
+            peer.send(answer(input_request["id"].clone(), input_response.clone()))
                 .await;
             peer.receive().await
         }
     };
-    match answer.get("error") {
+    match response.get("error") {
         Some(error) => error["message"].clone(),
-        None => answer["result"]["content"][0]["text"].clone(),
+        None => response["result"]["content"][0]["text"].clone(),
     }
 }
 
-async fn reads<A: ask::FormOutput + std::fmt::Debug + 'static>(
+async fn check_outcome<A: ask::FormOutput + std::fmt::Debug + 'static>(
     versions: &[&str],
-    reply: Value,
+    input_response: Value,
     expected: &str,
 ) {
-    let server = Server::new("test", "1").tool(asking::<A>(&Diary::default()));
+    let server = Server::new("test", "1").tool(form_tool::<A>(&Recorder::default()));
     for version in versions {
-        let text = outcome(&server, version, &reply).await;
-        assert_eq!(text, expected, "{version} {reply}");
+        let text = outcome(&server, version, &input_response).await;
+        assert_eq!(text, expected, "{version} {input_response}");
     }
 }
 
 #[tokio::test]
-async fn answers_are_read_as_what_was_asked_for() {
+async fn form_response_is_converted_to_the_type() {
     let full = json!({"count": 9, "size": "Small", "extras": ["Milk", "Sugar"], "gift": false,
-        "email": "ada@example.com", "wish": "soon"});
+        "email": "ada@example.com", "note": "soon"});
     let expected = "Order { count: 9, size: Small, extras: [Milk, Sugar], gift: Some(false), \
-                    email: Some(\"ada@example.com\"), wish: \"soon\" }";
-    reads::<Order>(&RICH, accept(full), expected).await;
+                    email: Some(\"ada@example.com\"), note: \"soon\" }";
+    check_outcome::<Order>(&WITH_DEFAULTS, accept(full), expected).await;
 
-    // What is left out has its default, in every revision: also where the client was not told of it.
+    // An absent field has its default in every revision, even if the schema that the client got has no default.
     let short = json!({"count": 1, "extras": []});
     let expected =
-        "Order { count: 1, size: Large, extras: [], gift: None, email: None, wish: \"none\" }";
-    reads::<Order>(&RICH, accept(short), expected).await;
-    let expected = "Loose { gift: None, count: 3 }";
-    reads::<Loose>(&ALL, accept(json!({})), expected).await;
-    reads::<Loose>(&ALL, json!({"action": "accept"}), expected).await;
-    let expected = "Loose { gift: Some(true), count: 7 }";
-    reads::<Loose>(&ALL, accept(json!({"gift": true, "count": 7})), expected).await;
+        "Order { count: 1, size: Large, extras: [], gift: None, email: None, note: \"none\" }";
+    check_outcome::<Order>(&WITH_DEFAULTS, accept(short), expected).await;
+    let expected = "Optional { gift: None, count: 3 }";
+    check_outcome::<Optional>(&ALL, accept(json!({})), expected).await;
+    check_outcome::<Optional>(&ALL, json!({"action": "accept"}), expected).await;
+    let expected = "Optional { gift: Some(true), count: 7 }";
+    check_outcome::<Optional>(&ALL, accept(json!({"gift": true, "count": 7})), expected).await;
 }
 
 #[tokio::test]
-async fn a_choice_of_several_is_a_choice_of_one_in_2025_06_18() {
-    let one = json!({"count": 1, "size": "Small", "extras": "Sugar", "wish": "x"});
+async fn multiple_choice_is_a_single_choice_in_2025_06_18() {
+    let one = json!({"count": 1, "size": "Small", "extras": "Sugar", "note": "x"});
     let expected =
-        "Order { count: 1, size: Small, extras: [Sugar], gift: None, email: None, wish: \"x\" }";
-    reads::<Order>(&["2025-06-18"], accept(one), expected).await;
-    let server = Server::new("test", "1").tool(asking::<Order>(&Diary::default()));
-    let stranger = accept(json!({"count": 1, "extras": "Tea"}));
-    let text = outcome(&server, "2025-06-18", &stranger).await;
+        "Order { count: 1, size: Small, extras: [Sugar], gift: None, email: None, note: \"x\" }";
+    check_outcome::<Order>(&["2025-06-18"], accept(one), expected).await;
+    let server = Server::new("test", "1").tool(form_tool::<Order>(&Recorder::default()));
+    let unknown = accept(json!({"count": 1, "extras": "Tea"}));
+    let text = outcome(&server, "2025-06-18", &unknown).await;
     assert!(
         text.as_str().is_some_and(|text| text.contains("extras")),
         "{text}"
@@ -142,16 +147,16 @@ async fn a_choice_of_several_is_a_choice_of_one_in_2025_06_18() {
 }
 
 #[tokio::test]
-async fn what_the_user_did_is_a_value_for_those_who_want_it() {
+async fn declined_and_cancelled_are_values_of_elicit_outcome() {
     let declined = || json!({"action": "decline"});
     let cancelled = || json!({"action": "cancel"});
-    reads::<ElicitOutcome<Loose>>(&ALL, declined(), "Declined").await;
-    reads::<ElicitOutcome<Loose>>(&ALL, cancelled(), "Cancelled").await;
-    let accepted = "Accepted(Loose { gift: None, count: 3 })";
-    reads::<ElicitOutcome<Loose>>(&ALL, accept(json!({})), accepted).await;
-    reads::<Loose>(&ALL, declined(), "the user declined \"form\"").await;
-    reads::<Loose>(&ALL, cancelled(), "the user cancelled \"form\"").await;
-    // What was filled in and not sent counts for nothing.
+    check_outcome::<ElicitOutcome<Optional>>(&ALL, declined(), "Declined").await;
+    check_outcome::<ElicitOutcome<Optional>>(&ALL, cancelled(), "Cancelled").await;
+    let accepted = "Accepted(Optional { gift: None, count: 3 })";
+    check_outcome::<ElicitOutcome<Optional>>(&ALL, accept(json!({})), accepted).await;
+    check_outcome::<Optional>(&ALL, declined(), "the user declined \"form\"").await;
+    check_outcome::<Optional>(&ALL, cancelled(), "the user cancelled \"form\"").await;
+    // The content of a declined form is ignored.
     for content in [
         json!(null),
         json!({}),
@@ -159,28 +164,28 @@ async fn what_the_user_did_is_a_value_for_those_who_want_it() {
         json!({"x": []}),
     ] {
         let declined = json!({"action": "decline", "content": content});
-        reads::<ElicitOutcome<Loose>>(&ALL, declined, "Declined").await;
+        check_outcome::<ElicitOutcome<Optional>>(&ALL, declined, "Declined").await;
     }
-    // Only a clear yes is a yes.
+    // Only the exact action `accept` accepts the form.
     for unclear in [
         json!({"action": "Accept"}),
         json!({"action": true}),
         json!({}),
     ] {
-        reads::<ElicitOutcome<Loose>>(&ALL, unclear, "Cancelled").await;
+        check_outcome::<ElicitOutcome<Optional>>(&ALL, unclear, "Cancelled").await;
     }
 }
 
 #[tokio::test]
-async fn the_author_never_sees_an_answer_that_breaks_the_form() {
-    let diary = Diary::default();
-    let server = Server::new("test", "1").tool(asking::<ElicitOutcome<Order>>(&diary));
+async fn invalid_form_response_does_not_reach_the_handler() {
+    let recorder = Recorder::default();
+    let server = Server::new("test", "1").tool(form_tool::<ElicitOutcome<Order>>(&recorder));
     let with = |name: &str, value: Value| {
         let mut content = json!({"count": 1, "extras": []});
         content[name] = value;
         accept(content)
     };
-    for (reply, named) in [
+    for (input_response, named) in [
         (with("count", json!(0)), "count"),
         (with("count", json!(10)), "count"),
         (with("count", json!(1.5)), "count"),
@@ -192,8 +197,8 @@ async fn the_author_never_sees_an_answer_that_breaks_the_form() {
         (with("extras", json!(["Milk", "Sugar", "Milk"])), "extras"),
         (with("extras", json!({})), "extras"),
         (with("gift", json!("yes")), "gift"),
-        (with("email", json!("nobody")), "email"),
-        (with("wish", json!("123456789")), "wish"),
+        (with("email", json!("no address")), "email"),
+        (with("note", json!("123456789")), "note"),
         (with("admin", json!(true)), "admin"),
         (accept(json!({"extras": []})), "count"),
         (accept(json!({"count": 1})), "extras"),
@@ -203,53 +208,56 @@ async fn the_author_never_sees_an_answer_that_breaks_the_form() {
         (json!("accept"), ""),
         (json!(null), ""),
     ] {
-        let mut told = Vec::new();
-        for version in RICH {
-            let text = outcome(&server, version, &reply).await;
+        let mut texts = Vec::new();
+        for version in WITH_DEFAULTS {
+            let text = outcome(&server, version, &input_response).await;
             let text = text.as_str().unwrap_or_default().to_owned();
             let beginning = "the response to \"form\" is invalid";
-            assert!(text.starts_with(beginning), "{version} {reply}: {text}");
-            assert!(text.contains(named), "{version} {reply}: {text}");
-            told.push(text);
+            assert!(
+                text.starts_with(beginning),
+                "{version} {input_response}: {text}"
+            );
+            assert!(text.contains(named), "{version} {input_response}: {text}");
+            texts.push(text);
         }
-        told.dedup();
-        assert_eq!(told.len(), 1, "both eras say the same: {told:?}");
-        assert_eq!(diary.take(), [""; 0], "{reply}");
+        texts.dedup();
+        assert_eq!(texts.len(), 1, "both eras have the same text: {texts:?}");
+        assert_eq!(recorder.take(), [""; 0], "{input_response}");
     }
 }
 
 #[tokio::test]
-async fn a_client_may_correct_its_answer() {
-    let server = Server::new("test", "1").tool(asking::<Loose>(&Diary::default()));
-    let mut call = ByHand::call(&server, "work");
-    let round = call.begin().await;
+async fn client_may_send_a_corrected_response() {
+    let server = Server::new("test", "1").tool(form_tool::<Optional>(&Recorder::default()));
+    let mut call = ManualCall::call(&server, "work");
+    let round = call.start().await;
     let wrong = json!({"form": accept(json!({"gift": 1}))});
-    let refused = call.answer(&round, wrong).await;
-    assert_eq!(refused.0["error"]["code"], -32602, "{refused:?}");
+    let rejected = call.respond(&round, wrong).await;
+    assert_eq!(rejected.0["error"]["code"], -32602, "{rejected:?}");
     let right = json!({"form": accept(json!({"gift": true}))});
-    let done = call.answer(&round, right).await;
-    assert_eq!(done.text(), "Loose { gift: Some(true), count: 3 }");
+    let done = call.respond(&round, right).await;
+    assert_eq!(done.text(), "Optional { gift: Some(true), count: 3 }");
 }
 
 #[tokio::test]
-async fn a_form_may_be_made_when_the_program_runs() {
+async fn form_schema_may_be_built_at_run_time() {
     let tool = plain("work", |ctx: RequestContext| async move {
         let schema = ElicitSchema::new().with_required("sure", BooleanSchema::new());
-        let answer = ctx
+        let response = ctx
             .ask_with(ask::dynamic_form("form", "Sure?", schema))
             .await?;
-        let sure = answer
+        let sure = response
             .accepted()
             .and_then(|mut form| form.shift_remove("sure"));
         Ok::<_, Error>(format!("{sure:?}"))
     });
     let server = Server::new("test", "1").tool(tool);
     for version in ALL {
-        for (reply, expected) in [
+        for (input_response, expected) in [
             (accept(json!({"sure": true})), "Some(Bool(true))"),
             (json!({"action": "decline"}), "None"),
         ] {
-            let text = outcome(&server, version, &reply).await;
+            let text = outcome(&server, version, &input_response).await;
             assert_eq!(text, expected, "{version}");
         }
         let text = outcome(&server, version, &accept(json!({"sure": 1}))).await;

@@ -1,28 +1,28 @@
-//! What a question and an effect are called.
+//! The keys of input requests and effects.
 
 use serde_json::json;
 use toolwire::{Error, RequestContext, Server, ToolHandler, ask};
 
-use super::{BOTH, Diary, Name, accept, client, shown};
+use super::{BOTH, Name, Recorder, accept, client, result_text};
 use crate::peer::plain;
 
-fn serving(tool: ToolHandler) -> Server {
+fn server_with(tool: ToolHandler) -> Server {
     Server::new("test", "1").tool(tool)
 }
 
 #[tokio::test]
-async fn a_key_stands_for_one_thing() {
-    let clear = "is used for two purposes";
+async fn key_cannot_be_used_for_two_purposes() {
+    let conflict = "is used for two purposes";
     for version in BOTH {
         let check = async |tool: ToolHandler, expected: &str| {
-            let asked = Diary::default();
-            let answers = [("", accept(json!({"name": "Ada"})))];
-            let client = client(&serving(tool), version, &answers, &asked).await;
-            let text = shown(client.call_tool("work", json!({})).await);
+            let asked = Recorder::default();
+            let responses = [("", accept(json!({"name": "Ada"})))];
+            let client = client(&server_with(tool), version, &responses, &asked).await;
+            let text = result_text(client.call_tool("work", json!({})).await);
             assert!(text.contains(expected), "{version}: {text}");
             asked.take()
         };
-        // The same question twice is one question.
+        // The same input request twice is sent once.
         let asked = check(
             plain("work", |ctx: RequestContext| async move {
                 let first: Name = ctx.ask("k", "Who?").await?;
@@ -50,7 +50,7 @@ async fn a_key_stands_for_one_thing() {
                 let second: Name = ctx.ask("k", "Who else?").await?;
                 Ok::<_, Error>(format!("{} {}", first.name, second.name))
             }),
-            clear,
+            conflict,
         )
         .await;
         assert_eq!(asked, ["Who?"], "{version}");
@@ -60,7 +60,7 @@ async fn a_key_stands_for_one_thing() {
                 ctx.ask_all((form("Who?"), form("Who else?"))).await?;
                 Ok::<_, Error>("both")
             }),
-            clear,
+            conflict,
         )
         .await;
         assert_eq!(asked, [""; 0], "{version}");
@@ -70,7 +70,7 @@ async fn a_key_stands_for_one_thing() {
                 let name: Name = ctx.ask("k", "Who?").await?;
                 Ok::<_, Error>(name.name)
             }),
-            clear,
+            conflict,
         )
         .await;
         check(
@@ -79,7 +79,7 @@ async fn a_key_stands_for_one_thing() {
                 ctx.once("k", async {}).await?;
                 Ok::<_, Error>(name.name)
             }),
-            clear,
+            conflict,
         )
         .await;
     }
@@ -98,10 +98,10 @@ async fn keys_have_1_to_256_bytes() {
                     };
                     Ok::<_, Error>("fits")
                 });
-                let answers = [("", accept(json!({"name": "Ada"})))];
-                let asked = Diary::default();
-                let client = client(&serving(tool), version, &answers, &asked).await;
-                let text = shown(client.call_tool("work", json!({})).await);
+                let responses = [("", accept(json!({"name": "Ada"})))];
+                let asked = Recorder::default();
+                let client = client(&server_with(tool), version, &responses, &asked).await;
+                let text = result_text(client.call_tool("work", json!({})).await);
                 let expected = match fits {
                     true => "fits",
                     false => "a key has 1 to 256 bytes",
@@ -134,9 +134,15 @@ async fn any_text_may_be_a_key() {
                 let sure = ctx.once(format!("{key}!"), async { true }).await?;
                 Ok::<_, Error>(format!("{} {sure}", name.name))
             });
-            let answers = [("", accept(json!({"name": key})))];
-            let client = client(&serving(tool), version, &answers, &Diary::default()).await;
-            let text = shown(client.call_tool("work", json!({})).await);
+            let responses = [("", accept(json!({"name": key})))];
+            let client = client(
+                &server_with(tool),
+                version,
+                &responses,
+                &Recorder::default(),
+            )
+            .await;
+            let text = result_text(client.call_tool("work", json!({})).await);
             assert_eq!(text, format!("{key} true"), "{version}");
         }
     }

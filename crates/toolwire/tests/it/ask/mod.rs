@@ -1,13 +1,13 @@
-//! Handlers that ask in the same words whatever the client's revision.
+//! `ctx.ask` and related methods, which work the same in every revision.
 
 mod abilities;
 mod bounds;
-mod by_hand;
 mod effects;
 mod ending;
 mod forms;
 mod input_form;
 mod keys;
+mod manual_call;
 mod model_tools;
 mod models;
 mod pairing;
@@ -44,49 +44,50 @@ pub(crate) struct Confirm {
     pub(crate) sure: bool,
 }
 
-/// What happened, in order.
+/// Records events in order.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Diary(Arc<Mutex<Vec<String>>>);
+pub(crate) struct Recorder(Arc<Mutex<Vec<String>>>);
 
-impl Diary {
-    /// Notes it, and tells how many things have happened by now.
-    pub(crate) fn note(&self, what: impl Into<String>) -> usize {
-        let mut notes = self.0.lock().expect("no test panics with it");
-        notes.push(what.into());
-        notes.len()
+impl Recorder {
+    /// Records an event and returns the number of recorded events.
+    pub(crate) fn record(&self, event: impl Into<String>) -> usize {
+        let mut events = self.0.lock().expect("the lock is not poisoned");
+        events.push(event.into());
+        events.len()
     }
 
     pub(crate) fn take(&self) -> Vec<String> {
-        std::mem::take(&mut self.0.lock().expect("no test panics with it"))
+        std::mem::take(&mut self.0.lock().expect("the lock is not poisoned"))
     }
 }
 
-/// A client that fills in forms by what they say: the answer is the result for the first message that is part of the
-/// question. What it is asked goes into the diary.
+/// Returns a client that accepts input requests. The response to a form is the first entry whose text is part of
+/// the message. All input requests are recorded in `asked`.
 pub(crate) async fn client(
     server: &Server,
     version: ProtocolVersion,
-    answers: &[(&'static str, Value)],
-    asked: &Diary,
+    responses: &[(&'static str, Value)],
+    asked: &Recorder,
 ) -> Client {
-    let (answers, forms, urls) = (answers.to_vec(), asked.clone(), asked.clone());
+    let (responses, forms, urls) = (responses.to_vec(), asked.clone(), asked.clone());
     let models = asked.clone();
     ClientBuilder::new("test", "1")
         .with_versions([version])
-        .on_elicitation(move |question| {
-            let message = question.message;
-            forms.note(&*message);
-            let found = answers.iter().find(|(part, _)| message.contains(part));
-            let result = found.map_or_else(|| json!({"action": "cancel"}), |(_, r)| r.clone());
-            let result: ElicitResult = serde_json::from_value(result).expect("an answer");
+        .on_elicitation(move |input_request| {
+            let message = input_request.message;
+            forms.record(&*message);
+            let response = responses.iter().find(|(part, _)| message.contains(part));
+            let result =
+                response.map_or_else(|| json!({"action": "cancel"}), |(_, result)| result.clone());
+            let result: ElicitResult = serde_json::from_value(result).expect("an elicit result");
             async move { Ok(result) }
         })
-        .on_url_elicitation(move |question| {
-            urls.note(&*question.url);
+        .on_url_elicitation(move |input_request| {
+            urls.record(&*input_request.url);
             async { Ok(ElicitResult::accept()) }
         })
-        .on_sampling(move |question| {
-            models.note(format!("{} messages", question.messages.len()));
+        .on_sampling(move |input_request| {
+            models.record(format!("{} messages", input_request.messages.len()));
             async {
                 let text = SamplingMessageContentBlock::text("well");
                 Ok(CreateMessageResult::new("model", text))
@@ -95,14 +96,14 @@ pub(crate) async fn client(
         .with_roots([Root::new("file:///project")])
         .in_process(server)
         .await
-        .expect("it connects")
+        .expect("the client connects")
 }
 
 pub(crate) fn accept(content: Value) -> Value {
     json!({"action": "accept", "content": content})
 }
 
-pub(crate) fn shown(outcome: Result<CallToolResult, Error>) -> String {
+pub(crate) fn result_text(outcome: Result<CallToolResult, Error>) -> String {
     match outcome {
         Ok(result) => {
             let failed = result.is_error == Some(true);

@@ -1,4 +1,4 @@
-//! A model that uses tools of the server while a handler waits for its answer.
+//! Sampling with tools: the model calls tools of the server while a handler waits for its response.
 
 use serde_json::{Value, json};
 use toolwire::ask::ElicitOutcome;
@@ -11,30 +11,31 @@ use toolwire::{
     ToolHandler,
 };
 
-use super::{BOTH, Diary, Name, shown};
+use super::{BOTH, Name, Recorder, result_text};
 use crate::peer::plain;
 
-/// A client whose model says what is next on the list, and notes what it was told.
-fn model(version: ProtocolVersion, says: Vec<Value>, heard: &Diary) -> ClientBuilder {
-    let (heard, forms) = (heard.clone(), heard.clone());
+/// Returns a client whose model sends these contents in order, and records the requests that it receives.
+fn model(version: ProtocolVersion, contents: Vec<Value>, received: &Recorder) -> ClientBuilder {
+    let (received, forms) = (received.clone(), received.clone());
     ClientBuilder::new("test", "1")
         .with_versions([version])
-        .on_sampling_with_tools(move |question| {
-            // Two messages are added by each turn.
-            let says = says.get(question.messages.len() / 2).cloned();
-            let told = serde_json::to_value(question.messages.last()).expect("messages are JSON");
-            let choice = serde_json::to_value(question.tool_choice).expect("a choice is JSON");
-            heard.note(format!("{} {choice}", told["content"]));
+        .on_sampling_with_tools(move |input_request| {
+            // Each turn adds two messages.
+            let contents = contents.get(input_request.messages.len() / 2).cloned();
+            let last =
+                serde_json::to_value(input_request.messages.last()).expect("messages are JSON");
+            let choice = serde_json::to_value(input_request.tool_choice).expect("a choice is JSON");
+            received.record(format!("{} {choice}", last["content"]));
             async move {
-                let content: SamplingContent = match says {
-                    Some(says) => serde_json::from_value(says).expect("content"),
+                let content: SamplingContent = match contents {
+                    Some(contents) => serde_json::from_value(contents).expect("content"),
                     None => SamplingContent::from("done"),
                 };
                 Ok(CreateMessageResult::new("model", content))
             }
         })
-        .on_elicitation(move |question| {
-            forms.note(question.message);
+        .on_elicitation(move |input_request| {
+            forms.record(input_request.message);
             async { Ok(ElicitResult::accept().with_content([("name", "Ada")])) }
         })
 }
@@ -43,7 +44,7 @@ fn uses(id: &str, tool: &str, input: Value) -> Value {
     json!({"type": "tool_use", "id": id, "name": tool, "input": input})
 }
 
-fn question() -> CreateMessageRequestParams {
+fn sampling_request() -> CreateMessageRequestParams {
     let tool = |name| Tool::new(name, json!({"type": "object"}));
     CreateMessageRequestParams::new([SamplingMessage::user("Sum up")], 100).with_tools([
         tool("add"),
@@ -52,18 +53,18 @@ fn question() -> CreateMessageRequestParams {
     ])
 }
 
-/// Lets the model use three tools; a question follows, so that a modern handler runs again after all of it.
-fn helped(turns: u32, diary: &Diary) -> ToolHandler {
-    let diary = diary.clone();
+/// Returns a tool that lets the model use three tools. An input request follows, so that a modern handler runs again.
+fn sampling_tool(turns: u32, recorder: &Recorder) -> ToolHandler {
+    let recorder = recorder.clone();
     plain("work", move |ctx: RequestContext| {
-        let diary = diary.clone();
+        let recorder = recorder.clone();
         async move {
             let use_tool = |used: ToolUseContent| {
-                let (diary, ctx) = (diary.clone(), ctx.clone());
-                async move { use_one(&ctx, &diary, used).await }
+                let (recorder, ctx) = (recorder.clone(), ctx.clone());
+                async move { use_one(&ctx, &recorder, used).await }
             };
             let message = ctx
-                .ask_model_with_tools("sum", question(), turns, use_tool)
+                .ask_model_with_tools("sum", sampling_request(), turns, use_tool)
                 .await?;
             let _: ElicitOutcome<Name> = ctx.ask("last", "Anything else?").await?;
             Ok::<_, Error>(message.content.text())
@@ -73,7 +74,7 @@ fn helped(turns: u32, diary: &Diary) -> ToolHandler {
 
 async fn use_one(
     ctx: &RequestContext,
-    diary: &Diary,
+    recorder: &Recorder,
     used: ToolUseContent,
 ) -> Result<String, ToolError> {
     let text = match used.name.as_str() {
@@ -83,87 +84,96 @@ async fn use_one(
             format!("of {}", name.name)
         }
         _ => {
-            diary.note("failed");
+            recorder.record("failed");
             return Err(ToolError::failed("out of order"));
         }
     };
-    diary.note(&*text);
+    recorder.record(&*text);
     Ok(text)
 }
 
-struct Ending {
+struct Outcome {
     text: String,
     done: Vec<String>,
-    heard: Vec<String>,
+    received: Vec<String>,
 }
 
-async fn run(version: ProtocolVersion, turns: u32, says: Vec<Value>) -> Ending {
-    let (done, heard) = (Diary::default(), Diary::default());
-    let server = Server::new("test", "1").tool(helped(turns, &done));
-    let client = model(version, says, &heard)
+async fn run(version: ProtocolVersion, turns: u32, contents: Vec<Value>) -> Outcome {
+    let (done, received) = (Recorder::default(), Recorder::default());
+    let server = Server::new("test", "1").tool(sampling_tool(turns, &done));
+    let client = model(version, contents, &received)
         .in_process(&server)
         .await
-        .expect("it connects");
-    Ending {
-        text: shown(client.call_tool("work", json!({})).await),
+        .expect("the client connects");
+    Outcome {
+        text: result_text(client.call_tool("work", json!({})).await),
         done: done.take(),
-        heard: heard.take(),
+        received: received.take(),
     }
 }
 
 #[tokio::test]
-async fn each_tool_is_used_once_and_its_result_told() {
+async fn each_tool_use_runs_once_and_its_result_is_sent_to_the_model() {
     for version in BOTH {
-        let says = vec![
+        let contents = vec![
             json!([
                 uses("1", "add", json!({"n": 1})),
                 uses("2", "add", json!({"n": 2}))
             ]),
             uses("3", "add", json!({"n": 3})),
         ];
-        let ending = run(version, 5, says).await;
-        assert_eq!(ending.text, "done", "{version}");
+        let outcome = run(version, 5, contents).await;
+        assert_eq!(outcome.text, "done", "{version}");
         let done = [r#"added {"n":1}"#, r#"added {"n":2}"#, r#"added {"n":3}"#];
-        assert_eq!(ending.done, done, "{version}");
-        assert_eq!(ending.heard.len(), 4, "{version}: {:?}", ending.heard);
-        let second = &ending.heard[1];
+        assert_eq!(outcome.done, done, "{version}");
+        assert_eq!(
+            outcome.received.len(),
+            4,
+            "{version}: {:?}",
+            outcome.received
+        );
+        let second = &outcome.received[1];
         assert!(second.contains(r#""toolUseId":"1""#), "{second}");
         assert!(second.contains(r#""toolUseId":"2""#), "{second}");
         assert!(second.contains(r#"added {\"n\":2}"#), "{second}");
-        assert_eq!(ending.heard[3], "Anything else?");
+        assert_eq!(outcome.received[3], "Anything else?");
     }
 }
 
 #[tokio::test]
-async fn the_model_is_told_what_did_not_work() {
+async fn failed_tool_use_is_sent_to_the_model() {
     for version in BOTH {
-        let ending = run(version, 5, vec![uses("1", "fail", json!({}))]).await;
-        assert_eq!(ending.text, "done", "{version}");
-        assert_eq!(ending.done, ["failed"], "{version}");
-        let told = &ending.heard[1];
-        assert!(told.contains("out of order"), "{told}");
-        assert!(told.contains(r#""isError":true"#), "{told}");
+        let outcome = run(version, 5, vec![uses("1", "fail", json!({}))]).await;
+        assert_eq!(outcome.text, "done", "{version}");
+        assert_eq!(outcome.done, ["failed"], "{version}");
+        let last = &outcome.received[1];
+        assert!(last.contains("out of order"), "{last}");
+        assert!(last.contains(r#""isError":true"#), "{last}");
     }
 }
 
 #[tokio::test]
-async fn a_tool_of_the_model_may_ask_the_user() {
+async fn tool_use_may_send_an_input_request() {
     for version in BOTH {
-        let says = vec![json!([
+        let contents = vec![json!([
             uses("1", "add", json!({})),
             uses("2", "whose", json!({})),
         ])];
-        let ending = run(version, 5, says).await;
-        assert_eq!(ending.text, "done", "{version}");
-        assert_eq!(ending.done, ["added {}", "of Ada"], "{version}");
-        assert_eq!(ending.heard[1], "Whose?");
-        assert!(ending.heard[2].contains("of Ada"), "{version}");
-        assert!(!ending.heard[2].contains("isError"), "{}", ending.heard[2]);
+        let outcome = run(version, 5, contents).await;
+        assert_eq!(outcome.text, "done", "{version}");
+        assert_eq!(outcome.done, ["added {}", "of Ada"], "{version}");
+        assert_eq!(outcome.received[1], "Whose?");
+        assert!(outcome.received[2].contains("of Ada"), "{version}");
+        assert!(
+            !outcome.received[2].contains("isError"),
+            "{}",
+            outcome.received[2]
+        );
     }
 }
 
 #[tokio::test]
-async fn a_question_of_a_tool_is_asked_whatever_the_tool_makes_of_the_error() {
+async fn input_request_of_a_tool_use_is_sent_even_if_its_error_is_converted() {
     for version in BOTH {
         let tool = plain("work", |ctx: RequestContext| async move {
             let use_tool = |_: ToolUseContent| {
@@ -176,66 +186,69 @@ async fn a_question_of_a_tool_is_asked_whatever_the_tool_makes_of_the_error() {
                 }
             };
             let message = ctx
-                .ask_model_with_tools("sum", question(), 5, use_tool)
+                .ask_model_with_tools("sum", sampling_request(), 5, use_tool)
                 .await?;
             Ok::<_, Error>(message.content.text())
         });
-        let heard = Diary::default();
-        let says = vec![uses("1", "whose", json!({}))];
+        let received = Recorder::default();
+        let contents = vec![uses("1", "whose", json!({}))];
         let server = Server::new("test", "1").tool(tool);
-        let client = model(version, says, &heard)
+        let client = model(version, contents, &received)
             .in_process(&server)
             .await
-            .expect("it connects");
-        let text = shown(client.call_tool("work", json!({})).await);
+            .expect("the client connects");
+        let text = result_text(client.call_tool("work", json!({})).await);
         assert_eq!(text, "done", "{version}");
-        let heard = heard.take();
-        assert_eq!(heard[1], "Whose?", "{version}: {heard:?}");
-        assert!(heard[2].contains("Ada"), "{version}: {heard:?}");
-        assert_eq!(heard.len(), 3, "{version}: {heard:?}");
+        let received = received.take();
+        assert_eq!(received[1], "Whose?", "{version}: {received:?}");
+        assert!(received[2].contains("Ada"), "{version}: {received:?}");
+        assert_eq!(received.len(), 3, "{version}: {received:?}");
     }
 }
 
 #[tokio::test]
-async fn the_last_turn_is_without_tools() {
+async fn last_turn_permits_no_tool_use() {
     for version in BOTH {
         let always = || vec![uses("1", "add", json!({})); 9];
         for turns in [1, 3] {
-            let ending = run(version, turns, always()).await;
+            let outcome = run(version, turns, always()).await;
             let text = format!("the model did not finish after {turns} turns with tools (-32603)");
-            assert_eq!(ending.text, text, "{version}");
+            assert_eq!(outcome.text, text, "{version}");
             let turns = turns as usize;
-            assert_eq!(ending.heard.len(), turns, "{version}");
-            for (number, heard) in ending.heard.iter().enumerate() {
+            assert_eq!(outcome.received.len(), turns, "{version}");
+            for (number, received) in outcome.received.iter().enumerate() {
                 let last = number + 1 == turns;
                 let expected = if last { r#" {"mode":"none"}"# } else { " null" };
-                assert!(heard.ends_with(expected), "{version} {number}: {heard}");
+                assert!(
+                    received.ends_with(expected),
+                    "{version} {number}: {received}"
+                );
             }
-            // What nobody would be told is not done.
-            assert_eq!(ending.done.len(), turns - 1, "{version}");
+            // A tool use in the last turn is not run, because the model would not get its result.
+            assert_eq!(outcome.done.len(), turns - 1, "{version}");
         }
-        let ending = run(version, 0, always()).await;
-        assert!(ending.text.contains("after 0 turns"), "{}", ending.text);
-        assert_eq!(ending.heard, [""; 0]);
+        let outcome = run(version, 0, always()).await;
+        assert!(outcome.text.contains("after 0 turns"), "{}", outcome.text);
+        assert_eq!(outcome.received, [""; 0]);
     }
 }
 
 #[tokio::test]
-async fn a_tool_that_was_not_offered_is_not_used() {
+async fn tool_use_of_a_tool_that_was_not_offered_fails() {
     for version in BOTH {
-        let ending = run(version, 5, vec![uses("1", "rm", json!({}))]).await;
+        let outcome = run(version, 5, vec![uses("1", "rm", json!({}))]).await;
         assert!(
-            ending.text.contains("\"rm\", which it was not offered"),
+            outcome.text.contains("\"rm\", which it was not offered"),
             "{version}: {}",
-            ending.text
+            outcome.text
         );
-        assert_eq!(ending.done, [""; 0], "{version}");
-        assert_eq!(ending.heard.len(), 1, "{version}");
+        assert_eq!(outcome.done, [""; 0], "{version}");
+        assert_eq!(outcome.received.len(), 1, "{version}");
     }
 }
 
 #[tokio::test]
-async fn a_conversation_out_of_order_is_the_mistake_of_the_server() {
+async fn invalid_message_order_is_an_internal_error() {
     for version in BOTH {
         let tool = plain("work", |ctx: RequestContext| async move {
             let stray = serde_json::from_value(json!({
@@ -243,28 +256,28 @@ async fn a_conversation_out_of_order_is_the_mistake_of_the_server() {
             }));
             let stray: SamplingContent = stray.map_err(ToolError::from)?;
             let request = CreateMessageRequestParams::new([SamplingMessage::user(stray)], 1);
-            let said = ctx.ask_model("odd", request).await?;
-            Ok::<_, ToolError>(said.content.text())
+            let message = ctx.ask_model("odd", request).await?;
+            Ok::<_, ToolError>(message.content.text())
         });
-        let heard = Diary::default();
+        let received = Recorder::default();
         let server = Server::new("test", "1").tool(tool);
-        let client = model(version, vec![], &heard)
+        let client = model(version, vec![], &received)
             .in_process(&server)
             .await
-            .expect("it connects");
+            .expect("the client connects");
         let error = client.call_tool("work", json!({})).await.expect_err("odd");
         let code = error.rpc().map(|error: &ErrorObject| error.code);
         assert_eq!(code, Some(-32603), "{version}: {error}");
-        assert_eq!(heard.take(), [""; 0], "{version}");
+        assert_eq!(received.take(), [""; 0], "{version}");
     }
 }
 
 #[tokio::test]
-async fn a_model_that_takes_no_tools_is_not_asked() {
-    let done = Diary::default();
-    let server = Server::new("test", "1").tool(helped(3, &done));
+async fn sampling_with_tools_requires_the_capability() {
+    let done = Recorder::default();
+    let server = Server::new("test", "1").tool(sampling_tool(3, &done));
     for version in BOTH {
-        let asked = Diary::default();
+        let asked = Recorder::default();
         let client = super::client(&server, version, &[], &asked).await;
         let error = client.call_tool("work", json!({})).await.expect_err("none");
         let data = error.rpc().and_then(|error| error.data.clone());

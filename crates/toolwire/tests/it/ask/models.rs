@@ -1,4 +1,4 @@
-//! What reaches the client's model, and what comes back from it.
+//! `includeContext` of sampling requests.
 
 use serde_json::{Value, json};
 use toolwire::types::{CreateMessageRequestParams, IncludeContext, SamplingMessage};
@@ -21,7 +21,7 @@ fn sampling(capability: &Value) -> Value {
 }
 
 #[tokio::test]
-async fn context_is_asked_for_only_where_it_is_offered() {
+async fn include_context_is_sent_only_with_the_capability() {
     let offered = json!({"context": {}});
     for (capability, expected) in [(json!({}), json!(null)), (offered, json!("thisServer"))] {
         let mut peer = Peer::connect(&server());
@@ -38,28 +38,28 @@ async fn context_is_asked_for_only_where_it_is_offered() {
             peer.send(call).await;
             let asked = peer.receive().await;
             let expected = match version {
-                // There is no such capability yet, and any client may be asked.
+                // 2025-06-18 has no such capability, so the member is sent to every client.
                 "2025-06-18" => json!("thisServer"),
                 _ => expected.clone(),
             };
             assert_eq!(asked["params"]["includeContext"], expected, "{version}");
-            let said = json!({"type": "text", "text": "well"});
-            let said = json!({"role": "assistant", "model": "m", "content": said});
-            peer.send(answer(1, said)).await;
+            let response = json!({"type": "text", "text": "well"});
+            let response = json!({"role": "assistant", "model": "m", "content": response});
+            peer.send(answer(1, response)).await;
             peer.expect(answer("c", text("well"))).await;
         }
     }
 }
 
 #[tokio::test]
-async fn the_question_without_the_context_is_the_same_question() {
+async fn request_without_include_context_matches_its_response() {
     let mut peer = Peer::connect(&server());
     let call = |params: Value| modern_with(1, "tools/call", params, sampling(&json!({})));
     let asked = peer.result_of(call(json!({"name": "think"}))).await;
-    let said =
+    let response =
         json!({"role": "assistant", "model": "m", "content": {"type": "text", "text": "well"}});
     let again = json!({
-        "name": "think", "requestState": asked["requestState"], "inputResponses": {"model": said},
+        "name": "think", "requestState": asked["requestState"], "inputResponses": {"model": response},
     });
     let result = peer.result_of(call(again)).await;
     assert_eq!(result["content"][0]["text"], "well");

@@ -1,14 +1,14 @@
-//! An answer goes to the question it was given to, and to no other.
+//! An input response is used only for the input request that it belongs to.
 
 use serde_json::{Map, Value, json};
 use toolwire::types::{CreateMessageRequestParams, SamplingMessage};
 use toolwire::{Error, KeyRing, RequestContext, Server, StateKey, ToolHandler, ask};
 
-use super::by_hand::{ByHand, Round, able};
-use super::{Confirm, Diary, Name, accept};
+use super::manual_call::{ManualCall, Round, all_capabilities};
+use super::{Confirm, Name, Recorder, accept};
 use crate::peer::{Peer, answer, legacy, plain};
 
-/// One deploy of a service whose deploys share their keys.
+/// Returns one deployment of a service. All deployments share their keys.
 fn deploy(tool: ToolHandler) -> Server {
     let keys = KeyRing::new(StateKey::new([7; 32]));
     Server::new("service", "1")
@@ -29,10 +29,10 @@ fn greeter() -> ToolHandler {
 }
 
 #[tokio::test]
-async fn what_is_not_answered_is_asked_again_and_the_rest_is_kept() {
+async fn only_missing_input_responses_are_requested_again() {
     let server = deploy(greeter());
     let named = |name: &str| accept(json!({"name": name}));
-    for (answers, still_asked) in [
+    for (responses, still_asked) in [
         (json!({}), vec!["first", "last"]),
         (json!({"other": named("X")}), vec!["first", "last"]),
         (json!({"FIRST": named("X")}), vec!["first", "last"]),
@@ -47,16 +47,16 @@ async fn what_is_not_answered_is_asked_again_and_the_rest_is_kept() {
             vec![],
         ),
     ] {
-        let mut call = ByHand::call(&server, "greet");
-        let first = call.begin().await;
-        assert_eq!(first.asks(), ["first", "last"]);
-        let second = call.answer(&first, answers.clone()).await;
-        assert_eq!(second.asks(), still_asked, "{answers}");
+        let mut call = ManualCall::call(&server, "greet");
+        let first = call.start().await;
+        assert_eq!(first.input_keys(), ["first", "last"]);
+        let second = call.respond(&first, responses.clone()).await;
+        assert_eq!(second.input_keys(), still_asked, "{responses}");
         if still_asked.is_empty() {
             assert_eq!(second.text(), "Ada Lovelace");
             continue;
         }
-        // What was given before counts, whatever comes under its key now.
+        // Earlier responses are retained, whatever a later round contains under their keys.
         let mut rest = json!({"first": named("Eve"), "last": named("Eve")});
         for key in &still_asked {
             rest[*key] = match *key {
@@ -64,21 +64,21 @@ async fn what_is_not_answered_is_asked_again_and_the_rest_is_kept() {
                 _ => named("Lovelace"),
             };
         }
-        let third = call.answer(&second, rest).await;
-        assert_eq!(third.text(), "Ada Lovelace", "{answers}");
+        let third = call.respond(&second, rest).await;
+        assert_eq!(third.text(), "Ada Lovelace", "{responses}");
     }
 }
 
 #[tokio::test]
-async fn answers_without_a_state_are_answers_to_nothing() {
-    let mut call = ByHand::call(&deploy(greeter()), "greet");
+async fn input_responses_without_a_state_are_ignored() {
+    let mut call = ManualCall::call(&deploy(greeter()), "greet");
     let named = accept(json!({"name": "Ada"}));
-    let answers = json!({"first": named, "last": named});
-    let round = call.send(Some(answers), None).await;
-    assert_eq!(round.asks(), ["first", "last"]);
+    let responses = json!({"first": named, "last": named});
+    let round = call.send(Some(responses), None).await;
+    assert_eq!(round.input_keys(), ["first", "last"]);
 }
 
-/// Asks for a name under `key`, and for a confirmation after it.
+/// Returns a tool that asks for a name under `key` and then for a confirmation.
 fn asks_name(key: &'static str, message: &'static str) -> ToolHandler {
     plain("work", move |ctx: RequestContext| async move {
         let name: Name = ctx.ask(key, message).await?;
@@ -87,7 +87,7 @@ fn asks_name(key: &'static str, message: &'static str) -> ToolHandler {
     })
 }
 
-/// Asks for the same things the other way round.
+/// Returns a tool that asks for the same things in reverse order.
 fn asks_reversed() -> ToolHandler {
     plain("work", |ctx: RequestContext| async move {
         let confirm: Confirm = ctx.ask("sure", "Sure?").await?;
@@ -96,7 +96,7 @@ fn asks_reversed() -> ToolHandler {
     })
 }
 
-/// Asks for something of another shape under the old key.
+/// Returns a tool that asks for another type under the old key.
 fn asks_confirmation() -> ToolHandler {
     plain("work", |ctx: RequestContext| async move {
         let confirm: Confirm = ctx.ask("name", "Who?").await?;
@@ -111,27 +111,27 @@ fn asks_roots() -> ToolHandler {
     })
 }
 
-fn does(diary: &Diary) -> ToolHandler {
-    let diary = diary.clone();
+fn runs_effect(recorder: &Recorder) -> ToolHandler {
+    let recorder = recorder.clone();
     plain("work", move |ctx: RequestContext| {
-        let diary = diary.clone();
+        let recorder = recorder.clone();
         async move {
-            let number = ctx.once("name", async { diary.note("done") }).await?;
+            let number = ctx.once("name", async { recorder.record("done") }).await?;
             Ok::<_, Error>(format!("done {number}"))
         }
     })
 }
 
 #[tokio::test]
-async fn a_deploy_between_the_rounds_never_mixes_up_answers() {
+async fn deployment_between_rounds_does_not_mix_up_responses() {
     let old = deploy(asks_name("name", "Who?"));
     let check = async |new: ToolHandler, asks: &[&str]| {
-        let first = ByHand::call(&old, "work").begin().await;
-        assert_eq!(first.asks(), ["name"]);
-        let mut call = ByHand::call(&deploy(new), "work");
-        let answers = json!({"name": accept(json!({"name": "Ada"}))});
-        let second = call.answer(&first, answers).await;
-        assert_eq!(second.asks(), asks, "{second:?}");
+        let first = ManualCall::call(&old, "work").start().await;
+        assert_eq!(first.input_keys(), ["name"]);
+        let mut call = ManualCall::call(&deploy(new), "work");
+        let responses = json!({"name": accept(json!({"name": "Ada"}))});
+        let second = call.respond(&first, responses).await;
+        assert_eq!(second.input_keys(), asks, "{second:?}");
     };
     check(asks_name("name", "Who?"), &["sure"]).await;
     check(asks_name("name", "Who are you?"), &["name"]).await;
@@ -140,26 +140,26 @@ async fn a_deploy_between_the_rounds_never_mixes_up_answers() {
     check(asks_confirmation(), &["name"]).await;
     check(asks_roots(), &["name"]).await;
 
-    // The answer to a question is no result of an effect.
-    let diary = Diary::default();
-    check(does(&diary), &[]).await;
-    assert_eq!(diary.take(), ["done"]);
+    // An input response is not the result of an effect.
+    let recorder = Recorder::default();
+    check(runs_effect(&recorder), &[]).await;
+    assert_eq!(recorder.take(), ["done"]);
 }
 
 #[tokio::test]
-async fn a_deploy_after_the_answer_never_mixes_it_up_either() {
+async fn deployment_after_the_response_does_not_mix_up_responses() {
     let old = deploy(asks_name("name", "Who?"));
     let named = || json!({"name": accept(json!({"name": "Ada"}))});
     let sure = || json!({"sure": accept(json!({"sure": true}))});
     let check = async |new: ToolHandler, asks: &[&str], text: &str| {
-        let mut call = ByHand::call(&old, "work");
-        let first = call.begin().await;
-        let second = call.answer(&first, named()).await;
-        assert_eq!(second.asks(), ["sure"]);
-        let third = ByHand::call(&deploy(new), "work")
-            .answer(&second, sure())
+        let mut call = ManualCall::call(&old, "work");
+        let first = call.start().await;
+        let second = call.respond(&first, named()).await;
+        assert_eq!(second.input_keys(), ["sure"]);
+        let third = ManualCall::call(&deploy(new), "work")
+            .respond(&second, sure())
             .await;
-        assert_eq!(third.asks(), asks, "{third:?}");
+        assert_eq!(third.input_keys(), asks, "{third:?}");
         assert!(third.text().contains(text), "{third:?}");
     };
     check(asks_name("name", "Who?"), &[], "Ada true").await;
@@ -169,36 +169,36 @@ async fn a_deploy_after_the_answer_never_mixes_it_up_either() {
     check(asks_confirmation(), &["name"], "").await;
     check(asks_roots(), &["name"], "").await;
 
-    let diary = Diary::default();
-    let clear = "-32603: the key \"name\" is used for two purposes";
-    check(does(&diary), &[], clear).await;
-    assert_eq!(diary.take(), [""; 0], "nothing is done under a taken key");
+    let recorder = Recorder::default();
+    let conflict = "-32603: the key \"name\" is used for two purposes";
+    check(runs_effect(&recorder), &[], conflict).await;
+    assert_eq!(recorder.take(), [""; 0], "no effect runs under a used key");
 }
 
 #[tokio::test]
-async fn an_effect_that_became_a_question_is_an_error() {
-    let diary = Diary::default();
-    let notes = diary.clone();
+async fn effect_that_became_an_input_request_is_an_error() {
+    let recorder = Recorder::default();
+    let events = recorder.clone();
     let old = plain("work", move |ctx: RequestContext| {
-        let notes = notes.clone();
+        let events = events.clone();
         async move {
-            ctx.once("name", async { notes.note("done") }).await?;
+            ctx.once("name", async { events.record("done") }).await?;
             let confirm: Confirm = ctx.ask("sure", "Sure?").await?;
             Ok::<_, Error>(format!("{}", confirm.sure))
         }
     });
-    let first = ByHand::call(&deploy(old), "work").begin().await;
-    let mut call = ByHand::call(&deploy(asks_name("name", "Who?")), "work");
-    let second = call.answer(&first, json!({"sure": null})).await;
+    let first = ManualCall::call(&deploy(old), "work").start().await;
+    let mut call = ManualCall::call(&deploy(asks_name("name", "Who?")), "work");
+    let second = call.respond(&first, json!({"sure": null})).await;
     assert!(
         second.text().contains("is used for two purposes"),
         "{second:?}"
     );
-    assert_eq!(diary.take(), ["done"]);
+    assert_eq!(recorder.take(), ["done"]);
 }
 
 #[tokio::test]
-async fn an_answer_of_another_kind_is_refused() {
+async fn input_response_of_another_kind_is_rejected() {
     let message =
         || json!({"role": "assistant", "model": "m", "content": {"type": "text", "text": "well"}});
     let roots = || json!({"roots": [{"uri": "file:///a"}]});
@@ -213,7 +213,7 @@ async fn an_answer_of_another_kind_is_refused() {
             })
         })
     };
-    for (kind, reply, expected) in [
+    for (kind, input_response, expected) in [
         ("roots", roots(), "1"),
         ("roots", message(), ""),
         ("roots", accept(json!({})), ""),
@@ -226,33 +226,33 @@ async fn an_answer_of_another_kind_is_refused() {
         ("model", json!([]), ""),
     ] {
         let server = deploy(tool(kind));
-        let mut call = ByHand::call(&server, "work");
-        let round = call.begin().await;
-        let modern = call.answer(&round, json!({"k": reply})).await.0;
+        let mut call = ManualCall::call(&server, "work");
+        let round = call.start().await;
+        let modern = call.respond(&round, json!({"k": input_response})).await.0;
 
         let mut peer = Peer::connect(&server);
-        peer.initialize_with("2025-11-25", able()).await;
+        peer.initialize_with("2025-11-25", all_capabilities()).await;
         peer.send(legacy(1, "tools/call", json!({"name": "work"})))
             .await;
-        let question = peer.receive().await;
-        peer.send(answer(question["id"].clone(), reply.clone()))
+        let input_request = peer.receive().await;
+        peer.send(answer(input_request["id"].clone(), input_response.clone()))
             .await;
         let legacy = peer.receive().await;
-        for answer in [modern, legacy] {
-            let text = Round(answer).text();
+        for response in [modern, legacy] {
+            let text = Round(response).text();
             match expected {
                 "" => assert!(
                     text.contains("the response to \"k\" is invalid"),
-                    "{kind} {reply}: {text}"
+                    "{kind} {input_response}: {text}"
                 ),
-                expected => assert_eq!(text, expected, "{kind} {reply}"),
+                expected => assert_eq!(text, expected, "{kind} {input_response}"),
             }
         }
     }
 }
 
 #[tokio::test]
-async fn eight_questions_fit_into_one_round() {
+async fn eight_input_requests_fit_into_one_round() {
     let tool = plain("work", |ctx: RequestContext| async move {
         let form = |key: &'static str| ask::form::<Name>(key, key);
         let (a, b, c, d, e, f, g, h) = ctx
@@ -271,14 +271,14 @@ async fn eight_questions_fit_into_one_round() {
         Ok::<_, Error>(names.concat())
     });
     let server = deploy(tool);
-    let mut call = ByHand::call(&server, "work");
-    let round = call.begin().await;
+    let mut call = ManualCall::call(&server, "work");
+    let round = call.start().await;
     let keys = ["a", "b", "c", "d", "e", "f", "g", "h"];
-    assert_eq!(round.asks(), keys);
-    let answers: Map<_, _> = keys
+    assert_eq!(round.input_keys(), keys);
+    let responses: Map<_, _> = keys
         .iter()
         .map(|key| ((*key).to_owned(), accept(json!({"name": key}))))
         .collect();
-    let done = call.answer(&round, Value::Object(answers)).await;
+    let done = call.respond(&round, Value::Object(responses)).await;
     assert_eq!(done.text(), "abcdefgh");
 }

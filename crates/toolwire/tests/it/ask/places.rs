@@ -1,4 +1,4 @@
-//! Where a handler may ask: tools, prompts and resources, however they are written.
+//! Input requests in tools, prompts and resources, written as closures, functions and methods.
 
 use std::error::Error as StdError;
 
@@ -12,10 +12,10 @@ use toolwire::{
     prompt, resource, resource_template, tool,
 };
 
-use super::{BOTH, Diary, LEGACY, MODERN, Name, accept, client, shown};
+use super::{BOTH, LEGACY, MODERN, Name, Recorder, accept, client, result_text};
 use crate::peer::plain;
 
-/// What every handler here does: two questions, the second about the answer to the first.
+/// The body of every handler here: two input requests, the second of which depends on the first response.
 async fn greeting(ctx: &RequestContext) -> Result<String, Error> {
     let name: Name = ctx.ask("name", "Who?").await?;
     let number = ctx.once("number", async { 7 }).await?;
@@ -109,25 +109,25 @@ fn server() -> Server {
         .handlers(Greeter { word: "hi" })
 }
 
-async fn connect(server: &Server, version: ProtocolVersion, asked: &Diary) -> Client {
-    let answers = [
+async fn connect(server: &Server, version: ProtocolVersion, asked: &Recorder) -> Client {
+    let responses = [
         ("Who", accept(json!({"name": "Ada"}))),
         ("Mood of Ada", accept(json!({"name": "fine"}))),
     ];
-    client(server, version, &answers, asked).await
+    client(server, version, &responses, asked).await
 }
 
-fn prompted(outcome: Result<GetPromptResult, Error>) -> String {
+fn prompt_text(outcome: Result<GetPromptResult, Error>) -> String {
     let result = outcome.map(|result| serde_json::to_value(result).expect("JSON"));
-    found(result, "/messages/0/content/text")
+    text_at(result, "/messages/0/content/text")
 }
 
-fn read(outcome: Result<ReadResourceResult, Error>) -> String {
+fn resource_text(outcome: Result<ReadResourceResult, Error>) -> String {
     let result = outcome.map(|result| serde_json::to_value(result).expect("JSON"));
-    found(result, "/contents/0/text")
+    text_at(result, "/contents/0/text")
 }
 
-fn found(result: Result<Value, Error>, pointer: &str) -> String {
+fn text_at(result: Result<Value, Error>, pointer: &str) -> String {
     match result {
         Ok(result) => match result.pointer(pointer).and_then(Value::as_str) {
             Some(text) => text.to_owned(),
@@ -138,10 +138,10 @@ fn found(result: Result<Value, Error>, pointer: &str) -> String {
 }
 
 #[tokio::test]
-async fn tools_ask() {
+async fn tools_may_send_input_requests() {
     let server = server();
     for version in BOTH {
-        let asked = Diary::default();
+        let asked = Recorder::default();
         let client = connect(&server, version, &asked).await;
         for (tool, arguments, expected) in [
             ("tool_fn", json!({}), "Ada fine 7"),
@@ -149,7 +149,7 @@ async fn tools_ask() {
             ("tool_closure", json!({}), "Ada fine 7"),
             ("tool_method", json!({}), "hi Ada fine 7"),
         ] {
-            let text = shown(client.call_tool(tool, arguments).await);
+            let text = result_text(client.call_tool(tool, arguments).await);
             assert_eq!(text, expected, "{version} {tool}");
             assert_eq!(asked.take(), ["Who?", "Mood of Ada?"], "{version} {tool}");
         }
@@ -157,10 +157,10 @@ async fn tools_ask() {
 }
 
 #[tokio::test]
-async fn prompts_ask() {
+async fn prompts_may_send_input_requests() {
     let server = server();
     for version in BOTH {
-        let asked = Diary::default();
+        let asked = Recorder::default();
         let client = connect(&server, version, &asked).await;
         for (prompt, expected) in [
             ("prompt_fn", "ho Ada fine 7"),
@@ -168,7 +168,7 @@ async fn prompts_ask() {
             ("prompt_method", "hi Ada fine 7"),
         ] {
             let arguments = (prompt == "prompt_fn").then_some(("word", "ho"));
-            let text = prompted(client.get_prompt(prompt, arguments).await);
+            let text = prompt_text(client.get_prompt(prompt, arguments).await);
             assert_eq!(text, expected, "{version} {prompt}");
             assert_eq!(asked.take(), ["Who?", "Mood of Ada?"], "{version} {prompt}");
         }
@@ -176,10 +176,10 @@ async fn prompts_ask() {
 }
 
 #[tokio::test]
-async fn resources_and_templates_ask() {
+async fn resources_and_templates_may_send_input_requests() {
     let server = server();
     for version in BOTH {
-        let asked = Diary::default();
+        let asked = Recorder::default();
         let client = connect(&server, version, &asked).await;
         for (uri, expected) in [
             ("ask://fn", "Ada fine 7"),
@@ -189,7 +189,7 @@ async fn resources_and_templates_ask() {
             ("ask://closure/ho", "Ada fine 7"),
             ("ask://method/ho", "ho Ada fine 7"),
         ] {
-            let text = read(client.read_resource(uri).await);
+            let text = resource_text(client.read_resource(uri).await);
             assert_eq!(text, expected, "{version} {uri}");
             assert_eq!(asked.take(), ["Who?", "Mood of Ada?"], "{version} {uri}");
         }
@@ -197,20 +197,20 @@ async fn resources_and_templates_ask() {
 }
 
 #[tokio::test]
-async fn a_user_who_says_no_fails_a_prompt_and_a_resource() {
+async fn declined_form_fails_a_prompt_and_a_resource() {
     let server = server();
     for version in BOTH {
-        let answers = [("Who", json!({"action": "decline"}))];
-        let client = client(&server, version, &answers, &Diary::default()).await;
-        let prompt = prompted(client.get_prompt("prompt_method", [("", ""); 0]).await);
-        let resource = read(client.read_resource("ask://fn").await);
+        let responses = [("Who", json!({"action": "decline"}))];
+        let client = client(&server, version, &responses, &Recorder::default()).await;
+        let prompt = prompt_text(client.get_prompt("prompt_method", [("", ""); 0]).await);
+        let resource = resource_text(client.read_resource("ask://fn").await);
         for text in [prompt, resource] {
             assert_eq!(text, "the user declined \"name\" (-32603)", "{version}");
         }
     }
 }
 
-fn elsewhere() -> Server {
+fn server_with_other_methods() -> Server {
     let complete = |ctx: RequestContext, _: CompletionRequest| async move {
         let asked = ctx.ask::<Name>("name", "Who?").await;
         let text = asked.map_or_else(|error| error.to_string(), |name| name.name);
@@ -229,11 +229,11 @@ fn elsewhere() -> Server {
 }
 
 #[tokio::test]
-async fn other_requests_ask_only_where_the_client_can_be_asked_meanwhile() {
-    let server = elsewhere();
-    let refusal = "ask for input in tools, prompts and resources";
-    for (version, expected, questions) in [(MODERN, refusal, 0), (LEGACY, "Ada", 2)] {
-        let asked = Diary::default();
+async fn other_methods_may_send_input_requests_in_legacy_revisions_only() {
+    let server = server_with_other_methods();
+    let error_text = "ask for input in tools, prompts and resources";
+    for (version, expected, input_requests) in [(MODERN, error_text, 0), (LEGACY, "Ada", 2)] {
+        let asked = Recorder::default();
         let client = connect(&server, version, &asked).await;
         let argument = CompletionArgument::new("word", "");
         let completed = client.complete(PromptReference::new("p"), argument).await;
@@ -246,6 +246,6 @@ async fn other_requests_ask_only_where_the_client_can_be_asked_meanwhile() {
             Err(error) => error.to_string(),
         };
         assert!(greeted.contains(expected), "{version}: {greeted}");
-        assert_eq!(asked.take().len(), questions, "{version}");
+        assert_eq!(asked.take().len(), input_requests, "{version}");
     }
 }

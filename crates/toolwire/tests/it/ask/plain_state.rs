@@ -1,32 +1,32 @@
-//! Servers that hand out the state of their authors unsealed, and ask.
+//! Input requests on servers with unsealed request state.
 
 use serde_json::json;
 use toolwire::types::{ElicitRequestFormParams, InputRequests};
 use toolwire::{CallToolResult, Error, RequestContext, Server, ToolResponse};
 
-use super::by_hand::{ByHand, Round};
-use super::{Diary, Name, accept};
+use super::manual_call::{ManualCall, Round};
+use super::{Name, Recorder, accept};
 use crate::peer::plain;
 
 fn state(text: &str) -> ToolResponse {
     ToolResponse::input_required(InputRequests::new(), Some(text.to_owned()))
 }
 
-/// Counts by a state of its own, then asks, then tells all it knows.
-fn server(diary: &Diary) -> Server {
-    let notes = diary.clone();
+/// Returns a server whose tool uses its own state first and an input request after that.
+fn server(recorder: &Recorder) -> Server {
+    let events = recorder.clone();
     let mixed = plain("mixed", move |ctx: RequestContext| {
-        let notes = notes.clone();
+        let events = events.clone();
         async move {
             match ctx.request_state() {
                 "" => return Ok(state("one")),
                 "one" => {
-                    ctx.once("effect", async { notes.note("done") }).await?;
+                    ctx.once("effect", async { events.record("done") }).await?;
                     return Ok(state("two"));
                 }
                 _ => {}
             }
-            let number = ctx.once("effect", async { notes.note("again") }).await?;
+            let number = ctx.once("effect", async { events.record("again") }).await?;
             let name: Name = ctx.ask("name", "Who?").await?;
             let text = format!("{} {number} {}", name.name, ctx.request_state());
             Ok::<_, Error>(CallToolResult::text(text).into())
@@ -43,18 +43,18 @@ fn named() -> serde_json::Value {
     json!({"name": accept(json!({"name": "Ada"}))})
 }
 
-async fn next(call: &mut ByHand, round: &Round) -> Round {
+async fn next(call: &mut ManualCall, round: &Round) -> Round {
     call.send(None, round.state()).await
 }
 
 #[tokio::test]
-async fn the_text_of_the_author_is_plain_until_there_is_something_to_keep_from_the_client() {
-    let diary = Diary::default();
-    let server = server(&diary).without_sealed_request_state();
-    let mut call = ByHand::call(&server, "mixed");
-    let first = call.begin().await;
+async fn state_of_the_handler_is_unsealed_until_an_effect_is_stored() {
+    let recorder = Recorder::default();
+    let server = server(&recorder).without_sealed_request_state();
+    let mut call = ManualCall::call(&server, "mixed");
+    let first = call.start().await;
     assert_eq!(first.state(), Some("one"));
-    // The effect has to be remembered, so this one is sealed with the text in it.
+    // The effect must be stored, so this state is sealed and contains the text.
     let second = next(&mut call, &first).await;
     let sealed = second.state().expect("a state");
     assert!(
@@ -62,57 +62,60 @@ async fn the_text_of_the_author_is_plain_until_there_is_something_to_keep_from_t
         "{sealed}"
     );
     let third = next(&mut call, &second).await;
-    assert_eq!(third.asks(), ["name"]);
-    let done = call.answer(&third, named()).await;
+    assert_eq!(third.input_keys(), ["name"]);
+    let done = call.respond(&third, named()).await;
     assert_eq!(done.text(), "Ada 1 two");
-    assert_eq!(diary.take(), ["done"]);
+    assert_eq!(recorder.take(), ["done"]);
 }
 
 #[tokio::test]
-async fn sealed_or_not_the_handler_sees_the_same() {
-    let diary = Diary::default();
-    let mut call = ByHand::call(&server(&diary), "mixed");
-    let first = call.begin().await;
+async fn handler_sees_the_same_state_sealed_or_not() {
+    let recorder = Recorder::default();
+    let mut call = ManualCall::call(&server(&recorder), "mixed");
+    let first = call.start().await;
     assert!(first.state().is_some_and(|state| state.starts_with("tw1.")));
     let second = next(&mut call, &first).await;
     let third = next(&mut call, &second).await;
-    assert_eq!(call.answer(&third, named()).await.text(), "Ada 1 two");
-    assert_eq!(diary.take(), ["done"]);
+    assert_eq!(call.respond(&third, named()).await.text(), "Ada 1 two");
+    assert_eq!(recorder.take(), ["done"]);
 }
 
 #[tokio::test]
-async fn what_was_asked_stays_sealed() {
-    let server = server(&Diary::default()).without_sealed_request_state();
-    let refusal = "-32602: requestState is invalid or has expired";
-    let mut call = ByHand::call(&server, "asks");
-    let first = call.begin().await;
+async fn stored_input_requests_are_always_sealed() {
+    let server = server(&Recorder::default()).without_sealed_request_state();
+    let invalid_state = "-32602: requestState is invalid or has expired";
+    let mut call = ManualCall::call(&server, "asks");
+    let first = call.start().await;
     let state = first.state().expect("a state").to_owned();
     let mut forged = state.clone();
     forged.pop();
     for state in [forged, format!("{state}A"), "tw1.".to_owned()] {
         let round = call.send(Some(named()), Some(&state)).await;
-        assert_eq!(round.text(), refusal, "{state}");
+        assert_eq!(round.text(), invalid_state, "{state}");
     }
-    let other = ByHand::call(&server, "mixed")
+    let other = ManualCall::call(&server, "mixed")
         .send(Some(named()), Some(&state))
         .await;
-    assert_eq!(other.text(), refusal);
+    assert_eq!(other.text(), invalid_state);
 
-    // Any other text is the author's, and says nothing about what was asked.
+    // Any other text is the state of the handler and contains no input requests.
     for state in ["", "anything", r#"{"k":{},"q":{"name":"AAAA"},"r":0}"#] {
         let round = call.send(Some(named()), Some(state)).await;
-        assert_eq!(round.asks(), ["name"], "{state}");
+        assert_eq!(round.input_keys(), ["name"], "{state}");
     }
-    assert_eq!(call.answer(&first, named()).await.text(), "Ada");
+    assert_eq!(call.respond(&first, named()).await.text(), "Ada");
 }
 
 #[tokio::test]
-async fn the_author_s_own_questions_do_not_answer_those_of_ask() {
+async fn input_requests_of_the_handler_do_not_satisfy_those_of_ask() {
     let form = || ElicitRequestFormParams::new("Who?", json!({"type": "object"}));
     let tool = plain("work", move |ctx: RequestContext| async move {
         if !ctx.has_request_state() {
-            let question = InputRequests::new().with("name", form());
-            return Ok(ToolResponse::input_required(question, Some("s".to_owned())));
+            let input_request = InputRequests::new().with("name", form());
+            return Ok(ToolResponse::input_required(
+                input_request,
+                Some("s".to_owned()),
+            ));
         }
         let name: Name = ctx.ask("name", "Who?").await?;
         Ok::<_, Error>(CallToolResult::text(name.name).into())
@@ -123,11 +126,11 @@ async fn the_author_s_own_questions_do_not_answer_those_of_ask() {
             .tool(tool)
             .without_sealed_request_state(),
     ] {
-        let mut call = ByHand::call(&server, "work");
-        let first = call.begin().await;
-        assert_eq!(first.asks(), ["name"]);
-        let second = call.answer(&first, named()).await;
-        assert_eq!(second.asks(), ["name"], "{second:?}");
-        assert_eq!(call.answer(&second, named()).await.text(), "Ada");
+        let mut call = ManualCall::call(&server, "work");
+        let first = call.start().await;
+        assert_eq!(first.input_keys(), ["name"]);
+        let second = call.respond(&first, named()).await;
+        assert_eq!(second.input_keys(), ["name"], "{second:?}");
+        assert_eq!(call.respond(&second, named()).await.text(), "Ada");
     }
 }

@@ -1,45 +1,45 @@
-//! Whatever a client sends back, and whichever deploy it meets, no answer goes to another question.
+//! Property test: with any input responses and deployments, no response is used for another input request.
 
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
 use toolwire::{Error, KeyRing, RequestContext, Server, StateKey, ask};
 
-use super::by_hand::{ByHand, Round};
+use super::manual_call::{ManualCall, Round};
 use super::{Name, accept};
 use crate::peer::plain;
 
-/// What a client does in one round.
+/// The behaviour of a client in one round.
 #[derive(Debug, Clone)]
 struct Move {
-    /// Which of the questions it answers, bit by bit.
-    answers: u8,
-    /// How many rounds it goes back.
+    /// A bit mask of the input requests that get a response.
+    responses: u8,
+    /// The number of rounds that the client goes back.
     back: usize,
-    /// Whether it answers everything that was not asked, too.
-    babbles: bool,
-    /// Which deploy it meets.
+    /// Whether the client also sends responses that were not requested.
+    sends_unrequested: bool,
+    /// The deployment that receives the round.
     deploy: usize,
 }
 
 fn moves() -> impl Strategy<Value = Vec<Move>> {
     let back = prop_oneof![3 => Just(0), 1 => 1..4usize];
     let one = (any::<u8>(), back, any::<bool>(), 0..2usize).prop_map(
-        |(answers, back, babbles, deploy)| Move {
-            answers,
+        |(responses, back, sends_unrequested, deploy)| Move {
+            responses,
             back,
-            babbles,
+            sends_unrequested,
             deploy,
         },
     );
     prop::collection::vec(one, 0..12)
 }
 
-/// Asks in groups; each question names the deploy that puts it, except those that both put in the same words.
+/// Returns a server that asks in groups. Each message names its deployment, except those that are equal in both.
 fn server(deploy: usize, groups: Vec<usize>) -> Server {
     let tool = plain("work", move |ctx: RequestContext| {
         let groups = groups.clone();
         async move {
-            let (mut number, mut told) = (0, Vec::new());
+            let (mut number, mut lines) = (0, Vec::new());
             for size in groups {
                 let numbers = number..number + size;
                 number += size;
@@ -48,13 +48,13 @@ fn server(deploy: usize, groups: Vec<usize>) -> Server {
                     _ => format!("{number} of {deploy}?"),
                 };
                 let form = |number: usize| ask::form::<Name>(format!("k{number}"), message(number));
-                let questions: Vec<_> = numbers.clone().map(form).collect();
-                let answers = ctx.ask_all(questions).await?;
-                for (number, answer) in numbers.zip(answers) {
-                    told.push(format!("{} {}", message(number), answer.name));
+                let input_requests: Vec<_> = numbers.clone().map(form).collect();
+                let responses = ctx.ask_all(input_requests).await?;
+                for (number, response) in numbers.zip(responses) {
+                    lines.push(format!("{} {}", message(number), response.name));
                 }
             }
-            Ok::<_, Error>(told.join("\n"))
+            Ok::<_, Error>(lines.join("\n"))
         }
     });
     Server::new("service", "1")
@@ -62,31 +62,35 @@ fn server(deploy: usize, groups: Vec<usize>) -> Server {
         .tool(tool)
 }
 
-/// Answers by repeating the questions, and lies about what nobody asked.
-fn answers(round: &Round, chosen: u8, babbles: bool) -> Value {
-    let mut answers = Map::new();
-    if babbles {
+/// Returns responses that repeat the messages of the input requests. Responses that were not requested are wrong.
+fn responses(round: &Round, chosen: u8, sends_unrequested: bool) -> Value {
+    let mut responses = Map::new();
+    if sends_unrequested {
         for number in 0..12 {
-            answers.insert(format!("k{number}"), accept(json!({"name": "a lie"})));
+            responses.insert(
+                format!("k{number}"),
+                accept(json!({"name": "not requested"})),
+            );
         }
     }
-    for (number, key) in round.asks().into_iter().enumerate() {
-        answers.remove(key);
+    for (number, key) in round.input_keys().into_iter().enumerate() {
+        responses.remove(key);
         if chosen >> (number % 8) & 1 == 1 {
-            let message = &round.question(key)["params"]["message"];
-            answers.insert(key.to_owned(), accept(json!({"name": message})));
+            let message = &round.input_request(key)["params"]["message"];
+            responses.insert(key.to_owned(), accept(json!({"name": message})));
         }
     }
-    Value::Object(answers)
+    Value::Object(responses)
 }
 
-async fn play(groups: Vec<usize>, moves: Vec<Move>) -> Result<String, String> {
-    let mut deploys = [0, 1].map(|deploy| ByHand::call(&server(deploy, groups.clone()), "work"));
-    let mut rounds = vec![deploys[0].begin().await];
+async fn run_client(groups: Vec<usize>, moves: Vec<Move>) -> Result<String, String> {
+    let mut deploys =
+        [0, 1].map(|deploy| ManualCall::call(&server(deploy, groups.clone()), "work"));
+    let mut rounds = vec![deploys[0].start().await];
     for Move {
-        answers: chosen,
+        responses: chosen,
         back,
-        babbles,
+        sends_unrequested,
         deploy,
     } in moves
     {
@@ -94,18 +98,18 @@ async fn play(groups: Vec<usize>, moves: Vec<Move>) -> Result<String, String> {
         if !before.is_open() {
             break;
         }
-        let answers = answers(before, chosen, babbles);
-        let next = deploys[deploy].answer(before, answers).await;
+        let responses = responses(before, chosen, sends_unrequested);
+        let next = deploys[deploy].respond(before, responses).await;
         rounds.push(next);
     }
-    // From here on the client does what it is asked.
-    let mut last = rounds.pop().expect("there is a first one");
+    // From here on the client responds to every input request.
+    let mut last = rounds.pop().expect("there is a first round");
     for _ in 0..20 {
         if !last.is_open() {
             return Ok(last.text());
         }
-        let answers = answers(&last, u8::MAX, false);
-        last = deploys[0].answer(&last, answers).await;
+        let responses = responses(&last, u8::MAX, false);
+        last = deploys[0].respond(&last, responses).await;
     }
     Err(format!("still open: {last:?}"))
 }
@@ -114,7 +118,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(128))]
 
     #[test]
-    fn no_answer_goes_to_another_question(
+    fn no_response_is_used_for_another_input_request(
         groups in prop::collection::vec(1..4usize, 0..4),
         moves in moves(),
     ) {
@@ -122,12 +126,12 @@ proptest! {
             .enable_time()
             .build()
             .expect("a runtime");
-        let questions: usize = groups.iter().sum();
-        let text = runtime.block_on(play(groups, moves)).map_err(TestCaseError::fail)?;
-        prop_assert_eq!(text.lines().count(), questions, "{}", text);
+        let input_requests: usize = groups.iter().sum();
+        let text = runtime.block_on(run_client(groups, moves)).map_err(TestCaseError::fail)?;
+        prop_assert_eq!(text.lines().count(), input_requests, "{}", text);
         for line in text.lines() {
-            let (question, answer) = line.split_once("? ").expect("a question and an answer");
-            prop_assert_eq!(format!("{question}?"), answer);
+            let (input_request, response) = line.split_once("? ").expect("a message and a response");
+            prop_assert_eq!(format!("{input_request}?"), response);
         }
     }
 }

@@ -1,4 +1,4 @@
-//! How a handler stops at a question, and how it does not.
+//! How an input request suspends a handler.
 
 use std::error::Error as StdError;
 use std::fmt;
@@ -9,54 +9,54 @@ use toolwire::{
     CallToolResult, Error, IntoToolError, RequestContext, Server, ToolError, ToolHandler,
 };
 
-use super::by_hand::ByHand;
-use super::{BOTH, Confirm, Diary, Name, accept, client, shown};
+use super::manual_call::ManualCall;
+use super::{BOTH, Confirm, Name, Recorder, accept, client, result_text};
 use crate::peer::plain;
 
-fn answers() -> [(&'static str, Value); 2] {
+fn responses() -> [(&'static str, Value); 2] {
     [
         ("Who", accept(json!({"name": "Ada"}))),
         ("Sure", accept(json!({"sure": true}))),
     ]
 }
 
-/// Both eras get to this text, and are asked this on the way.
-async fn check(tool: ToolHandler, text: &str, questions: &[&str]) {
+/// Checks the text of the result and the input requests in both eras.
+async fn check(tool: ToolHandler, text: &str, input_requests: &[&str]) {
     let server = Server::new("test", "1").tool(tool);
     for version in BOTH {
-        let asked = Diary::default();
-        let client = client(&server, version, &answers(), &asked).await;
-        let outcome = shown(client.call_tool("work", json!({})).await);
+        let asked = Recorder::default();
+        let client = client(&server, version, &responses(), &asked).await;
+        let outcome = result_text(client.call_tool("work", json!({})).await);
         assert_eq!(outcome, text, "{version}");
         let mut asked = asked.take();
         asked.sort();
-        assert_eq!(asked, questions, "{version}");
+        assert_eq!(asked, input_requests, "{version}");
     }
 }
 
-/// An error of the author's own.
+/// An error type of the handler.
 #[derive(Debug)]
-struct Trouble(Error);
+struct CustomError(Error);
 
-impl fmt::Display for Trouble {
+impl fmt::Display for CustomError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("trouble")
+        f.write_str("custom error")
     }
 }
 
-impl StdError for Trouble {
+impl StdError for CustomError {
     fn source(&self) -> Option<&(dyn StdError + 'static)> {
         Some(&self.0)
     }
 }
 
-impl From<Error> for Trouble {
+impl From<Error> for CustomError {
     fn from(error: Error) -> Self {
         Self(error)
     }
 }
 
-async fn name(ctx: &RequestContext) -> Result<String, Trouble> {
+async fn name(ctx: &RequestContext) -> Result<String, CustomError> {
     let name: Name = ctx.ask("name", "Who?").await?;
     Ok(name.name)
 }
@@ -67,28 +67,28 @@ async fn greeting(ctx: &RequestContext) -> Result<String, Box<dyn StdError + Sen
     Ok(format!("{name} {}", sure.sure))
 }
 
-/// A tool that turns every error into something else.
-fn turning<E: IntoToolError + 'static>(
-    turn: fn(Box<dyn StdError + Send + Sync>) -> E,
+/// Returns a tool that converts every error.
+fn converting<E: IntoToolError + 'static>(
+    convert: fn(Box<dyn StdError + Send + Sync>) -> E,
 ) -> ToolHandler {
     plain("work", move |ctx: RequestContext| async move {
         let outcome = greeting(&ctx).await;
-        outcome.map_err(|error| turn(error).into_tool_error())
+        outcome.map_err(|error| convert(error).into_tool_error())
     })
 }
 
 #[tokio::test]
-async fn whatever_is_made_of_the_error_the_handler_waits_for_the_answer() {
+async fn converted_error_still_suspends_the_handler() {
     let asked = ["Sure?", "Who?"];
-    check(turning(|error| error), "Ada true", &asked).await;
-    check(turning(|error| error.to_string()), "Ada true", &asked).await;
-    check(turning(|_| "it did not work"), "Ada true", &asked).await;
-    check(turning(|_| ToolError::failed("no")), "Ada true", &asked).await;
-    check(turning(std::io::Error::other), "Ada true", &asked).await;
+    check(converting(|error| error), "Ada true", &asked).await;
+    check(converting(|error| error.to_string()), "Ada true", &asked).await;
+    check(converting(|_| "it did not work"), "Ada true", &asked).await;
+    check(converting(|_| ToolError::failed("no")), "Ada true", &asked).await;
+    check(converting(std::io::Error::other), "Ada true", &asked).await;
 }
 
 #[tokio::test]
-async fn a_tool_that_words_its_failures_itself_waits_for_the_answer_too() {
+async fn error_result_still_suspends_the_handler() {
     let tool = plain("work", |ctx: RequestContext| async move {
         match greeting(&ctx).await {
             Ok(greeting) => CallToolResult::text(greeting),
@@ -99,7 +99,7 @@ async fn a_tool_that_words_its_failures_itself_waits_for_the_answer_too() {
 }
 
 #[tokio::test]
-async fn a_failure_of_the_handler_itself_is_told_when_its_questions_are_answered() {
+async fn failure_is_returned_after_the_input_responses() {
     let tool = plain("work", |ctx: RequestContext| async move {
         name(&ctx).await.ok();
         Err::<String, _>(ToolError::failed("broken"))
@@ -108,7 +108,7 @@ async fn a_failure_of_the_handler_itself_is_told_when_its_questions_are_answered
 }
 
 #[tokio::test]
-async fn questions_asked_side_by_side_are_one_round() {
+async fn concurrent_input_requests_are_one_round() {
     let tool = || {
         plain("work", |ctx: RequestContext| async move {
             let name = async { ctx.ask::<Name>("name", "Who?").await };
@@ -119,12 +119,12 @@ async fn questions_asked_side_by_side_are_one_round() {
     };
     check(tool(), "Ada true", &["Sure?", "Who?"]).await;
     let server = Server::new("test", "1").tool(tool());
-    let round = ByHand::call(&server, "work").begin().await;
-    assert_eq!(round.asks(), ["name", "sure"]);
+    let round = ManualCall::call(&server, "work").start().await;
+    assert_eq!(round.input_keys(), ["name", "sure"]);
 }
 
 #[tokio::test]
-async fn a_task_of_the_handler_asks_as_the_handler_does() {
+async fn spawned_task_may_send_input_requests() {
     let tool = plain("work", |ctx: RequestContext| async move {
         let inside = ctx.clone();
         let task = tokio::spawn(async move { inside.ask::<Name>("name", "Who?").await });
@@ -136,56 +136,59 @@ async fn a_task_of_the_handler_asks_as_the_handler_does() {
 }
 
 #[tokio::test]
-async fn a_handler_that_goes_on_without_the_answer_is_done() {
+async fn handler_may_finish_without_the_input_response() {
     let tool = plain("work", |ctx: RequestContext| async move {
         match ctx.ask::<Name>("name", "Who?").await {
             Ok(name) => name.name,
-            Err(error) if error.is_input_required() => "somebody".to_owned(),
-            Err(_) => "nobody".to_owned(),
+            Err(error) if error.is_input_required() => "not yet known".to_owned(),
+            Err(_) => "unknown".to_owned(),
         }
     });
     let server = Server::new("test", "1").tool(tool);
-    let round = ByHand::call(&server, "work").begin().await;
+    let round = ManualCall::call(&server, "work").start().await;
     assert!(!round.is_open());
-    assert_eq!(round.text(), "somebody");
+    assert_eq!(round.text(), "not yet known");
     assert_eq!(round.state(), None);
 }
 
 #[tokio::test]
-async fn a_panic_is_a_failure_and_no_question() {
-    #[expect(clippy::panic, reason = "this is what the test is about")]
-    async fn falls(ctx: RequestContext) -> Result<String, Error> {
+async fn panic_fails_the_request_and_sends_no_input_request() {
+    #[expect(clippy::panic, reason = "the test is about a panic")]
+    async fn panics(ctx: RequestContext) -> Result<String, Error> {
         let asked = ctx.ask::<Name>("name", "Who?").await;
         panic!("{}", asked.is_ok());
     }
-    let server = Server::new("test", "1").tool(plain("work", falls));
-    let round = ByHand::call(&server, "work").begin().await;
+    let server = Server::new("test", "1").tool(plain("work", panics));
+    let round = ManualCall::call(&server, "work").start().await;
     assert_eq!(round.0["error"]["code"], -32603, "{round:?}");
     assert!(!round.text().contains("false"), "{round:?}");
     for version in BOTH {
-        let client = client(&server, version, &answers(), &Diary::default()).await;
-        let error = client.call_tool("work", json!({})).await.expect_err("fell");
+        let client = client(&server, version, &responses(), &Recorder::default()).await;
+        let error = client
+            .call_tool("work", json!({}))
+            .await
+            .expect_err("the handler panics");
         assert_eq!(error.rpc().map(|error| error.code), Some(-32603));
     }
 }
 
 #[tokio::test]
-async fn effects_of_a_run_that_fails_are_not_questions() {
-    let diary = Diary::default();
-    let notes = diary.clone();
+async fn effects_of_a_failed_run_do_not_suspend_the_handler() {
+    let recorder = Recorder::default();
+    let events = recorder.clone();
     let tool = plain("work", move |ctx: RequestContext| {
-        let notes = notes.clone();
+        let events = events.clone();
         async move {
             let name: Name = ctx.ask("name", "Who?").await?;
-            ctx.once("pay", async { notes.note("paid") }).await?;
+            ctx.once("pay", async { events.record("paid") }).await?;
             Err::<String, _>(ToolError::failed(format!("{} is broke", name.name)))
         }
     });
     check(tool, "failed: Ada is broke", &["Who?"]).await;
-    assert_eq!(diary.take(), ["paid", "paid"], "once in each era");
+    assert_eq!(recorder.take(), ["paid", "paid"], "once in each era");
 }
 
-/// A function of the author, nobody's business how it is called.
+/// A recursive helper function of the handler.
 fn confirmed(ctx: &RequestContext, depth: u8) -> impl Future<Output = Result<u8, Error>> + Send {
     let ctx = ctx.clone();
     Box::pin(async move {
@@ -200,7 +203,7 @@ fn confirmed(ctx: &RequestContext, depth: u8) -> impl Future<Output = Result<u8,
 }
 
 #[tokio::test]
-async fn functions_that_call_themselves_may_ask() {
+async fn recursive_functions_may_send_input_requests() {
     let tool = plain("work", |ctx: RequestContext| async move {
         confirmed(&ctx, 3).await.map(|sure| sure.to_string())
     });

@@ -1,4 +1,4 @@
-//! Derived forms in every revision that has forms: what they ask, and what comes back.
+//! Derived forms in every revision with elicitation: their schemas, and the values of the responses.
 
 use std::collections::BTreeSet;
 use std::fmt::Debug;
@@ -12,7 +12,7 @@ use toolwire::proto::stamp::{project_elicitation, restore_elicitation};
 use toolwire::types::{ElicitRequestFormParams, ElicitRequestParams, InputRequest};
 use toolwire::{Elicit, ProtocolVersion, RequestContext, Server};
 
-use super::{BOTH, Diary, accept, client, shown};
+use super::{BOTH, Recorder, accept, client, result_text};
 use crate::peer::plain;
 
 const WITH_FORMS: [ProtocolVersion; 3] = [
@@ -66,7 +66,7 @@ struct Numbers {
     fallback: i16,
     flag: bool,
     #[elicit(default)]
-    news: Option<bool>,
+    newsletter: Option<bool>,
 }
 
 const LEAST: u16 = 1;
@@ -79,7 +79,7 @@ enum Plain {
     #[serde(rename = "grün")]
     Green,
     #[serde(skip)]
-    #[expect(dead_code, reason = "nobody can choose it")]
+    #[expect(dead_code, reason = "a skipped variant cannot be chosen")]
     Hidden,
 }
 
@@ -108,7 +108,7 @@ struct Choices {
 #[derive(Debug, PartialEq, Deserialize, Elicit)]
 struct Nothing {}
 
-/// Any answer that a client could give which knows nothing but the schema it was sent.
+/// Generates any response that is valid according to the schema that the client got.
 fn content(schema: &Value) -> BoxedStrategy<Value> {
     let required = schema["required"].as_array().cloned().unwrap_or_default();
     let fields = schema["properties"].as_object().expect("a form").iter();
@@ -185,7 +185,7 @@ fn text(field: &Value, shortest: usize, longest: usize) -> BoxedStrategy<Value> 
     text.prop_map(Value::from).boxed()
 }
 
-/// The words of a choice, however the revision writes it.
+/// Returns the values of a choice, in the schema of any revision.
 fn words(choice: &Value) -> Vec<String> {
     let plain = choice["enum"].as_array().into_iter().flatten();
     let titled = [&choice["oneOf"], &choice["anyOf"]];
@@ -196,26 +196,26 @@ fn words(choice: &Value) -> Vec<String> {
         .collect()
 }
 
-fn asked<A: FormOutput>() -> ElicitRequestParams {
+fn elicitation<A: FormOutput>() -> ElicitRequestParams {
     ElicitRequestFormParams::new("?", A::form()).into()
 }
 
-/// What a client of the revision is sent.
+/// Returns the schema that a client of the revision gets.
 fn sent<A: FormOutput>(version: ProtocolVersion) -> Value {
-    let projected = project_elicitation(asked::<A>(), version).expect("the form can be asked");
+    let projected = project_elicitation(elicitation::<A>(), version).expect("the form can be sent");
     serde_json::to_value(projected).expect("JSON")["requestedSchema"].clone()
 }
 
-/// What the handler gets when a client of the revision sends `content`.
+/// Returns the value of the handler when a client of the revision sends `content`.
 fn received<A: FormOutput>(version: ProtocolVersion, content: Value) -> Result<A, String> {
-    let answer = restore_elicitation(&asked::<A>(), accept(content).into(), version);
-    let answer = accept_response(&InputRequest::from(asked::<A>()), answer);
-    let answer = answer.map_err(|unusable| unusable.to_string())?;
-    let result = answer.parse().expect("an answer");
+    let response = restore_elicitation(&elicitation::<A>(), accept(content).into(), version);
+    let response = accept_response(&InputRequest::from(elicitation::<A>()), response);
+    let response = response.map_err(|invalid| invalid.to_string())?;
+    let result = response.parse().expect("an elicit result");
     A::from_result("key", result).map_err(|error| error.to_string())
 }
 
-fn check_any_answer<A: FormOutput + Debug>() {
+fn check_any_response<A: FormOutput + Debug>() {
     for version in WITH_FORMS {
         let mut runner = proptest::test_runner::TestRunner::default();
         let outcome = runner.run(&content(&sent::<A>(version)), |content| {
@@ -223,28 +223,28 @@ fn check_any_answer<A: FormOutput + Debug>() {
             prop_assert!(received.is_ok(), "{version} {content}: {received:?}");
             Ok(())
         });
-        outcome.expect("every answer to the form can be used");
+        outcome.expect("every valid response is accepted");
     }
 }
 
 #[test]
-fn any_answer_to_texts_can_be_used() {
-    check_any_answer::<Texts>();
+fn any_valid_response_to_texts_is_accepted() {
+    check_any_response::<Texts>();
 }
 
 #[test]
-fn any_answer_to_numbers_can_be_used() {
-    check_any_answer::<Numbers>();
+fn any_valid_response_to_numbers_is_accepted() {
+    check_any_response::<Numbers>();
 }
 
 #[test]
-fn any_answer_to_choices_can_be_used() {
-    check_any_answer::<Choices>();
-    check_any_answer::<ElicitOutcome<Choices>>();
+fn any_valid_response_to_choices_is_accepted() {
+    check_any_response::<Choices>();
+    check_any_response::<ElicitOutcome<Choices>>();
 }
 
 #[test]
-fn a_form_without_fields_can_be_accepted() {
+fn form_without_fields_can_be_accepted() {
     for version in WITH_FORMS {
         assert_eq!(
             sent::<Nothing>(version),
@@ -255,7 +255,7 @@ fn a_form_without_fields_can_be_accepted() {
 }
 
 #[test]
-fn types_bring_their_limits_and_aliases_their_types() {
+fn schema_has_the_limits_of_the_type_also_through_aliases() {
     let form = sent::<Numbers>(ProtocolVersion::V2026_07_28);
     let field = |name: &str| form["properties"][name].clone();
     assert_eq!(
@@ -274,7 +274,10 @@ fn types_bring_their_limits_and_aliases_their_types() {
         field("seats"),
         json!({"type": "integer", "minimum": 1, "maximum": 9, "default": 2})
     );
-    assert_eq!(field("news"), json!({"type": "boolean", "default": true}));
+    assert_eq!(
+        field("newsletter"),
+        json!({"type": "boolean", "default": true})
+    );
     let required = form["required"].as_array().expect("names");
     for (name, is_required) in [
         ("byte", true),
@@ -300,7 +303,7 @@ fn types_bring_their_limits_and_aliases_their_types() {
 }
 
 #[test]
-fn answers_outside_of_a_type_are_refused_with_the_reason() {
+fn values_outside_of_the_type_are_rejected_with_the_reason() {
     #[derive(Debug, PartialEq, Deserialize, Elicit)]
     struct Small {
         byte: u8,
@@ -310,8 +313,9 @@ fn answers_outside_of_a_type_are_refused_with_the_reason() {
 
     let check = |content: Value, part: &str| {
         for version in WITH_FORMS {
-            let refused = received::<Small>(version, content.clone()).expect_err("not usable");
-            assert!(refused.contains(part), "{content}: {refused}");
+            let rejected =
+                received::<Small>(version, content.clone()).expect_err("an invalid value");
+            assert!(rejected.contains(part), "{content}: {rejected}");
         }
     };
     check(json!({"byte": 300}), r#""byte" must be at most 255"#);
@@ -332,7 +336,7 @@ fn answers_outside_of_a_type_are_refused_with_the_reason() {
     assert_eq!(small, Ok(expected));
 }
 
-/// The same through a server and a client: what does not fit is the client's error and no panic.
+/// The same with a server and a client: a value that does not fit is an error of the client and not a panic.
 #[tokio::test]
 async fn numbers_beyond_the_type_do_not_reach_the_handler() {
     let ages = plain("age", |ctx: RequestContext| async move {
@@ -345,9 +349,9 @@ async fn numbers_beyond_the_type_do_not_reach_the_handler() {
     });
     let server = Server::new("s", "1").tool(ages);
     for version in BOTH {
-        let answers = [("old", accept(json!({"long": 1e30})))];
-        let client = client(&server, version, &answers, &Diary::default()).await;
-        let outcome = shown(client.call_tool("age", json!({})).await);
+        let responses = [("old", accept(json!({"long": 1e30})))];
+        let client = client(&server, version, &responses, &Recorder::default()).await;
+        let outcome = result_text(client.call_tool("age", json!({})).await);
         assert!(
             outcome.contains("the response to \"age\" is invalid"),
             "{outcome}"

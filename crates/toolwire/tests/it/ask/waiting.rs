@@ -1,4 +1,4 @@
-//! Handlers that come back later, and addresses a user is sent to.
+//! Handlers that return `retry_later`, and URL elicitation.
 
 use std::time::Duration;
 
@@ -6,18 +6,18 @@ use serde_json::{Value, json};
 use toolwire::ask::ElicitOutcome;
 use toolwire::{Error, RequestContext, Server, ToolError, ToolHandler, ask};
 
-use super::by_hand::{ByHand, able};
-use super::{BOTH, Diary, Name, accept, client, shown};
+use super::manual_call::{ManualCall, all_capabilities};
+use super::{BOTH, Name, Recorder, accept, client, result_text};
 use crate::peer::{Peer, answer, legacy, plain, text};
 
-/// Ready when it was looked at this often.
-fn slow(times: usize, diary: &Diary) -> ToolHandler {
-    let diary = diary.clone();
+/// Returns a tool that returns `retry_later` this many times.
+fn slow(times: usize, recorder: &Recorder) -> ToolHandler {
+    let recorder = recorder.clone();
     plain("slow", move |ctx: RequestContext| {
-        let diary = diary.clone();
+        let recorder = recorder.clone();
         async move {
             let name: Name = ctx.ask("name", "Who?").await?;
-            if diary.note("looked") <= times {
+            if recorder.record("checked") <= times {
                 return Err(ctx.retry_later());
             }
             Ok(format!("ready for {}", name.name))
@@ -26,35 +26,35 @@ fn slow(times: usize, diary: &Diary) -> ToolHandler {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_handler_that_is_not_ready_runs_again_after_a_pause() {
+async fn retry_later_runs_the_handler_again_after_a_pause() {
     for version in BOTH {
-        let (diary, asked) = (Diary::default(), Diary::default());
-        let server = Server::new("test", "1").tool(slow(3, &diary));
-        let answers = [("Who", accept(json!({"name": "Ada"})))];
-        let client = client(&server, version, &answers, &asked).await;
-        let begun = tokio::time::Instant::now();
-        let outcome = shown(client.call_tool("slow", json!({})).await);
+        let (recorder, asked) = (Recorder::default(), Recorder::default());
+        let server = Server::new("test", "1").tool(slow(3, &recorder));
+        let responses = [("Who", accept(json!({"name": "Ada"})))];
+        let client = client(&server, version, &responses, &asked).await;
+        let started_at = tokio::time::Instant::now();
+        let outcome = result_text(client.call_tool("slow", json!({})).await);
         assert_eq!(outcome, "ready for Ada", "{version}");
-        assert_eq!(diary.take().len(), 4, "{version}");
+        assert_eq!(recorder.take().len(), 4, "{version}");
         assert_eq!(asked.take(), ["Who?"], "{version}");
         // 100, 200 and 400 ms.
-        let taken = begun.elapsed();
+        let elapsed = started_at.elapsed();
         let expected = Duration::from_millis(700);
         assert!(
-            taken >= expected && taken < expected * 2,
-            "{version}: {taken:?}"
+            elapsed >= expected && elapsed < expected * 2,
+            "{version}: {elapsed:?}"
         );
     }
 }
 
 #[tokio::test]
-async fn a_modern_client_gets_a_state_and_no_question() {
+async fn retry_later_sends_a_state_without_input_requests() {
     let tool = plain("work", |ctx: RequestContext| async move {
         Err::<String, Error>(ctx.retry_later())
     });
     let mut call =
-        ByHand::call(&Server::new("test", "1").tool(tool), "work").with_capabilities(json!({}));
-    let mut round = call.begin().await;
+        ManualCall::call(&Server::new("test", "1").tool(tool), "work").with_capabilities(json!({}));
+    let mut round = call.start().await;
     for _ in 0..64 {
         assert!(round.is_open(), "{round:?}");
         assert_eq!(round.0["result"].get("inputRequests"), None, "{round:?}");
@@ -65,28 +65,28 @@ async fn a_modern_client_gets_a_state_and_no_question() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn somebody_gives_up_on_what_never_gets_ready() {
+async fn retry_later_has_a_limit() {
     for version in BOTH {
-        let diary = Diary::default();
-        let server = Server::new("test", "1").tool(slow(usize::MAX, &diary));
-        let answers = [("Who", accept(json!({"name": "Ada"})))];
-        let client = client(&server, version, &answers, &Diary::default()).await;
+        let recorder = Recorder::default();
+        let server = Server::new("test", "1").tool(slow(usize::MAX, &recorder));
+        let responses = [("Who", accept(json!({"name": "Ada"})))];
+        let client = client(&server, version, &responses, &Recorder::default()).await;
         let error = client.call_tool("slow", json!({})).await;
-        error.expect_err("it is never ready");
-        let looked = diary.take().len();
-        assert!((2..=17).contains(&looked), "{version}: {looked}");
+        error.expect_err("the handler is never ready");
+        let runs = recorder.take().len();
+        assert!((2..=17).contains(&runs), "{version}: {runs}");
     }
 }
 
 #[tokio::test(start_paused = true)]
-async fn not_yet_and_a_question_at_once_is_a_question() {
+async fn input_request_takes_precedence_over_retry_later() {
     for version in BOTH {
-        let (diary, asked) = (Diary::default(), Diary::default());
-        let notes = diary.clone();
+        let (recorder, asked) = (Recorder::default(), Recorder::default());
+        let events = recorder.clone();
         let tool = plain("work", move |ctx: RequestContext| {
-            let notes = notes.clone();
+            let events = events.clone();
             async move {
-                let wait = match notes.note("run") {
+                let wait = match events.record("run") {
                     1 => Some(ctx.retry_later()),
                     _ => None,
                 };
@@ -98,23 +98,26 @@ async fn not_yet_and_a_question_at_once_is_a_question() {
             }
         });
         let server = Server::new("test", "1").tool(tool);
-        let answers = [("Who", accept(json!({"name": "Ada"})))];
-        let client = client(&server, version, &answers, &asked).await;
-        assert_eq!(shown(client.call_tool("work", json!({})).await), "Ada");
+        let responses = [("Who", accept(json!({"name": "Ada"})))];
+        let client = client(&server, version, &responses, &asked).await;
+        assert_eq!(
+            result_text(client.call_tool("work", json!({})).await),
+            "Ada"
+        );
         assert_eq!(asked.take(), ["Who?"], "{version}");
-        assert_eq!(diary.take().len(), 2, "{version}");
+        assert_eq!(recorder.take().len(), 2, "{version}");
     }
 }
 
 fn visit(url: &'static str, id: Option<&'static str>) -> ToolHandler {
     plain("visit", move |ctx: RequestContext| async move {
-        let mut question = ask::url("page", "Sign in", url);
+        let mut input_request = ask::url("page", "Sign in", url);
         if let Some(id) = id {
-            question = question.with_elicitation_id(id);
+            input_request = input_request.with_elicitation_id(id);
             ctx.elicitation_complete(id);
         }
-        let answer = ctx.ask_with(question).await?;
-        Ok::<_, Error>(match answer {
+        let response = ctx.ask_with(input_request).await?;
+        Ok::<_, Error>(match response {
             ElicitOutcome::Accepted(()) => "accepted",
             ElicitOutcome::Declined => "declined",
             ElicitOutcome::Cancelled => "cancelled",
@@ -122,66 +125,70 @@ fn visit(url: &'static str, id: Option<&'static str>) -> ToolHandler {
     })
 }
 
-async fn asked_2025_11_25(tool: ToolHandler) -> (Peer, Value) {
+async fn start_visit_2025_11_25(tool: ToolHandler) -> (Peer, Value) {
     let server = Server::new("test", "1").without_server_info().tool(tool);
     let mut peer = Peer::connect(&server);
-    peer.initialize_with("2025-11-25", able()).await;
+    peer.initialize_with("2025-11-25", all_capabilities()).await;
     peer.send(legacy("c", "tools/call", json!({"name": "visit"})))
         .await;
-    let question = peer.receive().await;
-    (peer, question)
+    let input_request = peer.receive().await;
+    (peer, input_request)
 }
 
 #[tokio::test]
-async fn an_address_has_an_id_in_2025_11_25_and_none_later() {
+async fn url_elicitation_has_an_id_in_2025_11_25_only() {
     for (action, expected) in [
         ("accept", "accepted"),
         ("decline", "declined"),
         ("cancel", "cancelled"),
     ] {
         let result = json!({"action": action});
-        let (mut peer, question) = asked_2025_11_25(visit("https://example.com/", None)).await;
-        let id = question["params"]["elicitationId"].as_str().expect("an id");
-        assert_eq!(id.len(), 32, "nobody guesses {id}");
-        peer.send(answer(question["id"].clone(), result.clone()))
+        let (mut peer, input_request) =
+            start_visit_2025_11_25(visit("https://example.com/", None)).await;
+        let id = input_request["params"]["elicitationId"]
+            .as_str()
+            .expect("an id");
+        assert_eq!(id.len(), 32, "a random id: {id}");
+        peer.send(answer(input_request["id"].clone(), result.clone()))
             .await;
         peer.expect(answer("c", text(expected))).await;
 
         for id in [None, Some("visit-1")] {
             let server = Server::new("test", "1").tool(visit("https://example.com/", id));
-            let mut call = ByHand::call(&server, "visit");
-            let round = call.begin().await;
+            let mut call = ManualCall::call(&server, "visit");
+            let round = call.start().await;
             let params =
                 json!({"mode": "url", "message": "Sign in", "url": "https://example.com/"});
-            let question = json!({"method": "elicitation/create", "params": params});
-            assert_eq!(round.question("page"), &question);
-            let done = call.answer(&round, json!({"page": result})).await;
+            let input_request = json!({"method": "elicitation/create", "params": params});
+            assert_eq!(round.input_request("page"), &input_request);
+            let done = call.respond(&round, json!({"page": result})).await;
             assert_eq!(done.text(), expected);
         }
     }
 }
 
 #[tokio::test]
-async fn ids_are_new_each_time() {
+async fn elicitation_ids_are_unique() {
     let id = async || {
-        let (_, question) = asked_2025_11_25(visit("https://example.com/", None)).await;
-        question["params"]["elicitationId"].clone()
+        let (_, input_request) = start_visit_2025_11_25(visit("https://example.com/", None)).await;
+        input_request["params"]["elicitationId"].clone()
     };
     assert_ne!(id().await, id().await);
 }
 
 #[tokio::test]
-async fn the_end_of_a_visit_is_told_in_2025_11_25_only() {
-    let (mut peer, told) = asked_2025_11_25(visit("https://example.com/", Some("visit-1"))).await;
+async fn elicitation_complete_is_sent_in_2025_11_25_only() {
+    let (mut peer, notification) =
+        start_visit_2025_11_25(visit("https://example.com/", Some("visit-1"))).await;
     let expected = json!({"jsonrpc": "2.0", "method": "notifications/elicitation/complete",
         "params": {"elicitationId": "visit-1"}});
-    assert_eq!(told, expected);
-    let question = peer.receive().await;
-    assert_eq!(question["params"]["elicitationId"], "visit-1");
+    assert_eq!(notification, expected);
+    let input_request = peer.receive().await;
+    assert_eq!(input_request["params"]["elicitationId"], "visit-1");
 
-    // A modern client gets its answer first: nothing was told before it.
+    // A modern client gets the result as its first message, without the notification before it.
     let server = Server::new("test", "1").tool(visit("https://example.com/", Some("visit-1")));
-    let round = ByHand::call(&server, "visit").begin().await;
+    let round = ManualCall::call(&server, "visit").start().await;
     assert!(round.is_open(), "{round:?}");
 
     let done = plain("visit", |ctx: RequestContext| async move {
@@ -191,7 +198,7 @@ async fn the_end_of_a_visit_is_told_in_2025_11_25_only() {
     let server = Server::new("test", "1").without_server_info().tool(done);
     for version in ["2024-11-05", "2025-03-26", "2025-06-18"] {
         let mut peer = Peer::connect(&server);
-        peer.initialize_with(version, able()).await;
+        peer.initialize_with(version, all_capabilities()).await;
         peer.send(legacy("c", "tools/call", json!({"name": "visit"})))
             .await;
         peer.expect(answer("c", text("done"))).await;
@@ -199,7 +206,7 @@ async fn the_end_of_a_visit_is_told_in_2025_11_25_only() {
 }
 
 #[tokio::test]
-async fn nobody_is_sent_to_what_is_no_web_page() {
+async fn url_that_is_not_http_is_rejected() {
     for url in [
         "",
         "example.com",
@@ -208,35 +215,37 @@ async fn nobody_is_sent_to_what_is_no_web_page() {
         "https://",
     ] {
         let tool = || visit(url, None);
-        let (_, refused) = asked_2025_11_25(tool()).await;
+        let (_, rejected) = start_visit_2025_11_25(tool()).await;
         let server = Server::new("test", "1").tool(tool());
-        let round = ByHand::call(&server, "visit").begin().await;
-        for answer in [&refused, &round.0] {
-            let message = answer["error"]["message"].as_str().unwrap_or_default();
-            assert!(message.contains("absolute http or https"), "{answer}");
+        let round = ManualCall::call(&server, "visit").start().await;
+        for response in [&rejected, &round.0] {
+            let message = response["error"]["message"].as_str().unwrap_or_default();
+            assert!(message.contains("absolute http or https"), "{response}");
         }
     }
 }
 
 #[tokio::test]
-async fn an_address_is_answered_without_content() {
-    let (mut peer, question) = asked_2025_11_25(visit("https://example.com/", None)).await;
+async fn url_elicitation_response_with_content_is_rejected() {
+    let (mut peer, input_request) =
+        start_visit_2025_11_25(visit("https://example.com/", None)).await;
     let filled = || accept(json!({"password": "secret"}));
-    peer.send(answer(question["id"].clone(), filled())).await;
+    peer.send(answer(input_request["id"].clone(), filled()))
+        .await;
     let legacy = peer.receive().await;
     let server = Server::new("test", "1").tool(visit("https://example.com/", None));
-    let mut call = ByHand::call(&server, "visit");
-    let round = call.begin().await;
-    let modern = call.answer(&round, json!({"page": filled()})).await.0;
-    for refused in [legacy, modern] {
-        let message = refused["error"]["message"].as_str().unwrap_or_default();
-        assert!(message.contains("content"), "{refused}");
-        assert!(!message.contains("secret"), "{refused}");
+    let mut call = ManualCall::call(&server, "visit");
+    let round = call.start().await;
+    let modern = call.respond(&round, json!({"page": filled()})).await.0;
+    for rejected in [legacy, modern] {
+        let message = rejected["error"]["message"].as_str().unwrap_or_default();
+        assert!(message.contains("content"), "{rejected}");
+        assert!(!message.contains("secret"), "{rejected}");
     }
 }
 
 #[tokio::test]
-async fn not_yet_is_only_for_what_can_run_again() {
+async fn retry_later_in_other_methods_is_an_error() {
     let late =
         async |ctx: RequestContext, _: Value| Err::<Value, _>(ToolError::from(ctx.retry_later()));
     let server = Server::new("test", "1").method("com.example/late", late);

@@ -118,11 +118,11 @@ async fn session_ends_with_its_record() {
     assert!(deleted.unwrap());
     let deadline = Instant::now() + HttpLimits::default().keep_alive * 2;
     while next_chunk(&mut pushed).await.is_some() {
-        assert!(Instant::now() <= deadline, "the stream is open");
+        assert!(Instant::now() <= deadline, "the stream is still open");
     }
     stage.expect(Happening::Dropped).await;
     while next_chunk(&mut response_body).await.is_some() {
-        assert!(Instant::now() <= deadline, "the stream is open");
+        assert!(Instant::now() <= deadline, "the stream is still open");
     }
     drop((pushed, response_body));
     assert_eq!(service.load().sessions, 0);

@@ -1,26 +1,26 @@
-//! A 2026-07-28 client that is moved by hand, one round at a time.
+//! A 2026-07-28 client whose rounds are sent by the test.
 
 use serde_json::{Value, json};
 use toolwire::Server;
 
 use crate::peer::{Peer, modern_with};
 
-/// Everything a client may declare.
-pub(crate) fn able() -> Value {
+/// Returns every capability that a client can declare.
+pub(crate) fn all_capabilities() -> Value {
     json!({"elicitation": {"form": {}, "url": {}}, "sampling": {"tools": {}}, "roots": {}})
 }
 
-/// One request, its rounds made by the test.
+/// A request whose rounds the test sends one by one.
 #[derive(Debug)]
-pub(crate) struct ByHand {
+pub(crate) struct ManualCall {
     peer: Peer,
     method: &'static str,
     params: Value,
     capabilities: Value,
 }
 
-impl ByHand {
-    /// Calls a tool.
+impl ManualCall {
+    /// Creates a tool call.
     pub(crate) fn call(server: &Server, tool: &str) -> Self {
         Self::request(server, "tools/call", json!({"name": tool, "arguments": {}}))
     }
@@ -30,7 +30,7 @@ impl ByHand {
             peer: Peer::connect(server),
             method,
             params,
-            capabilities: able(),
+            capabilities: all_capabilities(),
         }
     }
 
@@ -39,21 +39,21 @@ impl ByHand {
         self
     }
 
-    /// The first round.
-    pub(crate) async fn begin(&mut self) -> Round {
+    /// Sends the first round.
+    pub(crate) async fn start(&mut self) -> Round {
         self.send(None, None).await
     }
 
-    /// The round after another one, with answers.
-    pub(crate) async fn answer(&mut self, before: &Round, answers: Value) -> Round {
-        self.send(Some(answers), before.state()).await
+    /// Sends the round after `before` with input responses.
+    pub(crate) async fn respond(&mut self, before: &Round, responses: Value) -> Round {
+        self.send(Some(responses), before.state()).await
     }
 
-    /// A round with whatever the client likes.
-    pub(crate) async fn send(&mut self, answers: Option<Value>, state: Option<&str>) -> Round {
+    /// Sends a round with any input responses and state.
+    pub(crate) async fn send(&mut self, responses: Option<Value>, state: Option<&str>) -> Round {
         let mut params = self.params.clone();
-        if let Some(answers) = answers {
-            params["inputResponses"] = answers;
+        if let Some(responses) = responses {
+            params["inputResponses"] = responses;
         }
         if let Some(state) = state {
             params["requestState"] = json!(state);
@@ -63,22 +63,22 @@ impl ByHand {
     }
 }
 
-/// The answer to one round.
+/// The response to one round.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Round(pub(crate) Value);
 
 impl Round {
-    /// The keys that are asked; none for a round that is the last.
-    pub(crate) fn asks(&self) -> Vec<&str> {
-        let questions = self.0["result"]["inputRequests"].as_object();
-        questions
+    /// Returns the keys of the input requests, or no keys for the last round.
+    pub(crate) fn input_keys(&self) -> Vec<&str> {
+        let input_requests = self.0["result"]["inputRequests"].as_object();
+        input_requests
             .iter()
-            .flat_map(|questions| questions.keys().map(String::as_str))
+            .flat_map(|input_requests| input_requests.keys().map(String::as_str))
             .collect()
     }
 
-    /// What is asked under a key.
-    pub(crate) fn question(&self, key: &str) -> &Value {
+    /// Returns the input request with this key.
+    pub(crate) fn input_request(&self, key: &str) -> &Value {
         &self.0["result"]["inputRequests"][key]
     }
 
@@ -86,12 +86,12 @@ impl Round {
         self.0["result"]["requestState"].as_str()
     }
 
-    /// Whether the client is to come back.
+    /// Returns `true` if the result is `input_required`.
     pub(crate) fn is_open(&self) -> bool {
         self.0["result"]["resultType"] == "input_required"
     }
 
-    /// The text of a tool that is done, or what went wrong.
+    /// Returns the text of the tool result or of the error.
     pub(crate) fn text(&self) -> String {
         if let Some(error) = self.0.get("error") {
             let message = error["message"].as_str().unwrap_or_default();
