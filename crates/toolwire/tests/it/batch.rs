@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use toolwire::Server;
 
-use crate::legacy_asking::{all_capabilities, asking_server, call};
+use crate::legacy_client_requests::{all_capabilities, asking_server, call};
 use crate::legacy_server::{rich_server, waiting_tool};
 use crate::peer::{Peer, answer, cancel, legacy, modern, notification, text};
 

@@ -12,8 +12,8 @@ use toolwire::store::{Bus, MemoryBus, MemorySessionStore, SessionStore};
 use toolwire::transport::http::{HttpLimits, HttpListener, HttpOptions, HttpService};
 use toolwire::{Principal, RequestContext, Server, ToolHandler};
 
-use crate::legacy_asking::{all_capabilities, asking_server};
-use crate::old_client::{OldClient, body_of, post, service};
+use crate::http_sse_client::{HttpSseClient, body_of, post, service};
+use crate::legacy_client_requests::{all_capabilities, asking_server};
 use crate::peer::{answer, cancel, legacy, notification, plain, server, text, within};
 
 fn call(id: i64, tool: &str) -> serde_json::Value {
@@ -57,8 +57,8 @@ async fn until(condition: impl Fn() -> bool) {
 async fn first_event_names_the_post_endpoint() {
     let service = service(server());
     let (first, second) = (
-        OldClient::connect(&service).await,
-        OldClient::connect(&service).await,
+        HttpSseClient::connect(&service).await,
+        HttpSseClient::connect(&service).await,
     );
     assert_eq!(first.session().len(), 43, "32 random bytes");
     assert_ne!(first.session(), second.session());
@@ -67,7 +67,7 @@ async fn first_event_names_the_post_endpoint() {
 
 #[tokio::test]
 async fn messages_are_sent_as_message_events() {
-    let mut client = OldClient::connect(&service(server())).await;
+    let mut client = HttpSseClient::connect(&service(server())).await;
     client.send(ping(1)).await;
     let bytes = client.next_bytes().await.unwrap();
     assert_eq!(
@@ -82,7 +82,7 @@ async fn http_sse_client_calls_a_tool_with_progress() {
         ctx.report_steps(1, 2, None);
         "counted"
     });
-    let mut client = OldClient::connect(&service(server().tool(counting))).await;
+    let mut client = HttpSseClient::connect(&service(server().tool(counting))).await;
     let result = client.initialize(json!({})).await;
     assert_eq!(result["protocolVersion"], "2024-11-05");
 
@@ -97,7 +97,7 @@ async fn http_sse_client_calls_a_tool_with_progress() {
 
 #[tokio::test]
 async fn server_requests_are_sent_on_the_stream_and_responses_posted() {
-    let mut client = OldClient::connect(&service(asking_server())).await;
+    let mut client = HttpSseClient::connect(&service(asking_server())).await;
     client.initialize(all_capabilities()).await;
     client.send(call(5, "roots_or_fail")).await;
     let server_request = client.receive().await;
@@ -134,8 +134,8 @@ async fn equal_request_ids_on_two_streams_do_not_collide() {
     });
     let quick = plain("quick", |_: RequestContext| async { "quick" });
     let service = service(server().tool(slow).tool(quick));
-    let mut first = OldClient::connect(&service).await;
-    let mut second = OldClient::connect(&service).await;
+    let mut first = HttpSseClient::connect(&service).await;
+    let mut second = HttpSseClient::connect(&service).await;
     first.initialize(json!({})).await;
     second.initialize(json!({})).await;
 
@@ -155,7 +155,7 @@ async fn equal_request_ids_on_two_streams_do_not_collide() {
 #[tokio::test]
 async fn cancelled_request_gets_no_response() {
     let (events, mut received) = mpsc::unbounded_channel();
-    let mut client = OldClient::connect(&service(server().tool(endless("wait", events)))).await;
+    let mut client = HttpSseClient::connect(&service(server().tool(endless("wait", events)))).await;
     client.initialize(json!({})).await;
     client.send(call(1, "wait")).await;
     assert_eq!(within(received.recv()).await, Some("running"));
@@ -167,7 +167,7 @@ async fn cancelled_request_gets_no_response() {
 
 #[tokio::test]
 async fn message_may_contain_line_breaks() {
-    let mut client = OldClient::connect(&service(server())).await;
+    let mut client = HttpSseClient::connect(&service(server())).await;
     client
         .send("{\r\n  \"jsonrpc\": \"2.0\",\n  \"id\": \"a\\nb\",\n  \"method\": \"ping\"\n}\n")
         .await;
@@ -176,7 +176,7 @@ async fn message_may_contain_line_breaks() {
 
 #[tokio::test]
 async fn invalid_message_is_rejected_in_the_response_to_the_post() {
-    let mut client = OldClient::connect(&service(server())).await;
+    let mut client = HttpSseClient::connect(&service(server())).await;
     for (message, id, code) in [
         ("{", json!(null), -32700),
         ("", json!(null), -32700),
@@ -214,7 +214,7 @@ async fn closing_the_stream_ends_the_session_and_its_requests() {
         .with_session_store(Arc::clone(&sessions) as Arc<dyn SessionStore>);
     let (events, mut received) = mpsc::unbounded_channel();
     let service = HttpService::new(server().tool(endless("wait", events)), options);
-    let mut client = OldClient::connect(&service).await;
+    let mut client = HttpSseClient::connect(&service).await;
     client.initialize(json!({})).await;
     client.send(call(1, "wait")).await;
     assert_eq!(within(received.recv()).await, Some("running"));
@@ -243,7 +243,7 @@ async fn shutdown_finishes_running_requests_and_ends_the_stream() {
         }
     });
     let server = server().tool(slow);
-    let mut client = OldClient::connect(&service(server.clone())).await;
+    let mut client = HttpSseClient::connect(&service(server.clone())).await;
     client.initialize(json!({})).await;
     client.send(call(1, "slow")).await;
     within(received.recv()).await;
@@ -257,7 +257,7 @@ async fn shutdown_finishes_running_requests_and_ends_the_stream() {
 
 #[tokio::test(start_paused = true)]
 async fn silent_stream_is_not_closed_by_the_session_idle_timeout() {
-    let mut client = OldClient::connect(&service(server())).await;
+    let mut client = HttpSseClient::connect(&service(server())).await;
     let idle = HttpLimits::default().session_idle;
     let silence = tokio::time::timeout(idle * 3, client.next_event()).await;
     assert!(silence.is_err(), "{silence:?}");
@@ -267,7 +267,7 @@ async fn silent_stream_is_not_closed_by_the_session_idle_timeout() {
 
 #[tokio::test(start_paused = true)]
 async fn stream_that_is_not_read_ends() {
-    let client = OldClient::connect(&service(server())).await;
+    let client = HttpSseClient::connect(&service(server())).await;
     let limits = HttpLimits::default();
     tokio::time::sleep(limits.write_stall * 2).await;
     let rejected = client.post(ping(1)).await;
@@ -281,7 +281,7 @@ async fn stream_ends_with_its_session_record() {
         .with_http_sse()
         .with_session_store(Arc::clone(&sessions) as Arc<dyn SessionStore>);
     let service = HttpService::new(server(), options);
-    let mut client = OldClient::connect(&service).await;
+    let mut client = HttpSseClient::connect(&service).await;
     let key = format!("http+sse {}", client.session());
     let deleted = sessions.delete(&key, &Principal::anonymous()).await;
     assert!(deleted.unwrap());
@@ -296,7 +296,7 @@ async fn client_that_sends_without_reading_gets_503_with_retry_after() {
     limits.queued_messages = 4;
     let options = HttpOptions::new().with_http_sse().with_limits(limits);
     let service = HttpService::new(server(), options);
-    let mut client = OldClient::connect(&service).await;
+    let mut client = HttpSseClient::connect(&service).await;
     let mut accepted = 0;
     let rejected = loop {
         let response = client.post(ping(accepted)).await;
@@ -333,7 +333,7 @@ fn two_nodes(server: impl Fn() -> Server, bus: Option<Arc<dyn Bus>>) -> [HttpSer
 #[tokio::test]
 async fn message_posted_to_another_node_is_forwarded() {
     let [first_node, second_node] = two_nodes(asking_server, Some(Arc::new(MemoryBus::default())));
-    let mut client = OldClient::connect(&first_node).await;
+    let mut client = HttpSseClient::connect(&first_node).await;
     client.initialize(all_capabilities()).await;
     client.service = second_node.clone();
     client.send(call(1, "roots_or_fail")).await;
@@ -363,7 +363,7 @@ async fn message_posted_to_another_node_is_forwarded() {
 #[tokio::test]
 async fn without_a_bus_another_node_returns_404() {
     let [first_node, second_node] = two_nodes(server, None);
-    let mut client = OldClient::connect(&first_node).await;
+    let mut client = HttpSseClient::connect(&first_node).await;
     let rejected = second_node.respond(post(&client.address, ping(1))).await;
     assert_eq!(rejected.status(), StatusCode::NOT_FOUND);
     client.send(ping(2)).await;
@@ -372,7 +372,7 @@ async fn without_a_bus_another_node_returns_404() {
 
 #[tokio::test(start_paused = true)]
 async fn silent_stream_gets_keep_alive_comments() {
-    let mut client = OldClient::connect(&service(server())).await;
+    let mut client = HttpSseClient::connect(&service(server())).await;
     let before = tokio::time::Instant::now();
     let bytes = client.next_bytes().await.unwrap();
     assert!(bytes.starts_with(b":"), "{bytes:?}");

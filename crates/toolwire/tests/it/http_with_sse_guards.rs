@@ -11,7 +11,7 @@ use http_body_util::Full;
 use serde_json::{Value, json};
 use toolwire::transport::http::{HttpLimits, HttpOptions, HttpService, ServerBody};
 
-use crate::old_client::{OldClient, body_of, post, request, service, token};
+use crate::http_sse_client::{HttpSseClient, body_of, post, request, service, token};
 use crate::peer::{answer, legacy, server, within};
 
 const PING: &str = r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#;
@@ -45,7 +45,7 @@ async fn http_sse_endpoints_are_disabled_by_default() {
 #[tokio::test]
 async fn http_sse_endpoints_have_the_guards_of_the_mcp_endpoint() {
     let service = service(server());
-    let client = OldClient::connect(&service).await;
+    let client = HttpSseClient::connect(&service).await;
     let address = client.address.as_str();
     let huge = "x".repeat(20_000);
     let plain = ("host", "localhost");
@@ -91,7 +91,7 @@ async fn message_beyond_the_limit_is_rejected_with_413() {
     let mut limits = HttpLimits::default();
     limits.body_bytes = PING.len();
     let options = HttpOptions::new().with_http_sse().with_limits(limits);
-    let mut client = OldClient::connect(&HttpService::new(server(), options)).await;
+    let mut client = HttpSseClient::connect(&HttpService::new(server(), options)).await;
     client.send(PING).await;
     client.expect(answer(1, json!({}))).await;
     let response = client.post(format!("{PING} ")).await;
@@ -115,7 +115,7 @@ impl Body for Stalled {
 
 #[tokio::test(start_paused = true)]
 async fn message_that_arrives_too_slowly_is_rejected_with_408() {
-    let client = OldClient::connect(&service(server())).await;
+    let client = HttpSseClient::connect(&service(server())).await;
     let request = request("POST", &client.address)
         .header("content-type", "application/json")
         .body(Stalled)
@@ -128,7 +128,7 @@ async fn message_that_arrives_too_slowly_is_rejected_with_408() {
 async fn http_sse_endpoints_return_503_after_shutdown() {
     let server = server();
     let service = service(server.clone());
-    let client = OldClient::connect(&service).await;
+    let client = HttpSseClient::connect(&service).await;
     server.shutdown();
     check_rejection(client.post(PING).await, 503, "POST").await;
     let get = request("GET", "/sse").body(Full::<Bytes>::default());
@@ -141,7 +141,7 @@ async fn stream_beyond_the_limit_is_rejected_with_503() {
     limits.open_streams = 1;
     let options = HttpOptions::new().with_http_sse().with_limits(limits);
     let service = HttpService::new(server(), options);
-    let first = OldClient::connect(&service).await;
+    let first = HttpSseClient::connect(&service).await;
     let get = || {
         request("GET", "/sse")
             .body(Full::<Bytes>::default())
@@ -155,7 +155,7 @@ async fn stream_beyond_the_limit_is_rejected_with_503() {
 #[tokio::test]
 async fn session_of_another_principal_looks_like_an_unknown_session() {
     let service = service(server());
-    let mut ann = OldClient::connect_as(&service, Some(token("ann"))).await;
+    let mut ann = HttpSseClient::connect_as(&service, Some(token("ann"))).await;
     let anns_address = ann.address.clone();
     let doubled = format!("{anns_address}&sessionId={}", ann.session());
     let long = format!("/message?sessionId={}", "a".repeat(200));
@@ -191,7 +191,7 @@ async fn session_of_another_principal_looks_like_an_unknown_session() {
 #[tokio::test]
 async fn sessions_of_the_two_transports_are_separate() {
     let service = service(server());
-    let mut client = OldClient::connect(&service).await;
+    let mut client = HttpSseClient::connect(&service).await;
     client.initialize(json!({})).await;
     let ping_in_session = |session: &str| {
         request("POST", "/mcp")

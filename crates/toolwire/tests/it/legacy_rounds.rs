@@ -14,7 +14,7 @@ use toolwire::{
     ResourceHandler, ResourceResponse, Server, ToolError, ToolHandler, ToolResponse, tool,
 };
 
-use crate::legacy_asking::{all_capabilities, call, error_response};
+use crate::legacy_client_requests::{all_capabilities, call, error_response};
 use crate::legacy_server::LEGACY;
 use crate::peer::{Peer, answer, cancel, legacy, text};
 

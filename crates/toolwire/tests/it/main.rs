@@ -7,7 +7,6 @@
 
 #[cfg(feature = "testing")]
 mod ask;
-mod asking;
 mod attacks;
 mod auth;
 mod bad_input;
@@ -22,12 +21,13 @@ mod client_cache;
 mod client_child;
 #[cfg(all(feature = "http-client", feature = "http-server"))]
 mod client_http;
+mod client_requests;
 #[cfg(all(feature = "http-client", feature = "http-server"))]
 mod client_tools;
+mod connection_end;
 mod context;
 mod custom_methods;
 mod discover;
-mod ending;
 mod eras;
 #[cfg(feature = "http-server")]
 mod http;
@@ -35,6 +35,8 @@ mod http;
 mod http_client_stack;
 #[cfg(feature = "http-server")]
 mod http_listener;
+#[cfg(feature = "http-server")]
+mod http_sse_client;
 #[cfg(feature = "tls")]
 mod http_tls;
 #[cfg(feature = "http-server")]
@@ -43,20 +45,18 @@ mod http_with_sse;
 mod http_with_sse_guards;
 mod input_required;
 mod legacy;
-mod legacy_asking;
 mod legacy_changes;
+mod legacy_client_requests;
+mod legacy_client_responses;
 mod legacy_results;
 mod legacy_rounds;
 mod legacy_server;
-mod legacy_waiting;
 mod limits;
 mod listen;
 mod logging;
 mod macro_errors;
 mod macros;
 mod oauth;
-#[cfg(feature = "http-server")]
-mod old_client;
 mod pages;
 mod peer;
 mod progress;

@@ -1,25 +1,25 @@
 //! `ctx.ask` and related methods, which work the same in every revision.
 
-mod abilities;
-mod bounds;
+mod abandoned_requests;
+mod both_eras;
+mod capabilities;
 mod effects;
-mod ending;
 mod forms;
+mod handler_kinds;
 mod input_form;
 mod keys;
+mod limits;
 mod manual_call;
 mod model_tools;
 mod models;
-mod pairing;
-mod places;
-mod plain_state;
-mod same_words;
-mod scripts;
+mod random_clients;
+mod random_handlers;
+mod response_matching;
+mod retry_and_url;
 mod single_use;
-mod strange_clients;
 mod suspending;
 mod typed_forms;
-mod waiting;
+mod unsealed_state;
 
 use std::sync::{Arc, Mutex};
 

@@ -5,7 +5,7 @@ use toolwire::transport::http::{HttpLimits, HttpLoad};
 
 use crate::http::endpoint::Endpoint;
 use crate::http::events::{End, Events};
-use crate::http::legacy_streams::{endpoint_without_quiet_period, expect_priming};
+use crate::http::legacy_response_streams::{endpoint_without_quiet_period, expect_priming};
 use crate::http::request::Request;
 use crate::http::session::{REVISIONS, Session};
 use crate::http::stage::Stage;

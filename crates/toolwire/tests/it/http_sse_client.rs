@@ -52,7 +52,7 @@ pub(crate) fn token(subject: &str) -> TokenInfo {
 }
 
 /// A client with an open event stream.
-pub(crate) struct OldClient {
+pub(crate) struct HttpSseClient {
     pub(crate) service: HttpService,
     /// The target for POST requests that the server has sent.
     pub(crate) address: String,
@@ -62,7 +62,7 @@ pub(crate) struct OldClient {
     events: VecDeque<SseEvent>,
 }
 
-impl OldClient {
+impl HttpSseClient {
     pub(crate) async fn connect(service: &HttpService) -> Self {
         Self::connect_as(service, None).await
     }

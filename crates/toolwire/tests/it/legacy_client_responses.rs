@@ -5,7 +5,9 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use toolwire::{RequestContext, Server, tool};
 
-use crate::legacy_asking::{all_capabilities, asking_server, call, error_response, outcome_text};
+use crate::legacy_client_requests::{
+    all_capabilities, asking_server, call, error_response, outcome_text,
+};
 use crate::legacy_server::LEGACY;
 use crate::peer::{Peer, answer, cancel, legacy, notification, text};
 
