@@ -135,7 +135,7 @@ async fn message_that_is_not_a_request_object_is_invalid() {
 }
 
 #[tokio::test]
-async fn ids_are_strings_and_integers() {
+async fn request_id_must_be_a_string_or_an_integer() {
     let ping = |id: &str| format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"ping"}}"#);
     for id in [
         "null",
@@ -163,7 +163,7 @@ async fn ids_are_strings_and_integers() {
 }
 
 #[tokio::test]
-async fn the_envelope_must_be_json_rpc_2() {
+async fn envelope_must_be_json_rpc_2() {
     check(r#"{"id":7,"method":"ping"}"#, Rejected(-32600, json!(7))).await;
     for version in [r#""1.0""#, "2.0", "2", "null", r#""2""#] {
         check(

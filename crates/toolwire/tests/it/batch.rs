@@ -3,8 +3,8 @@
 use serde_json::{Value, json};
 use toolwire::Server;
 
-use crate::legacy_client_requests::{all_capabilities, asking_server, call};
 use crate::legacy_server::{rich_server, waiting_tool};
+use crate::legacy_server_requests::{all_capabilities, asking_server, call};
 use crate::peer::{Peer, answer, cancel, legacy, modern, notification, text};
 
 async fn batching_peer(server: &Server) -> Peer {

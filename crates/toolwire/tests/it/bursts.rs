@@ -197,7 +197,7 @@ async fn request_cancelled_in_the_same_write_gets_no_response() {
 }
 
 #[tokio::test]
-async fn burst_of_quick_calls_may_exceed_the_requests_in_flight() {
+async fn burst_of_quick_calls_may_exceed_the_limit_of_requests_in_flight() {
     let mut limits = Limits::default();
     limits.requests_in_flight = 2;
     let mut peer = Peer::connect_with(&quick_and_waiting().0, limits);

@@ -98,6 +98,6 @@ fn protocol_method_cannot_be_registered() {
 
 #[test]
 #[should_panic(expected = "com.example/repeat")]
-fn a_method_cannot_be_registered_twice() {
+fn method_cannot_be_registered_twice() {
     let _ = repeating(repeating(server()));
 }

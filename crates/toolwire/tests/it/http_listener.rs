@@ -309,12 +309,12 @@ async fn error_names_the_port_in_use() {
 
 #[tokio::test]
 async fn url_contains_the_assigned_port() {
-    let options = HttpOptions::new().with_path("/elsewhere");
+    let options = HttpOptions::new().with_path("/custom");
     let listener = HttpListener::bind(server(), "127.0.0.1:0", options)
         .await
         .unwrap();
     let port = listener.local_addr().port();
     assert_ne!(port, 0);
-    let url = format!("http://127.0.0.1:{port}/elsewhere");
+    let url = format!("http://127.0.0.1:{port}/custom");
     assert_eq!(listener.url(), url);
 }

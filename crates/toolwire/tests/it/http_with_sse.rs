@@ -13,7 +13,7 @@ use toolwire::transport::http::{HttpLimits, HttpListener, HttpOptions, HttpServi
 use toolwire::{Principal, RequestContext, Server, ToolHandler};
 
 use crate::http_sse_client::{HttpSseClient, body_of, post, service};
-use crate::legacy_client_requests::{all_capabilities, asking_server};
+use crate::legacy_server_requests::{all_capabilities, asking_server};
 use crate::peer::{answer, cancel, legacy, notification, plain, server, text, within};
 
 fn call(id: i64, tool: &str) -> serde_json::Value {
@@ -108,7 +108,7 @@ async fn server_requests_are_sent_on_the_stream_and_responses_posted() {
         .await;
     client.expect(answer(5, text("1 roots"))).await;
 
-    client.send(call(6, "think")).await;
+    client.send(call(6, "ask_model")).await;
     let server_request = client.receive().await;
     assert_eq!(server_request["method"], "sampling/createMessage");
     let completion =

@@ -231,11 +231,11 @@ async fn check_log_messages(peer: &mut Peer, expected: &[&str]) {
     peer.send(legacy("c", "tools/call", json!({"name": "chatter"})))
         .await;
     for level in expected {
-        let params = json!({"level": level, "logger": "chatter", "data": {"said": true}});
+        let params = json!({"level": level, "logger": "chatter", "data": {"logged": true}});
         peer.expect(notification("notifications/message", params))
             .await;
     }
-    peer.expect(answer("c", text("said"))).await;
+    peer.expect(answer("c", text("logged"))).await;
 }
 
 #[tokio::test]

@@ -182,7 +182,7 @@ async fn structured_content_that_is_not_an_object_is_sent_as_text() {
 async fn prompt_descriptors_have_the_members_of_the_revision() {
     let bare = json!({"prompts": [{
         "name": "greet",
-        "description": "Greets somebody.",
+        "description": "Greets a person.",
         "arguments": [{"name": "name", "required": true}],
     }]});
     check("2024-11-05", "prompts/list", &json!({}), bare.clone()).await;
@@ -190,7 +190,7 @@ async fn prompt_descriptors_have_the_members_of_the_revision() {
     let mut prompt = json!({
         "name": "greet",
         "title": "Greet",
-        "description": "Greets somebody.",
+        "description": "Greets a person.",
         "arguments": [{"name": "name", "title": "Name", "required": true}],
         "_meta": {"example.test/colour": "red"},
     });

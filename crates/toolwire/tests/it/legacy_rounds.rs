@@ -14,8 +14,8 @@ use toolwire::{
     ResourceHandler, ResourceResponse, Server, ToolError, ToolHandler, ToolResponse, tool,
 };
 
-use crate::legacy_client_requests::{all_capabilities, call, error_response};
 use crate::legacy_server::LEGACY;
+use crate::legacy_server_requests::{all_capabilities, call, error_response};
 use crate::peer::{Peer, answer, cancel, legacy, text};
 
 fn form(message: &str) -> ElicitRequestFormParams {
@@ -95,7 +95,7 @@ async fn client_error_fails_the_request() {
 }
 
 #[tokio::test]
-async fn cancellation_between_rounds_cancels_the_pending_client_request() {
+async fn cancellation_between_rounds_cancels_the_pending_server_request() {
     let mut peer = Peer::connect(&Server::new("s", "1").tool(interview));
     peer.initialize_with("2025-06-18", all_capabilities()).await;
     peer.send(call("c", "interview")).await;

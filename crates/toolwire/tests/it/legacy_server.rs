@@ -127,9 +127,9 @@ async fn chatter(ctx: RequestContext, Nothing {}: Nothing) -> &'static str {
     for level in [
         Debug, Info, Notice, Warning, Error, Critical, Alert, Emergency,
     ] {
-        ctx.log_as("chatter", level, json!({"said": true}));
+        ctx.log_as("chatter", level, json!({"logged": true}));
     }
-    "said"
+    "logged"
 }
 
 fn greet() -> PromptHandler {
@@ -153,7 +153,7 @@ fn greet() -> PromptHandler {
         async move { result }
     })
     .with_title("Greet")
-    .with_description("Greets somebody.")
+    .with_description("Greets a person.")
     .with_icon(icon())
     .with_meta(colour())
     .with_argument(PromptArgument::required("name").with_title("Name"))

@@ -146,7 +146,7 @@ fn tool_descriptor_is_derived_from_the_function() {
     assert_eq!(quiet.into_tool().descriptor().output_schema, None);
 }
 
-/// Greets somebody.
+/// Greets a person.
 #[prompt(title = "Greet")]
 fn greet(
     /// who
@@ -195,7 +195,7 @@ fn prompt_and_resource_descriptors_are_derived_from_the_functions() {
         json!({
             "name": "greet",
             "title": "Greet",
-            "description": "Greets somebody.",
+            "description": "Greets a person.",
             "arguments": [
                 {"name": "name", "title": "Who", "description": "who", "required": true},
                 {"name": "times"},

@@ -21,7 +21,6 @@ mod client_cache;
 mod client_child;
 #[cfg(all(feature = "http-client", feature = "http-server"))]
 mod client_http;
-mod client_requests;
 #[cfg(all(feature = "http-client", feature = "http-server"))]
 mod client_tools;
 mod connection_end;
@@ -46,11 +45,11 @@ mod http_with_sse_guards;
 mod input_required;
 mod legacy;
 mod legacy_changes;
-mod legacy_client_requests;
-mod legacy_client_responses;
+mod legacy_pending_requests;
 mod legacy_results;
 mod legacy_rounds;
 mod legacy_server;
+mod legacy_server_requests;
 mod limits;
 mod listen;
 mod logging;
@@ -64,6 +63,7 @@ mod prompts;
 mod proxy;
 mod request_state;
 mod resources;
+mod server_requests;
 mod tools;
 #[cfg(feature = "http-client")]
 mod traces;

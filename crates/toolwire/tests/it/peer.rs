@@ -165,7 +165,7 @@ impl Peer {
     }
 }
 
-/// Returns a server without features and without server info in its results, which keeps expected results short.
+/// Returns a server without features and without server info in its results, so that expected results are short.
 pub(crate) fn server() -> Server {
     Server::new("wire", "1.0.0").without_server_info()
 }

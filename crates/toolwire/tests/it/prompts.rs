@@ -24,8 +24,8 @@ fn prompt_server() -> Server {
             .with_description("A greeting"),
         )
     })
-    .with_description("Greets somebody.")
-    .with_argument(PromptArgument::required("name").with_description("whom"))
+    .with_description("Greets a person.")
+    .with_argument(PromptArgument::required("name").with_description("the name of the person"))
     .with_argument(PromptArgument::new("times"))
     .with_completion("name", |_, request: CompletionRequest| async move {
         CompletionValues::prefix_match(&request.value, PEOPLE)
@@ -54,9 +54,9 @@ async fn prompts_are_listed_with_their_arguments() {
         result["prompts"][0],
         json!({
             "name": "greet",
-            "description": "Greets somebody.",
+            "description": "Greets a person.",
             "arguments": [
-                {"name": "name", "description": "whom", "required": true},
+                {"name": "name", "description": "the name of the person", "required": true},
                 {"name": "times"},
             ],
         })

@@ -100,20 +100,20 @@ fn sampling_request(block: impl Into<SamplingMessageContentBlock>) -> CreateMess
 
 /// Asks the client's model.
 #[tool]
-async fn think(ctx: &RequestContext) -> String {
+async fn ask_model(ctx: &RequestContext) -> String {
     outcome_text(ctx.sample(sampling_request("Again")).await)
 }
 
 /// Asks the client's model about a sound.
 #[tool]
-async fn hear(ctx: &RequestContext) -> String {
+async fn ask_model_about_audio(ctx: &RequestContext) -> String {
     let sound = AudioContent::new("AAAA", "audio/wav");
     outcome_text(ctx.sample(sampling_request(sound)).await)
 }
 
 /// Asks the client's model, which may use a tool.
 #[tool]
-async fn think_with_tools(ctx: &RequestContext) -> String {
+async fn ask_model_with_tools(ctx: &RequestContext) -> String {
     let clock = Tool::new("clock", json!({"type": "object"}));
     let request =
         CreateMessageRequestParams::new([SamplingMessage::user("When?")], 5).with_tools([clock]);
@@ -138,9 +138,9 @@ pub(crate) fn asking_server() -> Server {
         .tool(form)
         .tool(order)
         .tool(visit)
-        .tool(think)
-        .tool(hear)
-        .tool(think_with_tools)
+        .tool(ask_model)
+        .tool(ask_model_about_audio)
+        .tool(ask_model_with_tools)
         .tool(roots)
         .tool(roots_or_fail)
 }
@@ -159,17 +159,17 @@ pub(crate) fn call(id: impl Into<Value>, tool: &str) -> Value {
 }
 
 /// Calls a tool, expects its request to the client, sends the response, and expects the result of the tool.
-async fn check_client_request(
+async fn check_server_request(
     version: &str,
     tool: &str,
-    client_request: Value,
+    server_request: Value,
     response: Value,
     expected: &str,
 ) {
     let mut peer = Peer::connect(&asking_server());
     peer.initialize_with(version, all_capabilities()).await;
     peer.send(call("c", tool)).await;
-    peer.expect(client_request).await;
+    peer.expect(server_request).await;
     peer.send(answer(1, response)).await;
     peer.expect(answer("c", text(expected))).await;
 }
@@ -177,16 +177,16 @@ async fn check_client_request(
 #[tokio::test]
 async fn form_elicitation_returns_the_user_s_response() {
     let mut schema = name_form();
-    let client_request = |schema: &Value| {
+    let server_request = |schema: &Value| {
         let params = json!({"message": "Who?", "requestedSchema": schema});
         legacy(1, "elicitation/create", params)
     };
     let accepted = json!({"action": "accept", "content": {"name": "Grace"}});
     let expected = r#"{"action":"accept","content":{"name":"Grace"}}"#;
-    check_client_request(
+    check_server_request(
         "2025-11-25",
         "form",
-        client_request(&schema),
+        server_request(&schema),
         accepted.clone(),
         expected,
     )
@@ -196,19 +196,19 @@ async fn form_elicitation_returns_the_user_s_response() {
         .as_object_mut()
         .unwrap()
         .remove("default");
-    check_client_request(
+    check_server_request(
         "2025-06-18",
         "form",
-        client_request(&schema),
+        server_request(&schema),
         accepted,
         expected,
     )
     .await;
     for action in ["decline", "cancel"] {
-        check_client_request(
+        check_server_request(
             "2025-06-18",
             "form",
-            client_request(&schema),
+            server_request(&schema),
             json!({"action": action}),
             &format!(r#"{{"action":"{action}"}}"#),
         )
@@ -218,7 +218,7 @@ async fn form_elicitation_returns_the_user_s_response() {
 
 #[tokio::test]
 async fn derived_form_uses_the_schema_of_the_revision() {
-    let client_request = |size: Value, extras: Value, required: Value| {
+    let server_request = |size: Value, extras: Value, required: Value| {
         let params = json!({
             "message": "What?",
             "requestedSchema": {
@@ -236,7 +236,7 @@ async fn derived_form_uses_the_schema_of_the_revision() {
     };
     let declined = json!({"action": "decline"});
     let expected = r#"{"action":"decline"}"#;
-    let rich = client_request(
+    let rich = server_request(
         json!({
             "type": "string",
             "oneOf": [
@@ -247,8 +247,8 @@ async fn derived_form_uses_the_schema_of_the_revision() {
         json!({"type": "array", "items": {"type": "string", "enum": ["Milk", "Sugar"]}}),
         json!(["count", "size", "extras"]),
     );
-    check_client_request("2025-11-25", "order", rich, declined.clone(), expected).await;
-    let plain = client_request(
+    check_server_request("2025-11-25", "order", rich, declined.clone(), expected).await;
+    let plain = server_request(
         json!({
             "type": "string",
             "enum": ["Small", "Large"],
@@ -258,12 +258,12 @@ async fn derived_form_uses_the_schema_of_the_revision() {
         // Choosing an extra is optional.
         json!(["count", "size"]),
     );
-    check_client_request("2025-06-18", "order", plain, declined, expected).await;
+    check_server_request("2025-06-18", "order", plain, declined, expected).await;
 }
 
 #[tokio::test]
 async fn url_elicitation_has_an_id_in_2025_11_25() {
-    let client_request = legacy(
+    let server_request = legacy(
         1,
         "elicitation/create",
         json!({
@@ -274,10 +274,10 @@ async fn url_elicitation_has_an_id_in_2025_11_25() {
         }),
     );
     let accepted = json!({"action": "accept"});
-    check_client_request(
+    check_server_request(
         "2025-11-25",
         "visit",
-        client_request,
+        server_request,
         accepted,
         r#"{"action":"accept"}"#,
     )
@@ -294,11 +294,11 @@ async fn sampling_request_has_the_content_of_the_revision() {
     });
     let check = async |version: &str, tool: &str, messages: Value| {
         let params = json!({"messages": messages, "systemPrompt": "Be kind", "maxTokens": 10});
-        let client_request = legacy(1, "sampling/createMessage", params);
+        let server_request = legacy(1, "sampling/createMessage", params);
         let mut peer = Peer::connect(&asking_server());
         peer.initialize_with(version, all_capabilities()).await;
         peer.send(call("c", tool)).await;
-        peer.expect(client_request).await;
+        peer.expect(server_request).await;
         peer.send(answer(1, response.clone())).await;
         let result = peer.receive().await;
         let received = result["result"]["content"][0]["text"].as_str().unwrap();
@@ -307,19 +307,25 @@ async fn sampling_request_has_the_content_of_the_revision() {
     let split = |block: Value| json!([one(words("Hello")), one(words("And this")), one(block)]);
     let whole = |block: Value| json!([one(words("Hello")), one(json!([words("And this"), block]))]);
     // 2024-11-05 has no audio content, so a request with audio fails and is not sent without it.
-    check("2024-11-05", "think", split(words("Again"))).await;
-    check_not_sent("2024-11-05", all_capabilities(), "hear", -32600).await;
+    check("2024-11-05", "ask_model", split(words("Again"))).await;
+    check_not_sent(
+        "2024-11-05",
+        all_capabilities(),
+        "ask_model_about_audio",
+        -32600,
+    )
+    .await;
     for version in ["2025-03-26", "2025-06-18"] {
-        check(version, "think", split(words("Again"))).await;
-        check(version, "hear", split(sound())).await;
+        check(version, "ask_model", split(words("Again"))).await;
+        check(version, "ask_model_about_audio", split(sound())).await;
     }
-    check("2025-11-25", "think", whole(words("Again"))).await;
-    check("2025-11-25", "hear", whole(sound())).await;
+    check("2025-11-25", "ask_model", whole(words("Again"))).await;
+    check("2025-11-25", "ask_model_about_audio", whole(sound())).await;
 }
 
 #[tokio::test]
 async fn sampling_with_tools_is_sent_in_2025_11_25_only() {
-    let client_request = legacy(
+    let server_request = legacy(
         1,
         "sampling/createMessage",
         json!({
@@ -330,18 +336,18 @@ async fn sampling_with_tools_is_sent_in_2025_11_25_only() {
     );
     let mut peer = Peer::connect(&asking_server());
     peer.initialize_with("2025-11-25", all_capabilities()).await;
-    peer.send(call("c", "think_with_tools")).await;
-    peer.expect(client_request).await;
+    peer.send(call("c", "ask_model_with_tools")).await;
+    peer.expect(server_request).await;
     // A capability that the client's revision does not define has no effect.
     for version in ["2024-11-05", "2025-03-26", "2025-06-18"] {
-        check_not_sent(version, all_capabilities(), "think_with_tools", -32600).await;
+        check_not_sent(version, all_capabilities(), "ask_model_with_tools", -32600).await;
     }
 }
 
 #[tokio::test]
 async fn roots_list_is_sent_in_every_revision() {
     for version in LEGACY {
-        check_client_request(
+        check_server_request(
             version,
             "roots",
             legacy(1, "roots/list", json!({})),
@@ -357,7 +363,7 @@ async fn client_error_reaches_the_handler() {
     for version in LEGACY {
         let mut peer = Peer::connect(&asking_server());
         peer.initialize_with(version, all_capabilities()).await;
-        peer.send(call("c", "think")).await;
+        peer.send(call("c", "ask_model")).await;
         assert_eq!(peer.receive().await["method"], "sampling/createMessage");
         peer.send(error_response(1, -1, "the user said no")).await;
         peer.expect(answer("c", text("error -1"))).await;
@@ -406,9 +412,9 @@ async fn check_not_sent(version: &str, capabilities: Value, tool: &str, code: i6
 }
 
 #[tokio::test]
-async fn request_without_the_client_capability_is_not_sent() {
+async fn server_request_without_the_client_capability_is_not_sent() {
     for version in LEGACY {
-        for tool in ["think", "roots", "form", "order", "visit"] {
+        for tool in ["ask_model", "roots", "form", "order", "visit"] {
             check_not_sent(version, json!({}), tool, -32021).await;
         }
     }
@@ -424,11 +430,11 @@ async fn request_without_the_client_capability_is_not_sent() {
     check_not_sent(
         "2025-11-25",
         json!({"sampling": {}}),
-        "think_with_tools",
+        "ask_model_with_tools",
         -32021,
     )
     .await;
-    check_client_request(
+    check_server_request(
         "2025-11-25",
         "form",
         legacy(
@@ -443,7 +449,7 @@ async fn request_without_the_client_capability_is_not_sent() {
 }
 
 #[tokio::test]
-async fn request_that_the_revision_does_not_define_is_not_sent() {
+async fn server_request_that_the_revision_does_not_define_is_not_sent() {
     for version in ["2024-11-05", "2025-03-26"] {
         for tool in ["form", "order", "visit"] {
             check_not_sent(version, all_capabilities(), tool, -32600).await;

@@ -181,7 +181,7 @@ async fn handler_receives_the_client_s_response() {
 }
 
 #[tokio::test]
-async fn client_without_the_capability_receives_no_request() {
+async fn server_request_without_the_client_capability_is_not_sent() {
     let mut peer = Peer::connect(&asking_server());
     peer.initialize("2025-11-25").await;
     for tool in ["elicit", "elicit_as", "elicit_url", "sample", "list_roots"] {
@@ -246,7 +246,7 @@ async fn invalid_client_response_fails_the_call() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn request_to_the_client_is_cancelled_after_the_timeout() {
+async fn server_request_is_cancelled_after_the_timeout() {
     let server = asking_server().with_client_response_timeout(std::time::Duration::from_secs(2));
     let mut peer = Peer::connect(&server);
     peer.initialize_with("2025-11-25", all_capabilities()).await;
@@ -263,7 +263,7 @@ async fn request_to_the_client_is_cancelled_after_the_timeout() {
 }
 
 #[tokio::test]
-async fn client_request_on_a_stateless_request_fails_and_names_input_required() {
+async fn server_request_during_a_stateless_request_fails_and_names_input_required() {
     let mut peer = Peer::connect(&asking_server());
     for tool in ["elicit", "elicit_as", "elicit_url", "sample", "list_roots"] {
         let params = json!({"name": tool});

@@ -5,10 +5,10 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use toolwire::{RequestContext, Server, tool};
 
-use crate::legacy_client_requests::{
+use crate::legacy_server::LEGACY;
+use crate::legacy_server_requests::{
     all_capabilities, asking_server, call, error_response, outcome_text,
 };
-use crate::legacy_server::LEGACY;
 use crate::peer::{Peer, answer, cancel, legacy, notification, text};
 
 const NO_ROOTS: &str = r#"{"roots":[]}"#;
@@ -71,7 +71,7 @@ async fn unexpected_response_is_ignored_before_and_after_the_handshake() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn client_request_is_cancelled_after_the_timeout() {
+async fn server_request_is_cancelled_after_the_timeout() {
     let server = asking_server().with_client_response_timeout(Duration::from_secs(30));
     for version in LEGACY {
         let mut peer = waiting_peer(&server, version).await;
@@ -99,7 +99,7 @@ async fn response_before_the_timeout_is_accepted() {
 }
 
 #[tokio::test]
-async fn cancelled_call_cancels_its_client_request() {
+async fn cancelled_call_cancels_its_server_request() {
     for version in LEGACY {
         let mut peer = waiting_peer(&asking_server(), version).await;
         peer.send(cancel("c")).await;
@@ -111,7 +111,7 @@ async fn cancelled_call_cancels_its_client_request() {
 }
 
 #[tokio::test]
-async fn end_of_input_fails_the_client_request() {
+async fn end_of_input_fails_the_server_request() {
     for version in LEGACY {
         let mut peer = waiting_peer(&asking_server(), version).await;
         peer.hang_up();
@@ -121,7 +121,7 @@ async fn end_of_input_fails_the_client_request() {
 }
 
 #[tokio::test]
-async fn client_request_after_the_end_of_input_fails() {
+async fn server_request_after_the_end_of_input_fails() {
     /// Sends two requests, whatever the first response is.
     #[tool]
     async fn asks_twice(ctx: &RequestContext) -> String {
@@ -139,7 +139,7 @@ async fn client_request_after_the_end_of_input_fails() {
 }
 
 #[tokio::test]
-async fn concurrent_client_requests_get_their_own_responses() {
+async fn concurrent_server_requests_get_their_own_responses() {
     let mut peer = Peer::connect(&asking_server());
     peer.initialize_with("2025-11-25", all_capabilities()).await;
     peer.send(call("a", "roots")).await;
