@@ -140,7 +140,7 @@ async fn blocking_handler_can_be_cancelled_and_sends_nothing() {
         while !ctx.is_cancelled() {
             std::thread::yield_now();
         }
-        ended.send(()).expect("the test listens");
+        ended.send(()).expect("the test waits for the end");
         "never sent"
     });
     let (server, _) = quick_and_waiting();

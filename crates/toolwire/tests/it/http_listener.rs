@@ -112,7 +112,7 @@ pub(crate) async fn closed(mut client: TcpStream) -> Vec<u8> {
 async fn existing_socket_is_served() {
     let socket = TcpListener::bind("127.0.0.1:0").await;
     let socket = socket.expect("there is a free port");
-    let address = socket.local_addr().expect("it is bound");
+    let address = socket.local_addr().expect("the socket is bound");
     let server = server();
     let options = HttpOptions::new().without_signals();
     let listener =

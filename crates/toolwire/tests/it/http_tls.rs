@@ -27,7 +27,7 @@ struct Identity {
 
 impl Identity {
     fn new() -> Self {
-        let key = KeyPair::generate().expect("there is randomness");
+        let key = KeyPair::generate().expect("a generated key");
         let names = CertificateParams::new(vec!["localhost".to_owned()]).expect("a name");
         let certificate = names.self_signed(&key).expect("the key can sign");
         Self { certificate, key }

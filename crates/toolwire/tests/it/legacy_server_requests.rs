@@ -104,7 +104,7 @@ async fn ask_model(ctx: &RequestContext) -> String {
     outcome_text(ctx.sample(sampling_request("Again")).await)
 }
 
-/// Asks the client's model about a sound.
+/// Asks the client's model about audio content.
 #[tool]
 async fn ask_model_about_audio(ctx: &RequestContext) -> String {
     let sound = AudioContent::new("AAAA", "audio/wav");
@@ -126,7 +126,7 @@ async fn roots(ctx: &RequestContext) -> String {
     outcome_text(ctx.list_roots().await)
 }
 
-/// Asks for the roots and fails as they do.
+/// Requests the roots and returns their error.
 #[tool]
 async fn roots_or_fail(ctx: &RequestContext) -> Result<String, ToolError> {
     Ok(format!("{} roots", ctx.list_roots().await?.roots.len()))

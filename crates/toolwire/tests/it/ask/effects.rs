@@ -172,7 +172,10 @@ async fn result_that_is_not_json_is_an_error() {
             Ok::<_, Error>(odd.len().to_string())
         });
         let client = client(&deploy(tool), version, &[], &Recorder::default()).await;
-        let error = client.call_tool("work", json!({})).await.expect_err("odd");
+        let error = client
+            .call_tool("work", json!({}))
+            .await
+            .expect_err("the result is not JSON");
         let text = error.to_string();
         assert!(
             text.contains("result to store as \"odd\""),

@@ -63,7 +63,7 @@ async fn stored_results_have_a_limit_in_bytes() {
         assert!(fits(rest + bytes, bytes).await);
         assert!(!fits(rest + bytes - 1, bytes).await);
     }
-    // The default is the same limit.
+    // The default limit has the same effect.
     let server = |bytes| deploy(storing_tool(bytes));
     let edge = DEFAULT_MAX_PAYLOAD - rest;
     assert!(

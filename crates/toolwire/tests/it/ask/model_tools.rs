@@ -265,7 +265,10 @@ async fn invalid_message_order_is_an_internal_error() {
             .in_process(&server)
             .await
             .expect("the client connects");
-        let error = client.call_tool("work", json!({})).await.expect_err("odd");
+        let error = client
+            .call_tool("work", json!({}))
+            .await
+            .expect_err("the message order is invalid");
         let code = error.rpc().map(|error: &ErrorObject| error.code);
         assert_eq!(code, Some(-32603), "{version}: {error}");
         assert_eq!(received.take(), [""; 0], "{version}");
@@ -279,7 +282,10 @@ async fn sampling_with_tools_requires_the_capability() {
     for version in BOTH {
         let asked = Recorder::default();
         let client = super::client(&server, version, &[], &asked).await;
-        let error = client.call_tool("work", json!({})).await.expect_err("none");
+        let error = client
+            .call_tool("work", json!({}))
+            .await
+            .expect_err("the capability is missing");
         let data = error.rpc().and_then(|error| error.data.clone());
         let data: Value = data.expect("data").parse().expect("JSON");
         let expected = json!({"requiredCapabilities": {"sampling": {"tools": {}}}});

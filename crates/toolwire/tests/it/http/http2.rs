@@ -102,7 +102,7 @@ async fn rejected_body_resets_its_stream_and_not_the_connection() {
     let endpoint = Endpoint::serve(&stage.server).await;
     let client = connect(&endpoint).await;
     let good = Request::modern(&count_call(1));
-    // More than the flow-control window of a stream, and more than the limit of the body.
+    // More than the flow-control window of a stream, and more than the server reads of a rejected body.
     for (length, status) in [(1_000_000, 415), (10_000_000, 415), (10_000_000, 413)] {
         let mut rejected = good.clone().with_body(vec![b' '; length]);
         if status == 415 {

@@ -72,7 +72,7 @@ impl Stage {
         assert!(self.happenings.try_recv().is_err());
     }
 
-    /// Releases one step of every running `wait`: the first reports progress, the second ends the call.
+    /// Releases one step of every running `wait`. A call ends after its second step.
     pub(crate) fn step(&self) {
         self.release.send_modify(|step| *step += 1);
     }

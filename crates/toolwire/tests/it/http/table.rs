@@ -89,7 +89,7 @@ pub(crate) struct Expected {
 #[derive(Debug, Clone)]
 enum ExpectedBody {
     Empty,
-    /// Any body, for responses of hyper.
+    /// Any body, for responses that the service does not create.
     Anything,
     Message(Value),
     Error {

@@ -148,7 +148,7 @@ async fn request_to_a_deleted_session_ends_its_running_requests() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn event_log_of_a_session_is_deleted_without_the_bus() {
+async fn event_log_of_a_session_is_deleted_if_the_bus_is_unavailable() {
     let events = Arc::new(MemoryEventLog::default());
     let options = HttpOptions::new()
         .with_event_log(Arc::clone(&events) as Arc<dyn EventLog>)
