@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use toolwire::{RequestContext, Server, Tool, ToolHandler};
 
 use crate::legacy_server::rich_server;
-use crate::peer::{Peer, answer, cancel, legacy, modern, notification};
+use crate::peer::{Peer, cancel, legacy, modern, notification, result_response};
 
 /// The expected reaction of the server to an input.
 #[derive(Debug, Clone)]
@@ -60,7 +60,7 @@ async fn check(input: impl AsRef<[u8]>, reaction: Reaction) {
         peer.send_bytes([input, b"\n"].concat()).await;
         match &reaction {
             Ignored => {}
-            EmptyResult(id) => peer.expect(answer(id.clone(), json!({}))).await,
+            EmptyResult(id) => peer.expect(result_response(id.clone(), json!({}))).await,
             Unreadable(code) => {
                 let received = peer.receive().await;
                 assert_eq!(received["error"]["code"], *code, "{context}: {received}");
@@ -254,7 +254,7 @@ async fn carriage_return_and_byte_order_mark_are_skipped() {
     let mut peer = Peer::connect(&rich_server());
     peer.send_bytes(b"\xEF\xBB\xBF{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"}\n".to_vec())
         .await;
-    peer.expect(answer(1, json!({}))).await;
+    peer.expect(result_response(1, json!({}))).await;
 }
 
 #[tokio::test]
@@ -283,7 +283,7 @@ async fn notification_gets_no_response() {
 
 #[tokio::test]
 async fn response_without_a_pending_request_is_ignored() {
-    check(answer(1, json!({})).to_string(), Ignored).await;
+    check(result_response(1, json!({})).to_string(), Ignored).await;
     check(
         r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"what?"}}"#,
         Ignored,
@@ -320,7 +320,7 @@ async fn cancellation_of_an_unknown_request_is_ignored() {
 #[tokio::test]
 async fn modern_request_requires_version_and_capabilities_in_meta() {
     let mut peer = Peer::connect(&rich_server());
-    peer.refusal_of(legacy(1, "tools/list", json!({})), -32602)
+    peer.error_of(legacy(1, "tools/list", json!({})), -32602)
         .await;
     let version = "io.modelcontextprotocol/protocolVersion";
     let capabilities = "io.modelcontextprotocol/clientCapabilities";
@@ -331,13 +331,13 @@ async fn modern_request_requires_version_and_capabilities_in_meta() {
         json!([]),
         json!("2026-07-28"),
     ] {
-        peer.refusal_of(legacy(2, "tools/list", json!({"_meta": meta})), -32602)
+        peer.error_of(legacy(2, "tools/list", json!({"_meta": meta})), -32602)
             .await;
     }
     for unsupported in ["1900-01-01", "2025-11-25", ""] {
         let meta = json!({version: unsupported, capabilities: {}});
         let error = peer
-            .refusal_of(legacy(3, "tools/list", json!({"_meta": meta})), -32022)
+            .error_of(legacy(3, "tools/list", json!({"_meta": meta})), -32022)
             .await;
         assert_eq!(error["data"]["requested"], unsupported);
         assert_eq!(error["data"]["supported"][0], "2026-07-28");
@@ -460,7 +460,7 @@ async fn incomplete_line_at_the_end_of_input_is_dropped() {
     let incomplete = call(2);
     peer.send_bytes(&incomplete.as_bytes()[..incomplete.len() - 3])
         .await;
-    peer.hang_up();
+    peer.close_input();
     assert_eq!(peer.receive().await["id"], 1);
     peer.expect_end().await;
     assert_eq!(calls.load(Ordering::Relaxed), 1);
@@ -473,7 +473,7 @@ async fn last_request_needs_no_newline() {
     peer.initialize("2025-11-25").await;
     peer.send_bytes(legacy(1, "tools/call", json!({"name": "count"})).to_string())
         .await;
-    peer.hang_up();
+    peer.close_input();
     assert_eq!(peer.receive().await["id"], 1);
     peer.expect_end().await;
 }

@@ -5,7 +5,7 @@ use toolwire::Server;
 
 use crate::legacy_server::{rich_server, waiting_tool};
 use crate::legacy_server_requests::{all_capabilities, asking_server, call};
-use crate::peer::{Peer, answer, cancel, legacy, modern, notification, text};
+use crate::peer::{Peer, cancel, legacy, modern, notification, result_response, text};
 
 async fn batching_peer(server: &Server) -> Peer {
     let mut peer = Peer::connect(server);
@@ -39,8 +39,8 @@ async fn batch_gets_one_array_of_responses() {
     .await;
     let responses = receive_batch(&mut peer).await;
     assert_eq!(responses.len(), 4, "{responses:?}");
-    assert_eq!(responses[0], answer("two", text("[1,2]")));
-    assert_eq!(responses[1], answer(1, json!({})));
+    assert_eq!(responses[0], result_response("two", text("[1,2]")));
+    assert_eq!(responses[1], result_response(1, json!({})));
     assert_eq!(responses[2]["id"], 3);
     assert_eq!(responses[2]["error"]["code"], -32601);
     assert_eq!(responses[3]["id"], 4);
@@ -52,7 +52,7 @@ async fn batch_gets_one_array_of_responses() {
 async fn batch_of_one_request_gets_an_array() {
     let mut peer = batching_peer(&rich_server()).await;
     peer.send(json!([ping(1)])).await;
-    peer.expect(json!([answer(1, json!({}))])).await;
+    peer.expect(json!([result_response(1, json!({}))])).await;
 }
 
 #[tokio::test]
@@ -81,7 +81,7 @@ async fn invalid_members_do_not_affect_the_others() {
             null
         ]
     );
-    assert_eq!(responses[1], answer(9, json!({})));
+    assert_eq!(responses[1], result_response(9, json!({})));
     for rejected in responses.iter().filter(|response| response["id"] != 9) {
         assert_eq!(rejected["error"]["code"], -32600, "{rejected}");
     }
@@ -96,7 +96,7 @@ async fn nested_batch_is_rejected() {
     peer.send(json!([[ping(1)], ping(2)])).await;
     let responses = receive_batch(&mut peer).await;
     assert_eq!(responses.len(), 2);
-    assert_eq!(responses[0], answer(2, json!({})));
+    assert_eq!(responses[0], result_response(2, json!({})));
     assert_eq!(responses[1]["id"], Value::Null);
     assert_eq!(responses[1]["error"]["code"], -32600);
 }
@@ -115,7 +115,7 @@ async fn batch_without_requests_gets_no_response() {
     let note = notification("notifications/unknown", json!({}));
     peer.send(json!([note, note, cancel(77)])).await;
     // A response without a pending request gets no response either.
-    peer.send(json!([answer(1, json!({}))])).await;
+    peer.send(json!([result_response(1, json!({}))])).await;
     peer.expect_silence().await;
 }
 
@@ -135,7 +135,7 @@ async fn initialize_inside_a_batch_is_rejected() {
     let rejected = peer.receive().await;
     assert_eq!(rejected["error"]["code"], -32600);
     assert_eq!(rejected.get("id"), None);
-    peer.refusal_of(legacy(3, "tools/list", json!({})), -32602)
+    peer.error_of(legacy(3, "tools/list", json!({})), -32602)
         .await;
 
     peer.initialize("2025-03-26").await;
@@ -143,7 +143,7 @@ async fn initialize_inside_a_batch_is_rejected() {
     let responses = receive_batch(&mut peer).await;
     assert_eq!(responses[0]["id"], 1);
     assert_eq!(responses[0]["error"]["code"], -32600);
-    assert_eq!(responses[1], answer(2, json!({})));
+    assert_eq!(responses[1], result_response(2, json!({})));
 }
 
 #[tokio::test]
@@ -180,7 +180,10 @@ async fn cancelled_member_has_no_response_in_the_array() {
     let responses = receive_batch(&mut peer).await;
     assert_eq!(
         responses,
-        [answer(2, text("released")), answer(3, json!({}))]
+        [
+            result_response(2, text("released")),
+            result_response(3, json!({}))
+        ]
     );
     peer.expect_silence().await;
 }
@@ -205,9 +208,10 @@ async fn unfinished_batch_does_not_delay_other_messages() {
     peer.send(json!([call(1, "waiting")])).await;
     peer.result_of(ping(2)).await;
     peer.send(json!([ping(3)])).await;
-    peer.expect(json!([answer(3, json!({}))])).await;
+    peer.expect(json!([result_response(3, json!({}))])).await;
     permits.add_permits(1);
-    peer.expect(json!([answer(1, text("released"))])).await;
+    peer.expect(json!([result_response(1, text("released"))]))
+        .await;
 }
 
 #[tokio::test]
@@ -219,7 +223,7 @@ async fn notifications_and_input_requests_of_a_member_are_separate_messages() {
         let received = peer.receive().await;
         assert_eq!(received["params"]["progress"], progress, "{received}");
     }
-    peer.expect(json!([answer(1, text("done"))])).await;
+    peer.expect(json!([result_response(1, text("done"))])).await;
 
     let mut peer = batching_peer(&asking_server()).await;
     peer.send(json!([call("a", "roots"), call("b", "roots")]))
@@ -228,13 +232,19 @@ async fn notifications_and_input_requests_of_a_member_are_separate_messages() {
     peer.expect(legacy(2, "roots/list", json!({}))).await;
     // The client may send its responses as a batch.
     let roots = json!({"roots": []});
-    peer.send(json!([answer(2, roots.clone()), answer(1, roots)]))
-        .await;
+    peer.send(json!([
+        result_response(2, roots.clone()),
+        result_response(1, roots)
+    ]))
+    .await;
     let expected = text(r#"{"roots":[]}"#);
     let responses = receive_batch(&mut peer).await;
     assert_eq!(
         responses,
-        [answer("a", expected.clone()), answer("b", expected)]
+        [
+            result_response("a", expected.clone()),
+            result_response("b", expected)
+        ]
     );
 }
 
@@ -246,14 +256,14 @@ async fn subscriptions_listen_inside_a_batch_is_rejected() {
     let responses = receive_batch(&mut peer).await;
     assert_eq!(responses[0]["id"], 1);
     assert!(responses[0]["error"].is_object(), "{responses:?}");
-    assert_eq!(responses[1], answer(2, json!({})));
+    assert_eq!(responses[1], result_response(2, json!({})));
 }
 
 #[tokio::test]
 async fn batch_before_the_end_of_input_gets_its_responses() {
     let mut peer = batching_peer(&rich_server()).await;
     peer.send(json!([ping(1), call(2, "numbers")])).await;
-    peer.hang_up();
+    peer.close_input();
     let responses = receive_batch(&mut peer).await;
     assert_eq!(responses.len(), 2);
     peer.expect_end().await;

@@ -257,7 +257,7 @@ async fn burst_before_the_end_of_input_gets_its_responses() {
     let tools = ["quick", "waiting", "quick"];
     let calls = (0..).zip(tools).map(|(id, tool)| call(id, tool, json!({})));
     send_together(&peer, calls).await;
-    peer.hang_up();
+    peer.close_input();
     peer.expect(complete(0, text("quick"))).await;
     peer.expect(complete(2, text("quick"))).await;
     permits.add_permits(1);

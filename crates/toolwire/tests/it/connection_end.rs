@@ -44,7 +44,7 @@ async fn end_of_input_lets_running_requests_finish() {
     let mut peer = Peer::connect(&server);
     peer.send(call(1, "wait", json!({}))).await;
     assert_eq!(events.recv().await, Some("started"));
-    peer.hang_up();
+    peer.close_input();
     release.send_replace(true);
     peer.expect(complete(1, text("waited"))).await;
     peer.expect_end().await;
@@ -58,7 +58,7 @@ async fn requests_before_the_end_of_input_get_a_response() {
     for id in 1..=5 {
         peer.send(call(id, "wait", json!({}))).await;
     }
-    peer.hang_up();
+    peer.close_input();
     let mut response_ids = Vec::new();
     for _ in 1..=5 {
         response_ids.push(peer.receive().await["id"].as_i64().unwrap_or_default());
@@ -73,7 +73,7 @@ async fn last_line_needs_no_newline() {
     let mut peer = Peer::connect(&server().tool(plain("idle", |_| async { "idle" })));
     peer.send_bytes(call(1, "idle", json!({})).to_string())
         .await;
-    peer.hang_up();
+    peer.close_input();
     peer.expect(complete(1, text("idle"))).await;
     peer.expect_end().await;
 }
@@ -83,7 +83,7 @@ async fn incomplete_last_line_is_ignored() {
     let mut peer = Peer::connect(&server().tool(plain("idle", |_| async { "idle" })));
     let whole = call(1, "idle", json!({})).to_string();
     peer.send_bytes(&whole.as_bytes()[..whole.len() - 1]).await;
-    peer.hang_up();
+    peer.close_input();
     peer.expect_end().await;
 }
 
@@ -96,7 +96,7 @@ async fn unfinished_requests_are_dropped_after_the_drain_timeout() {
     peer.send(call(1, "wait", json!({}))).await;
     assert_eq!(events.recv().await, Some("started"));
     let closed_at = Instant::now();
-    peer.hang_up();
+    peer.close_input();
     assert_eq!(events.recv().await, Some("dropped"));
     assert_eq!(closed_at.elapsed().as_secs(), 3);
     peer.expect_end().await;
@@ -129,7 +129,7 @@ async fn check_ends_with_a_blocked_thread(end: impl FnOnce(&Server, &mut Peer)) 
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn blocked_handler_does_not_delay_the_end_of_its_connection() {
-    check_ends_with_a_blocked_thread(|_, peer| peer.hang_up()).await;
+    check_ends_with_a_blocked_thread(|_, peer| peer.close_input()).await;
     check_ends_with_a_blocked_thread(|server, _| server.shutdown()).await;
 }
 
@@ -161,7 +161,7 @@ async fn unread_responses_are_dropped_after_the_drain_timeout() {
 async fn idle_connection_ends_immediately() {
     let mut peer = Peer::connect(&server());
     let closed_at = Instant::now();
-    peer.hang_up();
+    peer.close_input();
     peer.expect_end().await;
     assert_eq!(closed_at.elapsed(), Duration::ZERO);
 }
@@ -173,7 +173,7 @@ async fn end_of_input_ends_subscriptions_without_a_message() {
     let params = json!({"notifications": {"toolsListChanged": true}});
     peer.send(modern(1, "subscriptions/listen", params)).await;
     peer.receive().await;
-    peer.hang_up();
+    peer.close_input();
     peer.expect_end().await;
     assert_eq!(server.tools_changed(), 0);
 }
@@ -200,7 +200,7 @@ async fn shutdown_drops_unfinished_requests_after_the_drain_timeout() {
     server.shutdown();
     assert_eq!(events.recv().await, Some("dropped"));
     assert_eq!(shut_down.elapsed().as_secs(), 10);
-    peer.hang_up();
+    peer.close_input();
     peer.expect_end().await;
 }
 

@@ -4,7 +4,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use toolwire::{ErrorObject, RequestContext, Server, ToolError};
 
-use crate::peer::{Peer, answer, complete, legacy, modern, server};
+use crate::peer::{Peer, complete, legacy, modern, result_response, server};
 
 #[derive(Deserialize)]
 struct Repeat {
@@ -36,7 +36,7 @@ async fn custom_methods_are_served_in_every_version() {
     peer.initialize("2025-03-26").await;
     peer.send(legacy(2, "com.example/repeat", params)).await;
     let result = json!({"text": "abab", "version": "2025-03-26"});
-    peer.expect(answer(2, result)).await;
+    peer.expect(result_response(2, result)).await;
 }
 
 #[tokio::test]
@@ -67,7 +67,7 @@ async fn custom_method_errors_reach_the_client() {
         });
     let mut peer = Peer::connect(&failing);
     let mut check = async |method: &str, params: Value, code: i64| {
-        let error = peer.refusal_of(modern(1, method, params), code).await;
+        let error = peer.error_of(modern(1, method, params), code).await;
         error["message"].as_str().unwrap_or_default().to_owned()
     };
     check("com.example/repeat", json!({}), -32602).await;

@@ -4,7 +4,9 @@ use serde_json::{Value, json};
 use toolwire::types::Meta;
 use toolwire::{CallToolResult, Server, ToolError};
 
-use crate::peer::{Peer, answer, call, complete, legacy, modern, modern_meta, plain, server, text};
+use crate::peer::{
+    Peer, call, complete, legacy, modern, modern_meta, plain, result_response, server, text,
+};
 
 const VERSIONS: [&str; 5] = [
     "2026-07-28",
@@ -24,7 +26,7 @@ async fn discover_returns_server_info_capabilities_and_versions() {
         .tool(plain("idle", |_| async { "idle" }));
     let mut peer = Peer::connect(&server);
     peer.send(modern(1, "server/discover", json!({}))).await;
-    peer.expect(answer(
+    peer.expect(result_response(
         1,
         json!({
             "resultType": "complete",
@@ -66,9 +68,7 @@ async fn only_served_versions_are_listed() {
     assert_eq!(result["supportedVersions"], json!(["2026-07-28"]));
     let params = json!({"protocolVersion": "2025-11-25", "capabilities": {},
         "clientInfo": {"name": "old", "version": "1"}});
-    let error = peer
-        .refusal_of(legacy(2, "initialize", params), -32022)
-        .await;
+    let error = peer.error_of(legacy(2, "initialize", params), -32022).await;
     assert_eq!(
         error["data"],
         json!({"supported": ["2026-07-28"], "requested": "2025-11-25"})
@@ -126,7 +126,7 @@ async fn invalid_meta_is_rejected() {
     ];
     for (meta, code, word) in cases {
         let request = legacy(1, "tools/list", json!({"_meta": meta}));
-        let error = peer.refusal_of(request.clone(), code).await;
+        let error = peer.error_of(request.clone(), code).await;
         let message = error["message"].as_str().unwrap_or_default();
         assert!(message.contains(word), "{request}: {message}");
     }
@@ -150,7 +150,7 @@ async fn unsupported_version_is_rejected_with_the_supported_ones() {
     for version in ["2099-01-01", "2025-11-25", "2024-11-05", "draft", ""] {
         let mut request = modern(7, "server/discover", json!({}));
         request["params"]["_meta"]["io.modelcontextprotocol/protocolVersion"] = json!(version);
-        let error = peer.refusal_of(request, -32022).await;
+        let error = peer.error_of(request, -32022).await;
         assert_eq!(
             error["data"],
             json!({"supported": VERSIONS, "requested": version})
@@ -168,7 +168,7 @@ async fn removed_methods_are_unknown() {
         }));
     let mut peer = Peer::connect(&server);
     let check = async |peer: &mut Peer, method: &str, params: Value| {
-        peer.refusal_of(modern(1, method, params), -32601).await
+        peer.error_of(modern(1, method, params), -32601).await
     };
     let params = json!({"protocolVersion": "2026-07-28", "capabilities": {},
         "clientInfo": {"name": "peer", "version": "1"}});
@@ -220,9 +220,9 @@ async fn legacy_results_carry_no_modern_members() {
     peer.initialize("2025-11-25").await;
     let params = json!({"name": "idle", "arguments": {}});
     peer.send(legacy(1, "tools/call", params)).await;
-    peer.expect(answer(1, text("idle"))).await;
+    peer.expect(result_response(1, text("idle"))).await;
     peer.send(legacy(2, "tools/list", json!({}))).await;
-    peer.expect(answer(
+    peer.expect(result_response(
         2,
         json!({"tools": [{"name": "idle", "inputSchema": {"type": "object"}}]}),
     ))

@@ -5,7 +5,7 @@ use toolwire::types::RootsCapability;
 use toolwire::{ClientCapabilities, RequestContext, Server, ToolHandler};
 
 use crate::peer::{
-    Peer, answer, complete, legacy, modern, modern_with, notification, plain, server, text,
+    Peer, complete, legacy, modern, modern_with, notification, plain, result_response, server, text,
 };
 
 /// Returns a tool that describes its request.
@@ -79,7 +79,7 @@ async fn modern_requests_do_not_replace_the_handshake() {
     let mut peer = Peer::connect(&describing_server());
     describe_modern(&mut peer, json!({})).await;
     let request = legacy(1, "tools/call", json!({"name": "describe"}));
-    let error = peer.refusal_of(request, -32602).await;
+    let error = peer.error_of(request, -32602).await;
     let message = error["message"].as_str().unwrap_or_default();
     assert!(message.contains("initialize"), "{message}");
     // The handshake is still possible.
@@ -158,9 +158,9 @@ async fn strict_initialization_applies_to_legacy_requests_only() {
     peer.result_of(legacy(1, "initialize", params)).await;
 
     let early = || legacy(2, "tools/list", json!({}));
-    peer.refusal_of(early(), -32600).await;
+    peer.error_of(early(), -32600).await;
     peer.send(legacy(3, "ping", json!({}))).await;
-    peer.expect(answer(3, json!({}))).await;
+    peer.expect(result_response(3, json!({}))).await;
     describe_modern(&mut peer, json!({})).await;
 
     peer.send(notification("notifications/initialized", json!({})))
@@ -203,6 +203,6 @@ async fn responses_are_sent_when_they_are_ready() {
     responses.sort_by_key(|response| response["result"].get("resultType").is_some());
     assert_eq!(
         responses,
-        [answer(1, text("slow")), complete(1, text("slow"))]
+        [result_response(1, text("slow")), complete(1, text("slow"))]
     );
 }

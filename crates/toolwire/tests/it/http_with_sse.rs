@@ -14,7 +14,7 @@ use toolwire::{Principal, RequestContext, Server, ToolHandler};
 
 use crate::http_sse_client::{HttpSseClient, body_of, post, service};
 use crate::legacy_server_requests::{all_capabilities, asking_server};
-use crate::peer::{answer, cancel, legacy, notification, plain, server, text, within};
+use crate::peer::{cancel, legacy, notification, plain, result_response, server, text, within};
 
 fn call(id: i64, tool: &str) -> serde_json::Value {
     legacy(id, "tools/call", json!({"name": tool}))
@@ -92,7 +92,7 @@ async fn http_sse_client_calls_a_tool_with_progress() {
     client
         .expect(notification("notifications/progress", progress))
         .await;
-    client.expect(answer(1, text("counted"))).await;
+    client.expect(result_response(1, text("counted"))).await;
 }
 
 #[tokio::test]
@@ -104,9 +104,9 @@ async fn server_requests_are_sent_on_the_stream_and_responses_posted() {
     assert_eq!(server_request["method"], "roots/list");
     let roots = json!({"roots": [{"uri": "file:///a"}]});
     client
-        .send(answer(server_request["id"].clone(), roots))
+        .send(result_response(server_request["id"].clone(), roots))
         .await;
-    client.expect(answer(5, text("1 roots"))).await;
+    client.expect(result_response(5, text("1 roots"))).await;
 
     client.send(call(6, "ask_model")).await;
     let server_request = client.receive().await;
@@ -114,7 +114,7 @@ async fn server_requests_are_sent_on_the_stream_and_responses_posted() {
     let completion =
         json!({"role": "assistant", "content": {"type": "text", "text": "Hi"}, "model": "m"});
     client
-        .send(answer(server_request["id"].clone(), completion))
+        .send(result_response(server_request["id"].clone(), completion))
         .await;
     let result = client.receive().await;
     assert_eq!(result["id"], 6);
@@ -141,15 +141,15 @@ async fn equal_request_ids_on_two_streams_do_not_collide() {
 
     first.send(call(1, "slow")).await;
     second.send(call(1, "quick")).await;
-    second.expect(answer(1, text("quick"))).await;
+    second.expect(result_response(1, text("quick"))).await;
     // A cancellation does not affect the request with the same id on the other stream.
     second.send(cancel(1)).await;
     second.send(ping(2)).await;
-    second.expect(answer(2, json!({}))).await;
+    second.expect(result_response(2, json!({}))).await;
     open.notify_one();
-    first.expect(answer(1, text("slow"))).await;
+    first.expect(result_response(1, text("slow"))).await;
     second.send(ping(3)).await;
-    second.expect(answer(3, json!({}))).await;
+    second.expect(result_response(3, json!({}))).await;
 }
 
 #[tokio::test]
@@ -162,7 +162,7 @@ async fn cancelled_request_gets_no_response() {
     client.send(cancel(1)).await;
     assert_eq!(within(received.recv()).await, Some("dropped"));
     client.send(ping(2)).await;
-    client.expect(answer(2, json!({}))).await;
+    client.expect(result_response(2, json!({}))).await;
 }
 
 #[tokio::test]
@@ -171,7 +171,7 @@ async fn message_may_contain_line_breaks() {
     client
         .send("{\r\n  \"jsonrpc\": \"2.0\",\n  \"id\": \"a\\nb\",\n  \"method\": \"ping\"\n}\n")
         .await;
-    client.expect(answer("a\nb", json!({}))).await;
+    client.expect(result_response("a\nb", json!({}))).await;
 }
 
 #[tokio::test]
@@ -203,7 +203,7 @@ async fn invalid_message_is_rejected_in_the_response_to_the_post() {
         assert_eq!(body["error"]["code"], code, "{message}: {body}");
     }
     client.send(ping(1)).await;
-    client.expect(answer(1, json!({}))).await;
+    client.expect(result_response(1, json!({}))).await;
 }
 
 #[tokio::test]
@@ -249,7 +249,7 @@ async fn shutdown_finishes_running_requests_and_ends_the_stream() {
     within(received.recv()).await;
     server.shutdown();
     open.notify_one();
-    client.expect(answer(1, text("done"))).await;
+    client.expect(result_response(1, text("done"))).await;
     assert_eq!(client.next_event().await, None);
     let late = client.post(ping(2)).await;
     assert_eq!(late.status(), StatusCode::SERVICE_UNAVAILABLE);
@@ -262,7 +262,7 @@ async fn silent_stream_is_not_closed_by_the_session_idle_timeout() {
     let silence = tokio::time::timeout(idle * 3, client.next_event()).await;
     assert!(silence.is_err(), "{silence:?}");
     client.send(ping(1)).await;
-    client.expect(answer(1, json!({}))).await;
+    client.expect(result_response(1, json!({}))).await;
 }
 
 #[tokio::test(start_paused = true)]
@@ -310,10 +310,10 @@ async fn client_that_sends_without_reading_gets_503_with_retry_after() {
     assert!(rejected.headers().contains_key("retry-after"));
     assert_eq!(service.load().requests, 0);
     for id in 0..accepted {
-        client.expect(answer(id, json!({}))).await;
+        client.expect(result_response(id, json!({}))).await;
     }
     client.send(ping(accepted)).await;
-    client.expect(answer(accepted, json!({}))).await;
+    client.expect(result_response(accepted, json!({}))).await;
 }
 
 /// Returns two nodes of one service that share their session store, and the bus if there is one.
@@ -340,9 +340,12 @@ async fn message_posted_to_another_node_is_forwarded() {
     let server_request = client.receive().await;
     assert_eq!(server_request["method"], "roots/list");
     client
-        .send(answer(server_request["id"].clone(), json!({"roots": []})))
+        .send(result_response(
+            server_request["id"].clone(),
+            json!({"roots": []}),
+        ))
         .await;
-    client.expect(answer(1, text("0 roots"))).await;
+    client.expect(result_response(1, text("0 roots"))).await;
 
     let address = client.address.clone();
     let rejected = client.post("{\"jsonrpc\":\"2.0\",\"id\":7}").await;
@@ -367,7 +370,7 @@ async fn without_a_bus_another_node_returns_404() {
     let rejected = second_node.respond(post(&client.address, ping(1))).await;
     assert_eq!(rejected.status(), StatusCode::NOT_FOUND);
     client.send(ping(2)).await;
-    client.expect(answer(2, json!({}))).await;
+    client.expect(result_response(2, json!({}))).await;
 }
 
 #[tokio::test(start_paused = true)]

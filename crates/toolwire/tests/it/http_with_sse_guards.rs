@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use toolwire::transport::http::{HttpLimits, HttpOptions, HttpService, ServerBody};
 
 use crate::http_sse_client::{HttpSseClient, body_of, post, request, service, token};
-use crate::peer::{answer, legacy, server, within};
+use crate::peer::{legacy, result_response, server, within};
 
 const PING: &str = r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#;
 
@@ -93,7 +93,7 @@ async fn message_beyond_the_limit_is_rejected_with_413() {
     let options = HttpOptions::new().with_http_sse().with_limits(limits);
     let mut client = HttpSseClient::connect(&HttpService::new(server(), options)).await;
     client.send(PING).await;
-    client.expect(answer(1, json!({}))).await;
+    client.expect(result_response(1, json!({}))).await;
     let response = client.post(format!("{PING} ")).await;
     check_rejection(response, 413, "one byte more").await;
 }
@@ -185,7 +185,7 @@ async fn session_of_another_principal_looks_like_an_unknown_session() {
         check_rejection(response, 400, address).await;
     }
     ann.send(PING).await;
-    ann.expect(answer(1, json!({}))).await;
+    ann.expect(result_response(1, json!({}))).await;
 }
 
 #[tokio::test]

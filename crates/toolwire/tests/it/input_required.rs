@@ -12,7 +12,7 @@ use toolwire::{
     ResourceResponse, Server, ToolError, ToolHandler, ToolResponse,
 };
 
-use crate::peer::{Peer, answer, complete, modern, modern_with, plain, server, text};
+use crate::peer::{Peer, complete, modern, modern_with, plain, result_response, server, text};
 
 fn form() -> Value {
     json!({
@@ -144,11 +144,11 @@ async fn invalid_input_responses_are_rejected() {
         json!({"who": {"action": "accept", "content": 1}}),
     ] {
         let params = json!({"name": "greet", "inputResponses": responses});
-        peer.refusal_of(request_with_elicitation("tools/call", params), -32602)
+        peer.error_of(request_with_elicitation("tools/call", params), -32602)
             .await;
     }
     let params = json!({"name": "greet", "requestState": 7});
-    peer.refusal_of(request_with_elicitation("tools/call", params), -32602)
+    peer.error_of(request_with_elicitation("tools/call", params), -32602)
         .await;
 }
 
@@ -187,7 +187,7 @@ async fn input_request_without_the_client_capability_is_an_error() {
     ] {
         let params = json!({"name": tool});
         let error = peer
-            .refusal_of(modern(1, "tools/call", params.clone()), -32021)
+            .error_of(modern(1, "tools/call", params.clone()), -32021)
             .await;
         assert_eq!(error["data"], json!({"requiredCapabilities": missing}));
         let request = modern_with(2, "tools/call", params, declared);
@@ -289,7 +289,8 @@ async fn input_responses_of_a_legacy_request_are_ignored() {
     let params = json!({"name": "describe", "inputResponses": {"a": {}}, "requestState": "s"});
     peer.send(crate::peer::legacy(1, "tools/call", params))
         .await;
-    peer.expect(answer(1, text(r#"[] false false """#))).await;
+    peer.expect(result_response(1, text(r#"[] false false """#)))
+        .await;
 }
 
 #[derive(Debug, Default, Serialize, Deserialize)]
@@ -352,8 +353,7 @@ async fn state_of_another_type_is_rejected() {
     let mut peer = Peer::connect(&server);
     for state in ["{", "7", "{\"done\":\"x\"}", "null"] {
         let params = json!({"name": "step", "requestState": state});
-        peer.refusal_of(modern(1, "tools/call", params), -32602)
-            .await;
+        peer.error_of(modern(1, "tools/call", params), -32602).await;
     }
 }
 

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use toolwire::{ProtocolVersion, RequestContext, Server, ToolHandler};
 
 use crate::legacy_server::{LEGACY, rich_server};
-use crate::peer::{Peer, answer, legacy, modern, notification};
+use crate::peer::{Peer, legacy, modern, notification, result_response};
 
 /// Returns the parameters of an `initialize` request for this version.
 fn initialize_params(version: &Value) -> Value {
@@ -63,7 +63,7 @@ async fn modern_server_rejects_initialize_and_lists_its_versions() {
     let server = rich_server().with_versions([ProtocolVersion::V2026_07_28]);
     let mut peer = Peer::connect(&server);
     let error = peer
-        .refusal_of(
+        .error_of(
             legacy(1, "initialize", initialize_params(&json!("2025-11-25"))),
             -32022,
         )
@@ -149,15 +149,14 @@ async fn failed_initialize_can_be_repeated() {
         json!({"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": 1}}),
     ] {
         let mut peer = Peer::connect(&rich_server());
-        peer.refusal_of(legacy(1, "initialize", params), -32602)
-            .await;
+        peer.error_of(legacy(1, "initialize", params), -32602).await;
         // No version is negotiated, so only `ping` is served...
         peer.send(notification("notifications/initialized", json!({})))
             .await;
-        peer.refusal_of(legacy(2, "tools/list", json!({})), -32602)
+        peer.error_of(legacy(2, "tools/list", json!({})), -32602)
             .await;
         peer.send(legacy(3, "ping", json!({}))).await;
-        peer.expect(answer(3, json!({}))).await;
+        peer.expect(result_response(3, json!({}))).await;
         // ... and another attempt may request another version.
         let result = peer.initialize("2024-11-05").await;
         assert_eq!(result["protocolVersion"], "2024-11-05");
@@ -170,7 +169,7 @@ async fn second_initialize_is_rejected_and_does_not_change_the_version() {
         let mut peer = Peer::connect(&rich_server());
         peer.initialize(version).await;
         for other in ["2024-11-05", "2025-11-25", "2026-07-28"] {
-            peer.refusal_of(
+            peer.error_of(
                 legacy(7, "initialize", initialize_params(&json!(other))),
                 -32600,
             )
@@ -193,7 +192,7 @@ async fn second_initialize_does_not_change_the_client_capabilities() {
     let mut peer = Peer::connect(&Server::new("s", "1").tool(can_sample));
     peer.initialize_with("2025-06-18", json!({"sampling": {}}))
         .await;
-    peer.refusal_of(
+    peer.error_of(
         legacy(1, "initialize", initialize_params(&json!("2025-06-18"))),
         -32600,
     )
@@ -209,16 +208,16 @@ async fn ping_is_served_before_during_and_after_the_handshake() {
     for version in LEGACY {
         let mut peer = Peer::connect(&rich_server());
         peer.send(legacy("before", "ping", json!({}))).await;
-        peer.expect(answer("before", json!({}))).await;
+        peer.expect(result_response("before", json!({}))).await;
         peer.result_of(legacy(1, "initialize", initialize_params(&json!(version))))
             .await;
         peer.send(legacy("between", "ping", json!({}))).await;
-        peer.expect(answer("between", json!({}))).await;
+        peer.expect(result_response("between", json!({}))).await;
         peer.send(r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#)
             .await;
         peer.send(r#"{"jsonrpc":"2.0","id":"after","method":"ping"}"#)
             .await;
-        peer.expect(answer("after", json!({}))).await;
+        peer.expect(result_response("after", json!({}))).await;
     }
 }
 
@@ -226,7 +225,7 @@ async fn ping_is_served_before_during_and_after_the_handshake() {
 async fn error_before_initialize_names_initialize() {
     let mut peer = Peer::connect(&rich_server());
     let error = peer
-        .refusal_of(legacy(1, "tools/list", json!({})), -32602)
+        .error_of(legacy(1, "tools/list", json!({})), -32602)
         .await;
     let message = error["message"].as_str().unwrap();
     assert!(message.contains("initialize"), "{message}");
@@ -242,7 +241,7 @@ async fn strict_initialization_requires_the_initialized_notification() {
         initialize_params(&json!("2025-06-18")),
     ))
     .await;
-    peer.refusal_of(legacy(2, "tools/list", json!({})), -32600)
+    peer.error_of(legacy(2, "tools/list", json!({})), -32600)
         .await;
     peer.result_of(legacy(3, "ping", json!({}))).await;
     peer.send(notification("notifications/initialized", json!({})))
@@ -347,7 +346,7 @@ async fn methods_of_other_revisions_are_unknown() {
             "tools",
             "",
         ] {
-            peer.refusal_of(legacy(1, method, json!({"notifications": {}})), -32601)
+            peer.error_of(legacy(1, method, json!({"notifications": {}})), -32601)
                 .await;
         }
     }
@@ -367,7 +366,7 @@ async fn methods_of_features_that_are_not_registered_are_unknown() {
             };
             match method {
                 "ping" => peer.result_of(request).await,
-                _ => peer.refusal_of(request, code).await,
+                _ => peer.error_of(request, code).await,
             };
         }
     }
@@ -404,7 +403,7 @@ async fn methods_without_their_capability_are_unknown() {
             "resources/unsubscribe",
         ] {
             let params = json!({"uri": "notes://one", "level": "info", "name": "x"});
-            peer.refusal_of(legacy(1, absent, params), -32601).await;
+            peer.error_of(legacy(1, absent, params), -32601).await;
         }
     }
 }
@@ -415,7 +414,7 @@ async fn unknown_names_are_rejected_with_the_codes_of_the_revision() {
         let mut peer = Peer::connect(&rich_server());
         peer.initialize(version).await;
         let check = async |peer: &mut Peer, method: &str, params: Value, code: i64| {
-            peer.refusal_of(legacy(1, method, params), code).await
+            peer.error_of(legacy(1, method, params), code).await
         };
         let missing = json!({"uri": "notes://missing"});
         let error = check(&mut peer, "resources/read", missing.clone(), -32002).await;

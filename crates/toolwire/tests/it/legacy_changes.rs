@@ -7,7 +7,7 @@ use toolwire::{
 };
 
 use crate::legacy_server::{LEGACY, rich_server};
-use crate::peer::{Peer, answer, legacy, modern, notification, text};
+use crate::peer::{Peer, legacy, modern, notification, result_response, text};
 
 fn quiet_tool(name: &str) -> ToolHandler {
     ToolHandler::typed(
@@ -131,7 +131,7 @@ async fn updates_reach_only_subscribers_of_the_uri() {
         let (one, two) = ("notes://one", "notes://by-name/two");
         peer.send(legacy(1, "resources/subscribe", json!({"uri": one})))
             .await;
-        peer.expect(answer(1, json!({}))).await;
+        peer.expect(result_response(1, json!({}))).await;
         other
             .result_of(legacy(1, "resources/subscribe", json!({"uri": two})))
             .await;
@@ -149,7 +149,7 @@ async fn updates_reach_only_subscribers_of_the_uri() {
         peer.expect(updated(one)).await;
         peer.send(legacy(3, "resources/unsubscribe", json!({"uri": one})))
             .await;
-        peer.expect(answer(3, json!({}))).await;
+        peer.expect(result_response(3, json!({}))).await;
         assert_eq!(server.resource_updated(one), 0);
         // Unsubscribing without a subscription changes nothing either.
         peer.result_of(legacy(4, "resources/unsubscribe", json!({"uri": "x://y"})))
@@ -183,7 +183,7 @@ async fn closed_connection_is_not_counted() {
     peer.expect_silence().await;
     assert_eq!(server.tools_changed(), 1);
     peer.receive().await;
-    peer.hang_up();
+    peer.close_input();
     peer.expect_end().await;
     assert_eq!(server.tools_changed(), 0);
 }
@@ -200,7 +200,7 @@ async fn connection_has_at_most_1024_resource_subscriptions() {
     for number in 1..=1024 {
         peer.result_of(subscribe(number)).await;
     }
-    peer.refusal_of(subscribe(1025), -32602).await;
+    peer.error_of(subscribe(1025), -32602).await;
     peer.result_of(subscribe(1024)).await;
     assert_eq!(server.resource_updated("notes://by-name/1025"), 0);
     // An unsubscription permits another subscription.
@@ -208,7 +208,7 @@ async fn connection_has_at_most_1024_resource_subscriptions() {
     peer.result_of(legacy("out", "resources/unsubscribe", first))
         .await;
     peer.result_of(subscribe(1025)).await;
-    peer.refusal_of(subscribe(1), -32602).await;
+    peer.error_of(subscribe(1), -32602).await;
     // Another connection has its own count.
     let mut other = Peer::connect(&server);
     other.initialize("2025-11-25").await;
@@ -235,7 +235,7 @@ async fn check_log_messages(peer: &mut Peer, expected: &[&str]) {
         peer.expect(notification("notifications/message", params))
             .await;
     }
-    peer.expect(answer("c", text("logged"))).await;
+    peer.expect(result_response("c", text("logged"))).await;
 }
 
 #[tokio::test]
@@ -248,7 +248,7 @@ async fn log_level_is_a_threshold_in_the_order_of_rfc_5424() {
         for (position, level) in LEVELS.iter().enumerate() {
             peer.send(legacy(1, "logging/setLevel", json!({"level": level})))
                 .await;
-            peer.expect(answer(1, json!({}))).await;
+            peer.expect(result_response(1, json!({}))).await;
             check_log_messages(&mut peer, &LEVELS[position..]).await;
         }
     }
@@ -267,7 +267,7 @@ async fn unknown_log_level_is_rejected_and_changes_nothing() {
         json!({"level": null}),
         json!({}),
     ] {
-        peer.refusal_of(legacy(2, "logging/setLevel", params), -32602)
+        peer.error_of(legacy(2, "logging/setLevel", params), -32602)
             .await;
     }
     check_log_messages(&mut peer, &LEVELS[5..]).await;
@@ -303,5 +303,5 @@ async fn server_without_logging_sends_no_log_messages() {
     peer.initialize("2025-11-25").await;
     peer.send(legacy(1, "tools/call", json!({"name": "loud"})))
         .await;
-    peer.expect(answer(1, text("done"))).await;
+    peer.expect(result_response(1, text("done"))).await;
 }

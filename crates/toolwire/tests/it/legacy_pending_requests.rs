@@ -9,7 +9,7 @@ use crate::legacy_server::LEGACY;
 use crate::legacy_server_requests::{
     all_capabilities, asking_server, call, error_response, outcome_text,
 };
-use crate::peer::{Peer, answer, cancel, legacy, notification, text};
+use crate::peer::{Peer, cancel, legacy, notification, result_response, text};
 
 const NO_ROOTS: &str = r#"{"roots":[]}"#;
 
@@ -26,8 +26,8 @@ async fn waiting_peer(server: &Server, version: &str) -> Peer {
 async fn response_id_may_be_a_string() {
     for version in LEGACY {
         let mut peer = waiting_peer(&asking_server(), version).await;
-        peer.send(answer("1", json!({"roots": []}))).await;
-        peer.expect(answer("c", text(NO_ROOTS))).await;
+        peer.send(result_response("1", json!({"roots": []}))).await;
+        peer.expect(result_response("c", text(NO_ROOTS))).await;
     }
 }
 
@@ -44,7 +44,8 @@ async fn response_without_a_pending_request_is_ignored() {
         json!("c"),
         json!(""),
     ] {
-        peer.send(answer(unknown_id.clone(), roots())).await;
+        peer.send(result_response(unknown_id.clone(), roots()))
+            .await;
         peer.send(error_response(unknown_id, -32603, "what?")).await;
     }
     // An error without an id belongs to no request.
@@ -53,20 +54,20 @@ async fn response_without_a_pending_request_is_ignored() {
     peer.send(json!({"jsonrpc": "2.0", "error": {"code": -32700, "message": "what?"}}))
         .await;
     peer.expect_silence().await;
-    peer.send(answer(1, json!({"roots": []}))).await;
-    peer.expect(answer("c", text(NO_ROOTS))).await;
+    peer.send(result_response(1, json!({"roots": []}))).await;
+    peer.expect(result_response("c", text(NO_ROOTS))).await;
     // A second response to the same request is ignored as well.
-    peer.send(answer(1, roots())).await;
+    peer.send(result_response(1, roots())).await;
     peer.expect_silence().await;
 }
 
 #[tokio::test]
 async fn unexpected_response_is_ignored_before_and_after_the_handshake() {
     let mut peer = Peer::connect(&asking_server());
-    peer.send(answer(1, json!({}))).await;
+    peer.send(result_response(1, json!({}))).await;
     peer.expect_silence().await;
     peer.initialize_with("2025-11-25", all_capabilities()).await;
-    peer.send(answer(1, json!({}))).await;
+    peer.send(result_response(1, json!({}))).await;
     peer.expect_silence().await;
 }
 
@@ -78,14 +79,14 @@ async fn server_request_is_cancelled_after_the_timeout() {
         let sent_at = tokio::time::Instant::now();
         peer.expect(cancel(1)).await;
         assert_eq!(sent_at.elapsed().as_secs(), 30);
-        peer.expect(answer("c", text("timeout"))).await;
+        peer.expect(result_response("c", text("timeout"))).await;
         // A late response is ignored, and the next request has another id.
-        peer.send(answer(1, json!({"roots": []}))).await;
+        peer.send(result_response(1, json!({"roots": []}))).await;
         peer.expect_silence().await;
         peer.send(call("d", "roots")).await;
         peer.expect(legacy(2, "roots/list", json!({}))).await;
-        peer.send(answer(2, json!({"roots": []}))).await;
-        peer.expect(answer("d", text(NO_ROOTS))).await;
+        peer.send(result_response(2, json!({"roots": []}))).await;
+        peer.expect(result_response("d", text(NO_ROOTS))).await;
     }
 }
 
@@ -94,8 +95,8 @@ async fn response_before_the_timeout_is_accepted() {
     let server = asking_server().with_client_response_timeout(Duration::from_secs(30));
     let mut peer = waiting_peer(&server, "2025-11-25").await;
     tokio::time::advance(Duration::from_millis(29_990)).await;
-    peer.send(answer(1, json!({"roots": []}))).await;
-    peer.expect(answer("c", text(NO_ROOTS))).await;
+    peer.send(result_response(1, json!({"roots": []}))).await;
+    peer.expect(result_response("c", text(NO_ROOTS))).await;
 }
 
 #[tokio::test]
@@ -105,7 +106,7 @@ async fn cancelled_call_cancels_its_server_request() {
         peer.send(cancel("c")).await;
         peer.expect(cancel(1)).await;
         peer.expect_silence().await;
-        peer.send(answer(1, json!({"roots": []}))).await;
+        peer.send(result_response(1, json!({"roots": []}))).await;
         peer.expect_silence().await;
     }
 }
@@ -114,8 +115,8 @@ async fn cancelled_call_cancels_its_server_request() {
 async fn end_of_input_fails_the_server_request() {
     for version in LEGACY {
         let mut peer = waiting_peer(&asking_server(), version).await;
-        peer.hang_up();
-        peer.expect(answer("c", text("closed"))).await;
+        peer.close_input();
+        peer.expect(result_response("c", text("closed"))).await;
         peer.expect_end().await;
     }
 }
@@ -133,8 +134,9 @@ async fn server_request_after_the_end_of_input_fails() {
     peer.initialize_with("2025-06-18", all_capabilities()).await;
     peer.send(call("c", "asks_twice")).await;
     peer.receive().await;
-    peer.hang_up();
-    peer.expect(answer("c", text("closed closed"))).await;
+    peer.close_input();
+    peer.expect(result_response("c", text("closed closed")))
+        .await;
     peer.expect_end().await;
 }
 
@@ -151,12 +153,12 @@ async fn concurrent_server_requests_get_their_own_responses() {
 
     let root = |name: &str| json!({"roots": [{"uri": format!("file:///{name}")}]});
     let expected_root = |name: &str| text(&format!(r#"{{"roots":[{{"uri":"file:///{name}"}}]}}"#));
-    peer.send(answer(2, root("b"))).await;
-    peer.expect(answer("b", expected_root("b"))).await;
+    peer.send(result_response(2, root("b"))).await;
+    peer.expect(result_response("b", expected_root("b"))).await;
     peer.send(error_response(3, -1, "no")).await;
-    peer.expect(answer("d", text("error -1"))).await;
-    peer.send(answer(1, root("a"))).await;
-    peer.expect(answer("a", expected_root("a"))).await;
+    peer.expect(result_response("d", text("error -1"))).await;
+    peer.send(result_response(1, root("a"))).await;
+    peer.expect(result_response("a", expected_root("a"))).await;
 }
 
 #[tokio::test]
@@ -164,11 +166,11 @@ async fn response_on_another_connection_is_ignored() {
     let server = asking_server();
     let mut one = waiting_peer(&server, "2025-06-18").await;
     let mut other = waiting_peer(&server, "2024-11-05").await;
-    other.send(answer(1, json!({"roots": []}))).await;
-    other.expect(answer("c", text(NO_ROOTS))).await;
+    other.send(result_response(1, json!({"roots": []}))).await;
+    other.expect(result_response("c", text(NO_ROOTS))).await;
     one.expect_silence().await;
     one.send(error_response(1, -7, "no")).await;
-    one.expect(answer("c", text("error -7"))).await;
+    one.expect(result_response("c", text("error -7"))).await;
 }
 
 #[tokio::test]
@@ -178,6 +180,6 @@ async fn requests_are_served_while_a_handler_waits_for_the_client() {
     peer.send(notification("notifications/roots/list_changed", json!({})))
         .await;
     peer.expect_silence().await;
-    peer.send(answer(1, json!({"roots": []}))).await;
-    peer.expect(answer("c", text(NO_ROOTS))).await;
+    peer.send(result_response(1, json!({"roots": []}))).await;
+    peer.expect(result_response("c", text(NO_ROOTS))).await;
 }

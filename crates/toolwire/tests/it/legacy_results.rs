@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::legacy_server::rich_server;
-use crate::peer::{Peer, answer, legacy, notification};
+use crate::peer::{Peer, legacy, notification, result_response};
 
 /// Sends one request in one revision and compares the complete result.
 async fn check(version: &str, method: &str, params: &Value, expected: Value) {
@@ -374,10 +374,12 @@ async fn progress_has_a_message_since_2025_03_26() {
             json!({"progressToken": "t", "progress": 2}),
         ))
         .await;
-        peer.expect(answer(1, crate::peer::text("done"))).await;
+        peer.expect(result_response(1, crate::peer::text("done")))
+            .await;
         // Without a progress token no progress is sent.
         peer.send(legacy(2, "tools/call", json!({"name": "steps"})))
             .await;
-        peer.expect(answer(2, crate::peer::text("done"))).await;
+        peer.expect(result_response(2, crate::peer::text("done")))
+            .await;
     }
 }

@@ -16,7 +16,7 @@ use toolwire::{
 
 use crate::legacy_server::LEGACY;
 use crate::legacy_server_requests::{all_capabilities, call, error_response};
-use crate::peer::{Peer, answer, cancel, legacy, text};
+use crate::peer::{Peer, cancel, legacy, result_response, text};
 
 fn form(message: &str) -> ElicitRequestFormParams {
     ElicitRequestFormParams::new(message, json!({"type": "object", "properties": {}}))
@@ -70,14 +70,18 @@ async fn input_requests_are_sent_and_the_handler_runs_again_with_the_responses()
         peer.initialize_with(version, all_capabilities()).await;
         peer.send(call("c", "interview")).await;
         peer.expect(roots_request(1)).await;
-        peer.send(answer(1, json!({"roots": []}))).await;
+        peer.send(result_response(1, json!({"roots": []}))).await;
         peer.expect(elicitation_request(2, "Who?")).await;
-        peer.send(answer(2, json!({"action": "accept", "content": {}})))
-            .await;
+        peer.send(result_response(
+            2,
+            json!({"action": "accept", "content": {}}),
+        ))
+        .await;
         peer.expect(elicitation_request(3, "What?")).await;
-        peer.send(answer(3, json!({"action": "decline"}))).await;
+        peer.send(result_response(3, json!({"action": "decline"})))
+            .await;
         let expected = r#"["asked where", "asked who and what"] ["who", "what"] Accept"#;
-        peer.expect(answer("c", text(expected))).await;
+        peer.expect(result_response("c", text(expected))).await;
         peer.expect_silence().await;
     }
 }
@@ -100,7 +104,7 @@ async fn cancellation_between_rounds_cancels_the_pending_server_request() {
     peer.initialize_with("2025-06-18", all_capabilities()).await;
     peer.send(call("c", "interview")).await;
     peer.expect(roots_request(1)).await;
-    peer.send(answer(1, json!({"roots": []}))).await;
+    peer.send(result_response(1, json!({"roots": []}))).await;
     peer.expect(elicitation_request(2, "Who?")).await;
     peer.send(cancel("c")).await;
     peer.expect(cancel(2)).await;
@@ -128,7 +132,8 @@ async fn request_fails_after_16_rounds() {
     peer.send(call("c", "always_requests")).await;
     for round in 1..=16 {
         peer.expect(roots_request(round)).await;
-        peer.send(answer(round, json!({"roots": []}))).await;
+        peer.send(result_response(round, json!({"roots": []})))
+            .await;
     }
     peer.expect_error("c", -32603).await;
     assert_eq!(runs.load(Ordering::Relaxed), 17);
@@ -151,7 +156,7 @@ async fn state_without_input_requests_runs_the_handler_again_after_a_pause() {
         peer.initialize(version).await;
         let start = tokio::time::Instant::now();
         peer.send(call("c", "count")).await;
-        peer.expect(answer("c", text("three"))).await;
+        peer.expect(result_response("c", text("three"))).await;
         assert!(start.elapsed() >= Duration::from_millis(700), "{version}");
     }
 }
@@ -162,7 +167,7 @@ async fn input_request_that_the_client_does_not_support_fails_the_request() {
         let (tool, _) = always_requests(input_request);
         let mut peer = Peer::connect(&Server::new("s", "1").tool(tool));
         peer.initialize_with(version, capabilities).await;
-        peer.refusal_of(call("c", "always_requests"), -32600).await;
+        peer.error_of(call("c", "always_requests"), -32600).await;
     };
     let sampling = || CreateMessageRequestParams::new([SamplingMessage::user("hi")], 1);
     for version in LEGACY {
@@ -239,13 +244,14 @@ async fn prompts_and_resources_can_return_input_requests() {
         peer.send(legacy("p", "prompts/get", json!({"name": "p"})))
             .await;
         peer.expect(roots_request(1)).await;
-        peer.send(answer(1, json!({"roots": []}))).await;
-        peer.expect(answer("p", json!({"messages": []}))).await;
+        peer.send(result_response(1, json!({"roots": []}))).await;
+        peer.expect(result_response("p", json!({"messages": []})))
+            .await;
         peer.send(legacy("r", "resources/read", json!({"uri": "r://r"})))
             .await;
         peer.expect(roots_request(2)).await;
-        peer.send(answer(2, json!({"roots": []}))).await;
+        peer.send(result_response(2, json!({"roots": []}))).await;
         let contents = json!({"contents": [{"uri": "r://r", "text": "read"}]});
-        peer.expect(answer("r", contents)).await;
+        peer.expect(result_response("r", contents)).await;
     }
 }

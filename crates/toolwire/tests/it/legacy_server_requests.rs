@@ -9,7 +9,7 @@ use toolwire::types::{
 use toolwire::{Elicit, Error, RequestContext, Server, Tool, ToolError, tool};
 
 use crate::legacy_server::LEGACY;
-use crate::peer::{Peer, answer, failed, legacy, text};
+use crate::peer::{Peer, failed, legacy, result_response, text};
 
 /// Returns the outcome of a request to the client as the text of a tool result.
 pub(crate) fn outcome_text<T: Serialize>(outcome: Result<T, Error>) -> String {
@@ -170,8 +170,8 @@ async fn check_server_request(
     peer.initialize_with(version, all_capabilities()).await;
     peer.send(call("c", tool)).await;
     peer.expect(server_request).await;
-    peer.send(answer(1, response)).await;
-    peer.expect(answer("c", text(expected))).await;
+    peer.send(result_response(1, response)).await;
+    peer.expect(result_response("c", text(expected))).await;
 }
 
 #[tokio::test]
@@ -299,7 +299,7 @@ async fn sampling_request_has_the_content_of_the_revision() {
         peer.initialize_with(version, all_capabilities()).await;
         peer.send(call("c", tool)).await;
         peer.expect(server_request).await;
-        peer.send(answer(1, response.clone())).await;
+        peer.send(result_response(1, response.clone())).await;
         let result = peer.receive().await;
         let received = result["result"]["content"][0]["text"].as_str().unwrap();
         assert_eq!(serde_json::from_str::<Value>(received).unwrap(), response);
@@ -366,7 +366,7 @@ async fn client_error_reaches_the_handler() {
         peer.send(call("c", "ask_model")).await;
         assert_eq!(peer.receive().await["method"], "sampling/createMessage");
         peer.send(error_response(1, -1, "the user said no")).await;
-        peer.expect(answer("c", text("error -1"))).await;
+        peer.expect(result_response("c", text("error -1"))).await;
     }
 }
 
@@ -392,7 +392,7 @@ async fn invalid_client_response_is_an_error_for_the_handler() {
         peer.initialize_with("2025-06-18", all_capabilities()).await;
         peer.send(call("c", "roots")).await;
         peer.receive().await;
-        peer.send(answer(1, response)).await;
+        peer.send(result_response(1, response)).await;
         let received = peer.receive().await;
         let text = received["result"]["content"][0]["text"].as_str().unwrap();
         let unusable = "unreadable: the response to \"roots/list\" is invalid: ";
@@ -407,7 +407,7 @@ async fn check_not_sent(version: &str, capabilities: Value, tool: &str, code: i6
     peer.initialize_with(version, capabilities.clone()).await;
     peer.send(call("c", tool)).await;
     let received = peer.receive().await;
-    let expected = answer("c", text(&format!("error {code}")));
+    let expected = result_response("c", text(&format!("error {code}")));
     assert_eq!(received, expected, "{version} {tool} {capabilities}");
 }
 
@@ -463,7 +463,7 @@ async fn missing_capability_error_has_no_modern_code_in_legacy_revisions() {
     for version in LEGACY {
         let mut peer = Peer::connect(&asking_server());
         peer.initialize(version).await;
-        let error = peer.refusal_of(call("c", "roots_or_fail"), -32600).await;
+        let error = peer.error_of(call("c", "roots_or_fail"), -32600).await;
         assert_eq!(
             error["data"],
             json!({"requiredCapabilities": {"roots": {}}})
@@ -503,13 +503,14 @@ async fn tool_can_require_a_client_capability() {
     for version in LEGACY {
         let mut peer = Peer::connect(&Server::new("s", "1").tool(requires_roots));
         peer.initialize(version).await;
-        peer.refusal_of(call(1, "requires_roots"), -32600).await;
+        peer.error_of(call(1, "requires_roots"), -32600).await;
         let mut peer = Peer::connect(&Server::new("s", "1").tool(requires_roots));
         peer.initialize_with(version, all_capabilities()).await;
         peer.send(call("c", "requires_roots")).await;
         peer.expect(legacy(1, "roots/list", json!({}))).await;
         peer.send(error_response(1, -32603, "broken")).await;
-        peer.expect(answer("c", text("error -32603"))).await;
+        peer.expect(result_response("c", text("error -32603")))
+            .await;
     }
 }
 
@@ -525,6 +526,6 @@ async fn tool_error_is_returned_as_a_result() {
         let mut peer = Peer::connect(&Server::new("s", "1").tool(fails));
         peer.initialize(version).await;
         peer.send(call(1, "fails")).await;
-        peer.expect(answer(1, failed("no luck"))).await;
+        peer.expect(result_response(1, failed("no luck"))).await;
     }
 }

@@ -10,7 +10,7 @@ use toolwire::transport::Limits;
 use toolwire::{LoggingLevel, RequestContext, Server, Tool, ToolHandler};
 
 use crate::legacy_server::{rich_server, waiting_tool};
-use crate::peer::{Peer, answer, cancel, legacy, notification, text, within};
+use crate::peer::{Peer, cancel, legacy, notification, result_response, text, within};
 
 /// Returns a tool that takes any arguments.
 fn tool<F, Fut>(name: &str, handler: F) -> ToolHandler
@@ -42,7 +42,7 @@ fn ping_of(bytes: usize) -> String {
 async fn check_message_size(peer: &mut Peer, bytes: usize, fits: bool) {
     peer.send(ping_of(bytes)).await;
     if fits {
-        peer.expect(answer(1, json!({}))).await;
+        peer.expect(result_response(1, json!({}))).await;
     } else {
         let rejected = peer.receive().await;
         assert_eq!(rejected["error"]["code"], -32600, "{bytes}");
@@ -68,7 +68,7 @@ async fn message_may_have_as_many_bytes_as_the_limit() {
     }
     // The line ending does not count.
     peer.send_bytes(format!("{}\r\n", ping_of(1000))).await;
-    peer.expect(answer(1, json!({}))).await;
+    peer.expect(result_response(1, json!({}))).await;
     // The limit is the same for a message that arrives in pieces.
     for bytes in [1000, 1001] {
         for piece in format!("{}\n", ping_of(bytes)).as_bytes().chunks(7) {
@@ -111,7 +111,7 @@ async fn messages_nest_up_to_127_containers() {
     let mut peer = Peer::connect(&rich_server());
     for depth in [3, 126, 127] {
         peer.send(nested(depth)).await;
-        peer.expect(answer(7, json!({}))).await;
+        peer.expect(result_response(7, json!({}))).await;
     }
     for depth in [128, 129, 100_000] {
         peer.send(nested(depth)).await;
@@ -137,7 +137,7 @@ async fn deeply_nested_arguments_reach_the_handler() {
         r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{{"name":"mirror","arguments":{arguments}}}}}"#
     ))
     .await;
-    peer.expect(answer(1, text(&arguments.len().to_string())))
+    peer.expect(result_response(1, text(&arguments.len().to_string())))
         .await;
 }
 
@@ -147,7 +147,7 @@ async fn ids_may_have_1024_bytes() {
     for length in [1023, 1024] {
         let id = "x".repeat(length);
         peer.send(ping(id.as_str())).await;
-        peer.expect(answer(id, json!({}))).await;
+        peer.expect(result_response(id, json!({}))).await;
     }
     for id in ["x".repeat(1025), "\u{e9}".repeat(513)] {
         peer.send(ping(id)).await;
@@ -157,7 +157,7 @@ async fn ids_may_have_1024_bytes() {
     }
     let id = "\u{e9}".repeat(512);
     peer.send(ping(id.as_str())).await;
-    peer.expect(answer(id, json!({}))).await;
+    peer.expect(result_response(id, json!({}))).await;
 }
 
 #[tokio::test]
@@ -179,7 +179,7 @@ async fn progress_tokens_may_have_1024_bytes() {
         for _ in 0..2 {
             assert_eq!(peer.receive().await["params"]["progressToken"], token);
         }
-        peer.expect(answer(1, text("done"))).await;
+        peer.expect(result_response(1, text("done"))).await;
     }
     for token in [
         json!("x".repeat(1025)),
@@ -188,7 +188,7 @@ async fn progress_tokens_may_have_1024_bytes() {
         json!(true),
         json!(1.5),
     ] {
-        peer.refusal_of(steps(&token), -32602).await;
+        peer.error_of(steps(&token), -32602).await;
     }
 }
 
@@ -213,14 +213,14 @@ async fn request_1025_in_flight_is_rejected() {
     let (server, permits) = waiting_server();
     let mut peer = peer_at_the_limit(&server).await;
     for _ in 0..3 {
-        let error = peer.refusal_of(call("late", "waiting"), -32603).await;
+        let error = peer.error_of(call("late", "waiting"), -32603).await;
         assert_eq!(error["data"], json!({"reason": "overloaded"}));
     }
     // When one request ends, one more is accepted.
     permits.add_permits(1);
     assert_eq!(peer.receive().await["result"], text("released"));
     peer.send(call("next", "waiting")).await;
-    peer.refusal_of(call("late", "waiting"), -32603).await;
+    peer.error_of(call("late", "waiting"), -32603).await;
     // All 1,024 get their responses.
     permits.add_permits(1024);
     let mut next = 0;
@@ -242,7 +242,7 @@ async fn limit_of_requests_in_flight_is_configurable() {
     peer.initialize("2025-11-25").await;
     peer.send(call(1, "waiting")).await;
     peer.send(call(2, "waiting")).await;
-    peer.refusal_of(call(3, "waiting"), -32603).await;
+    peer.error_of(call(3, "waiting"), -32603).await;
 }
 
 #[tokio::test(start_paused = true)]
@@ -262,21 +262,21 @@ async fn requests_in_flight_have_a_limit_in_bytes() {
     peer.initialize("2025-11-25").await;
     // A single request may exceed the limit.
     peer.send(padded(1, 5000)).await;
-    let error = peer.refusal_of(padded(2, 10), -32603).await;
+    let error = peer.error_of(padded(2, 10), -32603).await;
     assert_eq!(error["data"], json!({"reason": "overloaded"}));
     peer.send(cancel(1)).await;
     peer.send(padded(3, 900)).await;
     peer.send(padded(4, 900)).await;
-    peer.refusal_of(padded(5, 900), -32603).await;
+    peer.error_of(padded(5, 900), -32603).await;
 }
 
 #[tokio::test(start_paused = true)]
 async fn ping_and_cancellation_are_served_at_the_limit() {
     let (server, _permits) = waiting_server();
     let mut peer = peer_at_the_limit(&server).await;
-    peer.refusal_of(call("late", "waiting"), -32603).await;
+    peer.error_of(call("late", "waiting"), -32603).await;
     peer.send(ping("alive")).await;
-    peer.expect(answer("alive", json!({}))).await;
+    peer.expect(result_response("alive", json!({}))).await;
     peer.send(cancel(7)).await;
     peer.send(call("next", "waiting")).await;
     peer.expect_silence().await;
@@ -286,10 +286,10 @@ async fn ping_and_cancellation_are_served_at_the_limit() {
 async fn cancelled_request_releases_its_permit() {
     let (server, permits) = waiting_server();
     let mut peer = peer_at_the_limit(&server).await;
-    peer.refusal_of(call("late", "waiting"), -32603).await;
+    peer.error_of(call("late", "waiting"), -32603).await;
     peer.send(cancel(5)).await;
     peer.send(call("next", "waiting")).await;
-    peer.refusal_of(call("late", "waiting"), -32603).await;
+    peer.error_of(call("late", "waiting"), -32603).await;
     permits.add_permits(1024);
     for _ in 0..1024 {
         let received = peer.receive().await;
@@ -320,7 +320,7 @@ async fn each_connection_has_its_own_limit() {
     other.send(call(1, "waiting")).await;
     other.expect_silence().await;
     permits.add_permits(1025);
-    other.expect(answer(1, text("released"))).await;
+    other.expect(result_response(1, text("released"))).await;
 }
 
 /// Returns limits with a queue of four outgoing messages.
@@ -361,7 +361,7 @@ async fn full_queue_retains_the_newest_log_messages_and_the_response() {
         peer.expect(notification("notifications/message", params))
             .await;
     }
-    peer.expect(answer(1, text("done"))).await;
+    peer.expect(result_response(1, text("done"))).await;
 }
 
 #[tokio::test]
@@ -380,7 +380,7 @@ async fn full_queue_retains_the_newest_progress() {
         let received = peer.receive().await;
         assert_eq!(received["params"]["progress"], progress, "{received}");
     }
-    peer.expect(answer(1, text("done"))).await;
+    peer.expect(result_response(1, text("done"))).await;
 }
 
 #[tokio::test]
@@ -450,7 +450,7 @@ async fn client_that_does_not_read_cannot_send() {
     assert!(accepted <= 256 + BUFFERED_INPUT, "{accepted}");
     // No response is lost, and they are in order.
     for id in 0..accepted {
-        peer.expect(answer(id, json!({}))).await;
+        peer.expect(result_response(id, json!({}))).await;
     }
     peer.expect_silence().await;
 }
@@ -467,7 +467,7 @@ async fn queued_responses_have_a_limit_in_bytes() {
     let fitting = 10_000 / response_bytes + 1;
     assert!(accepted <= fitting + BUFFERED_INPUT, "{accepted}");
     for id in 0..accepted {
-        peer.expect(answer(id, tools.clone())).await;
+        peer.expect(result_response(id, tools.clone())).await;
     }
 }
 
@@ -527,7 +527,7 @@ async fn shutdown_does_not_wait_for_a_client_that_does_not_read() {
     tokio::task::yield_now().await;
     // Responses that were queued before the shutdown can still be read.
     for id in 0..accepted.min(256) {
-        peer.expect(answer(id, json!({}))).await;
+        peer.expect(result_response(id, json!({}))).await;
     }
     peer.expect_end().await;
 }

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use toolwire::{PromptHandler, ResourceHandler, Server};
 
-use crate::peer::{Peer, answer, cancel, modern, notification, plain, server};
+use crate::peer::{Peer, cancel, modern, notification, plain, result_response, server};
 
 const SUBSCRIPTION: &str = "io.modelcontextprotocol/subscriptionId";
 
@@ -232,7 +232,7 @@ async fn filter_with_more_than_1024_uris_is_rejected() {
         let uris: Vec<_> = (0..count).map(|n| format!("notes://{n}")).collect();
         json!({"resourceSubscriptions": uris})
     };
-    peer.refusal_of(listen(1, filter(1025)), -32602).await;
+    peer.error_of(listen(1, filter(1025)), -32602).await;
     peer.send(listen(1, filter(1024))).await;
     peer.expect(acknowledged(1, filter(1024))).await;
 }
@@ -249,7 +249,7 @@ async fn invalid_filters_are_rejected() {
         json!({"notifications": {"resourceSubscriptions": [1]}}),
     ] {
         let request = modern(1, "subscriptions/listen", params);
-        peer.refusal_of(request, -32602).await;
+        peer.error_of(request, -32602).await;
     }
 }
 
@@ -306,7 +306,7 @@ async fn shutdown_ends_subscriptions_with_a_response() {
     peer.receive().await;
     server.shutdown();
     peer.expect(cancel("s")).await;
-    peer.expect(answer(
+    peer.expect(result_response(
         "s",
         json!({"resultType": "complete", "_meta": {SUBSCRIPTION: "s"}}),
     ))

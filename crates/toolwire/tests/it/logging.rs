@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use toolwire::{LoggingLevel, RequestContext, ToolHandler};
 
 use crate::peer::{
-    Peer, answer, call, complete, legacy, modern, notification, plain, server, text,
+    Peer, call, complete, legacy, modern, notification, plain, result_response, server, text,
 };
 
 const LEVELS: [(LoggingLevel, &str); 8] = [
@@ -101,7 +101,7 @@ async fn log_levels_of_the_two_eras_are_separate() {
     peer.initialize("2025-11-25").await;
     peer.send(legacy(1, "logging/setLevel", json!({"level": "alert"})))
         .await;
-    peer.expect(answer(1, json!({}))).await;
+    peer.expect(result_response(1, json!({}))).await;
 
     // The level of the session does not apply to modern requests.
     peer.send(call(2, "chat", json!({}))).await;
@@ -118,5 +118,5 @@ async fn log_levels_of_the_two_eras_are_separate() {
         peer.expect(message(json!({"level": name, "data": name})))
             .await;
     }
-    peer.expect(answer(4, text("done"))).await;
+    peer.expect(result_response(4, text("done"))).await;
 }

@@ -82,7 +82,7 @@ async fn invalid_cursors_are_rejected() {
     let mut peer = Peer::connect(&with_tools(&["a", "b", "c"]));
     for cursor in [json!(""), json!("bogus"), json!(7), json!({"page": 2})] {
         let request = modern(1, "tools/list", json!({"cursor": cursor}));
-        peer.refusal_of(request, -32602).await;
+        peer.error_of(request, -32602).await;
     }
     // Many clients send `null` for an absent cursor.
     peer.result_of(modern(1, "tools/list", json!({"cursor": null})))
@@ -127,7 +127,7 @@ async fn every_list_is_paginated() {
 async fn tools_can_be_added_and_removed_while_serving() {
     let server = with_tools(&["a"]);
     let mut peer = Peer::connect(&server);
-    peer.refusal_of(call(1, "late", json!({})), -32602).await;
+    peer.error_of(call(1, "late", json!({})), -32602).await;
 
     server
         .add_tool(plain("late", |_| async { "here" }))
@@ -138,7 +138,7 @@ async fn tools_can_be_added_and_removed_while_serving() {
 
     assert!(server.remove_tool("late"));
     assert!(!server.remove_tool("late"));
-    peer.refusal_of(call(3, "late", json!({})), -32602).await;
+    peer.error_of(call(3, "late", json!({})), -32602).await;
     assert_eq!(page(&mut peer, None).await.0, ["a"]);
 }
 

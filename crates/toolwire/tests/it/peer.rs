@@ -108,7 +108,7 @@ impl Peer {
 
     /// Sends a request, expects an error with this code, and returns the error.
     #[track_caller]
-    pub(crate) fn refusal_of(&mut self, request: Value, code: i64) -> impl Future<Output = Value> {
+    pub(crate) fn error_of(&mut self, request: Value, code: i64) -> impl Future<Output = Value> {
         let caller = std::panic::Location::caller();
         async move {
             let mut response = self.call(request).await;
@@ -153,7 +153,7 @@ impl Peer {
     }
 
     /// Closes the input of the server. Responses can still be received.
-    pub(crate) fn hang_up(&mut self) {
+    pub(crate) fn close_input(&mut self) {
         self.wire.close();
     }
 
@@ -240,14 +240,14 @@ pub(crate) fn cancel(id: impl Into<Value>) -> Value {
 }
 
 /// Returns a response with a result.
-pub(crate) fn answer(id: impl Into<Value>, result: Value) -> Value {
+pub(crate) fn result_response(id: impl Into<Value>, result: Value) -> Value {
     json!({"jsonrpc": "2.0", "id": id.into(), "result": result})
 }
 
 /// Returns a 2026-07-28 response with `resultType: "complete"`.
 pub(crate) fn complete(id: impl Into<Value>, mut result: Value) -> Value {
     result["resultType"] = json!("complete");
-    answer(id, result)
+    result_response(id, result)
 }
 
 /// Returns a tool result with one text.

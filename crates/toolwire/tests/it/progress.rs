@@ -7,7 +7,7 @@ use toolwire::{RequestContext, ToolError, ToolHandler};
 use std::sync::{Arc, Mutex};
 
 use crate::peer::{
-    Peer, answer, call, complete, legacy, modern, notification, plain, server, text,
+    Peer, call, complete, legacy, modern, notification, plain, result_response, server, text,
 };
 
 fn with_token(id: i64, tool: &str, token: Value) -> Value {
@@ -167,7 +167,7 @@ async fn progress_has_a_message_since_2025_03_26() {
         peer.expect(progress(json!(5), expected)).await;
         peer.expect(progress(json!(5), json!({"progress": 2, "total": 2})))
             .await;
-        peer.expect(answer(1, text("counted"))).await;
+        peer.expect(result_response(1, text("counted"))).await;
     }
 }
 

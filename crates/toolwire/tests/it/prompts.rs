@@ -86,7 +86,7 @@ async fn error_names_the_invalid_prompt_argument() {
     let mut peer = Peer::connect(&prompt_server());
     let mut check = async |params: Value, word: &str| {
         let error = peer
-            .refusal_of(modern(1, "prompts/get", params), -32602)
+            .error_of(modern(1, "prompts/get", params), -32602)
             .await;
         let message = error["message"].as_str().unwrap_or_default();
         assert!(message.contains(word), "{message} should contain {word}");
@@ -172,14 +172,14 @@ async fn template_variables_are_completed() {
     assert_eq!(result["completion"]["values"], json!(["Barbara"]));
     let result = peer.result_of(request("people://all")).await;
     assert_eq!(result["completion"]["values"], json!([]));
-    peer.refusal_of(request("people://{other}"), -32602).await;
+    peer.error_of(request("people://{other}"), -32602).await;
 }
 
 #[tokio::test]
 async fn completion_of_an_unknown_reference_is_rejected() {
     let mut peer = Peer::connect(&prompt_server());
     let argument = json!({"name": "name", "value": ""});
-    peer.refusal_of(complete_argument("nope", argument.clone()), -32602)
+    peer.error_of(complete_argument("nope", argument.clone()), -32602)
         .await;
     for params in [
         json!({}),
@@ -187,7 +187,7 @@ async fn completion_of_an_unknown_reference_is_rejected() {
         json!({"ref": {"type": "ref/tool", "name": "greet"}, "argument": argument}),
         json!({"argument": argument}),
     ] {
-        peer.refusal_of(modern(1, "completion/complete", params), -32602)
+        peer.error_of(modern(1, "completion/complete", params), -32602)
             .await;
     }
 }
@@ -199,7 +199,7 @@ async fn completion_without_completers_is_unknown() {
     );
     let mut peer = Peer::connect(&bare);
     let argument = json!({"name": "a", "value": ""});
-    peer.refusal_of(complete_argument("p", argument.clone()), -32601)
+    peer.error_of(complete_argument("p", argument.clone()), -32601)
         .await;
     // 2024-11-05 has no capability for completion, so the method is always served.
     peer.initialize("2024-11-05").await;

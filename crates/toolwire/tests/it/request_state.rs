@@ -70,7 +70,7 @@ async fn every_invalid_state_gets_the_same_error() {
     let mut messages = Vec::new();
     let mut check_rejected = async |tool: &str, arguments: Value, state: &str| {
         let error = peer
-            .refusal_of(request(tool, &arguments, Some(state)), -32602)
+            .error_of(request(tool, &arguments, Some(state)), -32602)
             .await;
         assert_eq!(error.get("data"), None);
         messages.push(error["message"].clone());

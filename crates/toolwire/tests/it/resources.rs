@@ -11,7 +11,7 @@ use toolwire::{
     TemplateArguments, ToolError,
 };
 
-use crate::peer::{Peer, answer, complete, legacy, modern, plain, server};
+use crate::peer::{Peer, complete, legacy, modern, plain, result_response, server};
 
 fn notes() -> Server {
     server()
@@ -112,10 +112,10 @@ async fn unknown_resource_has_the_error_code_of_the_revision() {
     let mut peer = Peer::connect(&notes());
     peer.initialize("2025-11-25").await;
     for uri in ["notes://unknown", "notes://by-id/0", ""] {
-        let error = peer.refusal_of(read(1, uri), -32602).await;
+        let error = peer.error_of(read(1, uri), -32602).await;
         assert_eq!(error["data"], json!({"uri": uri}));
         let request = legacy(2, "resources/read", json!({"uri": uri}));
-        let error = peer.refusal_of(request, -32002).await;
+        let error = peer.error_of(request, -32002).await;
         assert_eq!(error["data"], json!({"uri": uri}));
     }
 }
@@ -123,19 +123,17 @@ async fn unknown_resource_has_the_error_code_of_the_revision() {
 #[tokio::test]
 async fn invalid_template_variable_is_rejected() {
     let mut peer = Peer::connect(&notes());
-    let error = peer
-        .refusal_of(read(1, "notes://by-id/seven"), -32602)
-        .await;
+    let error = peer.error_of(read(1, "notes://by-id/seven"), -32602).await;
     let message = error["message"].as_str().unwrap_or_default();
     assert!(message.contains("`id`"), "{message}");
-    peer.refusal_of(modern(2, "resources/read", json!({})), -32602)
+    peer.error_of(modern(2, "resources/read", json!({})), -32602)
         .await;
 }
 
 #[tokio::test]
 async fn failed_read_is_an_internal_error() {
     let mut peer = Peer::connect(&notes());
-    let error = peer.refusal_of(read(1, "notes://by-id/1"), -32603).await;
+    let error = peer.error_of(read(1, "notes://by-id/1"), -32603).await;
     assert_eq!(error["message"], "the disk failed");
 }
 
@@ -255,7 +253,7 @@ async fn input_required_result_carries_no_cache_hints() {
     let server = server().without_sealed_request_state().resource(asks);
     let mut peer = Peer::connect(&server);
     peer.send(read(1, "a:b")).await;
-    peer.expect(answer(
+    peer.expect(result_response(
         1,
         json!({"resultType": "input_required", "requestState": "s"}),
     ))
@@ -268,5 +266,5 @@ async fn input_required_without_requests_and_state_is_an_internal_error() {
         ResourceResponse::input_required(InputRequests::new(), None)
     });
     let mut peer = Peer::connect(&server().resource(asks));
-    peer.refusal_of(read(1, "a:b"), -32603).await;
+    peer.error_of(read(1, "a:b"), -32603).await;
 }

@@ -8,7 +8,7 @@ use toolwire::{
     ToolResponse,
 };
 
-use crate::peer::{Peer, answer, legacy, modern_with, plain, server, text};
+use crate::peer::{Peer, legacy, modern_with, plain, result_response, server, text};
 
 #[derive(Debug, Deserialize, Elicit)]
 struct Person {
@@ -106,9 +106,9 @@ async fn handler_receives_the_client_s_response() {
             let input_request = peer.receive().await;
             assert_eq!(input_request["method"], method);
             assert_eq!(input_request["params"], params, "{tool}");
-            peer.send(answer(input_request["id"].clone(), response))
+            peer.send(result_response(input_request["id"].clone(), response))
                 .await;
-            peer.expect(answer("call", text(expected))).await;
+            peer.expect(result_response("call", text(expected))).await;
         };
     let form = json!({"type": "object", "properties": {"ok": {"type": "boolean"}}});
     check(
@@ -185,13 +185,13 @@ async fn server_request_without_the_client_capability_is_not_sent() {
     let mut peer = Peer::connect(&asking_server());
     peer.initialize("2025-11-25").await;
     for tool in ["elicit", "elicit_as", "elicit_url", "sample", "list_roots"] {
-        peer.refusal_of(call(tool), -32600).await;
+        peer.error_of(call(tool), -32600).await;
     }
     // An empty `elicitation` capability means forms only.
     let mut peer = Peer::connect(&asking_server());
     peer.initialize_with("2025-11-25", json!({"elicitation": {}}))
         .await;
-    peer.refusal_of(call("elicit_url"), -32600).await;
+    peer.error_of(call("elicit_url"), -32600).await;
     peer.expect_silence().await;
 }
 
@@ -200,7 +200,7 @@ async fn invalid_elicitation_is_not_sent() {
     let mut peer = Peer::connect(&asking_server());
     peer.initialize_with("2025-11-25", all_capabilities()).await;
     for tool in ["bad_form", "bad_url", "bad_id"] {
-        peer.refusal_of(call(tool), -32602).await;
+        peer.error_of(call(tool), -32602).await;
     }
     peer.expect_silence().await;
 }
@@ -209,10 +209,10 @@ async fn invalid_elicitation_is_not_sent() {
 async fn elicitation_fails_in_revisions_without_it() {
     let mut peer = Peer::connect(&asking_server());
     peer.initialize_with("2025-06-18", all_capabilities()).await;
-    peer.refusal_of(call("elicit_url"), -32600).await;
+    peer.error_of(call("elicit_url"), -32600).await;
     let mut peer = Peer::connect(&asking_server());
     peer.initialize_with("2025-03-26", all_capabilities()).await;
-    peer.refusal_of(call("elicit"), -32600).await;
+    peer.error_of(call("elicit"), -32600).await;
     peer.expect_silence().await;
 }
 
@@ -237,7 +237,7 @@ async fn invalid_client_response_fails_the_call() {
     peer.initialize_with("2025-11-25", all_capabilities()).await;
     peer.send(call("list_roots")).await;
     let input_request = peer.receive().await;
-    peer.send(answer(
+    peer.send(result_response(
         input_request["id"].clone(),
         json!({"roots": "none"}),
     ))
@@ -257,7 +257,7 @@ async fn server_request_is_cancelled_after_the_timeout() {
     assert_eq!(cancellation["params"]["requestId"], input_request["id"]);
     peer.expect_error("call", -32603).await;
     // A response after the cancellation is ignored.
-    peer.send(answer(input_request["id"].clone(), json!({})))
+    peer.send(result_response(input_request["id"].clone(), json!({})))
         .await;
     peer.expect_silence().await;
 }
@@ -268,7 +268,7 @@ async fn server_request_during_a_stateless_request_fails_and_names_input_require
     for tool in ["elicit", "elicit_as", "elicit_url", "sample", "list_roots"] {
         let params = json!({"name": tool});
         let request = modern_with(1, "tools/call", params, all_capabilities());
-        let error = peer.refusal_of(request, -32603).await;
+        let error = peer.error_of(request, -32603).await;
         let message = error["message"].as_str().unwrap_or_default();
         assert!(message.contains("input_required"), "{tool}: {message}");
     }
@@ -276,7 +276,7 @@ async fn server_request_during_a_stateless_request_fails_and_names_input_require
     for tool in ["elicit_raw", "sample_raw", "list_roots_raw"] {
         let params = json!({"name": tool});
         let request = modern_with(1, "tools/call", params, all_capabilities());
-        peer.refusal_of(request, -32603).await;
+        peer.error_of(request, -32603).await;
     }
     peer.expect_silence().await;
 }
@@ -306,8 +306,9 @@ async fn input_requests_are_sent_by_the_server_on_legacy_connections() {
     ] {
         let input_request = peer.receive().await;
         assert_eq!(input_request["method"], method);
-        peer.send(answer(input_request["id"].clone(), response))
+        peer.send(result_response(input_request["id"].clone(), response))
             .await;
     }
-    peer.expect(answer("call", text("true true state"))).await;
+    peer.expect(result_response("call", text("true true state")))
+        .await;
 }

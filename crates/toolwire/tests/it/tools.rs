@@ -92,8 +92,7 @@ async fn tool_failure_is_an_error_result() {
 async fn invalid_calls_are_rejected() {
     let mut peer = Peer::connect(&server().tool(add()));
     let check = async |peer: &mut Peer, params: Value| {
-        peer.refusal_of(modern(1, "tools/call", params), -32602)
-            .await
+        peer.error_of(modern(1, "tools/call", params), -32602).await
     };
     let error = check(&mut peer, json!({"name": "nope"})).await;
     assert_eq!(error["message"], "unknown tool `nope`");
@@ -218,7 +217,7 @@ async fn panic_before_the_first_await_is_caught() {
         |_, _| -> std::future::Ready<String> { panic!("before the first await") },
     );
     let mut peer = Peer::connect(&server().tool(eager).tool(add()));
-    peer.refusal_of(call(1, "eager", json!({})), -32603).await;
+    peer.error_of(call(1, "eager", json!({})), -32603).await;
     peer.result_of(call(2, "add", json!({"a": 1, "b": 1})))
         .await;
 }
@@ -237,7 +236,7 @@ async fn tools_can_require_capabilities_of_the_client() {
         modern_with(1, "tools/call", json!({"name": tool}), capabilities)
     };
     let mut missing = async |tool: &str, capabilities: Value, expected: Value| {
-        let error = peer.refusal_of(request(tool, capabilities), -32021).await;
+        let error = peer.error_of(request(tool, capabilities), -32021).await;
         assert_eq!(error["data"], json!({"requiredCapabilities": expected}));
     };
     let url = json!({"elicitation": {"url": {}}});
@@ -269,7 +268,7 @@ async fn required_capability_is_that_of_the_handshake_on_legacy_connections() {
     let mut peer = Peer::connect(&server);
     peer.initialize("2025-11-25").await;
     // The code −32021 is not defined in 2025-11-25.
-    let error = peer.refusal_of(request(), -32600).await;
+    let error = peer.error_of(request(), -32600).await;
     assert_eq!(
         error["data"],
         json!({"requiredCapabilities": {"roots": {}}})

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use toolwire::{Error, RequestContext, Server, ToolHandler};
 
 use super::{Name, Recorder, accept};
-use crate::peer::{Peer, answer, cancel, legacy, plain, text};
+use crate::peer::{Peer, cancel, legacy, plain, result_response, text};
 
 fn asking_tool(recorder: &Recorder) -> ToolHandler {
     let recorder = recorder.clone();
@@ -56,8 +56,11 @@ async fn cancelled_call_cancels_its_input_request() {
     let message = peer.receive().await;
     assert!(is_cancellation_of(&input_request)(&message), "{message}");
     // A response after the cancellation is ignored.
-    peer.send(answer(input_request, accept(json!({"name": "Ada"}))))
-        .await;
+    peer.send(result_response(
+        input_request,
+        accept(json!({"name": "Ada"})),
+    ))
+    .await;
     peer.expect_silence().await;
     assert_eq!(recorder.take(), [""; 0]);
 }
@@ -88,7 +91,7 @@ async fn handler_may_use_a_shorter_timeout() {
     let (mut peer, input_request) = start_call(&server).await;
     let message = peer.receive().await;
     assert!(is_cancellation_of(&input_request)(&message), "{message}");
-    peer.expect(answer(1, text("timeout"))).await;
+    peer.expect(result_response(1, text("timeout"))).await;
 }
 
 #[tokio::test]
@@ -96,7 +99,7 @@ async fn end_of_input_ends_the_wait() {
     let recorder = Recorder::default();
     let server = Server::new("test", "1").tool(asking_tool(&recorder));
     let (mut peer, _) = start_call(&server).await;
-    peer.hang_up();
+    peer.close_input();
     peer.expect_error(1, -32603).await;
     assert_eq!(recorder.take(), ["closed"]);
 }
@@ -139,8 +142,11 @@ async fn call_in_a_batch_may_send_input_requests() {
     for roots in [json!([]), json!([{"uri": "file:///a"}])] {
         let input_request = peer.receive().await;
         assert_eq!(input_request["method"], "roots/list", "{input_request}");
-        peer.send(answer(input_request["id"].clone(), json!({"roots": roots})))
-            .await;
+        peer.send(result_response(
+            input_request["id"].clone(),
+            json!({"roots": roots}),
+        ))
+        .await;
     }
     let mut responses = peer.receive().await;
     let responses = responses.as_array_mut().expect("a batch");
@@ -149,5 +155,5 @@ async fn call_in_a_batch_may_send_input_requests() {
     let mut texts = [text_of(0), text_of(1)].map(|text| text.to_string());
     texts.sort();
     assert_eq!(texts, ["\"0 roots\"", "\"1 roots\""]);
-    assert_eq!(responses[2], answer(3, json!({})));
+    assert_eq!(responses[2], result_response(3, json!({})));
 }

@@ -130,7 +130,7 @@ async fn legacy_error_lists_the_missing_capabilities() {
         let mut peer = Peer::connect(&server);
         peer.initialize_with("2025-11-25", declared.clone()).await;
         let request = legacy(1, "tools/call", json!({"name": kind}));
-        let error = peer.refusal_of(request, -32600).await;
+        let error = peer.error_of(request, -32600).await;
         let expected = json!({"requiredCapabilities": missing});
         assert_eq!(error["data"], expected, "{kind} {declared}");
         peer.expect_silence().await;

@@ -8,7 +8,7 @@ use toolwire::{Elicit, Error, RequestContext, Server, ToolHandler};
 
 use super::manual_call::{ManualCall, all_capabilities};
 use super::{Recorder, accept};
-use crate::peer::{Peer, answer, legacy, plain};
+use crate::peer::{Peer, legacy, plain, result_response};
 
 #[derive(Debug, Deserialize, Elicit)]
 #[expect(dead_code, reason = "read by printing it")]
@@ -88,8 +88,11 @@ async fn outcome(server: &Server, version: &str, input_response: &Value) -> Valu
                 input_request["method"], "elicitation/create",
                 "{input_request}"
             );
-            peer.send(answer(input_request["id"].clone(), input_response.clone()))
-                .await;
+            peer.send(result_response(
+                input_request["id"].clone(),
+                input_response.clone(),
+            ))
+            .await;
             peer.receive().await
         }
     };

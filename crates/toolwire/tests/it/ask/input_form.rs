@@ -71,7 +71,7 @@ async fn invalid_input_response_is_an_error() {
         (json!({}), "is required"),
         (json!({"seats": 1, "x": 1}), "is not in the form"),
     ] {
-        let error = peer.refusal_of(responses(content), -32602).await;
+        let error = peer.error_of(responses(content), -32602).await;
         let message = error["message"].as_str().unwrap_or_default();
         let expected = "the response to \"seats\" is invalid: the field ";
         assert!(

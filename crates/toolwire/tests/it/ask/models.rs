@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use toolwire::types::{CreateMessageRequestParams, IncludeContext, SamplingMessage};
 use toolwire::{Error, RequestContext, Server};
 
-use crate::peer::{Peer, answer, legacy, modern_with, plain, text};
+use crate::peer::{Peer, legacy, modern_with, plain, result_response, text};
 
 fn server() -> Server {
     let think = plain("think", |ctx: RequestContext| async move {
@@ -45,8 +45,8 @@ async fn include_context_is_sent_only_with_the_capability() {
             assert_eq!(asked["params"]["includeContext"], expected, "{version}");
             let response = json!({"type": "text", "text": "well"});
             let response = json!({"role": "assistant", "model": "m", "content": response});
-            peer.send(answer(1, response)).await;
-            peer.expect(answer("c", text("well"))).await;
+            peer.send(result_response(1, response)).await;
+            peer.expect(result_response("c", text("well"))).await;
         }
     }
 }

@@ -6,7 +6,7 @@ use toolwire::{Error, KeyRing, RequestContext, Server, StateKey, ToolHandler, as
 
 use super::manual_call::{ManualCall, Round, all_capabilities};
 use super::{Confirm, Name, Recorder, accept};
-use crate::peer::{Peer, answer, legacy, plain};
+use crate::peer::{Peer, legacy, plain, result_response};
 
 /// Returns one deployment of a service. All deployments share their keys.
 fn deploy(tool: ToolHandler) -> Server {
@@ -235,8 +235,11 @@ async fn input_response_of_another_kind_is_rejected() {
         peer.send(legacy(1, "tools/call", json!({"name": "work"})))
             .await;
         let input_request = peer.receive().await;
-        peer.send(answer(input_request["id"].clone(), input_response.clone()))
-            .await;
+        peer.send(result_response(
+            input_request["id"].clone(),
+            input_response.clone(),
+        ))
+        .await;
         let legacy = peer.receive().await;
         for response in [modern, legacy] {
             let text = Round(response).text();

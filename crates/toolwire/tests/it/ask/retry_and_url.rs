@@ -8,7 +8,7 @@ use toolwire::{Error, RequestContext, Server, ToolError, ToolHandler, ask};
 
 use super::manual_call::{ManualCall, all_capabilities};
 use super::{BOTH, Name, Recorder, accept, client, result_text};
-use crate::peer::{Peer, answer, legacy, plain, text};
+use crate::peer::{Peer, legacy, plain, result_response, text};
 
 /// Returns a tool that returns `retry_later` this many times.
 fn slow(times: usize, recorder: &Recorder) -> ToolHandler {
@@ -149,9 +149,9 @@ async fn url_elicitation_has_an_id_in_2025_11_25_only() {
             .as_str()
             .expect("an id");
         assert_eq!(id.len(), 32, "a random id: {id}");
-        peer.send(answer(input_request["id"].clone(), result.clone()))
+        peer.send(result_response(input_request["id"].clone(), result.clone()))
             .await;
-        peer.expect(answer("c", text(expected))).await;
+        peer.expect(result_response("c", text(expected))).await;
 
         for id in [None, Some("visit-1")] {
             let server = Server::new("test", "1").tool(visit("https://example.com/", id));
@@ -201,7 +201,7 @@ async fn elicitation_complete_is_sent_in_2025_11_25_only() {
         peer.initialize_with(version, all_capabilities()).await;
         peer.send(legacy("c", "tools/call", json!({"name": "visit"})))
             .await;
-        peer.expect(answer("c", text("done"))).await;
+        peer.expect(result_response("c", text("done"))).await;
     }
 }
 
@@ -230,7 +230,7 @@ async fn url_elicitation_response_with_content_is_rejected() {
     let (mut peer, input_request) =
         start_visit_2025_11_25(visit("https://example.com/", None)).await;
     let filled = || accept(json!({"password": "secret"}));
-    peer.send(answer(input_request["id"].clone(), filled()))
+    peer.send(result_response(input_request["id"].clone(), filled()))
         .await;
     let legacy = peer.receive().await;
     let server = Server::new("test", "1").tool(visit("https://example.com/", None));
@@ -251,10 +251,10 @@ async fn retry_later_in_other_methods_is_an_error() {
     let server = Server::new("test", "1").method("com.example/late", late);
     let mut peer = Peer::connect(&server);
     let request = crate::peer::modern(1, "com.example/late", json!({}));
-    let modern = peer.refusal_of(request, -32603).await;
+    let modern = peer.error_of(request, -32603).await;
     peer.initialize("2025-11-25").await;
     let request = legacy(2, "com.example/late", json!({}));
-    let legacy = peer.refusal_of(request, -32603).await;
+    let legacy = peer.error_of(request, -32603).await;
     assert_eq!(modern, legacy);
     let message = modern["message"].as_str().unwrap_or_default();
     assert!(

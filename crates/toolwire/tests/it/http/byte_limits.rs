@@ -11,19 +11,19 @@ use crate::http::endpoint::Endpoint;
 use crate::http::request::Request;
 use crate::http::session::{Session, initialize_request, tool_call};
 use crate::http::socket::{Answer, Wire};
-use crate::http::stage::{Happening, Stage, count_call};
+use crate::http::stage::{Fixture, HandlerEvent, count_call};
 use crate::peer::{call, legacy, modern};
 
 const KIB: usize = 1024;
 
 /// Returns an endpoint whose messages may have 64 KiB each and 2 MiB together.
-async fn endpoint(stage: &Stage) -> Endpoint {
+async fn endpoint(fixture: &Fixture) -> Endpoint {
     let mut limits = HttpLimits::default();
     limits.body_bytes = 64 * KIB;
     limits.bytes_in_flight = 2 * 1024 * KIB;
     limits.stream_bytes = 1024 * KIB;
     limits.queued_bytes = 8 * KIB;
-    Endpoint::serve_with(&stage.server, HttpOptions::new().with_limits(limits)).await
+    Endpoint::serve_with(&fixture.server, HttpOptions::new().with_limits(limits)).await
 }
 
 #[track_caller]
@@ -61,8 +61,8 @@ async fn wait_for_bytes(endpoint: &Endpoint, is_reached: impl Fn(usize) -> bool)
 
 #[tokio::test]
 async fn unfinished_bodies_have_a_total_limit_and_small_requests_are_served() {
-    let stage = Stage::new();
-    let endpoint = endpoint(&stage).await;
+    let fixture = Fixture::new();
+    let endpoint = endpoint(&fixture).await;
     let large = Request::modern(&large_call("count", 60 * KIB));
     let mut unfinished = Vec::new();
     // Requests are sent until one is rejected while it arrives.
@@ -91,15 +91,15 @@ async fn unfinished_bodies_have_a_total_limit_and_small_requests_are_served() {
 
 #[tokio::test]
 async fn running_requests_have_a_total_limit_in_bytes() {
-    let mut stage = Stage::new();
-    let endpoint = endpoint(&stage).await;
+    let mut fixture = Fixture::new();
+    let endpoint = endpoint(&fixture).await;
     let large = Request::modern(&large_call("wait", 60 * KIB));
     let mut running = Vec::new();
     let rejected = loop {
         let mut wire = endpoint.connect().await;
         wire.send(large.bytes()).await;
         let started = async {
-            stage.expect(Happening::Started).await;
+            fixture.expect(HandlerEvent::Started).await;
         };
         tokio::select! {
             () = started => running.push(wire),
@@ -115,14 +115,14 @@ async fn running_requests_have_a_total_limit_in_bytes() {
     message["params"]["_meta"] = json!({"text": "x".repeat(60 * KIB)});
     assert_overloaded(&endpoint.ask(&session.request(&message)).await);
     drop(running);
-    endpoint.requests_are(0).await;
+    endpoint.wait_for_requests(0).await;
     endpoint.idle().await;
 }
 
 #[tokio::test]
 async fn session_record_may_have_64_kib() {
-    let stage = Stage::new();
-    let endpoint = Endpoint::serve(&stage.server).await;
+    let fixture = Fixture::new();
+    let endpoint = Endpoint::serve(&fixture.server).await;
     let initialize = |bytes: usize| {
         Request::post(&legacy(
             1,
@@ -146,8 +146,8 @@ async fn session_record_may_have_64_kib() {
 
 #[tokio::test]
 async fn filters_of_open_streams_have_a_total_limit() {
-    let stage = Stage::new();
-    let endpoint = endpoint(&stage).await;
+    let fixture = Fixture::new();
+    let endpoint = endpoint(&fixture).await;
     let listen = |count: usize, bytes: usize| {
         let uris: Vec<_> = (0..count)
             .map(|number| format!("notes://{number:04}/{}", "x".repeat(bytes)))
@@ -167,7 +167,7 @@ async fn filters_of_open_streams_have_a_total_limit() {
         wire.send(listen(10, 3 * KIB).bytes()).await;
         let head = wire.head().await;
         if !head.is_event_stream() {
-            break wire.rest_of(head).await;
+            break wire.read_body(head).await;
         }
         streams.push(wire);
     };
@@ -184,10 +184,10 @@ async fn filters_of_open_streams_have_a_total_limit() {
 
 #[tokio::test]
 async fn connection_beyond_the_limit_is_served_when_another_closes() {
-    let stage = Stage::new();
+    let fixture = Fixture::new();
     let mut limits = HttpLimits::default();
     limits.connections = 2;
-    let endpoint = Endpoint::serve_within(&stage.server, limits).await;
+    let endpoint = Endpoint::serve_within(&fixture.server, limits).await;
     let request = Request::modern(&count_call(1));
     let mut open = Vec::new();
     for _ in 0..2 {
@@ -203,18 +203,18 @@ async fn connection_beyond_the_limit_is_served_when_another_closes() {
         wire.send(request.bytes()).await;
         assert_eq!(wire.answer().await.status(), 200);
     }
-    assert_eq!(stage.runs(), 4);
+    assert_eq!(fixture.runs(), 4);
     drop(open.pop());
     assert_eq!(third.answer().await.status(), 200);
 }
 
 #[tokio::test]
 async fn anonymous_sessions_per_address_can_be_limited() {
-    let stage = Stage::new();
+    let fixture = Fixture::new();
     let sessions = MemorySessionLimits::default().with_sessions_per_address(2);
     let options =
         HttpOptions::new().with_session_store(Arc::new(MemorySessionStore::new(sessions)));
-    let endpoint = Endpoint::serve_with(&stage.server, options).await;
+    let endpoint = Endpoint::serve_with(&fixture.server, options).await;
     let _first = Session::open(&endpoint, "2025-11-25").await;
     let _second = Session::open(&endpoint, "2025-11-25").await;
     let initialize = initialize_request("2025-11-25");
@@ -226,10 +226,10 @@ async fn anonymous_sessions_per_address_can_be_limited() {
 
 #[tokio::test]
 async fn connections_per_address_can_be_limited() {
-    let stage = Stage::new();
+    let fixture = Fixture::new();
     let mut limits = HttpLimits::default();
     limits.connections_per_address = Some(2);
-    let endpoint = Endpoint::serve_within(&stage.server, limits).await;
+    let endpoint = Endpoint::serve_within(&fixture.server, limits).await;
     let request = Request::modern(&count_call(1));
     let mut open = Vec::new();
     for _ in 0..2 {
@@ -248,7 +248,7 @@ async fn connections_per_address_can_be_limited() {
         let mut wire = endpoint.connect().await;
         wire.send_if_possible(request.bytes()).await;
         if let Some(head) = wire.head_unless_closed().await {
-            assert_eq!(wire.rest_of(head).await.status(), 200);
+            assert_eq!(wire.read_body(head).await.status(), 200);
             break;
         }
     }

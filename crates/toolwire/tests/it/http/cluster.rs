@@ -11,15 +11,15 @@ use crate::http::endpoint::Endpoint;
 use crate::http::events::{End, Events};
 use crate::http::request::Request;
 use crate::http::session::{Session, tool_call, tool_call_with_token};
-use crate::http::stage::{Happening, Stage, count_call};
-use crate::peer::{answer, cancel, legacy, modern, text};
+use crate::http::stage::{Fixture, HandlerEvent, count_call};
+use crate::peer::{cancel, legacy, modern, result_response, text};
 
 /// Two nodes of one service.
 struct Cluster {
     a: Endpoint,
     b: Endpoint,
-    at_a: Stage,
-    at_b: Stage,
+    at_a: Fixture,
+    at_b: Fixture,
 }
 
 impl Cluster {
@@ -31,7 +31,7 @@ impl Cluster {
             .with_session_store(Arc::new(MemorySessionStore::default()))
             .with_event_log(Arc::new(MemoryEventLog::default()))
             .with_bus(Arc::new(MemoryBus::default()));
-        let (at_a, at_b) = (Stage::new(), Stage::new());
+        let (at_a, at_b) = (Fixture::new(), Fixture::new());
         let cluster = Self {
             a: Endpoint::serve_with(&at_a.server, options.clone()).await,
             b: Endpoint::serve_with(&at_b.server, options).await,
@@ -60,11 +60,11 @@ async fn session_of_one_node_is_served_by_the_other() {
     let cluster = Cluster::new().await;
     let at_a = Session::initialize(&cluster.a, "2025-11-25").await;
     let at_b = at_a.at(&cluster.b);
-    at_b.tell(json!({"jsonrpc": "2.0", "method": "notifications/initialized"}))
+    at_b.send(json!({"jsonrpc": "2.0", "method": "notifications/initialized"}))
         .await;
     for session in [&at_a, &at_b, &at_a] {
         let counted = session.call(tool_call(1, "count", json!({"n": 1}))).await;
-        assert_eq!(counted, answer(1, text("counted")));
+        assert_eq!(counted, result_response(1, text("counted")));
     }
     assert_eq!((cluster.at_a.runs(), cluster.at_b.runs()), (1 + 2, 1 + 1));
     // A subscription at one node applies to the other.
@@ -91,7 +91,7 @@ async fn session_changes_of_a_batch_reach_the_other_node() {
     let responses = at_a.call(json!([subscribe, set_level])).await;
     assert_eq!(
         responses,
-        json!([answer(1, json!({})), answer(2, json!({}))])
+        json!([result_response(1, json!({})), result_response(2, json!({}))])
     );
     let mut events = at_b.listen().await;
     cluster.at_b.server.resource_updated("notes://a");
@@ -112,7 +112,8 @@ async fn client_response_reaches_the_node_that_sent_the_request() {
     skip_priming(&mut events).await;
     let input_request = events.message().await;
     let result = json!({"action": "accept", "content": {"name": "Ada"}});
-    at_b.tell(answer(input_request["id"].clone(), result)).await;
+    at_b.send(result_response(input_request["id"].clone(), result))
+        .await;
     let last = events.message().await;
     assert!(last.to_string().contains("Ada"), "{last}");
     events.expect_end().await;
@@ -133,11 +134,11 @@ async fn requests_of_two_nodes_get_their_own_responses() {
     assert_ne!(asked_by_a["id"], asked_by_b["id"]);
     let respond_to = |input_request: &Value, name: &str| {
         let result = json!({"action": "accept", "content": {"name": name}});
-        answer(input_request["id"].clone(), result)
+        result_response(input_request["id"].clone(), result)
     };
     // Each response is sent to the other node.
-    at_b.tell(respond_to(&asked_by_a, "Ada")).await;
-    at_a.tell(respond_to(&asked_by_b, "Bob")).await;
+    at_b.send(respond_to(&asked_by_a, "Ada")).await;
+    at_a.send(respond_to(&asked_by_b, "Bob")).await;
     assert!(of_a.message().await.to_string().contains("Ada"));
     assert!(of_b.message().await.to_string().contains("Bob"));
 }
@@ -148,11 +149,11 @@ async fn cancellation_reaches_the_node_that_runs_the_request() {
     let at_a = Session::open(&cluster.a, "2025-11-25").await;
     let mut events = at_a.stream(&tool_call(1, "wait", json!({}))).await;
     skip_priming(&mut events).await;
-    cluster.at_a.expect(Happening::Started).await;
+    cluster.at_a.expect(HandlerEvent::Started).await;
     let other_session = Session::open(&cluster.b, "2025-11-25").await;
-    other_session.tell(cancel(1)).await;
-    at_a.at(&cluster.b).tell(cancel(1)).await;
-    cluster.at_a.expect(Happening::Dropped).await;
+    other_session.send(cancel(1)).await;
+    at_a.at(&cluster.b).send(cancel(1)).await;
+    cluster.at_a.expect(HandlerEvent::Dropped).await;
     assert_eq!(events.next().await, Err(End::Complete));
     cluster.a.idle().await;
 }
@@ -165,15 +166,15 @@ async fn interrupted_stream_resumes_at_the_other_node() {
     let request = tool_call_with_token(1, "wait", "t");
     let mut events = at_a.stream(&request).await;
     skip_priming(&mut events).await;
-    cluster.at_a.expect(Happening::Started).await;
+    cluster.at_a.expect(HandlerEvent::Started).await;
     cluster.at_a.step();
     assert_eq!(events.message().await["params"]["progress"], 1);
     let last = events.last_id.clone().expect("an event id");
-    events.cut();
+    events.disconnect();
     let mut events = at_b.resume(&last).await;
     cluster.at_a.step();
     assert_eq!(events.message().await["params"]["progress"], 2);
-    events.expect(answer(1, text("waited"))).await;
+    events.expect(result_response(1, text("waited"))).await;
     events.expect_end().await;
     cluster.a.idle().await;
     cluster.b.idle().await;
@@ -224,7 +225,7 @@ async fn change_at_one_node_reaches_listeners_at_the_other() {
 #[tokio::test]
 async fn change_at_a_node_without_requests_reaches_the_other_node() {
     let options = HttpOptions::new().with_bus(Arc::new(MemoryBus::default()));
-    let (at_a, at_b) = (Stage::new(), Stage::new());
+    let (at_a, at_b) = (Fixture::new(), Fixture::new());
     let _a = Endpoint::serve_with(&at_a.server, options.clone()).await;
     let b = Endpoint::serve_with(&at_b.server, options).await;
     let filter = json!({"toolsListChanged": true});
@@ -251,7 +252,7 @@ async fn server_stream_resumes_at_the_other_node() {
         "notifications/tools/list_changed"
     );
     let last = events.last_id.clone().expect("an event id");
-    events.cut();
+    events.disconnect();
     let mut events = at_a.at(&cluster.b).resume(&last).await;
     // Both nodes receive the change, and the client receives it once.
     cluster.at_a.server.prompts_changed();
@@ -277,11 +278,11 @@ async fn session_that_ends_at_one_node_ends_at_the_other() {
     let at_a = Session::open(&cluster.a, "2025-11-25").await;
     let mut events = at_a.stream(&tool_call(1, "wait", json!({}))).await;
     skip_priming(&mut events).await;
-    cluster.at_a.expect(Happening::Started).await;
+    cluster.at_a.expect(HandlerEvent::Started).await;
     let mut pushed = at_a.listen().await;
     skip_priming(&mut pushed).await;
     assert_eq!(at_a.at(&cluster.b).end().await.status(), 204);
-    cluster.at_a.expect(Happening::Dropped).await;
+    cluster.at_a.expect(HandlerEvent::Dropped).await;
     assert_eq!(events.next().await, Err(End::Complete));
     assert_eq!(pushed.next().await, Err(End::Complete));
     let rejected = at_a.post(&legacy(2, "ping", json!({}))).await;

@@ -16,7 +16,7 @@ use toolwire::{BoxFuture, TokenInfo};
 use crate::http::endpoint::Endpoint;
 use crate::http::request::Request;
 use crate::http::socket::{Answer, Wire};
-use crate::http::stage::{Happening, Stage, count_call, with_token};
+use crate::http::stage::{Fixture, HandlerEvent, count_call, with_token};
 use crate::http_listener::RunningListener;
 use crate::peer::{call, legacy, modern};
 
@@ -29,19 +29,19 @@ async fn connect_on_full_path(endpoint: &Endpoint) -> Wire {
     wire
 }
 
-/// Returns a connection whose first request waits for steps of the stage.
-async fn start_wait(stage: &mut Stage, endpoint: &Endpoint) -> Wire {
+/// Returns a connection whose first request waits for steps of the fixture.
+async fn start_wait(fixture: &mut Fixture, endpoint: &Endpoint) -> Wire {
     let mut wire = endpoint.connect().await;
     let wait = Request::modern(&call(1, "wait", json!({})));
     wire.send(wait.bytes()).await;
-    stage.expect(Happening::Started).await;
+    fixture.expect(HandlerEvent::Started).await;
     wire
 }
 
 /// Returns the status, headers and body of a response, without the values that always differ.
 async fn receive_comparable(wire: &mut Wire) -> Option<(u16, Vec<(String, String)>, Vec<u8>)> {
     let head = wire.head_unless_closed().await?;
-    let Answer { head, body } = wire.rest_of(head).await;
+    let Answer { head, body } = wire.read_body(head).await;
     assert!(head.header("date").is_some() || head.status < 200);
     let mut headers = head.without("date");
     headers.sort();
@@ -180,9 +180,9 @@ const SCRIPTED_RESPONSES: [(&str, u16, bool); 16] = [
 
 #[tokio::test]
 async fn fast_path_and_full_path_send_equal_authorizer_responses() {
-    let stage = Stage::new();
+    let fixture = Fixture::new();
     let options = HttpOptions::new().with_authorizer(ScriptedRoute);
-    let endpoint = Endpoint::serve_with(&stage.server, options).await;
+    let endpoint = Endpoint::serve_with(&fixture.server, options).await;
     for (script, status, stays_open) in SCRIPTED_RESPONSES {
         let request = Request::new("POST")
             .with_target("/scripted")
@@ -219,8 +219,8 @@ async fn fast_path_and_full_path_send_equal_authorizer_responses() {
 
 #[tokio::test]
 async fn fast_path_and_full_path_send_equal_responses() {
-    let stage = Stage::new();
-    let endpoint = Endpoint::serve(&stage.server).await;
+    let fixture = Fixture::new();
+    let endpoint = Endpoint::serve(&fixture.server).await;
     for request in requests() {
         let mut fast = endpoint.connect().await;
         let mut full = connect_on_full_path(&endpoint).await;
@@ -247,8 +247,8 @@ async fn fast_path_and_full_path_send_equal_responses() {
 
 #[tokio::test]
 async fn pipelined_and_partial_requests_are_served() {
-    let stage = Stage::new();
-    let endpoint = Endpoint::serve(&stage.server).await;
+    let fixture = Fixture::new();
+    let endpoint = Endpoint::serve(&fixture.server).await;
     let mut wire = endpoint.connect().await;
     let [first, second, third] = [1, 2, 3].map(|id| Request::modern(&count_call(id)).bytes());
     let (beginning, rest) = third.split_at(third.len() - 5);
@@ -258,19 +258,19 @@ async fn pipelined_and_partial_requests_are_served() {
     }
     wire.send(rest).await;
     assert_eq!(wire.answer().await.message()["id"], 3);
-    assert_eq!(stage.runs(), 3);
+    assert_eq!(fixture.runs(), 3);
 }
 
 #[tokio::test]
 async fn pipelined_requests_get_responses_in_order() {
-    let mut stage = Stage::new();
-    let endpoint = Endpoint::serve(&stage.server).await;
-    let mut wire = start_wait(&mut stage, &endpoint).await;
+    let mut fixture = Fixture::new();
+    let endpoint = Endpoint::serve(&fixture.server).await;
+    let mut wire = start_wait(&mut fixture, &endpoint).await;
     wire.send(Request::modern(&count_call(2)).bytes()).await;
     wire.send(Request::modern(&count_call(3)).bytes()).await;
-    stage.step();
-    stage.step();
-    stage.expect(Happening::Finished).await;
+    fixture.step();
+    fixture.step();
+    fixture.expect(HandlerEvent::Finished).await;
     for id in [1, 2, 3] {
         assert_eq!(wire.answer().await.message()["id"], id);
     }
@@ -278,19 +278,19 @@ async fn pipelined_requests_get_responses_in_order() {
 
 #[tokio::test]
 async fn disconnect_cancels_the_request_before_pipelined_ones() {
-    let mut stage = Stage::new();
-    let endpoint = Endpoint::serve(&stage.server).await;
-    let mut wire = start_wait(&mut stage, &endpoint).await;
+    let mut fixture = Fixture::new();
+    let endpoint = Endpoint::serve(&fixture.server).await;
+    let mut wire = start_wait(&mut fixture, &endpoint).await;
     wire.send(Request::modern(&count_call(2)).bytes()).await;
     drop(wire);
-    stage.expect(Happening::Dropped).await;
-    assert_eq!(stage.runs(), 0);
+    fixture.expect(HandlerEvent::Dropped).await;
+    assert_eq!(fixture.runs(), 0);
 }
 
 #[tokio::test]
 async fn connection_serves_requests_after_a_stream() {
-    let stage = Stage::new();
-    let endpoint = Endpoint::serve(&stage.server).await;
+    let fixture = Fixture::new();
+    let endpoint = Endpoint::serve(&fixture.server).await;
     let mut wire = endpoint.connect().await;
     let steps = Request::modern(&with_token(1, "steps", "t"));
     wire.send(steps.bytes()).await;
@@ -304,12 +304,12 @@ async fn connection_serves_requests_after_a_stream() {
 
 #[tokio::test]
 async fn shutdown_finishes_a_running_request_with_connection_close() {
-    let mut stage = Stage::new();
-    let endpoint = Endpoint::serve(&stage.server).await;
-    let mut wire = start_wait(&mut stage, &endpoint).await;
-    stage.server.shutdown();
-    stage.step();
-    stage.step();
+    let mut fixture = Fixture::new();
+    let endpoint = Endpoint::serve(&fixture.server).await;
+    let mut wire = start_wait(&mut fixture, &endpoint).await;
+    fixture.server.shutdown();
+    fixture.step();
+    fixture.step();
     let response = wire.answer().await;
     assert_eq!(response.status(), 200);
     assert_eq!(response.header("connection"), Some("close"));
@@ -320,20 +320,20 @@ async fn shutdown_finishes_a_running_request_with_connection_close() {
 async fn shutdown_finishes_a_response_that_becomes_a_stream() {
     // Regression: simultaneously ready events were once selected at random.
     for _ in 0..10 {
-        let mut stage = Stage::new();
-        let endpoint = Endpoint::serve(&stage.server).await;
+        let mut fixture = Fixture::new();
+        let endpoint = Endpoint::serve(&fixture.server).await;
         let mut wire = endpoint.connect().await;
         let wait = Request::modern(&with_token(1, "wait", "t"));
         wire.send(wait.bytes()).await;
-        stage.expect(Happening::Started).await;
-        stage.server.shutdown();
+        fixture.expect(HandlerEvent::Started).await;
+        fixture.server.shutdown();
         endpoint.expect_no_more_connections().await;
-        stage.step();
+        fixture.step();
         let head = wire.head().await;
         assert!(head.is_event_stream(), "{head:?}");
-        stage.step();
-        stage.expect(Happening::Finished).await;
-        let streamed = wire.rest_of(head).await;
+        fixture.step();
+        fixture.expect(HandlerEvent::Finished).await;
+        let streamed = wire.read_body(head).await;
         assert_eq!(streamed.text().matches("notifications/progress").count(), 2);
         assert!(streamed.text().contains("\"result\""));
         wire.expect_close().await;
@@ -342,8 +342,8 @@ async fn shutdown_finishes_a_response_that_becomes_a_stream() {
 
 #[tokio::test]
 async fn http_2_preface_after_the_first_request_closes_the_connection() {
-    let stage = Stage::new();
-    let endpoint = Endpoint::serve(&stage.server).await;
+    let fixture = Fixture::new();
+    let endpoint = Endpoint::serve(&fixture.server).await;
     let mut wire = endpoint.connect().await;
     wire.send(Request::modern(&count_call(1)).bytes()).await;
     assert_eq!(wire.answer().await.status(), 200);

@@ -4,13 +4,13 @@ use toolwire::transport::http::{HttpOptions, LegacyMode};
 
 use crate::http::endpoint::Endpoint;
 use crate::http::request::Request;
-use crate::http::stage::{Stage, count_call};
+use crate::http::stage::{Fixture, count_call};
 
 const ALLOWED_ORIGIN: &str = "https://app.example.com";
 
-async fn serve(stage: &Stage) -> Endpoint {
+async fn serve(fixture: &Fixture) -> Endpoint {
     let options = HttpOptions::new().with_allowed_origins([ALLOWED_ORIGIN]);
-    Endpoint::serve_with(&stage.server, options).await
+    Endpoint::serve_with(&fixture.server, options).await
 }
 
 fn preflight(origin: &str) -> Request {
@@ -25,8 +25,8 @@ fn preflight(origin: &str) -> Request {
 
 #[tokio::test]
 async fn preflight_of_an_allowed_origin_lists_methods_and_headers() {
-    let stage = Stage::new();
-    let endpoint = serve(&stage).await;
+    let fixture = Fixture::new();
+    let endpoint = serve(&fixture).await;
     let response = endpoint.ask(&preflight(ALLOWED_ORIGIN)).await;
     assert_eq!(response.status(), 204);
     assert_eq!(
@@ -42,13 +42,13 @@ async fn preflight_of_an_allowed_origin_lists_methods_and_headers() {
         Some("content-type,mcp-method,mcp-param-region")
     );
     assert_eq!(response.header("vary"), Some("Origin"));
-    assert_eq!(stage.runs(), 0);
+    assert_eq!(fixture.runs(), 0);
 }
 
 #[tokio::test]
 async fn allowed_origin_may_read_the_response_and_the_session_id() {
-    let stage = Stage::new();
-    let endpoint = serve(&stage).await;
+    let fixture = Fixture::new();
+    let endpoint = serve(&fixture).await;
     let request = Request::modern(&count_call(1)).with("Origin", ALLOWED_ORIGIN);
     let response = endpoint.ask(&request).await;
     assert_eq!(response.status(), 200);
@@ -60,13 +60,13 @@ async fn allowed_origin_may_read_the_response_and_the_session_id() {
     assert!(exposed.contains("Mcp-Session-Id"), "{exposed}");
     let without_origin = endpoint.ask(&Request::modern(&count_call(1))).await;
     assert_eq!(without_origin.header("access-control-allow-origin"), None);
-    assert_eq!(stage.runs(), 2);
+    assert_eq!(fixture.runs(), 2);
 }
 
 #[tokio::test]
 async fn preflight_of_another_origin_is_rejected_with_403() {
-    let stage = Stage::new();
-    let endpoint = serve(&stage).await;
+    let fixture = Fixture::new();
+    let endpoint = serve(&fixture).await;
     for origin in [
         "https://evil.example",
         "null",
@@ -84,11 +84,11 @@ async fn preflight_of_another_origin_is_rejected_with_403() {
 
 #[tokio::test]
 async fn preflight_lists_only_served_methods() {
-    let stage = Stage::new();
+    let fixture = Fixture::new();
     let options = HttpOptions::new()
         .with_allowed_origins([ALLOWED_ORIGIN])
         .with_legacy(LegacyMode::Reject);
-    let endpoint = Endpoint::serve_with(&stage.server, options).await;
+    let endpoint = Endpoint::serve_with(&fixture.server, options).await;
     let response = endpoint.ask(&preflight(ALLOWED_ORIGIN)).await;
     assert_eq!(
         response.header("access-control-allow-methods"),

@@ -76,11 +76,11 @@ impl Endpoint {
 
     /// Waits until the load of the service is zero.
     pub(crate) async fn idle(&self) {
-        self.load_is(HttpLoad::default()).await;
+        self.wait_for_load(HttpLoad::default()).await;
     }
 
     /// Waits until the service has exactly this load. Bytes are compared only if the expected load is zero.
-    pub(crate) async fn load_is(&self, expected: HttpLoad) {
+    pub(crate) async fn wait_for_load(&self, expected: HttpLoad) {
         let load = || match expected == HttpLoad::default() {
             true => self.service.load(),
             false => self.counts(),
@@ -103,7 +103,7 @@ impl Endpoint {
     }
 
     /// Waits until this many requests run.
-    pub(crate) async fn requests_are(&self, expected: usize) {
+    pub(crate) async fn wait_for_requests(&self, expected: usize) {
         let reached = async {
             while self.service.load().requests != expected {
                 tokio::time::sleep(Duration::from_millis(2)).await;

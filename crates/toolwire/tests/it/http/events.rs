@@ -31,7 +31,7 @@ pub(crate) enum End {
     /// The server has completed the response.
     Complete,
     /// The connection was closed before the end of the response.
-    BrokenOff,
+    Disconnected,
 }
 
 impl Events {
@@ -109,7 +109,7 @@ impl Events {
     }
 
     /// Resets the connection.
-    pub(crate) fn cut(self) {
+    pub(crate) fn disconnect(self) {
         self.wire.reset();
     }
 
@@ -117,7 +117,7 @@ impl Events {
         match self.wire.chunk().await {
             Ok(Some(chunk)) => self.text.push_str(std::str::from_utf8(&chunk).unwrap()),
             Ok(None) => return Err(End::Complete),
-            Err(_) => return Err(End::BrokenOff),
+            Err(_) => return Err(End::Disconnected),
         }
         Ok(())
     }

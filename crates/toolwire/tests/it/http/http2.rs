@@ -9,7 +9,7 @@ use tokio::net::TcpStream;
 
 use crate::http::endpoint::Endpoint;
 use crate::http::request::Request;
-use crate::http::stage::{Happening, Stage, count_call, with_token};
+use crate::http::stage::{Fixture, HandlerEvent, count_call, with_token};
 use crate::peer::{call, complete, text, within};
 
 async fn connect(endpoint: &Endpoint) -> SendRequest<Full<Bytes>> {
@@ -30,8 +30,8 @@ fn to(authority: &str, request: &Request) -> http::Request<Full<Bytes>> {
 
 #[tokio::test]
 async fn authority_is_checked_like_the_host() {
-    let stage = Stage::new();
-    let endpoint = Endpoint::serve(&stage.server).await;
+    let fixture = Fixture::new();
+    let endpoint = Endpoint::serve(&fixture.server).await;
     let mut client = connect(&endpoint).await;
     let good = Request::modern(&count_call(1));
     for evil in ["evil.test", "localhost.evil.test", "127.0.0.1.nip.io"] {
@@ -43,7 +43,7 @@ async fn authority_is_checked_like_the_host() {
         .insert("host", http::HeaderValue::from_static("evil.test"));
     let response = within(client.send_request(both)).await.unwrap();
     assert_eq!(response.status(), 403, "X01 host beside authority");
-    assert_eq!(stage.runs(), 0);
+    assert_eq!(fixture.runs(), 0);
     let own = endpoint.address.to_string();
     for local in ["localhost", &own] {
         let response = within(client.send_request(to(local, &good))).await.unwrap();
@@ -56,38 +56,38 @@ async fn authority_is_checked_like_the_host() {
 
 #[tokio::test]
 async fn requests_of_one_connection_run_concurrently() {
-    let mut stage = Stage::new();
-    let endpoint = Endpoint::serve(&stage.server).await;
+    let mut fixture = Fixture::new();
+    let endpoint = Endpoint::serve(&fixture.server).await;
     let client = connect(&endpoint).await;
     let mut first = client.clone();
     let waiting = to("localhost", &Request::modern(&call(1, "wait", json!({}))));
     let waiting = tokio::spawn(async move { first.send_request(waiting).await });
-    stage.expect(Happening::Started).await;
+    fixture.expect(HandlerEvent::Started).await;
     for _ in 0..20 {
         let request = to("localhost", &Request::modern(&count_call(1)));
         let response = within(client.clone().send_request(request)).await.unwrap();
         assert_eq!(response.status(), 200);
     }
-    stage.step();
-    stage.step();
+    fixture.step();
+    fixture.step();
     let response = within(waiting).await.unwrap().unwrap();
     let body = response.into_body().collect().await.unwrap().to_bytes();
     assert!(body.ends_with(b"}"));
-    stage.expect(Happening::Finished).await;
+    fixture.expect(HandlerEvent::Finished).await;
 }
 
 #[tokio::test]
 async fn resetting_one_stream_cancels_one_handler() {
-    let mut stage = Stage::new();
-    let endpoint = Endpoint::serve(&stage.server).await;
+    let mut fixture = Fixture::new();
+    let endpoint = Endpoint::serve(&fixture.server).await;
     let mut client = connect(&endpoint).await;
     let waiting = to("localhost", &Request::modern(&with_token(1, "wait", 1)));
     let response = client.send_request(waiting);
-    stage.expect(Happening::Started).await;
-    stage.step();
+    fixture.expect(HandlerEvent::Started).await;
+    fixture.step();
     let response = within(response).await.unwrap();
     drop(response);
-    stage.expect(Happening::Dropped).await;
+    fixture.expect(HandlerEvent::Dropped).await;
     endpoint.idle().await;
     let request = to("localhost", &Request::modern(&count_call(1)));
     assert_eq!(
@@ -98,8 +98,8 @@ async fn resetting_one_stream_cancels_one_handler() {
 
 #[tokio::test]
 async fn rejected_body_resets_its_stream_and_not_the_connection() {
-    let stage = Stage::new();
-    let endpoint = Endpoint::serve(&stage.server).await;
+    let fixture = Fixture::new();
+    let endpoint = Endpoint::serve(&fixture.server).await;
     let client = connect(&endpoint).await;
     let good = Request::modern(&count_call(1));
     // More than the flow-control window of a stream, and more than the server reads of a rejected body.

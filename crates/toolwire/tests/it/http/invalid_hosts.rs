@@ -254,6 +254,6 @@ async fn host_and_origin_are_checked_for_every_method() {
             assert_eq!(response.header("access-control-allow-origin"), None);
         }
     }
-    assert_eq!(table.stage.runs(), 0);
+    assert_eq!(table.fixture.runs(), 0);
     session.call(tool_call(1, "count", json!({"n": 1}))).await;
 }

@@ -6,7 +6,7 @@ use toolwire::transport::http::{HttpLimits, HttpOptions, LegacyMode};
 use crate::http::request::Request;
 use crate::http::stage::{count_call, with_token};
 use crate::http::table::{Expected, Table};
-use crate::peer::{answer, call, legacy, modern, modern_with, notification};
+use crate::peer::{call, legacy, modern, modern_with, notification, result_response};
 
 const PARSE: i64 = -32700;
 const INVALID_REQUEST: i64 = -32600;
@@ -222,21 +222,21 @@ async fn capabilities_names_and_arguments_are_checked() {
         .check("H25 resource", Request::modern(&resource), unknown())
         .await;
 
-    let runs = table.stage.runs();
+    let runs = table.fixture.runs();
     let wrong = table
         .endpoint
         .call(call(1, "count", json!({"n": "many"})))
         .await;
     assert_eq!(wrong["result"]["isError"], true, "H26: {wrong}");
     assert_eq!(wrong.get("error"), None, "H26: {wrong}");
-    assert_eq!(table.stage.runs(), runs, "H26");
+    assert_eq!(table.fixture.runs(), runs, "H26");
     table.expect_alive("H26").await;
 }
 
 #[tokio::test]
 async fn responses_are_rejected_and_notifications_get_202() {
     let mut table = Table::new().await;
-    let response = Request::modern(&answer(1, json!({})));
+    let response = Request::modern(&result_response(1, json!({})));
     table
         .check("H27", response, Expected::error(400, INVALID_REQUEST))
         .await;
@@ -386,5 +386,5 @@ async fn incomplete_body_does_not_run_the_handler() {
         table.expect_alive("half a body").await;
     }
     table.endpoint.idle().await;
-    assert_eq!(table.stage.runs(), 2, "only the valid requests");
+    assert_eq!(table.fixture.runs(), 2, "only the valid requests");
 }

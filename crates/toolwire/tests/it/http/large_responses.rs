@@ -89,7 +89,7 @@ async fn slow_reader_gets_the_response() {
     let session = Session::open(&endpoint, "2025-11-25").await;
     let events = session.stream(&tool_call_with_token(1, "much", "t")).await;
     // The handler ends although nothing is read.
-    endpoint.requests_are(0).await;
+    endpoint.wait_for_requests(0).await;
     assert_eq!(read(events).await, "done");
     session
         .call(json!({"jsonrpc": "2.0", "id": 2, "method": "ping"}))

@@ -9,8 +9,8 @@ use crate::http::direct::{Direct, in_session};
 use crate::http::endpoint::Endpoint;
 use crate::http::request::Request;
 use crate::http::session::{REVISIONS, Session, initialize_request, tool_call};
-use crate::http::stage::{Happening, Stage};
-use crate::peer::{answer, legacy, notification, text};
+use crate::http::stage::{Fixture, HandlerEvent};
+use crate::peer::{legacy, notification, result_response, text};
 
 fn expect_error(message: &Value, id: impl Into<Option<Value>>, code: i64) {
     assert_eq!(message["error"]["code"], code, "{message}");
@@ -19,8 +19,8 @@ fn expect_error(message: &Value, id: impl Into<Option<Value>>, code: i64) {
 
 #[tokio::test]
 async fn session_is_opened_used_and_ended() {
-    let stage = Stage::new();
-    let endpoint = Endpoint::serve(&stage.server).await;
+    let fixture = Fixture::new();
+    let endpoint = Endpoint::serve(&fixture.server).await;
     for version in REVISIONS {
         let session = Session::initialize(&endpoint, version).await;
         let characters = session.id.bytes();
@@ -28,13 +28,13 @@ async fn session_is_opened_used_and_ended() {
         // 128 bits are 22 characters of base64.
         assert!(characters.len() >= 22, "{}", session.id);
         session
-            .tell(notification("notifications/initialized", json!({})))
+            .send(notification("notifications/initialized", json!({})))
             .await;
         let counted = session.call(tool_call(1, "count", json!({"n": 1}))).await;
-        assert_eq!(counted, answer(1, text("counted")));
+        assert_eq!(counted, result_response(1, text("counted")));
         assert_eq!(
             session.call(legacy("p", "ping", json!({}))).await,
-            answer("p", json!({}))
+            result_response("p", json!({}))
         );
         let unknown = session.post(&legacy(2, "nothing/here", json!({}))).await;
         assert_eq!(
@@ -68,8 +68,8 @@ async fn session_is_opened_used_and_ended() {
 
 #[tokio::test]
 async fn session_ids_are_unique_and_chosen_by_the_server() {
-    let stage = Stage::new();
-    let endpoint = Endpoint::serve(&stage.server).await;
+    let fixture = Fixture::new();
+    let endpoint = Endpoint::serve(&fixture.server).await;
     let mut seen = std::collections::BTreeSet::new();
     for _ in 0..20 {
         // X16: a session id of the client is ignored.
@@ -91,8 +91,8 @@ async fn session_ids_are_unique_and_chosen_by_the_server() {
 
 #[tokio::test]
 async fn second_initialize_in_a_session_is_rejected() {
-    let stage = Stage::new();
-    let endpoint = Endpoint::serve(&stage.server).await;
+    let fixture = Fixture::new();
+    let endpoint = Endpoint::serve(&fixture.server).await;
     let session = Session::open(&endpoint, "2025-06-18").await;
     let again = initialize_request("2025-06-18").in_session(&session.id, session.version);
     let rejected = session.ask(&again).await;
@@ -100,15 +100,15 @@ async fn second_initialize_in_a_session_is_rejected() {
     expect_error(&rejected.message(), json!(0), -32600);
     assert_eq!(rejected.header("mcp-session-id"), None);
     let counted = session.call(tool_call(1, "count", json!({"n": 1}))).await;
-    assert_eq!(counted, answer(1, text("counted")));
+    assert_eq!(counted, result_response(1, text("counted")));
 }
 
 #[tokio::test]
 async fn failed_initialize_creates_no_session() {
-    let stage = Stage::new();
+    let fixture = Fixture::new();
     let store = Arc::new(MemorySessionStore::default());
     let options = HttpOptions::new().with_session_store(store.clone());
-    let endpoint = Endpoint::serve_with(&stage.server, options).await;
+    let endpoint = Endpoint::serve_with(&fixture.server, options).await;
     for params in [
         json!({}),
         json!({"protocolVersion": 5}),
@@ -128,8 +128,8 @@ async fn failed_initialize_creates_no_session() {
 
 #[tokio::test]
 async fn request_without_a_valid_session_id_is_rejected() {
-    let stage = Stage::new();
-    let endpoint = Endpoint::serve(&stage.server).await;
+    let fixture = Fixture::new();
+    let endpoint = Endpoint::serve(&fixture.server).await;
     let session = Session::open(&endpoint, "2025-11-25").await;
     let ping = legacy(1, "ping", json!({}));
     let without_session = Request::post(&ping).with("MCP-Protocol-Version", "2025-11-25");
@@ -180,8 +180,8 @@ async fn request_without_a_valid_session_id_is_rejected() {
 
 #[tokio::test]
 async fn unsupported_version_header_is_rejected() {
-    let stage = Stage::new();
-    let endpoint = Endpoint::serve(&stage.server).await;
+    let fixture = Fixture::new();
+    let endpoint = Endpoint::serve(&fixture.server).await;
     let session = Session::open(&endpoint, "2025-06-18").await;
     let ping = legacy(1, "ping", json!({}));
     for version in ["1900-01-01", "nonsense", ""] {
@@ -202,19 +202,22 @@ async fn unsupported_version_header_is_rejected() {
     }
     // Without the header, the server uses the version of the session.
     let bare = session.request(&ping).without("MCP-Protocol-Version");
-    assert_eq!(session.ask(&bare).await.message(), answer(1, json!({})));
+    assert_eq!(
+        session.ask(&bare).await.message(),
+        result_response(1, json!({}))
+    );
 }
 
 #[tokio::test]
 async fn modern_and_legacy_requests_share_one_endpoint() {
-    let stage = Stage::new();
-    let endpoint = Endpoint::serve(&stage.server).await;
+    let fixture = Fixture::new();
+    let endpoint = Endpoint::serve(&fixture.server).await;
     let session = Session::open(&endpoint, "2025-11-25").await;
     let modern = crate::http::stage::count_call(1);
     let result = endpoint.call(modern.clone()).await;
     assert_eq!(result["result"]["resultType"], "complete");
     let result = session.call(tool_call(1, "count", json!({"n": 1}))).await;
-    assert_eq!(result, answer(1, text("counted")));
+    assert_eq!(result, result_response(1, text("counted")));
     // A session id has no effect on a modern request.
     let request = Request::modern(&modern).with("Mcp-Session-Id", session.id.as_str());
     let result = endpoint.ask(&request).await;
@@ -224,9 +227,9 @@ async fn modern_and_legacy_requests_share_one_endpoint() {
 
 #[tokio::test]
 async fn stateless_legacy_mode_serves_each_request_separately() {
-    let stage = Stage::new();
+    let fixture = Fixture::new();
     let options = HttpOptions::new().with_legacy(LegacyMode::Stateless);
-    let endpoint = Endpoint::serve_with(&stage.server, options).await;
+    let endpoint = Endpoint::serve_with(&fixture.server, options).await;
     for version in REVISIONS {
         let opened = endpoint.ask(&initialize_request(version)).await;
         assert_eq!(opened.status(), 200);
@@ -242,7 +245,7 @@ async fn stateless_legacy_mode_serves_each_request_separately() {
         let counted = endpoint
             .ask(&with_version(&tool_call(1, "count", json!({"n": 1}))))
             .await;
-        assert_eq!(counted.message(), answer(1, text("counted")));
+        assert_eq!(counted.message(), result_response(1, text("counted")));
         // Requests to the client are not possible.
         let asked = endpoint
             .ask(&with_version(&tool_call(2, "ask", json!({}))))
@@ -267,9 +270,9 @@ async fn stateless_legacy_mode_serves_each_request_separately() {
 
 #[tokio::test]
 async fn legacy_clients_can_be_rejected() {
-    let stage = Stage::new();
+    let fixture = Fixture::new();
     let options = HttpOptions::new().with_legacy(LegacyMode::Reject);
-    let endpoint = Endpoint::serve_with(&stage.server, options).await;
+    let endpoint = Endpoint::serve_with(&fixture.server, options).await;
     for version in REVISIONS {
         let rejected = endpoint.ask(&initialize_request(version)).await;
         assert_eq!(rejected.status(), 400, "{}", rejected.text());
@@ -282,22 +285,25 @@ async fn legacy_clients_can_be_rejected() {
             .with("MCP-Protocol-Version", version);
         assert_eq!(endpoint.ask(&call).await.status(), 400);
     }
-    assert_eq!(stage.runs(), 0);
+    assert_eq!(fixture.runs(), 0);
     endpoint.call(crate::http::stage::count_call(1)).await;
 }
 
 #[tokio::test]
 async fn session_has_a_limit_of_running_requests() {
     const LIMIT: i64 = 1024;
-    let mut stage = Stage::new();
-    let direct = Direct::new(&HttpService::new(stage.server.clone(), HttpOptions::new()));
+    let mut fixture = Fixture::new();
+    let direct = Direct::new(&HttpService::new(
+        fixture.server.clone(),
+        HttpOptions::new(),
+    ));
     let session = direct.open_session().await;
     let wait = |id: i64| in_session(&session, &tool_call(id, "wait", json!({})));
     let mut running = tokio::task::JoinSet::new();
     for id in 0..LIMIT {
         let (direct, request) = (direct.clone(), wait(id));
         running.spawn(async move { direct.ask(request).await.status });
-        stage.expect(Happening::Started).await;
+        fixture.expect(HandlerEvent::Started).await;
     }
     let rejected = direct.ask(wait(LIMIT)).await;
     assert_eq!(rejected.status, 503);

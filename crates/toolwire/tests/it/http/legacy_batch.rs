@@ -6,8 +6,8 @@ use toolwire::transport::http::{HttpLimits, HttpOptions, LegacyMode};
 use crate::http::endpoint::Endpoint;
 use crate::http::request::Request;
 use crate::http::session::{Session, tool_call, tool_call_with_token};
-use crate::http::stage::{Happening, Stage};
-use crate::peer::{answer, legacy, notification, text};
+use crate::http::stage::{Fixture, HandlerEvent};
+use crate::peer::{legacy, notification, result_response, text};
 
 fn sorted(array: Value) -> Vec<Value> {
     let Value::Array(mut responses) = array else {
@@ -19,8 +19,8 @@ fn sorted(array: Value) -> Vec<Value> {
 
 #[tokio::test]
 async fn batch_gets_an_array_of_responses() {
-    let stage = Stage::new();
-    let endpoint = Endpoint::serve(&stage.server).await;
+    let fixture = Fixture::new();
+    let endpoint = Endpoint::serve(&fixture.server).await;
     let session = Session::open(&endpoint, "2025-03-26").await;
     let responses = session
         .call(json!([
@@ -33,22 +33,22 @@ async fn batch_gets_an_array_of_responses() {
         .await;
     let responses = sorted(responses);
     assert_eq!(responses.len(), 4, "{responses:?}");
-    assert_eq!(responses[0], answer(1, json!({})));
-    assert_eq!(responses[1], answer(2, text("counted")));
+    assert_eq!(responses[0], result_response(1, json!({})));
+    assert_eq!(responses[1], result_response(2, text("counted")));
     assert_eq!(responses[2]["error"]["code"], -32600);
     assert_eq!(responses[3]["error"]["code"], -32600);
-    assert_eq!(stage.runs(), 1);
+    assert_eq!(fixture.runs(), 1);
     // A batch without requests gets no response.
     session
-        .tell(json!([notification("notifications/unknown", json!({}))]))
+        .send(json!([notification("notifications/unknown", json!({}))]))
         .await;
     endpoint.idle().await;
 }
 
 #[tokio::test]
 async fn notifications_of_a_batch_precede_its_responses() {
-    let stage = Stage::new();
-    let endpoint = Endpoint::serve(&stage.server).await;
+    let fixture = Fixture::new();
+    let endpoint = Endpoint::serve(&fixture.server).await;
     let session = Session::open(&endpoint, "2025-03-26").await;
     let batch = json!([
         tool_call_with_token(1, "steps", "t"),
@@ -63,7 +63,10 @@ async fn notifications_of_a_batch_precede_its_responses() {
     let responses = sorted(events.message().await);
     assert_eq!(
         responses,
-        [answer(1, text("stepped")), answer(2, json!({}))]
+        [
+            result_response(1, text("stepped")),
+            result_response(2, json!({}))
+        ]
     );
     events.expect_end().await;
     endpoint.idle().await;
@@ -71,8 +74,8 @@ async fn notifications_of_a_batch_precede_its_responses() {
 
 #[tokio::test]
 async fn batches_are_rejected_in_other_revisions() {
-    let stage = Stage::new();
-    let endpoint = Endpoint::serve(&stage.server).await;
+    let fixture = Fixture::new();
+    let endpoint = Endpoint::serve(&fixture.server).await;
     for version in ["2025-06-18", "2025-11-25"] {
         let session = Session::open(&endpoint, version).await;
         let rejected = session
@@ -82,41 +85,41 @@ async fn batches_are_rejected_in_other_revisions() {
         assert_eq!(rejected.message()["error"]["code"], -32600);
         assert_eq!(
             session.call(legacy(1, "ping", json!({}))).await,
-            answer(1, json!({}))
+            result_response(1, json!({}))
         );
     }
-    assert_eq!(stage.runs(), 0);
+    assert_eq!(fixture.runs(), 0);
 }
 
 #[tokio::test]
 async fn batch_in_an_ended_session_is_rejected_with_404() {
-    let stage = Stage::new();
-    let endpoint = Endpoint::serve(&stage.server).await;
+    let fixture = Fixture::new();
+    let endpoint = Endpoint::serve(&fixture.server).await;
     let session = Session::open(&endpoint, "2025-03-26").await;
     session.end().await;
     let batch = json!([tool_call(1, "count", json!({"n": 1}))]);
     assert_eq!(session.post(&batch).await.status(), 404);
-    assert_eq!(stage.runs(), 0);
+    assert_eq!(fixture.runs(), 0);
 }
 
 #[tokio::test]
 async fn each_request_of_a_batch_needs_a_permit() {
-    let mut stage = Stage::new();
+    let mut fixture = Fixture::new();
     let mut limits = HttpLimits::default();
     limits.requests_in_flight = 3;
     let options = HttpOptions::new()
         .with_limits(limits)
         .with_legacy(LegacyMode::Stateless);
-    let endpoint = Endpoint::serve_with(&stage.server, options).await;
+    let endpoint = Endpoint::serve_with(&fixture.server, options).await;
     let batch: Vec<Value> = (0..5).map(|id| tool_call(id, "wait", json!({}))).collect();
     let request = Request::post(&json!(batch)).with("MCP-Protocol-Version", "2025-03-26");
     let mut wire = endpoint.connect().await;
     wire.send(request.bytes()).await;
     for _ in 0..3 {
-        stage.expect(Happening::Started).await;
+        fixture.expect(HandlerEvent::Started).await;
     }
-    stage.step();
-    stage.step();
+    fixture.step();
+    fixture.step();
     let responses = sorted(wire.answer().await.message());
     let rejected = responses
         .iter()

@@ -8,16 +8,16 @@ use toolwire::transport::http::{HttpLimits, HttpLoad, HttpOptions};
 use crate::http::endpoint::Endpoint;
 use crate::http::events::{End, Events};
 use crate::http::session::{REVISIONS, Session, tool_call, tool_call_with_token};
-use crate::http::stage::{Happening, Stage};
-use crate::peer::{answer, cancel, legacy, notification, text};
+use crate::http::stage::{Fixture, HandlerEvent};
+use crate::peer::{cancel, legacy, notification, result_response, text};
 
 /// Returns an endpoint whose responses become streams immediately.
-pub(crate) async fn endpoint_without_quiet_period(stage: &Stage) -> Endpoint {
+pub(crate) async fn endpoint_without_quiet_period(fixture: &Fixture) -> Endpoint {
     let mut limits = HttpLimits::default();
     limits.quiet_period = Duration::ZERO;
     let options = HttpOptions::new().with_limits(limits);
     Endpoint::serve_with(
-        &stage.server,
+        &fixture.server,
         options.with_sse_retry(Duration::from_millis(1500)),
     )
     .await
@@ -39,34 +39,34 @@ fn progress(token: &str, progress: i64) -> Value {
 }
 
 /// Starts a call of `wait` in a session and returns its stream before the first message.
-async fn start_wait(stage: &mut Stage, session: &Session) -> Events {
+async fn start_wait(fixture: &mut Fixture, session: &Session) -> Events {
     let mut events = session.stream(&tool_call_with_token(1, "wait", "t")).await;
     expect_priming(&mut events, session.version).await;
-    stage.expect(Happening::Started).await;
+    fixture.expect(HandlerEvent::Started).await;
     events
 }
 
 #[tokio::test]
 async fn notifications_precede_the_response_and_have_event_ids() {
-    let mut stage = Stage::new();
-    let endpoint = endpoint_without_quiet_period(&stage).await;
+    let mut fixture = Fixture::new();
+    let endpoint = endpoint_without_quiet_period(&fixture).await;
     for version in REVISIONS {
         let session = Session::open(&endpoint, version).await;
-        let mut events = start_wait(&mut stage, &session).await;
+        let mut events = start_wait(&mut fixture, &session).await;
         assert_eq!(events.head.header("x-accel-buffering"), Some("no"));
         let mut ids = Vec::new();
         for number in [1, 2] {
-            stage.step();
+            fixture.step();
             let event = events.next().await.unwrap();
             assert_eq!(event.retry, None);
             ids.push(event.id.expect("every event has an id"));
             let message: Value = serde_json::from_str(&event.data).unwrap();
             assert_eq!(message, progress("t", number));
         }
-        events.expect(answer(1, text("waited"))).await;
+        events.expect(result_response(1, text("waited"))).await;
         ids.extend(events.last_id.clone());
         events.expect_end().await;
-        stage.expect(Happening::Finished).await;
+        fixture.expect(HandlerEvent::Finished).await;
         assert_eq!(ids.len(), 3);
         assert!(ids[0] != ids[1] && ids[1] != ids[2], "{ids:?}");
         endpoint.idle().await;
@@ -75,12 +75,12 @@ async fn notifications_precede_the_response_and_have_event_ids() {
 
 #[tokio::test]
 async fn interrupted_stream_resumes_after_the_last_event() {
-    let mut stage = Stage::new();
-    let endpoint = endpoint_without_quiet_period(&stage).await;
+    let mut fixture = Fixture::new();
+    let endpoint = endpoint_without_quiet_period(&fixture).await;
     let all = [
         progress("t", 1),
         progress("t", 2),
-        answer(1, text("waited")),
+        result_response(1, text("waited")),
     ];
     for version in REVISIONS {
         // The client has seen this many messages when the connection breaks.
@@ -89,17 +89,17 @@ async fn interrupted_stream_resumes_after_the_last_event() {
                 continue; // There is no event id to resume from.
             }
             let session = Session::open(&endpoint, version).await;
-            let mut events = start_wait(&mut stage, &session).await;
+            let mut events = start_wait(&mut fixture, &session).await;
             for message in &all[..seen] {
-                stage.step();
+                fixture.step();
                 events.expect(message.clone()).await;
             }
             let last = events.last_id.clone().expect("an event id");
-            events.cut();
+            events.disconnect();
             for _ in seen..2 {
-                stage.step();
+                fixture.step();
             }
-            stage.expect(Happening::Finished).await;
+            fixture.expect(HandlerEvent::Finished).await;
             // A client may resume any number of times.
             for _ in 0..2 {
                 let mut events = session.resume(&last).await;
@@ -115,74 +115,74 @@ async fn interrupted_stream_resumes_after_the_last_event() {
 
 #[tokio::test]
 async fn resuming_an_open_stream_moves_it_to_the_new_connection() {
-    let mut stage = Stage::new();
-    let endpoint = endpoint_without_quiet_period(&stage).await;
+    let mut fixture = Fixture::new();
+    let endpoint = endpoint_without_quiet_period(&fixture).await;
     let session = Session::open(&endpoint, "2025-11-25").await;
-    let mut first = start_wait(&mut stage, &session).await;
-    stage.step();
+    let mut first = start_wait(&mut fixture, &session).await;
+    fixture.step();
     first.expect(progress("t", 1)).await;
     let last = first.last_id.clone().expect("an event id");
     // The first connection is still open. The resumed one gets the rest of the stream.
     let mut second = session.resume(&last).await;
     assert_eq!(first.next().await, Err(End::Complete));
-    stage.step();
+    fixture.step();
     second.expect(progress("t", 2)).await;
-    second.expect(answer(1, text("waited"))).await;
+    second.expect(result_response(1, text("waited"))).await;
     second.expect_end().await;
-    stage.expect(Happening::Finished).await;
+    fixture.expect(HandlerEvent::Finished).await;
     endpoint.idle().await;
 }
 
 #[tokio::test]
 async fn only_a_notification_cancels_a_request_in_a_session() {
-    let mut stage = Stage::new();
-    let endpoint = endpoint_without_quiet_period(&stage).await;
+    let mut fixture = Fixture::new();
+    let endpoint = endpoint_without_quiet_period(&fixture).await;
     let session = Session::open(&endpoint, "2025-06-18").await;
-    start_wait(&mut stage, &session).await.cut();
+    start_wait(&mut fixture, &session).await.disconnect();
     // After a round trip the server has detected the disconnect.
     session.call(legacy(2, "ping", json!({}))).await;
-    stage.expect_nothing();
+    fixture.expect_nothing();
     assert_eq!(endpoint.service.load().requests, 1);
-    session.tell(cancel(1)).await;
-    stage.expect(Happening::Dropped).await;
+    session.send(cancel(1)).await;
+    fixture.expect(HandlerEvent::Dropped).await;
     endpoint.idle().await;
 
-    let mut events = start_wait(&mut stage, &session).await;
-    stage.step();
+    let mut events = start_wait(&mut fixture, &session).await;
+    fixture.step();
     events.expect(progress("t", 1)).await;
     // `1` differs from `"1"`, and unknown ids are ignored.
-    session.tell(cancel("1")).await;
-    session.tell(cancel(2)).await;
-    stage.expect_nothing();
-    session.tell(cancel(1)).await;
-    stage.expect(Happening::Dropped).await;
+    session.send(cancel("1")).await;
+    session.send(cancel(2)).await;
+    fixture.expect_nothing();
+    session.send(cancel(1)).await;
+    fixture.expect(HandlerEvent::Dropped).await;
     assert_eq!(events.next().await, Err(End::Complete), "no more messages");
     endpoint.idle().await;
 }
 
 #[tokio::test]
 async fn disconnect_before_the_response_does_not_cancel_a_request_in_a_session() {
-    let mut stage = Stage::new();
-    let endpoint = Endpoint::serve(&stage.server).await;
+    let mut fixture = Fixture::new();
+    let endpoint = Endpoint::serve(&fixture.server).await;
     let session = Session::open(&endpoint, "2025-06-18").await;
     let mut wire = endpoint.connect().await;
     let request = session.request(&tool_call(1, "wait", json!({})));
     wire.send(request.bytes()).await;
-    stage.expect(Happening::Started).await;
+    fixture.expect(HandlerEvent::Started).await;
     wire.reset();
     // After a round trip the server has detected the disconnect.
     session.call(legacy(2, "ping", json!({}))).await;
-    stage.expect_nothing();
-    stage.step();
-    stage.step();
-    stage.expect(Happening::Finished).await;
+    fixture.expect_nothing();
+    fixture.step();
+    fixture.step();
+    fixture.expect(HandlerEvent::Finished).await;
     endpoint.idle().await;
 }
 
 #[tokio::test]
 async fn input_requests_are_sent_on_the_stream_and_responses_posted() {
-    let stage = Stage::new();
-    let endpoint = Endpoint::serve(&stage.server).await;
+    let fixture = Fixture::new();
+    let endpoint = Endpoint::serve(&fixture.server).await;
     for version in ["2025-06-18", "2025-11-25"] {
         let session = Session::open(&endpoint, version).await;
         let other_session = Session::open(&endpoint, version).await;
@@ -198,11 +198,11 @@ async fn input_requests_are_sent_on_the_stream_and_responses_posted() {
         assert_eq!(input_request["params"]["message"], "Who?");
         let response = |name: &str| {
             let result = json!({"action": "accept", "content": {"name": name}});
-            answer(input_request["id"].clone(), result)
+            result_response(input_request["id"].clone(), result)
         };
         // A response in another session is ignored.
-        other_session.tell(response("Eve")).await;
-        session.tell(response("Ada")).await;
+        other_session.send(response("Eve")).await;
+        session.send(response("Ada")).await;
         let last = events.message().await;
         let text = last["result"]["content"][0]["text"]
             .as_str()
@@ -210,24 +210,24 @@ async fn input_requests_are_sent_on_the_stream_and_responses_posted() {
         assert!(text.contains("Ada"), "{last}");
         events.expect_end().await;
         // A response without a pending request is ignored.
-        session.tell(response("Bob")).await;
+        session.send(response("Bob")).await;
         endpoint.idle().await;
     }
 }
 
 #[tokio::test]
 async fn input_request_is_sent_again_after_resuming() {
-    let stage = Stage::new();
-    let endpoint = Endpoint::serve(&stage.server).await;
+    let fixture = Fixture::new();
+    let endpoint = Endpoint::serve(&fixture.server).await;
     let session = Session::open(&endpoint, "2025-11-25").await;
     let mut events = session.stream(&tool_call(1, "ask", json!({}))).await;
     let priming = events.next().await.unwrap().id.expect("an event id");
-    events.cut();
+    events.disconnect();
     let mut events = session.resume(&priming).await;
     let input_request = events.message().await;
     let result = json!({"action": "decline"});
     session
-        .tell(answer(input_request["id"].clone(), result))
+        .send(result_response(input_request["id"].clone(), result))
         .await;
     let last = events.message().await;
     assert_eq!(last["id"], 1, "{last}");
@@ -237,8 +237,8 @@ async fn input_request_is_sent_again_after_resuming() {
 
 #[tokio::test]
 async fn handler_may_release_its_stream_and_the_client_resumes() {
-    let stage = Stage::new();
-    let endpoint = endpoint_without_quiet_period(&stage).await;
+    let fixture = Fixture::new();
+    let endpoint = endpoint_without_quiet_period(&fixture).await;
     let session = Session::open(&endpoint, "2025-11-25").await;
     let mut events = session
         .stream(&tool_call_with_token(1, "release", "t"))
@@ -253,8 +253,8 @@ async fn handler_may_release_its_stream_and_the_client_resumes() {
         "the handler still runs"
     );
     let mut events = session.resume(&last).await;
-    stage.step();
-    events.expect(answer(1, text("polled"))).await;
+    fixture.step();
+    events.expect(result_response(1, text("polled"))).await;
     events.expect_end().await;
     endpoint.idle().await;
 
@@ -264,49 +264,49 @@ async fn handler_may_release_its_stream_and_the_client_resumes() {
         .stream(&tool_call_with_token(1, "release", "t"))
         .await;
     events.expect(progress("t", 1)).await;
-    stage.step();
-    events.expect(answer(1, text("stayed"))).await;
+    fixture.step();
+    events.expect(result_response(1, text("stayed"))).await;
     events.expect_end().await;
     endpoint.idle().await;
 }
 
 #[tokio::test]
 async fn ending_a_session_ends_its_requests_and_streams() {
-    let mut stage = Stage::new();
-    let endpoint = endpoint_without_quiet_period(&stage).await;
+    let mut fixture = Fixture::new();
+    let endpoint = endpoint_without_quiet_period(&fixture).await;
     let session = Session::open(&endpoint, "2025-11-25").await;
-    let mut events = start_wait(&mut stage, &session).await;
+    let mut events = start_wait(&mut fixture, &session).await;
     let last = events.last_id.clone().expect("an event id");
     let mut pushed = session.listen().await;
     expect_priming(&mut pushed, session.version).await;
     assert_eq!(session.end().await.status(), 204);
-    stage.expect(Happening::Dropped).await;
+    fixture.expect(HandlerEvent::Dropped).await;
     assert_eq!(events.next().await, Err(End::Complete));
     assert_eq!(pushed.next().await, Err(End::Complete));
     assert_eq!(
         session.ask(&session.resume_request(&last)).await.status(),
         404
     );
-    endpoint.load_is(HttpLoad::default()).await;
+    endpoint.wait_for_load(HttpLoad::default()).await;
 }
 
 #[tokio::test]
 async fn equal_request_ids_in_one_session_do_not_collide() {
-    let mut stage = Stage::new();
-    let endpoint = endpoint_without_quiet_period(&stage).await;
+    let mut fixture = Fixture::new();
+    let endpoint = endpoint_without_quiet_period(&fixture).await;
     let session = Session::open(&endpoint, "2025-06-18").await;
     let mut first = session.stream(&tool_call_with_token(1, "wait", "a")).await;
     let mut second = session.stream(&tool_call_with_token(1, "wait", "b")).await;
     for _ in 0..2 {
-        stage.expect(Happening::Started).await;
+        fixture.expect(HandlerEvent::Started).await;
     }
-    stage.step();
+    fixture.step();
     first.expect(progress("a", 1)).await;
     second.expect(progress("b", 1)).await;
-    stage.step();
+    fixture.step();
     for (mut events, token) in [(first, "a"), (second, "b")] {
         events.expect(progress(token, 2)).await;
-        events.expect(answer(1, text("waited"))).await;
+        events.expect(result_response(1, text("waited"))).await;
         events.expect_end().await;
     }
     endpoint.idle().await;

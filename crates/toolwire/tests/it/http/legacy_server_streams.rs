@@ -8,8 +8,8 @@ use crate::http::events::{End, Events};
 use crate::http::legacy_response_streams::{endpoint_without_quiet_period, expect_priming};
 use crate::http::request::Request;
 use crate::http::session::{REVISIONS, Session};
-use crate::http::stage::Stage;
-use crate::peer::{answer, legacy, notification};
+use crate::http::stage::Fixture;
+use crate::peer::{legacy, notification, result_response};
 
 fn method(message: &Value) -> &str {
     message["method"].as_str().expect("a notification")
@@ -27,30 +27,30 @@ async fn listen(session: &Session) -> Events {
 
 async fn subscribe(session: &Session, uri: &str) {
     let request = legacy(1, "resources/subscribe", json!({"uri": uri}));
-    assert_eq!(session.call(request).await, answer(1, json!({})));
+    assert_eq!(session.call(request).await, result_response(1, json!({})));
 }
 
 #[tokio::test]
 async fn changes_are_sent_on_server_streams() {
-    let stage = Stage::new();
-    let endpoint = endpoint_without_quiet_period(&stage).await;
+    let fixture = Fixture::new();
+    let endpoint = endpoint_without_quiet_period(&fixture).await;
     for version in REVISIONS {
         let session = Session::open(&endpoint, version).await;
         subscribe(&session, "notes://a").await;
         let mut events = listen(&session).await;
         assert_eq!(events.head.header("x-accel-buffering"), Some("no"));
-        stage.server.tools_changed();
+        fixture.server.tools_changed();
         assert_eq!(
             method(&events.message().await),
             "notifications/tools/list_changed"
         );
-        stage.server.resource_updated("notes://b");
-        stage.server.resource_updated("notes://a");
+        fixture.server.resource_updated("notes://b");
+        fixture.server.resource_updated("notes://a");
         events.expect(updated("notes://a")).await;
         let unsubscribe = legacy(2, "resources/unsubscribe", json!({"uri": "notes://a"}));
         session.call(unsubscribe).await;
-        stage.server.resource_updated("notes://a");
-        stage.server.prompts_changed();
+        fixture.server.resource_updated("notes://a");
+        fixture.server.prompts_changed();
         assert_eq!(
             method(&events.message().await),
             "notifications/prompts/list_changed"
@@ -63,27 +63,27 @@ async fn changes_are_sent_on_server_streams() {
 
 #[tokio::test]
 async fn every_message_is_sent_on_exactly_one_stream() {
-    let stage = Stage::new();
-    let endpoint = endpoint_without_quiet_period(&stage).await;
+    let fixture = Fixture::new();
+    let endpoint = endpoint_without_quiet_period(&fixture).await;
     let session = Session::open(&endpoint, "2025-11-25").await;
     let mut first = listen(&session).await;
     // H54, X17: a second stream is accepted and does not affect the first.
     let mut second = listen(&session).await;
-    stage.server.tools_changed();
+    fixture.server.tools_changed();
     assert_eq!(
         method(&first.message().await),
         "notifications/tools/list_changed"
     );
-    stage.server.prompts_changed();
+    fixture.server.prompts_changed();
     assert_eq!(
         method(&first.message().await),
         "notifications/prompts/list_changed"
     );
-    first.cut();
+    first.disconnect();
     let mut load = HttpLoad::default();
     (load.streams, load.sessions) = (1, 1);
-    endpoint.load_is(load).await;
-    stage.server.resources_changed();
+    endpoint.wait_for_load(load).await;
+    fixture.server.resources_changed();
     assert_eq!(
         method(&second.message().await),
         "notifications/resources/list_changed"
@@ -92,25 +92,25 @@ async fn every_message_is_sent_on_exactly_one_stream() {
 
 #[tokio::test]
 async fn resumed_stream_loses_and_repeats_no_message() {
-    let stage = Stage::new();
-    let endpoint = endpoint_without_quiet_period(&stage).await;
+    let fixture = Fixture::new();
+    let endpoint = endpoint_without_quiet_period(&fixture).await;
     let session = Session::open(&endpoint, "2025-11-25").await;
     subscribe(&session, "notes://a").await;
     let mut events = listen(&session).await;
-    stage.server.tools_changed();
+    fixture.server.tools_changed();
     assert_eq!(
         method(&events.message().await),
         "notifications/tools/list_changed"
     );
     let last = events.last_id.clone().expect("an event id");
-    events.cut();
+    events.disconnect();
     // Changes are stored for the client, whether or not the server has detected the disconnect.
-    stage.server.prompts_changed();
-    stage.server.resource_updated("notes://a");
+    fixture.server.prompts_changed();
+    fixture.server.resource_updated("notes://a");
     let mut load = HttpLoad::default();
     load.sessions = 1;
-    endpoint.load_is(load).await;
-    stage.server.resources_changed();
+    endpoint.wait_for_load(load).await;
+    fixture.server.resources_changed();
     let mut events = session.resume(&last).await;
     let mut missed = Vec::new();
     for _ in 0..3 {
@@ -125,7 +125,7 @@ async fn resumed_stream_loses_and_repeats_no_message() {
             "notifications/resources/updated",
         ]
     );
-    stage.server.tools_changed();
+    fixture.server.tools_changed();
     assert_eq!(
         method(&events.message().await),
         "notifications/tools/list_changed"
@@ -136,7 +136,7 @@ async fn resumed_stream_loses_and_repeats_no_message() {
     for _ in 0..4 {
         again.message().await;
     }
-    stage.server.prompts_changed();
+    fixture.server.prompts_changed();
     assert_eq!(
         method(&again.message().await),
         "notifications/prompts/list_changed"
@@ -145,8 +145,8 @@ async fn resumed_stream_loses_and_repeats_no_message() {
 
 #[tokio::test]
 async fn get_without_accepting_event_streams_is_rejected_with_406() {
-    let stage = Stage::new();
-    let endpoint = Endpoint::serve(&stage.server).await;
+    let fixture = Fixture::new();
+    let endpoint = Endpoint::serve(&fixture.server).await;
     let session = Session::open(&endpoint, "2025-11-25").await;
     let get = Request::get(&session.id, session.version);
     for accepted in ["application/json", "text/html"] {
@@ -161,15 +161,15 @@ async fn get_without_accepting_event_streams_is_rejected_with_406() {
 
 #[tokio::test]
 async fn no_changes_are_sent_before_the_handshake_is_complete() {
-    let stage = Stage::new();
-    let endpoint = endpoint_without_quiet_period(&stage).await;
+    let fixture = Fixture::new();
+    let endpoint = endpoint_without_quiet_period(&fixture).await;
     let session = Session::initialize(&endpoint, "2025-11-25").await;
     let mut events = listen(&session).await;
-    stage.server.tools_changed();
+    fixture.server.tools_changed();
     session
-        .tell(notification("notifications/initialized", json!({})))
+        .send(notification("notifications/initialized", json!({})))
         .await;
-    stage.server.prompts_changed();
+    fixture.server.prompts_changed();
     assert_eq!(
         method(&events.message().await),
         "notifications/prompts/list_changed"
@@ -178,8 +178,8 @@ async fn no_changes_are_sent_before_the_handshake_is_complete() {
 
 #[tokio::test]
 async fn shutdown_ends_server_streams() {
-    let stage = Stage::new();
-    let endpoint = endpoint_without_quiet_period(&stage).await;
+    let fixture = Fixture::new();
+    let endpoint = endpoint_without_quiet_period(&fixture).await;
     let session = Session::open(&endpoint, "2025-11-25").await;
     let mut events = listen(&session).await;
     let ended = tokio::spawn(endpoint.end());
@@ -189,13 +189,13 @@ async fn shutdown_ends_server_streams() {
 
 #[tokio::test]
 async fn rejected_resume_does_not_end_the_stream() {
-    let stage = Stage::new();
+    let fixture = Fixture::new();
     let mut limits = HttpLimits::default();
     limits.open_streams = 1;
-    let endpoint = Endpoint::serve_within(&stage.server, limits).await;
+    let endpoint = Endpoint::serve_within(&fixture.server, limits).await;
     let session = Session::open(&endpoint, "2025-06-18").await;
     let mut first = session.listen().await;
-    stage.server.tools_changed();
+    fixture.server.tools_changed();
     assert_eq!(
         method(&first.message().await),
         "notifications/tools/list_changed"
@@ -208,7 +208,7 @@ async fn rejected_resume_does_not_end_the_stream() {
         503 => first,
         _ => Events::new(wire, head),
     };
-    stage.server.prompts_changed();
+    fixture.server.prompts_changed();
     assert_eq!(
         method(&reader.message().await),
         "notifications/prompts/list_changed"

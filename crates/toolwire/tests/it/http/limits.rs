@@ -14,7 +14,7 @@ use crate::http::endpoint::Endpoint;
 use crate::http::request::Request;
 use crate::http::session::{Session, initialize_request, tool_call};
 use crate::http::socket::Answer;
-use crate::http::stage::{Happening, Stage, count_call, with_token};
+use crate::http::stage::{Fixture, HandlerEvent, count_call, with_token};
 use crate::peer::{call, complete, legacy, modern, modern_with, plain, server, text};
 
 fn limits(change: impl FnOnce(&mut HttpLimits)) -> HttpLimits {
@@ -52,11 +52,11 @@ async fn every_timeout_may_be_unlimited() {
         limits.session_idle = unlimited;
         limits.drain = unlimited;
     });
-    let mut stage = Stage::new();
+    let mut fixture = Fixture::new();
     let options = HttpOptions::new()
         .with_limits(limits)
         .with_sse_retry(unlimited);
-    let endpoint = Endpoint::serve_with(&stage.server, options).await;
+    let endpoint = Endpoint::serve_with(&fixture.server, options).await;
     // Sequential requests on one connection.
     let mut wire = endpoint.connect().await;
     for id in [1, 2] {
@@ -66,16 +66,16 @@ async fn every_timeout_may_be_unlimited() {
     // A stream with a silent period.
     wire.send(Request::modern(&with_token(3, "wait", "t")).bytes())
         .await;
-    stage.expect(Happening::Started).await;
-    stage.step();
+    fixture.expect(HandlerEvent::Started).await;
+    fixture.step();
     let head = wire.head().await;
     assert!(head.is_event_stream());
-    stage.step();
-    assert!(wire.rest_of(head).await.text().contains("waited"));
+    fixture.step();
+    assert!(wire.read_body(head).await.text().contains("waited"));
     // A message on a server stream.
     let session = Session::open(&endpoint, "2025-06-18").await;
     let mut events = session.listen().await;
-    stage.server.tools_changed();
+    fixture.server.tools_changed();
     let pushed = events.message().await;
     assert_eq!(pushed["method"], "notifications/tools/list_changed");
     drop((wire, events));
@@ -84,12 +84,12 @@ async fn every_timeout_may_be_unlimited() {
 
 #[tokio::test]
 async fn request_beyond_the_limit_gets_503_with_retry_after() {
-    let mut stage = Stage::new();
+    let mut fixture = Fixture::new();
     let limits = limits(|limits| {
         limits.requests_in_flight = 3;
         limits.quiet_period = Duration::ZERO;
     });
-    let endpoint = Endpoint::serve_within(&stage.server, limits).await;
+    let endpoint = Endpoint::serve_within(&fixture.server, limits).await;
     let session = Session::open(&endpoint, "2025-11-25").await;
     let waiting = Request::modern(&call(1, "wait", json!({})));
     let first = endpoint.open(&waiting).await;
@@ -98,27 +98,27 @@ async fn request_beyond_the_limit_gets_503_with_retry_after() {
     assert_eq!(endpoint.call(count_call(1)).await["id"], 1);
     let third = endpoint.open(&waiting).await;
     for _ in 0..3 {
-        stage.expect(Happening::Started).await;
+        fixture.expect(HandlerEvent::Started).await;
     }
-    let runs = stage.runs();
+    let runs = fixture.runs();
     for request in [
         Request::modern(&count_call(1)),
         session.request(&tool_call(1, "count", json!({"n": 1}))),
     ] {
         expect_overloaded(&endpoint.ask(&request).await);
     }
-    assert_eq!(stage.runs(), runs);
-    first.cut();
-    stage.expect(Happening::Dropped).await;
+    assert_eq!(fixture.runs(), runs);
+    first.disconnect();
+    fixture.expect(HandlerEvent::Dropped).await;
     assert_eq!(endpoint.call(count_call(1)).await["id"], 1);
     drop(third);
 }
 
 #[tokio::test]
 async fn stream_beyond_the_limit_gets_503_with_retry_after() {
-    let stage = Stage::new();
+    let fixture = Fixture::new();
     let limits = limits(|limits| limits.open_streams = 2);
-    let endpoint = Endpoint::serve_within(&stage.server, limits).await;
+    let endpoint = Endpoint::serve_within(&fixture.server, limits).await;
     let session = Session::open(&endpoint, "2025-11-25").await;
     let filter = json!({"toolsListChanged": true});
     let listen = modern(1, "subscriptions/listen", json!({"notifications": filter}));
@@ -131,20 +131,20 @@ async fn stream_beyond_the_limit_gets_503_with_retry_after() {
     }
     // Requests are counted separately.
     assert_eq!(endpoint.call(count_call(1)).await["id"], 1);
-    first.cut();
+    first.disconnect();
     let mut load = toolwire::transport::http::HttpLoad::default();
     (load.streams, load.sessions) = (1, 1);
-    endpoint.load_is(load).await;
+    endpoint.wait_for_load(load).await;
     endpoint.open(&listen).await;
 }
 
 #[tokio::test]
 async fn session_beyond_the_limit_gets_503_with_retry_after() {
-    let stage = Stage::new();
+    let fixture = Fixture::new();
     let store = MemorySessionLimits::default().with_sessions(3);
     let store = Arc::new(MemorySessionStore::new(store));
     let options = HttpOptions::new().with_session_store(store.clone());
-    let endpoint = Endpoint::serve_with(&stage.server, options).await;
+    let endpoint = Endpoint::serve_with(&fixture.server, options).await;
     for _ in 0..2 {
         Session::open(&endpoint, "2025-11-25").await;
     }
@@ -164,10 +164,10 @@ async fn session_beyond_the_limit_gets_503_with_retry_after() {
 
 #[tokio::test]
 async fn sessions_per_principal_are_limited() {
-    let stage = Stage::new();
+    let fixture = Fixture::new();
     let store = MemorySessionLimits::default().with_sessions_per_principal(2);
     let options = HttpOptions::new().with_session_store(Arc::new(MemorySessionStore::new(store)));
-    let service = HttpService::new(stage.server.clone(), options);
+    let service = HttpService::new(fixture.server.clone(), options);
     let first = Direct::of(&service, "https://issuer", "first");
     for _ in 0..2 {
         first.open_session().await;
@@ -272,9 +272,9 @@ async fn client_that_reads_nothing_is_disconnected() {
 
 #[tokio::test]
 async fn slow_body_is_rejected_with_408() {
-    let stage = Stage::new();
+    let fixture = Fixture::new();
     let limits = limits(|limits| limits.body_deadline = Duration::from_millis(150));
-    let endpoint = Endpoint::serve_within(&stage.server, limits).await;
+    let endpoint = Endpoint::serve_within(&fixture.server, limits).await;
     let request = Request::modern(&count_call(1));
     let mut wire = endpoint.connect().await;
     wire.send(request.head()).await;
@@ -297,15 +297,15 @@ async fn slow_body_is_rejected_with_408() {
     let _ = tokio::time::timeout(Duration::from_millis(400), trickle).await;
     assert!(began.elapsed() >= Duration::from_millis(150));
     assert_eq!(wire.answer().await.status(), 408);
-    assert_eq!(stage.runs(), 0);
+    assert_eq!(fixture.runs(), 0);
     endpoint.call(count_call(1)).await;
 }
 
 #[tokio::test]
 async fn incomplete_headers_close_the_connection_after_the_deadline() {
-    let stage = Stage::new();
+    let fixture = Fixture::new();
     let limits = limits(|limits| limits.header_deadline = Duration::from_millis(100));
-    let endpoint = Endpoint::serve_within(&stage.server, limits).await;
+    let endpoint = Endpoint::serve_within(&fixture.server, limits).await;
     for part in [
         "",
         "POST /mcp HTT",
@@ -323,10 +323,10 @@ async fn incomplete_headers_close_the_connection_after_the_deadline() {
 
 #[tokio::test]
 async fn idle_connection_is_not_limited_by_the_header_deadline() {
-    let stage = Stage::new();
+    let fixture = Fixture::new();
     let deadline = Duration::from_millis(300);
     let limits = limits(|limits| limits.header_deadline = deadline);
-    let endpoint = Endpoint::serve_within(&stage.server, limits).await;
+    let endpoint = Endpoint::serve_within(&fixture.server, limits).await;
     let mut wire = endpoint.connect().await;
     let request = Request::modern(&count_call(1));
     for _ in 0..2 {
@@ -344,12 +344,12 @@ async fn idle_connection_is_not_limited_by_the_header_deadline() {
 
 #[tokio::test]
 async fn idle_connection_is_closed_after_its_timeout() {
-    let stage = Stage::new();
+    let fixture = Fixture::new();
     let limits = limits(|limits| {
         limits.header_deadline = Duration::from_millis(300);
         limits.idle_connection = Duration::from_millis(600);
     });
-    let endpoint = Endpoint::serve_within(&stage.server, limits).await;
+    let endpoint = Endpoint::serve_within(&fixture.server, limits).await;
     let mut wire = endpoint.connect().await;
     wire.send(Request::modern(&count_call(1)).bytes()).await;
     assert_eq!(wire.answer().await.status(), 200);

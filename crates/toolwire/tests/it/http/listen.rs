@@ -6,7 +6,7 @@ use toolwire::transport::http::{HttpLimits, HttpLoad};
 use crate::http::endpoint::Endpoint;
 use crate::http::events::Events;
 use crate::http::request::Request;
-use crate::http::stage::Stage;
+use crate::http::stage::Fixture;
 use crate::peer::{modern, notification};
 
 const SUBSCRIPTION: &str = "io.modelcontextprotocol/subscriptionId";
@@ -51,8 +51,8 @@ async fn open(endpoint: &Endpoint, id: Value, filter: Value) -> Events {
 
 #[tokio::test]
 async fn subscription_gets_only_matching_changes_and_its_id_keeps_its_type() {
-    let stage = Stage::new();
-    let endpoint = Endpoint::serve(&stage.server).await;
+    let fixture = Fixture::new();
+    let endpoint = Endpoint::serve(&fixture.server).await;
     let tools = json!({"toolsListChanged": true});
     let note = json!({"resourceSubscriptions": ["notes://a"]});
     // Many streams of one client, two of them with the same id.
@@ -61,26 +61,26 @@ async fn subscription_gets_only_matching_changes_and_its_id_keeps_its_type() {
     let mut again = open(&endpoint, json!(1), tools).await;
     let mut notes = open(&endpoint, json!(1), note).await;
     assert_eq!(endpoint.counts(), streams(4));
-    assert_eq!(stage.server.prompts_changed(), 0);
-    assert_eq!(stage.server.resource_updated("notes://b"), 0);
-    assert_eq!(stage.server.resource_updated("notes://a"), 1);
-    assert_eq!(stage.server.tools_changed(), 3);
+    assert_eq!(fixture.server.prompts_changed(), 0);
+    assert_eq!(fixture.server.resource_updated("notes://b"), 0);
+    assert_eq!(fixture.server.resource_updated("notes://a"), 1);
+    assert_eq!(fixture.server.tools_changed(), 3);
     number.expect(changed(1, "tools")).await;
     string.expect(changed("1", "tools")).await;
     again.expect(changed(1, "tools")).await;
     notes.expect(updated(1, "notes://a")).await;
 
     // Closing one stream does not affect the others.
-    number.cut();
-    endpoint.load_is(streams(3)).await;
-    assert_eq!(stage.server.tools_changed(), 2);
+    number.disconnect();
+    endpoint.wait_for_load(streams(3)).await;
+    assert_eq!(fixture.server.tools_changed(), 2);
     again.expect(changed(1, "tools")).await;
 }
 
 #[tokio::test]
 async fn acknowledgement_lists_the_accepted_filter() {
-    let stage = Stage::new();
-    let endpoint = Endpoint::serve(&stage.server).await;
+    let fixture = Fixture::new();
+    let endpoint = Endpoint::serve(&fixture.server).await;
     let everything = json!({
         "toolsListChanged": true,
         "promptsListChanged": true,
@@ -101,11 +101,11 @@ async fn acknowledgement_lists_the_accepted_filter() {
 
 #[tokio::test]
 async fn shutdown_ends_a_stream_with_its_result() {
-    let stage = Stage::new();
-    let endpoint = Endpoint::serve(&stage.server).await;
+    let fixture = Fixture::new();
+    let endpoint = Endpoint::serve(&fixture.server).await;
     let tools = json!({"toolsListChanged": true});
     let mut events = open(&endpoint, json!("s"), tools).await;
-    stage.server.tools_changed();
+    fixture.server.tools_changed();
     let service = endpoint.service.clone();
     let ended = tokio::spawn(endpoint.end());
     events.expect(changed("s", "tools")).await;
@@ -120,10 +120,10 @@ async fn shutdown_ends_a_stream_with_its_result() {
 
 #[tokio::test]
 async fn slow_reader_gets_each_pending_change_once() {
-    let stage = Stage::new();
+    let fixture = Fixture::new();
     let mut limits = HttpLimits::default();
     limits.queued_messages = 4;
-    let endpoint = Endpoint::serve_within(&stage.server, limits).await;
+    let endpoint = Endpoint::serve_within(&fixture.server, limits).await;
     let filter = json!({
         "toolsListChanged": true,
         "resourceSubscriptions": ["notes://a", "notes://b"],
@@ -131,9 +131,9 @@ async fn slow_reader_gets_each_pending_change_once() {
     let mut events = open(&endpoint, json!(1), filter).await;
     // The server does not run before the next await, so all changes are queued.
     for _ in 0..1000 {
-        stage.server.tools_changed();
-        stage.server.resource_updated("notes://a");
-        stage.server.resource_updated("notes://b");
+        fixture.server.tools_changed();
+        fixture.server.resource_updated("notes://a");
+        fixture.server.resource_updated("notes://b");
     }
     let mut received = Vec::new();
     for _ in 0..3 {
@@ -146,15 +146,15 @@ async fn slow_reader_gets_each_pending_change_once() {
     ] {
         assert!(received.contains(&expected), "{received:?}");
     }
-    stage.server.prompts_changed();
-    stage.server.tools_changed();
+    fixture.server.prompts_changed();
+    fixture.server.tools_changed();
     events.expect(changed(1, "tools")).await;
 }
 
 #[tokio::test]
 async fn shutdown_closes_connections_and_rejects_new_ones() {
-    let stage = Stage::new();
-    let endpoint = Endpoint::serve(&stage.server).await;
+    let fixture = Fixture::new();
+    let endpoint = Endpoint::serve(&fixture.server).await;
     let mut wire = endpoint.connect().await;
     let request = Request::modern(&crate::http::stage::count_call(1));
     wire.send(request.bytes()).await;
@@ -163,5 +163,5 @@ async fn shutdown_closes_connections_and_rejects_new_ones() {
     endpoint.end().await;
     wire.expect_close().await;
     assert!(tokio::net::TcpStream::connect(address).await.is_err());
-    assert_eq!(stage.runs(), 1);
+    assert_eq!(fixture.runs(), 1);
 }

@@ -115,7 +115,7 @@ async fn modern_call(endpoint: &Endpoint, random: &mut Random, secret: &str) {
             let mut events = endpoint.open(&request).await;
             // Disconnects before the end of the stream.
             read(&mut events, secret, 2).await;
-            events.cut();
+            events.disconnect();
         }
         _ if with_progress => {
             let mut events = endpoint.open(&request).await;
@@ -142,7 +142,7 @@ async fn legacy_call(endpoint: &Endpoint, session: &Session, random: &mut Random
             // Cancels the request. It may still get its own response.
             let mut wire = send(endpoint, &request).await;
             tokio::time::sleep(Duration::from_millis(random.below(10))).await;
-            session.tell(cancel(1)).await;
+            session.send(cancel(1)).await;
             let head = wire.head().await;
             if head.is_event_stream() {
                 read(&mut Events::new(wire, head), secret, 10).await;
@@ -153,7 +153,7 @@ async fn legacy_call(endpoint: &Endpoint, session: &Session, random: &mut Random
             // Disconnects, resumes the stream, and receives the rest.
             read(&mut events, secret, 1).await;
             let last = events.last_id.clone().expect("an event id");
-            events.cut();
+            events.disconnect();
             let mut events = session.resume(&last).await;
             assert!(
                 read(&mut events, secret, 10).await,

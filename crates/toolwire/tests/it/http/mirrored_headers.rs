@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use crate::http::request::Request;
 use crate::http::stage::count_call;
 use crate::http::table::{Expected, Table};
-use crate::peer::{answer, call, modern};
+use crate::peer::{call, modern, result_response};
 
 fn good() -> Request {
     Request::modern(&count_call(1))
@@ -181,7 +181,7 @@ async fn headers_are_checked_before_the_method_is_looked_up() {
     let request = unknown.replacing("Mcp-Method", "tools/call");
     table.check("X11", request, mismatch()).await;
     // A response has no method that the header could repeat.
-    let response = Request::modern(&answer(1, json!({}))).with("Mcp-Method", "tools/call");
+    let response = Request::modern(&result_response(1, json!({}))).with("Mcp-Method", "tools/call");
     table
         .check("X11 response", response, Expected::error(400, -32600))
         .await;

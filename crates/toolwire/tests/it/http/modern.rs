@@ -7,7 +7,7 @@ use toolwire::transport::http::{HttpLimits, HttpLoad};
 
 use crate::http::endpoint::Endpoint;
 use crate::http::request::Request;
-use crate::http::stage::{Happening, Stage, count_call, with_token};
+use crate::http::stage::{Fixture, HandlerEvent, count_call, with_token};
 use crate::peer::{call, complete, notification, text};
 
 fn progress(token: Value, mut members: Value) -> Value {
@@ -22,16 +22,16 @@ fn load(requests: usize) -> HttpLoad {
 }
 
 /// Returns an endpoint whose responses become streams immediately.
-async fn endpoint_without_quiet_period(stage: &Stage) -> Endpoint {
+async fn endpoint_without_quiet_period(fixture: &Fixture) -> Endpoint {
     let mut limits = HttpLimits::default();
     limits.quiet_period = Duration::ZERO;
-    Endpoint::serve_within(&stage.server, limits).await
+    Endpoint::serve_within(&fixture.server, limits).await
 }
 
 #[tokio::test]
 async fn response_without_notifications_is_json() {
-    let stage = Stage::new();
-    let endpoint = Endpoint::serve(&stage.server).await;
+    let fixture = Fixture::new();
+    let endpoint = Endpoint::serve(&fixture.server).await;
     for request in [count_call(1), call(1, "steps", json!({}))] {
         let response = endpoint.ask(&Request::modern(&request)).await;
         assert_eq!(response.status(), 200);
@@ -43,8 +43,8 @@ async fn response_without_notifications_is_json() {
 
 #[tokio::test]
 async fn response_with_notifications_is_an_event_stream() {
-    let stage = Stage::new();
-    let endpoint = Endpoint::serve(&stage.server).await;
+    let fixture = Fixture::new();
+    let endpoint = Endpoint::serve(&fixture.server).await;
     let request = Request::modern(&with_token("x", "steps", "t"));
     let mut events = endpoint.open(&request).await;
     assert_eq!(events.head.header("x-accel-buffering"), Some("no"));
@@ -71,49 +71,49 @@ async fn response_with_notifications_is_an_event_stream() {
 
 #[tokio::test]
 async fn notifications_are_sent_immediately() {
-    let mut stage = Stage::new();
-    let endpoint = endpoint_without_quiet_period(&stage).await;
+    let mut fixture = Fixture::new();
+    let endpoint = endpoint_without_quiet_period(&fixture).await;
     let request = Request::modern(&with_token(1, "wait", 7));
     let mut events = endpoint.open(&request).await;
-    stage.expect(Happening::Started).await;
+    fixture.expect(HandlerEvent::Started).await;
     assert_eq!(endpoint.counts(), load(1));
-    stage.step();
+    fixture.step();
     events
         .expect(progress(json!(7), json!({"progress": 1})))
         .await;
-    stage.step();
+    fixture.step();
     events
         .expect(progress(json!(7), json!({"progress": 2})))
         .await;
     events.expect(complete(1, text("waited"))).await;
     events.expect_end().await;
-    stage.expect(Happening::Finished).await;
+    fixture.expect(HandlerEvent::Finished).await;
     endpoint.idle().await;
 }
 
 #[tokio::test]
 async fn closing_the_stream_cancels_the_handler_immediately() {
-    let mut stage = Stage::new();
-    let endpoint = endpoint_without_quiet_period(&stage).await;
+    let mut fixture = Fixture::new();
+    let endpoint = endpoint_without_quiet_period(&fixture).await;
     for disconnect in [Disconnect::Reset, Disconnect::Close] {
         let mut fastest = Duration::MAX;
         for _ in 0..ATTEMPTS {
             let request = Request::modern(&with_token(1, "wait", 7));
             let events = endpoint.open(&request).await;
-            stage.expect(Happening::Started).await;
+            fixture.expect(HandlerEvent::Started).await;
             let disconnected_at = std::time::Instant::now();
             match disconnect {
-                Disconnect::Reset => events.cut(),
+                Disconnect::Reset => events.disconnect(),
                 Disconnect::Close => drop(events),
             }
-            stage.expect(Happening::Dropped).await;
+            fixture.expect(HandlerEvent::Dropped).await;
             fastest = fastest.min(disconnected_at.elapsed());
             endpoint.idle().await;
         }
         assert!(fastest < CANCELLATION_LIMIT, "H58: {fastest:?}");
     }
-    stage.step();
-    stage.expect_nothing();
+    fixture.step();
+    fixture.expect_nothing();
 }
 
 /// The time limit for a cancellation after a disconnect. Only the fastest of several attempts must meet it, because a
@@ -128,21 +128,21 @@ enum Disconnect {
 
 #[tokio::test]
 async fn disconnect_before_the_response_cancels_the_handler_immediately() {
-    let mut stage = Stage::new();
-    let endpoint = Endpoint::serve(&stage.server).await;
+    let mut fixture = Fixture::new();
+    let endpoint = Endpoint::serve(&fixture.server).await;
     for disconnect in [Disconnect::Reset, Disconnect::Close] {
         let mut fastest = Duration::MAX;
         for _ in 0..ATTEMPTS {
             let mut wire = endpoint.connect().await;
             let request = Request::modern(&call(1, "wait", json!({})));
             wire.send(request.bytes()).await;
-            stage.expect(Happening::Started).await;
+            fixture.expect(HandlerEvent::Started).await;
             let disconnected_at = std::time::Instant::now();
             match disconnect {
                 Disconnect::Reset => wire.reset(),
                 Disconnect::Close => drop(wire),
             }
-            stage.expect(Happening::Dropped).await;
+            fixture.expect(HandlerEvent::Dropped).await;
             fastest = fastest.min(disconnected_at.elapsed());
             endpoint.idle().await;
         }
@@ -152,25 +152,25 @@ async fn disconnect_before_the_response_cancels_the_handler_immediately() {
 
 #[tokio::test]
 async fn cancelled_notification_has_no_effect_on_modern_requests() {
-    let mut stage = Stage::new();
-    let endpoint = endpoint_without_quiet_period(&stage).await;
+    let mut fixture = Fixture::new();
+    let endpoint = endpoint_without_quiet_period(&fixture).await;
     let request = Request::modern(&with_token(1, "wait", 7));
     let mut events = endpoint.open(&request).await;
-    stage.expect(Happening::Started).await;
+    fixture.expect(HandlerEvent::Started).await;
     let cancel = notification("notifications/cancelled", json!({"requestId": 1}));
     let response = endpoint.ask(&Request::modern(&cancel)).await;
     assert_eq!((response.status(), response.text()), (202, ""));
-    stage.step();
+    fixture.step();
     events.message().await;
-    stage.step();
+    fixture.step();
     events.message().await;
     events.expect(complete(1, text("waited"))).await;
 }
 
 #[tokio::test]
 async fn equal_request_ids_of_two_clients_do_not_collide() {
-    let mut stage = Stage::new();
-    let endpoint = endpoint_without_quiet_period(&stage).await;
+    let mut fixture = Fixture::new();
+    let endpoint = endpoint_without_quiet_period(&fixture).await;
     let mut first = endpoint
         .open(&Request::modern(&with_token(1, "wait", "a")))
         .await;
@@ -181,13 +181,13 @@ async fn equal_request_ids_of_two_clients_do_not_collide() {
         .open(&Request::modern(&with_token(1, "wait", "c")))
         .await;
     for _ in 0..3 {
-        stage.expect(Happening::Started).await;
+        fixture.expect(HandlerEvent::Started).await;
     }
     assert_eq!(endpoint.counts(), load(3));
-    third.cut();
-    stage.expect(Happening::Dropped).await;
-    stage.step();
-    stage.step();
+    third.disconnect();
+    fixture.expect(HandlerEvent::Dropped).await;
+    fixture.step();
+    fixture.step();
     for (events, token) in [(&mut first, "a"), (&mut second, "b")] {
         // Both steps may have been released before the handler was polled.
         let mut message = events.message().await;
@@ -202,28 +202,28 @@ async fn equal_request_ids_of_two_clients_do_not_collide() {
 
 #[tokio::test]
 async fn response_becomes_a_stream_after_the_quiet_period() {
-    let mut stage = Stage::new();
+    let mut fixture = Fixture::new();
     let mut limits = HttpLimits::default();
     limits.quiet_period = Duration::from_millis(30);
     limits.keep_alive = Duration::from_millis(20);
-    let endpoint = Endpoint::serve_within(&stage.server, limits).await;
+    let endpoint = Endpoint::serve_within(&fixture.server, limits).await;
     let request = Request::modern(&call(1, "wait", json!({})));
     let mut events = endpoint.open(&request).await;
-    stage.expect(Happening::Started).await;
+    fixture.expect(HandlerEvent::Started).await;
     // The comment that opens the stream, and two keep-alive comments.
     for _ in 0..3 {
         events.comment().await;
     }
-    stage.step();
-    stage.step();
+    fixture.step();
+    fixture.step();
     events.expect(complete(1, text("waited"))).await;
     events.expect_end().await;
 }
 
 #[tokio::test]
 async fn responses_on_one_connection_are_in_order() {
-    let stage = Stage::new();
-    let endpoint = Endpoint::serve(&stage.server).await;
+    let fixture = Fixture::new();
+    let endpoint = Endpoint::serve(&fixture.server).await;
     let mut wire = endpoint.connect().await;
     let several: Vec<u8> = (0..10)
         .flat_map(|id| Request::modern(&count_call(id)).bytes())
@@ -232,5 +232,5 @@ async fn responses_on_one_connection_are_in_order() {
     for id in 0..10 {
         assert_eq!(wire.answer().await.message(), complete(id, text("counted")));
     }
-    assert_eq!(stage.runs(), 10);
+    assert_eq!(fixture.runs(), 10);
 }

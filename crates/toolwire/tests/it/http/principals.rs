@@ -7,13 +7,16 @@ use toolwire::transport::http::{HttpLimits, HttpOptions, HttpService};
 use crate::http::direct::{Direct, Whole, in_session, next_chunk};
 use crate::http::request::Request;
 use crate::http::session::tool_call_with_token;
-use crate::http::stage::{Happening, Stage};
-use crate::peer::{answer, cancel, legacy, notification};
+use crate::http::stage::{Fixture, HandlerEvent};
+use crate::peer::{cancel, legacy, notification, result_response};
 
-fn service(stage: &Stage) -> HttpService {
+fn service(fixture: &Fixture) -> HttpService {
     let mut limits = HttpLimits::default();
     limits.quiet_period = Duration::ZERO;
-    HttpService::new(stage.server.clone(), HttpOptions::new().with_limits(limits))
+    HttpService::new(
+        fixture.server.clone(),
+        HttpOptions::new().with_limits(limits),
+    )
 }
 
 fn get(session: &str) -> Request {
@@ -32,7 +35,7 @@ async fn send_every_request(client: &Direct, session: &str, event: &str) -> Vec<
         ),
         notification("notifications/initialized", json!({})),
         cancel(1),
-        answer(1, json!({})),
+        result_response(1, json!({})),
     ] {
         responses.push(client.ask(in_session(session, &message)).await);
     }
@@ -44,8 +47,8 @@ async fn send_every_request(client: &Direct, session: &str, event: &str) -> Vec<
 
 #[tokio::test]
 async fn session_of_another_principal_looks_like_an_unknown_session() {
-    let mut stage = Stage::new();
-    let service = service(&stage);
+    let mut fixture = Fixture::new();
+    let service = service(&fixture);
     let ann = Direct::of(&service, "https://issuer", "ann");
     let session = ann.open_session().await;
     let call = in_session(&session, &tool_call_with_token(1, "wait", "t"));
@@ -55,7 +58,7 @@ async fn session_of_another_principal_looks_like_an_unknown_session() {
         .lines()
         .find_map(|line| line.strip_prefix("id: "))
         .expect("an event id");
-    stage.expect(Happening::Started).await;
+    fixture.expect(HandlerEvent::Started).await;
 
     for other_principal in [
         Direct::new(&service),
@@ -70,8 +73,8 @@ async fn session_of_another_principal_looks_like_an_unknown_session() {
             "{existing:?}"
         );
     }
-    assert_eq!(stage.runs(), 0);
-    stage.expect_nothing();
+    assert_eq!(fixture.runs(), 0);
+    fixture.expect_nothing();
     assert_eq!(ann.ping(&session).await, 200);
     let second_client = Direct::of(&service, "https://issuer", "ann");
     assert_eq!(
@@ -83,8 +86,8 @@ async fn session_of_another_principal_looks_like_an_unknown_session() {
 
 #[tokio::test]
 async fn unknown_invalid_and_unauthorized_event_ids_get_the_same_response() {
-    let mut stage = Stage::new();
-    let service = service(&stage);
+    let mut fixture = Fixture::new();
+    let service = service(&fixture);
     let ann = Direct::of(&service, "https://issuer", "ann");
     let bob = Direct::of(&service, "https://issuer", "bob");
     let of_ann = ann.open_session().await;
@@ -93,7 +96,7 @@ async fn unknown_invalid_and_unauthorized_event_ids_get_the_same_response() {
     let call = in_session(&of_ann, &tool_call_with_token(1, "wait", "t"));
     let mut body = Box::pin(ann.send(call).await.into_body());
     let first = next_chunk(&mut body).await.expect("the stream starts");
-    stage.expect(Happening::Started).await;
+    fixture.expect(HandlerEvent::Started).await;
     let event = first
         .lines()
         .find_map(|line| line.strip_prefix("id: "))
@@ -144,28 +147,28 @@ async fn unknown_invalid_and_unauthorized_event_ids_get_the_same_response() {
 
 #[tokio::test]
 async fn cancellation_does_not_affect_other_sessions() {
-    let mut stage = Stage::new();
-    let service = service(&stage);
+    let mut fixture = Fixture::new();
+    let service = service(&fixture);
     let client = Direct::new(&service);
     let (mine, other) = (client.open_session().await, client.open_session().await);
     let call = in_session(&mine, &tool_call_with_token(1, "wait", "t"));
     let _body = client.send(call).await.into_body();
-    stage.expect(Happening::Started).await;
+    fixture.expect(HandlerEvent::Started).await;
     assert_eq!(client.ask(in_session(&other, &cancel(1))).await.status, 202);
     assert_eq!(
         client.ask(in_session(&mine, &cancel("1"))).await.status,
         202
     );
-    stage.expect_nothing();
+    fixture.expect_nothing();
     assert_eq!(service.load().requests, 1, "X35");
     assert_eq!(client.ask(in_session(&mine, &cancel(1))).await.status, 202);
-    stage.expect(Happening::Dropped).await;
+    fixture.expect(HandlerEvent::Dropped).await;
 }
 
 #[tokio::test]
 async fn client_cannot_choose_the_session_id() {
-    let stage = Stage::new();
-    let service = service(&stage);
+    let fixture = Fixture::new();
+    let service = service(&fixture);
     let victim = Direct::of(&service, "https://issuer", "victim");
     let attacker = Direct::of(&service, "https://issuer", "attacker");
     let planted = attacker.open_session().await;
@@ -181,8 +184,8 @@ async fn client_cannot_choose_the_session_id() {
 
 #[tokio::test]
 async fn session_access_is_checked_with_the_token_of_every_request() {
-    let stage = Stage::new();
-    let service = service(&stage);
+    let fixture = Fixture::new();
+    let service = service(&fixture);
     let session = Direct::of(&service, "https://issuer", "ann")
         .open_session()
         .await;

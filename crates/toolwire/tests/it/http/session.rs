@@ -76,7 +76,7 @@ impl Session {
 
     /// Posts a message that gets no JSON-RPC response.
     #[track_caller]
-    pub(crate) fn tell(&self, message: Value) -> impl Future<Output = ()> {
+    pub(crate) fn send(&self, message: Value) -> impl Future<Output = ()> {
         let caller = std::panic::Location::caller();
         async move {
             let response = self.post(&message).await;

@@ -45,11 +45,11 @@ impl Wire {
     /// Returns the next response with its complete body.
     pub(crate) async fn answer(&mut self) -> Answer {
         let head = self.head().await;
-        self.rest_of(head).await
+        self.read_body(head).await
     }
 
     /// Reads the body of the response with these headers.
-    pub(crate) async fn rest_of(&mut self, head: Head) -> Answer {
+    pub(crate) async fn read_body(&mut self, head: Head) -> Answer {
         let mut body = Vec::new();
         match head.framing() {
             Framing::Length(length) => body = self.take(length).await,
@@ -89,12 +89,12 @@ impl Wire {
     }
 
     /// Returns the next chunk of a body, `Ok(None)` after the last, or `Err` if the connection was closed before.
-    pub(crate) async fn chunk(&mut self) -> Result<Option<Vec<u8>>, BrokenOff> {
-        let size = self.line().await.ok_or(BrokenOff)?;
+    pub(crate) async fn chunk(&mut self) -> Result<Option<Vec<u8>>, Disconnected> {
+        let size = self.line().await.ok_or(Disconnected)?;
         let size = usize::from_str_radix(&size, 16).expect("a chunk begins with its size");
         while self.unread.len() < size + 2 {
             if self.fill().await == 0 {
-                return Err(BrokenOff);
+                return Err(Disconnected);
             }
         }
         let mut chunk: Vec<u8> = self.unread.drain(..size + 2).collect();
@@ -146,7 +146,7 @@ impl Wire {
 
 /// The connection was closed in the middle of a response.
 #[derive(Debug)]
-pub(crate) struct BrokenOff;
+pub(crate) struct Disconnected;
 
 /// The status and the headers of a response.
 #[derive(Debug, Clone)]

@@ -15,7 +15,7 @@ use crate::peer::{call, modern, plain, server, within};
 
 /// An event of the tool `wait`, reported to the test.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Happening {
+pub(crate) enum HandlerEvent {
     Started,
     /// The handler's future was dropped before it completed.
     Dropped,
@@ -24,17 +24,17 @@ pub(crate) enum Happening {
 
 /// A server and the channels that connect its tools with the test.
 #[derive(Debug)]
-pub(crate) struct Stage {
+pub(crate) struct Fixture {
     pub(crate) server: Server,
     runs: Arc<AtomicUsize>,
-    happenings: UnboundedReceiver<Happening>,
+    events: UnboundedReceiver<HandlerEvent>,
     release: watch::Sender<usize>,
 }
 
-impl Stage {
+impl Fixture {
     pub(crate) fn new() -> Self {
         let runs = Arc::new(AtomicUsize::new(0));
-        let (sender, happenings) = unbounded_channel();
+        let (sender, events) = unbounded_channel();
         let (release, released) = watch::channel(0);
         let server = server()
             .with_resource_subscriptions()
@@ -51,7 +51,7 @@ impl Stage {
         Self {
             server,
             runs,
-            happenings,
+            events,
             release,
         }
     }
@@ -62,14 +62,14 @@ impl Stage {
     }
 
     /// Expects this event as the next one of `wait`.
-    pub(crate) async fn expect(&mut self, expected: Happening) {
-        let happening = within(self.happenings.recv()).await;
-        assert_eq!(happening, Some(expected));
+    pub(crate) async fn expect(&mut self, expected: HandlerEvent) {
+        let event = within(self.events.recv()).await;
+        assert_eq!(event, Some(expected));
     }
 
     /// Expects that `wait` has reported no further event.
     pub(crate) fn expect_nothing(&mut self) {
-        assert!(self.happenings.try_recv().is_err());
+        assert!(self.events.try_recv().is_err());
     }
 
     /// Releases one step of every running `wait`. A call ends after its second step.
@@ -162,23 +162,23 @@ fn released_early(released: watch::Receiver<usize>) -> ToolHandler {
 }
 
 struct NotifyOnDrop {
-    sender: UnboundedSender<Happening>,
+    sender: UnboundedSender<HandlerEvent>,
     finished: bool,
 }
 
 impl Drop for NotifyOnDrop {
     fn drop(&mut self) {
-        let happening = match self.finished {
-            true => Happening::Finished,
-            false => Happening::Dropped,
+        let event = match self.finished {
+            true => HandlerEvent::Finished,
+            false => HandlerEvent::Dropped,
         };
         // Fails if the test has ended.
-        let _ = self.sender.send(happening);
+        let _ = self.sender.send(event);
     }
 }
 
 /// Returns a tool that waits for two steps. It reports progress after each step and ends after the second.
-fn waiting(sender: UnboundedSender<Happening>, released: watch::Receiver<usize>) -> ToolHandler {
+fn waiting(sender: UnboundedSender<HandlerEvent>, released: watch::Receiver<usize>) -> ToolHandler {
     plain("wait", move |ctx: RequestContext| {
         let (sender, mut released) = (sender.clone(), released.clone());
         async move {
@@ -188,7 +188,7 @@ fn waiting(sender: UnboundedSender<Happening>, released: watch::Receiver<usize>)
             };
             let before = *released.borrow();
             // Fails if the test has ended.
-            let _ = sender.send(Happening::Started);
+            let _ = sender.send(HandlerEvent::Started);
             for step in 1..=2_u8 {
                 let target = before + usize::from(step);
                 if released.wait_for(|now| *now >= target).await.is_err() {

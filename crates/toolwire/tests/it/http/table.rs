@@ -9,13 +9,13 @@ use toolwire::transport::http::HttpOptions;
 use crate::http::endpoint::Endpoint;
 use crate::http::request::Request;
 use crate::http::socket::{Answer, Wire};
-use crate::http::stage::{Stage, count_call};
+use crate::http::stage::{Fixture, count_call};
 use crate::peer::{complete, text};
 
 /// A server under test and a connection to it.
 #[derive(Debug)]
 pub(crate) struct Table {
-    pub(crate) stage: Stage,
+    pub(crate) fixture: Fixture,
     pub(crate) endpoint: Endpoint,
     wire: Wire,
 }
@@ -26,11 +26,11 @@ impl Table {
     }
 
     pub(crate) async fn with(options: HttpOptions) -> Self {
-        let stage = Stage::new();
-        let endpoint = Endpoint::serve_with(&stage.server, options).await;
+        let fixture = Fixture::new();
+        let endpoint = Endpoint::serve_with(&fixture.server, options).await;
         let wire = endpoint.connect().await;
         Self {
-            stage,
+            fixture,
             endpoint,
             wire,
         }
@@ -47,11 +47,11 @@ impl Table {
         request: impl AsRef<[u8]>,
         expected: Expected,
     ) {
-        let runs = self.stage.runs();
+        let runs = self.fixture.runs();
         self.wire.send_if_possible(request).await;
         let response = self.wire.answer().await;
         expected.compare(row, &response);
-        let ran = self.stage.runs() - runs;
+        let ran = self.fixture.runs() - runs;
         assert_eq!(ran, usize::from(expected.runs), "{row}: the handler");
         if expected.closes {
             let fresh = self.endpoint.connect().await;

@@ -14,13 +14,13 @@ use toolwire::{Principal, RequestContext};
 
 use crate::http::direct::{Direct, in_session, next_chunk};
 use crate::http::request::Request;
-use crate::http::stage::{Happening, Stage};
+use crate::http::stage::{Fixture, HandlerEvent};
 use crate::peer::{call, legacy, modern, notification, plain, server};
 
 const MILLISECOND: Duration = Duration::from_millis(1);
 
 fn service() -> HttpService {
-    HttpService::new(Stage::new().server, HttpOptions::new())
+    HttpService::new(Fixture::new().server, HttpOptions::new())
 }
 
 #[tokio::test(start_paused = true)]
@@ -94,22 +94,22 @@ impl Bus for UnavailableBus {
 }
 
 /// Returns a service and its session store.
-fn with_own_store(stage: &Stage) -> (HttpService, Arc<MemorySessionStore>) {
+fn with_own_store(fixture: &Fixture) -> (HttpService, Arc<MemorySessionStore>) {
     let sessions = Arc::new(MemorySessionStore::default());
     let options =
         HttpOptions::new().with_session_store(Arc::clone(&sessions) as Arc<dyn SessionStore>);
-    (HttpService::new(stage.server.clone(), options), sessions)
+    (HttpService::new(fixture.server.clone(), options), sessions)
 }
 
 #[tokio::test(start_paused = true)]
 async fn session_ends_with_its_record() {
-    let mut stage = Stage::new();
-    let (service, sessions) = with_own_store(&stage);
+    let mut fixture = Fixture::new();
+    let (service, sessions) = with_own_store(&fixture);
     let client = Direct::new(&service);
     let session = client.open_session().await;
     let wait = legacy(1, "tools/call", json!({"name": "wait", "arguments": {}}));
     let mut response_body = Box::pin(client.send(in_session(&session, &wait)).await.into_body());
-    stage.expect(Happening::Started).await;
+    fixture.expect(HandlerEvent::Started).await;
     let get = Request::get(&session, "2025-11-25");
     let mut pushed = Box::pin(client.send(get).await.into_body());
     next_chunk(&mut pushed).await.expect("the stream starts");
@@ -120,7 +120,7 @@ async fn session_ends_with_its_record() {
     while next_chunk(&mut pushed).await.is_some() {
         assert!(Instant::now() <= deadline, "the stream is still open");
     }
-    stage.expect(Happening::Dropped).await;
+    fixture.expect(HandlerEvent::Dropped).await;
     while next_chunk(&mut response_body).await.is_some() {
         assert!(Instant::now() <= deadline, "the stream is still open");
     }
@@ -130,19 +130,19 @@ async fn session_ends_with_its_record() {
 
 #[tokio::test(start_paused = true)]
 async fn request_to_a_deleted_session_ends_its_running_requests() {
-    let mut stage = Stage::new();
-    let (service, sessions) = with_own_store(&stage);
+    let mut fixture = Fixture::new();
+    let (service, sessions) = with_own_store(&fixture);
     let client = Direct::new(&service);
     let session = client.open_session().await;
     let wait = legacy(1, "tools/call", json!({"name": "wait", "arguments": {}}));
     // The response is dropped, so that only the next request can discover the deleted record.
     drop(client.send(in_session(&session, &wait)).await);
-    stage.expect(Happening::Started).await;
+    fixture.expect(HandlerEvent::Started).await;
     let deleted = sessions.delete(&session, &Principal::anonymous()).await;
     assert!(deleted.unwrap());
-    stage.expect_nothing();
+    fixture.expect_nothing();
     assert_eq!(client.ping(&session).await, 404);
-    stage.expect(Happening::Dropped).await;
+    fixture.expect(HandlerEvent::Dropped).await;
     tokio::task::yield_now().await;
     assert_eq!(service.load().sessions, 0);
 }
@@ -153,7 +153,7 @@ async fn event_log_of_a_session_is_deleted_if_the_bus_is_unavailable() {
     let options = HttpOptions::new()
         .with_event_log(Arc::clone(&events) as Arc<dyn EventLog>)
         .with_bus(Arc::new(UnavailableBus));
-    let client = Direct::new(&HttpService::new(Stage::new().server, options));
+    let client = Direct::new(&HttpService::new(Fixture::new().server, options));
     let session = client.open_session().await;
     let get = Request::get(&session, "2025-11-25");
     let mut pushed = Box::pin(client.send(get).await.into_body());
@@ -174,7 +174,7 @@ async fn event_log_of_a_session_is_deleted_if_the_bus_is_unavailable() {
 async fn streams_of_an_expired_session_are_removed_from_the_event_log() {
     let events = Arc::new(MemoryEventLog::default());
     let options = HttpOptions::new().with_event_log(Arc::clone(&events) as Arc<dyn EventLog>);
-    let service = HttpService::new(Stage::new().server, options);
+    let service = HttpService::new(Fixture::new().server, options);
     let client = Direct::new(&service);
     let session = client.open_session().await;
     let get = Request::get(&session, "2025-11-25");
@@ -214,8 +214,8 @@ async fn session_with_a_running_request_does_not_expire() {
 async fn silent_stream_gets_keep_alive_comments() {
     let interval = HttpLimits::default().keep_alive;
     assert_eq!(interval, Duration::from_secs(15));
-    let stage = Stage::new();
-    let service = HttpService::new(stage.server.clone(), HttpOptions::new());
+    let fixture = Fixture::new();
+    let service = HttpService::new(fixture.server.clone(), HttpOptions::new());
     let client = Direct::new(&service);
     let filter = json!({"toolsListChanged": true});
     let listen = modern(1, "subscriptions/listen", json!({"notifications": filter}));
@@ -230,7 +230,7 @@ async fn silent_stream_gets_keep_alive_comments() {
     }
     // Every message restarts the keep-alive interval.
     advance(Duration::from_secs(10)).await;
-    stage.server.tools_changed();
+    fixture.server.tools_changed();
     let chunk = next_chunk(&mut body).await.expect("the stream is open");
     assert!(chunk.contains("list_changed"), "{chunk}");
     let before = Instant::now();
@@ -276,8 +276,8 @@ async fn response_is_json_before_the_quiet_period_and_a_stream_after_it() {
 
 #[tokio::test(start_paused = true)]
 async fn disconnected_stream_is_released_and_its_session_expires() {
-    let stage = Stage::new();
-    let service = HttpService::new(stage.server.clone(), HttpOptions::new());
+    let fixture = Fixture::new();
+    let service = HttpService::new(fixture.server.clone(), HttpOptions::new());
     let client = Direct::new(&service);
     let session = client.open_session().await;
     let get = Request::get(&session, "2025-11-25");
