@@ -74,7 +74,7 @@ pub use client::{
 };
 pub use engine::{
     BoxFuture, Cancellation, ConnectionState, NullContext, OutgoingNotification, Principal,
-    RequestScope, TokenInfo, TransportContext,
+    TokenInfo, TransportContext,
 };
 pub use error::{Error, ServerExit};
 #[cfg(feature = "input")]
@@ -83,8 +83,9 @@ pub use server::{
     CompletionRequest, CompletionValues, Fallible, HandlerSet, IntoPrompt, IntoPromptResponse,
     IntoResource, IntoResourceResponse, IntoResourceTemplate, IntoTool, IntoToolError,
     IntoToolResponse, PromptArguments, PromptHandler, PromptResponse, RegistrationError,
-    RequestContext, ResourceData, ResourceHandler, ResourceResponse, ResourceTemplateHandler,
-    Server, TemplateArguments, ToolError, ToolHandler, ToolResponse, conversion,
+    RequestContext, RequestScope, ResourceData, ResourceHandler, ResourceResponse,
+    ResourceTemplateHandler, Server, TemplateArguments, ToolError, ToolHandler, ToolResponse,
+    conversion,
 };
 #[cfg(feature = "input")]
 pub use server::{Elicit, ElicitField};

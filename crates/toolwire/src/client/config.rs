@@ -17,7 +17,7 @@ use crate::client::cache::CacheOptions;
 use crate::client::handlers::ClientHandlers;
 use crate::client::user_interaction::UserInteraction;
 #[cfg(feature = "schema-validation")]
-use crate::server::CHECK_TIMEOUT;
+use crate::engine::schema_pool::CHECK_TIMEOUT;
 
 /// The limits of a client.
 ///

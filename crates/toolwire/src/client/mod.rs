@@ -28,6 +28,14 @@ mod session;
 pub(crate) mod stream_transport;
 mod tools;
 pub(crate) mod transport;
+#[cfg_attr(
+    not(feature = "http-client"),
+    allow(
+        dead_code,
+        unreachable_pub,
+        reason = "only HTTP layers interact with users"
+    )
+)]
 pub(crate) mod user_interaction;
 
 use std::collections::HashMap;

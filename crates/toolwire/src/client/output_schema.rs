@@ -14,8 +14,9 @@ use toolwire_proto::schema_budget::SchemaLimits;
 use toolwire_types::{CallToolResult, RawJson};
 
 use crate::client::config::ClientLimits;
+use crate::engine::schema_check::SchemaCheck;
+use crate::engine::schema_pool::{QUICK_BYTES, QuickCheck, SchemaPool};
 use crate::error::Error;
-use crate::server::{QUICK_BYTES, QuickCheck, SchemaCheck, SchemaPool};
 
 /// The name of the content in violations.
 const ROOT: &str = "structuredContent";

@@ -17,8 +17,6 @@ use toolwire_types::{
 };
 
 use crate::engine::Cancellation;
-#[cfg(feature = "http-server")]
-use crate::store::SessionRecord;
 
 /// The maximum number of resource subscriptions of one connection.
 const MAX_SUBSCRIPTIONS: usize = 1024;
@@ -43,13 +41,14 @@ pub struct ConnectionState {
     is_busy: AtomicBool,
 }
 
+/// The data of a connection about its peer.
 #[derive(Debug, Default)]
-struct PeerInfo {
-    lifecycle: Lifecycle,
-    capabilities: Arc<ClientCapabilities>,
-    info: Option<Arc<Implementation>>,
-    minimum_log_level: Option<LoggingLevel>,
-    subscriptions: BTreeSet<String>,
+pub(crate) struct PeerInfo {
+    pub(crate) lifecycle: Lifecycle,
+    pub(crate) capabilities: Arc<ClientCapabilities>,
+    pub(crate) info: Option<Arc<Implementation>>,
+    pub(crate) minimum_log_level: Option<LoggingLevel>,
+    pub(crate) subscriptions: BTreeSet<String>,
 }
 
 impl PeerInfo {
@@ -82,36 +81,6 @@ pub(crate) fn json_bytes(value: &impl Serialize) -> usize {
     let members = text.matches("\":").count();
     let strings = text.matches('"').count() / 2;
     text.len() + MEMBER_BYTES * members + STRING_BYTES * strings
-}
-
-#[cfg(feature = "http-server")]
-impl PeerInfo {
-    fn of_record(record: &SessionRecord) -> Self {
-        let version = record.version;
-        Self {
-            lifecycle: if record.initialized {
-                Lifecycle::Initialized { version }
-            } else {
-                Lifecycle::InitializeProcessed { version }
-            },
-            capabilities: Arc::new(record.capabilities.clone()),
-            info: record.client_info.clone().map(Arc::new),
-            minimum_log_level: record.log_level,
-            subscriptions: record.subscriptions.clone(),
-        }
-    }
-
-    fn to_record(&self) -> Option<SessionRecord> {
-        let mut record = SessionRecord::new(
-            self.lifecycle.version()?,
-            (*self.capabilities).clone(),
-            self.info.as_deref().cloned(),
-        );
-        record.initialized = self.lifecycle.is_initialized();
-        record.log_level = self.minimum_log_level;
-        record.subscriptions = self.subscriptions.clone();
-        Some(record)
-    }
 }
 
 #[derive(Debug, Default)]
@@ -178,29 +147,12 @@ impl ConnectionState {
         }
     }
 
-    /// Creates the state of a session from its stored record.
+    /// Creates the state of a connection whose peer is known.
     #[cfg(feature = "http-server")]
-    pub(crate) fn of_session(record: &SessionRecord) -> Self {
+    pub(crate) fn with_peer(peer: PeerInfo) -> Self {
         let state = Self::new();
-        *state.peer() = PeerInfo::of_record(record);
+        *state.peer() = peer;
         state
-    }
-
-    /// Replaces the peer data by the stored record. Changes made here since `before` that are not yet stored are
-    /// preserved.
-    #[cfg(feature = "http-server")]
-    pub(crate) fn rebase(&self, before: &SessionRecord, stored: &SessionRecord) {
-        let mut peer = self.peer();
-        *peer = match peer.to_record() {
-            Some(here) => PeerInfo::of_record(&stored.with_changes(before, &here)),
-            None => PeerInfo::of_record(stored),
-        };
-    }
-
-    /// Returns the record to store, or `None` before `initialize`.
-    #[cfg(feature = "http-server")]
-    pub(crate) fn to_record(&self) -> Option<SessionRecord> {
-        self.peer().to_record()
     }
 
     /// Returns a copy of the handshake's state, for the admission of a request.
@@ -393,7 +345,8 @@ impl ConnectionState {
         }
     }
 
-    fn peer(&self) -> MutexGuard<'_, PeerInfo> {
+    /// Locks the data about the peer.
+    pub(crate) fn peer(&self) -> MutexGuard<'_, PeerInfo> {
         self.peer.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

@@ -1,44 +1,37 @@
-//! Exchanges: one request, its notifications and its outcome.
+//! The parts that servers, clients and transports share: connections, requests to the peer, cancellation, the encoding
+//! of outcomes, checks against schemas.
 //!
-//! The engine knows connections and running requests, but no bytes. A transport passes it a [`TransportContext`] and
-//! receives outcomes. The `server` module supplies the handlers.
+//! The engine knows neither handlers nor sockets. A transport passes it a [`TransportContext`].
 
-#[cfg_attr(not(feature = "input"), path = "no_caller.rs")]
-mod caller;
 mod cancellation;
 mod catch;
+mod client_requests;
 #[cfg(any(feature = "client", feature = "http-server", feature = "input"))]
 mod clock;
 mod connection;
-pub(crate) mod exchange;
-mod kept;
+pub(crate) mod encoding;
 mod name_hashing;
-mod progress;
 mod rarely;
-#[cfg_attr(not(feature = "input"), path = "no_round.rs")]
-mod round;
-mod scope;
+pub(crate) mod schema_check;
+pub(crate) mod schema_pool;
 mod slow_poll;
 mod token;
 pub(crate) mod transport;
 
-pub(crate) use caller::ClientRequests;
 pub use cancellation::Cancellation;
 pub(crate) use catch::CatchPanic;
+pub(crate) use client_requests::ClientRequests;
 #[cfg(any(feature = "client", feature = "http-server", feature = "input"))]
 pub(crate) use clock::{deadline_after, since_epoch};
 pub use connection::ConnectionState;
+#[cfg(feature = "http-server")]
+pub(crate) use connection::PeerInfo;
 #[cfg(any(feature = "http-server", feature = "input"))]
 pub(crate) use connection::json_bytes;
 pub(crate) use connection::{MAX_PEER_BYTES, MessageSize};
-pub(crate) use exchange::{EncodedResult, Exchange, MethodRoute, Outcome};
-pub(crate) use kept::RequestParams;
+pub(crate) use encoding::{EncodedResult, Outcome};
 pub(crate) use name_hashing::BuildNameHasher;
 pub(crate) use rarely::box_cold;
-pub(crate) use round::RoundState;
-#[cfg(feature = "input")]
-pub(crate) use round::SingleUseState;
-pub use scope::RequestScope;
 pub(crate) use slow_poll::{SlowPoll, report_blocking};
 pub use token::{Principal, TokenInfo};
 pub use transport::{BoxFuture, NullContext, OutgoingNotification, TransportContext};

@@ -9,7 +9,7 @@ use serde::Serialize;
 use toolwire_proto::outbox::OutgoingKind;
 use toolwire_types::{ErrorObject, RawJson};
 
-use crate::engine::exchange::encode;
+use crate::engine::encoding::encode;
 use crate::engine::{ConnectionState, TokenInfo};
 use crate::error::Error;
 

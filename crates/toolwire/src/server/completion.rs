@@ -10,8 +10,9 @@ use toolwire_types::{
     ErrorObject,
 };
 
-use crate::engine::{BoxFuture, Exchange, Outcome};
+use crate::engine::{BoxFuture, Outcome};
 use crate::server::RequestContext;
+use crate::server::request::Exchange;
 
 /// The maximum number of values in one response (spec, server/utilities/completion).
 const MAX_VALUES: usize = 100;

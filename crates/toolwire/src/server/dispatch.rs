@@ -14,12 +14,12 @@ use toolwire_types::{
 use tracing::Instrument as _;
 
 use crate::engine::{
-    BoxFuture, CatchPanic, EncodedResult, Exchange, MAX_PEER_BYTES, MethodRoute, Outcome, SlowPoll,
-    report_blocking,
+    BoxFuture, CatchPanic, EncodedResult, MAX_PEER_BYTES, Outcome, SlowPoll, report_blocking,
 };
 use crate::server::Server;
 use crate::server::input_methods;
 use crate::server::lists;
+use crate::server::request::{Exchange, MethodRoute};
 use crate::server::snapshot::Snapshot;
 
 /// The maximum bytes of the parameters of `initialize`. The stored part, which is most of them, has its own limit.

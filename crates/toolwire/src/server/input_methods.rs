@@ -7,8 +7,9 @@ use toolwire_proto::stamp;
 use toolwire_types::json::checked_raw;
 use toolwire_types::{CallToolResult, ErrorObject, GetPromptRequestParams};
 
-use crate::engine::{EncodedResult, Exchange, Outcome, box_cold};
+use crate::engine::{EncodedResult, Outcome, box_cold};
 use crate::server::prompt::PromptResponse;
+use crate::server::request::Exchange;
 use crate::server::resource::ReadOutcome;
 use crate::server::response::ToolResponse;
 use crate::server::rounds::{RequestRounds, RoundOutcome};

@@ -5,10 +5,11 @@ use toolwire_types::{
     ListToolsResult, PaginatedRequestParams, RawJson,
 };
 
-use crate::engine::{EncodedResult, Exchange, Outcome};
+use crate::engine::{EncodedResult, Outcome};
 use crate::server::access::Access;
 use crate::server::by_name::NameMap;
 use crate::server::pagination::{Page, page};
+use crate::server::request::Exchange;
 use crate::server::snapshot::{ListKind, Snapshot};
 
 macro_rules! list_method {

@@ -21,14 +21,11 @@ mod pagination;
 mod prompt;
 mod register;
 mod registration;
+pub(crate) mod request;
 mod resource;
 mod response;
-#[cfg_attr(not(feature = "input"), path = "no_rounds.rs")]
 mod rounds;
 mod schema;
-#[cfg_attr(not(feature = "schema-validation"), path = "no_schema_check.rs")]
-mod schema_check;
-mod schema_pool;
 #[cfg(feature = "input")]
 mod sealing_options;
 pub(crate) mod snapshot;
@@ -50,15 +47,12 @@ pub use elicit::{Elicit, ElicitField, FormField, checks as form_checks, one_of};
 pub use prompt::{IntoPrompt, IntoPromptResponse, PromptArguments, PromptHandler, PromptResponse};
 pub use register::HandlerSet;
 pub use registration::RegistrationError;
+pub use request::RequestScope;
 pub use resource::{
     IntoResource, IntoResourceResponse, IntoResourceTemplate, ResourceData, ResourceHandler,
     ResourceResponse, ResourceTemplateHandler, TemplateArguments,
 };
 pub use response::{Fallible, IntoToolResponse, ToolResponse, conversion};
-#[cfg(all(feature = "client", feature = "schema-validation"))]
-pub(crate) use schema_check::SchemaCheck;
-#[cfg(all(feature = "client", feature = "schema-validation"))]
-pub(crate) use schema_pool::{CHECK_TIMEOUT, QUICK_BYTES, QuickCheck, SchemaPool};
 pub use tool::{IntoTool, ToolHandler};
 pub use tool_error::{IntoToolError, ToolError};
 

@@ -7,11 +7,10 @@ use toolwire_proto::admit::{Admitted, MethodRef};
 use toolwire_proto::logging::{self, LogLevelSetting};
 use toolwire_types::{ClientCapabilities, ErrorObject, LoggingLevel, RawJson};
 
-use crate::engine::{
-    Cancellation, Exchange, MethodRoute, RequestParams, RequestScope, TransportContext,
-};
+use crate::engine::{Cancellation, TransportContext};
 use crate::server::Server;
 use crate::server::context::RequestContext;
+use crate::server::request::{Exchange, MethodRoute, RequestParams, RequestScope};
 use crate::server::rounds;
 use crate::server::snapshot::Snapshot;
 

@@ -13,10 +13,11 @@ use toolwire_proto::scopes::ScopeSet;
 use toolwire_proto::subscriptions::LONGEST_FILTER;
 use toolwire_types::{CompleteRequestParams, SubscriptionsListenRequestParams};
 
-use crate::engine::{BoxFuture, Exchange, Outcome};
+use crate::engine::{BoxFuture, Outcome};
 use crate::server::completion;
 use crate::server::input_methods;
 use crate::server::lists;
+use crate::server::request::Exchange;
 use crate::server::resource::subscribe;
 use crate::server::snapshot::Snapshot;
 

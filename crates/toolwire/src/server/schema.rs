@@ -7,6 +7,8 @@ use schemars::generate::SchemaSettings;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde_json::{Map, Value, json};
 
+use crate::engine::schema_check::required_members;
+
 /// Returns the schema of a tool's arguments: always an object, without references where the type allows it.
 pub(crate) fn arguments_schema<T: JsonSchema>() -> Value {
     let settings = SchemaSettings::draft2020_12().for_deserialize();
@@ -130,18 +132,6 @@ fn lift_nullable(property: &mut Map<String, Value>) {
     for (name, value) in inner {
         property.entry(name).or_insert(value);
     }
-}
-
-pub(crate) fn required_members(schema: &Map<String, Value>) -> Vec<String> {
-    let names = schema
-        .get("required")
-        .and_then(Value::as_array)
-        .map(Vec::as_slice)
-        .unwrap_or_default();
-    names
-        .iter()
-        .filter_map(|name| name.as_str().map(str::to_owned))
-        .collect()
 }
 
 /// Keywords that serde enforces itself when it decodes a value into the type of the schema.

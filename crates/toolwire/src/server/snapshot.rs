@@ -13,7 +13,7 @@ use toolwire_types::{
     ServerCapabilities, ToolsCapability,
 };
 
-use crate::engine::exchange::shared;
+use crate::engine::encoding::shared;
 use crate::server::ServerInner;
 use crate::server::by_name::NameMap;
 use crate::server::method::MethodEntry;

@@ -12,7 +12,8 @@ use toolwire_proto::journal::Journal;
 use toolwire_proto::request_state::{self, Binding, KeyRing, SealError, StateError, StateKey};
 use toolwire_types::ErrorObject;
 
-use crate::engine::{Principal, SingleUseState, since_epoch};
+use crate::engine::{Principal, since_epoch};
+use crate::server::request::SingleUseState;
 use crate::store::{NonceStore, StoreError};
 
 /// The default validity of a state.

@@ -13,14 +13,14 @@ use toolwire_proto::schema_budget::SchemaLimits;
 use toolwire_types::{CallToolResult, ErrorObject, RawJson, Tool, ToolAnnotations};
 
 use crate::engine::BoxFuture;
+use crate::engine::schema_check::SchemaCheck;
+use crate::engine::schema_pool::{CHECK_TIMEOUT, QUICK_BYTES, QuickCheck, SchemaPool};
 use crate::server::RequestContext;
 use crate::server::access::{Access, access_options};
 use crate::server::described::descriptor_options;
 use crate::server::registration::RegistrationError;
 use crate::server::response::{IntoToolResponse, ToolResponse};
 use crate::server::schema;
-use crate::server::schema_check::SchemaCheck;
-use crate::server::schema_pool::{CHECK_TIMEOUT, QUICK_BYTES, QuickCheck, SchemaPool};
 use crate::server::tool_error::ToolError;
 
 type Outcome = Result<ToolResponse, ToolError>;

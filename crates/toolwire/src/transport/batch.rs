@@ -10,7 +10,7 @@ use toolwire_proto::features::VersionFeatures;
 use toolwire_proto::strict_json;
 use toolwire_types::{ErrorObject, ResponseId};
 
-use crate::engine::exchange::encode_error;
+use crate::engine::encoding::encode_error;
 use crate::transport::duplex::{HandlerFuture, MessageLoop, StartResult};
 
 /// Starts every message of a batch. The future returns the array of responses. It returns `None` if every request was

@@ -12,7 +12,7 @@ use toolwire_types::{
 };
 
 use crate::engine::ConnectionState;
-use crate::engine::exchange::encode_outcome;
+use crate::engine::encoding::encode_outcome;
 use crate::server::Server;
 use crate::server::hub::{ChangeListener, ListenerGuard};
 use crate::transport::outlet::MessageSink;

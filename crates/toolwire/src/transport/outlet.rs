@@ -6,7 +6,7 @@ use toolwire_proto::outbox::OutgoingKind;
 use toolwire_types::{Notification, RawJson, Request, RequestId};
 
 use crate::engine::ClientRequests;
-use crate::engine::exchange::encode;
+use crate::engine::encoding::encode;
 use crate::error::Error;
 
 /// A bounded queue of outgoing messages. Its methods do not wait; a full queue treats each message by its kind.

@@ -9,7 +9,7 @@ use toolwire_proto::{stamp, strict_json};
 use toolwire_types::{ErrorObject, ResponseId};
 
 use crate::engine::NullContext;
-use crate::engine::exchange::{encode_error, encode_outcome};
+use crate::engine::encoding::{encode_error, encode_outcome};
 use crate::server::Server;
 use crate::server::dispatch::Dispatch;
 

@@ -8,9 +8,9 @@ use serde::de::DeserializeOwned;
 use toolwire_proto::journal::{EntryDigest, InvalidKey, JournalLookup};
 use toolwire_types::{ErrorObject, RawJson};
 
-use crate::engine::RoundState;
 use crate::error::Error;
 use crate::server::RequestContext;
+use crate::server::request::RoundState;
 
 impl RequestContext {
     /// Runs `work` once in all runs of the handler for one call, and returns its result, decoded from JSON, in each

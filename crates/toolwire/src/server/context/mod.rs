@@ -14,9 +14,10 @@ use toolwire_types::{
     RequestId,
 };
 
-use crate::engine::{Cancellation, ConnectionState, RequestScope, TokenInfo};
+use crate::engine::{Cancellation, ConnectionState, TokenInfo};
 use crate::server::Server;
 use crate::server::access::Access;
+use crate::server::request::RequestScope;
 
 /// A handle to the request that is being served. Cloning it is cheap.
 ///

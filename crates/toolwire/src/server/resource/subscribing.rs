@@ -3,7 +3,8 @@
 use toolwire_proto::stamp;
 use toolwire_types::{EmptyResult, SubscribeRequestParams};
 
-use crate::engine::{Exchange, Outcome};
+use crate::engine::Outcome;
+use crate::server::request::Exchange;
 use crate::server::snapshot::Snapshot;
 
 /// Handles `resources/subscribe` and `resources/unsubscribe`.

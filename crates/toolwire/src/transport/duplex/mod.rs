@@ -28,7 +28,7 @@ use toolwire_proto::requests;
 use toolwire_proto::{stamp, strict_json};
 use toolwire_types::{ErrorObject, ProtocolVersion, RawJson, RequestId, ResponseId};
 
-use crate::engine::exchange::{encode_error, encode_outcome};
+use crate::engine::encoding::{encode_error, encode_outcome};
 use crate::engine::{
     BoxFuture, Cancellation, ClientRequests, ConnectionState, MessageSize, Outcome, TokenInfo,
     TransportContext,

@@ -8,7 +8,7 @@ use toolwire_proto::outbox::OutgoingKind;
 use toolwire_proto::requests::{self, ExchangeKey};
 use toolwire_types::{ProtocolVersion, RequestId};
 
-use crate::engine::exchange::encode_outcome;
+use crate::engine::encoding::encode_outcome;
 use crate::engine::{BoxFuture, Cancellation, ConnectionState, MessageSize, Outcome};
 use crate::transport::out_stream::OutgoingQueue;
 use crate::transport::outlet::MessageSink as _;

@@ -8,9 +8,9 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use http::{HeaderMap, StatusCode};
 use serde_json::{Value, json};
 use tokio::sync::watch;
-use toolwire_auth::{DocumentFetcher, JwtVerifier};
-use toolwire_auth::documents::JwkSet;
 use toolwire::{RequestContext, Server};
+use toolwire_auth::documents::JwkSet;
+use toolwire_auth::{DocumentFetcher, JwtVerifier};
 
 use super::entry_points::{Body, next_chunk};
 use super::routers::{Handles, Operation, Router, VERSION};

@@ -3,8 +3,8 @@
 use std::fmt::Write as _;
 
 use serde_json::json;
-use toolwire_auth::{DocumentFetcher, Introspection};
 use toolwire_auth::documents::Secret;
+use toolwire_auth::{DocumentFetcher, Introspection};
 
 use super::fixture::{AttackFixture, SECRET_CLAIM, SECRET_REASON};
 use super::routers::{ROUTERS, VERSION};

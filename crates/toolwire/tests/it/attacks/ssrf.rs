@@ -6,8 +6,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use serde_json::json;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpListener;
-use toolwire_auth::{DocumentFetcher, Introspection, JwtVerifier, TokenVerifier};
 use toolwire_auth::documents::Secret;
+use toolwire_auth::{DocumentFetcher, Introspection, JwtVerifier, TokenVerifier};
 
 use super::fixture::AttackFixture;
 use crate::auth::issuer::Issuer;

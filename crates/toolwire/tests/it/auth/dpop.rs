@@ -3,10 +3,10 @@
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use serde_json::{Value, json};
-use toolwire_auth::{DocumentFetcher, JwtVerifier, ResourceServerConfig};
-use toolwire_auth::testing::token_hash;
-use toolwire_auth::testing::thumbprint;
 use toolwire::store::MemoryNonceStore;
+use toolwire_auth::testing::thumbprint;
+use toolwire_auth::testing::token_hash;
+use toolwire_auth::{DocumentFetcher, JwtVerifier, ResourceServerConfig};
 
 use super::issuer::Issuer;
 use super::protected_server::{ISSUER, METADATA, ProtectedServer, RESOURCE, config, whoami};

@@ -4,13 +4,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use serde_json::{Value, json};
-use toolwire_auth::{ResourceServerConfig, StaticTokens};
 use toolwire::transport::http::HttpOptions;
 use toolwire::types::{InputRequests, PromptArgument};
 use toolwire::{
     CallToolResult, CompletionValues, PromptHandler, RequestContext, ResourceHandler,
     ResourceTemplateHandler, Server, ToolResponse,
 };
+use toolwire_auth::{ResourceServerConfig, StaticTokens};
 
 use crate::http::endpoint::Endpoint;
 use crate::http::request::Request;

@@ -1,8 +1,8 @@
 //! Requests that require scopes: the challenge, and lists that are filtered by scope.
 
 use serde_json::{Value, json};
-use toolwire_auth::ScopeHierarchy;
 use toolwire::transport::http::HttpOptions;
+use toolwire_auth::ScopeHierarchy;
 
 use super::protected_server::{
     ProtectedServer, config, insufficient, options, protected_server, tokens, whoami,

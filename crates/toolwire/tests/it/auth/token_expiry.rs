@@ -8,10 +8,10 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use serde_json::{Value, json};
 use tokio::time::Instant;
-use toolwire_auth::{ResourceServerConfig, TokenError, TokenPurpose, TokenVerifier};
 use toolwire::transport::http::{HttpLimits, HttpOptions, HttpService, ServerBody};
-use toolwire_auth::documents::{AccessTokenClaims, Secret};
 use toolwire::{BoxFuture, RequestContext, Server};
+use toolwire_auth::documents::{AccessTokenClaims, Secret};
+use toolwire_auth::{ResourceServerConfig, TokenError, TokenPurpose, TokenVerifier};
 
 use super::protected_server::{config, options, protected_server, tokens, with_token};
 use crate::http::direct::{Direct, Whole, in_session, next_chunk};

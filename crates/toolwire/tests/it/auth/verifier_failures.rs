@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use toolwire::BoxFuture;
-use toolwire_auth::{ResourceServerConfig, TokenError, TokenPurpose, TokenVerifier};
 use toolwire::transport::http::{HttpLimits, HttpService};
 use toolwire_auth::documents::{AccessTokenClaims, Secret};
+use toolwire_auth::{ResourceServerConfig, TokenError, TokenPurpose, TokenVerifier};
 
 use super::protected_server::{
     ProtectedServer, config, options, protected_server, tokens, whoami, with_token,

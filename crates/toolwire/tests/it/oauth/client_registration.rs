@@ -1,8 +1,8 @@
 //! How the client obtains its client id.
 
 use serde_json::json;
-use toolwire_auth::client::{OAuthConfig, RegisteredClient};
 use toolwire::transport::http_client::HttpClient as _;
+use toolwire_auth::client::{OAuthConfig, RegisteredClient};
 
 use super::fake_servers::{FakeServers, ISSUER, call};
 

@@ -6,8 +6,8 @@ use std::time::Duration;
 use http::StatusCode;
 use tokio::sync::Notify;
 use toolwire::Client;
-use toolwire_auth::client::{AuthError, MemoryTokenStore, OAuthConfig, OAuthHttpClient};
 use toolwire::transport::http_client::{HttpClient as _, HttpError, HttpPhase};
+use toolwire_auth::client::{AuthError, MemoryTokenStore, OAuthConfig, OAuthHttpClient};
 
 use super::fake_servers::{FakeServers, SERVER, call};
 

@@ -4,8 +4,8 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use serde_json::{Value, json};
-use toolwire_auth::client::MemoryTokenStore;
 use toolwire::transport::http_client::HttpClient as _;
+use toolwire_auth::client::MemoryTokenStore;
 
 use super::fake_servers::{FakeServers, ISSUER, SERVER, call};
 

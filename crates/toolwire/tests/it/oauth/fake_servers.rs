@@ -12,12 +12,12 @@ use http::{HeaderMap, Request, Response, Uri};
 use serde_json::{Value, json};
 use tokio::sync::Notify;
 use toolwire::BoxFuture;
+use toolwire::transport::http_client::{ClientBody, HttpClient, HttpError};
 use toolwire_auth::DocumentFetcher;
 use toolwire_auth::client::{
     AuthError, CallbackVerdict, CheckCallback, Login, OAuthConfig, OAuthHttpClient, PendingLogin,
 };
 use toolwire_auth::testing::form;
-use toolwire::transport::http_client::{ClientBody, HttpClient, HttpError};
 
 pub(super) const SERVER: &str = "https://mcp.example.com/mcp";
 pub(super) const ISSUER: &str = "https://auth.example.com";

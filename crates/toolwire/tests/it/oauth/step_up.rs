@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use toolwire_auth::client::{AuthError, MemoryTokenStore, OAuthConfig};
 use toolwire::transport::http_client::HttpClient as _;
+use toolwire_auth::client::{AuthError, MemoryTokenStore, OAuthConfig};
 
 use super::fake_servers::{FakeServers, call};
 

@@ -5,11 +5,11 @@ use std::sync::Arc;
 use http::StatusCode;
 use serde_json::json;
 use tokio::sync::Notify;
+use toolwire::transport::http_client::{HttpClient as _, HttpPhase};
 use toolwire_auth::client::{
     AuthError, MemoryTokenStore, OAuthConfig, RegisteredClient, TokenStore, TokenStoreError,
     TokenStoreFuture, TokenStoreLock,
 };
-use toolwire::transport::http_client::{HttpClient as _, HttpPhase};
 use toolwire_auth::documents::Secret;
 
 use super::fake_servers::{FakeServers, ISSUER, call};

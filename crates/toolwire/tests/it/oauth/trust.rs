@@ -5,9 +5,9 @@ use http::{Request, Response, Uri};
 use serde_json::json;
 use tokio::net::TcpListener;
 use toolwire::BoxFuture;
+use toolwire::transport::http_client::{ClientBody, HttpClient, HttpError, HttpPhase};
 use toolwire_auth::client::{CallbackVerdict, OAuthConfig, OAuthHttpClient};
 use toolwire_auth::testing::form;
-use toolwire::transport::http_client::{ClientBody, HttpClient, HttpError, HttpPhase};
 
 use super::fake_servers::{FakeServers, ISSUER, SERVER, User, call};
 

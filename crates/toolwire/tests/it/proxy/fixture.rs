@@ -3,11 +3,11 @@
 use std::collections::HashMap;
 
 use serde_json::{Value, json};
-use toolwire_auth::{DocumentFetcher, OAuthProxy, OAuthProxyConfig};
-use toolwire_auth::testing::form;
-use toolwire_auth::testing::pkce::Verifier;
 use toolwire::transport::http::HttpOptions;
 use toolwire::{RequestContext, Server};
+use toolwire_auth::testing::form;
+use toolwire_auth::testing::pkce::Verifier;
+use toolwire_auth::{DocumentFetcher, OAuthProxy, OAuthProxyConfig};
 
 use super::browser::{Browser, location, sealed_request};
 use super::provider::Provider;

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use serde_json::json;
-use toolwire_auth::proxy::store::{MemoryProxyLimits, MemoryProxyStore, ProxyStore};
 use toolwire::{KeyRing, StateKey};
+use toolwire_auth::proxy::store::{MemoryProxyLimits, MemoryProxyStore, ProxyStore};
 
 use super::browser::{Browser, location, sealed_request};
 use super::fixture::{Client, ProxyFixture, REDIRECT, error_of, registration};

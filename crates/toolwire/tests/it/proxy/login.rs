@@ -1,8 +1,8 @@
 //! A complete login, and the data that the client, the provider and the handler get.
 
 use serde_json::json;
-use toolwire_auth::{DocumentFetcher, OAuthProxyConfig, Upstream};
 use toolwire_auth::documents::Secret;
+use toolwire_auth::{DocumentFetcher, OAuthProxyConfig, Upstream};
 
 use super::browser::{location, sealed_request};
 use super::fixture::{ORIGIN, ProxyFixture, REDIRECT, RESOURCE, form_to, parameters};

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use toolwire_auth::{DocumentFetcher, OAuthProxyConfig};
-use toolwire_auth::proxy::store::{MemoryProxyStore, ProxyStore};
 use toolwire::{KeyRing, StateKey};
+use toolwire_auth::proxy::store::{MemoryProxyStore, ProxyStore};
+use toolwire_auth::{DocumentFetcher, OAuthProxyConfig};
 
 use super::browser::{location, sealed_request};
 use super::fixture::{ProxyFixture, error_of, parameters};

@@ -7,12 +7,12 @@ use bytes::Bytes;
 use http::StatusCode;
 use http::request::Parts;
 use http_body_util::BodyExt as _;
-use toolwire_auth::{DocumentFetcher, OAuthProxyConfig};
 use toolwire::proto::scopes::ScopeSet;
 use toolwire::transport::http::{
     AuthorizationError, Authorizer, HttpLimits, HttpOptions, HttpService, PeerAddress, PublicRoute,
 };
 use toolwire::{BoxFuture, TokenInfo};
+use toolwire_auth::{DocumentFetcher, OAuthProxyConfig};
 
 use super::fixture::{HOST, ProxyFixture, RESOURCE};
 use super::provider::Provider;

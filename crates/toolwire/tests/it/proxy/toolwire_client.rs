@@ -7,12 +7,12 @@ use std::time::Duration;
 
 use serde_json::json;
 use tokio::net::TcpListener;
+use toolwire::transport::http::{HttpListener, HttpOptions};
+use toolwire::{BoxFuture, Client};
 use toolwire_auth::client::{
     AuthError, CallbackVerdict, CheckCallback, Login, OAuthConfig, PendingLogin,
 };
 use toolwire_auth::{DocumentFetcher, OAuthProxyConfig};
-use toolwire::transport::http::{HttpListener, HttpOptions};
-use toolwire::{BoxFuture, Client};
 
 use super::browser::{Browser, location, sealed_request};
 use super::fixture::{HOST, server_with_proxy};

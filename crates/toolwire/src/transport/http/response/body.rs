@@ -8,7 +8,7 @@ use std::task::{Context, Poll, ready};
 use bytes::Bytes;
 use http_body::{Body, Frame, SizeHint};
 
-use crate::engine::exchange::{AFTER_RESULT, EncodedResponse};
+use crate::engine::encoding::{AFTER_RESULT, EncodedResponse};
 use crate::transport::http::listener::read_timeout::RequestGuard;
 use crate::transport::http::response::event_stream::EventStream;
 

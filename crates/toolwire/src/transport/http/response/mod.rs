@@ -16,7 +16,7 @@ use toolwire_proto::features::Era;
 use toolwire_types::{ErrorObject, RequestId, ResponseId};
 
 use crate::engine::Outcome;
-use crate::engine::exchange::{EncodedResponse, encode_error};
+use crate::engine::encoding::{EncodedResponse, encode_error};
 use crate::store::StoreError;
 use crate::transport::http::listener::read_timeout::RequestGuard;
 use crate::transport::http::response::body::ServerBody;

@@ -13,7 +13,7 @@ use toolwire_proto::scopes::ScopeSet;
 use toolwire_proto::strict_json;
 use toolwire_types::{ErrorObject, ResponseId};
 
-use crate::engine::exchange::{EncodedResponse, encode_error};
+use crate::engine::encoding::{EncodedResponse, encode_error};
 use crate::transport::batch::array;
 use crate::transport::http::exchange::context::{HttpStreamContext, PeerState};
 use crate::transport::http::exchange::running::{ExchangeFuture, OnDisconnect, RunningHandler};

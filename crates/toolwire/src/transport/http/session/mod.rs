@@ -12,6 +12,7 @@ pub(crate) mod log_reader;
 pub(crate) mod lookup;
 pub(crate) mod messages;
 pub(crate) mod push;
+pub(crate) mod record;
 pub(crate) mod requests;
 pub(crate) mod stream_reader;
 pub(crate) mod stream_writer;

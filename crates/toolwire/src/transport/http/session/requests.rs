@@ -34,6 +34,7 @@ use crate::transport::http::response::{self, FinalMessage, HttpResponse, SESSION
 use crate::transport::http::session::active::ActiveSession;
 use crate::transport::http::session::log_reader::{LogReader, ReaderContext};
 use crate::transport::http::session::push::PushReader;
+use crate::transport::http::session::record::record_of;
 use crate::transport::http::session::stream_reader::ResumableStream;
 use crate::transport::http::session::stream_writer::StreamWriter;
 
@@ -52,7 +53,7 @@ pub(crate) async fn open_session(
     let id = admitted.id.clone();
     let state = Arc::new(ConnectionState::new());
     let outcome = initialize(post, admitted, &state);
-    let mut record = match (&outcome, state.to_record()) {
+    let mut record = match (&outcome, record_of(&state)) {
         (Ok(_), Some(record)) => record,
         _ => return immediate(&id, outcome),
     };

@@ -131,7 +131,7 @@ mod tests {
     use tokio::io::AsyncReadExt as _;
 
     use super::*;
-    use crate::engine::exchange::EncodedResponse;
+    use crate::engine::encoding::EncodedResponse;
     use crate::transport::http::response;
     use crate::transport::http::response::body::ServerBody;
 

@@ -17,6 +17,7 @@ use crate::engine::{BuildNameHasher, Cancellation, ClientRequests, ConnectionSta
 use crate::store::{SessionRecord, SessionSignal, StoredSession};
 use crate::transport::http::session::key::SessionKey;
 use crate::transport::http::session::push::{PushReader, PushTask};
+use crate::transport::http::session::record;
 use crate::transport::http::session::stream_reader::ResumableStream;
 
 /// The state of a session on this node.
@@ -75,7 +76,7 @@ impl ActiveSessions {
                 principal: principal.clone(),
                 ended: Cancellation::new(),
             },
-            state: Arc::new(ConnectionState::of_session(&stored.record)),
+            state: Arc::new(record::state_of(&stored.record)),
             caller: ClientRequests::with_random_ids(response_timeout()),
             stored: Mutex::new(stored.clone()),
             streams: Mutex::default(),
@@ -189,7 +190,7 @@ impl ActiveSession {
     /// that this request wants to undo.
     pub(crate) fn stored_and_current(&self) -> Option<(StoredSession, SessionRecord)> {
         let known = self.lock_stored();
-        let current = self.state.to_record()?;
+        let current = record::record_of(&self.state)?;
         Some((known.clone(), current))
     }
 
@@ -199,7 +200,7 @@ impl ActiveSession {
         let is_newer = known.revision < stored.revision;
         if is_newer {
             let before = std::mem::replace(&mut *known, stored.clone());
-            self.state.rebase(&before.record, &stored.record);
+            record::rebase(&self.state, &before.record, &stored.record);
         }
         is_newer
     }

@@ -14,8 +14,8 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 use toolwire_proto::schema_budget::{SchemaBudget, SchemaLimits};
 
-use crate::server::schema::required_members;
-use crate::server::schema_pool::{QUICK_BYTES, QuickCheck};
+use crate::engine::schema_check::required_members;
+use crate::engine::schema_pool::{QUICK_BYTES, QuickCheck};
 
 /// The maximum steps of a check that runs inline: a few milliseconds. Longer checks run on the blocking pool.
 const QUICK_STEPS: u64 = 20_000;

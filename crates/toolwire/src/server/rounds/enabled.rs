@@ -13,10 +13,9 @@ use toolwire_proto::rounds::{self, RoundCounter};
 use toolwire_proto::sampling_rules::drop_undeclared_context;
 use toolwire_types::{ErrorObject, InputRequest, InputRequiredResult, InputResponses};
 
-use crate::engine::{
-    BoxFuture, EncodedResult, Exchange, Outcome, Principal, RoundState, TransportContext,
-};
+use crate::engine::{BoxFuture, EncodedResult, Outcome, Principal, TransportContext};
 use crate::server::context::RequestContext;
+use crate::server::request::{Exchange, RoundState};
 use crate::server::response;
 use crate::server::snapshot::Snapshot;
 use crate::server::state_seal::StatePurpose;

@@ -5,7 +5,7 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 use toolwire_proto::schema_budget::SchemaLimits;
 
-use crate::server::schema_pool::QuickCheck;
+use crate::engine::schema_pool::QuickCheck;
 
 /// A compiled schema. No value of this type exists.
 #[derive(Debug)]

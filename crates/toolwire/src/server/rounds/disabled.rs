@@ -4,8 +4,9 @@ use toolwire_proto::admit::Admitted;
 use toolwire_proto::methods::Method;
 use toolwire_types::ErrorObject;
 
-use crate::engine::{BoxFuture, EncodedResult, Exchange, RoundState, TransportContext};
+use crate::engine::{BoxFuture, EncodedResult, TransportContext};
 use crate::server::context::RequestContext;
+use crate::server::request::{Exchange, RoundState};
 use crate::server::snapshot::Snapshot;
 use crate::server::tool_error::ToolError;
 

@@ -6,10 +6,10 @@ use toolwire_proto::features::VersionFeatures;
 use toolwire_proto::outbox::OutgoingKind;
 use toolwire_types::{ElicitationCompleteNotificationParams, ErrorObject, RawJson};
 
-use crate::engine::RoundState;
-use crate::engine::scope::RequestScope;
 use crate::engine::transport::no_channel;
 use crate::error::Error;
+use crate::server::request::RoundState;
+use crate::server::request::scope::RequestScope;
 
 impl RequestScope {
     /// Sends `notifications/elicitation/complete`, in the one revision that has it.

@@ -3,9 +3,6 @@
 //! The scope wraps the transport's context and exists before the handler runs. It fixes the protocol version, so that
 //! other requests cannot change it while the handler waits.
 
-#[cfg(feature = "input")]
-mod input;
-
 use std::sync::{Arc, LazyLock, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use toolwire_proto::features::VersionFeatures;
@@ -19,13 +16,12 @@ use toolwire_types::{
     ProtocolVersion, RawJson, RequestId, meta_key,
 };
 
-use crate::engine::exchange::MethodRoute;
-use crate::engine::progress::{self, ProgressReporter};
 use crate::engine::{
-    Cancellation, ConnectionState, OutgoingNotification, RequestParams, RoundState, TokenInfo,
-    TransportContext,
+    Cancellation, ConnectionState, OutgoingNotification, TokenInfo, TransportContext,
 };
 use crate::server::Server;
+use crate::server::request::progress::{self, ProgressReporter};
+use crate::server::request::{MethodRoute, RequestParams, RoundState};
 use crate::server::snapshot::Snapshot;
 
 /// Shared by all requests that declare no capabilities, which most do.
@@ -231,7 +227,7 @@ impl RequestScope {
         }
     }
 
-    fn notify<P: Stamp + serde::Serialize>(
+    pub(crate) fn notify<P: Stamp + serde::Serialize>(
         &self,
         method: &'static str,
         mut params: P,
@@ -246,7 +242,7 @@ impl RequestScope {
         }
     }
 
-    fn progress(&self) -> MutexGuard<'_, ProgressReporter> {
+    pub(crate) fn progress(&self) -> MutexGuard<'_, ProgressReporter> {
         let first = self.first_round.as_deref().unwrap_or(self);
         first
             .progress

@@ -1,0 +1,16 @@
+//! The server's view of one request: its parameters, its scope, and the state of its rounds.
+
+mod exchange;
+mod params;
+mod progress;
+mod round;
+mod scope;
+#[cfg(feature = "input")]
+mod scope_input;
+
+pub(crate) use exchange::{Exchange, MethodRoute};
+pub(crate) use params::RequestParams;
+pub(crate) use round::RoundState;
+#[cfg(feature = "input")]
+pub(crate) use round::SingleUseState;
+pub use scope::RequestScope;
