@@ -8,8 +8,8 @@ const LONGEST_FILE: usize = 800;
 /// Marks of unfinished code.
 const UNFINISHED: [&str; 4] = ["todo!", "unimplemented!", "dbg!", "#[ignore"];
 
-/// Directories that contain only tests.
-const TEST_DIRECTORIES: [&str; 3] = ["tests", "benches", "fuzz"];
+/// Directories that contain only tests and their helpers.
+const TEST_DIRECTORIES: [&str; 4] = ["tests", "benches", "fuzz", "toolwire-test-support"];
 
 pub(super) fn check(file: &File, source: &Source) -> Vec<Finding> {
     let mut findings = Vec::new();

@@ -1,0 +1,6 @@
+//! Authorization over HTTP: protected servers, clients that log in, the OAuth proxy, and attacks on all of them.
+
+mod attacks;
+mod client;
+mod proxy;
+mod resource;

@@ -1,0 +1,9 @@
+//! HTTP servers, and clients that can send invalid requests.
+
+pub mod direct;
+pub mod endpoint;
+pub mod events;
+pub mod fixture;
+pub mod request;
+pub mod session;
+pub mod socket;

@@ -1,0 +1,4 @@
+//! Servers for tests of the HTTP client.
+
+pub mod raw;
+pub mod tls;

@@ -1,0 +1,23 @@
+//! Servers, as their clients see them. The messages are exchanged in the same process.
+
+mod bad_input;
+mod batch;
+mod bursts;
+mod cancellation;
+mod connection_end;
+mod context;
+mod custom_methods;
+mod discover;
+mod eras;
+mod legacy;
+mod legacy_changes;
+mod legacy_results;
+mod limits;
+mod listen;
+mod logging;
+mod macros;
+mod pages;
+mod progress;
+mod prompts;
+mod resources;
+mod tools;
