@@ -21,23 +21,23 @@ impl Traces {
 
 /// A guard that sets the recording subscriber for the current thread until it is dropped.
 #[derive(Debug)]
-pub struct Writing {
+pub struct RecordingGuard {
     _default: DefaultGuard,
     _other: Dispatch,
 }
 
 impl Traces {
     /// Records everything that this thread traces while the guard exists.
-    pub fn write_down() -> (Self, Writing) {
+    pub fn record() -> (Self, RecordingGuard) {
         let traces = Self::default();
         // With a single subscriber, `tracing` caches a call site as disabled for all threads if a thread without a
         // subscriber reaches it first, as other tests do. With two subscribers, it asks each one.
         let other = Dispatch::new(Self::default());
-        let writing = Writing {
+        let guard = RecordingGuard {
             _default: tracing::subscriber::set_default(traces.clone()),
             _other: other,
         };
-        (traces, writing)
+        (traces, guard)
     }
 }
 

@@ -15,7 +15,7 @@ use crate::peer::{legacy, notification};
 
 /// An in-process client of the service.
 #[derive(Debug, Clone)]
-pub struct Direct {
+pub struct InProcessClient {
     /// The service under test.
     pub service: HttpService,
     caller: Option<TokenInfo>,
@@ -24,7 +24,7 @@ pub struct Direct {
 /// A complete response.
 #[derive(Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Whole {
+pub struct CompleteResponse {
     /// The status code.
     pub status: u16,
     /// The value of `Mcp-Session-Id`.
@@ -33,7 +33,7 @@ pub struct Whole {
     pub body: String,
 }
 
-impl Direct {
+impl InProcessClient {
     /// Returns a client without a token.
     pub fn new(service: &HttpService) -> Self {
         Self {
@@ -43,7 +43,7 @@ impl Direct {
     }
 
     /// Returns a client with a verified token of this issuer and subject.
-    pub fn of(service: &HttpService, issuer: &str, subject: &str) -> Self {
+    pub fn with_token(service: &HttpService, issuer: &str, subject: &str) -> Self {
         let mut token = TokenInfo::default();
         token.valid = true;
         token.subject = Some(subject.to_owned());
@@ -64,7 +64,7 @@ impl Direct {
     }
 
     /// Sends a request and returns the complete response.
-    pub async fn ask(&self, request: crate::http::request::Request) -> Whole {
+    pub async fn request(&self, request: crate::http::request::Request) -> CompleteResponse {
         let response = self.send(request).await;
         let status = response.status().as_u16();
         let session = response.headers().get("mcp-session-id");
@@ -74,7 +74,7 @@ impl Direct {
         while let Some(chunk) = next_chunk(&mut stream).await {
             body += &chunk;
         }
-        Whole {
+        CompleteResponse {
             status,
             session,
             body,
@@ -85,14 +85,14 @@ impl Direct {
     pub async fn open_session(&self) -> String {
         let session = self.initialize().await;
         let initialized = notification("notifications/initialized", json!({}));
-        let response = self.ask(in_session(&session, &initialized)).await;
+        let response = self.request(in_session(&session, &initialized)).await;
         assert_eq!(response.status, 202);
         session
     }
 
     /// Sends `initialize` of 2025-11-25 and returns the id of the new session.
     pub async fn initialize(&self) -> String {
-        let opened = self.ask(initialize_request("2025-11-25")).await;
+        let opened = self.request(initialize_request("2025-11-25")).await;
         assert_eq!(opened.status, 200, "{}", opened.body);
         opened.session.expect("a session is opened")
     }
@@ -100,7 +100,7 @@ impl Direct {
     /// Returns the status of a ping in a session.
     pub async fn ping(&self, session: &str) -> u16 {
         let ping = legacy(1, "ping", json!({}));
-        self.ask(in_session(session, &ping)).await.status
+        self.request(in_session(session, &ping)).await.status
     }
 }
 

@@ -11,7 +11,7 @@ use toolwire::{Error, Server};
 
 use crate::http::events::Events;
 use crate::http::request::Request;
-use crate::http::socket::{Answer, Wire};
+use crate::http::socket::{Connection, Response};
 use crate::peer::within;
 
 /// An HTTP server that runs until it is dropped.
@@ -52,37 +52,37 @@ impl Endpoint {
     }
 
     /// Opens a connection.
-    pub async fn connect(&self) -> Wire {
-        Wire::connect(self.address).await
+    pub async fn connect(&self) -> Connection {
+        Connection::connect(self.address).await
     }
 
     /// Sends a request on a new connection and returns the complete response.
-    pub async fn ask(&self, request: &Request) -> Answer {
-        let mut wire = self.connect().await;
-        wire.send(request.bytes()).await;
-        wire.answer().await
+    pub async fn request(&self, request: &Request) -> Response {
+        let mut connection = self.connect().await;
+        connection.send(request.bytes()).await;
+        connection.response().await
     }
 
     /// Sends a 2026-07-28 message and returns the single message of the response.
     pub async fn call(&self, message: Value) -> Value {
-        let response = self.ask(&Request::modern(&message)).await;
+        let response = self.request(&Request::modern(&message)).await;
         assert_eq!(response.status(), 200, "{}", response.text());
         response.message()
     }
 
     /// Sends a request on a new connection and returns the response, which must be an event stream.
     pub async fn open(&self, request: &Request) -> Events {
-        let mut wire = self.connect().await;
-        wire.send(request.bytes()).await;
-        let head = wire.head().await;
-        if !head.is_event_stream() {
-            panic!("no stream: {head:?}");
+        let mut connection = self.connect().await;
+        connection.send(request.bytes()).await;
+        let headers = connection.headers().await;
+        if !headers.is_event_stream() {
+            panic!("no stream: {headers:?}");
         }
-        Events::new(wire, head)
+        Events::new(connection, headers)
     }
 
     /// Waits until the load of the service is zero.
-    pub async fn idle(&self) {
+    pub async fn wait_until_idle(&self) {
         self.wait_for_load(HttpLoad::default()).await;
     }
 

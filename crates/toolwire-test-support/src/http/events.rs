@@ -2,14 +2,14 @@
 
 use serde_json::Value;
 
-use crate::http::socket::{Head, Wire};
+use crate::http::socket::{Connection, ResponseHeaders};
 
 /// An event stream.
 #[derive(Debug)]
 pub struct Events {
-    wire: Wire,
+    connection: Connection,
     /// The headers of the response.
-    pub head: Head,
+    pub headers: ResponseHeaders,
     /// Received text that is not yet a complete event.
     text: String,
     /// The id of the last event that had one.
@@ -42,12 +42,12 @@ pub enum End {
 
 impl Events {
     /// Reads the events of a response with these headers. Panics unless it is an event stream.
-    pub fn new(wire: Wire, head: Head) -> Self {
-        assert_eq!(head.status, 200);
-        assert!(head.is_event_stream(), "{head:?}");
+    pub fn new(connection: Connection, headers: ResponseHeaders) -> Self {
+        assert_eq!(headers.status, 200);
+        assert!(headers.is_event_stream(), "{headers:?}");
         Self {
-            wire,
-            head,
+            connection,
+            headers,
             text: String::new(),
             last_id: None,
             comments: 0,
@@ -95,11 +95,11 @@ impl Events {
 
     /// Expects the end of the stream and returns the connection for the next request.
     #[track_caller]
-    pub fn expect_end(mut self) -> impl Future<Output = Wire> {
+    pub fn expect_end(mut self) -> impl Future<Output = Connection> {
         let caller = std::panic::Location::caller();
         async move {
             assert_eq!(self.next().await, Err(End::Complete), "at {caller}");
-            self.wire
+            self.connection
         }
     }
 
@@ -117,11 +117,11 @@ impl Events {
 
     /// Resets the connection.
     pub fn disconnect(self) {
-        self.wire.reset();
+        self.connection.reset();
     }
 
     async fn receive(&mut self) -> Result<(), End> {
-        match self.wire.chunk().await {
+        match self.connection.chunk().await {
             Ok(Some(chunk)) => self.text.push_str(std::str::from_utf8(&chunk).unwrap()),
             Ok(None) => return Err(End::Complete),
             Err(_) => return Err(End::Disconnected),

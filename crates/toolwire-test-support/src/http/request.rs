@@ -124,7 +124,7 @@ impl Request {
     }
 
     /// Returns the request line and the headers as text.
-    pub fn head(&self) -> String {
+    pub fn header_text(&self) -> String {
         let mut text = format!("{} {} HTTP/1.1\r\n", self.method, self.target);
         for (name, value) in &self.headers {
             write!(text, "{name}: {value}\r\n").expect("writing to a string does not fail");
@@ -138,7 +138,7 @@ impl Request {
 
     /// Returns the complete request.
     pub fn bytes(&self) -> Vec<u8> {
-        [self.head().as_bytes(), &self.body].concat()
+        [self.header_text().as_bytes(), &self.body].concat()
     }
 
     /// Returns the body.

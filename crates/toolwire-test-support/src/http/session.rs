@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use crate::http::endpoint::Endpoint;
 use crate::http::events::Events;
 use crate::http::request::Request;
-use crate::http::socket::{Answer, Wire};
+use crate::http::socket::{Connection, Response};
 use crate::peer::{legacy, notification};
 
 /// The revisions with sessions on a single endpoint.
@@ -36,7 +36,7 @@ impl Session {
 
     /// Sends `initialize` without the notification that completes the handshake.
     pub async fn initialize(endpoint: &Endpoint, version: &'static str) -> Self {
-        let response = endpoint.ask(&initialize_request(version)).await;
+        let response = endpoint.request(&initialize_request(version)).await;
         assert_eq!(response.status(), 200, "{}", response.text());
         let message = response.message();
         assert_eq!(message["result"]["protocolVersion"], version, "{message}");
@@ -59,13 +59,13 @@ impl Session {
     }
 
     /// Returns a POST request with a message in this session.
-    pub fn request(&self, message: &Value) -> Request {
+    pub fn post_request(&self, message: &Value) -> Request {
         Request::post(message).in_session(&self.id, self.version)
     }
 
     /// Posts a message on a new connection.
-    pub async fn post(&self, message: &Value) -> Answer {
-        self.ask(&self.request(message)).await
+    pub async fn post(&self, message: &Value) -> Response {
+        self.request(&self.post_request(message)).await
     }
 
     /// Posts a request and returns the single message of its JSON response.
@@ -92,7 +92,7 @@ impl Session {
 
     /// Posts a request whose response is an event stream.
     pub async fn stream(&self, message: &Value) -> Events {
-        self.events(&self.request(message)).await
+        self.events(&self.post_request(message)).await
     }
 
     /// Opens a server stream.
@@ -111,22 +111,22 @@ impl Session {
     }
 
     /// Ends the session with a DELETE request.
-    pub async fn end(&self) -> Answer {
-        self.ask(&Request::delete(&self.id, self.version)).await
+    pub async fn end(&self) -> Response {
+        self.request(&Request::delete(&self.id, self.version)).await
     }
 
     /// Sends a request on a new connection and returns the complete response.
-    pub async fn ask(&self, request: &Request) -> Answer {
-        let mut wire = Wire::connect(self.address).await;
-        wire.send(request.bytes()).await;
-        wire.answer().await
+    pub async fn request(&self, request: &Request) -> Response {
+        let mut connection = Connection::connect(self.address).await;
+        connection.send(request.bytes()).await;
+        connection.response().await
     }
 
     async fn events(&self, request: &Request) -> Events {
-        let mut wire = Wire::connect(self.address).await;
-        wire.send(request.bytes()).await;
-        let head = wire.head().await;
-        Events::new(wire, head)
+        let mut connection = Connection::connect(self.address).await;
+        connection.send(request.bytes()).await;
+        let headers = connection.headers().await;
+        Events::new(connection, headers)
     }
 }
 

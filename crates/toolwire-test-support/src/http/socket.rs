@@ -10,13 +10,13 @@ use crate::peer::within;
 
 /// A client connection.
 #[derive(Debug)]
-pub struct Wire {
+pub struct Connection {
     socket: TcpStream,
     /// Received bytes that are not yet consumed.
     unread: Vec<u8>,
 }
 
-impl Wire {
+impl Connection {
     /// Opens a connection.
     pub async fn connect(address: SocketAddr) -> Self {
         Self::new(within(TcpStream::connect(address)).await.unwrap())
@@ -47,15 +47,15 @@ impl Wire {
     }
 
     /// Returns the next response with its complete body.
-    pub async fn answer(&mut self) -> Answer {
-        let head = self.head().await;
-        self.read_body(head).await
+    pub async fn response(&mut self) -> Response {
+        let headers = self.headers().await;
+        self.read_body(headers).await
     }
 
     /// Reads the body of the response with these headers.
-    pub async fn read_body(&mut self, head: Head) -> Answer {
+    pub async fn read_body(&mut self, headers: ResponseHeaders) -> Response {
         let mut body = Vec::new();
-        match head.framing() {
+        match headers.framing() {
             Framing::Length(length) => body = self.take(length).await,
             Framing::Chunked => {
                 while let Some(chunk) = self.chunk().await.expect("the response is incomplete") {
@@ -63,18 +63,18 @@ impl Wire {
                 }
             }
         }
-        Answer { head, body }
+        Response { headers, body }
     }
 
     /// Returns the headers of the next response.
-    pub async fn head(&mut self) -> Head {
-        self.head_unless_closed()
+    pub async fn headers(&mut self) -> ResponseHeaders {
+        self.headers_unless_closed()
             .await
             .expect("the server has closed the connection")
     }
 
     /// Returns the headers of the next response, or `None` if the server closes the connection.
-    pub async fn head_unless_closed(&mut self) -> Option<Head> {
+    pub async fn headers_unless_closed(&mut self) -> Option<ResponseHeaders> {
         let status_line = self.line().await?;
         let status = status_line
             .strip_prefix("HTTP/1.1 ")
@@ -85,7 +85,7 @@ impl Wire {
         loop {
             let line = self.line().await.expect("the headers are incomplete");
             if line.is_empty() {
-                return Some(Head { status, headers });
+                return Some(ResponseHeaders { status, headers });
             }
             let (name, value) = line.split_once(':').expect("a header has a colon");
             headers.push((name.to_ascii_lowercase(), value.trim().to_owned()));
@@ -150,11 +150,12 @@ impl Wire {
 
 /// The connection was closed in the middle of a response.
 #[derive(Debug)]
+#[non_exhaustive]
 pub struct Disconnected;
 
 /// The status and the headers of a response.
 #[derive(Debug, Clone)]
-pub struct Head {
+pub struct ResponseHeaders {
     /// The status code.
     pub status: u16,
     headers: Vec<(String, String)>,
@@ -165,7 +166,7 @@ enum Framing {
     Chunked,
 }
 
-impl Head {
+impl ResponseHeaders {
     /// Returns the only header with this name, given in lower case.
     pub fn header(&self, name: &str) -> Option<&str> {
         let mut values = self.headers.iter().filter(|(own, _)| own == name);
@@ -208,22 +209,22 @@ impl Head {
 /// A complete response.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
-pub struct Answer {
+pub struct Response {
     /// The status code and the headers.
-    pub head: Head,
+    pub headers: ResponseHeaders,
     /// The body without its framing.
     pub body: Vec<u8>,
 }
 
-impl Answer {
+impl Response {
     /// Returns the status code.
     pub fn status(&self) -> u16 {
-        self.head.status
+        self.headers.status
     }
 
     /// Returns the header with this name, given in lower case.
     pub fn header(&self, name: &str) -> Option<&str> {
-        self.head.header(name)
+        self.headers.header(name)
     }
 
     /// Returns the body as text.

@@ -58,7 +58,7 @@ impl RawServer {
     }
 
     /// Returns `true` if no connection waits to be accepted.
-    pub async fn is_untouched(&self) -> bool {
+    pub async fn has_no_connection(&self) -> bool {
         let accepting = std::pin::pin!(self.listener.accept());
         let mut accepting = Some(accepting);
         std::future::poll_fn(|context| {
@@ -71,7 +71,7 @@ impl RawServer {
     /// Accepts a connection, reads one request and sends this response. Returns the request.
     pub async fn respond_once(&self, response: &str) -> (String, RawConnection<TcpStream>) {
         let mut connection = self.accept().await;
-        let request = connection.answer(response).await;
+        let request = connection.respond(response).await;
         (request, connection)
     }
 }
@@ -87,7 +87,7 @@ pub struct RawConnection<S> {
 impl<S: AsyncRead + AsyncWrite + Unpin> RawConnection<S> {
     /// Reads a request: its headers, and a body of the length that they declare.
     pub async fn request(&mut self) -> String {
-        let mut text = self.head().await;
+        let mut text = self.header_text().await;
         let length = text
             .lines()
             .find_map(|line| line.strip_prefix("content-length: "))
@@ -99,7 +99,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> RawConnection<S> {
     }
 
     /// Reads the headers, up to the empty line.
-    pub async fn head(&mut self) -> String {
+    pub async fn header_text(&mut self) -> String {
         let mut head = Vec::new();
         while !head.ends_with(b"\r\n\r\n") {
             head.push(within(self.stream.read_u8()).await.unwrap());
@@ -114,7 +114,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> RawConnection<S> {
     }
 
     /// Reads one request, sends this response, and returns the request.
-    pub async fn answer(&mut self, response: &str) -> String {
+    pub async fn respond(&mut self, response: &str) -> String {
         let request = self.request().await;
         self.write(response).await;
         request

@@ -85,7 +85,7 @@ impl Default for Authority {
 }
 
 /// Runs the TLS handshake over a connection. Returns `None` if the handshake fails.
-pub async fn secured<S: AsyncRead + AsyncWrite + Unpin>(
+pub async fn accept_tls<S: AsyncRead + AsyncWrite + Unpin>(
     acceptor: &TlsAcceptor,
     connection: RawConnection<S>,
 ) -> Option<RawConnection<TlsStream<S>>> {

@@ -11,7 +11,7 @@ const TOKEN: &str = "very-secret-token";
 
 #[tokio::test]
 async fn token_is_sent_and_never_shown() {
-    let (traces, _writing) = Traces::write_down();
+    let (traces, _guard) = Traces::record();
     for script in [modern as fn(&RecordedRequest) -> Reply, legacy] {
         let server = Fake::start(move |request| match request.method() {
             "tools/call" => match request.nth {

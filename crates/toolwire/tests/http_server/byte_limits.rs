@@ -10,7 +10,7 @@ use toolwire_test_support::http::endpoint::Endpoint;
 use toolwire_test_support::http::fixture::{Fixture, HandlerEvent, count_call};
 use toolwire_test_support::http::request::Request;
 use toolwire_test_support::http::session::{Session, initialize_request, tool_call};
-use toolwire_test_support::http::socket::{Answer, Wire};
+use toolwire_test_support::http::socket::{Connection, Response};
 use toolwire_test_support::peer::{call, legacy, modern};
 
 const KIB: usize = 1024;
@@ -26,7 +26,7 @@ async fn endpoint(fixture: &Fixture) -> Endpoint {
 }
 
 #[track_caller]
-fn assert_overloaded(response: &Answer) {
+fn assert_overloaded(response: &Response) {
     assert_eq!(response.status(), 503, "{}", response.text());
     assert!(response.header("retry-after").is_some());
     let message = response.message();
@@ -41,11 +41,11 @@ fn large_call(tool: &str, bytes: usize) -> Value {
 }
 
 /// Sends all of a request except its last byte.
-async fn send_unfinished(endpoint: &Endpoint, request: &Request) -> Wire {
-    let mut wire = endpoint.connect().await;
+async fn send_unfinished(endpoint: &Endpoint, request: &Request) -> Connection {
+    let mut connection = endpoint.connect().await;
     let bytes = request.bytes();
-    wire.send(bytes[..bytes.len() - 1].to_vec()).await;
-    wire
+    connection.send(bytes[..bytes.len() - 1].to_vec()).await;
+    connection
 }
 
 /// Waits until the buffered message bytes satisfy the condition.
@@ -67,10 +67,10 @@ async fn unfinished_bodies_have_a_total_limit_and_small_requests_are_served() {
     // Requests are sent until one is rejected while it arrives.
     let rejected = loop {
         let before = endpoint.service.load().request_bytes;
-        let mut wire = send_unfinished(&endpoint, &large).await;
+        let mut connection = send_unfinished(&endpoint, &large).await;
         tokio::select! {
-            response = wire.answer() => break response,
-            () = wait_for_bytes(&endpoint, |now| now > before + 60 * KIB) => unfinished.push(wire),
+            response = connection.response() => break response,
+            () = wait_for_bytes(&endpoint, |now| now > before + 60 * KIB) => unfinished.push(connection),
         }
     };
     assert_overloaded(&rejected);
@@ -83,8 +83,8 @@ async fn unfinished_bodies_have_a_total_limit_and_small_requests_are_served() {
     assert!(endpoint.service.load().request_bytes <= 2 * 1024 * KIB);
     // Closed connections release their memory.
     drop(unfinished);
-    endpoint.idle().await;
-    let response = endpoint.ask(&large).await;
+    endpoint.wait_until_idle().await;
+    let response = endpoint.request(&large).await;
     assert_ne!(response.status(), 503, "{}", response.text());
 }
 
@@ -95,14 +95,14 @@ async fn running_requests_have_a_total_limit_in_bytes() {
     let large = Request::modern(&large_call("wait", 60 * KIB));
     let mut running = Vec::new();
     let rejected = loop {
-        let mut wire = endpoint.connect().await;
-        wire.send(large.bytes()).await;
+        let mut connection = endpoint.connect().await;
+        connection.send(large.bytes()).await;
         let started = async {
             fixture.expect(HandlerEvent::Started).await;
         };
         tokio::select! {
-            () = started => running.push(wire),
-            response = wire.answer() => break response,
+            () = started => running.push(connection),
+            response = connection.response() => break response,
         }
     };
     assert_overloaded(&rejected);
@@ -112,10 +112,10 @@ async fn running_requests_have_a_total_limit_in_bytes() {
     let session = Session::open(&endpoint, "2025-11-25").await;
     let mut message = tool_call(1, "wait", json!({}));
     message["params"]["_meta"] = json!({"text": "x".repeat(60 * KIB)});
-    assert_overloaded(&endpoint.ask(&session.request(&message)).await);
+    assert_overloaded(&endpoint.request(&session.post_request(&message)).await);
     drop(running);
     endpoint.wait_for_requests(0).await;
-    endpoint.idle().await;
+    endpoint.wait_until_idle().await;
 }
 
 #[tokio::test]
@@ -133,10 +133,10 @@ async fn session_record_may_have_64_kib() {
             }),
         ))
     };
-    let opened = endpoint.ask(&initialize(60 * KIB)).await;
+    let opened = endpoint.request(&initialize(60 * KIB)).await;
     assert!(opened.header("mcp-session-id").is_some());
     for bytes in [66 * KIB, 200 * KIB, 3900 * KIB] {
-        let rejected = endpoint.ask(&initialize(bytes)).await;
+        let rejected = endpoint.request(&initialize(bytes)).await;
         assert!(rejected.header("mcp-session-id").is_none());
         let message = rejected.message();
         assert_eq!(message["error"]["code"], -32602, "{message}");
@@ -158,27 +158,27 @@ async fn filters_of_open_streams_have_a_total_limit() {
             json!({"notifications": filter}),
         ))
     };
-    let response = endpoint.ask(&listen(5, 9 * KIB)).await;
+    let response = endpoint.request(&listen(5, 9 * KIB)).await;
     assert_eq!(response.message()["error"]["code"], -32602);
     let mut streams = Vec::new();
     let rejected = loop {
-        let mut wire = endpoint.connect().await;
-        wire.send(listen(10, 3 * KIB).bytes()).await;
-        let head = wire.head().await;
-        if !head.is_event_stream() {
-            break wire.read_body(head).await;
+        let mut connection = endpoint.connect().await;
+        connection.send(listen(10, 3 * KIB).bytes()).await;
+        let headers = connection.headers().await;
+        if !headers.is_event_stream() {
+            break connection.read_body(headers).await;
         }
-        streams.push(wire);
+        streams.push(connection);
     };
     assert_overloaded(&rejected);
     assert!((4..16).contains(&streams.len()), "{}", streams.len());
     assert!(endpoint.service.load().stream_bytes <= 1024 * KIB);
     // A small filter fits.
-    let mut wire = endpoint.connect().await;
-    wire.send(listen(10, 10).bytes()).await;
-    assert!(wire.head().await.is_event_stream());
-    drop((streams, wire));
-    endpoint.idle().await;
+    let mut connection = endpoint.connect().await;
+    connection.send(listen(10, 10).bytes()).await;
+    assert!(connection.headers().await.is_event_stream());
+    drop((streams, connection));
+    endpoint.wait_until_idle().await;
 }
 
 #[tokio::test]
@@ -190,21 +190,21 @@ async fn connection_beyond_the_limit_is_served_when_another_closes() {
     let request = Request::modern(&count_call(1));
     let mut open = Vec::new();
     for _ in 0..2 {
-        let mut wire = endpoint.connect().await;
-        wire.send(request.bytes()).await;
-        assert_eq!(wire.answer().await.status(), 200);
-        open.push(wire);
+        let mut connection = endpoint.connect().await;
+        connection.send(request.bytes()).await;
+        assert_eq!(connection.response().await.status(), 200);
+        open.push(connection);
     }
     // The system accepts the third connection; the server does not.
     let mut third = endpoint.connect().await;
     third.send(request.bytes()).await;
-    for wire in &mut open {
-        wire.send(request.bytes()).await;
-        assert_eq!(wire.answer().await.status(), 200);
+    for connection in &mut open {
+        connection.send(request.bytes()).await;
+        assert_eq!(connection.response().await.status(), 200);
     }
     assert_eq!(fixture.runs(), 4);
     drop(open.pop());
-    assert_eq!(third.answer().await.status(), 200);
+    assert_eq!(third.response().await.status(), 200);
 }
 
 #[tokio::test]
@@ -217,10 +217,10 @@ async fn anonymous_sessions_per_address_can_be_limited() {
     let _first = Session::open(&endpoint, "2025-11-25").await;
     let _second = Session::open(&endpoint, "2025-11-25").await;
     let initialize = initialize_request("2025-11-25");
-    assert_overloaded(&endpoint.ask(&initialize).await);
+    assert_overloaded(&endpoint.request(&initialize).await);
     let mut other = connect_from("127.0.0.2:0", &endpoint).await;
     other.send(initialize.bytes()).await;
-    assert_eq!(other.answer().await.status(), 200);
+    assert_eq!(other.response().await.status(), 200);
 }
 
 #[tokio::test]
@@ -232,30 +232,30 @@ async fn connections_per_address_can_be_limited() {
     let request = Request::modern(&count_call(1));
     let mut open = Vec::new();
     for _ in 0..2 {
-        let mut wire = endpoint.connect().await;
-        wire.send(request.bytes()).await;
-        assert_eq!(wire.answer().await.status(), 200);
-        open.push(wire);
+        let mut connection = endpoint.connect().await;
+        connection.send(request.bytes()).await;
+        assert_eq!(connection.response().await.status(), 200);
+        open.push(connection);
     }
     endpoint.connect().await.expect_close().await;
     let mut other = connect_from("127.0.0.2:0", &endpoint).await;
     other.send(request.bytes()).await;
-    assert_eq!(other.answer().await.status(), 200);
+    assert_eq!(other.response().await.status(), 200);
     // Closing a connection permits another one.
     drop(open.pop());
     loop {
-        let mut wire = endpoint.connect().await;
-        wire.send_if_possible(request.bytes()).await;
-        if let Some(head) = wire.head_unless_closed().await {
-            assert_eq!(wire.read_body(head).await.status(), 200);
+        let mut connection = endpoint.connect().await;
+        connection.send_if_possible(request.bytes()).await;
+        if let Some(headers) = connection.headers_unless_closed().await {
+            assert_eq!(connection.read_body(headers).await.status(), 200);
             break;
         }
     }
 }
 
 /// Connects from another address of this machine.
-async fn connect_from(address: &str, endpoint: &Endpoint) -> Wire {
+async fn connect_from(address: &str, endpoint: &Endpoint) -> Connection {
     let socket = TcpSocket::new_v4().unwrap();
     socket.bind(address.parse().unwrap()).unwrap();
-    Wire::new(socket.connect(endpoint.address).await.unwrap())
+    Connection::new(socket.connect(endpoint.address).await.unwrap())
 }

@@ -116,8 +116,8 @@ async fn client_response_reaches_the_node_that_sent_the_request() {
     let last = events.message().await;
     assert!(last.to_string().contains("Ada"), "{last}");
     events.expect_end().await;
-    cluster.a.idle().await;
-    cluster.b.idle().await;
+    cluster.a.wait_until_idle().await;
+    cluster.b.wait_until_idle().await;
 }
 
 #[tokio::test]
@@ -154,7 +154,7 @@ async fn cancellation_reaches_the_node_that_runs_the_request() {
     at_a.at(&cluster.b).send(cancel(1)).await;
     cluster.at_a.expect(HandlerEvent::Dropped).await;
     assert_eq!(events.next().await, Err(End::Complete));
-    cluster.a.idle().await;
+    cluster.a.wait_until_idle().await;
 }
 
 #[tokio::test]
@@ -175,8 +175,8 @@ async fn interrupted_stream_resumes_at_the_other_node() {
     assert_eq!(events.message().await["params"]["progress"], 2);
     events.expect(result_response(1, text("waited"))).await;
     events.expect_end().await;
-    cluster.a.idle().await;
-    cluster.b.idle().await;
+    cluster.a.wait_until_idle().await;
+    cluster.b.wait_until_idle().await;
 }
 
 #[tokio::test]
@@ -286,6 +286,6 @@ async fn session_that_ends_at_one_node_ends_at_the_other() {
     assert_eq!(pushed.next().await, Err(End::Complete));
     let rejected = at_a.post(&legacy(2, "ping", json!({}))).await;
     assert_eq!(rejected.status(), 404);
-    cluster.a.idle().await;
-    cluster.b.idle().await;
+    cluster.a.wait_until_idle().await;
+    cluster.b.wait_until_idle().await;
 }

@@ -15,42 +15,44 @@ use toolwire::{BoxFuture, TokenInfo};
 use toolwire_test_support::http::endpoint::Endpoint;
 use toolwire_test_support::http::fixture::{Fixture, HandlerEvent, count_call, with_token};
 use toolwire_test_support::http::request::Request;
-use toolwire_test_support::http::socket::{Answer, Wire};
+use toolwire_test_support::http::socket::Connection;
 use toolwire_test_support::peer::{call, legacy, modern};
 
 use crate::listener::RunningListener;
 
 /// Returns a connection that is on the full path.
-async fn connect_on_full_path(endpoint: &Endpoint) -> Wire {
-    let mut wire = endpoint.connect().await;
+async fn connect_on_full_path(endpoint: &Endpoint) -> Connection {
+    let mut connection = endpoint.connect().await;
     let get = Request::new("GET").with_target("/nowhere");
-    wire.send(get.bytes()).await;
-    assert_eq!(wire.answer().await.status(), 404);
-    wire
+    connection.send(get.bytes()).await;
+    assert_eq!(connection.response().await.status(), 404);
+    connection
 }
 
 /// Returns a connection whose first request waits for steps of the fixture.
-async fn start_wait(fixture: &mut Fixture, endpoint: &Endpoint) -> Wire {
-    let mut wire = endpoint.connect().await;
+async fn start_wait(fixture: &mut Fixture, endpoint: &Endpoint) -> Connection {
+    let mut connection = endpoint.connect().await;
     let wait = Request::modern(&call(1, "wait", json!({})));
-    wire.send(wait.bytes()).await;
+    connection.send(wait.bytes()).await;
     fixture.expect(HandlerEvent::Started).await;
-    wire
+    connection
 }
 
 /// Returns the status, headers and body of a response, without the values that always differ.
-async fn receive_comparable(wire: &mut Wire) -> Option<(u16, Vec<(String, String)>, Vec<u8>)> {
-    let head = wire.head_unless_closed().await?;
-    let Answer { head, body, .. } = wire.read_body(head).await;
-    assert!(head.header("date").is_some() || head.status < 200);
-    let mut headers = head.without("date");
+async fn receive_comparable(
+    connection: &mut Connection,
+) -> Option<(u16, Vec<(String, String)>, Vec<u8>)> {
+    let headers = connection.headers_unless_closed().await?;
+    let response = connection.read_body(headers).await;
+    assert!(response.header("date").is_some() || response.status() < 200);
+    let mut headers = response.headers.without("date");
     headers.sort();
     for (name, value) in &mut headers {
         if name == "mcp-session-id" {
             value.clear();
         }
     }
-    Some((head.status, headers, body))
+    Some((response.status(), headers, response.body))
 }
 
 /// Returns requests of every kind, valid and invalid.
@@ -126,9 +128,9 @@ impl Authorizer for ScriptedRoute {
 
     fn serve_public(&self, request: http::Request<Bytes>) -> BoxFuture<'_, Response<Bytes>> {
         let script = std::str::from_utf8(request.body()).unwrap();
-        let (head, body) = script.split_once("\n\n").unwrap();
+        let (header_lines, body) = script.split_once("\n\n").unwrap();
         let mut response = Response::new(Bytes::copy_from_slice(body.as_bytes()));
-        for line in head.lines() {
+        for line in header_lines.lines() {
             match line.split_once(": ") {
                 None => *response.status_mut() = line.parse().unwrap(),
                 Some((name, value)) => {
@@ -189,8 +191,8 @@ async fn fast_path_and_full_path_send_equal_authorizer_responses() {
             .with_body(script);
         let mut fast = endpoint.connect().await;
         let mut full = connect_on_full_path(&endpoint).await;
-        for wire in [&mut fast, &mut full] {
-            wire.send(request.bytes()).await;
+        for connection in [&mut fast, &mut full] {
+            connection.send(request.bytes()).await;
         }
         let (from_fast, from_full) = (
             receive_comparable(&mut fast).await,
@@ -209,9 +211,9 @@ async fn fast_path_and_full_path_send_equal_authorizer_responses() {
         for never in ["transfer-encoding", "upgrade", "x-hop"] {
             assert!(!sent.contains(&never), "{script}: {headers:?}");
         }
-        for wire in [&mut fast, &mut full] {
-            wire.send_if_possible(request.bytes()).await;
-            let again = receive_comparable(wire).await;
+        for connection in [&mut fast, &mut full] {
+            connection.send_if_possible(request.bytes()).await;
+            let again = receive_comparable(connection).await;
             assert_eq!(again.is_some(), stays_open, "after {script}");
         }
     }
@@ -224,24 +226,24 @@ async fn fast_path_and_full_path_send_equal_responses() {
     for request in requests() {
         let mut fast = endpoint.connect().await;
         let mut full = connect_on_full_path(&endpoint).await;
-        for wire in [&mut fast, &mut full] {
-            wire.send(request.bytes()).await;
+        for connection in [&mut fast, &mut full] {
+            connection.send(request.bytes()).await;
         }
         let (from_fast, from_full) = (
             receive_comparable(&mut fast).await,
             receive_comparable(&mut full).await,
         );
-        assert_eq!(from_fast, from_full, "{}", request.head());
+        assert_eq!(from_fast, from_full, "{}", request.header_text());
         // Both paths also agree on whether the connection stays open.
         let again = Request::modern(&count_call(2)).bytes();
-        for wire in [&mut fast, &mut full] {
-            wire.send_if_possible(&again).await;
+        for connection in [&mut fast, &mut full] {
+            connection.send_if_possible(&again).await;
         }
         let (from_fast, from_full) = (
             receive_comparable(&mut fast).await,
             receive_comparable(&mut full).await,
         );
-        assert_eq!(from_fast, from_full, "after {}", request.head());
+        assert_eq!(from_fast, from_full, "after {}", request.header_text());
     }
 }
 
@@ -249,15 +251,17 @@ async fn fast_path_and_full_path_send_equal_responses() {
 async fn pipelined_and_partial_requests_are_served() {
     let fixture = Fixture::new();
     let endpoint = Endpoint::serve(&fixture.server).await;
-    let mut wire = endpoint.connect().await;
+    let mut connection = endpoint.connect().await;
     let [first, second, third] = [1, 2, 3].map(|id| Request::modern(&count_call(id)).bytes());
     let (beginning, rest) = third.split_at(third.len() - 5);
-    wire.send([&first[..], &second, beginning].concat()).await;
+    connection
+        .send([&first[..], &second, beginning].concat())
+        .await;
     for id in [1, 2] {
-        assert_eq!(wire.answer().await.message()["id"], id);
+        assert_eq!(connection.response().await.message()["id"], id);
     }
-    wire.send(rest).await;
-    assert_eq!(wire.answer().await.message()["id"], 3);
+    connection.send(rest).await;
+    assert_eq!(connection.response().await.message()["id"], 3);
     assert_eq!(fixture.runs(), 3);
 }
 
@@ -265,14 +269,18 @@ async fn pipelined_and_partial_requests_are_served() {
 async fn pipelined_requests_get_responses_in_order() {
     let mut fixture = Fixture::new();
     let endpoint = Endpoint::serve(&fixture.server).await;
-    let mut wire = start_wait(&mut fixture, &endpoint).await;
-    wire.send(Request::modern(&count_call(2)).bytes()).await;
-    wire.send(Request::modern(&count_call(3)).bytes()).await;
+    let mut connection = start_wait(&mut fixture, &endpoint).await;
+    connection
+        .send(Request::modern(&count_call(2)).bytes())
+        .await;
+    connection
+        .send(Request::modern(&count_call(3)).bytes())
+        .await;
     fixture.step();
     fixture.step();
     fixture.expect(HandlerEvent::Finished).await;
     for id in [1, 2, 3] {
-        assert_eq!(wire.answer().await.message()["id"], id);
+        assert_eq!(connection.response().await.message()["id"], id);
     }
 }
 
@@ -280,9 +288,11 @@ async fn pipelined_requests_get_responses_in_order() {
 async fn disconnect_cancels_the_request_before_pipelined_ones() {
     let mut fixture = Fixture::new();
     let endpoint = Endpoint::serve(&fixture.server).await;
-    let mut wire = start_wait(&mut fixture, &endpoint).await;
-    wire.send(Request::modern(&count_call(2)).bytes()).await;
-    drop(wire);
+    let mut connection = start_wait(&mut fixture, &endpoint).await;
+    connection
+        .send(Request::modern(&count_call(2)).bytes())
+        .await;
+    drop(connection);
     fixture.expect(HandlerEvent::Dropped).await;
     assert_eq!(fixture.runs(), 0);
 }
@@ -291,29 +301,31 @@ async fn disconnect_cancels_the_request_before_pipelined_ones() {
 async fn connection_serves_requests_after_a_stream() {
     let fixture = Fixture::new();
     let endpoint = Endpoint::serve(&fixture.server).await;
-    let mut wire = endpoint.connect().await;
+    let mut connection = endpoint.connect().await;
     let steps = Request::modern(&with_token(1, "steps", "t"));
-    wire.send(steps.bytes()).await;
-    let streamed = wire.answer().await;
-    assert!(streamed.head.is_event_stream());
+    connection.send(steps.bytes()).await;
+    let streamed = connection.response().await;
+    assert!(streamed.headers.is_event_stream());
     assert_eq!(streamed.text().matches("notifications/progress").count(), 2);
     assert_eq!(streamed.text().matches("stepped").count(), 1);
-    wire.send(Request::modern(&count_call(2)).bytes()).await;
-    assert_eq!(wire.answer().await.message()["id"], 2);
+    connection
+        .send(Request::modern(&count_call(2)).bytes())
+        .await;
+    assert_eq!(connection.response().await.message()["id"], 2);
 }
 
 #[tokio::test]
 async fn shutdown_finishes_a_running_request_with_connection_close() {
     let mut fixture = Fixture::new();
     let endpoint = Endpoint::serve(&fixture.server).await;
-    let mut wire = start_wait(&mut fixture, &endpoint).await;
+    let mut connection = start_wait(&mut fixture, &endpoint).await;
     fixture.server.shutdown();
     fixture.step();
     fixture.step();
-    let response = wire.answer().await;
+    let response = connection.response().await;
     assert_eq!(response.status(), 200);
     assert_eq!(response.header("connection"), Some("close"));
-    wire.expect_close().await;
+    connection.expect_close().await;
 }
 
 #[tokio::test]
@@ -322,21 +334,21 @@ async fn shutdown_finishes_a_response_that_becomes_a_stream() {
     for _ in 0..10 {
         let mut fixture = Fixture::new();
         let endpoint = Endpoint::serve(&fixture.server).await;
-        let mut wire = endpoint.connect().await;
+        let mut connection = endpoint.connect().await;
         let wait = Request::modern(&with_token(1, "wait", "t"));
-        wire.send(wait.bytes()).await;
+        connection.send(wait.bytes()).await;
         fixture.expect(HandlerEvent::Started).await;
         fixture.server.shutdown();
         endpoint.expect_no_more_connections().await;
         fixture.step();
-        let head = wire.head().await;
-        assert!(head.is_event_stream(), "{head:?}");
+        let headers = connection.headers().await;
+        assert!(headers.is_event_stream(), "{headers:?}");
         fixture.step();
         fixture.expect(HandlerEvent::Finished).await;
-        let streamed = wire.read_body(head).await;
+        let streamed = connection.read_body(headers).await;
         assert_eq!(streamed.text().matches("notifications/progress").count(), 2);
         assert!(streamed.text().contains("\"result\""));
-        wire.expect_close().await;
+        connection.expect_close().await;
     }
 }
 
@@ -344,11 +356,13 @@ async fn shutdown_finishes_a_response_that_becomes_a_stream() {
 async fn http_2_preface_after_the_first_request_closes_the_connection() {
     let fixture = Fixture::new();
     let endpoint = Endpoint::serve(&fixture.server).await;
-    let mut wire = endpoint.connect().await;
-    wire.send(Request::modern(&count_call(1)).bytes()).await;
-    assert_eq!(wire.answer().await.status(), 200);
-    wire.send("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n").await;
-    wire.expect_close().await;
+    let mut connection = endpoint.connect().await;
+    connection
+        .send(Request::modern(&count_call(1)).bytes())
+        .await;
+    assert_eq!(connection.response().await.status(), 200);
+    connection.send("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n").await;
+    connection.expect_close().await;
 }
 
 #[tokio::test]
@@ -357,10 +371,10 @@ async fn shutdown_closes_an_idle_connection() {
     limits.drain = Duration::from_secs(3600);
     let options = HttpOptions::new().with_limits(limits);
     let running = RunningListener::start(options).await;
-    let mut wire = Wire::connect(running.address).await;
+    let mut connection = Connection::connect(running.address).await;
     let request = Request::modern(&modern(1, "server/discover", json!({})));
-    wire.send(request.bytes()).await;
-    assert_eq!(wire.answer().await.status(), 200);
+    connection.send(request.bytes()).await;
+    assert_eq!(connection.response().await.status(), 200);
     running.end().await;
-    wire.expect_close().await;
+    connection.expect_close().await;
 }

@@ -26,7 +26,7 @@ fn preflight(origin: &str) -> Request {
 async fn preflight_of_an_allowed_origin_lists_methods_and_headers() {
     let fixture = Fixture::new();
     let endpoint = serve(&fixture).await;
-    let response = endpoint.ask(&preflight(ALLOWED_ORIGIN)).await;
+    let response = endpoint.request(&preflight(ALLOWED_ORIGIN)).await;
     assert_eq!(response.status(), 204);
     assert_eq!(
         response.header("access-control-allow-origin"),
@@ -49,7 +49,7 @@ async fn allowed_origin_may_read_the_response_and_the_session_id() {
     let fixture = Fixture::new();
     let endpoint = serve(&fixture).await;
     let request = Request::modern(&count_call(1)).with("Origin", ALLOWED_ORIGIN);
-    let response = endpoint.ask(&request).await;
+    let response = endpoint.request(&request).await;
     assert_eq!(response.status(), 200);
     assert_eq!(
         response.header("access-control-allow-origin"),
@@ -57,7 +57,7 @@ async fn allowed_origin_may_read_the_response_and_the_session_id() {
     );
     let exposed = response.header("access-control-expose-headers").unwrap();
     assert!(exposed.contains("Mcp-Session-Id"), "{exposed}");
-    let without_origin = endpoint.ask(&Request::modern(&count_call(1))).await;
+    let without_origin = endpoint.request(&Request::modern(&count_call(1))).await;
     assert_eq!(without_origin.header("access-control-allow-origin"), None);
     assert_eq!(fixture.runs(), 2);
 }
@@ -71,7 +71,7 @@ async fn preflight_of_another_origin_is_rejected_with_403() {
         "null",
         "https://app.example.com.evil.example",
     ] {
-        let response = endpoint.ask(&preflight(origin)).await;
+        let response = endpoint.request(&preflight(origin)).await;
         assert_eq!(response.status(), 403, "{origin}");
         assert_eq!(
             response.header("access-control-allow-origin"),
@@ -88,12 +88,12 @@ async fn preflight_lists_only_served_methods() {
         .with_allowed_origins([ALLOWED_ORIGIN])
         .with_legacy(LegacyMode::Reject);
     let endpoint = Endpoint::serve_with(&fixture.server, options).await;
-    let response = endpoint.ask(&preflight(ALLOWED_ORIGIN)).await;
+    let response = endpoint.request(&preflight(ALLOWED_ORIGIN)).await;
     assert_eq!(
         response.header("access-control-allow-methods"),
         Some("POST")
     );
-    let plain = endpoint.ask(&Request::new("OPTIONS")).await;
+    let plain = endpoint.request(&Request::new("OPTIONS")).await;
     assert_eq!(plain.status(), 405, "not a preflight request");
     assert_eq!(plain.header("allow"), Some("POST"));
 }

@@ -87,7 +87,7 @@ async fn resetting_one_stream_cancels_one_handler() {
     let response = within(response).await.unwrap();
     drop(response);
     fixture.expect(HandlerEvent::Dropped).await;
-    endpoint.idle().await;
+    endpoint.wait_until_idle().await;
     let request = to("localhost", &Request::modern(&count_call(1)));
     assert_eq!(
         within(client.send_request(request)).await.unwrap().status(),

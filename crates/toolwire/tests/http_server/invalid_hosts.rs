@@ -31,11 +31,14 @@ async fn only_loopback_hosts_are_accepted_by_default() {
         "[::2]",
     ] {
         let row = format!("H44 {host}");
-        let response = table.endpoint.ask(&good().replacing("Host", host)).await;
+        let response = table
+            .endpoint
+            .request(&good().replacing("Host", host))
+            .await;
         assert_eq!(response.status(), 403, "{row}: {}", response.text());
         table.expect_alive(&row).await;
         let get = Request::new("GET").replacing("Host", host);
-        let response = table.endpoint.ask(&get).await;
+        let response = table.endpoint.request(&get).await;
         assert_eq!(response.status(), 403, "{row}: {}", response.text());
         assert_eq!(response.header("allow"), None);
     }
@@ -237,7 +240,7 @@ async fn host_and_origin_are_checked_for_every_method() {
     let session = Session::open(&table.endpoint, "2025-11-25").await;
     let requests = [
         initialize_request("2025-11-25"),
-        session.request(&tool_call(1, "count", json!({"n": 1}))),
+        session.post_request(&tool_call(1, "count", json!({"n": 1}))),
         Request::get(&session.id, session.version),
         Request::delete(&session.id, session.version),
         Request::new("OPTIONS").with("Access-Control-Request-Method", "POST"),
@@ -248,7 +251,7 @@ async fn host_and_origin_are_checked_for_every_method() {
             request.clone().with("Origin", "https://evil.test"),
             request.clone().with_target("http://evil.test/mcp"),
         ] {
-            let response = table.endpoint.ask(&bad).await;
+            let response = table.endpoint.request(&bad).await;
             assert_eq!(response.status(), 403, "{bad:?}");
             assert_eq!(response.header("mcp-session-id"), None);
             assert_eq!(response.header("access-control-allow-origin"), None);

@@ -341,15 +341,15 @@ async fn body_beyond_the_limit_is_rejected_with_413() {
     // A body that is too long is rejected before it arrives.
     let announced = padded(1_000_000);
     table
-        .check_bytes("H32 only announced", announced.head(), rejected())
+        .check_bytes("H32 only announced", announced.header_text(), rejected())
         .await;
 
     let chunked = |request: Request| {
-        let head = request
+        let chunked = request
             .without_length()
             .with("Transfer-Encoding", "chunked");
-        let mut bytes = head.head().into_bytes();
-        for piece in head.body().chunks(50) {
+        let mut bytes = chunked.header_text().into_bytes();
+        for piece in chunked.body().chunks(50) {
             bytes.extend(format!("{:x}\r\n", piece.len()).into_bytes());
             bytes.extend(piece);
             bytes.extend(b"\r\n");
@@ -369,7 +369,7 @@ async fn body_beyond_the_limit_is_rejected_with_413() {
     // No `100 Continue` is sent for a body that is rejected.
     let expecting = padded(2).with("Expect", "100-continue");
     table
-        .check_bytes("H32 expecting", expecting.head(), rejected())
+        .check_bytes("H32 expecting", expecting.header_text(), rejected())
         .await;
 }
 
@@ -379,14 +379,14 @@ async fn incomplete_body_does_not_run_the_handler() {
     let request = good();
     let half = request.body().len() / 2;
     for bytes in [
-        request.head().into_bytes(),
-        [request.head().as_bytes(), &request.body()[..half]].concat(),
+        request.header_text().into_bytes(),
+        [request.header_text().as_bytes(), &request.body()[..half]].concat(),
     ] {
-        let mut wire = table.endpoint.connect().await;
-        wire.send(bytes).await;
-        wire.reset();
+        let mut connection = table.endpoint.connect().await;
+        connection.send(bytes).await;
+        connection.reset();
         table.expect_alive("half a body").await;
     }
-    table.endpoint.idle().await;
+    table.endpoint.wait_until_idle().await;
     assert_eq!(table.fixture.runs(), 2, "only the valid requests");
 }

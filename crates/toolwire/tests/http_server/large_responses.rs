@@ -66,7 +66,7 @@ async fn large_response_on_a_stream_is_complete() {
         let events = session.stream(&request).await;
         assert_eq!(read(events).await.len(), LARGE, "{version}");
     }
-    endpoint.idle().await;
+    endpoint.wait_until_idle().await;
 }
 
 #[tokio::test]
@@ -77,7 +77,7 @@ async fn response_after_many_notifications_is_not_lost() {
     let session = Session::open(&endpoint, "2025-11-25").await;
     let request = tool_call_with_token(1, "much", "t");
     assert_eq!(read(session.stream(&request).await).await, "done");
-    endpoint.idle().await;
+    endpoint.wait_until_idle().await;
 }
 
 #[tokio::test]
@@ -93,5 +93,5 @@ async fn slow_reader_gets_the_response() {
     session
         .call(json!({"jsonrpc": "2.0", "id": 2, "method": "ping"}))
         .await;
-    endpoint.idle().await;
+    endpoint.wait_until_idle().await;
 }

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use std::sync::Arc;
 use toolwire::store::MemorySessionStore;
 use toolwire::transport::http::{HttpLoad, HttpOptions, HttpService, LegacyMode};
-use toolwire_test_support::http::direct::{Direct, in_session};
+use toolwire_test_support::http::direct::{InProcessClient, in_session};
 use toolwire_test_support::http::endpoint::Endpoint;
 use toolwire_test_support::http::fixture::{Fixture, HandlerEvent};
 use toolwire_test_support::http::request::Request;
@@ -56,7 +56,7 @@ async fn session_is_opened_used_and_ended() {
             expect_error(&rejected.message(), json!(3), -32600);
         }
         assert_eq!(session.end().await.status(), 404);
-        let stream = session.ask(&Request::get(&session.id, version)).await;
+        let stream = session.request(&Request::get(&session.id, version)).await;
         assert_eq!(stream.status(), 404);
         let rejected = session
             .post(&notification("notifications/initialized", json!({})))
@@ -74,7 +74,7 @@ async fn session_ids_are_unique_and_chosen_by_the_server() {
         // X16: a session id of the client is ignored.
         let request =
             initialize_request("2025-11-25").with("Mcp-Session-Id", "chosen-by-the-client");
-        let response = endpoint.ask(&request).await;
+        let response = endpoint.request(&request).await;
         assert_eq!(response.status(), 200, "{}", response.text());
         assert_ne!(
             response.header("mcp-session-id").unwrap(),
@@ -85,7 +85,7 @@ async fn session_ids_are_unique_and_chosen_by_the_server() {
     }
     let chosen = Request::post(&legacy(1, "ping", json!({})))
         .in_session("chosen-by-the-client", "2025-11-25");
-    assert_eq!(endpoint.ask(&chosen).await.status(), 404);
+    assert_eq!(endpoint.request(&chosen).await.status(), 404);
 }
 
 #[tokio::test]
@@ -94,7 +94,7 @@ async fn second_initialize_in_a_session_is_rejected() {
     let endpoint = Endpoint::serve(&fixture.server).await;
     let session = Session::open(&endpoint, "2025-06-18").await;
     let again = initialize_request("2025-06-18").in_session(&session.id, session.version);
-    let rejected = session.ask(&again).await;
+    let rejected = session.request(&again).await;
     assert_eq!(rejected.status(), 400, "{}", rejected.text());
     expect_error(&rejected.message(), json!(0), -32600);
     assert_eq!(rejected.header("mcp-session-id"), None);
@@ -114,7 +114,7 @@ async fn failed_initialize_creates_no_session() {
         json!({"protocolVersion": "2025-06-18", "capabilities": 1}),
     ] {
         let response = endpoint
-            .ask(&Request::post(&legacy(1, "initialize", params)))
+            .request(&Request::post(&legacy(1, "initialize", params)))
             .await;
         assert_eq!(response.header("mcp-session-id"), None);
         expect_error(&response.message(), json!(1), -32602);
@@ -132,7 +132,7 @@ async fn request_without_a_valid_session_id_is_rejected() {
     let session = Session::open(&endpoint, "2025-11-25").await;
     let ping = legacy(1, "ping", json!({}));
     let without_session = Request::post(&ping).with("MCP-Protocol-Version", "2025-11-25");
-    let response = endpoint.ask(&without_session).await;
+    let response = endpoint.request(&without_session).await;
     assert_eq!(response.status(), 400, "H51");
     expect_error(&response.message(), json!(1), -32600);
     for (row, request) in [
@@ -146,16 +146,16 @@ async fn request_without_a_valid_session_id_is_rejected() {
             Request::post(&notification("notifications/initialized", json!({}))),
         ),
     ] {
-        let response = endpoint.ask(&request).await;
+        let response = endpoint.request(&request).await;
         assert_eq!(response.status(), 400, "H51 {row}");
         expect_error(&response.message(), None, -32600);
     }
     let mut bytes = Vec::new();
     for id in ["a b", "a\tb", "\u{7f}", "caf\u{e9}", "", &"x".repeat(1024)] {
         let request = Request::post(&ping).in_session(id, "2025-11-25");
-        let mut wire = endpoint.connect().await;
-        wire.send(request.bytes()).await;
-        let response = wire.answer().await;
+        let mut connection = endpoint.connect().await;
+        connection.send(request.bytes()).await;
+        let response = connection.response().await;
         assert!(
             matches!(response.status(), 400 | 404),
             "H53 {id:?}: {}",
@@ -167,13 +167,13 @@ async fn request_without_a_valid_session_id_is_rejected() {
     }
     // Invalid and unknown session ids get the same response.
     let unknown = Request::post(&ping).in_session("unknown", "2025-11-25");
-    let unknown = endpoint.ask(&unknown).await;
+    let unknown = endpoint.request(&unknown).await;
     assert_eq!(unknown.status(), 404);
     assert!(bytes.iter().all(|body| *body == unknown.body));
     let twice = session
-        .request(&ping)
+        .post_request(&ping)
         .with("Mcp-Session-Id", session.id.as_str());
-    assert_eq!(session.ask(&twice).await.status(), 404);
+    assert_eq!(session.request(&twice).await.status(), 404);
     session.call(ping).await;
 }
 
@@ -185,24 +185,24 @@ async fn unsupported_version_header_is_rejected() {
     let ping = legacy(1, "ping", json!({}));
     for version in ["1900-01-01", "nonsense", ""] {
         let request = session
-            .request(&ping)
+            .post_request(&ping)
             .replacing("MCP-Protocol-Version", version);
-        let response = session.ask(&request).await;
+        let response = session.request(&request).await;
         assert_eq!(response.status(), 400, "{version}: {}", response.text());
         for request in [
             Request::get(&session.id, version),
             Request::delete(&session.id, version),
             session
-                .request(&notification("notifications/initialized", json!({})))
+                .post_request(&notification("notifications/initialized", json!({})))
                 .replacing("MCP-Protocol-Version", version),
         ] {
-            assert_eq!(session.ask(&request).await.status(), 400, "{version}");
+            assert_eq!(session.request(&request).await.status(), 400, "{version}");
         }
     }
     // Without the header, the server uses the version of the session.
-    let bare = session.request(&ping).without("MCP-Protocol-Version");
+    let bare = session.post_request(&ping).without("MCP-Protocol-Version");
     assert_eq!(
-        session.ask(&bare).await.message(),
+        session.request(&bare).await.message(),
         result_response(1, json!({}))
     );
 }
@@ -219,7 +219,7 @@ async fn modern_and_legacy_requests_share_one_endpoint() {
     assert_eq!(result, result_response(1, text("counted")));
     // A session id has no effect on a modern request.
     let request = Request::modern(&modern).with("Mcp-Session-Id", session.id.as_str());
-    let result = endpoint.ask(&request).await;
+    let result = endpoint.request(&request).await;
     assert_eq!(result.message()["result"]["resultType"], "complete");
     assert_eq!(result.header("mcp-session-id"), None);
 }
@@ -230,7 +230,7 @@ async fn stateless_legacy_mode_serves_each_request_separately() {
     let options = HttpOptions::new().with_legacy(LegacyMode::Stateless);
     let endpoint = Endpoint::serve_with(&fixture.server, options).await;
     for version in REVISIONS {
-        let opened = endpoint.ask(&initialize_request(version)).await;
+        let opened = endpoint.request(&initialize_request(version)).await;
         assert_eq!(opened.status(), 200);
         assert_eq!(opened.header("mcp-session-id"), None);
         assert_eq!(opened.message()["result"]["protocolVersion"], version);
@@ -238,16 +238,16 @@ async fn stateless_legacy_mode_serves_each_request_separately() {
             |message: &Value| Request::post(message).with("MCP-Protocol-Version", version);
         let initialized = notification("notifications/initialized", json!({}));
         assert_eq!(
-            endpoint.ask(&with_version(&initialized)).await.status(),
+            endpoint.request(&with_version(&initialized)).await.status(),
             202
         );
         let counted = endpoint
-            .ask(&with_version(&tool_call(1, "count", json!({"n": 1}))))
+            .request(&with_version(&tool_call(1, "count", json!({"n": 1}))))
             .await;
         assert_eq!(counted.message(), result_response(1, text("counted")));
         // Requests to the client are not possible.
         let asked = endpoint
-            .ask(&with_version(&tool_call(2, "ask", json!({}))))
+            .request(&with_version(&tool_call(2, "ask", json!({}))))
             .await;
         assert_eq!(
             asked.status(),
@@ -259,12 +259,12 @@ async fn stateless_legacy_mode_serves_each_request_separately() {
             let request = Request::new(method)
                 .with("Accept", "text/event-stream")
                 .with("MCP-Protocol-Version", version);
-            let response = endpoint.ask(&request).await;
+            let response = endpoint.request(&request).await;
             assert_eq!(response.status(), 405);
             assert_eq!(response.header("allow"), Some("POST"));
         }
     }
-    endpoint.idle().await;
+    endpoint.wait_until_idle().await;
 }
 
 #[tokio::test]
@@ -273,7 +273,7 @@ async fn legacy_clients_can_be_rejected() {
     let options = HttpOptions::new().with_legacy(LegacyMode::Reject);
     let endpoint = Endpoint::serve_with(&fixture.server, options).await;
     for version in REVISIONS {
-        let rejected = endpoint.ask(&initialize_request(version)).await;
+        let rejected = endpoint.request(&initialize_request(version)).await;
         assert_eq!(rejected.status(), 400, "{}", rejected.text());
         let message = rejected.message();
         assert_eq!(message["id"], 0);
@@ -282,7 +282,7 @@ async fn legacy_clients_can_be_rejected() {
         assert_eq!(rejected.header("mcp-session-id"), None);
         let call = Request::post(&tool_call(1, "count", json!({"n": 1})))
             .with("MCP-Protocol-Version", version);
-        assert_eq!(endpoint.ask(&call).await.status(), 400);
+        assert_eq!(endpoint.request(&call).await.status(), 400);
     }
     assert_eq!(fixture.runs(), 0);
     endpoint
@@ -294,7 +294,7 @@ async fn legacy_clients_can_be_rejected() {
 async fn session_has_a_limit_of_running_requests() {
     const LIMIT: i64 = 1024;
     let mut fixture = Fixture::new();
-    let direct = Direct::new(&HttpService::new(
+    let direct = InProcessClient::new(&HttpService::new(
         fixture.server.clone(),
         HttpOptions::new(),
     ));
@@ -303,10 +303,10 @@ async fn session_has_a_limit_of_running_requests() {
     let mut running = tokio::task::JoinSet::new();
     for id in 0..LIMIT {
         let (direct, request) = (direct.clone(), wait(id));
-        running.spawn(async move { direct.ask(request).await.status });
+        running.spawn(async move { direct.request(request).await.status });
         fixture.expect(HandlerEvent::Started).await;
     }
-    let rejected = direct.ask(wait(LIMIT)).await;
+    let rejected = direct.request(wait(LIMIT)).await;
     assert_eq!(rejected.status, 503);
     assert!(rejected.body.contains("\"id\":1024"), "{}", rejected.body);
     assert_eq!(
@@ -318,7 +318,7 @@ async fn session_has_a_limit_of_running_requests() {
     assert_eq!(direct.ping(&other).await, 200);
 
     let ended = Request::delete(&session, "2025-11-25");
-    assert_eq!(direct.ask(ended).await.status, 204);
+    assert_eq!(direct.request(ended).await.status, 204);
     while let Some(status) = running.join_next().await {
         assert_eq!(status.unwrap(), 202, "a cancelled request has no response");
     }

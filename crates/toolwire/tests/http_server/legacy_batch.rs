@@ -41,7 +41,7 @@ async fn batch_gets_an_array_of_responses() {
     session
         .send(json!([notification("notifications/unknown", json!({}))]))
         .await;
-    endpoint.idle().await;
+    endpoint.wait_until_idle().await;
 }
 
 #[tokio::test]
@@ -68,7 +68,7 @@ async fn notifications_of_a_batch_precede_its_responses() {
         ]
     );
     events.expect_end().await;
-    endpoint.idle().await;
+    endpoint.wait_until_idle().await;
 }
 
 #[tokio::test]
@@ -112,14 +112,14 @@ async fn each_request_of_a_batch_needs_a_permit() {
     let endpoint = Endpoint::serve_with(&fixture.server, options).await;
     let batch: Vec<Value> = (0..5).map(|id| tool_call(id, "wait", json!({}))).collect();
     let request = Request::post(&json!(batch)).with("MCP-Protocol-Version", "2025-03-26");
-    let mut wire = endpoint.connect().await;
-    wire.send(request.bytes()).await;
+    let mut connection = endpoint.connect().await;
+    connection.send(request.bytes()).await;
     for _ in 0..3 {
         fixture.expect(HandlerEvent::Started).await;
     }
     fixture.step();
     fixture.step();
-    let responses = sorted(wire.answer().await.message());
+    let responses = sorted(connection.response().await.message());
     let rejected = responses
         .iter()
         .filter(|response| response["error"]["code"] == -32603);

@@ -52,7 +52,7 @@ async fn notifications_precede_the_response_and_have_event_ids() {
     for version in REVISIONS {
         let session = Session::open(&endpoint, version).await;
         let mut events = start_wait(&mut fixture, &session).await;
-        assert_eq!(events.head.header("x-accel-buffering"), Some("no"));
+        assert_eq!(events.headers.header("x-accel-buffering"), Some("no"));
         let mut ids = Vec::new();
         for number in [1, 2] {
             fixture.step();
@@ -68,7 +68,7 @@ async fn notifications_precede_the_response_and_have_event_ids() {
         fixture.expect(HandlerEvent::Finished).await;
         assert_eq!(ids.len(), 3);
         assert!(ids[0] != ids[1] && ids[1] != ids[2], "{ids:?}");
-        endpoint.idle().await;
+        endpoint.wait_until_idle().await;
     }
 }
 
@@ -107,7 +107,7 @@ async fn interrupted_stream_resumes_after_the_last_event() {
                 }
                 events.expect_end().await;
             }
-            endpoint.idle().await;
+            endpoint.wait_until_idle().await;
         }
     }
 }
@@ -129,7 +129,7 @@ async fn resuming_an_open_stream_moves_it_to_the_new_connection() {
     second.expect(result_response(1, text("waited"))).await;
     second.expect_end().await;
     fixture.expect(HandlerEvent::Finished).await;
-    endpoint.idle().await;
+    endpoint.wait_until_idle().await;
 }
 
 #[tokio::test]
@@ -144,7 +144,7 @@ async fn only_a_notification_cancels_a_request_in_a_session() {
     assert_eq!(endpoint.service.load().requests, 1);
     session.send(cancel(1)).await;
     fixture.expect(HandlerEvent::Dropped).await;
-    endpoint.idle().await;
+    endpoint.wait_until_idle().await;
 
     let mut events = start_wait(&mut fixture, &session).await;
     fixture.step();
@@ -156,7 +156,7 @@ async fn only_a_notification_cancels_a_request_in_a_session() {
     session.send(cancel(1)).await;
     fixture.expect(HandlerEvent::Dropped).await;
     assert_eq!(events.next().await, Err(End::Complete), "no more messages");
-    endpoint.idle().await;
+    endpoint.wait_until_idle().await;
 }
 
 #[tokio::test]
@@ -164,18 +164,18 @@ async fn disconnect_before_the_response_does_not_cancel_a_request_in_a_session()
     let mut fixture = Fixture::new();
     let endpoint = Endpoint::serve(&fixture.server).await;
     let session = Session::open(&endpoint, "2025-06-18").await;
-    let mut wire = endpoint.connect().await;
-    let request = session.request(&tool_call(1, "wait", json!({})));
-    wire.send(request.bytes()).await;
+    let mut connection = endpoint.connect().await;
+    let request = session.post_request(&tool_call(1, "wait", json!({})));
+    connection.send(request.bytes()).await;
     fixture.expect(HandlerEvent::Started).await;
-    wire.reset();
+    connection.reset();
     // After a round trip the server has detected the disconnect.
     session.call(legacy(2, "ping", json!({}))).await;
     fixture.expect_nothing();
     fixture.step();
     fixture.step();
     fixture.expect(HandlerEvent::Finished).await;
-    endpoint.idle().await;
+    endpoint.wait_until_idle().await;
 }
 
 #[tokio::test]
@@ -210,7 +210,7 @@ async fn input_requests_are_sent_on_the_stream_and_responses_posted() {
         events.expect_end().await;
         // A response without a pending request is ignored.
         session.send(response("Bob")).await;
-        endpoint.idle().await;
+        endpoint.wait_until_idle().await;
     }
 }
 
@@ -231,7 +231,7 @@ async fn input_request_is_sent_again_after_resuming() {
     let last = events.message().await;
     assert_eq!(last["id"], 1, "{last}");
     events.expect_end().await;
-    endpoint.idle().await;
+    endpoint.wait_until_idle().await;
 }
 
 #[tokio::test]
@@ -255,7 +255,7 @@ async fn handler_may_release_its_stream_and_the_client_resumes() {
     fixture.step();
     events.expect(result_response(1, text("polled"))).await;
     events.expect_end().await;
-    endpoint.idle().await;
+    endpoint.wait_until_idle().await;
 
     // Older clients treat the end of a stream as the end of the request.
     let session = Session::open(&endpoint, "2025-06-18").await;
@@ -266,7 +266,7 @@ async fn handler_may_release_its_stream_and_the_client_resumes() {
     fixture.step();
     events.expect(result_response(1, text("stayed"))).await;
     events.expect_end().await;
-    endpoint.idle().await;
+    endpoint.wait_until_idle().await;
 }
 
 #[tokio::test]
@@ -283,7 +283,10 @@ async fn ending_a_session_ends_its_requests_and_streams() {
     assert_eq!(events.next().await, Err(End::Complete));
     assert_eq!(pushed.next().await, Err(End::Complete));
     assert_eq!(
-        session.ask(&session.resume_request(&last)).await.status(),
+        session
+            .request(&session.resume_request(&last))
+            .await
+            .status(),
         404
     );
     endpoint.wait_for_load(HttpLoad::default()).await;
@@ -308,5 +311,5 @@ async fn equal_request_ids_in_one_session_do_not_collide() {
         events.expect(result_response(1, text("waited"))).await;
         events.expect_end().await;
     }
-    endpoint.idle().await;
+    endpoint.wait_until_idle().await;
 }

@@ -38,7 +38,7 @@ async fn changes_are_sent_on_server_streams() {
         let session = Session::open(&endpoint, version).await;
         subscribe(&session, "notes://a").await;
         let mut events = listen(&session).await;
-        assert_eq!(events.head.header("x-accel-buffering"), Some("no"));
+        assert_eq!(events.headers.header("x-accel-buffering"), Some("no"));
         fixture.server.tools_changed();
         assert_eq!(
             method(&events.message().await),
@@ -57,7 +57,7 @@ async fn changes_are_sent_on_server_streams() {
         );
         assert_eq!(session.end().await.status(), 204);
         assert_eq!(events.next().await, Err(End::Complete));
-        endpoint.idle().await;
+        endpoint.wait_until_idle().await;
     }
 }
 
@@ -151,7 +151,7 @@ async fn get_without_accepting_event_streams_is_rejected_with_406() {
     let get = Request::get(&session.id, session.version);
     for accepted in ["application/json", "text/html"] {
         let response = session
-            .ask(&get.clone().replacing("Accept", accepted))
+            .request(&get.clone().replacing("Accept", accepted))
             .await;
         assert_eq!(response.status(), 406);
     }
@@ -201,12 +201,12 @@ async fn rejected_resume_does_not_end_the_stream() {
         "notifications/tools/list_changed"
     );
     let last = first.last_id.clone().expect("an event id");
-    let mut wire = endpoint.connect().await;
-    wire.send(session.resume_request(&last).bytes()).await;
-    let head = wire.head().await;
-    let mut reader = match head.status {
+    let mut connection = endpoint.connect().await;
+    connection.send(session.resume_request(&last).bytes()).await;
+    let headers = connection.headers().await;
+    let mut reader = match headers.status {
         503 => first,
-        _ => Events::new(wire, head),
+        _ => Events::new(connection, headers),
     };
     fixture.server.prompts_changed();
     assert_eq!(

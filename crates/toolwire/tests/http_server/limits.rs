@@ -8,12 +8,12 @@ use toolwire::store::{MemorySessionLimits, MemorySessionStore};
 use toolwire::transport::http::{HttpLimits, HttpOptions, HttpService};
 use toolwire::types::LoggingLevel;
 use toolwire::{RequestContext, ToolHandler};
-use toolwire_test_support::http::direct::Direct;
+use toolwire_test_support::http::direct::InProcessClient;
 use toolwire_test_support::http::endpoint::Endpoint;
 use toolwire_test_support::http::fixture::{Fixture, HandlerEvent, count_call, with_token};
 use toolwire_test_support::http::request::Request;
 use toolwire_test_support::http::session::{Session, initialize_request, tool_call};
-use toolwire_test_support::http::socket::Answer;
+use toolwire_test_support::http::socket::Response;
 use toolwire_test_support::peer::{
     call, complete, legacy, modern, modern_with, plain, server, text,
 };
@@ -25,7 +25,7 @@ fn limits(change: impl FnOnce(&mut HttpLimits)) -> HttpLimits {
 }
 
 #[track_caller]
-fn expect_overloaded(response: &Answer) {
+fn expect_overloaded(response: &Response) {
     assert_eq!(response.status(), 503, "{}", response.text());
     let seconds = response.header("retry-after").expect("a retry delay");
     assert!(seconds.parse::<u32>().unwrap() > 0);
@@ -59,27 +59,36 @@ async fn every_timeout_may_be_unlimited() {
         .with_sse_retry(unlimited);
     let endpoint = Endpoint::serve_with(&fixture.server, options).await;
     // Sequential requests on one connection.
-    let mut wire = endpoint.connect().await;
+    let mut connection = endpoint.connect().await;
     for id in [1, 2] {
-        wire.send(Request::modern(&count_call(id)).bytes()).await;
-        assert_eq!(wire.answer().await.message()["id"], id);
+        connection
+            .send(Request::modern(&count_call(id)).bytes())
+            .await;
+        assert_eq!(connection.response().await.message()["id"], id);
     }
     // A stream with a silent period.
-    wire.send(Request::modern(&with_token(3, "wait", "t")).bytes())
+    connection
+        .send(Request::modern(&with_token(3, "wait", "t")).bytes())
         .await;
     fixture.expect(HandlerEvent::Started).await;
     fixture.step();
-    let head = wire.head().await;
-    assert!(head.is_event_stream());
+    let headers = connection.headers().await;
+    assert!(headers.is_event_stream());
     fixture.step();
-    assert!(wire.read_body(head).await.text().contains("waited"));
+    assert!(
+        connection
+            .read_body(headers)
+            .await
+            .text()
+            .contains("waited")
+    );
     // A message on a server stream.
     let session = Session::open(&endpoint, "2025-06-18").await;
     let mut events = session.listen().await;
     fixture.server.tools_changed();
     let pushed = events.message().await;
     assert_eq!(pushed["method"], "notifications/tools/list_changed");
-    drop((wire, events));
+    drop((connection, events));
     endpoint.end().await;
 }
 
@@ -104,9 +113,9 @@ async fn request_beyond_the_limit_gets_503_with_retry_after() {
     let runs = fixture.runs();
     for request in [
         Request::modern(&count_call(1)),
-        session.request(&tool_call(1, "count", json!({"n": 1}))),
+        session.post_request(&tool_call(1, "count", json!({"n": 1}))),
     ] {
-        expect_overloaded(&endpoint.ask(&request).await);
+        expect_overloaded(&endpoint.request(&request).await);
     }
     assert_eq!(fixture.runs(), runs);
     first.disconnect();
@@ -128,7 +137,7 @@ async fn stream_beyond_the_limit_gets_503_with_retry_after() {
     let _second = session.listen().await;
     let get = Request::get(&session.id, session.version);
     for request in [&listen, &get] {
-        expect_overloaded(&endpoint.ask(request).await);
+        expect_overloaded(&endpoint.request(request).await);
     }
     // Requests are counted separately.
     assert_eq!(endpoint.call(count_call(1)).await["id"], 1);
@@ -151,7 +160,7 @@ async fn session_beyond_the_limit_gets_503_with_retry_after() {
     }
     let last = Session::open(&endpoint, "2025-11-25").await;
     for _ in 0..2 {
-        let rejected = endpoint.ask(&initialize_request("2025-11-25")).await;
+        let rejected = endpoint.request(&initialize_request("2025-11-25")).await;
         expect_overloaded(&rejected);
         assert_eq!(rejected.header("mcp-session-id"), None);
     }
@@ -169,15 +178,15 @@ async fn sessions_per_principal_are_limited() {
     let store = MemorySessionLimits::default().with_sessions_per_principal(2);
     let options = HttpOptions::new().with_session_store(Arc::new(MemorySessionStore::new(store)));
     let service = HttpService::new(fixture.server.clone(), options);
-    let first = Direct::of(&service, "https://issuer", "first");
+    let first = InProcessClient::with_token(&service, "https://issuer", "first");
     for _ in 0..2 {
         first.open_session().await;
     }
     assert_eq!(
-        first.ask(initialize_request("2025-11-25")).await.status,
+        first.request(initialize_request("2025-11-25")).await.status,
         503
     );
-    let other = Direct::of(&service, "https://issuer", "other");
+    let other = InProcessClient::with_token(&service, "https://issuer", "other");
     other.open_session().await;
 }
 
@@ -262,13 +271,14 @@ async fn client_that_reads_nothing_is_disconnected() {
     });
     let limits = limits(|limits| limits.write_stall = Duration::from_millis(200));
     let endpoint = Endpoint::serve_within(&server().tool(flood), limits).await;
-    let mut wire = endpoint.connect().await;
-    wire.send(Request::modern(&with_token(1, "flood", "t")).bytes())
+    let mut connection = endpoint.connect().await;
+    connection
+        .send(Request::modern(&with_token(1, "flood", "t")).bytes())
         .await;
     // The client reads nothing.
     toolwire_test_support::peer::within(dropped.recv()).await;
-    endpoint.idle().await;
-    drop(wire);
+    endpoint.wait_until_idle().await;
+    drop(connection);
 }
 
 #[tokio::test]
@@ -277,27 +287,27 @@ async fn slow_body_is_rejected_with_408() {
     let limits = limits(|limits| limits.body_deadline = Duration::from_millis(150));
     let endpoint = Endpoint::serve_within(&fixture.server, limits).await;
     let request = Request::modern(&count_call(1));
-    let mut wire = endpoint.connect().await;
-    wire.send(request.head()).await;
-    wire.send(&request.body()[..10]).await;
-    let response = wire.answer().await;
+    let mut connection = endpoint.connect().await;
+    connection.send(request.header_text()).await;
+    connection.send(&request.body()[..10]).await;
+    let response = connection.response().await;
     assert_eq!(response.status(), 408);
     assert_eq!(response.message()["error"]["code"], -32600);
-    wire.expect_close().await;
+    connection.expect_close().await;
 
     // Single bytes do not extend the deadline.
-    let mut wire = endpoint.connect().await;
-    wire.send(request.head()).await;
+    let mut connection = endpoint.connect().await;
+    connection.send(request.header_text()).await;
     let began = std::time::Instant::now();
     let trickle = async {
         for byte in request.body() {
-            wire.send_if_possible([*byte]).await;
+            connection.send_if_possible([*byte]).await;
             tokio::time::sleep(Duration::from_millis(10)).await;
         }
     };
     let _ = tokio::time::timeout(Duration::from_millis(400), trickle).await;
     assert!(began.elapsed() >= Duration::from_millis(150));
-    assert_eq!(wire.answer().await.status(), 408);
+    assert_eq!(connection.response().await.status(), 408);
     assert_eq!(fixture.runs(), 0);
     endpoint.call(count_call(1)).await;
 }
@@ -312,11 +322,11 @@ async fn incomplete_headers_close_the_connection_after_the_deadline() {
         "POST /mcp HTT",
         "POST /mcp HTTP/1.1\r\nHost: localhost\r\nX-S: ",
     ] {
-        let mut wire = endpoint.connect().await;
-        wire.send(part).await;
-        match wire.head_unless_closed().await {
+        let mut connection = endpoint.connect().await;
+        connection.send(part).await;
+        match connection.headers_unless_closed().await {
             None => {}
-            Some(head) => assert_eq!(head.status, 408, "{part:?}"),
+            Some(headers) => assert_eq!(headers.status, 408, "{part:?}"),
         }
     }
     endpoint.call(count_call(1)).await;
@@ -328,17 +338,17 @@ async fn idle_connection_is_not_limited_by_the_header_deadline() {
     let deadline = Duration::from_millis(300);
     let limits = limits(|limits| limits.header_deadline = deadline);
     let endpoint = Endpoint::serve_within(&fixture.server, limits).await;
-    let mut wire = endpoint.connect().await;
+    let mut connection = endpoint.connect().await;
     let request = Request::modern(&count_call(1));
     for _ in 0..2 {
-        wire.send(request.bytes()).await;
-        assert_eq!(wire.answer().await.status(), 200);
+        connection.send(request.bytes()).await;
+        assert_eq!(connection.response().await.status(), 200);
         // Real time: the connection is idle for two deadlines.
         tokio::time::sleep(deadline * 2).await;
     }
-    wire.send("POST /mcp HTTP/1.1\r\nHost: loc").await;
+    connection.send("POST /mcp HTTP/1.1\r\nHost: loc").await;
     assert!(
-        wire.head_unless_closed().await.is_none(),
+        connection.headers_unless_closed().await.is_none(),
         "incomplete headers are closed after the deadline"
     );
 }
@@ -351,10 +361,12 @@ async fn idle_connection_is_closed_after_its_timeout() {
         limits.idle_connection = Duration::from_millis(600);
     });
     let endpoint = Endpoint::serve_within(&fixture.server, limits).await;
-    let mut wire = endpoint.connect().await;
-    wire.send(Request::modern(&count_call(1)).bytes()).await;
-    assert_eq!(wire.answer().await.status(), 200);
+    let mut connection = endpoint.connect().await;
+    connection
+        .send(Request::modern(&count_call(1)).bytes())
+        .await;
+    assert_eq!(connection.response().await.status(), 200);
     let began = std::time::Instant::now();
-    assert!(wire.head_unless_closed().await.is_none());
+    assert!(connection.headers_unless_closed().await.is_none());
     assert!(began.elapsed() >= Duration::from_millis(300));
 }

@@ -88,7 +88,7 @@ async fn acknowledgement_lists_the_accepted_filter() {
         "unknownMember": true,
     });
     let mut events = endpoint.open(&listen("s", everything)).await;
-    assert_eq!(events.head.header("x-accel-buffering"), Some("no"));
+    assert_eq!(events.headers.header("x-accel-buffering"), Some("no"));
     let accepted = json!({
         "toolsListChanged": true,
         "promptsListChanged": true,
@@ -154,13 +154,13 @@ async fn slow_reader_gets_each_pending_change_once() {
 async fn shutdown_closes_connections_and_rejects_new_ones() {
     let fixture = Fixture::new();
     let endpoint = Endpoint::serve(&fixture.server).await;
-    let mut wire = endpoint.connect().await;
+    let mut connection = endpoint.connect().await;
     let request = Request::modern(&toolwire_test_support::http::fixture::count_call(1));
-    wire.send(request.bytes()).await;
-    assert_eq!(wire.answer().await.status(), 200);
+    connection.send(request.bytes()).await;
+    assert_eq!(connection.response().await.status(), 200);
     let address = endpoint.address;
     endpoint.end().await;
-    wire.expect_close().await;
+    connection.expect_close().await;
     assert!(tokio::net::TcpStream::connect(address).await.is_err());
     assert_eq!(fixture.runs(), 1);
 }

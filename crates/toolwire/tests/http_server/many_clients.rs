@@ -8,7 +8,7 @@ use toolwire_test_support::http::endpoint::Endpoint;
 use toolwire_test_support::http::events::Events;
 use toolwire_test_support::http::request::Request;
 use toolwire_test_support::http::session::{REVISIONS, Session};
-use toolwire_test_support::http::socket::Wire;
+use toolwire_test_support::http::socket::Connection;
 use toolwire_test_support::peer::{cancel, legacy, modern, server};
 
 const CLIENTS: u64 = 200;
@@ -92,10 +92,10 @@ async fn read(events: &mut Events, secret: &str, at_most: usize) -> bool {
     false
 }
 
-async fn send(endpoint: &Endpoint, request: &Request) -> Wire {
-    let mut wire = endpoint.connect().await;
-    wire.send(request.bytes()).await;
-    wire
+async fn send(endpoint: &Endpoint, request: &Request) -> Connection {
+    let mut connection = endpoint.connect().await;
+    connection.send(request.bytes()).await;
+    connection
 }
 
 async fn modern_call(endpoint: &Endpoint, random: &mut Random, secret: &str) {
@@ -106,9 +106,9 @@ async fn modern_call(endpoint: &Endpoint, random: &mut Random, secret: &str) {
     match random.below(3) {
         // Disconnects before the response.
         0 => {
-            let wire = send(endpoint, &request).await;
+            let connection = send(endpoint, &request).await;
             tokio::time::sleep(Duration::from_millis(random.below(10))).await;
-            wire.reset();
+            connection.reset();
         }
         1 if with_progress => {
             let mut events = endpoint.open(&request).await;
@@ -135,16 +135,16 @@ async fn legacy_call(endpoint: &Endpoint, session: &Session, random: &mut Random
     let with_progress = random.below(2) == 0;
     let delay = random.below(8);
     let message = legacy(1, "tools/call", params(secret, delay, with_progress));
-    let request = session.request(&message);
+    let request = session.post_request(&message);
     match random.below(4) {
         0 => {
             // Cancels the request. It may still get its own response.
-            let mut wire = send(endpoint, &request).await;
+            let mut connection = send(endpoint, &request).await;
             tokio::time::sleep(Duration::from_millis(random.below(10))).await;
             session.send(cancel(1)).await;
-            let head = wire.head().await;
-            if head.is_event_stream() {
-                read(&mut Events::new(wire, head), secret, 10).await;
+            let headers = connection.headers().await;
+            if headers.is_event_stream() {
+                read(&mut Events::new(connection, headers), secret, 10).await;
             }
         }
         1 if with_progress => {
@@ -161,8 +161,8 @@ async fn legacy_call(endpoint: &Endpoint, session: &Session, random: &mut Random
         }
         2 => {
             // Disconnects and does not return. The handler runs to its end.
-            let wire = send(endpoint, &request).await;
-            wire.reset();
+            let connection = send(endpoint, &request).await;
+            connection.reset();
         }
         _ if with_progress => {
             let mut events = endpoint.open(&request).await;
@@ -219,5 +219,5 @@ async fn every_response_reaches_its_client_and_nothing_leaks() {
     for client in clients {
         client.await.unwrap();
     }
-    endpoint.idle().await;
+    endpoint.wait_until_idle().await;
 }

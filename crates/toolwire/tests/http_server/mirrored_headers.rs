@@ -45,7 +45,7 @@ async fn version_must_be_equal_in_header_and_body() {
         "2025-03-26",
         "2024-11-05"
     ]);
-    let response = table.endpoint.ask(&both).await;
+    let response = table.endpoint.request(&both).await;
     let listed = &response.message()["error"]["data"]["supported"];
     let mut listed: Vec<Value> = listed.as_array().expect("a list").clone();
     listed.sort_by_key(|version| std::cmp::Reverse(version.to_string()));

@@ -32,7 +32,7 @@ async fn response_without_notifications_is_json() {
     let fixture = Fixture::new();
     let endpoint = Endpoint::serve(&fixture.server).await;
     for request in [count_call(1), call(1, "steps", json!({}))] {
-        let response = endpoint.ask(&Request::modern(&request)).await;
+        let response = endpoint.request(&Request::modern(&request)).await;
         assert_eq!(response.status(), 200);
         assert_eq!(response.header("content-type"), Some("application/json"));
         assert_eq!(response.header("mcp-session-id"), None);
@@ -46,9 +46,9 @@ async fn response_with_notifications_is_an_event_stream() {
     let endpoint = Endpoint::serve(&fixture.server).await;
     let request = Request::modern(&with_token("x", "steps", "t"));
     let mut events = endpoint.open(&request).await;
-    assert_eq!(events.head.header("x-accel-buffering"), Some("no"));
-    assert_eq!(events.head.header("cache-control"), Some("no-cache"));
-    assert_eq!(events.head.header("mcp-session-id"), None);
+    assert_eq!(events.headers.header("x-accel-buffering"), Some("no"));
+    assert_eq!(events.headers.header("cache-control"), Some("no-cache"));
+    assert_eq!(events.headers.header("mcp-session-id"), None);
     events
         .expect(progress(
             json!("t"),
@@ -60,12 +60,17 @@ async fn response_with_notifications_is_an_event_stream() {
         .await;
     events.expect(complete("x", text("stepped"))).await;
     assert_eq!(events.last_id, None, "modern streams cannot be resumed");
-    let mut wire = events.expect_end().await;
+    let mut connection = events.expect_end().await;
 
     // The connection serves the next request.
-    wire.send(Request::modern(&count_call(2)).bytes()).await;
-    assert_eq!(wire.answer().await.message(), complete(2, text("counted")));
-    endpoint.idle().await;
+    connection
+        .send(Request::modern(&count_call(2)).bytes())
+        .await;
+    assert_eq!(
+        connection.response().await.message(),
+        complete(2, text("counted"))
+    );
+    endpoint.wait_until_idle().await;
 }
 
 #[tokio::test]
@@ -87,7 +92,7 @@ async fn notifications_are_sent_immediately() {
     events.expect(complete(1, text("waited"))).await;
     events.expect_end().await;
     fixture.expect(HandlerEvent::Finished).await;
-    endpoint.idle().await;
+    endpoint.wait_until_idle().await;
 }
 
 #[tokio::test]
@@ -107,7 +112,7 @@ async fn closing_the_stream_cancels_the_handler_immediately() {
             }
             fixture.expect(HandlerEvent::Dropped).await;
             fastest = fastest.min(disconnected_at.elapsed());
-            endpoint.idle().await;
+            endpoint.wait_until_idle().await;
         }
         assert!(fastest < CANCELLATION_LIMIT, "H58: {fastest:?}");
     }
@@ -132,18 +137,18 @@ async fn disconnect_before_the_response_cancels_the_handler_immediately() {
     for disconnect in [Disconnect::Reset, Disconnect::Close] {
         let mut fastest = Duration::MAX;
         for _ in 0..ATTEMPTS {
-            let mut wire = endpoint.connect().await;
+            let mut connection = endpoint.connect().await;
             let request = Request::modern(&call(1, "wait", json!({})));
-            wire.send(request.bytes()).await;
+            connection.send(request.bytes()).await;
             fixture.expect(HandlerEvent::Started).await;
             let disconnected_at = std::time::Instant::now();
             match disconnect {
-                Disconnect::Reset => wire.reset(),
-                Disconnect::Close => drop(wire),
+                Disconnect::Reset => connection.reset(),
+                Disconnect::Close => drop(connection),
             }
             fixture.expect(HandlerEvent::Dropped).await;
             fastest = fastest.min(disconnected_at.elapsed());
-            endpoint.idle().await;
+            endpoint.wait_until_idle().await;
         }
         assert!(fastest < CANCELLATION_LIMIT, "{fastest:?}");
     }
@@ -157,7 +162,7 @@ async fn cancelled_notification_has_no_effect_on_modern_requests() {
     let mut events = endpoint.open(&request).await;
     fixture.expect(HandlerEvent::Started).await;
     let cancel = notification("notifications/cancelled", json!({"requestId": 1}));
-    let response = endpoint.ask(&Request::modern(&cancel)).await;
+    let response = endpoint.request(&Request::modern(&cancel)).await;
     assert_eq!((response.status(), response.text()), (202, ""));
     fixture.step();
     events.message().await;
@@ -196,7 +201,7 @@ async fn equal_request_ids_of_two_clients_do_not_collide() {
         }
         assert_eq!(message, complete(1, text("waited")));
     }
-    endpoint.idle().await;
+    endpoint.wait_until_idle().await;
 }
 
 #[tokio::test]
@@ -223,13 +228,16 @@ async fn response_becomes_a_stream_after_the_quiet_period() {
 async fn responses_on_one_connection_are_in_order() {
     let fixture = Fixture::new();
     let endpoint = Endpoint::serve(&fixture.server).await;
-    let mut wire = endpoint.connect().await;
+    let mut connection = endpoint.connect().await;
     let several: Vec<u8> = (0..10)
         .flat_map(|id| Request::modern(&count_call(id)).bytes())
         .collect();
-    wire.send(several).await;
+    connection.send(several).await;
     for id in 0..10 {
-        assert_eq!(wire.answer().await.message(), complete(id, text("counted")));
+        assert_eq!(
+            connection.response().await.message(),
+            complete(id, text("counted"))
+        );
     }
     assert_eq!(fixture.runs(), 10);
 }

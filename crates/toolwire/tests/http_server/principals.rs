@@ -3,7 +3,9 @@
 use serde_json::json;
 use std::time::Duration;
 use toolwire::transport::http::{HttpLimits, HttpOptions, HttpService};
-use toolwire_test_support::http::direct::{Direct, Whole, in_session, next_chunk};
+use toolwire_test_support::http::direct::{
+    CompleteResponse, InProcessClient, in_session, next_chunk,
+};
 use toolwire_test_support::http::fixture::{Fixture, HandlerEvent};
 use toolwire_test_support::http::request::Request;
 use toolwire_test_support::http::session::tool_call_with_token;
@@ -23,7 +25,11 @@ fn get(session: &str) -> Request {
 }
 
 /// Sends every kind of request with a session id, and returns the responses.
-async fn send_every_request(client: &Direct, session: &str, event: &str) -> Vec<Whole> {
+async fn send_every_request(
+    client: &InProcessClient,
+    session: &str,
+    event: &str,
+) -> Vec<CompleteResponse> {
     let mut responses = Vec::new();
     for message in [
         legacy(1, "ping", json!({})),
@@ -36,11 +42,15 @@ async fn send_every_request(client: &Direct, session: &str, event: &str) -> Vec<
         cancel(1),
         result_response(1, json!({})),
     ] {
-        responses.push(client.ask(in_session(session, &message)).await);
+        responses.push(client.request(in_session(session, &message)).await);
     }
-    responses.push(client.ask(get(session)).await);
-    responses.push(client.ask(get(session).with("Last-Event-ID", event)).await);
-    responses.push(client.ask(Request::delete(session, "2025-11-25")).await);
+    responses.push(client.request(get(session)).await);
+    responses.push(
+        client
+            .request(get(session).with("Last-Event-ID", event))
+            .await,
+    );
+    responses.push(client.request(Request::delete(session, "2025-11-25")).await);
     responses
 }
 
@@ -48,7 +58,7 @@ async fn send_every_request(client: &Direct, session: &str, event: &str) -> Vec<
 async fn session_of_another_principal_looks_like_an_unknown_session() {
     let mut fixture = Fixture::new();
     let service = service(&fixture);
-    let ann = Direct::of(&service, "https://issuer", "ann");
+    let ann = InProcessClient::with_token(&service, "https://issuer", "ann");
     let session = ann.open_session().await;
     let call = in_session(&session, &tool_call_with_token(1, "wait", "t"));
     let mut body = Box::pin(ann.send(call).await.into_body());
@@ -60,9 +70,9 @@ async fn session_of_another_principal_looks_like_an_unknown_session() {
     fixture.expect(HandlerEvent::Started).await;
 
     for other_principal in [
-        Direct::new(&service),
-        Direct::of(&service, "https://issuer", "bob"),
-        Direct::of(&service, "https://other", "ann"),
+        InProcessClient::new(&service),
+        InProcessClient::with_token(&service, "https://issuer", "bob"),
+        InProcessClient::with_token(&service, "https://other", "ann"),
     ] {
         let existing = send_every_request(&other_principal, &session, event).await;
         let unknown = send_every_request(&other_principal, &"x".repeat(session.len()), event).await;
@@ -75,7 +85,7 @@ async fn session_of_another_principal_looks_like_an_unknown_session() {
     assert_eq!(fixture.runs(), 0);
     fixture.expect_nothing();
     assert_eq!(ann.ping(&session).await, 200);
-    let second_client = Direct::of(&service, "https://issuer", "ann");
+    let second_client = InProcessClient::with_token(&service, "https://issuer", "ann");
     assert_eq!(
         second_client.ping(&session).await,
         200,
@@ -87,8 +97,8 @@ async fn session_of_another_principal_looks_like_an_unknown_session() {
 async fn unknown_invalid_and_unauthorized_event_ids_get_the_same_response() {
     let mut fixture = Fixture::new();
     let service = service(&fixture);
-    let ann = Direct::of(&service, "https://issuer", "ann");
-    let bob = Direct::of(&service, "https://issuer", "bob");
+    let ann = InProcessClient::with_token(&service, "https://issuer", "ann");
+    let bob = InProcessClient::with_token(&service, "https://issuer", "bob");
     let of_ann = ann.open_session().await;
     let also_of_ann = ann.open_session().await;
     let of_bob = bob.open_session().await;
@@ -103,9 +113,9 @@ async fn unknown_invalid_and_unauthorized_event_ids_get_the_same_response() {
     let (stream, _) = event.split_once('.').expect("a stream and a number");
 
     let mut rejections = vec![
-        ann.ask(get(&also_of_ann).with("Last-Event-ID", event))
+        ann.request(get(&also_of_ann).with("Last-Event-ID", event))
             .await,
-        bob.ask(get(&of_bob).with("Last-Event-ID", event)).await,
+        bob.request(get(&of_bob).with("Last-Event-ID", event)).await,
     ];
     let long = "x".repeat(2000);
     let future = format!("{stream}.99");
@@ -125,12 +135,12 @@ async fn unknown_invalid_and_unauthorized_event_ids_get_the_same_response() {
         &overflow,
         &long,
     ] {
-        rejections.push(ann.ask(get(&of_ann).with("Last-Event-ID", id)).await);
+        rejections.push(ann.request(get(&of_ann).with("Last-Event-ID", id)).await);
     }
     let twice = get(&of_ann)
         .with("Last-Event-ID", event)
         .with("Last-Event-ID", event);
-    rejections.push(ann.ask(twice).await);
+    rejections.push(ann.request(twice).await);
     for rejection in &rejections {
         assert_eq!(*rejection, rejections[0], "X34");
     }
@@ -148,19 +158,25 @@ async fn unknown_invalid_and_unauthorized_event_ids_get_the_same_response() {
 async fn cancellation_does_not_affect_other_sessions() {
     let mut fixture = Fixture::new();
     let service = service(&fixture);
-    let client = Direct::new(&service);
+    let client = InProcessClient::new(&service);
     let (mine, other) = (client.open_session().await, client.open_session().await);
     let call = in_session(&mine, &tool_call_with_token(1, "wait", "t"));
     let _body = client.send(call).await.into_body();
     fixture.expect(HandlerEvent::Started).await;
-    assert_eq!(client.ask(in_session(&other, &cancel(1))).await.status, 202);
     assert_eq!(
-        client.ask(in_session(&mine, &cancel("1"))).await.status,
+        client.request(in_session(&other, &cancel(1))).await.status,
+        202
+    );
+    assert_eq!(
+        client.request(in_session(&mine, &cancel("1"))).await.status,
         202
     );
     fixture.expect_nothing();
     assert_eq!(service.load().requests, 1, "X35");
-    assert_eq!(client.ask(in_session(&mine, &cancel(1))).await.status, 202);
+    assert_eq!(
+        client.request(in_session(&mine, &cancel(1))).await.status,
+        202
+    );
     fixture.expect(HandlerEvent::Dropped).await;
 }
 
@@ -168,13 +184,13 @@ async fn cancellation_does_not_affect_other_sessions() {
 async fn client_cannot_choose_the_session_id() {
     let fixture = Fixture::new();
     let service = service(&fixture);
-    let victim = Direct::of(&service, "https://issuer", "victim");
-    let attacker = Direct::of(&service, "https://issuer", "attacker");
+    let victim = InProcessClient::with_token(&service, "https://issuer", "victim");
+    let attacker = InProcessClient::with_token(&service, "https://issuer", "attacker");
     let planted = attacker.open_session().await;
     for id in [planted.as_str(), "made-up"] {
         // X16: the victim gets its own session or none, but never the planted one.
         let initialize = toolwire_test_support::http::session::initialize_request("2025-11-25");
-        let opened = victim.ask(initialize.with("Mcp-Session-Id", id)).await;
+        let opened = victim.request(initialize.with("Mcp-Session-Id", id)).await;
         assert_ne!(opened.session.as_deref(), Some(id));
         assert_eq!(victim.ping(id).await, 404);
     }
@@ -185,15 +201,15 @@ async fn client_cannot_choose_the_session_id() {
 async fn session_access_is_checked_with_the_token_of_every_request() {
     let fixture = Fixture::new();
     let service = service(&fixture);
-    let session = Direct::of(&service, "https://issuer", "ann")
+    let session = InProcessClient::with_token(&service, "https://issuer", "ann")
         .open_session()
         .await;
     let message = legacy(1, "ping", json!({}));
     let results: Vec<u16> = {
         let mut results = Vec::new();
         for subject in ["ann", "bob", "ann", "ann2", "ANN", "ann"] {
-            let client = Direct::of(&service, "https://issuer", subject);
-            results.push(client.ask(in_session(&session, &message)).await.status);
+            let client = InProcessClient::with_token(&service, "https://issuer", subject);
+            results.push(client.request(in_session(&session, &message)).await.status);
         }
         results
     };

@@ -12,7 +12,7 @@ use toolwire::{
     Error, KeyRing, PromptArguments, PromptHandler, RequestContext, ResourceHandler, Server,
     StateKey,
 };
-use toolwire_test_support::http::direct::{Direct, Whole};
+use toolwire_test_support::http::direct::{CompleteResponse, InProcessClient};
 use toolwire_test_support::http::request::Request;
 use toolwire_test_support::http::session::initialize_request;
 use toolwire_test_support::peer::{legacy, modern_with, plain, within};
@@ -46,8 +46,8 @@ fn service(server: Server) -> HttpService {
     HttpService::new(server, HttpOptions::new())
 }
 
-fn ann(server: Server) -> Direct {
-    Direct::of(&service(server), "https://issuer", "ann")
+fn ann(server: Server) -> InProcessClient {
+    InProcessClient::with_token(&service(server), "https://issuer", "ann")
 }
 
 /// The method and parameters of a request with several rounds.
@@ -80,8 +80,8 @@ fn count_request() -> MultiRoundRequest {
     MultiRoundRequest::tool("count", json!({"a": 1, "b": [1.0, "x"]}))
 }
 
-async fn state_of(client: &Direct, request: &MultiRoundRequest) -> String {
-    let first = client.ask(request.round(None)).await;
+async fn state_of(client: &InProcessClient, request: &MultiRoundRequest) -> String {
+    let first = client.request(request.round(None)).await;
     assert_eq!(first.status, 200, "{}", first.body);
     let body: Value = serde_json::from_str(&first.body).unwrap();
     let result = &body["result"];
@@ -90,7 +90,7 @@ async fn state_of(client: &Direct, request: &MultiRoundRequest) -> String {
     result["requestState"].as_str().unwrap().to_owned()
 }
 
-fn is_complete(response: &Whole) -> bool {
+fn is_complete(response: &CompleteResponse) -> bool {
     response.status == 200 && response.body.contains("1 roots")
 }
 
@@ -99,22 +99,31 @@ async fn every_invalid_state_gets_the_same_response() {
     let own = ann(server());
     let state = state_of(&own, &count_request()).await;
     assert!(is_complete(
-        &own.ask(count_request().round(Some(&state))).await
+        &own.request(count_request().round(Some(&state))).await
     ));
 
-    let mut rejected: Vec<(String, Whole)> = Vec::new();
+    let mut rejected: Vec<(String, CompleteResponse)> = Vec::new();
     let mut check_rejected =
-        async |case: &str, client: &Direct, request: MultiRoundRequest, state: &str| {
-            let response = client.ask(request.round(Some(state))).await;
+        async |case: &str, client: &InProcessClient, request: MultiRoundRequest, state: &str| {
+            let response = client.request(request.round(Some(state))).await;
             rejected.push((case.to_owned(), response));
         };
     // Another principal.
     let shared = service(server());
     for (case, other_principal) in [
-        ("anonymous", Direct::new(&shared)),
-        ("bob", Direct::of(&shared, "https://issuer", "bob")),
-        ("another ann", Direct::of(&shared, "https://other", "ann")),
-        ("no subject", Direct::of(&shared, "https://issuer", "")),
+        ("anonymous", InProcessClient::new(&shared)),
+        (
+            "bob",
+            InProcessClient::with_token(&shared, "https://issuer", "bob"),
+        ),
+        (
+            "another ann",
+            InProcessClient::with_token(&shared, "https://other", "ann"),
+        ),
+        (
+            "no subject",
+            InProcessClient::with_token(&shared, "https://issuer", ""),
+        ),
     ] {
         check_rejected(case, &other_principal, count_request(), &state).await;
     }
@@ -196,7 +205,7 @@ async fn every_invalid_state_gets_the_same_response() {
     // The same state again.
     let once = ann(server().with_single_use_request_state(MemoryNonceStore::default()));
     assert!(is_complete(
-        &once.ask(count_request().round(Some(&state))).await
+        &once.request(count_request().round(Some(&state))).await
     ));
     check_rejected("replayed", &once, count_request(), &state).await;
 
@@ -213,7 +222,7 @@ async fn every_invalid_state_gets_the_same_response() {
     }
     // The state is still valid.
     assert!(is_complete(
-        &own.ask(count_request().round(Some(&state))).await
+        &own.request(count_request().round(Some(&state))).await
     ));
 }
 
@@ -228,19 +237,19 @@ fn flipped(text: &str, at: usize) -> char {
 #[tokio::test]
 async fn rejected_use_does_not_consume_a_single_use_state() {
     let service = service(server().with_single_use_request_state(MemoryNonceStore::default()));
-    let ann = Direct::of(&service, "https://issuer", "ann");
-    let bob = Direct::of(&service, "https://issuer", "bob");
+    let ann = InProcessClient::with_token(&service, "https://issuer", "ann");
+    let bob = InProcessClient::with_token(&service, "https://issuer", "bob");
     let state = state_of(&ann, &count_request()).await;
     assert!(!is_complete(
-        &bob.ask(count_request().round(Some(&state))).await
+        &bob.request(count_request().round(Some(&state))).await
     ));
     let other = MultiRoundRequest::tool("other", json!({}));
-    assert!(!is_complete(&ann.ask(other.round(Some(&state))).await));
+    assert!(!is_complete(&ann.request(other.round(Some(&state))).await));
     assert!(is_complete(
-        &ann.ask(count_request().round(Some(&state))).await
+        &ann.request(count_request().round(Some(&state))).await
     ));
     assert!(!is_complete(
-        &ann.ask(count_request().round(Some(&state))).await
+        &ann.request(count_request().round(Some(&state))).await
     ));
 }
 
@@ -249,8 +258,8 @@ async fn concurrent_uses_of_a_single_use_state_succeed_once() {
     let client = ann(server().with_single_use_request_state(MemoryNonceStore::default()));
     let state = state_of(&client, &count_request()).await;
     let (one, other) = tokio::join!(
-        client.ask(count_request().round(Some(&state))),
-        client.ask(count_request().round(Some(&state)))
+        client.request(count_request().round(Some(&state))),
+        client.request(count_request().round(Some(&state)))
     );
     assert!(
         is_complete(&one) != is_complete(&other),
@@ -272,7 +281,7 @@ async fn call_continues_during_key_rotation() {
         for (first_node, second_node) in [(&pair[0], &pair[1]), (&pair[1], &pair[0])] {
             let state = state_of(&node(first_node), &count_request()).await;
             let response = node(second_node)
-                .ask(count_request().round(Some(&state)))
+                .request(count_request().round(Some(&state)))
                 .await;
             assert!(is_complete(&response), "{response:?}");
         }
@@ -280,7 +289,7 @@ async fn call_continues_during_key_rotation() {
     let state = state_of(&node(&rings[0]), &count_request()).await;
     assert!(!is_complete(
         &node(&rings[3])
-            .ask(count_request().round(Some(&state)))
+            .request(count_request().round(Some(&state)))
             .await
     ));
 }
@@ -288,12 +297,12 @@ async fn call_continues_during_key_rotation() {
 #[tokio::test]
 async fn input_request_on_a_stateless_legacy_request_fails() {
     let options = HttpOptions::new().with_legacy(LegacyMode::Stateless);
-    let client = Direct::new(&HttpService::new(server(), options));
-    let opened = client.ask(initialize_request("2025-11-25")).await;
+    let client = InProcessClient::new(&HttpService::new(server(), options));
+    let opened = client.request(initialize_request("2025-11-25")).await;
     assert_eq!(opened.status, 200);
     let call = legacy(1, "tools/call", json!({"name": "count"}));
     let call = Request::post(&call).with("MCP-Protocol-Version", "2025-11-25");
-    let response = within(client.ask(call)).await;
+    let response = within(client.request(call)).await;
     let response: Value = serde_json::from_str(&response.body).unwrap();
     assert_eq!(response["error"]["code"], -32600, "{response}");
     let missing = json!({"requiredCapabilities": {"roots": {}}});
@@ -312,7 +321,7 @@ async fn round_may_report_progress_before_its_input_request() {
     let mut request = MultiRoundRequest::tool("work", json!({}));
     request.params["_meta"] = json!({"progressToken": "t"});
     let messages = async |state: Option<&str>| {
-        let response = client.ask(request.round(state)).await;
+        let response = client.request(request.round(state)).await;
         assert_eq!(response.status, 200);
         let data = response
             .body
@@ -370,7 +379,7 @@ async fn effect_of_a_disconnected_client_is_not_recorded() {
     let request = MultiRoundRequest::tool("pay", json!({}));
     let state = state_of(&client, &request).await;
     for _ in 0..2 {
-        let response = client.ask(request.round(Some(&state)));
+        let response = client.request(request.round(Some(&state)));
         tokio::select! {
             response = response => panic!("{response:?}"),
             event = events.recv() => assert_eq!(event, Some("started")),

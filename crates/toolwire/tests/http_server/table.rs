@@ -8,7 +8,7 @@ use toolwire::transport::http::HttpOptions;
 use toolwire_test_support::http::endpoint::Endpoint;
 use toolwire_test_support::http::fixture::{Fixture, count_call};
 use toolwire_test_support::http::request::Request;
-use toolwire_test_support::http::socket::{Answer, Wire};
+use toolwire_test_support::http::socket::{Connection, Response};
 use toolwire_test_support::peer::{complete, text};
 
 /// A server under test and a connection to it.
@@ -16,7 +16,7 @@ use toolwire_test_support::peer::{complete, text};
 pub(crate) struct Table {
     pub(crate) fixture: Fixture,
     pub(crate) endpoint: Endpoint,
-    wire: Wire,
+    connection: Connection,
 }
 
 impl Table {
@@ -27,11 +27,11 @@ impl Table {
     pub(crate) async fn with(options: HttpOptions) -> Self {
         let fixture = Fixture::new();
         let endpoint = Endpoint::serve_with(&fixture.server, options).await;
-        let wire = endpoint.connect().await;
+        let connection = endpoint.connect().await;
         Self {
             fixture,
             endpoint,
-            wire,
+            connection,
         }
     }
 
@@ -47,14 +47,14 @@ impl Table {
         expected: Expected,
     ) {
         let runs = self.fixture.runs();
-        self.wire.send_if_possible(request).await;
-        let response = self.wire.answer().await;
+        self.connection.send_if_possible(request).await;
+        let response = self.connection.response().await;
         expected.compare(row, &response);
         let ran = self.fixture.runs() - runs;
         assert_eq!(ran, usize::from(expected.runs), "{row}: the handler");
         if expected.closes {
             let fresh = self.endpoint.connect().await;
-            std::mem::replace(&mut self.wire, fresh)
+            std::mem::replace(&mut self.connection, fresh)
                 .expect_close()
                 .await;
         }
@@ -64,8 +64,8 @@ impl Table {
     /// Expects that a valid request is served.
     pub(crate) async fn expect_alive(&mut self, row: &str) {
         let request = Request::modern(&count_call("up"));
-        self.wire.send(request.bytes()).await;
-        let response = self.wire.answer().await;
+        self.connection.send(request.bytes()).await;
+        let response = self.connection.response().await;
         assert_eq!(response.status(), 200, "after {row}: {}", response.text());
         assert_eq!(
             response.message(),
@@ -157,7 +157,7 @@ impl Expected {
         self
     }
 
-    pub(crate) fn compare(&self, row: &str, response: &Answer) {
+    pub(crate) fn compare(&self, row: &str, response: &Response) {
         let body = response.text();
         assert_eq!(response.status(), self.status, "{row}: {body}");
         for (name, value) in &self.headers {

@@ -11,7 +11,7 @@ use toolwire::store::{
 };
 use toolwire::transport::http::{HttpLimits, HttpOptions, HttpService};
 use toolwire::{Principal, RequestContext};
-use toolwire_test_support::http::direct::{Direct, in_session, next_chunk};
+use toolwire_test_support::http::direct::{InProcessClient, in_session, next_chunk};
 use toolwire_test_support::http::fixture::{Fixture, HandlerEvent};
 use toolwire_test_support::http::request::Request;
 use toolwire_test_support::peer::{call, legacy, modern, notification, plain, server};
@@ -31,7 +31,7 @@ async fn session_without_requests_after_initialize_expires() {
         (limit, 404),
         (limit + MILLISECOND, 404),
     ] {
-        let client = Direct::new(&service());
+        let client = InProcessClient::new(&service());
         let session = client.initialize().await;
         advance(waited).await;
         assert_eq!(client.ping(&session).await, status, "after {waited:?}");
@@ -47,7 +47,7 @@ async fn idle_session_expires() {
         (limit, 404),
         (limit + MILLISECOND, 404),
     ] {
-        let client = Direct::new(&service());
+        let client = InProcessClient::new(&service());
         let session = client.open_session().await;
         // Every request restarts the idle timeout.
         for _ in 0..3 {
@@ -63,7 +63,7 @@ async fn idle_session_expires() {
 
 #[tokio::test(start_paused = true)]
 async fn session_with_an_open_stream_does_not_expire() {
-    let client = Direct::new(&service());
+    let client = InProcessClient::new(&service());
     let session = client.open_session().await;
     let get = Request::get(&session, "2025-11-25");
     let mut body = Box::pin(client.send(get).await.into_body());
@@ -104,7 +104,7 @@ fn with_own_store(fixture: &Fixture) -> (HttpService, Arc<MemorySessionStore>) {
 async fn session_ends_with_its_record() {
     let mut fixture = Fixture::new();
     let (service, sessions) = with_own_store(&fixture);
-    let client = Direct::new(&service);
+    let client = InProcessClient::new(&service);
     let session = client.open_session().await;
     let wait = legacy(1, "tools/call", json!({"name": "wait", "arguments": {}}));
     let mut response_body = Box::pin(client.send(in_session(&session, &wait)).await.into_body());
@@ -131,7 +131,7 @@ async fn session_ends_with_its_record() {
 async fn request_to_a_deleted_session_ends_its_running_requests() {
     let mut fixture = Fixture::new();
     let (service, sessions) = with_own_store(&fixture);
-    let client = Direct::new(&service);
+    let client = InProcessClient::new(&service);
     let session = client.open_session().await;
     let wait = legacy(1, "tools/call", json!({"name": "wait", "arguments": {}}));
     // The response is dropped, so that only the next request can discover the deleted record.
@@ -152,7 +152,7 @@ async fn event_log_of_a_session_is_deleted_if_the_bus_is_unavailable() {
     let options = HttpOptions::new()
         .with_event_log(Arc::clone(&events) as Arc<dyn EventLog>)
         .with_bus(Arc::new(UnavailableBus));
-    let client = Direct::new(&HttpService::new(Fixture::new().server, options));
+    let client = InProcessClient::new(&HttpService::new(Fixture::new().server, options));
     let session = client.open_session().await;
     let get = Request::get(&session, "2025-11-25");
     let mut pushed = Box::pin(client.send(get).await.into_body());
@@ -163,7 +163,9 @@ async fn event_log_of_a_session_is_deleted_if_the_bus_is_unavailable() {
     let anonymous = Principal::anonymous();
     let read = || events.read_after(&anonymous, &key, 0, Duration::ZERO);
     assert!(matches!(read().await.unwrap(), Replay::Entries(_)));
-    let ended = client.ask(Request::delete(&session, "2025-11-25")).await;
+    let ended = client
+        .request(Request::delete(&session, "2025-11-25"))
+        .await;
     assert_eq!(ended.status, 503, "{}", ended.body);
     assert!(matches!(read().await.unwrap(), Replay::Unknown));
     assert_eq!(client.ping(&session).await, 404);
@@ -174,7 +176,7 @@ async fn streams_of_an_expired_session_are_removed_from_the_event_log() {
     let events = Arc::new(MemoryEventLog::default());
     let options = HttpOptions::new().with_event_log(Arc::clone(&events) as Arc<dyn EventLog>);
     let service = HttpService::new(Fixture::new().server, options);
-    let client = Direct::new(&service);
+    let client = InProcessClient::new(&service);
     let session = client.open_session().await;
     let get = Request::get(&session, "2025-11-25");
     let mut pushed = Box::pin(client.send(get).await.into_body());
@@ -201,10 +203,10 @@ async fn session_with_a_running_request_does_not_expire() {
         "done"
     });
     let service = HttpService::new(server().tool(slow), HttpOptions::new());
-    let client = Direct::new(&service);
+    let client = InProcessClient::new(&service);
     let session = client.open_session().await;
     let request = legacy(1, "tools/call", json!({"name": "slow"}));
-    let response = client.ask(in_session(&session, &request)).await;
+    let response = client.request(in_session(&session, &request)).await;
     assert!(response.body.contains("done"), "{}", response.body);
     assert_eq!(client.ping(&session).await, 200);
 }
@@ -215,7 +217,7 @@ async fn silent_stream_gets_keep_alive_comments() {
     assert_eq!(interval, Duration::from_secs(15));
     let fixture = Fixture::new();
     let service = HttpService::new(fixture.server.clone(), HttpOptions::new());
-    let client = Direct::new(&service);
+    let client = InProcessClient::new(&service);
     let filter = json!({"toolsListChanged": true});
     let listen = modern(1, "subscriptions/listen", json!({"notifications": filter}));
     let response = client.send(Request::modern(&listen)).await;
@@ -251,7 +253,7 @@ async fn response_is_json_before_the_quiet_period_and_a_stream_after_it() {
             "done"
         });
         let service = HttpService::new(server().tool(slow), HttpOptions::new());
-        let client = Direct::new(&service);
+        let client = InProcessClient::new(&service);
         let session = client.open_session().await;
         let in_session = in_session(&session, &legacy(1, "tools/call", json!({"name": "slow"})));
         for request in [Request::modern(&call(1, "slow", json!({}))), in_session] {
@@ -277,7 +279,7 @@ async fn response_is_json_before_the_quiet_period_and_a_stream_after_it() {
 async fn disconnected_stream_is_released_and_its_session_expires() {
     let fixture = Fixture::new();
     let service = HttpService::new(fixture.server.clone(), HttpOptions::new());
-    let client = Direct::new(&service);
+    let client = InProcessClient::new(&service);
     let session = client.open_session().await;
     let get = Request::get(&session, "2025-11-25");
     let mut body = Box::pin(client.send(get).await.into_body());
@@ -288,7 +290,7 @@ async fn disconnected_stream_is_released_and_its_session_expires() {
     tokio::time::sleep(HttpLimits::default().session_idle * 2 + MILLISECOND).await;
     assert_eq!(service.load().sessions, 0);
     let response = client
-        .ask(in_session(
+        .request(in_session(
             &session,
             &notification("notifications/x", json!({})),
         ))

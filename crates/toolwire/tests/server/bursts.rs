@@ -162,7 +162,7 @@ async fn blocking_handler_can_be_cancelled_and_sends_nothing() {
 
 #[tokio::test]
 async fn handler_that_blocks_its_thread_is_named_in_a_warning_once() {
-    let (traces, _writing) = Traces::write_down();
+    let (traces, _guard) = Traces::record();
     let blocks = plain("blocks_for_a_while", |_| async {
         std::thread::sleep(std::time::Duration::from_millis(120));
         "done"

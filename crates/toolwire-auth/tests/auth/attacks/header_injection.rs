@@ -1,7 +1,7 @@
 //! Header injection: values of a request do not appear in the headers of a response.
 
 use toolwire_test_support::http::request::Request;
-use toolwire_test_support::http::socket::Wire;
+use toolwire_test_support::http::socket::Connection;
 
 use super::entry_points::EntryPoint;
 use super::fixture::{AttackFixture, ReceivedResponse};
@@ -92,10 +92,10 @@ async fn line_break_or_nul_in_a_header_returns_400() {
             for value in ["a\rX-Evil: 1", "a\0b", "a\nX-Evil 1"] {
                 for name in ["Mcp-Session-Id", "Last-Event-ID", "X-Any"] {
                     let bad = replacing(&valid, name, value);
-                    let mut wire = Wire::connect(fixture.endpoint.address).await;
-                    wire.send_if_possible(bad.bytes()).await;
-                    let head = wire.head_unless_closed().await;
-                    let status = head.map(|head| head.status);
+                    let mut connection = Connection::connect(fixture.endpoint.address).await;
+                    connection.send_if_possible(bad.bytes()).await;
+                    let headers = connection.headers_unless_closed().await;
+                    let status = headers.map(|headers| headers.status);
                     assert_eq!(status, Some(400), "{}: {name}: {value:?}", operation.name);
                 }
             }

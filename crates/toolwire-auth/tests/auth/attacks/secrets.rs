@@ -16,7 +16,7 @@ use crate::resource::protected_server::{config, options, with_token};
 
 #[tokio::test]
 async fn tokens_claims_and_handles_are_not_logged() {
-    let (traces, _guard) = Traces::write_down();
+    let (traces, _guard) = Traces::record();
     let mut output = String::new();
     let mut secrets = vec![SECRET_CLAIM.to_owned(), SECRET_REASON.to_owned()];
     for router in ROUTERS {

@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 
 use toolwire_auth::testing::form;
 use toolwire_test_support::http::request::Request;
-use toolwire_test_support::http::socket::{Answer, Wire};
+use toolwire_test_support::http::socket::{Connection, Response};
 
 use super::fixture::{HOST, ORIGIN};
 
@@ -28,12 +28,12 @@ impl Browser {
     }
 
     /// Opens a page.
-    pub(crate) async fn open(&mut self, target: &str) -> Answer {
+    pub(crate) async fn open(&mut self, target: &str) -> Response {
         self.send(Request::new("GET").with_target(target)).await
     }
 
     /// Submits the form of a page of this server.
-    pub(crate) async fn submit(&mut self, target: &str, pairs: &[(&str, &str)]) -> Answer {
+    pub(crate) async fn submit(&mut self, target: &str, pairs: &[(&str, &str)]) -> Response {
         let form = Request::new("POST")
             .with_target(target)
             .with("Origin", ORIGIN)
@@ -44,7 +44,7 @@ impl Browser {
     }
 
     /// Sends a request with the cookies, and stores the cookies of the response.
-    pub(crate) async fn send(&mut self, request: Request) -> Answer {
+    pub(crate) async fn send(&mut self, request: Request) -> Response {
         let mut request = request.replacing("Host", HOST);
         if !self.cookies.is_empty() {
             let pairs = self.cookies.iter();
@@ -56,10 +56,10 @@ impl Browser {
         if let Some(address) = &self.forwarded_for {
             request = request.with("X-Forwarded-For", address);
         }
-        let mut wire = Wire::connect(self.address).await;
-        wire.send(request.bytes()).await;
-        let response = wire.answer().await;
-        for cookie in response.head.all("set-cookie") {
+        let mut connection = Connection::connect(self.address).await;
+        connection.send(request.bytes()).await;
+        let response = connection.response().await;
+        for cookie in response.headers.all("set-cookie") {
             let (name, value) = cookie.split(';').next().unwrap().split_once('=').unwrap();
             if cookie.ends_with("Max-Age=0") {
                 self.cookies.remove(name);
@@ -73,7 +73,7 @@ impl Browser {
 
 /// Returns the sealed request in the form of the consent page.
 #[track_caller]
-pub(crate) fn sealed_request(page: &Answer) -> String {
+pub(crate) fn sealed_request(page: &Response) -> String {
     assert_eq!(page.status(), 200, "{}", page.text());
     let (_, rest) = page.text().split_once("name=\"request\" value=\"").unwrap();
     rest.split('"').next().unwrap().to_owned()
@@ -81,7 +81,7 @@ pub(crate) fn sealed_request(page: &Answer) -> String {
 
 /// Returns the `Location` of a redirect.
 #[track_caller]
-pub(crate) fn location(response: &Answer) -> String {
+pub(crate) fn location(response: &Response) -> String {
     assert_eq!(response.status(), 303, "{}", response.text());
     response.header("location").unwrap().to_owned()
 }

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use toolwire_auth::DocumentFetcher;
 use toolwire_auth::testing::pkce::Verifier;
 use toolwire_test_support::http_client_stack::raw::{RawServer, client as http_client};
-use toolwire_test_support::http_client_stack::tls::{Authority, secured};
+use toolwire_test_support::http_client_stack::tls::{Authority, accept_tls};
 
 use super::browser::sealed_request;
 use super::fixture::{Client, ProxyFixture, parameters};
@@ -47,9 +47,9 @@ async fn with_site(status: &str, body: impl Into<String>) -> (ProxyFixture, Arc<
     let counted = Arc::clone(&requests);
     tokio::spawn(async move {
         loop {
-            if let Some(mut connection) = secured(&acceptor, site.accept().await).await {
+            if let Some(mut connection) = accept_tls(&acceptor, site.accept().await).await {
                 counted.fetch_add(1, Ordering::SeqCst);
-                connection.answer(&response).await;
+                connection.respond(&response).await;
             }
         }
     });
@@ -196,7 +196,7 @@ async fn document_url_of_an_internal_host_causes_no_connection() {
             .await;
         assert_eq!(response.status(), 400, "{url}");
         assert_eq!(response.header("location"), None, "{url}");
-        assert!(internal.is_untouched().await, "{url}");
+        assert!(internal.has_no_connection().await, "{url}");
     }
 }
 
@@ -217,7 +217,7 @@ async fn redirect_to_an_internal_host_is_not_followed() {
                 .await;
             assert_eq!(response.status(), 400, "{headers}");
             assert_eq!(requests.load(Ordering::SeqCst), 1);
-            assert!(internal.is_untouched().await, "{headers}");
+            assert!(internal.has_no_connection().await, "{headers}");
         }
     }
 }

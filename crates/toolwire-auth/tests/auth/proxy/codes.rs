@@ -104,7 +104,7 @@ async fn token_request_with_missing_or_invalid_parameters_is_rejected() {
         .with_target("/token")
         .with("Content-Type", "application/json")
         .with_body("{}");
-    let rejected = fixture.endpoint.ask(&as_json).await;
+    let rejected = fixture.endpoint.request(&as_json).await;
     assert_eq!(error_of(&rejected), "invalid_request");
     // The code is still valid after these requests.
     assert_eq!(
@@ -155,7 +155,7 @@ async fn client_secret_may_be_sent_in_the_authorization_header() {
         let basic = STANDARD.encode(format!("{}:{secret}", client.id));
         let request = super::fixture::form_to("/token", &form)
             .with("Authorization", format!("Basic {basic}"));
-        fixture.endpoint.ask(&request).await
+        fixture.endpoint.request(&request).await
     };
     let rejected = redeem("wrong").await;
     assert_eq!(rejected.status(), 401);

@@ -10,7 +10,7 @@ use toolwire_auth::testing::pkce::Verifier;
 use toolwire_auth::{DocumentFetcher, OAuthProxy, OAuthProxyConfig};
 use toolwire_test_support::http::endpoint::Endpoint;
 use toolwire_test_support::http::request::Request;
-use toolwire_test_support::http::socket::Answer;
+use toolwire_test_support::http::socket::Response;
 use toolwire_test_support::peer::{call, plain, server};
 
 use super::browser::{Browser, location, sealed_request};
@@ -70,7 +70,7 @@ impl ProxyFixture {
     }
 
     pub(crate) async fn register(&self, metadata: Value) -> Client {
-        let response = self.endpoint.ask(&registration(&metadata)).await;
+        let response = self.endpoint.request(&registration(&metadata)).await;
         assert_eq!(response.status(), 201, "{}", response.text());
         let registered = response.message();
         let redirect = metadata["redirect_uris"][0].as_str().unwrap();
@@ -119,20 +119,20 @@ impl ProxyFixture {
     }
 
     /// Sends a form to the token endpoint.
-    pub(crate) async fn token(&self, pairs: &[(&str, &str)]) -> Answer {
-        self.endpoint.ask(&form_to("/token", pairs)).await
+    pub(crate) async fn token(&self, pairs: &[(&str, &str)]) -> Response {
+        self.endpoint.request(&form_to("/token", pairs)).await
     }
 
     /// Calls the tool that returns the identity of the caller.
-    pub(crate) async fn whoami(&self, token: &str) -> Answer {
+    pub(crate) async fn whoami(&self, token: &str) -> Response {
         let request = Request::modern(&call(7, "whoami", json!({})))
             .with("Authorization", format!("Bearer {token}"));
-        self.endpoint.ask(&request).await
+        self.endpoint.request(&request).await
     }
 
     /// Returns the text of a tool result.
     #[track_caller]
-    pub(crate) fn tool_text(response: &Answer) -> String {
+    pub(crate) fn tool_text(response: &Response) -> String {
         assert_eq!(response.status(), 200, "{}", response.text());
         let text = &response.message()["result"]["content"][0]["text"];
         text.as_str().unwrap().to_owned()
@@ -251,7 +251,7 @@ pub(crate) fn parameters(url: &str) -> HashMap<String, String> {
 
 /// Returns the error code in a response of an OAuth endpoint.
 #[track_caller]
-pub(crate) fn error_of(response: &Answer) -> String {
+pub(crate) fn error_of(response: &Response) -> String {
     assert_eq!(response.header("cache-control"), Some("no-store"));
     response.message()["error"].as_str().unwrap().to_owned()
 }

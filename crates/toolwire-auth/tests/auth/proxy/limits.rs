@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde_json::json;
 use toolwire::{KeyRing, StateKey};
 use toolwire_auth::proxy::store::{MemoryProxyLimits, MemoryProxyStore, ProxyStore};
-use toolwire_test_support::http::socket::Answer;
+use toolwire_test_support::http::socket::Response;
 
 use super::browser::{Browser, location, sealed_request};
 use super::fixture::{Client, ProxyFixture, REDIRECT, error_of, registration};
@@ -26,10 +26,10 @@ async fn with_limits(change: impl FnOnce(&mut MemoryProxyLimits)) -> ProxyFixtur
     ProxyFixture::with(|config| config.with_shared_store(store, keys)).await
 }
 
-async fn register_from(fixture: &ProxyFixture, address: &str) -> Answer {
+async fn register_from(fixture: &ProxyFixture, address: &str) -> Response {
     let metadata = json!({"redirect_uris": [REDIRECT], "token_endpoint_auth_method": "none"});
     let request = registration(&metadata).with("X-Forwarded-For", address);
-    fixture.endpoint.ask(&request).await
+    fixture.endpoint.request(&request).await
 }
 
 /// Registers a client from an address.
@@ -49,7 +49,7 @@ fn browser_at(fixture: &ProxyFixture, address: &str) -> Browser {
 }
 
 /// Consents to a client.
-async fn consent(browser: &mut Browser, client: &Client) -> Answer {
+async fn consent(browser: &mut Browser, client: &Client) -> Response {
     let page = browser.open(&client.authorize(&[])).await;
     let sealed = sealed_request(&page);
     let allowed = [("request", sealed.as_str()), ("decision", "allow")];
@@ -57,7 +57,7 @@ async fn consent(browser: &mut Browser, client: &Client) -> Answer {
 }
 
 #[track_caller]
-fn assert_page_503(response: &Answer) {
+fn assert_page_503(response: &Response) {
     assert_eq!(response.status(), 503, "{}", response.text());
     assert_eq!(response.header("retry-after"), Some("60"));
     assert_eq!(response.header("location"), None);

@@ -89,7 +89,7 @@ async fn metadata_contains_all_endpoints() {
         "/.well-known/oauth-authorization-server/mcp",
     ] {
         let request = Request::new("GET").with_target(path);
-        let document = fixture.endpoint.ask(&request).await.message();
+        let document = fixture.endpoint.request(&request).await.message();
         assert_eq!(
             document,
             json!({
@@ -109,7 +109,7 @@ async fn metadata_contains_all_endpoints() {
         );
     }
     let request = Request::new("GET").with_target("/.well-known/oauth-protected-resource/mcp");
-    let document = fixture.endpoint.ask(&request).await.message();
+    let document = fixture.endpoint.request(&request).await.message();
     assert_eq!(document["resource"], RESOURCE);
     assert_eq!(document["authorization_servers"], json!([ORIGIN]));
 }
@@ -120,15 +120,22 @@ async fn issuer_with_a_path_is_the_prefix_of_all_endpoints() {
         ProxyFixture::with(|config| config.with_issuer("https://mcp.example.com/team")).await;
     let get = |path: &str| Request::new("GET").with_target(path);
     let at = "/.well-known/oauth-authorization-server/team";
-    let document = fixture.endpoint.ask(&get(at)).await.message();
+    let document = fixture.endpoint.request(&get(at)).await.message();
     assert_eq!(document["token_endpoint"], format!("{ORIGIN}/team/token"));
     assert_eq!(
         fixture.proxy.callback_url(),
         "https://mcp.example.com/team/callback"
     );
-    assert_eq!(fixture.endpoint.ask(&get("/authorize")).await.status(), 404);
     assert_eq!(
-        fixture.endpoint.ask(&get("/team/authorize")).await.status(),
+        fixture.endpoint.request(&get("/authorize")).await.status(),
+        404
+    );
+    assert_eq!(
+        fixture
+            .endpoint
+            .request(&get("/team/authorize"))
+            .await
+            .status(),
         400
     );
 }
@@ -321,7 +328,7 @@ async fn client_can_revoke_its_tokens() {
     let refresh = tokens["refresh_token"].as_str().unwrap();
     let revoke = async |token: &str, client_id: &str| {
         let form = form_to("/revoke", &[("token", token), ("client_id", client_id)]);
-        fixture.endpoint.ask(&form).await.status()
+        fixture.endpoint.request(&form).await.status()
     };
     // The response does not reveal whether a token is valid.
     assert_eq!(revoke(access, &other.id).await, 200);

@@ -134,7 +134,7 @@ async fn state_is_returned_unchanged_or_rejected() {
         let redirect = location(&response);
         assert_eq!(parameters(&redirect)["error"], "invalid_request");
         assert!(!parameters(&redirect).contains_key("state"));
-        assert!(response.head.all("set-cookie").next().is_none());
+        assert!(response.headers.all("set-cookie").next().is_none());
     }
 }
 
@@ -188,7 +188,7 @@ async fn configured_redirect_hosts_reject_other_hosts() {
         ("https://other.example.com/cb", 400),
     ] {
         let metadata = json!({"redirect_uris": [uri], "token_endpoint_auth_method": "none"});
-        let response = fixture.endpoint.ask(&registration(&metadata)).await;
+        let response = fixture.endpoint.request(&registration(&metadata)).await;
         assert_eq!(response.status(), expected, "{uri}");
     }
 }

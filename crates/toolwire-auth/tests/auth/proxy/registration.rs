@@ -10,7 +10,7 @@ async fn registration_response_contains_the_registered_metadata() {
     let fixture = ProxyFixture::new().await;
     let response = fixture
         .endpoint
-        .ask(&registration(&json!({
+        .request(&registration(&json!({
             "client_name": "Demo", "redirect_uris": [REDIRECT], "logo_uri": "https://app.example.com/logo",
         })))
         .await;
@@ -26,14 +26,18 @@ async fn registration_response_contains_the_registered_metadata() {
     assert!(registered["client_id"].as_str().unwrap().len() >= 22);
     assert_eq!(registered.get("logo_uri"), None);
     let public = json!({"redirect_uris": [REDIRECT], "token_endpoint_auth_method": "none"});
-    let registered = fixture.endpoint.ask(&registration(&public)).await.message();
+    let registered = fixture
+        .endpoint
+        .request(&registration(&public))
+        .await
+        .message();
     assert_eq!(registered.get("client_secret"), None);
 }
 
 #[tokio::test]
 async fn invalid_client_metadata_is_rejected() {
     let fixture = ProxyFixture::new().await;
-    let register = async |metadata: &Value| fixture.endpoint.ask(&registration(metadata)).await;
+    let register = async |metadata: &Value| fixture.endpoint.request(&registration(metadata)).await;
     for uri in [
         "http://evil.test/cb",
         "https://app.example.com/cb#x",
@@ -61,7 +65,7 @@ async fn invalid_client_metadata_is_rejected() {
     }
     let not_json =
         registration(&json!({"redirect_uris": [REDIRECT]})).replacing("Content-Type", "text/plain");
-    let response = fixture.endpoint.ask(&not_json).await;
+    let response = fixture.endpoint.request(&not_json).await;
     assert_eq!(error_of(&response), "invalid_client_metadata");
 }
 
@@ -77,14 +81,18 @@ async fn oversized_registration_returns_413() {
             .with_body(format!("{start}{padding}"))
     };
     assert_eq!(
-        fixture.endpoint.ask(&of_size(64 * 1024)).await.status(),
+        fixture.endpoint.request(&of_size(64 * 1024)).await.status(),
         201
     );
     assert_eq!(
-        fixture.endpoint.ask(&of_size(64 * 1024 + 1)).await.status(),
+        fixture
+            .endpoint
+            .request(&of_size(64 * 1024 + 1))
+            .await
+            .status(),
         413
     );
     let nested = format!("{{\"x\":{}", "[".repeat(60_000));
     let request = registration(&Value::Null).with_body(nested);
-    assert_eq!(fixture.endpoint.ask(&request).await.status(), 400);
+    assert_eq!(fixture.endpoint.request(&request).await.status(), 400);
 }

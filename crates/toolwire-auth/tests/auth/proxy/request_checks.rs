@@ -15,7 +15,7 @@ use toolwire::{BoxFuture, TokenInfo};
 use toolwire_auth::{DocumentFetcher, OAuthProxyConfig};
 use toolwire_test_support::http::endpoint::Endpoint;
 use toolwire_test_support::http::request::Request;
-use toolwire_test_support::http::socket::Wire;
+use toolwire_test_support::http::socket::Connection;
 use toolwire_test_support::peer::server;
 
 use super::fixture::{HOST, ProxyFixture, RESOURCE};
@@ -49,16 +49,16 @@ async fn unknown_host_or_origin_returns_403() {
     for request in all_requests() {
         for host in ["evil.test", "mcp.example.com.evil.test", "127.0.0.1.nip.io"] {
             let rebound = request.clone().replacing("Host", host);
-            let response = fixture.endpoint.ask(&rebound).await;
-            assert_eq!(response.status(), 403, "{host} {}", request.head());
+            let response = fixture.endpoint.request(&rebound).await;
+            assert_eq!(response.status(), 403, "{host} {}", request.header_text());
         }
         let two_hosts = request.clone().with("Host", HOST);
-        assert_eq!(fixture.endpoint.ask(&two_hosts).await.status(), 400);
+        assert_eq!(fixture.endpoint.request(&two_hosts).await.status(), 400);
     }
     for (method, path) in ROUTES {
         let request = Request::new(method).with_target(path);
         let cross_origin = request.with("Origin", "https://evil.test");
-        assert_eq!(fixture.endpoint.ask(&cross_origin).await.status(), 403);
+        assert_eq!(fixture.endpoint.request(&cross_origin).await.status(), 403);
     }
 }
 
@@ -68,7 +68,7 @@ async fn every_origin_may_read_the_metadata_documents() {
     for path in DOCUMENTS {
         let request = Request::new("GET").with_target(path);
         let cross_origin = request.with("Origin", "https://elsewhere.test");
-        let response = fixture.endpoint.ask(&cross_origin).await;
+        let response = fixture.endpoint.request(&cross_origin).await;
         assert_eq!(response.status(), 200, "{path}");
         assert_eq!(response.header("access-control-allow-origin"), Some("*"));
     }
@@ -84,7 +84,7 @@ async fn other_methods_return_405() {
             }
             let response = fixture
                 .endpoint
-                .ask(&Request::new(other).with_target(path))
+                .request(&Request::new(other).with_target(path))
                 .await;
             assert_eq!(response.status(), 405, "{other} {path}");
             assert_eq!(response.header("allow"), Some(method));
@@ -109,13 +109,13 @@ async fn allowed_origin_may_use_the_endpoints_for_clients() {
             .with_target(path)
             .with("Origin", ALLOWED_ORIGIN)
             .with("Access-Control-Request-Method", method);
-        let response = endpoint.ask(&preflight).await;
+        let response = endpoint.request(&preflight).await;
         let expected = if is_for_clients { 204 } else { 405 };
         assert_eq!(response.status(), expected, "{path}");
         let request = Request::new(method)
             .with_target(path)
             .with("Origin", ALLOWED_ORIGIN);
-        let response = endpoint.ask(&request).await;
+        let response = endpoint.request(&request).await;
         let allowed = response.header("access-control-allow-origin");
         assert_eq!(allowed, is_for_clients.then_some(ALLOWED_ORIGIN), "{path}");
         assert_eq!(response.header("access-control-allow-credentials"), None);
@@ -132,9 +132,9 @@ async fn oversized_form_returns_413() {
                 .with("Content-Type", "application/x-www-form-urlencoded")
                 .with_body(format!("a={}", "b".repeat(size - 2)))
         };
-        let at_limit = fixture.endpoint.ask(&of_size(32 * 1024)).await;
+        let at_limit = fixture.endpoint.request(&of_size(32 * 1024)).await;
         assert_eq!(at_limit.status(), 400, "{path}");
-        let over_limit = fixture.endpoint.ask(&of_size(32 * 1024 + 1)).await;
+        let over_limit = fixture.endpoint.request(&of_size(32 * 1024 + 1)).await;
         assert_eq!(over_limit.status(), 413, "{path}");
     }
     // A route without a body does not read one.
@@ -142,7 +142,7 @@ async fn oversized_form_returns_413() {
         .with_target("/authorize")
         .with("Content-Length", "1")
         .with_body("x");
-    assert_eq!(fixture.endpoint.ask(&with_body).await.status(), 413);
+    assert_eq!(fixture.endpoint.request(&with_body).await.status(), 413);
 }
 
 #[tokio::test]
@@ -159,7 +159,9 @@ async fn requests_to_the_proxy_count_as_requests_in_flight() {
         .with_limits(limits);
     let endpoint = Endpoint::serve_with(&server(), options).await;
     for (method, path) in ROUTES {
-        let response = endpoint.ask(&Request::new(method).with_target(path)).await;
+        let response = endpoint
+            .request(&Request::new(method).with_target(path))
+            .await;
         assert_eq!(response.status(), 503, "{path}");
         assert_eq!(response.header("retry-after"), Some("2"));
     }
@@ -209,9 +211,9 @@ async fn failing_authorizer_affects_only_its_request() {
         let endpoint = Endpoint::serve_with(&server(), options).await;
         for _ in 0..2 {
             let request = Request::new("GET").with_target("/faulty");
-            assert_eq!(endpoint.ask(&request).await.status(), expected);
+            assert_eq!(endpoint.request(&request).await.status(), expected);
         }
-        endpoint.idle().await;
+        endpoint.wait_until_idle().await;
     }
 }
 
@@ -253,10 +255,10 @@ async fn authorizer_gets_the_peer_address_of_the_connection() {
     let options = HttpOptions::new().with_authorizer(PeerAddressAuthorizer);
     let endpoint = Endpoint::serve_with(&server(), options).await;
     let request = Request::new("GET").with_target("/peer");
-    let mut wire = Wire::connect(endpoint.address).await;
-    let own = wire.local_address();
-    wire.send(request.bytes()).await;
-    assert_eq!(wire.answer().await.text(), own.to_string());
+    let mut connection = Connection::connect(endpoint.address).await;
+    let own = connection.local_address();
+    connection.send(request.bytes()).await;
+    assert_eq!(connection.response().await.text(), own.to_string());
 }
 
 #[tokio::test]
@@ -286,6 +288,6 @@ async fn outer_layer_may_set_the_peer_address() {
 async fn server_without_a_proxy_returns_404() {
     let endpoint = Endpoint::serve(&server()).await;
     for request in all_requests() {
-        assert_eq!(endpoint.ask(&request).await.status(), 404);
+        assert_eq!(endpoint.request(&request).await.status(), 404);
     }
 }

@@ -12,7 +12,7 @@ use super::fixture::{ProxyFixture, error_of};
 async fn upstream_token(fixture: &ProxyFixture, token: &str) -> String {
     let request = Request::modern(&call(7, "upstream", json!({})))
         .with("Authorization", format!("Bearer {token}"));
-    ProxyFixture::tool_text(&fixture.endpoint.ask(&request).await)
+    ProxyFixture::tool_text(&fixture.endpoint.request(&request).await)
 }
 
 #[tokio::test]

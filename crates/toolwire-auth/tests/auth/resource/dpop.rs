@@ -8,7 +8,7 @@ use toolwire_auth::testing::thumbprint;
 use toolwire_auth::testing::token_hash;
 use toolwire_auth::{DocumentFetcher, JwtVerifier, ResourceServerConfig};
 use toolwire_test_support::http::request::Request;
-use toolwire_test_support::http::socket::Answer;
+use toolwire_test_support::http::socket::Response;
 use toolwire_test_support::peer::call;
 
 use super::issuer::Issuer;
@@ -89,9 +89,12 @@ impl DpopFixture {
         self.proof(token, json!({}), json!({}))
     }
 
-    async fn send(&self, token: &str, proof: &str) -> Answer {
+    async fn send(&self, token: &str, proof: &str) -> Response {
         let request = Request::modern(&whoami()).with("Authorization", format!("DPoP {token}"));
-        self.server.endpoint.ask(&request.with("DPoP", proof)).await
+        self.server
+            .endpoint
+            .request(&request.with("DPoP", proof))
+            .await
     }
 }
 
@@ -102,7 +105,7 @@ fn unique() -> String {
 }
 
 #[track_caller]
-fn assert_challenge(response: &Answer, error: &str, reason: &str) {
+fn assert_challenge(response: &Response, error: &str, reason: &str) {
     assert_eq!(response.status(), 401, "{}", response.text());
     let expected = format!(
         "DPoP error=\"{error}\", error_description=\"{reason}\", \
@@ -112,7 +115,7 @@ fn assert_challenge(response: &Answer, error: &str, reason: &str) {
 }
 
 #[track_caller]
-fn assert_invalid_proof(response: &Answer) {
+fn assert_invalid_proof(response: &Response) {
     assert_challenge(
         response,
         "invalid_dpop_proof",
@@ -121,7 +124,7 @@ fn assert_invalid_proof(response: &Answer) {
 }
 
 #[track_caller]
-fn assert_invalid_token(response: &Answer) {
+fn assert_invalid_token(response: &Response) {
     assert_challenge(
         response,
         "invalid_token",
@@ -226,9 +229,9 @@ async fn proof_for_another_request_token_or_time_is_rejected() {
         .with("Authorization", format!("DPoP {token}"))
         .with("DPoP", fixture.valid_proof(&token))
         .with("DPoP", fixture.valid_proof(&token));
-    assert_invalid_proof(&fixture.server.endpoint.ask(&two_proofs).await);
+    assert_invalid_proof(&fixture.server.endpoint.request(&two_proofs).await);
     let no_proof = Request::modern(&whoami()).with("Authorization", format!("DPoP {token}"));
-    assert_invalid_proof(&fixture.server.endpoint.ask(&no_proof).await);
+    assert_invalid_proof(&fixture.server.endpoint.request(&no_proof).await);
     assert_eq!(fixture.server.runs(), 0);
 }
 
@@ -238,7 +241,7 @@ async fn server_that_requires_dpop_rejects_bearer_tokens() {
     let response = fixture
         .server
         .endpoint
-        .ask(&Request::modern(&whoami()))
+        .request(&Request::modern(&whoami()))
         .await;
     assert_eq!(response.status(), 401);
     let expected = format!("DPoP resource_metadata=\"{METADATA}\", algs=\"{ALGORITHMS}\"");
@@ -257,7 +260,7 @@ async fn challenge_for_missing_scopes_uses_the_dpop_scheme() {
     let request = Request::modern(&call(7, "write", json!({})))
         .with("Authorization", format!("DPoP {token}"))
         .with("DPoP", fixture.valid_proof(&token));
-    let response = fixture.server.endpoint.ask(&request).await;
+    let response = fixture.server.endpoint.request(&request).await;
     assert_eq!(response.status(), 403);
     let challenge = response.header("www-authenticate").unwrap();
     assert!(

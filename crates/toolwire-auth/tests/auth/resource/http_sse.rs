@@ -7,7 +7,7 @@ use toolwire::store::{Bus, MemoryBus, MemorySessionStore, SessionStore};
 use toolwire::transport::http::HttpOptions;
 use toolwire_test_support::http::request::Request;
 use toolwire_test_support::http::session::tool_call;
-use toolwire_test_support::http::socket::Wire;
+use toolwire_test_support::http::socket::Connection;
 use toolwire_test_support::peer::{legacy, modern};
 
 use super::protected_server::{
@@ -27,7 +27,7 @@ fn stream() -> Request {
 
 /// An open event stream.
 struct Stream {
-    wire: Wire,
+    connection: Connection,
     text: String,
 }
 
@@ -42,7 +42,7 @@ impl Stream {
                 }
             }
             let chunk = self
-                .wire
+                .connection
                 .chunk()
                 .await
                 .unwrap()
@@ -57,11 +57,11 @@ impl Stream {
 }
 
 async fn open(server: &ProtectedServer, token: &str) -> (Stream, String) {
-    let mut wire = server.endpoint.connect().await;
-    wire.send(with_token(stream(), token).bytes()).await;
-    assert_eq!(wire.head().await.status, 200);
+    let mut connection = server.endpoint.connect().await;
+    connection.send(with_token(stream(), token).bytes()).await;
+    assert_eq!(connection.headers().await.status, 200);
     let text = String::new();
-    let mut stream = Stream { wire, text };
+    let mut stream = Stream { connection, text };
     let address = stream.next().await;
     (stream, address)
 }
@@ -76,7 +76,7 @@ async fn both_endpoints_require_a_token() {
     let (_events, address) = open(&server, "ann").await;
     let ping = legacy(1, "ping", json!({}));
     for request in [stream(), post(&address, &ping), post("/message", &ping)] {
-        let response = server.endpoint.ask(&request).await;
+        let response = server.endpoint.request(&request).await;
         assert_eq!(response.status(), 401);
         assert_eq!(
             response.header("www-authenticate"),
@@ -195,7 +195,7 @@ async fn server_without_authorization_rejects_requests_that_require_scopes() {
     let server = ProtectedServer::serve(options, |server| server).await;
     let (_events, address) = open(&server, "any").await;
     for (message, _) in requests_with_required_scopes() {
-        let response = server.endpoint.ask(&post(&address, &message)).await;
+        let response = server.endpoint.request(&post(&address, &message)).await;
         assert_eq!(response.status(), 403, "{message}");
         assert_eq!(response.header("www-authenticate"), None);
     }

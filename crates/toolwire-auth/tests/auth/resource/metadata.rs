@@ -29,7 +29,7 @@ async fn metadata_needs_no_token() {
     let server = start_server().await;
     for path in [AT_PATH, AT_ROOT] {
         for request in [get(path), get(path).with("Origin", ALLOWED_ORIGIN)] {
-            let response = server.endpoint.ask(&request).await;
+            let response = server.endpoint.request(&request).await;
             assert_eq!(response.status(), 200, "{path}");
             let metadata = response.message();
             assert_eq!(metadata["resource"], RESOURCE);
@@ -45,15 +45,16 @@ async fn metadata_needs_no_token() {
 #[tokio::test]
 async fn head_request_gets_the_metadata_headers() {
     let server = start_server().await;
-    let mut wire = server.endpoint.connect().await;
-    wire.send(Request::new("HEAD").with_target(AT_PATH).bytes())
+    let mut connection = server.endpoint.connect().await;
+    connection
+        .send(Request::new("HEAD").with_target(AT_PATH).bytes())
         .await;
-    let head = wire.head().await;
-    assert_eq!(head.status, 200);
-    assert_eq!(head.header("content-type"), Some("application/json"));
+    let headers = connection.headers().await;
+    assert_eq!(headers.status, 200);
+    assert_eq!(headers.header("content-type"), Some("application/json"));
     // No body precedes the next response on the connection.
-    wire.send(get(AT_ROOT).bytes()).await;
-    assert_eq!(wire.answer().await.status(), 200);
+    connection.send(get(AT_ROOT).bytes()).await;
+    assert_eq!(connection.response().await.status(), 200);
 }
 
 #[tokio::test]
@@ -62,7 +63,7 @@ async fn metadata_path_rejects_other_methods() {
     for method in ["POST", "DELETE", "PUT", "OPTIONS"] {
         let response = server
             .endpoint
-            .ask(&Request::new(method).with_target(AT_PATH))
+            .request(&Request::new(method).with_target(AT_PATH))
             .await;
         assert_eq!(response.status(), 405, "{method}");
         assert_eq!(response.header("allow"), Some("GET"));
@@ -71,7 +72,7 @@ async fn metadata_path_rejects_other_methods() {
         .with_target(AT_PATH)
         .with("Origin", ALLOWED_ORIGIN)
         .with("Access-Control-Request-Method", "GET");
-    let response = server.endpoint.ask(&preflight).await;
+    let response = server.endpoint.request(&preflight).await;
     assert_eq!(response.status(), 204);
     assert_eq!(response.header("access-control-allow-methods"), Some("GET"));
     assert_eq!(response.header("access-control-allow-origin"), Some("*"));
@@ -82,7 +83,10 @@ async fn every_origin_may_read_the_metadata() {
     let server = start_server().await;
     for path in [AT_PATH, AT_ROOT] {
         for origin in ["https://elsewhere.example", "http://localhost:3000", "null"] {
-            let response = server.endpoint.ask(&get(path).with("Origin", origin)).await;
+            let response = server
+                .endpoint
+                .request(&get(path).with("Origin", origin))
+                .await;
             assert_eq!(response.status(), 200, "{origin}");
             assert_eq!(response.header("access-control-allow-origin"), Some("*"));
             assert_eq!(response.message()["resource"], RESOURCE);
@@ -91,7 +95,7 @@ async fn every_origin_may_read_the_metadata() {
                 .with("Origin", origin)
                 .with("Access-Control-Request-Method", "GET")
                 .with("Access-Control-Request-Headers", "mcp-protocol-version");
-            let response = server.endpoint.ask(&preflight).await;
+            let response = server.endpoint.request(&preflight).await;
             assert_eq!(response.status(), 204, "{origin}");
             for (name, value) in [
                 ("access-control-allow-origin", "*"),
@@ -106,7 +110,7 @@ async fn every_origin_may_read_the_metadata() {
     let rebound = get(AT_PATH)
         .replacing("Host", "evil.example.com")
         .with("Origin", "https://evil.example.com");
-    assert_eq!(server.endpoint.ask(&rebound).await.status(), 403);
+    assert_eq!(server.endpoint.request(&rebound).await.status(), 403);
 }
 
 #[tokio::test]
@@ -122,13 +126,13 @@ async fn other_paths_return_404() {
         "/.well-known/openid-configuration",
     ] {
         assert_eq!(
-            server.endpoint.ask(&get(path)).await.status(),
+            server.endpoint.request(&get(path)).await.status(),
             404,
             "{path}"
         );
     }
     let open = ProtectedServer::serve(HttpOptions::new(), |server| server).await;
-    assert_eq!(open.endpoint.ask(&get(AT_PATH)).await.status(), 404);
+    assert_eq!(open.endpoint.request(&get(AT_PATH)).await.status(), 404);
 }
 
 #[tokio::test]
@@ -138,20 +142,24 @@ async fn preflight_needs_no_token_and_the_challenge_is_exposed() {
         .with("Origin", ALLOWED_ORIGIN)
         .with("Access-Control-Request-Method", "POST")
         .with("Access-Control-Request-Headers", "authorization");
-    let response = server.endpoint.ask(&preflight).await;
+    let response = server.endpoint.request(&preflight).await;
     assert_eq!(response.status(), 204);
     assert_eq!(
         response.header("access-control-allow-headers"),
         Some("authorization")
     );
     assert_eq!(
-        server.endpoint.ask(&Request::new("OPTIONS")).await.status(),
+        server
+            .endpoint
+            .request(&Request::new("OPTIONS"))
+            .await
+            .status(),
         405
     );
 
     let rejected = server
         .endpoint
-        .ask(&Request::modern(&whoami()).with("Origin", ALLOWED_ORIGIN))
+        .request(&Request::modern(&whoami()).with("Origin", ALLOWED_ORIGIN))
         .await;
     assert_eq!(rejected.status(), 401);
     assert_eq!(
@@ -166,7 +174,7 @@ async fn preflight_needs_no_token_and_the_challenge_is_exposed() {
 async fn host_and_origin_are_checked_before_the_token() {
     let server = start_server().await;
     let rebound = get(AT_PATH).replacing("Host", "evil.example.com");
-    assert_eq!(server.endpoint.ask(&rebound).await.status(), 403);
+    assert_eq!(server.endpoint.request(&rebound).await.status(), 403);
     let cross_origin = Request::modern(&whoami()).with("Origin", "https://evil.example.com");
-    assert_eq!(server.endpoint.ask(&cross_origin).await.status(), 403);
+    assert_eq!(server.endpoint.request(&cross_origin).await.status(), 403);
 }

@@ -48,7 +48,7 @@ async fn session_id_does_not_replace_the_token() {
         let server = ProtectedServer::new().await;
         let session = open(&server, "ann", version).await;
         for request in requests_in_session(&session, version) {
-            let response = server.endpoint.ask(&request).await;
+            let response = server.endpoint.request(&request).await;
             assert_eq!(response.status(), 401, "{request:?}");
             assert_eq!(
                 response.header("www-authenticate"),
@@ -104,7 +104,7 @@ async fn event_of_another_user_is_indistinguishable_from_an_unknown_event() {
     assert_eq!(of_other_user.status(), 400);
     assert_eq!(of_other_user.text(), unknown.text());
     let own = with_token(resume(&of_ann, &event), "ann");
-    assert_eq!(server.endpoint.open(&own).await.head.status, 200);
+    assert_eq!(server.endpoint.open(&own).await.headers.status, 200);
 }
 
 #[tokio::test]
@@ -151,7 +151,7 @@ async fn batch_with_a_request_that_lacks_scopes_is_rejected_as_a_whole() {
     let expected = insufficient("files:read files:write mail:read");
     assert_eq!(response.header("www-authenticate"), Some(&*expected));
     assert_eq!(server.runs(), 0);
-    assert_eq!(server.endpoint.ask(&request).await.status(), 401);
+    assert_eq!(server.endpoint.request(&request).await.status(), 401);
 }
 
 #[tokio::test]
@@ -186,11 +186,11 @@ async fn request_state_of_another_user_is_rejected() {
 #[tokio::test]
 async fn principal_of_an_outer_layer_does_not_replace_the_token() {
     let server = ProtectedServer::new().await;
-    let client = toolwire_test_support::http::direct::Direct::of(
+    let client = toolwire_test_support::http::direct::InProcessClient::with_token(
         &server.endpoint.service,
         "https://a",
         "eve",
     );
-    let response = client.ask(Request::modern(&whoami())).await;
+    let response = client.request(Request::modern(&whoami())).await;
     assert_eq!(response.status, 401);
 }

@@ -13,7 +13,7 @@ use toolwire::{
 use toolwire_auth::{ResourceServerConfig, StaticTokens};
 use toolwire_test_support::http::endpoint::Endpoint;
 use toolwire_test_support::http::request::Request;
-use toolwire_test_support::http::socket::Answer;
+use toolwire_test_support::http::socket::Response;
 use toolwire_test_support::peer::{call, plain, server};
 
 pub(crate) const ISSUER: &str = "https://auth.example.com";
@@ -90,12 +90,12 @@ impl ProtectedServer {
     }
 
     /// Sends a request with a token.
-    pub(crate) async fn send(&self, token: &str, request: Request) -> Answer {
-        self.endpoint.ask(&with_token(request, token)).await
+    pub(crate) async fn send(&self, token: &str, request: Request) -> Response {
+        self.endpoint.request(&with_token(request, token)).await
     }
 
     /// Sends a message of revision 2026-07-28 with a token.
-    pub(crate) async fn send_message(&self, token: &str, message: &Value) -> Answer {
+    pub(crate) async fn send_message(&self, token: &str, message: &Value) -> Response {
         self.send(token, Request::modern(message)).await
     }
 }

@@ -53,16 +53,16 @@ async fn connection_stays_usable_after_a_rejected_request() {
                 415,
             ),
         ] {
-            let mut wire = server.endpoint.connect().await;
+            let mut connection = server.endpoint.connect().await;
             for _ in 0..2 {
-                wire.send(rejected.head()).await;
-                wire.send(rejected.body()).await;
-                let response = wire.answer().await;
+                connection.send(rejected.header_text()).await;
+                connection.send(rejected.body()).await;
+                let response = connection.response().await;
                 assert_eq!(response.status(), status, "{length} bytes");
                 assert_eq!(response.header("connection"), None, "{status}");
             }
-            wire.send(with_token.bytes()).await;
-            assert_eq!(wire.answer().await.status(), 200, "after {status}");
+            connection.send(with_token.bytes()).await;
+            assert_eq!(connection.response().await.status(), 200, "after {status}");
         }
     }
 }
@@ -80,19 +80,19 @@ async fn oversized_body_returns_413_and_closes_the_connection() {
                 .with("Transfer-Encoding", "chunked");
             let size = format!("{:x}\r\n", request.body().len());
             bytes = [
-                request.head().as_bytes(),
+                request.header_text().as_bytes(),
                 size.as_bytes(),
                 request.body(),
                 b"\r\n0\r\n\r\n",
             ]
             .concat();
         }
-        let mut wire = server.endpoint.connect().await;
-        wire.send(bytes).await;
-        let response = wire.answer().await;
+        let mut connection = server.endpoint.connect().await;
+        connection.send(bytes).await;
+        let response = connection.response().await;
         assert_eq!(response.status(), 413);
         assert_eq!(response.header("connection"), Some("close"));
-        wire.expect_close().await;
+        connection.expect_close().await;
     }
 }
 
@@ -100,12 +100,12 @@ async fn oversized_body_returns_413_and_closes_the_connection() {
 async fn client_that_expects_100_continue_gets_the_final_response() {
     let server = start_server().await;
     let request = Request::modern(&call_of(100_000)).with("Expect", "100-continue");
-    let mut wire = server.endpoint.connect().await;
-    wire.send(request.head()).await;
-    let response = wire.answer().await;
+    let mut connection = server.endpoint.connect().await;
+    connection.send(request.header_text()).await;
+    let response = connection.response().await;
     assert_eq!(response.status(), 401);
     assert_eq!(response.header("connection"), Some("close"));
-    wire.expect_close().await;
+    connection.expect_close().await;
 }
 
 /// Returns body sizes from 100 bytes to 1 MB; large sizes are less frequent.

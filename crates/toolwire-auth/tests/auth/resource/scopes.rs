@@ -217,10 +217,10 @@ async fn unfiltered_lists_contain_all_features() {
 #[tokio::test]
 async fn server_without_authorization_rejects_requests_that_require_scopes() {
     let server = ProtectedServer::serve(HttpOptions::new(), |server| server).await;
-    let response = server.endpoint.ask(&Request::modern(&whoami())).await;
+    let response = server.endpoint.request(&Request::modern(&whoami())).await;
     assert_eq!(response.status(), 200);
     for message in [write(), read("file:///plan"), letter()] {
-        let response = server.endpoint.ask(&Request::modern(&message)).await;
+        let response = server.endpoint.request(&Request::modern(&message)).await;
         assert_eq!(response.status(), 403, "{message}");
         assert_eq!(response.header("www-authenticate"), None);
         assert_eq!(response.message()["id"], 7);

@@ -12,7 +12,9 @@ use toolwire::transport::http::{HttpLimits, HttpOptions, HttpService, ServerBody
 use toolwire::{BoxFuture, RequestContext, Server};
 use toolwire_auth::documents::{AccessTokenClaims, Secret};
 use toolwire_auth::{ResourceServerConfig, TokenError, TokenPurpose, TokenVerifier};
-use toolwire_test_support::http::direct::{Direct, Whole, in_session, next_chunk};
+use toolwire_test_support::http::direct::{
+    CompleteResponse, InProcessClient, in_session, next_chunk,
+};
 use toolwire_test_support::http::fixture;
 use toolwire_test_support::http::request::Request;
 use toolwire_test_support::http::session::{initialize_request, tool_call, tool_call_with_token};
@@ -54,11 +56,11 @@ fn server(seconds: u64) -> Server {
     protected_server(&Arc::default()).tool(slow)
 }
 
-fn client_of(server: &Server, options: HttpOptions) -> Direct {
-    Direct::new(&HttpService::new(server.clone(), options))
+fn client_of(server: &Server, options: HttpOptions) -> InProcessClient {
+    InProcessClient::new(&HttpService::new(server.clone(), options))
 }
 
-fn client(config: ResourceServerConfig) -> Direct {
+fn client(config: ResourceServerConfig) -> InProcessClient {
     client_of(&server(1), options(config))
 }
 
@@ -84,18 +86,18 @@ fn assert_duration(actual: Duration, expected: Duration) {
     );
 }
 
-async fn open(client: &Direct, request: Request, token: &str) -> Pin<Box<ServerBody>> {
+async fn open(client: &InProcessClient, request: Request, token: &str) -> Pin<Box<ServerBody>> {
     let response = client.send(with_token(request, token)).await;
     assert_eq!(response.status(), 200);
     assert_eq!(response.headers()["content-type"], "text/event-stream");
     Box::pin(response.into_body())
 }
 
-async fn send(client: &Direct, request: Request, token: &str) -> Whole {
-    client.ask(with_token(request, token)).await
+async fn send(client: &InProcessClient, request: Request, token: &str) -> CompleteResponse {
+    client.request(with_token(request, token)).await
 }
 
-async fn open_session(client: &Direct, token: &str) -> String {
+async fn open_session(client: &InProcessClient, token: &str) -> String {
     let response = send(client, initialize_request("2025-11-25"), token).await;
     let session = response.session.expect("a session is opened");
     let initialized = notification("notifications/initialized", json!({}));
@@ -205,7 +207,7 @@ async fn stream_of_a_token_without_expiry_stays_open() {
 }
 
 /// Opens a stream of the HTTP+SSE transport, and returns it with its message endpoint.
-async fn http_sse_stream(client: &Direct, token: &str) -> (Pin<Box<ServerBody>>, String) {
+async fn http_sse_stream(client: &InProcessClient, token: &str) -> (Pin<Box<ServerBody>>, String) {
     let get = Request::new("GET")
         .with_target("/sse")
         .with("Accept", "text/event-stream");
@@ -215,12 +217,12 @@ async fn http_sse_stream(client: &Direct, token: &str) -> (Pin<Box<ServerBody>>,
     (stream, address.unwrap().to_owned())
 }
 
-async fn post(client: &Direct, address: &str, message: &Value, token: &str) -> u16 {
+async fn post(client: &InProcessClient, address: &str, message: &Value, token: &str) -> u16 {
     let request = Request::post(message).with_target(address);
     send(client, request, token).await.status
 }
 
-fn http_sse_client(server: &Server) -> Direct {
+fn http_sse_client(server: &Server) -> InProcessClient {
     let options = options(config().with_verifier(TimedTokens)).with_http_sse();
     client_of(server, options)
 }

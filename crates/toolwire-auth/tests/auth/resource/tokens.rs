@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use toolwire_auth::{DocumentFetcher, JwtVerifier, ResourceServerConfig};
 use toolwire_test_support::http::request::Request;
 use toolwire_test_support::http::session::initialize_request;
-use toolwire_test_support::http::socket::Answer;
+use toolwire_test_support::http::socket::Response;
 
 use super::issuer::Issuer;
 use super::protected_server::{
@@ -40,7 +40,7 @@ fn claims(changes: Value) -> Value {
 }
 
 #[track_caller]
-fn assert_challenge(response: &Answer, status: u16, challenge: &str) {
+fn assert_challenge(response: &Response, status: u16, challenge: &str) {
     assert_eq!(response.status(), status, "{}", response.text());
     assert_eq!(response.header("www-authenticate"), Some(challenge));
 }
@@ -191,7 +191,7 @@ async fn request_without_a_token_gets_a_challenge_with_the_metadata_url() {
         Request::get("made up", "2025-11-25"),
         Request::delete("made up", "2025-11-25"),
     ] {
-        let response = server.endpoint.ask(&request).await;
+        let response = server.endpoint.request(&request).await;
         assert_challenge(&response, 401, &bare_challenge());
         let message = response.message();
         assert_eq!(message["error"]["code"], -32600, "{message}");
@@ -206,7 +206,7 @@ async fn challenge_names_the_realm_and_the_scopes() {
         .with_realm("demo")
         .with_required_scopes(["files:read", "mail:read"]);
     let server = ProtectedServer::with(config).await;
-    let response = server.endpoint.ask(&Request::modern(&whoami())).await;
+    let response = server.endpoint.request(&Request::modern(&whoami())).await;
     let expected = format!(
         "Bearer realm=\"demo\", scope=\"files:read mail:read\", resource_metadata=\"{METADATA}\""
     );
@@ -219,7 +219,7 @@ async fn scheme_is_case_insensitive_and_token_is_case_sensitive() {
     for scheme in ["Bearer", "bearer", "BEARER"] {
         let request = Request::modern(&whoami()).with("Authorization", format!("{scheme} ann"));
         assert_eq!(
-            server.endpoint.ask(&request).await.status(),
+            server.endpoint.request(&request).await.status(),
             200,
             "{scheme}"
         );
@@ -258,7 +258,7 @@ async fn ambiguous_or_malformed_authorization_returns_400() {
             in_query,
         ),
     ] {
-        let response = server.endpoint.ask(&request).await;
+        let response = server.endpoint.request(&request).await;
         let expected = format!(
             "Bearer error=\"invalid_request\", error_description=\"{reason}\", resource_metadata=\"{METADATA}\""
         );

@@ -6,7 +6,7 @@ use toolwire::BoxFuture;
 use toolwire::transport::http::{HttpLimits, HttpService};
 use toolwire_auth::documents::{AccessTokenClaims, Secret};
 use toolwire_auth::{ResourceServerConfig, TokenError, TokenPurpose, TokenVerifier};
-use toolwire_test_support::http::direct::Direct;
+use toolwire_test_support::http::direct::InProcessClient;
 use toolwire_test_support::http::request::Request;
 
 use super::protected_server::{
@@ -72,15 +72,15 @@ async fn verifier_that_never_completes_returns_503_after_the_deadline() {
         protected_server(&std::sync::Arc::default()),
         options(config_with_failing_verifier()),
     );
-    let client = Direct::new(&service);
+    let client = InProcessClient::new(&service);
     let start = tokio::time::Instant::now();
     let response = client
-        .ask(with_token(Request::modern(&whoami()), "hang"))
+        .request(with_token(Request::modern(&whoami()), "hang"))
         .await;
     assert_eq!(response.status, 503, "{}", response.body);
     assert_eq!(start.elapsed(), deadline);
     let response = client
-        .ask(with_token(Request::modern(&whoami()), "ann"))
+        .request(with_token(Request::modern(&whoami()), "ann"))
         .await;
     assert_eq!(response.status, 200);
 }

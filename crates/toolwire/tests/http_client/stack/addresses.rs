@@ -50,7 +50,7 @@ async fn rejected_address_is_never_connected_to() {
         );
         assert!(!failure.may_have_arrived());
     }
-    assert!(server.is_untouched().await);
+    assert!(server.has_no_connection().await);
 }
 
 #[tokio::test]

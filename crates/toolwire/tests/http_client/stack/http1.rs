@@ -25,9 +25,10 @@ async fn check(response: &str, expected: &str, is_reused: bool) {
     assert_eq!(body.expect("a response"), expected, "{response:?}");
     match is_reused {
         true => {
-            let (body, _) = tokio::join!(exchange(&http, server.url("/")), connection.answer(FINE));
+            let (body, _) =
+                tokio::join!(exchange(&http, server.url("/")), connection.respond(FINE));
             assert_eq!(body.expect("a response"), "fine");
-            assert!(server.is_untouched().await, "{response:?}");
+            assert!(server.has_no_connection().await, "{response:?}");
         }
         false => connection.closed().await,
     }
@@ -93,7 +94,7 @@ async fn response_in_single_bytes_is_read() {
             connection.write([byte]).await;
             tokio::task::yield_now().await;
         }
-        connection.answer(FINE).await;
+        connection.respond(FINE).await;
         connection
     };
     let twice = async {
@@ -101,7 +102,7 @@ async fn response_in_single_bytes_is_read() {
         assert_eq!(exchange(&http, server.url("/")).await.unwrap(), "fine");
     };
     tokio::join!(twice, scripted);
-    assert!(server.is_untouched().await);
+    assert!(server.has_no_connection().await);
 }
 
 #[tokio::test]
@@ -137,7 +138,7 @@ async fn large_request_arrives_complete() {
         assert!(request.ends_with("xxx"));
         assert_eq!(request.matches('x').count(), 16 * 1024 * 1024);
         connection.write(FINE).await;
-        connection.answer(FINE).await;
+        connection.respond(FINE).await;
         connection
     };
     let both = async {
@@ -149,7 +150,7 @@ async fn large_request_arrives_complete() {
         assert_eq!(exchange(&http, server.url("/")).await.unwrap(), "fine");
     };
     tokio::join!(both, scripted);
-    assert!(server.is_untouched().await);
+    assert!(server.has_no_connection().await);
 }
 
 #[tokio::test]
@@ -159,7 +160,7 @@ async fn response_is_returned_before_the_server_has_read_the_whole_request() {
     let too_large = "HTTP/1.1 413 Content Too Large\r\nContent-Length: 4\r\n\r\nhuge";
     let scripted = async {
         let mut connection = server.accept().await;
-        connection.head().await;
+        connection.header_text().await;
         connection.write(too_large).await;
         connection
     };
@@ -178,7 +179,7 @@ async fn request_is_still_sent_while_its_response_is_read() {
     let http = client();
     let scripted = async {
         let mut connection = server.accept().await;
-        connection.head().await;
+        connection.header_text().await;
         connection
             .write("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n")
             .await;
@@ -187,7 +188,7 @@ async fn request_is_still_sent_while_its_response_is_read() {
             .await
             .unwrap();
         connection.write("4\r\nfine\r\n0\r\n\r\n").await;
-        connection.answer(FINE).await;
+        connection.respond(FINE).await;
         connection
     };
     let both = async {
@@ -211,7 +212,7 @@ async fn connection_is_reused_after_a_response_to_head() {
             .respond_once("HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\n")
             .await;
         assert!(request.starts_with("HEAD / HTTP/1.1\r\n"));
-        connection.answer(FINE).await;
+        connection.respond(FINE).await;
         connection
     };
     let both = async {
@@ -221,5 +222,5 @@ async fn connection_is_reused_after_a_response_to_head() {
         within(http.send(get(server.url("/")))).await.unwrap();
     };
     tokio::join!(both, scripted);
-    assert!(server.is_untouched().await);
+    assert!(server.has_no_connection().await);
 }

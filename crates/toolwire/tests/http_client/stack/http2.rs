@@ -14,7 +14,7 @@ use tokio::sync::mpsc;
 use tokio_rustls::TlsAcceptor;
 use toolwire::transport::http_client::{HttpClient, HttpPhase, HyperClient};
 use toolwire_test_support::http_client_stack::raw::{RawServer, client, get};
-use toolwire_test_support::http_client_stack::tls::{Authority, secured};
+use toolwire_test_support::http_client_stack::tls::{Authority, accept_tls};
 use toolwire_test_support::peer::within;
 
 /// A body with one event that never ends. Sends a message when it is dropped.
@@ -46,7 +46,7 @@ impl Drop for Endless {
 
 /// Serves one connection with streams that never end.
 async fn serve(server: &RawServer, acceptor: &TlsAcceptor, dropped: mpsc::UnboundedSender<()>) {
-    let connection = secured(acceptor, server.accept().await)
+    let connection = accept_tls(acceptor, server.accept().await)
         .await
         .expect("a trusted certificate");
     let service = service_fn(move |_request: Request<Incoming>| {
@@ -96,7 +96,7 @@ async fn dropped_body_resets_only_its_stream_of_a_shared_connection() {
         () = serve(&server, &acceptor, sender) => panic!("the connection ended"),
         () = script => {}
     }
-    assert!(server.is_untouched().await);
+    assert!(server.has_no_connection().await);
 }
 
 #[tokio::test]
@@ -137,7 +137,7 @@ async fn concurrent_first_requests_all_get_a_response() {
             let connection = server.accept().await;
             let (acceptor, sender) = (acceptor.clone(), sender.clone());
             connections.spawn(async move {
-                let Some(connection) = secured(&acceptor, connection).await else {
+                let Some(connection) = accept_tls(&acceptor, connection).await else {
                     return;
                 };
                 let service = service_fn(move |_request: Request<Incoming>| {

@@ -13,7 +13,7 @@ use toolwire::transport::http_client::{HttpClient as _, HttpError, HttpPhase, Hy
 use toolwire_test_support::http_client_stack::raw::{
     FINE, RawConnection, RawServer, client, get, post,
 };
-use toolwire_test_support::http_client_stack::tls::{Authority, secured};
+use toolwire_test_support::http_client_stack::tls::{Authority, accept_tls};
 use toolwire_test_support::peer::within;
 
 /// How a server closes a connection.
@@ -49,7 +49,7 @@ async fn close_after_second_request(
 ) -> HttpError {
     let scripted = async {
         let mut connection = connect.await;
-        connection.answer(FINE).await;
+        connection.respond(FINE).await;
         connection
     };
     let sending = async {
@@ -78,7 +78,7 @@ async fn post_is_not_sent_again_after_the_server_closes() {
             close_after_second_request(&http, &server.url("/"), server.accept(), close).await;
         assert_eq!(failure.step(), HttpPhase::Send, "{close:?}: {failure}");
         assert!(failure.may_have_arrived(), "{close:?}: {failure}");
-        assert!(server.is_untouched().await, "{close:?}");
+        assert!(server.has_no_connection().await, "{close:?}");
     }
 }
 
@@ -90,12 +90,12 @@ async fn post_over_tls_is_not_sent_again_after_the_server_closes() {
         let http = authority
             .trusted_by(client())
             .with_resolve_override("server.invalid", server.address);
-        let connect = async { secured(&acceptor, server.accept().await).await.unwrap() };
+        let connect = async { accept_tls(&acceptor, server.accept().await).await.unwrap() };
         let failure =
             close_after_second_request(&http, "https://server.invalid/", connect, close).await;
         assert_eq!(failure.step(), HttpPhase::Send, "{close:?}: {failure}");
         assert!(failure.may_have_arrived(), "{close:?}: {failure}");
-        assert!(server.is_untouched().await, "{close:?}");
+        assert!(server.has_no_connection().await, "{close:?}");
     }
 }
 
@@ -108,9 +108,9 @@ async fn body_without_length_over_tls_needs_a_close_notify_alert() {
             .trusted_by(client())
             .with_resolve_override("server.invalid", server.address);
         let scripted = async {
-            let mut connection = secured(&acceptor, server.accept().await).await.unwrap();
+            let mut connection = accept_tls(&acceptor, server.accept().await).await.unwrap();
             let open_end = "HTTP/1.1 200 OK\r\nConnection: close\r\n\r\nfine";
-            connection.answer(open_end).await;
+            connection.respond(open_end).await;
             match has_alert {
                 true => connection.stream.shutdown().await.unwrap(),
                 // An attacker in the network can close the TCP connection, so this is not a valid end.

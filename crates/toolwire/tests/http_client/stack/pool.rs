@@ -28,9 +28,9 @@ async fn connection_is_reused_for_consecutive_requests() {
     let (_, (_, mut connection)) =
         tokio::join!(exchange(&http, &server), server.respond_once(FINE));
     for _ in 0..3 {
-        tokio::join!(exchange(&http, &server), connection.answer(FINE));
+        tokio::join!(exchange(&http, &server), connection.respond(FINE));
     }
-    assert!(server.is_untouched().await);
+    assert!(server.has_no_connection().await);
 }
 
 #[tokio::test]
@@ -39,8 +39,8 @@ async fn concurrent_requests_use_separate_connections() {
     let http = client();
     let both = async {
         let (mut one, mut other) = (server.accept().await, server.accept().await);
-        one.answer(FINE).await;
-        other.answer(FINE).await;
+        one.respond(FINE).await;
+        other.respond(FINE).await;
         (one, other)
     };
     tokio::join!(exchange(&http, &server), exchange(&http, &server), both);
@@ -52,8 +52,8 @@ async fn idle_connections_over_the_limit_are_closed() {
     let http = client().with_max_idle_per_host(1);
     let both = async {
         let (mut one, mut other) = (server.accept().await, server.accept().await);
-        one.answer(FINE).await;
-        other.answer(FINE).await;
+        one.respond(FINE).await;
+        other.respond(FINE).await;
         (one, other)
     };
     let (_, _, (mut one, mut other)) =
@@ -62,8 +62,8 @@ async fn idle_connections_over_the_limit_are_closed() {
         () = one.closed() => other,
         () = other.closed() => one,
     };
-    tokio::join!(exchange(&http, &server), idle.answer(FINE));
-    assert!(server.is_untouched().await);
+    tokio::join!(exchange(&http, &server), idle.respond(FINE));
+    assert!(server.has_no_connection().await);
 }
 
 #[tokio::test]
@@ -87,7 +87,7 @@ async fn idle_connection_expires_after_60_seconds() {
     tokio::time::pause();
     tokio::time::advance(Duration::from_secs(59)).await;
     tokio::time::resume();
-    tokio::join!(exchange(&http, &server), connection.answer(FINE));
+    tokio::join!(exchange(&http, &server), connection.respond(FINE));
 
     tokio::time::pause();
     tokio::time::advance(Duration::from_secs(61)).await;
@@ -128,7 +128,7 @@ async fn no_request_fails_because_of_idle_connections_that_the_server_closed() {
             connections.push(server.accept().await);
         }
         for connection in &mut connections {
-            connection.answer(FINE).await;
+            connection.respond(FINE).await;
         }
         connections
     };
@@ -167,7 +167,7 @@ async fn connection_is_reused_after_its_body_is_read_to_the_end() {
     connection.write("0\r\n\r\n").await;
     assert!(within(body.chunk()).await.is_none());
     drop(body);
-    tokio::join!(exchange(&http, &server), connection.answer(FINE));
+    tokio::join!(exchange(&http, &server), connection.respond(FINE));
 }
 
 #[tokio::test]
@@ -179,16 +179,16 @@ async fn dropping_an_unread_body_closes_the_connection_only_if_the_body_is_incom
     for body in ["0\r\n\r\n", "4\r\nfine\r\n0\r\nX: y\r\n\r\n"] {
         let accepted = format!("HTTP/1.1 202 Accepted\r\nTransfer-Encoding: chunked\r\n\r\n{body}");
         let sending = within(http.send(post(server.url("/"), "{}")));
-        let (response, _) = tokio::join!(sending, connection.answer(&accepted));
+        let (response, _) = tokio::join!(sending, connection.respond(&accepted));
         drop(response.unwrap());
         // Another task returns the connection to the pool.
         process_socket_events().await;
-        tokio::join!(exchange(&http, &server), connection.answer(FINE));
+        tokio::join!(exchange(&http, &server), connection.respond(FINE));
     }
-    assert!(server.is_untouched().await);
+    assert!(server.has_no_connection().await);
     let unfinished = "HTTP/1.1 202 Accepted\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nfine\r\n";
     let sending = within(http.send(post(server.url("/"), "{}")));
-    let (response, _) = tokio::join!(sending, connection.answer(unfinished));
+    let (response, _) = tokio::join!(sending, connection.respond(unfinished));
     drop(response.unwrap());
     connection.closed().await;
 }

@@ -4,7 +4,7 @@ use tokio::io::copy_bidirectional;
 use tokio::net::TcpStream;
 use toolwire::transport::http_client::{HttpClient, HttpError, HttpPhase, ProxySettings};
 use toolwire_test_support::http_client_stack::raw::{FINE, RawServer, client, get};
-use toolwire_test_support::http_client_stack::tls::{Authority, secured};
+use toolwire_test_support::http_client_stack::tls::{Authority, accept_tls};
 use toolwire_test_support::peer::within;
 
 #[tokio::test]
@@ -41,7 +41,7 @@ async fn credentials_in_a_redirect_are_not_sent_to_the_proxy() {
     // The client sends no further bytes before it closes the connection.
     drop(http);
     connection.closed().await;
-    assert!(proxy.is_untouched().await);
+    assert!(proxy.has_no_connection().await);
 }
 
 #[tokio::test]
@@ -59,7 +59,7 @@ async fn https_request_uses_a_tunnel() {
     let proxying = async {
         let mut connection = proxy.accept().await;
         assert_eq!(
-            connection.head().await,
+            connection.header_text().await,
             "CONNECT server.invalid:443 HTTP/1.1\r\nHost: server.invalid:443\r\n\
              Proxy-Authorization: Basic c29tZW9uZTpzM2NyZXQ=\r\n\r\n"
         );
@@ -70,8 +70,8 @@ async fn https_request_uses_a_tunnel() {
         copy_bidirectional(&mut connection.stream, &mut upstream).await
     };
     let serving = async {
-        let mut connection = secured(&acceptor, server.accept().await).await.unwrap();
-        connection.answer(FINE).await
+        let mut connection = accept_tls(&acceptor, server.accept().await).await.unwrap();
+        connection.respond(FINE).await
     };
     let sending = async {
         let response = within(http.send(get("https://server.invalid/mcp"))).await;
@@ -97,12 +97,12 @@ async fn proxy_with_an_https_url_is_used_over_tls() {
         .with_resolve_override("proxy.invalid", proxy.address)
         .with_proxies(ProxySettings::none().with_https("https://proxy.invalid"));
     let proxying = async {
-        let mut connection = secured(&outer, proxy.accept().await).await.unwrap();
-        let tunnel_request = connection.head().await;
+        let mut connection = accept_tls(&outer, proxy.accept().await).await.unwrap();
+        let tunnel_request = connection.header_text().await;
         connection.write("HTTP/1.1 200 OK\r\n\r\n").await;
         // This socket is also the server at the end of the tunnel.
-        let mut connection = secured(&inner, connection).await.unwrap();
-        connection.answer(FINE).await;
+        let mut connection = accept_tls(&inner, connection).await.unwrap();
+        connection.respond(FINE).await;
         tunnel_request
     };
     let request = get("https://server.invalid/mcp");
@@ -127,7 +127,7 @@ async fn no_proxy_list_excludes_servers_from_the_proxy() {
     let (response, (received, _)) = tokio::join!(http.send(request), server.respond_once(FINE));
     assert_eq!(response.unwrap().status(), 200);
     assert!(received.starts_with("GET /mcp HTTP/1.1\r\n"), "{received}");
-    assert!(proxy.is_untouched().await);
+    assert!(proxy.has_no_connection().await);
 }
 
 #[tokio::test]
@@ -139,7 +139,7 @@ async fn without_proxy_removes_the_configured_proxy() {
     let request = get(server.url("/"));
     let (response, _) = tokio::join!(http.send(request), server.respond_once(FINE));
     assert_eq!(response.unwrap().status(), 200);
-    assert!(proxy.is_untouched().await);
+    assert!(proxy.has_no_connection().await);
 }
 
 /// Returns the error of an HTTPS request if its proxy sends this response.
@@ -149,7 +149,7 @@ async fn tunnel_failure(response: &str) -> (HttpError, String) {
     let http = client().with_proxies(ProxySettings::none().with_https(url));
     let scripted = async {
         let mut connection = proxy.accept().await;
-        connection.head().await;
+        connection.header_text().await;
         connection.write(response).await;
     };
     let request = get("https://server.invalid/mcp");

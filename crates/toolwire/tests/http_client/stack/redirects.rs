@@ -19,7 +19,7 @@ async fn redirect_within_the_origin_preserves_method_headers_and_body() {
             .insert("authorization", "Bearer token".parse().unwrap());
         let scripted = async {
             let (first, mut connection) = server.respond_once(&redirect(status, "/new?a=b")).await;
-            let second = connection.answer(FINE).await;
+            let second = connection.respond(FINE).await;
             (first, second)
         };
         let (response, (first, second)) = tokio::join!(http.send(request), scripted);
@@ -41,10 +41,10 @@ async fn sixth_redirect_is_an_error() {
             let mut connection = server.accept().await;
             for step in 1..=count {
                 let next = redirect("307 Temporary Redirect", &format!("/{step}"));
-                connection.answer(&next).await;
+                connection.respond(&next).await;
             }
             if followed {
-                connection.answer(FINE).await;
+                connection.respond(FINE).await;
             }
             connection
         };
@@ -86,6 +86,6 @@ async fn redirect_to_another_origin_is_an_error_that_names_it() {
         );
         assert_eq!(failure.advice(), Some("use that URL if you trust it"));
     }
-    assert!(other.is_untouched().await);
-    assert!(server.is_untouched().await);
+    assert!(other.has_no_connection().await);
+    assert!(server.has_no_connection().await);
 }

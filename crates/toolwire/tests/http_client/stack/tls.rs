@@ -1,10 +1,5 @@
 //! HTTPS: which certificates are trusted, and the errors of failed handshakes.
 
-#![expect(
-    clippy::unwrap_used,
-    reason = "a test may panic, also outside its own function"
-)]
-
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -12,7 +7,7 @@ use rcgen::{KeyPair, date_time_ymd};
 use tokio_rustls::TlsAcceptor;
 use toolwire::transport::http_client::{HttpClient, HttpError, HttpPhase, HyperClient};
 use toolwire_test_support::http_client_stack::raw::{FINE, RawServer, client, get};
-use toolwire_test_support::http_client_stack::tls::{Authority, secured};
+use toolwire_test_support::http_client_stack::tls::{Authority, accept_tls};
 use toolwire_test_support::peer::within;
 
 #[tokio::test]
@@ -23,8 +18,8 @@ async fn server_with_a_trusted_certificate_gets_the_request() {
         .trusted_by(client())
         .with_resolve_override("server.invalid", server.address);
     let scripted = async {
-        let mut connection = secured(&acceptor, server.accept().await).await.unwrap();
-        (connection.answer(FINE).await, connection)
+        let mut connection = accept_tls(&acceptor, server.accept().await).await.unwrap();
+        (connection.respond(FINE).await, connection)
     };
     let request = get("https://server.invalid/mcp");
     let (response, (received, _connection)) = tokio::join!(http.send(request), scripted);
@@ -41,7 +36,7 @@ async fn server_with_a_trusted_certificate_gets_the_request() {
 async fn handshake_failure(http: HyperClient, acceptor: &TlsAcceptor) -> HttpError {
     let server = RawServer::bind().await;
     let http = http.with_resolve_override("server.invalid", server.address);
-    let scripted = async { secured(acceptor, server.accept().await).await.is_some() };
+    let scripted = async { accept_tls(acceptor, server.accept().await).await.is_some() };
     let (response, _) = tokio::join!(within(http.send(get("https://server.invalid/"))), scripted);
     let failure = response.expect_err("an untrusted certificate");
     assert_eq!(failure.step(), HttpPhase::Tls);
@@ -193,8 +188,8 @@ async fn custom_tls_configuration_replaces_the_root_certificates() {
         .with_tls(Arc::new(config))
         .with_resolve_override("server.invalid", server.address);
     let scripted = async {
-        let mut connection = secured(&acceptor, server.accept().await).await.unwrap();
-        connection.answer(FINE).await;
+        let mut connection = accept_tls(&acceptor, server.accept().await).await.unwrap();
+        connection.respond(FINE).await;
         connection
     };
     let request = get("https://server.invalid/mcp");
