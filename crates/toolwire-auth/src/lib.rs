@@ -44,6 +44,8 @@ mod resource;
     allow(dead_code, reason = "each feature uses a part of the rules")
 )]
 mod rules;
+#[cfg(any(feature = "client", feature = "resource-server"))]
+mod sync;
 #[cfg(test)]
 #[cfg(feature = "resource-server")]
 mod test_http;

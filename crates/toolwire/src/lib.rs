@@ -31,6 +31,7 @@ pub mod guide;
 mod server;
 #[cfg(any(feature = "http-server", feature = "input"))]
 pub mod store;
+mod sync;
 #[cfg(feature = "testing")]
 pub mod testing;
 pub mod transport;

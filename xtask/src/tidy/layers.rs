@@ -8,8 +8,9 @@ use super::{File, Finding, code};
 const CRATE: &str = "crates/toolwire/src/";
 
 /// Every module below `lib.rs` and its layer.
-const LAYERS: [(&str, u8); 8] = [
+const LAYERS: [(&str, u8); 9] = [
     ("error", 1),
+    ("sync", 1),
     ("engine", 2),
     ("store", 3),
     ("client", 4),

@@ -1,7 +1,7 @@
 //! Creates DPoP proofs that the client holds the key its tokens are bound to (RFC 9449).
 
 use std::collections::HashMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard};
 
 use http::{HeaderMap, HeaderName, HeaderValue, Method};
 use tokio::sync::OnceCell;
@@ -12,6 +12,7 @@ use crate::client::store::Records;
 use crate::clock::since_epoch;
 use crate::documents::{Jwk, Secret};
 use crate::rules::dpop::{PROOF_TYPE, proof_claims};
+use crate::sync::lock;
 
 /// The header of a proof.
 const PROOF: HeaderName = HeaderName::from_static("dpop");
@@ -99,7 +100,7 @@ impl DpopSigner {
     }
 
     fn nonces(&self) -> MutexGuard<'_, HashMap<String, String>> {
-        self.nonces.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.nonces)
     }
 }
 

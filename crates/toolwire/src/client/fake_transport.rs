@@ -1,7 +1,7 @@
 //! A fake transport whose server is a function, for tests of what the client sends and caches.
 
 use std::fmt;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use serde_json::{Value, json};
 use toolwire_proto::envelope::Envelope;
@@ -16,6 +16,7 @@ use crate::client::transport::{ClientTransport, Connect, OutgoingRequest, Server
 use crate::client::{Client, ClientBuilder};
 use crate::engine::BoxFuture;
 use crate::error::Error;
+use crate::sync::lock;
 
 /// A request that the client sent.
 #[derive(Debug, Clone, PartialEq)]
@@ -63,7 +64,7 @@ impl FakeServer {
 
     /// Returns the requests since the last call of this function.
     pub(crate) fn take_sent(&self) -> Vec<SentRequest> {
-        std::mem::take(&mut *self.0.sent.lock().unwrap_or_else(PoisonError::into_inner))
+        std::mem::take(&mut *lock(&self.0.sent))
     }
 
     /// Returns the methods of the requests since the last call of this function.
@@ -81,11 +82,7 @@ impl FakeServer {
         let Envelope::Notification(notification) = envelope else {
             panic!("this is a notification");
         };
-        let inboxes = self
-            .0
-            .inboxes
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
+        let inboxes = lock(&self.0.inboxes);
         for inbox in &*inboxes {
             inbox.notification(&notification);
         }
@@ -111,11 +108,7 @@ impl Connect for FakeServer {
         &self,
         inbox: Arc<IncomingMessages>,
     ) -> BoxFuture<'_, Result<Arc<dyn ClientTransport>, Error>> {
-        self.0
-            .inboxes
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .push(inbox);
+        lock(&self.0.inboxes).push(inbox);
         let link: Arc<dyn ClientTransport> = Arc::new(self.clone());
         Box::pin(async { Ok(link) })
     }
@@ -136,11 +129,7 @@ impl ClientTransport for FakeServer {
             params,
             mirrored: request.mirrored.clone(),
         };
-        self.0
-            .sent
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .push(sent.clone());
+        lock(&self.0.sent).push(sent.clone());
         let response = match &*sent.method {
             "server/discover" => Ok(json!({
                 "resultType": "complete",

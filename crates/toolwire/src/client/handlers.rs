@@ -5,7 +5,7 @@
 
 use std::fmt;
 use std::future::Future;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use serde::Serialize;
 use toolwire_proto::elicit_validation::{
@@ -25,6 +25,7 @@ use toolwire_types::{
 };
 
 use crate::engine::{BoxFuture, CatchPanic};
+use crate::sync::lock;
 
 /// A registered handler of input requests. It returns one future per request.
 type InputHandler<Q, A> =
@@ -57,11 +58,11 @@ pub(crate) struct RootList(Arc<Mutex<Vec<Root>>>);
 
 impl RootList {
     pub(crate) fn replace(&self, roots: Vec<Root>) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = roots;
+        *lock(&self.0) = roots;
     }
 
     fn list(&self) -> ListRootsResult {
-        let roots = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let roots = lock(&self.0);
         ListRootsResult::new(roots.iter().cloned())
     }
 }

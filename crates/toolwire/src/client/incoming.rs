@@ -5,7 +5,7 @@
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
 use serde::Serialize;
@@ -27,6 +27,7 @@ use crate::client::handlers::ClientHandlers;
 use crate::client::listen_queue::{ListenEvent, ListenQueue};
 use crate::client::progress::ProgressRoutes;
 use crate::client::send::{SendMessage, trace_wire};
+use crate::sync::lock;
 
 /// The maximum number of concurrent requests of one server. Further requests are rejected.
 pub(crate) const MAX_SERVER_REQUESTS: usize = 64;
@@ -338,7 +339,7 @@ impl IncomingMessages {
     }
 
     fn state(&self) -> MutexGuard<'_, IncomingState> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.state)
     }
 }
 

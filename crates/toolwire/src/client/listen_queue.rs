@@ -3,12 +3,14 @@
 //! A change means that something has to be read again, so equal changes count as one. The queue therefore stores each
 //! distinct change once, in the order of arrival. It cannot grow beyond the changes of the listener's filter.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard};
 
 use indexmap::IndexSet;
 use tokio::sync::Notify;
 use toolwire_proto::subscriptions::Change;
 use toolwire_types::RawJson;
+
+use crate::sync::lock;
 
 /// The maximum number of distinct pending changes. Further changes are dropped with a warning.
 pub(crate) const MAX_PENDING_CHANGES: usize = 4096;
@@ -81,7 +83,7 @@ impl ListenQueue {
     }
 
     fn pending(&self) -> MutexGuard<'_, PendingEvents> {
-        self.pending.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.pending)
     }
 }
 

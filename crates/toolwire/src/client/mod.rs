@@ -41,7 +41,7 @@ pub(crate) mod user_interaction;
 use std::collections::HashMap;
 use std::fmt;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use tokio::sync::Semaphore;
 use toolwire_proto::negotiate::DetectedEra;
@@ -55,6 +55,7 @@ use crate::client::session::ActiveConnection;
 use crate::client::tools::KnownTools;
 use crate::client::transport::Connect;
 use crate::error::Error;
+use crate::sync::lock;
 
 pub use builder::ClientBuilder;
 pub use cache::CacheMode;
@@ -155,8 +156,7 @@ impl Client {
     /// Returns the negotiated protocol version.
     #[must_use]
     pub fn version(&self) -> ProtocolVersion {
-        let session = self.shared.session.lock();
-        session.unwrap_or_else(PoisonError::into_inner).version()
+        lock(&self.shared.session).version()
     }
 
     /// Returns the detected era of the server. Store it for [`ClientBuilder::with_detected_era`].
@@ -195,31 +195,19 @@ impl Client {
     }
 
     pub(crate) fn session(&self) -> Arc<ActiveConnection> {
-        let session = self.shared.session.lock();
-        Arc::clone(&session.unwrap_or_else(PoisonError::into_inner))
+        Arc::clone(&lock(&self.shared.session))
     }
 
     fn subscribers(&self) -> MutexGuard<'_, HashMap<String, usize>> {
-        self.shared
-            .subscribers
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
+        lock(&self.shared.subscribers)
     }
 
     fn log_level(&self) -> Option<LoggingLevel> {
-        *self
-            .shared
-            .log_level
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
+        *lock(&self.shared.log_level)
     }
 
     fn remember_log_level(&self, level: Option<LoggingLevel>) {
-        *self
-            .shared
-            .log_level
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner) = level;
+        *lock(&self.shared.log_level) = level;
     }
 
     /// Detects the era again, if the given detected era turns out to be wrong.
@@ -246,11 +234,7 @@ impl Client {
             skipped: &self.shared.skipped,
         };
         let session = Arc::new(connecting.establish(None).await?);
-        let mut active = self
-            .shared
-            .session
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
+        let mut active = lock(&self.shared.session);
         *active = Arc::clone(&session);
         Ok(Some(session))
     }

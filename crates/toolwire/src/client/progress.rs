@@ -2,11 +2,13 @@
 
 use std::collections::HashMap;
 use std::fmt;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use tokio::sync::Notify;
 use toolwire_proto::requests::spellings;
 use toolwire_types::{ProgressNotificationParams, ProgressToken};
+
+use crate::sync::lock;
 
 /// A progress listener of a call. It runs in the reading task, so it must not block.
 pub(crate) type OnProgress = Arc<dyn Fn(ProgressNotificationParams) + Send + Sync>;
@@ -60,7 +62,7 @@ impl ProgressRoutes {
     }
 
     fn table(&self) -> MutexGuard<'_, HashMap<ProgressToken, ProgressRoute>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.0)
     }
 }
 

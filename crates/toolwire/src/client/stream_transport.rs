@@ -5,7 +5,7 @@
 
 use std::collections::HashMap;
 use std::fmt;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
@@ -20,6 +20,7 @@ use crate::client::send::SendMessage;
 use crate::client::transport::{ClientTransport, OutgoingRequest, ServerResponse};
 use crate::engine::BoxFuture;
 use crate::error::{Closure, Error};
+use crate::sync::lock;
 
 /// Shuts down the stream of a transport.
 pub(crate) trait StreamShutdown: fmt::Debug + Send + Sync {
@@ -252,7 +253,7 @@ impl PendingCalls {
     }
 
     fn table(&self) -> MutexGuard<'_, PendingTable> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.0)
     }
 }
 

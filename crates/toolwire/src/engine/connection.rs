@@ -5,7 +5,7 @@
 
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 
 use serde::Serialize;
 use toolwire_proto::features::SupportedVersions;
@@ -17,6 +17,7 @@ use toolwire_types::{
 };
 
 use crate::engine::Cancellation;
+use crate::sync::lock;
 
 /// The maximum number of resource subscriptions of one connection.
 const MAX_SUBSCRIPTIONS: usize = 1024;
@@ -347,13 +348,11 @@ impl ConnectionState {
 
     /// Locks the data about the peer.
     pub(crate) fn peer(&self) -> MutexGuard<'_, PeerInfo> {
-        self.peer.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.peer)
     }
 
     fn in_flight(&self) -> MutexGuard<'_, InFlight> {
-        self.in_flight
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
+        lock(&self.in_flight)
     }
 }
 

@@ -5,11 +5,13 @@
 
 use std::collections::BTreeSet;
 use std::pin::Pin;
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
 use pin_project_lite::pin_project;
+
+use crate::sync::lock;
 
 /// The longest poll of a handler without a warning.
 const LONG_POLL: Duration = Duration::from_millis(100);
@@ -55,7 +57,7 @@ impl<F: Future, R: Fn(Duration)> Future for SlowPoll<F, R> {
 /// Logs a warning that a handler blocked its thread, once per handler.
 #[cold]
 pub(crate) fn report_blocking(method: &str, name: &str, took: Duration) {
-    let mut reported = REPORTED.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut reported = lock(&REPORTED);
     let name: String = name.chars().take(MAX_NAME_CHARS).collect();
     let key = (method.to_owned(), name.clone());
     if reported.len() >= MAX_REPORTED || !reported.insert(key) {

@@ -5,9 +5,11 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 
 use toolwire_proto::subscriptions::Change;
+
+use crate::sync::lock;
 
 /// The receiver of changes for one stream.
 pub(crate) trait ChangeListener: Send + Sync {
@@ -91,9 +93,7 @@ impl Hub {
     }
 
     fn listeners(&self) -> MutexGuard<'_, Listeners> {
-        self.listeners
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
+        lock(&self.listeners)
     }
 }
 

@@ -1,7 +1,7 @@
 //! Snapshots: the immutable content of a server. A request uses one snapshot, and each change creates the next one.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, Weak};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -23,6 +23,7 @@ use crate::server::resource::{ResolvedResource, ResourceEntry, TemplateEntry};
 #[cfg(feature = "input")]
 use crate::server::state_seal::StateSeal;
 use crate::server::tool::ToolEntry;
+use crate::sync::lock;
 
 /// The default timeout of a client's response to an input request, which may need a person.
 const CLIENT_RESPONSE_TIMEOUT: Duration = Duration::from_secs(600);
@@ -225,6 +226,6 @@ impl DerivedData {
     }
 
     fn lock(&self) -> MutexGuard<'_, HashMap<PageKey, Bytes>> {
-        self.pages.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.pages)
     }
 }

@@ -1,7 +1,7 @@
 //! The transport between a real client and a scripted server: message queues in memory.
 
 use std::fmt;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
@@ -13,6 +13,7 @@ use crate::client::stream_transport::{StreamShutdown, StreamTransport};
 use crate::client::transport::{ClientTransport, Connect};
 use crate::engine::BoxFuture;
 use crate::error::{Closure, Error};
+use crate::sync::lock;
 
 /// The capacity of the queue in each direction. After that, the sender waits.
 const QUEUE_LEN: usize = 64;
@@ -97,7 +98,7 @@ struct Outgoing(Mutex<Option<mpsc::Sender<Vec<u8>>>>);
 
 impl SendMessage for Outgoing {
     fn send(&self, message: Vec<u8>) -> BoxFuture<'static, Result<(), Error>> {
-        let sender = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let sender = lock(&self.0);
         let sender = sender.clone();
         Box::pin(async move {
             let sender = sender.ok_or_else(Error::closed)?;
@@ -137,5 +138,5 @@ impl StreamShutdown for WireShutdown {
 }
 
 fn clear<T>(value: &Mutex<Option<T>>) {
-    *value.lock().unwrap_or_else(PoisonError::into_inner) = None;
+    *lock(value) = None;
 }

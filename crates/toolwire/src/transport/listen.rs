@@ -1,6 +1,6 @@
 //! Delivers changes on one connection: `subscriptions/listen` streams, and the notifications of legacy clients.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use toolwire_proto::admit::Admitted;
 use toolwire_proto::features::VersionFeatures;
@@ -15,6 +15,7 @@ use crate::engine::ConnectionState;
 use crate::engine::encoding::encode_outcome;
 use crate::server::Server;
 use crate::server::hub::{ChangeListener, ListenerGuard};
+use crate::sync::lock;
 use crate::transport::outlet::MessageSink;
 
 /// One open `subscriptions/listen` stream.
@@ -138,7 +139,7 @@ impl ListenStream {
 
 impl ListenState {
     fn lock(&self) -> std::sync::MutexGuard<'_, bool> {
-        self.open.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.open)
     }
 }
 

@@ -10,6 +10,7 @@ use toolwire_proto::framing::encode_line;
 use toolwire_proto::outbox::{Outbox, OutboxLimits, Outgoing, OutgoingKind};
 
 use crate::engine::Cancellation;
+use crate::sync::lock;
 use crate::transport::outlet::MessageSink;
 
 /// The outgoing messages of one connection.
@@ -223,6 +224,6 @@ impl OutgoingQueue {
     }
 
     fn lock(&self) -> MutexGuard<'_, QueuedMessages> {
-        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.queue)
     }
 }

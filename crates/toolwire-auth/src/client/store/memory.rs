@@ -1,10 +1,11 @@
 //! A token store in the memory of this process.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use crate::client::store::{TokenStore, TokenStoreFuture, TokenStoreLock};
 use crate::documents::Secret;
+use crate::sync::lock;
 
 /// A token store that lasts until the process ends.
 #[derive(Debug, Default)]
@@ -21,11 +22,11 @@ impl MemoryTokenStore {
     }
 
     fn values(&self) -> MutexGuard<'_, HashMap<String, Secret>> {
-        self.values.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.values)
     }
 
     fn lock_of(&self, name: &str) -> Arc<tokio::sync::Mutex<()>> {
-        let mut locks = self.locks.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut locks = lock(&self.locks);
         // Locks without an owner or a waiting task are removed.
         locks.retain(|_, lock| Arc::strong_count(lock) > 1);
         Arc::clone(locks.entry(name.to_owned()).or_default())

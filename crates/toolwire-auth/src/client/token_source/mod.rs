@@ -6,7 +6,7 @@
 
 pub(crate) mod renew;
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use http::HeaderValue;
 use tokio::sync::OnceCell;
@@ -26,6 +26,7 @@ use crate::rules::challenge::{Challenge, TokenScheme};
 use crate::rules::credentials::Credentials;
 use crate::rules::denied_upgrades::DeniedUpgrades;
 use crate::rules::resource_indicator::ResourceIndicator;
+use crate::sync::lock;
 
 /// The source of access tokens for one endpoint.
 #[derive(Debug)]
@@ -265,6 +266,6 @@ impl TokenSource {
     }
 
     fn state(&self) -> MutexGuard<'_, TokenState> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.state)
     }
 }

@@ -5,7 +5,7 @@
 
 use std::collections::HashMap;
 use std::hash::Hash;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
 use tokio::sync::Semaphore;
@@ -17,6 +17,7 @@ use crate::proxy::clients::NoClient;
 use crate::proxy::records::ClientRecord;
 use crate::rules::authorization_server::source::Source;
 use crate::rules::metadata_rules::{AuthMethod, check_client_id_document};
+use crate::sync::lock;
 
 /// The maximum size of a client's metadata document, in bytes.
 const LARGEST_DOCUMENT: usize = 64 * 1024;
@@ -152,7 +153,7 @@ impl Documents {
     }
 
     fn cached(&self) -> MutexGuard<'_, Cached> {
-        self.cached.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.cached)
     }
 }
 
@@ -175,7 +176,7 @@ impl<K> Default for Waiting<K> {
 
 impl<K: Eq + Hash> Waiting<K> {
     fn lock(&self) -> MutexGuard<'_, HashMap<K, Queue>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.0)
     }
 }
 

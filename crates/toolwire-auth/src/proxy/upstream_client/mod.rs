@@ -1,7 +1,7 @@
 //! The client of the identity provider: redirects users, redeems codes, and renews tokens.
 
 use std::fmt;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -27,6 +27,7 @@ use crate::rules::pkce::Verifier;
 use crate::rules::token_request::{ClientAuthentication, Grant, TokenRequest};
 use crate::rules::token_response::{Consequence, GrantedToken, consequence};
 use crate::rules::well_known::server_metadata_urls;
+use crate::sync::lock;
 
 /// How long the metadata of a provider is cached.
 const METADATA_TIME: Duration = Duration::from_secs(60 * 60);
@@ -82,13 +83,13 @@ impl UpstreamClient {
             None => self.discover().await?,
         });
         let until = Instant::now() + METADATA_TIME;
-        let mut cached = self.found.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut cached = lock(&self.found);
         *cached = Some((until, Arc::clone(&found)));
         Ok(found)
     }
 
     fn known(&self) -> Option<Arc<Endpoints>> {
-        let found = self.found.lock().unwrap_or_else(PoisonError::into_inner);
+        let found = lock(&self.found);
         let (until, endpoints) = found.as_ref()?;
         (*until > Instant::now()).then(|| Arc::clone(endpoints))
     }

@@ -3,7 +3,7 @@
 //! A token that names an unknown key causes a new fetch, because issuers rotate keys. One fetch serves all waiting
 //! requests. Tokens with invented keys cause at most one fetch per 30 s.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
 use tokio::sync::OwnedMutexGuard;
@@ -16,6 +16,7 @@ use crate::fetch::{DocumentFetcher, FetchError};
 use crate::rules::metadata_rules::{IssuerPolicy, keys_url};
 use crate::rules::signing_algorithm::SigningAlgorithm;
 use crate::rules::well_known::server_metadata_urls;
+use crate::sync::lock;
 
 /// How long keys are used before they are fetched again.
 const FRESH: Duration = Duration::from_secs(60 * 60);
@@ -197,7 +198,7 @@ impl IssuerKeys {
     }
 
     fn state(&self) -> MutexGuard<'_, KeyState> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.state)
     }
 }
 

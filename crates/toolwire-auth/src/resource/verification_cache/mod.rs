@@ -1,7 +1,7 @@
 //! Caches the verification results of opaque tokens.
 
 use std::collections::{BTreeSet, HashMap};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard};
 use std::time::Duration;
 
 use sha2::{Digest as _, Sha256};
@@ -11,6 +11,7 @@ use crate::clock::since_epoch;
 use crate::documents::{AccessTokenClaims, Secret};
 use crate::fetch::FetchError;
 use crate::resource::verifier::TokenError;
+use crate::sync::lock;
 
 /// How long a result is cached by default. A revoked token stays usable for this time.
 const DEFAULT_TTL: Duration = Duration::from_secs(30);
@@ -78,7 +79,7 @@ impl VerificationCache {
     }
 
     fn entries(&self) -> MutexGuard<'_, CachedVerification> {
-        self.entries.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.entries)
     }
 }
 

@@ -1,10 +1,11 @@
 //! The default store: a bounded cache in memory.
 
 use std::collections::{BTreeMap, HashMap};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use crate::client::cache::key::{CacheFilter, CacheKey};
 use crate::client::cache::store::{CacheEntry, CacheFuture, CacheStore};
+use crate::sync::lock;
 
 const DEFAULT_ENTRIES: usize = 256;
 const DEFAULT_BYTES: usize = 8 * 1024 * 1024;
@@ -91,7 +92,7 @@ impl MemoryCache {
     }
 
     fn state(&self) -> MutexGuard<'_, CacheState> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.state)
     }
 }
 

@@ -14,7 +14,7 @@ mod store;
 #[cfg(test)]
 mod tests;
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
 use base64::Engine as _;
@@ -28,6 +28,7 @@ use crate::client::cache::changes::Changes;
 use crate::client::cache::clock::Clock;
 use crate::client::cache::options::CacheLocation;
 use crate::error::Error;
+use crate::sync::lock;
 
 pub use key::{CacheFilter, CacheKey};
 pub use memory::MemoryCache;
@@ -285,7 +286,7 @@ impl Cache {
     }
 
     fn changes(&self) -> MutexGuard<'_, Changes> {
-        self.changes.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.changes)
     }
 }
 

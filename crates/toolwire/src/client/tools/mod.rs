@@ -8,7 +8,7 @@
 mod tests;
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use toolwire_proto::features::VersionFeatures;
 use toolwire_proto::mirrored_headers::{MirroredHeader, routing_headers};
@@ -22,6 +22,7 @@ use crate::client::call::Finished;
 #[cfg(feature = "schema-validation")]
 use crate::client::output_schema::OutputSchema;
 use crate::error::Error;
+use crate::sync::lock;
 
 /// The maximum number of known tools. The headers and schemas of further tools are not stored.
 const MAX_KNOWN_TOOLS: usize = 10_000;
@@ -122,7 +123,7 @@ impl KnownTools {
     }
 
     fn table(&self) -> MutexGuard<'_, ToolTable> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.0)
     }
 }
 

@@ -3,7 +3,7 @@
 //! The transport writes the request and passes the response back. Each call ends with the response, at its timeout, or
 //! when the connection closes. A call that stops waiting before that notifies the client.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard};
 use std::time::Duration;
 
 use tokio::sync::oneshot;
@@ -12,6 +12,7 @@ use toolwire_proto::requests::{OutboundLedger, RequestTimeouts};
 use toolwire_types::{ErrorObject, RawJson, RequestId, ResponseId};
 
 use crate::error::Error;
+use crate::sync::lock;
 
 type ClientResult = Result<RawJson, Error>;
 
@@ -124,7 +125,7 @@ impl ClientRequests {
     }
 
     fn pending(&self) -> MutexGuard<'_, PendingRequests> {
-        self.pending.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.pending)
     }
 }
 

@@ -3,7 +3,7 @@
 //! The scope wraps the transport's context and exists before the handler runs. It fixes the protocol version, so that
 //! other requests cannot change it while the handler waits.
 
-use std::sync::{Arc, LazyLock, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, LazyLock, Mutex, MutexGuard, OnceLock};
 
 use toolwire_proto::features::VersionFeatures;
 use toolwire_proto::logging;
@@ -23,6 +23,7 @@ use crate::server::Server;
 use crate::server::request::progress::{self, ProgressReporter};
 use crate::server::request::{MethodRoute, RequestParams, RoundState};
 use crate::server::snapshot::Snapshot;
+use crate::sync::lock;
 
 /// Shared by all requests that declare no capabilities, which most do.
 static NO_CAPABILITIES: LazyLock<Arc<ClientCapabilities>> = LazyLock::new(Arc::default);
@@ -244,9 +245,6 @@ impl RequestScope {
 
     pub(crate) fn progress(&self) -> MutexGuard<'_, ProgressReporter> {
         let first = self.first_round.as_deref().unwrap_or(self);
-        first
-            .progress
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
+        lock(&first.progress)
     }
 }

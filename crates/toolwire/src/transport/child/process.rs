@@ -6,12 +6,13 @@
 
 use std::io;
 use std::process::ExitStatus;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
 use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout};
 
 use crate::error::Error;
+use crate::sync::lock;
 use crate::transport::child::command::ServerCommand;
 use crate::transport::child::tracker::ProcessTracker;
 
@@ -158,7 +159,7 @@ impl GroupHandle {
     }
 
     fn group(&self) -> MutexGuard<'_, Option<Group>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.0)
     }
 }
 

@@ -3,10 +3,11 @@
 
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 
 use tokio::io::{AsyncRead, AsyncReadExt};
 
+use crate::sync::lock;
 use crate::transport::child::command::StderrListener;
 
 /// The size of one read in bytes.
@@ -28,7 +29,7 @@ pub(super) struct StderrTail(Mutex<VecDeque<u8>>);
 impl StderrTail {
     fn push(&self, chunk: &[u8]) {
         let chunk = &chunk[chunk.len().saturating_sub(TAIL_BYTES)..];
-        let mut tail = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut tail = lock(&self.0);
         let excess = (tail.len() + chunk.len()).saturating_sub(TAIL_BYTES);
         tail.drain(..excess);
         tail.extend(chunk);
@@ -36,7 +37,7 @@ impl StderrTail {
 
     /// Returns the end of the output as text, at most [`TAIL_BYTES`] bytes.
     pub(super) fn text(&self) -> String {
-        let mut tail = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut tail = lock(&self.0);
         let bytes = &*tail.make_contiguous();
         // A character whose first bytes were dropped is omitted.
         let is_inside = |byte: &&u8| (0x80..0xC0).contains(*byte);

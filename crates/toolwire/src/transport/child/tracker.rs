@@ -1,9 +1,10 @@
 //! Tracks server processes, so that a program can wait for them or kill them before it exits.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use tokio::sync::watch;
 
+use crate::sync::lock;
 use crate::transport::child::process::{Force, GroupHandle};
 
 /// The running server processes of some commands, for a program that exits without waiting for its clients.
@@ -83,7 +84,6 @@ impl ProcessTracker {
     }
 
     fn groups(&self) -> MutexGuard<'_, Vec<GroupHandle>> {
-        let groups = self.tracked.groups.lock();
-        groups.unwrap_or_else(PoisonError::into_inner)
+        lock(&self.tracked.groups)
     }
 }

@@ -1,7 +1,7 @@
 //! The connection of one node to the other nodes of a service: publishes changes on the bus and receives messages.
 
 use std::collections::BTreeSet;
-use std::sync::{Arc, Mutex, Once, PoisonError, Weak};
+use std::sync::{Arc, Mutex, Once, Weak};
 use std::time::Duration;
 
 use tokio::sync::Notify;
@@ -10,6 +10,7 @@ use toolwire_proto::subscriptions::Change;
 use crate::engine::BoxFuture;
 use crate::server::hub::{ChangeForwarder, Hub};
 use crate::store::{Bus, BusDelivery, BusMessage, BusPayload, BusSubscription};
+use crate::sync::lock;
 use crate::transport::http::random_id::random_id;
 
 /// The delay before the next attempt to subscribe to a bus that failed.
@@ -44,7 +45,7 @@ struct PendingChanges {
 
 impl ChangeForwarder for PendingChanges {
     fn forward(&self, change: &Change) {
-        let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut waiting = lock(&self.waiting);
         if waiting.len() < MAX_WAITING_CHANGES {
             waiting.insert(change.clone());
         }
@@ -96,10 +97,7 @@ impl ClusterNode {
 async fn publish_changes(node: String, bus: Arc<dyn Bus>, outgoing: Weak<PendingChanges>) {
     while let Some(outgoing) = outgoing.upgrade() {
         let changes = {
-            let mut waiting = outgoing
-                .waiting
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner);
+            let mut waiting = lock(&outgoing.waiting);
             std::mem::take(&mut *waiting)
         };
         if changes.is_empty() {

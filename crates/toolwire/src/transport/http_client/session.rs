@@ -1,7 +1,7 @@
 //! A legacy session: its id, its requests with resumable streams, and its server stream.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
 use http::{HeaderMap, HeaderValue, Response};
@@ -22,6 +22,7 @@ use crate::client::send::SendMessage;
 use crate::client::transport::{OutgoingRequest, ServerResponse};
 use crate::engine::{BoxFuture, Cancellation};
 use crate::error::Error;
+use crate::sync::lock;
 use crate::transport::http_client::endpoint::{RemoteEndpoint, headers_of};
 use crate::transport::http_client::renewal;
 use crate::transport::http_client::response::{self, PostResponse};
@@ -313,7 +314,7 @@ impl LegacySession {
     }
 
     pub(super) fn state(&self) -> MutexGuard<'_, SessionState> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.state)
     }
 }
 

@@ -1,6 +1,6 @@
 //! The client transport to a server in the same process.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
@@ -15,6 +15,7 @@ use crate::client::{Client, ClientBuilder};
 use crate::engine::BoxFuture;
 use crate::error::{Closure, Error};
 use crate::server::Server;
+use crate::sync::lock;
 use crate::transport::chunk::Chunk;
 use crate::transport::duplex::MessageLoop;
 use crate::transport::limits::Limits;
@@ -103,9 +104,7 @@ struct MessageLines {
 
 impl MessageLines {
     fn sender(&self) -> MutexGuard<'_, Option<mpsc::Sender<Chunk>>> {
-        self.to_server
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
+        lock(&self.to_server)
     }
 }
 

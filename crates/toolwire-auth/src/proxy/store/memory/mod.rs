@@ -3,13 +3,14 @@
 mod table;
 
 use std::collections::HashMap;
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 
 use tokio::time::Instant;
 use toolwire::store::StoreFuture;
 
 use crate::proxy::store::memory::table::{RecordKey, Table, TableCapacity};
 use crate::proxy::store::{NewProxyRecord, ProxyRecord, ProxyStore};
+use crate::sync::lock;
 
 /// A store of an OAuth proxy in the memory of this process. All users log in again after a restart.
 ///
@@ -70,7 +71,7 @@ impl MemoryProxyStore {
 
     /// Runs a closure on the table of a kind, after removing its expired records.
     fn with_table<T>(&self, kind: ProxyRecord, work: impl FnOnce(&mut Table, Instant) -> T) -> T {
-        let mut tables = self.tables.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut tables = lock(&self.tables);
         let table = tables.entry(kind).or_default();
         let now = Instant::now();
         table.remove_expired(now);

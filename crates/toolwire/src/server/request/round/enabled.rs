@@ -1,12 +1,13 @@
 //! The state of one round: the client's input, and the journal for the next round.
 
-use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
+use std::sync::{LazyLock, Mutex, MutexGuard};
 use std::time::Duration;
 
 use toolwire_proto::journal::{Journal, RoundLimitError};
 use toolwire_types::{InputRequests, InputResponses};
 
 use crate::engine::Principal;
+use crate::sync::lock;
 
 /// The input responses and request state of the client, and the journal of earlier rounds.
 #[derive(Debug, Default)]
@@ -120,6 +121,6 @@ impl RoundState {
     }
 
     fn journal(&self) -> MutexGuard<'_, Option<Box<Journal>>> {
-        self.journal.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.journal)
     }
 }

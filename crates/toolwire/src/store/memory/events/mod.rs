@@ -7,7 +7,7 @@ mod stream;
 mod table;
 
 use std::fmt;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard};
 use std::time::Duration;
 
 use tokio::time::{Instant, timeout_at};
@@ -15,6 +15,7 @@ use tokio::time::{Instant, timeout_at};
 use crate::engine::Principal;
 use crate::engine::deadline_after;
 use crate::store::{EventLog, LogEntry, Replay, StoreFuture, StreamKey};
+use crate::sync::lock;
 
 use stream::ReadResult;
 use table::StreamTable;
@@ -114,7 +115,7 @@ impl MemoryEventLog {
     }
 
     fn lock(&self) -> MutexGuard<'_, StreamTable> {
-        self.shelf.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.shelf)
     }
 }
 

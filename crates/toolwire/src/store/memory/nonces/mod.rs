@@ -3,13 +3,14 @@
 use std::collections::hash_map::{Entry, RandomState};
 use std::collections::{BTreeMap, HashMap};
 use std::hash::BuildHasher as _;
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 use std::time::Duration;
 
 use tokio::time::Instant;
 
 use crate::engine::Principal;
 use crate::store::{NonceStore, StoreError, StoreFuture};
+use crate::sync::lock;
 
 /// The default limit. It suffices for 8000 DPoP proofs a second, each of which is stored for two minutes.
 const DEFAULT_LIMIT: usize = 1_000_000;
@@ -84,7 +85,7 @@ impl MemoryNonceStore {
         };
         let digest = digest(owner, fingerprint);
         let now = self.start.elapsed();
-        let mut used = self.used.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut used = lock(&self.used);
         used.remove_expired(now.as_secs());
         if used.owners.contains_key(&digest) {
             return Ok(false);

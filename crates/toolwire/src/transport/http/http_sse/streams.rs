@@ -1,7 +1,7 @@
 //! The open streams of the 2024-11-05 transport on this node.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
 use tokio::sync::{mpsc, watch};
@@ -9,6 +9,7 @@ use tokio::time::Instant;
 use toolwire_types::RawJson;
 
 use crate::engine::TokenInfo;
+use crate::sync::lock;
 use crate::transport::chunk::{Chunk, ChunkSender};
 use crate::transport::http::exchange::token_expiry;
 
@@ -92,7 +93,7 @@ impl HttpSseStreams {
     }
 
     fn lock(&self) -> MutexGuard<'_, HashMap<String, StreamInput>> {
-        self.by_key.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.by_key)
     }
 }
 

@@ -8,7 +8,7 @@
 use std::convert::Infallible;
 use std::fmt;
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
@@ -18,6 +18,7 @@ use hyper::rt::Executor;
 use tokio::time::{Instant, Sleep};
 
 use crate::engine::{BoxFuture, deadline_after};
+use crate::sync::lock;
 
 /// The maximum number of bytes of a response that wait for the window at once. A client that reads this much in time is
 /// not stalled.
@@ -193,8 +194,4 @@ impl<B> fmt::Debug for PacedBody<B> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("PacedBody").finish_non_exhaustive()
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -12,6 +12,7 @@ use std::task::{Context, Poll, Waker};
 use toolwire_proto::outbox::{Outbox, OutboxLimits, Outgoing, OutgoingKind};
 use toolwire_proto::sse;
 
+use crate::sync::lock;
 use crate::transport::http::byte_budget::ByteBudget;
 use crate::transport::outlet::MessageSink;
 
@@ -96,7 +97,7 @@ impl EventQueue {
     }
 
     fn lock(&self) -> MutexGuard<'_, EventQueueState> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.state)
     }
 }
 

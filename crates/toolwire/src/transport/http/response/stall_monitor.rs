@@ -6,12 +6,13 @@
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, Weak};
 use std::time::Duration;
 
 use tokio::time::Instant;
 
 use crate::engine::BoxFuture;
+use crate::sync::lock;
 use crate::transport::http::response::event_source::EventSource;
 
 /// The monitored streams of an endpoint.
@@ -102,7 +103,7 @@ impl StallMonitor {
     }
 
     fn lock(&self) -> MutexGuard<'_, MonitoredStreams> {
-        self.streams.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.streams)
     }
 }
 
@@ -148,7 +149,7 @@ impl Drop for MonitorGuard {
 
 impl MonitoredStream {
     fn lock(&self) -> MutexGuard<'_, Option<Box<dyn EventSource>>> {
-        self.source.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.source)
     }
 }
 

@@ -3,7 +3,7 @@
 //! Every connection reads from the log, both the first one and one that resumes the stream. So no event can be lost or
 //! duplicated between stored and new events.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
@@ -14,6 +14,7 @@ use toolwire_proto::sse::{self, SseEvent};
 
 use crate::engine::{BoxFuture, Cancellation};
 use crate::store::{EventLog, LogEntry, Replay, SessionStore, StreamKey};
+use crate::sync::lock;
 use crate::transport::http::exchange::token_expiry;
 use crate::transport::http::response::event_source::{EventSource, StreamState};
 use crate::transport::http::session::active::ActiveSession;
@@ -201,10 +202,7 @@ impl ReaderContext {
     /// the session does not exist any more.
     async fn touch_session(&self) -> bool {
         {
-            let mut last_touched = self
-                .last_touched
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner);
+            let mut last_touched = lock(&self.last_touched);
             if last_touched.elapsed() < self.interval {
                 return true;
             }

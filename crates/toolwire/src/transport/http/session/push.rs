@@ -4,7 +4,7 @@
 //! has a reader, messages are stored for the stream that was read last, because its client may resume it.
 
 use std::any::Any;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
 use tokio::time::Instant;
@@ -12,6 +12,7 @@ use tokio::time::Instant;
 use crate::engine::{BoxFuture, Cancellation, ConnectionState, deadline_after};
 use crate::server::hub::{Hub, ListenerGuard};
 use crate::store::LogEntry;
+use crate::sync::lock;
 use crate::transport::http::response::event_queue::EventQueue;
 use crate::transport::http::session::key::SessionKey;
 use crate::transport::http::session::stream_reader::ResumableStream;
@@ -142,7 +143,7 @@ impl PushTask {
     }
 
     fn targets(&self) -> MutexGuard<'_, PushStreams> {
-        self.targets.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.targets)
     }
 }
 

@@ -7,11 +7,13 @@
 //! While no connection reads, the log retains as many entries as its limits permit.
 
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use tokio::sync::Notify;
 use toolwire_proto::event_id::EventId;
 use toolwire_proto::outbox::OutboxLimits;
+
+use crate::sync::lock;
 
 /// The control of a resumable stream: its position and its reader.
 #[derive(Debug)]
@@ -134,7 +136,7 @@ impl ResumableStream {
     }
 
     fn lock(&self) -> MutexGuard<'_, AttachedReader> {
-        self.reader.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.reader)
     }
 }
 

@@ -4,7 +4,7 @@ use std::convert::Infallible;
 use std::future::poll_fn;
 use std::net::SocketAddr;
 use std::pin::{Pin, pin};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use http::{Request, Response};
 use hyper::body::{Body as _, Incoming};
@@ -16,6 +16,7 @@ use tokio::net::TcpStream;
 use tokio::sync::oneshot;
 
 use crate::engine::BoxFuture;
+use crate::sync::lock;
 use crate::transport::http::limits::HttpLimits;
 use crate::transport::http::listener::buffer_sizes::{BUFFER, REQUEST_LINE};
 use crate::transport::http::listener::fast_path;
@@ -156,10 +157,7 @@ impl ConnectionConfig {
         let stream = TokioIo::new(stream);
         let first_response = Mutex::new(fallback.response);
         let respond = move |request: Request<Incoming>| {
-            let first_response = first_response
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner)
-                .take();
+            let first_response = lock(&first_response).take();
             let body_is_open = !request.body().is_end_stream();
             let request = request.map(|body| RequestBody::new(body, Arc::clone(&requests)));
             match first_response {

@@ -7,7 +7,7 @@
 
 use std::collections::{HashMap, VecDeque};
 use std::io;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, Weak};
 use std::time::Duration;
 
 use tokio::time::Instant;
@@ -15,6 +15,7 @@ use toolwire_types::ResponseId;
 
 use crate::engine::{BuildNameHasher, Cancellation, ClientRequests, ConnectionState, Principal};
 use crate::store::{SessionRecord, SessionSignal, StoredSession};
+use crate::sync::lock;
 use crate::transport::http::session::key::SessionKey;
 use crate::transport::http::session::push::{PushReader, PushTask};
 use crate::transport::http::session::record;
@@ -128,7 +129,7 @@ impl ActiveSessions {
     }
 
     fn lock(&self) -> MutexGuard<'_, SessionTable> {
-        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.known)
     }
 }
 
@@ -206,7 +207,7 @@ impl ActiveSession {
     }
 
     fn lock_stored(&self) -> MutexGuard<'_, StoredSession> {
-        self.stored.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.stored)
     }
 
     /// Applies a signal of another node to the session.
@@ -272,11 +273,11 @@ impl ActiveSession {
     }
 
     fn push(&self) -> MutexGuard<'_, Weak<PushTask>> {
-        self.push.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.push)
     }
 
     fn streams(&self) -> MutexGuard<'_, HashMap<String, Weak<ResumableStream>>> {
-        self.streams.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.streams)
     }
 }
 
