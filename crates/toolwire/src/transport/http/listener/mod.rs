@@ -5,6 +5,7 @@ mod buffer_sizes;
 mod connection;
 mod connections;
 mod fast_path;
+mod forward_io;
 #[cfg(feature = "http2")]
 mod http2;
 #[cfg(feature = "http2")]
