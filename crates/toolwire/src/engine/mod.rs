@@ -11,12 +11,13 @@ mod clock;
 mod connection;
 pub(crate) mod encoding;
 mod name_hashing;
-mod rarely;
 pub(crate) mod schema_check;
 pub(crate) mod schema_pool;
 mod slow_poll;
 mod token;
 pub(crate) mod transport;
+
+use std::pin::Pin;
 
 pub use cancellation::Cancellation;
 pub(crate) use catch::CatchPanic;
@@ -31,7 +32,13 @@ pub(crate) use connection::json_bytes;
 pub(crate) use connection::{MAX_PEER_BYTES, MessageSize};
 pub(crate) use encoding::{EncodedResult, Outcome};
 pub(crate) use name_hashing::BuildNameHasher;
-pub(crate) use rarely::box_cold;
 pub(crate) use slow_poll::{SlowPoll, report_blocking};
 pub use token::{Principal, TokenInfo};
 pub use transport::{BoxFuture, NullContext, OutgoingNotification, TransportContext};
+
+/// Boxes a future of a cold path, so that it does not enlarge the caller's state machine and code.
+#[cold]
+#[inline(never)]
+pub(crate) fn boxed_cold<F: Future>(make: impl FnOnce() -> F) -> Pin<Box<F>> {
+    Box::pin(make())
+}

@@ -9,7 +9,7 @@ use toolwire_proto::rounds::{self, MissingCapability};
 use toolwire_proto::scopes::{InvalidScope, ScopeSet};
 use toolwire_types::{ClientCapabilities, CompletionReference, ErrorObject};
 
-use crate::server::registration::RegistrationError;
+use crate::server::registry::RegistrationError;
 use crate::server::snapshot::Snapshot;
 
 /// The requirements for callers of a handler.

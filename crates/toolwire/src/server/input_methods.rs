@@ -7,7 +7,7 @@ use toolwire_proto::stamp;
 use toolwire_types::json::checked_raw;
 use toolwire_types::{CallToolResult, ErrorObject, GetPromptRequestParams};
 
-use crate::engine::{EncodedResult, Outcome, box_cold};
+use crate::engine::{EncodedResult, Outcome, boxed_cold};
 use crate::server::prompt::PromptResponse;
 use crate::server::request::Exchange;
 use crate::server::resource::ReadOutcome;
@@ -40,7 +40,7 @@ pub(crate) fn call_tool(
             let unsettled = match running.await {
                 Ok(ToolResponse::Text(text)) => {
                     if exchange.snapshot().options.validate_output {
-                        box_cold(|| check_output(exchange, None)).await?;
+                        boxed_cold(|| check_output(exchange, None)).await?;
                     }
                     return encode_text(exchange, &text);
                 }
@@ -53,7 +53,7 @@ pub(crate) fn call_tool(
                 }
                 Ok(ToolResponse::Complete(result)) => {
                     if exchange.snapshot().options.validate_output {
-                        box_cold(|| check_output(exchange, Some(&result))).await?;
+                        boxed_cold(|| check_output(exchange, Some(&result))).await?;
                     }
                     return encode_tool_result(exchange, result);
                 }
@@ -61,7 +61,7 @@ pub(crate) fn call_tool(
                 Ok(ToolResponse::InputRequired(input_required)) => Ok(*input_required),
                 Err(error) => Err(error),
             };
-            match box_cold(|| rounds.settle(unsettled)).await? {
+            match boxed_cold(|| rounds.settle(unsettled)).await? {
                 RoundOutcome::Failed(error) => {
                     return encode_failure(exchange, error);
                 }

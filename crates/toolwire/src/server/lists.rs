@@ -7,8 +7,8 @@ use toolwire_types::{
 
 use crate::engine::{EncodedResult, Outcome};
 use crate::server::access::Access;
-use crate::server::by_name::NameMap;
 use crate::server::pagination::{Page, page};
+use crate::server::registry::NameMap;
 use crate::server::request::Exchange;
 use crate::server::snapshot::{ListKind, Snapshot};
 

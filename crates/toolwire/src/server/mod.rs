@@ -3,10 +3,8 @@
 mod access;
 #[cfg(feature = "input")]
 pub mod ask;
-mod by_name;
 mod completion;
 mod context;
-mod described;
 pub(crate) mod dispatch;
 #[cfg(feature = "input")]
 mod elicit;
@@ -20,14 +18,12 @@ mod options;
 mod pagination;
 mod prompt;
 mod register;
-mod registration;
+mod registry;
 pub(crate) mod request;
 mod resource;
 mod response;
 mod rounds;
 mod schema;
-#[cfg(feature = "input")]
-mod sealing_options;
 pub(crate) mod snapshot;
 #[cfg(feature = "input")]
 mod state_seal;
@@ -46,7 +42,7 @@ pub use context::RequestContext;
 pub use elicit::{Elicit, ElicitField, FormField, checks as form_checks, one_of};
 pub use prompt::{IntoPrompt, IntoPromptResponse, PromptArguments, PromptHandler, PromptResponse};
 pub use register::HandlerSet;
-pub use registration::RegistrationError;
+pub use registry::RegistrationError;
 pub use request::RequestScope;
 pub use resource::{
     IntoResource, IntoResourceResponse, IntoResourceTemplate, ResourceData, ResourceHandler,

@@ -10,15 +10,17 @@ use serde::de::DeserializeOwned;
 use toolwire_proto::admit::Admitted;
 use toolwire_proto::methods::Method;
 use toolwire_proto::scopes::ScopeSet;
+use toolwire_proto::stamp;
 use toolwire_proto::subscriptions::LONGEST_FILTER;
-use toolwire_types::{CompleteRequestParams, SubscriptionsListenRequestParams};
+use toolwire_types::{
+    CompleteRequestParams, EmptyResult, SubscribeRequestParams, SubscriptionsListenRequestParams,
+};
 
 use crate::engine::{BoxFuture, Outcome};
 use crate::server::completion;
 use crate::server::input_methods;
 use crate::server::lists;
 use crate::server::request::Exchange;
-use crate::server::resource::subscribe;
 use crate::server::snapshot::Snapshot;
 
 /// The methods for one kind of handler. Each function returns `None` for other methods.
@@ -102,6 +104,25 @@ pub(crate) static COMPLETION: OptionalMethods = OptionalMethods {
         _ => None,
     },
 };
+
+/// Handles `resources/subscribe` and `resources/unsubscribe`, which revisions up to 2025-11-25 have.
+fn subscribe(snapshot: &Snapshot, exchange: &Exchange, subscribes: bool) -> Outcome {
+    let request: SubscribeRequestParams = exchange.decode_params()?;
+    let version = exchange.context.version();
+    if subscribes {
+        let resource = snapshot.find_resource(&request.uri);
+        let resource = resource.ok_or_else(|| stamp::resource_not_found(&request.uri, version))?;
+        exchange.context.check_scopes(resource.access())?;
+    }
+    if let Some(connection) = exchange.context.connection_state() {
+        if subscribes {
+            connection.subscribe(&request.uri)?;
+        } else {
+            connection.unsubscribe(&request.uri);
+        }
+    }
+    snapshot.finish(EmptyResult::new(), version)
+}
 
 /// Parses the parameters of a request. Returns `None` if they are malformed, which the method itself rejects.
 fn read<T: DeserializeOwned>(request: &Admitted<'_>) -> Option<T> {

@@ -17,8 +17,7 @@ use crate::engine::BoxFuture;
 use crate::server::RequestContext;
 use crate::server::access::{Access, access_options};
 use crate::server::completion::{Completers, CompletionRequest, CompletionValues};
-use crate::server::described::descriptor_options;
-use crate::server::registration::RegistrationError;
+use crate::server::registry::{RegistrationError, descriptor_options};
 use crate::server::response::conversion;
 #[cfg(feature = "input")]
 use crate::server::response::{input_required, state_text};

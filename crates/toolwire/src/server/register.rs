@@ -9,11 +9,10 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use toolwire_proto::methods;
 
-use crate::server::by_name::NameMap;
 use crate::server::method::MethodEntry;
 use crate::server::optional_methods::{COMPLETION, PROMPTS, RESOURCES};
 use crate::server::prompt::{IntoPrompt, PromptHandler};
-use crate::server::registration::RegistrationError;
+use crate::server::registry::{NameMap, RegistrationError};
 use crate::server::resource::{
     IntoResource, IntoResourceTemplate, ResourceHandler, ResourceTemplateHandler,
 };

@@ -15,10 +15,10 @@ use toolwire_types::{
 
 use crate::engine::encoding::shared;
 use crate::server::ServerInner;
-use crate::server::by_name::NameMap;
 use crate::server::method::MethodEntry;
 use crate::server::optional_methods::OptionalMethods;
 use crate::server::prompt::PromptEntry;
+use crate::server::registry::NameMap;
 use crate::server::resource::{ResolvedResource, ResourceEntry, TemplateEntry};
 #[cfg(feature = "input")]
 use crate::server::state_seal::StateSeal;

@@ -16,7 +16,7 @@ use crate::engine::encoding::encode_outcome;
 use crate::server::Server;
 use crate::server::hub::{ChangeListener, ListenerGuard};
 use crate::sync::lock;
-use crate::transport::outlet::MessageSink;
+use crate::transport::outgoing_queue::MessageSink;
 
 /// One open `subscriptions/listen` stream.
 #[derive(Debug)]

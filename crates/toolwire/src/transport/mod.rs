@@ -12,10 +12,8 @@ pub mod http_client;
 mod limits;
 mod listen;
 mod memory;
-mod out_stream;
-mod outlet;
+mod outgoing_queue;
 mod single;
-mod spare_memory;
 mod stdio;
 mod stdio_context;
 

@@ -17,8 +17,7 @@ use crate::server::Server;
 use crate::transport::chunk::Chunk;
 use crate::transport::duplex::MessageLoop;
 use crate::transport::limits::Limits;
-use crate::transport::out_stream::OutgoingQueue;
-use crate::transport::spare_memory;
+use crate::transport::outgoing_queue::{OutgoingQueue, retain_heap};
 
 /// The size of the first read. It is small, because a new process should respond quickly and most clients never send
 /// more.
@@ -113,7 +112,7 @@ impl Server {
 
     async fn serve_stdio_to_the_end(self, options: StdioOptions) -> Result<(), Error> {
         let _lock = StdioLock::take()?;
-        spare_memory::retain_heap();
+        retain_heap();
         let streams = descriptors::open(options.share_stdout)
             .map_err(|error| Error::io("standard input and output cannot be opened", error))?;
         let out = Arc::new(OutgoingQueue::of_lines(options.limits.outbox()));

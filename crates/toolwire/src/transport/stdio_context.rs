@@ -9,8 +9,7 @@ use crate::engine::{
 };
 use crate::error::Error;
 use crate::transport::chunk::ChunkPermit;
-use crate::transport::out_stream::OutgoingQueue;
-use crate::transport::outlet::{MessageSink as _, send_request};
+use crate::transport::outgoing_queue::{MessageSink as _, OutgoingQueue, send_request};
 
 /// The [`TransportContext`] of the requests of one connection.
 #[derive(Debug)]

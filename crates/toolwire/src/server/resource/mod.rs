@@ -3,7 +3,6 @@
 mod arguments;
 mod entry;
 mod response;
-mod subscribing;
 
 use std::fmt;
 use std::future::Future;
@@ -15,14 +14,12 @@ use toolwire_types::{Annotations, Resource, ResourceTemplate};
 use crate::server::RequestContext;
 use crate::server::access::access_options;
 use crate::server::completion::{Completers, CompletionRequest, CompletionValues};
-use crate::server::described::descriptor_options;
-use crate::server::registration::RegistrationError;
+use crate::server::registry::{RegistrationError, descriptor_options};
 
 pub use arguments::TemplateArguments;
 use entry::ResourceCommon;
 pub(crate) use entry::{ReadOutcome, ResolvedResource, ResourceEntry, TemplateEntry};
 pub use response::{IntoResourceResponse, ResourceData, ResourceResponse};
-pub(crate) use subscribing::subscribe;
 
 /// A value that can be registered as a resource. `#[resource]` implements this.
 #[diagnostic::on_unimplemented(

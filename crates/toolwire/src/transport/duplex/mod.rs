@@ -48,8 +48,7 @@ use crate::transport::duplex::running::{
 };
 use crate::transport::limits::Limits;
 use crate::transport::listen::{LegacyListener, ListenFilter, ListenStream};
-use crate::transport::out_stream::{Capacity, OutgoingQueue};
-use crate::transport::outlet::MessageSink;
+use crate::transport::outgoing_queue::{Capacity, MessageSink, OutgoingQueue};
 use crate::transport::stdio_context::StdioContext;
 
 /// The message loop of one connection.

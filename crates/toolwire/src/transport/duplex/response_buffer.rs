@@ -3,7 +3,7 @@
 use toolwire_proto::framing::encode_line;
 use toolwire_types::RequestId;
 
-use crate::transport::out_stream::{Capacity, OutgoingQueue};
+use crate::transport::outgoing_queue::{Capacity, OutgoingQueue};
 
 /// The size at which buffered responses are queued, even if more requests of the chunk follow.
 const FLUSH_BYTES: usize = 32 * 1024;

@@ -10,8 +10,7 @@ use toolwire_types::{ProtocolVersion, RequestId};
 
 use crate::engine::encoding::encode_outcome;
 use crate::engine::{BoxFuture, Cancellation, ConnectionState, MessageSize, Outcome};
-use crate::transport::out_stream::OutgoingQueue;
-use crate::transport::outlet::MessageSink as _;
+use crate::transport::outgoing_queue::{MessageSink as _, OutgoingQueue};
 
 /// The future of a handler.
 pub(crate) type HandlerFuture = BoxFuture<'static, Outcome>;

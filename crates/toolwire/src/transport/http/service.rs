@@ -14,7 +14,7 @@ use tokio::runtime::Handle;
 use tracing::Level;
 use tracing::level_filters::LevelFilter;
 
-use crate::engine::{BoxFuture, TokenInfo, box_cold};
+use crate::engine::{BoxFuture, TokenInfo, boxed_cold};
 use crate::server::Server;
 use crate::transport::http::authorizer;
 use crate::transport::http::byte_budget::Reservation;
@@ -32,7 +32,7 @@ use crate::transport::http::request::{cors, guard, public_routes};
 use crate::transport::http::response::HttpResponse;
 use crate::transport::http::response::body::ServerBody;
 use crate::transport::http::session::get_delete;
-use crate::transport::spare_memory;
+use crate::transport::outgoing_queue::retain_heap;
 
 /// The memory of a request without its headers and its body.
 const REQUEST_OVERHEAD: usize = 2 * 1024;
@@ -79,7 +79,7 @@ impl HttpService {
     pub fn new(server: Server, options: HttpOptions) -> Self {
         #[cfg(feature = "input")]
         server.snapshot().options.seal.log_key_source();
-        spare_memory::retain_heap();
+        retain_heap();
         let endpoint = Arc::new(HttpEndpoint::new(server, options));
         if Handle::try_current().is_ok() {
             endpoint.join_cluster();
@@ -185,7 +185,7 @@ impl HttpService {
                 let mut response = 'served: {
                     let token = match self.endpoint.options.authorizer {
                         None => Ok(token_from_extensions(parts)),
-                        Some(_) => box_cold(|| self.token(parts)).await,
+                        Some(_) => boxed_cold(|| self.token(parts)).await,
                     };
                     let token = match token {
                         Ok(token) => token,
@@ -200,7 +200,7 @@ impl HttpService {
                     let limits = &self.endpoint.options.limits;
                     let message = match body {
                         BodySource::Whole(body) => body::whole(body, limits.body_bytes),
-                        streaming => box_cold(|| self.read(streaming, reservation)).await,
+                        streaming => boxed_cold(|| self.read(streaming, reservation)).await,
                     };
                     match message {
                         Ok(message) => message::serve(&post, &message).await,
@@ -211,7 +211,7 @@ impl HttpService {
                 response
             }
             Ok(Route::Other(route)) => {
-                box_cold(|| self.respond_other(route, parts, head, body)).await
+                boxed_cold(|| self.respond_other(route, parts, head, body)).await
             }
             Err(rejection) => rejection,
         };
@@ -274,7 +274,7 @@ impl HttpService {
             LegacyRoute::Delete => Ok(get_delete::delete(&post).await),
             LegacyRoute::OpenStream => {
                 let token = post.auth.clone().unwrap_or_default();
-                box_cold(|| http_sse::open(&self.endpoint, head, token)).await
+                boxed_cold(|| http_sse::open(&self.endpoint, head, token)).await
             }
             LegacyRoute::StreamMessage => {
                 guard::check_content(head)?;
@@ -282,7 +282,7 @@ impl HttpService {
                 let message = self.read(body, None).await;
                 let message = message
                     .map_err(|unread| body::reject_body_error(&unread, limits.body_bytes))?;
-                box_cold(|| http_sse::deliver(&post, &message)).await
+                boxed_cold(|| http_sse::deliver(&post, &message)).await
             }
         }
     }

@@ -19,7 +19,7 @@ use crate::sync::lock;
 use crate::transport::chunk::Chunk;
 use crate::transport::duplex::MessageLoop;
 use crate::transport::limits::Limits;
-use crate::transport::out_stream::OutgoingQueue;
+use crate::transport::outgoing_queue::OutgoingQueue;
 
 impl Client {
     /// Connects to a server in the same process: without a port or a child process, with the same messages and rules.

@@ -13,7 +13,7 @@ use crate::server::Server;
 use crate::transport::chunk::Chunk;
 use crate::transport::duplex::MessageLoop;
 use crate::transport::limits::Limits;
-use crate::transport::out_stream::OutgoingQueue;
+use crate::transport::outgoing_queue::OutgoingQueue;
 
 /// The client side of a connection to a server in the same process.
 ///

@@ -17,7 +17,7 @@ use crate::error::Error;
 use crate::transport::http::response::event_queue::EventQueue;
 use crate::transport::http::session::active::ActiveSession;
 use crate::transport::http::session::stream_reader::ResumableStream;
-use crate::transport::outlet::{MessageSink as _, send_request};
+use crate::transport::outgoing_queue::{MessageSink as _, send_request};
 
 /// The transport context of a request over HTTP.
 #[derive(Debug)]

@@ -7,7 +7,7 @@ use toolwire_proto::features::Era;
 use toolwire_proto::strict_json;
 use toolwire_types::ResponseId;
 
-use crate::engine::box_cold;
+use crate::engine::boxed_cold;
 use crate::transport::http::exchange::modern;
 use crate::transport::http::exchange::running::Dispatched;
 use crate::transport::http::options::LegacyMode;
@@ -25,12 +25,12 @@ pub(crate) async fn serve(post: &IncomingRequest<'_>, message: &[u8]) -> HttpRes
     let request = match &read {
         Ok(Envelope::Request(request)) => request,
         Ok(Envelope::Notification(notification)) => {
-            return box_cold(|| on_notification(post, notification)).await;
+            return boxed_cold(|| on_notification(post, notification)).await;
         }
         Ok(Envelope::Response(response)) => {
-            return box_cold(|| on_response(post, response.clone())).await;
+            return boxed_cold(|| on_response(post, response.clone())).await;
         }
-        Ok(Envelope::Batch(messages)) => return box_cold(|| batch::serve(post, messages)).await,
+        Ok(Envelope::Batch(messages)) => return boxed_cold(|| batch::serve(post, messages)).await,
         Err(unreadable) => return post.reject_malformed(unreadable.clone()),
     };
     let lookup = match post.may_have_session() {
@@ -56,7 +56,7 @@ pub(crate) async fn serve(post: &IncomingRequest<'_>, message: &[u8]) -> HttpRes
             let dispatched = requests::begin_in_session(post, &session, admitted);
             (dispatched, Some(session))
         }
-        lookup => return box_cold(|| on_legacy(post, lookup, admitted)).await,
+        lookup => return boxed_cold(|| on_legacy(post, lookup, admitted)).await,
     };
     match dispatched {
         Dispatched::Finished(response) => response,

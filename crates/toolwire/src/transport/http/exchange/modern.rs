@@ -23,7 +23,7 @@ use crate::transport::http::response::event_queue::EventQueue;
 use crate::transport::http::response::event_source::{EventSource, StreamState};
 use crate::transport::http::response::{self, FinalMessage, HttpResponse, status};
 use crate::transport::listen::{ListenFilter, ListenStream};
-use crate::transport::outlet::MessageSink;
+use crate::transport::outgoing_queue::MessageSink;
 
 /// Starts to serve an admitted request.
 pub(crate) fn begin(post: &IncomingRequest<'_>, admitted: &Admitted<'_>) -> Dispatched {

@@ -37,7 +37,7 @@ use crate::transport::http::request::incoming::IncomingRequest;
 use crate::transport::http::response::event_source::{EventSource, StreamState};
 use crate::transport::http::response::{self, HttpResponse};
 use crate::transport::limits::Limits;
-use crate::transport::out_stream::OutgoingQueue;
+use crate::transport::outgoing_queue::OutgoingQueue;
 
 /// The path where streams are opened.
 pub(crate) const STREAM_PATH: &str = "/sse";

@@ -14,7 +14,7 @@ use toolwire_proto::sse;
 
 use crate::sync::lock;
 use crate::transport::http::byte_budget::ByteBudget;
-use crate::transport::outlet::MessageSink;
+use crate::transport::outgoing_queue::MessageSink;
 
 /// The memory of a queued message without its bytes.
 const MESSAGE_OVERHEAD: usize = 128;

@@ -18,7 +18,7 @@ use crate::transport::http::session::key::SessionKey;
 use crate::transport::http::session::stream_reader::ResumableStream;
 use crate::transport::http::session::stream_writer::StreamWriter;
 use crate::transport::listen::LegacyListener;
-use crate::transport::outlet::MessageSink;
+use crate::transport::outgoing_queue::MessageSink;
 
 /// The task that pushes changes to one session on this node.
 #[derive(Debug)]

@@ -18,7 +18,7 @@ use toolwire_proto::sse::SseEvent;
 use toolwire_types::{ErrorObject, RequestId, ResponseId};
 
 use crate::engine::{
-    BoxFuture, Cancellation, ConnectionState, MessageSize, Outcome, TransportContext, box_cold,
+    BoxFuture, Cancellation, ConnectionState, MessageSize, Outcome, TransportContext, boxed_cold,
 };
 use crate::server::Server;
 use crate::server::dispatch::Dispatch;
@@ -258,7 +258,7 @@ pub(crate) async fn finish(
     ) {
         (FirstEvent::Outcome(finished), _) => response::finished(finished),
         (FirstEvent::Stream, Some(session)) => {
-            box_cold(|| stream(endpoint, session, running)).await
+            boxed_cold(|| stream(endpoint, session, running)).await
         }
         (FirstEvent::Stream, None) => {
             running.context.set_streaming();

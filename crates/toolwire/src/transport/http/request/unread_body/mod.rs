@@ -15,7 +15,7 @@ use http::request::Parts;
 use http::{HeaderValue, Version};
 use http_body::{Body, Frame, SizeHint};
 
-use crate::engine::box_cold;
+use crate::engine::boxed_cold;
 use crate::transport::http::byte_budget::Reservation;
 use crate::transport::http::limits::HttpLimits;
 use crate::transport::http::response::HttpResponse;
@@ -128,7 +128,7 @@ pub(crate) async fn finish_request<B: Body + Unpin>(
     let header_bytes = headers.map(|(name, value)| name.as_str().len() + value.len());
     let is_discarded = is_worth_reading(parts, &body, response, limits)
         && reservation.try_grow(header_bytes.sum())
-        && box_cold(|| {
+        && boxed_cold(|| {
             let discarding = body.discard(limits.body_bytes);
             tokio::time::timeout(limits.discard_deadline, discarding)
         })

@@ -1,17 +1,22 @@
 //! The queue of outgoing messages of one connection: many producers, one writer.
 //!
 //! The queue is bounded. Its policy is defined by `toolwire_proto::outbox`. The writer takes all ready messages at
-//! once, so that a burst of responses is written together.
+//! once, so that a burst of responses is written together. Other queues, such as that of an HTTP response stream,
+//! implement [`MessageSink`] as well.
 
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::fmt;
+use std::hint::black_box;
+use std::sync::{Condvar, Mutex, MutexGuard, Once, PoisonError};
 
 use tokio::sync::Notify;
 use toolwire_proto::framing::encode_line;
 use toolwire_proto::outbox::{Outbox, OutboxLimits, Outgoing, OutgoingKind};
+use toolwire_types::{Notification, RawJson, Request, RequestId};
 
-use crate::engine::Cancellation;
+use crate::engine::encoding::encode;
+use crate::engine::{Cancellation, ClientRequests};
+use crate::error::Error;
 use crate::sync::lock;
-use crate::transport::outlet::MessageSink;
 
 /// The outgoing messages of one connection.
 #[derive(Debug)]
@@ -26,6 +31,20 @@ pub(crate) struct OutgoingQueue {
     closed_signal: Cancellation,
     /// Whether the writer takes lines, so that several messages can be queued as one.
     takes_lines: bool,
+}
+
+/// A bounded queue of outgoing messages. Its methods do not wait; a full queue treats each message by its kind.
+pub(crate) trait MessageSink: Send + Sync + fmt::Debug {
+    /// Queues an encoded message.
+    fn push(&self, kind: OutgoingKind, bytes: Vec<u8>);
+
+    /// Queues a notification.
+    fn notify(&self, notification: &Notification, kind: OutgoingKind) {
+        match encode(notification) {
+            Ok(bytes) => self.push(kind, bytes),
+            Err(error) => tracing::warn!(%error, "a notification could not be encoded"),
+        }
+    }
 }
 
 /// The remaining capacity of a queue.
@@ -226,4 +245,38 @@ impl OutgoingQueue {
     fn lock(&self) -> MutexGuard<'_, QueuedMessages> {
         lock(&self.queue)
     }
+}
+
+/// Sends a request to the client and waits for its response. If the future is dropped, it sends a cancellation.
+pub(crate) async fn send_request(
+    sink: &dyn MessageSink,
+    caller: &ClientRequests,
+    method: &'static str,
+    params: RawJson,
+) -> Result<RawJson, Error> {
+    let send = |id: &RequestId| match encode(&Request::new(id.clone(), method, params)) {
+        Ok(bytes) => sink.push(OutgoingKind::Request, bytes),
+        Err(error) => tracing::warn!(%error, "a request could not be encoded"),
+    };
+    let cancel = |id: &RequestId| {
+        let params = RawJson::from_value(&serde_json::json!({ "requestId": id }));
+        let cancelled = Notification::new("notifications/cancelled", Some(params));
+        sink.notify(&cancelled, OutgoingKind::Other);
+    };
+    caller.call(send, cancel).await
+}
+
+/// The size of most long messages, with everything that is allocated for them.
+const LONG_MESSAGE: usize = 512 * 1024;
+
+/// Makes the allocator retain the memory of a long message for the next one.
+///
+/// The GNU C library returns freed memory to the system as soon as 128 KiB are free at the end of a heap. The next
+/// allocation requests it again page by page. Messages of about that size cause this every time, and it costs as much
+/// as the rest of the request. After an allocation of a larger block was freed, the library retains twice its size.
+/// This function frees one such block. Nothing is written to it, so it uses no memory. Other allocators are not
+/// affected.
+pub(crate) fn retain_heap() {
+    static RETAINED: Once = Once::new();
+    RETAINED.call_once(|| drop(black_box(Vec::<u8>::with_capacity(LONG_MESSAGE))));
 }

@@ -1,0 +1,77 @@
+//! What registered tools, prompts, resources and templates share: their map, their options and their error.
+
+use std::fmt;
+
+use indexmap::IndexMap;
+
+use crate::engine::BuildNameHasher;
+
+/// A map from names to entries, in the order of registration.
+pub(crate) type NameMap<T> = IndexMap<String, T, BuildNameHasher>;
+
+/// The reason why a tool, prompt or resource cannot be registered: a duplicate name, an invalid schema, …
+///
+/// The builder methods of [`Server`](crate::Server) panic with this message, because it is a bug in the program. The
+/// `add_*` methods, which also work on a running server, return it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct RegistrationError {
+    message: String,
+}
+
+impl RegistrationError {
+    pub(crate) fn new(message: impl Into<String>) -> Self {
+        Self {
+            message: message.into(),
+        }
+    }
+
+    pub(crate) fn duplicate(kind: &str, name: &str) -> Self {
+        Self::new(format!(
+            "{kind} `{name}` is registered twice; remove the first or rename one"
+        ))
+    }
+}
+
+impl fmt::Display for RegistrationError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl std::error::Error for RegistrationError {}
+
+/// Defines `with_*` methods over a `descriptor` field.
+macro_rules! descriptor_options {
+    () => {
+        /// Sets the title, a display name.
+        #[must_use]
+        pub fn with_title(mut self, title: impl Into<String>) -> Self {
+            self.descriptor.title = Some(title.into());
+            self
+        }
+
+        /// Sets the description, which models read.
+        #[must_use]
+        pub fn with_description(mut self, description: impl Into<String>) -> Self {
+            self.descriptor.description = Some(description.into());
+            self
+        }
+
+        /// Adds an icon.
+        #[must_use]
+        pub fn with_icon(mut self, icon: ::toolwire_types::Icon) -> Self {
+            self.descriptor.icons.get_or_insert_default().push(icon);
+            self
+        }
+
+        /// Sets the `_meta` of the descriptor.
+        #[must_use]
+        pub fn with_meta(mut self, meta: ::toolwire_types::Meta) -> Self {
+            self.descriptor.meta = Some(meta);
+            self
+        }
+    };
+}
+
+pub(crate) use descriptor_options;
