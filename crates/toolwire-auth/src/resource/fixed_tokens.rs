@@ -26,9 +26,11 @@ impl StaticTokens {
         subject: impl Into<String>,
         scopes: impl Into<String>,
     ) -> Self {
-        let mut claims = AccessTokenClaims::default();
-        claims.sub = Some(subject.into());
-        claims.scope = Some(scopes.into().as_str().into());
+        let claims = AccessTokenClaims {
+            sub: Some(subject.into()),
+            scope: Some(scopes.into().as_str().into()),
+            ..AccessTokenClaims::default()
+        };
         self.tokens.push((token.into(), claims));
         self
     }

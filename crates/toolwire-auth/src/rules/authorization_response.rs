@@ -14,10 +14,6 @@ pub(crate) const LONGEST_QUERY: usize = 16 * 1024;
 
 /// The stored values of the authorization request.
 #[derive(Debug, Clone, Copy)]
-#[expect(
-    clippy::exhaustive_structs,
-    reason = "a caller that forgets a new member would skip its check"
-)]
 pub(crate) struct ExpectedResponse<'a> {
     /// The `state` that was sent.
     pub state: &'a Secret,

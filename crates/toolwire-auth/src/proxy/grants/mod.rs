@@ -320,13 +320,15 @@ impl GrantStore {
         let Some(access) = tokens.find(is_good) else {
             return Ok(None);
         };
-        let mut claims = AccessTokenClaims::default();
-        claims.iss = Some(self.issuer.clone());
-        claims.aud = Some(grant.resource.as_str().into());
-        claims.scope = Some(access.scopes.as_str().into());
-        claims.exp = Some(access.expires_at);
-        claims.sub = Some(grant.user.subject);
-        claims.client_id = Some(grant.client_id);
+        let mut claims = AccessTokenClaims {
+            iss: Some(self.issuer.clone()),
+            aud: Some(grant.resource.as_str().into()),
+            scope: Some(access.scopes.as_str().into()),
+            exp: Some(access.expires_at),
+            sub: Some(grant.user.subject),
+            client_id: Some(grant.client_id),
+            ..AccessTokenClaims::default()
+        };
         claims.extra.extend(grant.user.claims);
         let grant = URL_SAFE_NO_PAD.encode(key);
         claims.extra.insert(GRANT_CLAIM.to_owned(), grant.into());

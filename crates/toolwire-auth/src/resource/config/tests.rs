@@ -120,10 +120,12 @@ fn metadata_is_served_at_the_resource_path_and_at_the_root() {
 
 #[test]
 fn leeway_is_at_most_five_minutes() {
-    let mut claims = crate::documents::AccessTokenClaims::default();
-    claims.iss = Some(ISSUER.to_owned());
-    claims.aud = Some("https://mcp.example.com/mcp".into());
-    claims.exp = Some(1000);
+    let claims = crate::documents::AccessTokenClaims {
+        iss: Some(ISSUER.to_owned()),
+        aud: Some("https://mcp.example.com/mcp".into()),
+        exp: Some(1000),
+        ..crate::documents::AccessTokenClaims::default()
+    };
     for (leeway, last) in [
         (None, 1059),
         (Some(0), 999),

@@ -16,10 +16,12 @@ fn check(config: ResourceServerConfig, issuer: &str, good: &[&str], bad: &[&str]
     assert_eq!(metadata["authorization_servers"], json!([issuer]));
     assert_eq!(metadata["resource"], RESOURCE);
     let is_accepted = |audience: &str| {
-        let mut claims = AccessTokenClaims::default();
-        claims.iss = Some(issuer.to_owned());
-        claims.aud = Some(audience.into());
-        claims.exp = Some(2000);
+        let claims = AccessTokenClaims {
+            iss: Some(issuer.to_owned()),
+            aud: Some(audience.into()),
+            exp: Some(2000),
+            ..AccessTokenClaims::default()
+        };
         server.purpose.rules.check_claims(&claims, 1000).is_ok()
     };
     for audience in good.iter().chain(&[RESOURCE]) {

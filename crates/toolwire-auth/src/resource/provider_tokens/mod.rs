@@ -108,11 +108,13 @@ impl GitHubTokens {
         let Some(response): Option<GitHubToken> = unless_unknown(request.await)? else {
             return Ok(None);
         };
-        let mut claims = AccessTokenClaims::default();
-        claims.iss = Some(GITHUB_ISSUER.to_owned());
-        claims.aud = Some(self.client_id.as_str().into());
-        claims.client_id = Some(self.client_id.clone());
-        claims.scope = response.scopes.map(OneOrMany::Many);
+        let mut claims = AccessTokenClaims {
+            iss: Some(GITHUB_ISSUER.to_owned()),
+            aud: Some(self.client_id.as_str().into()),
+            client_id: Some(self.client_id.clone()),
+            scope: response.scopes.map(OneOrMany::Many),
+            ..AccessTokenClaims::default()
+        };
         // The numeric id does not change with the user name.
         if let Some(user) = response.user {
             claims.sub = Some(user.id.to_string());

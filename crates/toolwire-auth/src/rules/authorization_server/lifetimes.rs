@@ -2,10 +2,6 @@
 
 /// The lifetimes of issued tokens, in seconds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[expect(
-    clippy::exhaustive_structs,
-    reason = "a caller that forgets a new member would issue tokens with another lifetime"
-)]
 pub(crate) struct Lifetimes {
     /// The lifetime of an access token.
     pub access_token: u64,
@@ -15,10 +11,6 @@ pub(crate) struct Lifetimes {
 
 /// The state of the identity provider's token. Times are seconds since the Unix epoch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[expect(
-    clippy::exhaustive_structs,
-    reason = "a caller that forgets a new member would outlive the identity provider"
-)]
 pub(crate) struct UpstreamToken {
     /// The expiry, or `None` if the token does not expire.
     pub expires_at: Option<u64>,

@@ -5,10 +5,6 @@ use crate::rules::form;
 
 /// The target of a redirect, with the values that are returned to the client.
 #[derive(Debug, Clone, Copy)]
-#[expect(
-    clippy::exhaustive_structs,
-    reason = "a caller that forgets a new member would leave it out of the response"
-)]
 pub(crate) struct RedirectTarget<'a> {
     /// The redirect URI of the request, which was compared with the client's registered URIs.
     pub redirect_uri: &'a str,

@@ -15,10 +15,6 @@ pub(crate) type Digest = [u8; 32];
 
 /// The refresh tokens of a grant.
 #[derive(Debug, Clone, Copy)]
-#[expect(
-    clippy::exhaustive_structs,
-    reason = "a caller that forgets a new member would accept stolen tokens"
-)]
 pub(crate) struct RefreshTokens<'a> {
     /// The valid token. `None` if the grant ends before another access token could be issued.
     pub current: Option<&'a Digest>,
@@ -28,10 +24,6 @@ pub(crate) struct RefreshTokens<'a> {
 
 /// The classification of a presented refresh token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[expect(
-    clippy::exhaustive_enums,
-    reason = "a caller has to decide about each of them"
-)]
 pub(crate) enum Presented {
     /// The current token. It is replaced.
     Current,

@@ -110,10 +110,6 @@ pub(crate) fn check_header(
 
 /// The values that a proof has to match.
 #[derive(Debug, Clone, Copy)]
-#[expect(
-    clippy::exhaustive_structs,
-    reason = "a caller that forgets a new member would skip its check"
-)]
 pub(crate) struct ExpectedProof<'a> {
     /// The method of the request.
     pub method: &'a str,

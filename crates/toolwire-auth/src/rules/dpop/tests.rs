@@ -202,8 +202,10 @@ fn token_endpoints_need_neither_token_nor_nonce() {
 #[test]
 fn bound_token_needs_a_proof_of_its_key() {
     let check = |bound: Option<&str>, scheme, proved: Option<&str>, expected: bool| {
-        let mut claims = AccessTokenClaims::default();
-        claims.cnf = bound.map(Confirmation::to_key);
+        let claims = AccessTokenClaims {
+            cnf: bound.map(Confirmation::to_key),
+            ..AccessTokenClaims::default()
+        };
         let outcome = check_binding(&claims, scheme, proved);
         assert_eq!(outcome.is_ok(), expected, "{bound:?} {scheme:?} {proved:?}");
     };
@@ -215,8 +217,10 @@ fn bound_token_needs_a_proof_of_its_key() {
     check(Some("a"), TokenScheme::Bearer, Some("a"), false);
     check(None, TokenScheme::Dpop, Some("a"), false);
 
-    let mut certificate = AccessTokenClaims::default();
-    certificate.cnf = Some(serde_json::from_str(r#"{"x5t#S256": "a"}"#).unwrap());
+    let certificate = AccessTokenClaims {
+        cnf: Some(serde_json::from_str(r#"{"x5t#S256": "a"}"#).unwrap()),
+        ..AccessTokenClaims::default()
+    };
     assert!(check_binding(&certificate, TokenScheme::Bearer, None).is_err());
 }
 

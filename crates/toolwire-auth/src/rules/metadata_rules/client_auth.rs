@@ -20,10 +20,6 @@ pub(crate) enum AuthMethod {
 
 /// The credentials of a client.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-#[expect(
-    clippy::exhaustive_structs,
-    reason = "a caller that forgets a member would authenticate in another way"
-)]
 pub(crate) struct ClientCredentials {
     /// Whether the client has a secret.
     pub has_secret: bool,

@@ -9,10 +9,6 @@ use crate::documents::AuthorizationServerMetadata;
 
 /// The way in which a client identifies itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[expect(
-    clippy::exhaustive_enums,
-    reason = "the specification defines these four, and a caller has to implement each"
-)]
 pub(crate) enum Registration {
     /// Use pre-registered credentials.
     PreRegistered,
@@ -26,10 +22,6 @@ pub(crate) enum Registration {
 
 /// The options of a client.
 #[derive(Debug, Clone, Copy, Default)]
-#[expect(
-    clippy::exhaustive_structs,
-    reason = "a caller that forgets an option would choose another way"
-)]
 pub(crate) struct RegistrationOptions<'a> {
     /// The issuer of the client's pre-registered credentials.
     pub pre_registered_with: Option<&'a str>,

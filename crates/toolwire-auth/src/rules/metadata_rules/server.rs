@@ -12,10 +12,6 @@ use crate::rules::pkce;
 
 /// The rule for comparing the `issuer` of a document with the requested issuer.
 #[derive(Debug, Clone, Copy)]
-#[expect(
-    clippy::exhaustive_structs,
-    reason = "a caller that forgets a new member would weaken the comparison"
-)]
 pub(crate) struct IssuerPolicy<'a> {
     /// The protocol version. From 2026-07-28 on, the two must be identical. Before, a trailing slash may differ.
     pub version: ProtocolVersion,

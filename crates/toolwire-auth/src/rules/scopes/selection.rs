@@ -7,10 +7,6 @@ pub(crate) const OFFLINE_ACCESS: &str = "offline_access";
 
 /// All inputs that determine the scopes of an authorization request.
 #[derive(Debug, Clone, Copy, Default)]
-#[expect(
-    clippy::exhaustive_structs,
-    reason = "a caller that omits a source would request other scopes"
-)]
 pub(crate) struct ScopeSources<'a> {
     /// `scope` of the challenge.
     pub challenged: Option<&'a str>,

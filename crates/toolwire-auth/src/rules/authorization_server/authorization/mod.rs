@@ -82,10 +82,6 @@ pub(crate) struct AuthorizationParams {
 
 /// The policy of an authorization server.
 #[derive(Debug, Clone, Copy)]
-#[expect(
-    clippy::exhaustive_structs,
-    reason = "a caller that forgets a new member would skip its check"
-)]
 pub(crate) struct ServerPolicy<'a> {
     /// The only resource of its tokens.
     pub resource: &'a ResourceIndicator,
