@@ -88,9 +88,12 @@ impl Endpoint {
 
     /// Waits until the service has exactly this load. Bytes are compared only if the expected load is zero.
     pub async fn wait_for_load(&self, expected: HttpLoad) {
-        let load = || match expected == HttpLoad::default() {
-            true => self.service.load(),
-            false => self.counts(),
+        let load = || {
+            if expected == HttpLoad::default() {
+                self.service.load()
+            } else {
+                self.counts()
+            }
         };
         let reached = async {
             while load() != expected {

@@ -179,9 +179,10 @@ struct NotifyOnDrop {
 
 impl Drop for NotifyOnDrop {
     fn drop(&mut self) {
-        let event = match self.finished {
-            true => HandlerEvent::Finished,
-            false => HandlerEvent::Dropped,
+        let event = if self.finished {
+            HandlerEvent::Finished
+        } else {
+            HandlerEvent::Dropped
         };
         // Fails if the test has ended.
         let _ = self.sender.send(event);

@@ -116,9 +116,10 @@ impl Request {
             .iter()
             .map(|(name, value)| name.len() + value.len())
             .sum();
-        let length = match self.announce_length {
-            true => "content-length".len() + self.body.len().to_string().len(),
-            false => 0,
+        let length = if self.announce_length {
+            "content-length".len() + self.body.len().to_string().len()
+        } else {
+            0
         };
         own + length
     }

@@ -173,9 +173,10 @@ async fn write_reply(stream: &mut TcpStream, reply: &Reply) -> io::Result<()> {
         head.push_str(&format!("{name}: {value}\r\n"));
     }
     let is_empty = reply.pieces.is_empty() && reply.ending == Ending::Complete;
-    head.push_str(match is_empty {
-        true => "content-length: 0\r\n\r\n",
-        false => "transfer-encoding: chunked\r\n\r\n",
+    head.push_str(if is_empty {
+        "content-length: 0\r\n\r\n"
+    } else {
+        "transfer-encoding: chunked\r\n\r\n"
     });
     stream.write_all(head.as_bytes()).await?;
     if is_empty {

@@ -51,9 +51,10 @@ async fn every_valid_event_stream_syntax_is_read() {
         for byte_by_byte in [false, true] {
             let (outcome, client) = outcome(move |request| {
                 let reply = Reply::events(encode(request.result(request.done())));
-                match byte_by_byte {
-                    true => reply.byte_by_byte(),
-                    false => reply,
+                if byte_by_byte {
+                    reply.byte_by_byte()
+                } else {
+                    reply
                 }
             })
             .await;
@@ -144,9 +145,10 @@ async fn unknown_result_type_is_a_protocol_violation() {
             request.respond(result)
         })
         .await;
-        match is_valid {
-            true => is_done(outcome),
-            false => assert!(outcome.unwrap_err().is_protocol_violation()),
+        if is_valid {
+            is_done(outcome);
+        } else {
+            assert!(outcome.unwrap_err().is_protocol_violation());
         }
     };
     check(json!("complete"), true).await;
@@ -254,9 +256,10 @@ async fn message_limit_is_exact() {
                 result["padding"] = json!("x".repeat(length - bare));
                 let response = request.result(result);
                 assert_eq!(response.len(), length);
-                match streamed {
-                    true => Reply::events(event(response)).left_open(),
-                    false => Reply::json(200, response),
+                if streamed {
+                    Reply::events(event(response)).left_open()
+                } else {
+                    Reply::json(200, response)
                 }
             }
             _ => modern(request),
@@ -265,13 +268,12 @@ async fn message_limit_is_exact() {
         limits.message_bytes = LIMIT;
         let client = within(server.connect_with(builder().with_limits(limits)));
         let client = client.await.unwrap();
-        match is_valid {
-            true => is_done(call(&client).await),
-            false => {
-                let error = call(&client).await.unwrap_err();
-                assert!(error.is_limit(), "{error:?}");
-                assert!(error.to_string().contains("message_bytes"), "{error}");
-            }
+        if is_valid {
+            is_done(call(&client).await);
+        } else {
+            let error = call(&client).await.unwrap_err();
+            assert!(error.is_limit(), "{error:?}");
+            assert!(error.to_string().contains("message_bytes"), "{error}");
         }
     };
     for streamed in [false, true] {

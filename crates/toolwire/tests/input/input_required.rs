@@ -334,9 +334,10 @@ async fn typed_state_is_passed_between_rounds() {
 #[tokio::test]
 async fn empty_state_differs_from_no_state() {
     let tool = plain("tool", |ctx: RequestContext| async move {
-        match ctx.has_request_state() {
-            true => CallToolResult::text("back again").into(),
-            false => ToolResponse::input_required(InputRequests::new(), Some(String::new())),
+        if ctx.has_request_state() {
+            CallToolResult::text("back again").into()
+        } else {
+            ToolResponse::input_required(InputRequests::new(), Some(String::new()))
         }
     });
     let mut peer = Peer::connect(&server().tool(tool));

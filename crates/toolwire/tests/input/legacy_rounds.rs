@@ -214,28 +214,26 @@ async fn input_responses_of_a_legacy_request_are_ignored() {
 
 #[tokio::test]
 async fn prompts_and_resources_can_return_input_requests() {
-    let prompt = PromptHandler::new(
-        "p",
-        async |ctx: RequestContext, _: PromptArguments| match ctx.is_resubmit() {
-            true => PromptResponse::Complete(toolwire::GetPromptResult::new(vec![])),
-            false => PromptResponse::input_required(
+    let prompt = PromptHandler::new("p", async |ctx: RequestContext, _: PromptArguments| {
+        if ctx.is_resubmit() {
+            PromptResponse::Complete(toolwire::GetPromptResult::new(vec![]))
+        } else {
+            PromptResponse::input_required(
                 InputRequests::new().with("r", InputRequest::roots()),
                 None,
-            ),
-        },
-    );
-    let resource =
-        ResourceHandler::new(
-            "r://r",
-            "r",
-            async |ctx: RequestContext, _: String| match ctx.is_resubmit() {
-                true => ResourceResponse::Contents(toolwire::ResourceData::Text("read".to_owned())),
-                false => ResourceResponse::input_required(
-                    InputRequests::new().with("r", InputRequest::roots()),
-                    None,
-                ),
-            },
-        );
+            )
+        }
+    });
+    let resource = ResourceHandler::new("r://r", "r", async |ctx: RequestContext, _: String| {
+        if ctx.is_resubmit() {
+            ResourceResponse::Contents(toolwire::ResourceData::Text("read".to_owned()))
+        } else {
+            ResourceResponse::input_required(
+                InputRequests::new().with("r", InputRequest::roots()),
+                None,
+            )
+        }
+    });
     let server = Server::new("s", "1").prompt(prompt).resource(resource);
     for version in LEGACY {
         let mut peer = Peer::connect(&server);

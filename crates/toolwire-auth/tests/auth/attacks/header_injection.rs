@@ -23,9 +23,10 @@ fn assert_not_reflected(fixture: &AttackFixture, response: &ReceivedResponse, wh
 }
 
 fn replacing(request: &Request, name: &str, value: &str) -> Request {
-    match request.has(name) {
-        true => request.clone().replacing(name, value),
-        false => request.clone().with(name, value),
+    if request.has(name) {
+        request.clone().replacing(name, value)
+    } else {
+        request.clone().with(name, value)
     }
 }
 

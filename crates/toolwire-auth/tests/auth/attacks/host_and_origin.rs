@@ -108,9 +108,10 @@ async fn cross_origin_request_with_a_valid_token_returns_403() {
                 "file://",
             ] {
                 let what = format!("{} from {origin:?}", operation.name);
-                let cross_origin = match valid.has("Origin") {
-                    true => valid.clone().replacing("Origin", origin),
-                    false => valid.clone().with("Origin", origin),
+                let cross_origin = if valid.has("Origin") {
+                    valid.clone().replacing("Origin", origin)
+                } else {
+                    valid.clone().with("Origin", origin)
                 };
                 let response = fixture.response_to(&cross_origin).await;
                 // The metadata is public, so every origin may read it.

@@ -112,9 +112,10 @@ async fn token_with_invalid_claims_is_rejected() {
         let response = server
             .send_message(&issuer.token(&claims(changes.clone())), &whoami())
             .await;
-        match is_valid {
-            true => assert_eq!(response.status(), 200, "{changes}"),
-            false => assert_challenge(&response, 401, &invalid_token()),
+        if is_valid {
+            assert_eq!(response.status(), 200, "{changes}");
+        } else {
+            assert_challenge(&response, 401, &invalid_token());
         }
     }
 }

@@ -297,9 +297,10 @@ impl HttpService {
             return Ok(None);
         }
         let mut reservation = self.endpoint.requests.bytes().reservation();
-        match reservation.try_grow(head.bytes + REQUEST_OVERHEAD) {
-            true => Ok(Some(reservation)),
-            false => Err(body::no_capacity()),
+        if reservation.try_grow(head.bytes + REQUEST_OVERHEAD) {
+            Ok(Some(reservation))
+        } else {
+            Err(body::no_capacity())
         }
     }
 

@@ -74,9 +74,10 @@ impl ClientBuilder {
 /// Parses the URL of an endpoint.
 fn endpoint_uri(url: &str) -> Result<Uri, Error> {
     // The error shows neither a password nor a query, because both may be secret.
-    let shown = match url.contains('@') {
-        true => "this URL".to_owned(),
-        false => format!("{:?}", url.split(['?', '#']).next().unwrap_or_default()),
+    let shown = if url.contains('@') {
+        "this URL".to_owned()
+    } else {
+        format!("{:?}", url.split(['?', '#']).next().unwrap_or_default())
     };
     let invalid =
         |why: &str| Error::invalid_request(format!("{shown} cannot be connected to: {why}"));
@@ -84,12 +85,15 @@ fn endpoint_uri(url: &str) -> Result<Uri, Error> {
         .parse()
         .map_err(|_| invalid("it is not a valid URL; write it like https://example.com/mcp"))?;
     match (uri.scheme_str(), uri.authority()) {
-        (Some("http" | "https"), Some(authority)) => match authority.as_str().contains('@') {
-            true => Err(invalid(
-                "it contains credentials; use ClientBuilder::with_header",
-            )),
-            false => Ok(uri),
-        },
+        (Some("http" | "https"), Some(authority)) => {
+            if authority.as_str().contains('@') {
+                Err(invalid(
+                    "it contains credentials; use ClientBuilder::with_header",
+                ))
+            } else {
+                Ok(uri)
+            }
+        }
         (Some(_), Some(_)) => Err(invalid("its scheme is neither http nor https")),
         _ => Err(invalid("it has no scheme; put https:// in front")),
     }

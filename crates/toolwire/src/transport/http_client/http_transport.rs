@@ -105,15 +105,16 @@ impl ClientTransport for HttpTransport {
         &'a self,
         request: &'a OutgoingRequest,
     ) -> BoxFuture<'a, Result<ServerResponse, Error>> {
-        match request.version.disconnect_cancels() {
-            true => Box::pin(async move {
+        if request.version.disconnect_cancels() {
+            Box::pin(async move {
                 let exchange = pin!(self.modern(request));
                 self.until_closed(exchange).await
-            }),
-            false => Box::pin(async move {
+            })
+        } else {
+            Box::pin(async move {
                 let exchange = pin!(self.session.exchange(request, &self.router));
                 self.until_closed(exchange).await
-            }),
+            })
         }
     }
 

@@ -116,18 +116,20 @@ async fn read_chunks(mut body: ClientBody, limit: usize) -> Result<Bytes, Error>
         }
         whole.extend_from_slice(&chunk);
     }
-    Ok(match whole.is_empty() {
-        true => first,
-        false => whole.freeze(),
+    Ok(if whole.is_empty() {
+        first
+    } else {
+        whole.freeze()
     })
 }
 
 fn check_length(length: usize, limit: usize) -> Result<(), Error> {
-    match length <= limit {
-        true => Ok(()),
-        false => Err(Error::limit(
+    if length <= limit {
+        Ok(())
+    } else {
+        Err(Error::limit(
             "the server's response is larger than ClientLimits::message_bytes; raise this limit",
-        )),
+        ))
     }
 }
 
@@ -194,9 +196,10 @@ pub(super) fn is_stream(response: &Response<ClientBody>) -> bool {
 
 /// Checks the response to a notification or to a client response. Any success is valid, and a body is ignored.
 pub(super) async fn accepted(response: Response<ClientBody>) -> Result<(), Error> {
-    match response.status().is_success() {
-        true => Ok(()),
-        false => Err(status_error(response).await),
+    if response.status().is_success() {
+        Ok(())
+    } else {
+        Err(status_error(response).await)
     }
 }
 

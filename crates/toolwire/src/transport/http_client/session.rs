@@ -169,9 +169,10 @@ impl LegacySession {
         router: &MessageRouter,
     ) -> Result<ServerResponse, Error> {
         let initializes = request.method == "initialize";
-        let headers = match initializes {
-            true => HeaderMap::new(),
-            false => self.headers(),
+        let headers = if initializes {
+            HeaderMap::new()
+        } else {
+            self.headers()
         };
         let response = self.endpoint.post(request.encode(), headers).await?;
         if initializes && response.status().is_success() {

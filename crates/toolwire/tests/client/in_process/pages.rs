@@ -82,9 +82,10 @@ async fn more_than_a_thousand_pages_are_an_error() {
     let pages = |last: u32| {
         move |cursor: Option<String>| {
             let page = count(cursor);
-            let next = match page == last {
-                true => Value::Null,
-                false => json!((page + 1).to_string()),
+            let next = if page == last {
+                Value::Null
+            } else {
+                json!((page + 1).to_string())
             };
             (format!("tool-{page}"), next)
         }

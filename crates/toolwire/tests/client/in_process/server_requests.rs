@@ -60,12 +60,13 @@ async fn handlers_respond_in_every_legacy_version() {
 
         server.ask(8, "elicitation/create", form()).await;
         let response = server.expect_response(8).await;
-        match version >= ProtocolVersion::V2025_06_18 {
-            true => assert_eq!(
+        if version >= ProtocolVersion::V2025_06_18 {
+            assert_eq!(
                 response.expect("a response"),
                 json!({"action": "accept", "content": {"name": "Ada"}})
-            ),
-            false => assert_eq!(response.expect_err("unknown there")["code"], -32601),
+            );
+        } else {
+            assert_eq!(response.expect_err("unknown there")["code"], -32601);
         }
     }
 }

@@ -23,14 +23,12 @@ async fn check(response: &str, expected: &str, is_reused: bool) {
         server.respond_once(response)
     );
     assert_eq!(body.expect("a response"), expected, "{response:?}");
-    match is_reused {
-        true => {
-            let (body, _) =
-                tokio::join!(exchange(&http, server.url("/")), connection.respond(FINE));
-            assert_eq!(body.expect("a response"), "fine");
-            assert!(server.has_no_connection().await, "{response:?}");
-        }
-        false => connection.closed().await,
+    if is_reused {
+        let (body, _) = tokio::join!(exchange(&http, server.url("/")), connection.respond(FINE));
+        assert_eq!(body.expect("a response"), "fine");
+        assert!(server.has_no_connection().await, "{response:?}");
+    } else {
+        connection.closed().await;
     }
 }
 

@@ -111,10 +111,10 @@ async fn body_without_length_over_tls_needs_a_close_notify_alert() {
             let mut connection = accept_tls(&acceptor, server.accept().await).await.unwrap();
             let open_end = "HTTP/1.1 200 OK\r\nConnection: close\r\n\r\nfine";
             connection.respond(open_end).await;
-            match has_alert {
-                true => connection.stream.shutdown().await.unwrap(),
-                // An attacker in the network can close the TCP connection, so this is not a valid end.
-                false => connection.stream.get_mut().0.shutdown().await.unwrap(),
+            if has_alert {
+                connection.stream.shutdown().await.unwrap();
+            } else {
+                connection.stream.get_mut().0.shutdown().await.unwrap();
             }
             connection
         };

@@ -92,9 +92,10 @@ async fn keys_have_1_to_256_bytes() {
             for asks in [true, false] {
                 let tool = plain("work", move |ctx: RequestContext| async move {
                     let key = "k".repeat(length);
-                    match asks {
-                        true => ctx.ask::<Name>(key, "Who?").await?.name,
-                        false => ctx.once(key, async { "Ada".to_owned() }).await?,
+                    if asks {
+                        ctx.ask::<Name>(key, "Who?").await?.name
+                    } else {
+                        ctx.once(key, async { "Ada".to_owned() }).await?
                     };
                     Ok::<_, Error>("fits")
                 });
@@ -102,9 +103,10 @@ async fn keys_have_1_to_256_bytes() {
                 let asked = Recorder::default();
                 let client = client(&server_with(tool), version, &responses, &asked).await;
                 let text = result_text(client.call_tool("work", json!({})).await);
-                let expected = match fits {
-                    true => "fits",
-                    false => "a key has 1 to 256 bytes",
+                let expected = if fits {
+                    "fits"
+                } else {
+                    "a key has 1 to 256 bytes"
                 };
                 assert!(text.contains(expected), "{version} {length}: {text}");
                 assert_eq!(asked.take().len(), usize::from(fits && asks));

@@ -111,9 +111,10 @@ async fn call_has_at_most_64_rounds() {
         }
         assert_eq!(rounds, 64);
         let text = round.text();
-        match enough {
-            true => assert_eq!(text, "enough"),
-            false => assert!(text.contains("in 64 rounds"), "{text}"),
+        if enough {
+            assert_eq!(text, "enough");
+        } else {
+            assert!(text.contains("in 64 rounds"), "{text}");
         }
     }
 }

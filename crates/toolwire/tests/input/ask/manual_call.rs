@@ -98,9 +98,10 @@ impl Round {
         }
         let result = &self.0["result"];
         let text = result["content"][0]["text"].as_str().unwrap_or_default();
-        match result["isError"] == true {
-            true => format!("failed: {text}"),
-            false => text.to_owned(),
+        if result["isError"] == true {
+            format!("failed: {text}")
+        } else {
+            text.to_owned()
         }
     }
 }

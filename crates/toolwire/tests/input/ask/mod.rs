@@ -109,9 +109,10 @@ pub(crate) fn result_text(outcome: Result<CallToolResult, Error>) -> String {
             let failed = result.is_error == Some(true);
             let result = serde_json::to_value(result).expect("a result");
             let text = result["content"][0]["text"].as_str().unwrap_or_default();
-            match failed {
-                true => format!("failed: {text}"),
-                false => text.to_owned(),
+            if failed {
+                format!("failed: {text}")
+            } else {
+                text.to_owned()
             }
         }
         Err(error) => error.to_string(),

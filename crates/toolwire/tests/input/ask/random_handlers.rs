@@ -202,10 +202,7 @@ impl Run<'_> {
                     let response: Option<ElicitOutcome<Name>> =
                         ctx.ask(inner, message(action)).await.ok();
                     let accepted = response.is_some_and(|response| response.is_accepted());
-                    match accepted {
-                        true => self.effect(key).await,
-                        false => 0,
-                    }
+                    if accepted { self.effect(key).await } else { 0 }
                 };
                 let number = ctx.once(key, work).await?;
                 self.push_value(number);
@@ -230,9 +227,10 @@ impl Run<'_> {
             }
             Step::Branch(yes, no) => {
                 let last = self.values.last().map(String::as_str);
-                let branch = match last.is_some_and(|last| last.contains("Accepted")) {
-                    true => yes,
-                    false => no,
+                let branch = if last.is_some_and(|last| last.contains("Accepted")) {
+                    yes
+                } else {
+                    no
                 };
                 self.run_steps(key, branch).await?;
             }

@@ -115,9 +115,10 @@ fn content(schema: &Value) -> BoxedStrategy<Value> {
     let fields: Vec<_> = fields
         .map(|(name, field)| {
             let (name, value) = (name.clone(), value(field));
-            let value = match required.contains(&json!(name)) {
-                true => value.prop_map(Some).boxed(),
-                false => proptest::option::of(value).boxed(),
+            let value = if required.contains(&json!(name)) {
+                value.prop_map(Some).boxed()
+            } else {
+                proptest::option::of(value).boxed()
             };
             value.prop_map(move |value| (name.clone(), value))
         })
@@ -144,9 +145,12 @@ fn value(field: &Value) -> BoxedStrategy<Value> {
             let (minimum, maximum) = (number("minimum", -1e15), number("maximum", 1e15));
             let whole = minimum as i64..=maximum as i64;
             (whole, any::<bool>())
-                .prop_map(|(whole, as_double)| match as_double {
-                    true => json!(whole as f64),
-                    false => json!(whole),
+                .prop_map(|(whole, as_double)| {
+                    if as_double {
+                        json!(whole as f64)
+                    } else {
+                        json!(whole)
+                    }
                 })
                 .boxed()
         }

@@ -33,9 +33,10 @@ pub(crate) async fn serve(post: &IncomingRequest<'_>, message: &[u8]) -> HttpRes
         Ok(Envelope::Batch(messages)) => return boxed_cold(|| batch::serve(post, messages)).await,
         Err(unreadable) => return post.reject_malformed(unreadable.clone()),
     };
-    let lookup = match post.may_have_session() {
-        false => Ok(SessionLookup::None),
-        true => post.find_session().await,
+    let lookup = if post.may_have_session() {
+        post.find_session().await
+    } else {
+        Ok(SessionLookup::None)
     };
     let lookup = match lookup {
         Ok(lookup) => lookup,

@@ -146,11 +146,12 @@ pub(crate) async fn deliver(
 /// Counts a message until it has been served: once for the queue and once for its handler.
 fn message_permit(endpoint: &HttpEndpoint, message: &[u8]) -> Result<ChunkPermit, HttpResponse> {
     let mut reservation = endpoint.requests.bytes().reservation();
-    match reservation.try_grow(message.len().saturating_mul(2)) {
-        true => Ok(Arc::new(reservation)),
-        false => Err(response::unavailable(
+    if reservation.try_grow(message.len().saturating_mul(2)) {
+        Ok(Arc::new(reservation))
+    } else {
+        Err(response::unavailable(
             "the messages that are being served are too large in total",
-        )),
+        ))
     }
 }
 

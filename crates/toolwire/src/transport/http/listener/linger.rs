@@ -143,9 +143,10 @@ mod tests {
     async fn sending_client_is_read_until_it_closes() {
         for has_unread in [true, false] {
             let (mut near, requests, mut far) = pair(64);
-            match has_unread {
-                true => requests.record_unread(),
-                false => far.write_all(b"unread").await.unwrap(),
+            if has_unread {
+                requests.record_unread();
+            } else {
+                far.write_all(b"unread").await.unwrap();
             }
             let client = tokio::spawn(async move {
                 for _ in 0..3 {

@@ -156,10 +156,11 @@ impl HttpListener {
     }
 
     async fn run_until_shutdown(self) -> Result<(), Error> {
-        let mut signals = match self.signals {
-            true => Signals::install()
-                .map_err(|error| Error::io("signal handlers cannot be installed", error))?,
-            false => Signals::ignored(),
+        let mut signals = if self.signals {
+            Signals::install()
+                .map_err(|error| Error::io("signal handlers cannot be installed", error))?
+        } else {
+            Signals::ignored()
         };
         tracing::info!("listening on {}", self.url);
         let mut connections = Connections::default();

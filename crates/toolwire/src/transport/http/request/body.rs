@@ -109,9 +109,10 @@ where
 
 /// Returns a body that is already in memory, if it is within the limit.
 pub(crate) fn whole(body: &[u8], limit: usize) -> Result<BodyBytes<'_>, BodyError> {
-    match body.len() > limit {
-        true => Err(BodyError::TooLong),
-        false => Ok(BodyBytes::Borrowed(body)),
+    if body.len() > limit {
+        Err(BodyError::TooLong)
+    } else {
+        Ok(BodyBytes::Borrowed(body))
     }
 }
 
@@ -136,9 +137,10 @@ where
             // A body that arrives in one part is not copied. Several parts are copied, because each may be a small view
             // of a large buffer of the connection.
             let fits = reservation.try_grow(length);
-            return match fits {
-                true => Ok(data.copy_to_bytes(length)),
-                false => Err(BodyError::NoCapacity),
+            return if fits {
+                Ok(data.copy_to_bytes(length))
+            } else {
+                Err(BodyError::NoCapacity)
             };
         }
         grow_buffer(&mut buffer, length, limit, reservation)?;

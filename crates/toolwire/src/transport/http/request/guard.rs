@@ -44,9 +44,10 @@ impl Guard {
             origins.unwrap_or_else(|error| panic!("HttpOptions::with_allowed_origins: {error}"));
         Self {
             hosts: hosts.unwrap_or_else(|error| panic!("HttpOptions::with_public_hosts: {error}")),
-            origins: match options.rejects_loopback_origins {
-                true => origins.without_loopback(),
-                false => origins,
+            origins: if options.rejects_loopback_origins {
+                origins.without_loopback()
+            } else {
+                origins
             },
             first_host: OnceLock::new(),
         }

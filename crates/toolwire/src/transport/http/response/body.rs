@@ -141,9 +141,10 @@ impl Body for ServerBody {
     }
 
     fn size_hint(&self) -> SizeHint {
-        match self.is_complete() {
-            true => SizeHint::with_exact(self.remaining_len() as u64),
-            false => SizeHint::default(),
+        if self.is_complete() {
+            SizeHint::with_exact(self.remaining_len() as u64)
+        } else {
+            SizeHint::default()
         }
     }
 }

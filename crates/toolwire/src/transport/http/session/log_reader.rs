@@ -176,10 +176,7 @@ impl ReaderContext {
             () = self.session.key.ended.cancelled() => ReadStep::End,
             () = shutdown => ReadStep::End,
             () = token_expiry::sleep_until_expiry(self.token_end) => ReadStep::End,
-            step = self.read(after, self.interval) => match self.touch_session().await {
-                true => step,
-                false => ReadStep::End,
-            }
+            step = self.read(after, self.interval) => if self.touch_session().await { step } else { ReadStep::End }
         }
     }
 

@@ -111,9 +111,12 @@ impl PushTask {
         }
         // A stream without a reader stays only if no other stream has a reader.
         let has_reader = targets.is_read();
-        targets.list.retain(|target| match has_reader {
-            true => target.readers > 0,
-            false => target.control.stream() == stream,
+        targets.list.retain(|target| {
+            if has_reader {
+                target.readers > 0
+            } else {
+                target.control.stream() == stream
+            }
         });
         drop(targets);
         self.queue.wake();

@@ -142,14 +142,15 @@ impl ConnectionConfig {
         }
         let mut stream = BufferedStream::new(stream, fallback.unread);
         // Only the first bytes of a connection select the version. After a request on the fast path, it is HTTP/1.1.
-        let version = match requests.has_begun() {
-            true => Ok(HttpVersion::Http1),
-            false => tokio::select! {
+        let version = if requests.has_begun() {
+            Ok(HttpVersion::Http1)
+        } else {
+            tokio::select! {
                 biased;
                 version = stream.detect_version() => version,
                 // No request has started yet.
                 _ = &mut shutdown => return,
-            },
+            }
         };
         if let Ok(HttpVersion::Http2) = version {
             stream.inner_mut().disable_for_http2();

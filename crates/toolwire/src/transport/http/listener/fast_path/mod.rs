@@ -144,9 +144,10 @@ where
             *shutdown_waker = Some(cx.waker().clone());
             return Pin::new(&mut *shutdown).poll(cx).map(|_| Ok(None));
         }
-        match is_shutting_down(shutdown) {
-            true => Poll::Ready(Ok(None)),
-            false => Poll::Pending,
+        if is_shutting_down(shutdown) {
+            Poll::Ready(Ok(None))
+        } else {
+            Poll::Pending
         }
     })
     .await
