@@ -23,7 +23,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     if is_set("--log-out") {
         match oauth.log_out(url).await? {
             LogoutOutcome::Revoked => eprintln!("logged out"),
-            LogoutOutcome::Forgotten(why) => eprintln!("deleted, but not revoked: {why}"),
+            LogoutOutcome::RemovedLocally(why) => eprintln!("deleted, but not revoked: {why}"),
             _ => eprintln!("there was no login"),
         }
         return Ok(());

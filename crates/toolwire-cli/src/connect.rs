@@ -12,7 +12,7 @@ use toolwire::{
 
 use crate::accounts;
 use crate::arguments::{Era, Server};
-use crate::asking::Asking;
+use crate::elicitation::ElicitationHandler;
 use crate::failure::{Exit, Failure, Phase};
 use crate::screen::Screen;
 use crate::target::{ChildProcess, Target};
@@ -21,13 +21,13 @@ use crate::target::{ChildProcess, Target};
 pub(crate) async fn connect(
     target: &Target,
     server: &Server,
-    asking: Option<&Arc<Asking>>,
+    elicitation: Option<&Arc<ElicitationHandler>>,
     screen: &Arc<Screen>,
     processes: &ProcessTracker,
 ) -> Result<Client, Failure> {
     let mut builder = builder(server);
-    if let Some(asking) = asking {
-        builder = asking.register(builder);
+    if let Some(elicitation) = elicitation {
+        builder = elicitation.register(builder);
     }
     // Legacy servers may send log messages without a request for them.
     if server.log_level.is_some() {
@@ -119,7 +119,7 @@ fn limits(timeout: Option<Duration>) -> ClientLimits {
     let mut limits = ClientLimits::default();
     if let Some(timeout) = timeout {
         limits.timeout = timeout;
-        limits.longest_timeout = limits.longest_timeout.max(timeout);
+        limits.max_timeout = limits.max_timeout.max(timeout);
         limits.connect_timeout = timeout;
         limits.probe_timeout = limits.probe_timeout.min(timeout);
     }
@@ -141,8 +141,8 @@ fn command(child: &ChildProcess) -> ServerCommand {
 }
 
 /// Returns the name of the era.
-pub(crate) fn era_name(verdict: DetectedEra) -> &'static str {
-    match verdict {
+pub(crate) fn era_name(era: DetectedEra) -> &'static str {
+    match era {
         DetectedEra::Modern { .. } => "modern",
         DetectedEra::Legacy { .. } => "legacy",
     }

@@ -23,8 +23,8 @@ pub(crate) enum Exit {
     Protocol = 4,
     Timeout = 5,
     /// The credentials were rejected or are missing.
-    Refused = 6,
-    HungUp = 129,
+    Unauthorized = 6,
+    TerminalClosed = 129,
     Interrupted = 130,
     Terminated = 143,
 }
@@ -130,7 +130,7 @@ impl Failure {
             advice,
             needs_login: error.needs_login(),
             wanted_scopes: error.wanted_scopes().map(str::to_owned),
-            ..Self::new(Exit::Refused, message)
+            ..Self::new(Exit::Unauthorized, message)
         }
     }
 
@@ -152,12 +152,12 @@ impl Failure {
     }
 
     fn of_http(failure: &HttpError) -> Self {
-        if let HttpPhase::Authorize = failure.step()
+        if let HttpPhase::Authorize = failure.phase()
             && let Some(error) = failure.source().and_then(<dyn StdError>::downcast_ref)
         {
             return Self::of_login(error);
         }
-        let (step, exit) = match failure.step() {
+        let (step, exit) = match failure.phase() {
             HttpPhase::Prepare => ("address", Exit::Usage),
             HttpPhase::Resolve => ("DNS", Exit::NoConnection),
             HttpPhase::Connect => ("TCP", Exit::NoConnection),
@@ -226,13 +226,13 @@ impl Failure {
     fn of_status(status: u16, message: String) -> Self {
         let (exit, advice) = match status {
             401 => (
-                Exit::Refused,
+                Exit::Unauthorized,
                 Some(
                     "pass a token with --bearer-env VARIABLE, or a header with --header 'Authorization: …'",
                 ),
             ),
             403 => (
-                Exit::Refused,
+                Exit::Unauthorized,
                 Some("the server denies access; ask for access or use other credentials"),
             ),
             404 | 405 => (
@@ -418,8 +418,8 @@ mod tests {
                 "{status}"
             );
         }
-        check(401, Exit::Refused);
-        check(403, Exit::Refused);
+        check(401, Exit::Unauthorized);
+        check(403, Exit::Unauthorized);
         check(404, Exit::Protocol);
         check(503, Exit::Protocol);
     }

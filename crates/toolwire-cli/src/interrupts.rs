@@ -27,7 +27,7 @@ impl Interrupts {
         let kinds = [
             (SignalKind::interrupt(), Exit::Interrupted),
             (SignalKind::terminate(), Exit::Terminated),
-            (SignalKind::hangup(), Exit::HungUp),
+            (SignalKind::hangup(), Exit::TerminalClosed),
         ];
         let wanted = kinds
             .into_iter()

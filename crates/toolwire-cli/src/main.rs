@@ -2,11 +2,11 @@
 
 mod accounts;
 mod arguments;
-mod asking;
 mod commands;
 mod config_file;
 mod connect;
 mod demo;
+mod elicitation;
 mod failure;
 mod given;
 mod interrupts;

@@ -9,9 +9,9 @@ use toolwire::transport::http::{HttpListener, HttpOptions};
 use toolwire::{Client, ProcessTracker};
 
 use crate::arguments::{Arguments, Colour, Command, Demo, InputOptions, Server};
-use crate::asking::Asking;
 use crate::commands::{self, CallPlan, CompletePlan, ListenPlan, PromptPlan, ReadPlan, Session};
 use crate::connect::connect;
+use crate::elicitation::ElicitationHandler;
 use crate::failure::{Exit, Failure};
 use crate::interrupts::Interrupts;
 use crate::screen::Screen;
@@ -127,12 +127,12 @@ async fn with_client<P>(
     let mut interrupts = Interrupts::listen();
     let (target, words) = target::find(server)?;
     let plan = plan(words)?;
-    let asking = match answers {
-        Some(answers) => Asking::new(answers, screen)?,
+    let elicitation = match answers {
+        Some(answers) => ElicitationHandler::new(answers, screen)?,
         None => None,
     };
     let processes = ProcessTracker::new();
-    let connecting = connect(&target, server, asking.as_ref(), screen, &processes);
+    let connecting = connect(&target, server, elicitation.as_ref(), screen, &processes);
     let client = match interrupts.or(connecting).await {
         Ok(client) => client,
         Err(failure) => {

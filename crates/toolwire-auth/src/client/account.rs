@@ -96,7 +96,7 @@ pub enum LogoutOutcome {
     /// The login was removed and its tokens were revoked.
     Revoked,
     /// The login was removed. Its tokens stay valid until they expire, because revocation failed with this error.
-    Forgotten(AuthError),
+    RemovedLocally(AuthError),
 }
 
 impl OAuthConfig {
@@ -140,7 +140,7 @@ impl OAuthConfig {
         forgotten.map_err(AuthError::of)?;
         Ok(match revoked {
             Ok(()) => LogoutOutcome::Revoked,
-            Err(error) => LogoutOutcome::Forgotten(error),
+            Err(error) => LogoutOutcome::RemovedLocally(error),
         })
     }
 

@@ -7,7 +7,7 @@ use crate::client::assertion::IdentityProvider;
 use crate::client::config::{GrantKind, OAuthSettings};
 use crate::client::discovery::{DiscoveredServer, Discovery};
 use crate::client::id_token;
-use crate::client::login::{CallbackVerdict, Login, PendingLogin};
+use crate::client::login::{CallbackOutcome, Login, PendingLogin};
 use crate::client::proofs::DpopSigner;
 use crate::client::registration::{KnownClient, Registrar};
 use crate::client::store::{Records, StoredToken};
@@ -215,9 +215,9 @@ impl GrantClient<'_> {
             announces_iss: server.authorization_response_iss_parameter_supported == Some(true),
         };
         let check = |query: &str| match read(query, &expected) {
-            _ if state_of(query).as_ref() != Some(&state) => CallbackVerdict::Unrelated,
-            Ok(_) => CallbackVerdict::Success,
-            Err(_) => CallbackVerdict::Failure,
+            _ if state_of(query).as_ref() != Some(&state) => CallbackOutcome::Unrelated,
+            Ok(_) => CallbackOutcome::Success,
+            Err(_) => CallbackOutcome::Failure,
         };
         let query = PendingLogin::finish(pending, &url, &check).await?;
         let code = AuthorizationCode {

@@ -64,7 +64,7 @@ async fn respond(
 ) -> Result<ProxyResponse, ProxyResponse> {
     let reject = |reason: &dyn std::fmt::Display| {
         tracing::debug!(%reason, "an authorization request is rejected");
-        page::refusal(StatusCode::BAD_REQUEST, &reason.to_string())
+        page::error_page(StatusCode::BAD_REQUEST, &reason.to_string())
     };
     let query = request.uri().query().unwrap_or_default();
     let parameters = Parameters::read(query).map_err(|error| reject(&error))?;
@@ -78,7 +78,7 @@ async fn respond(
         NoClient::Unknown => reject(&"the client is not registered with this server"),
         NoClient::Unavailable => {
             let reason = "clients cannot be looked up at the moment";
-            page::refusal(StatusCode::SERVICE_UNAVAILABLE, reason)
+            page::error_page(StatusCode::SERVICE_UNAVAILABLE, reason)
         }
     })?;
     let registered = sender
@@ -134,7 +134,7 @@ fn ask(
     destination: &Destination,
 ) -> Result<ProxyResponse, StoreError> {
     let sealed = core.vault.seal(FORM, browser.id(), pending, LOGIN_TIME)?;
-    let mut response = page::question(&ConsentPage {
+    let mut response = page::consent_page(&ConsentPage {
         server: &core.name,
         client_name: client.name.as_deref(),
         client_id: &client.client_id,
@@ -151,7 +151,7 @@ fn ask(
 
 /// Handles the submitted consent form.
 pub(super) async fn consent(core: &ProxyState, request: &Request<Bytes>) -> ProxyResponse {
-    let reject = |reason| page::refusal(StatusCode::BAD_REQUEST, reason);
+    let reject = |reason| page::error_page(StatusCode::BAD_REQUEST, reason);
     // Browsers that send Fetch Metadata are trusted if they report a cross-site request.
     if is_cross_site(request.headers()) {
         return reject("the form was submitted from another site");
@@ -244,7 +244,7 @@ pub(super) fn out_of_order(error: &StoreError) -> ProxyResponse {
             "logging in is temporarily unavailable; try again later"
         }
     };
-    page::refusal(StatusCode::SERVICE_UNAVAILABLE, reason)
+    page::error_page(StatusCode::SERVICE_UNAVAILABLE, reason)
 }
 
 /// Parses the form in the body of a request.

@@ -33,7 +33,7 @@ pub(super) async fn callback(core: &ProxyState, request: &Request<Bytes>) -> Pro
 }
 
 async fn finish(core: &ProxyState, request: &Request<Bytes>) -> Result<ProxyResponse, StoreError> {
-    let reject = |reason| Ok(page::refusal(StatusCode::BAD_REQUEST, reason));
+    let reject = |reason| Ok(page::error_page(StatusCode::BAD_REQUEST, reason));
     let not_ours =
         "this login has expired, was completed already, or was started in another browser";
     let query = request.uri().query().unwrap_or_default();

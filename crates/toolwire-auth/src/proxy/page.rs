@@ -39,7 +39,7 @@ pub(super) struct ConsentPage<'a> {
 }
 
 /// Creates the consent page.
-pub(super) fn question(consent: &ConsentPage<'_>) -> ProxyResponse {
+pub(super) fn consent_page(consent: &ConsentPage<'_>) -> ProxyResponse {
     let name = consent.client_name.and_then(shown_name);
     let name = name.as_deref().unwrap_or("A client without a name");
     let host = &consent.destination.host;
@@ -90,7 +90,7 @@ fn warnings(consent: &ConsentPage<'_>) -> impl Iterator<Item = &'static str> {
 }
 
 /// Creates the error page for a user who cannot be redirected.
-pub(super) fn refusal(status: StatusCode, reason: &str) -> ProxyResponse {
+pub(super) fn error_page(status: StatusCode, reason: &str) -> ProxyResponse {
     let body = format!(
         "<h1>This does not work</h1><p>{}</p><p>Close this page and begin again in the program you came from.</p>",
         escaped(reason)
@@ -149,7 +149,7 @@ mod tests {
 
     fn ask(name: Option<&str>, redirect: &str, is_described: bool) -> String {
         let destination = Destination::of(redirect).unwrap();
-        let response = question(&ConsentPage {
+        let response = consent_page(&ConsentPage {
             server: "demo",
             client_name: name,
             client_id: "<id>",
@@ -199,7 +199,7 @@ mod tests {
 
     #[test]
     fn pages_forbid_framing_caching_and_scripts() {
-        let response = refusal(StatusCode::BAD_REQUEST, "<b>");
+        let response = error_page(StatusCode::BAD_REQUEST, "<b>");
         let header = |name: &str| response.headers().get(name).unwrap().to_str().unwrap();
         let policy = header("content-security-policy");
         for part in [

@@ -56,7 +56,7 @@ impl Paths {
         };
         match paths.place(&resource_path) {
             None => Ok(paths),
-            Some(_) => Err(OAuthProxyConfigError::ResourceInTheWay(resource_path)),
+            Some(_) => Err(OAuthProxyConfigError::PathConflict(resource_path)),
         }
     }
 

@@ -24,7 +24,7 @@ impl ProxyState {
         let token = &grant.upstream.access_token;
         let asked = match self.leg.current_user(token).await {
             Ok(asked) => asked,
-            Err(UpstreamError::Refused) => return self.end(key, "its token was revoked").await,
+            Err(UpstreamError::Rejected) => return self.end(key, "its token was revoked").await,
             Err(error) => return Err(GrantError::Unavailable(Box::new(error))),
         };
         let known = asked.clone().unwrap_or_else(|| UpstreamUser {

@@ -60,7 +60,9 @@ impl GrantStore {
         };
         let renewed = match leg.renew(refresh_token).await {
             Ok(renewed) => renewed,
-            Err(UpstreamError::Refused) => return self.renewed_elsewhere(vault, key, &grant).await,
+            Err(UpstreamError::Rejected) => {
+                return self.renewed_elsewhere(vault, key, &grant).await;
+            }
             Err(error) => return Err(GrantError::Unavailable(Box::new(error))),
         };
         self.store_renewed(vault, key, &renewed).await

@@ -37,7 +37,7 @@ pub(super) fn error(status: StatusCode, code: &str, description: &str) -> ProxyR
 }
 
 /// Creates the error response of the token endpoint. A client that used the `Authorization` header gets a challenge.
-pub(super) fn token_refused(rejection: TokenRequestError, in_header: bool) -> ProxyResponse {
+pub(super) fn token_error(rejection: TokenRequestError, in_header: bool) -> ProxyResponse {
     let status = StatusCode::from_u16(rejection.status()).unwrap_or(StatusCode::BAD_REQUEST);
     let mut response = error(status, rejection.code(), &rejection.to_string());
     if rejection == TokenRequestError::InvalidClient && in_header {

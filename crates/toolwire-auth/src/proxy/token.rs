@@ -20,13 +20,13 @@ use crate::rules::authorization_server::token::{GrantRequest, PresentedClient, T
 
 /// The reason why no token is issued.
 enum NoToken {
-    Refused(TokenRequestError),
+    Rejected(TokenRequestError),
     Unavailable(Box<dyn std::error::Error + Send + Sync>),
 }
 
 impl From<TokenRequestError> for NoToken {
     fn from(rejected: TokenRequestError) -> Self {
-        Self::Refused(rejected)
+        Self::Rejected(rejected)
     }
 }
 
@@ -39,7 +39,7 @@ impl From<StoreError> for NoToken {
 impl From<NotAuthenticated> for NoToken {
     fn from(failure: NotAuthenticated) -> Self {
         match failure {
-            NotAuthenticated::Refused(rejected) => Self::Refused(rejected),
+            NotAuthenticated::Rejected(rejected) => Self::Rejected(rejected),
             NotAuthenticated::Unavailable(error) => error.into(),
         }
     }
@@ -48,7 +48,7 @@ impl From<NotAuthenticated> for NoToken {
 impl From<GrantError> for NoToken {
     fn from(stale: GrantError) -> Self {
         match stale {
-            GrantError::Gone => Self::Refused(TokenRequestError::InvalidGrant),
+            GrantError::Gone => Self::Rejected(TokenRequestError::InvalidGrant),
             GrantError::Unavailable(error) => Self::Unavailable(error),
         }
     }
@@ -57,7 +57,7 @@ impl From<GrantError> for NoToken {
 impl NoToken {
     fn into_response(self, in_header: bool) -> ProxyResponse {
         match self {
-            Self::Refused(rejected) => responses::token_refused(rejected, in_header),
+            Self::Rejected(rejected) => responses::token_error(rejected, in_header),
             Self::Unavailable(error) => responses::unavailable(&error),
         }
     }
@@ -124,7 +124,7 @@ async fn refresh(
     token: &Secret,
     scope: Option<&str>,
 ) -> Result<Issued, NoToken> {
-    let rejected = NoToken::Refused(TokenRequestError::InvalidGrant);
+    let rejected = NoToken::Rejected(TokenRequestError::InvalidGrant);
     let (grants, vault) = (&core.grants, &core.vault);
     let refreshable = grants.refreshable(vault, client_id, token, now());
     let Some((key, grant)) = refreshable.await? else {

@@ -102,12 +102,12 @@ pub(super) enum DpopError {
     Count,
     Unreadable,
     Signature,
-    Refused(DpopProofError),
+    Rejected(DpopProofError),
 }
 
 impl From<DpopProofError> for DpopError {
     fn from(error: DpopProofError) -> Self {
-        Self::Refused(error)
+        Self::Rejected(error)
     }
 }
 
@@ -117,7 +117,7 @@ impl fmt::Display for DpopError {
             Self::Count => f.write_str("the request does not have exactly one proof"),
             Self::Unreadable => f.write_str("the proof is malformed"),
             Self::Signature => f.write_str("the proof is not signed with its own key"),
-            Self::Refused(error) => write!(f, "{error}"),
+            Self::Rejected(error) => write!(f, "{error}"),
         }
     }
 }

@@ -93,7 +93,7 @@ pub(crate) async fn who_am_i(arguments: &WhoAmI, screen: &Screen) -> Result<Exit
     let url = address(server, &arguments.lookup)?;
     let account = oauth.account(&url).await.map_err(|error| failed(&error))?;
     let account = account.ok_or_else(|| {
-        Failure::new(Exit::Refused, format!("there is no login for {url}"))
+        Failure::new(Exit::Unauthorized, format!("there is no login for {url}"))
             .with_advice(format!("log in with: toolwire login {url}"))
     })?;
     if screen.json {

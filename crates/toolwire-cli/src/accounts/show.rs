@@ -68,7 +68,7 @@ pub(super) fn list(accounts: &[Account], look: Look) -> String {
 pub(super) fn ended(logins: &[(String, LogoutOutcome)]) -> String {
     let lines = logins.iter().filter_map(|(url, outcome)| match outcome {
         LogoutOutcome::NotLoggedIn => None,
-        LogoutOutcome::Forgotten(why) => Some(format!(
+        LogoutOutcome::RemovedLocally(why) => Some(format!(
             "logged out at {url}; its tokens are no longer used, but are valid until they expire: {why}\n"
         )),
         _ => Some(format!("logged out at {url}\n")),

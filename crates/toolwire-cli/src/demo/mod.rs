@@ -1,7 +1,7 @@
 //! The bundled server, with an example of every protocol feature, for testing clients.
 
-mod asking;
 mod changes;
+mod elicitation;
 mod notes;
 mod tools;
 
@@ -15,7 +15,7 @@ pub(crate) fn server() -> Server {
         .with_logging()
         .with_resource_subscriptions();
     let server = tools::register(server);
-    let server = asking::register(server);
+    let server = elicitation::register(server);
     let server = notes::register(server);
     changes::register(server)
 }

@@ -94,12 +94,12 @@ impl<'de> Deserialize<'de> for EntryDigest {
 #[expect(clippy::exhaustive_enums, reason = "a value is stored, new or absent")]
 pub enum JournalLookup {
     /// A value of this run or of an earlier round.
-    Remembered(RawJson),
+    Stored(RawJson),
     /// The client's response to this input request, not checked yet. The caller checks it and then calls
     /// [`remember`](Journal::remember).
-    Arrived(RawJson),
+    Received(RawJson),
     /// No value. The caller sends the input request or executes the effect.
-    Nothing,
+    Absent,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -143,7 +143,7 @@ impl Journal {
         }
         match self.known.get(key) {
             Some(Entry(known, value)) if *known == digest => {
-                return Ok(JournalLookup::Remembered(value.clone()));
+                return Ok(JournalLookup::Stored(value.clone()));
             }
             // An effect was executed under this key, so the key cannot mean anything else.
             Some(Entry(EntryDigest::EFFECT, _)) => return Err(InvalidKey::Reused(key.to_owned())),
@@ -156,8 +156,8 @@ impl Journal {
             .get(key)
             .filter(|_| self.asked.get(key) == Some(&digest));
         Ok(match response {
-            Some(response) => JournalLookup::Arrived(response.clone()),
-            None => JournalLookup::Nothing,
+            Some(response) => JournalLookup::Received(response.clone()),
+            None => JournalLookup::Absent,
         })
     }
 
@@ -176,7 +176,7 @@ impl Journal {
         if self.running.insert(key.to_owned()) {
             Ok(())
         } else {
-            Err(InvalidKey::UnderWay(key.to_owned()))
+            Err(InvalidKey::Running(key.to_owned()))
         }
     }
 
@@ -252,7 +252,7 @@ pub enum InvalidKey {
     /// The key stands for another input request or effect of the same request.
     Reused(String),
     /// The effect of this key is running.
-    UnderWay(String),
+    Running(String),
 }
 
 impl fmt::Display for InvalidKey {
@@ -264,7 +264,7 @@ impl fmt::Display for InvalidKey {
                 "the key {key:?} is used for two purposes; give every input request and every effect of a handler \
                  its own key"
             ),
-            Self::UnderWay(key) => write!(f, "the effect {key:?} is already running; wait for it"),
+            Self::Running(key) => write!(f, "the effect {key:?} is already running; wait for it"),
         }
     }
 }

@@ -31,25 +31,25 @@ fn input_is_requested_once() {
     let none = InputResponses::new();
     let name = request("Who?");
     let found = journal.look_up("name", EntryDigest::of(&name), &none);
-    assert_eq!(found, Ok(JournalLookup::Nothing));
+    assert_eq!(found, Ok(JournalLookup::Absent));
     journal.want("name", name.clone());
     assert_eq!(next_run(&mut journal), Some(vec!["name".to_owned()]));
 
     let sent = responses(json!({"name": 1, "stranger": 2}));
     let found = journal.look_up("name", EntryDigest::of(&name), &sent);
-    assert_eq!(found, Ok(JournalLookup::Arrived(raw(json!(1)))));
+    assert_eq!(found, Ok(JournalLookup::Received(raw(json!(1)))));
     journal.remember("name", EntryDigest::of(&name), raw(json!(1)));
     let found = journal.look_up("stranger", EntryDigest::of(&request("What?")), &sent);
-    assert_eq!(found, Ok(JournalLookup::Nothing), "it was not requested");
+    assert_eq!(found, Ok(JournalLookup::Absent), "it was not requested");
     journal.want("stranger", request("What?"));
     assert_eq!(next_run(&mut journal), Some(vec!["stranger".to_owned()]));
 
     // Responses of earlier rounds are stored. Later responses under their keys are ignored.
     let sent = responses(json!({"name": "other"}));
     let found = journal.look_up("name", EntryDigest::of(&name), &sent);
-    assert_eq!(found, Ok(JournalLookup::Remembered(raw(json!(1)))));
+    assert_eq!(found, Ok(JournalLookup::Stored(raw(json!(1)))));
     let found = journal.look_up("stranger", EntryDigest::of(&request("What?")), &sent);
-    assert_eq!(found, Ok(JournalLookup::Nothing), "left out by the client");
+    assert_eq!(found, Ok(JournalLookup::Absent), "left out by the client");
 }
 
 #[test]
@@ -61,7 +61,7 @@ fn response_to_another_request_is_ignored() {
     let changed = EntryDigest::of(&request("Delete 500 files?"));
     assert_eq!(
         journal.look_up("ok", changed, &sent),
-        Ok(JournalLookup::Nothing)
+        Ok(JournalLookup::Absent)
     );
 
     // The same holds for a stored response.
@@ -75,7 +75,7 @@ fn response_to_another_request_is_ignored() {
     next_run(&mut journal);
     assert_eq!(
         journal.look_up("ok", changed, &sent),
-        Ok(JournalLookup::Nothing)
+        Ok(JournalLookup::Absent)
     );
 }
 
@@ -88,8 +88,8 @@ fn key_has_one_purpose() {
         EntryDigest::of(&request("1")),
         EntryDigest::of(&request("2")),
     );
-    assert_eq!(journal.look_up("k", one, &none), Ok(JournalLookup::Nothing));
-    assert_eq!(journal.look_up("k", one, &none), Ok(JournalLookup::Nothing));
+    assert_eq!(journal.look_up("k", one, &none), Ok(JournalLookup::Absent));
+    assert_eq!(journal.look_up("k", one, &none), Ok(JournalLookup::Absent));
     assert_eq!(journal.look_up("k", other, &none), reused());
     assert_eq!(journal.look_up("k", EntryDigest::EFFECT, &none), reused());
 
@@ -110,7 +110,7 @@ fn effect_runs_once_at_a_time() {
     assert_eq!(journal.begin("k"), Ok(()));
     assert_eq!(journal.begin("other"), Ok(()));
     let again = journal.begin("k");
-    assert_eq!(again, Err(InvalidKey::UnderWay("k".to_owned())));
+    assert_eq!(again, Err(InvalidKey::Running("k".to_owned())));
     journal.end("k");
     assert_eq!(journal.begin("k"), Ok(()));
 }
@@ -217,11 +217,11 @@ proptest! {
         let responses_by_key: InputResponses = asked.keys().map(|key| (key.clone(), json!(key))).collect();
         for (key, value) in values {
             let found = read.look_up(&key, EntryDigest::EFFECT, &responses_by_key);
-            prop_assert_eq!(found, Ok(JournalLookup::Remembered(raw(json!(value)))));
+            prop_assert_eq!(found, Ok(JournalLookup::Stored(raw(json!(value)))));
         }
         for (key, text) in asked {
             let found = read.look_up(&key, EntryDigest::of(&request(&text)), &responses_by_key);
-            prop_assert_eq!(found, Ok(JournalLookup::Arrived(raw(json!(key)))));
+            prop_assert_eq!(found, Ok(JournalLookup::Received(raw(json!(key)))));
         }
     }
 }

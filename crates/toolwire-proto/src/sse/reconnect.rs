@@ -21,7 +21,7 @@ const FIRST: Duration = Duration::from_millis(500);
 /// assert_eq!(reconnects.next(Some(Duration::ZERO)), Ok(Duration::from_millis(100)));
 /// assert_eq!(reconnects.next(None), Ok(Duration::from_millis(1000)));
 /// assert!(reconnects.next(None).is_err());
-/// reconnects.heard();
+/// reconnects.record_event();
 /// assert_eq!(reconnects.next(None), Ok(Duration::from_millis(500)));
 /// ```
 #[derive(Debug, Clone)]
@@ -51,7 +51,7 @@ impl Reconnects {
     }
 
     /// Records a new event and resets the counter.
-    pub fn heard(&mut self) {
+    pub fn record_event(&mut self) {
         self.attempts = 0;
     }
 
@@ -94,7 +94,7 @@ mod tests {
             .collect();
         assert_eq!(pauses, [500, 1000, 2000, 4000, 8000, 16000, 30000, 30000]);
         assert_eq!(reconnects.next(None), Err(ReconnectLimitError));
-        reconnects.heard();
+        reconnects.record_event();
         assert!(reconnects.next(None).is_ok());
     }
 }

@@ -71,7 +71,7 @@ pub(crate) enum Finished<T> {
 #[derive(Clone, Default)]
 pub(crate) struct CallOptions {
     pub(crate) timeout: Option<Duration>,
-    pub(crate) longest_timeout: Option<Duration>,
+    pub(crate) max_timeout: Option<Duration>,
     pub(crate) on_progress: Option<OnProgress>,
     pub(crate) meta: Option<Box<Meta>>,
     pub(crate) log_level: Option<LoggingLevel>,
@@ -122,7 +122,7 @@ impl<T> Call<T> {
 
     /// Sets how long the call waits in total, regardless of progress. Default: 10 min.
     pub fn with_max_timeout(mut self, timeout: Duration) -> Self {
-        self.options.longest_timeout = Some(timeout);
+        self.options.max_timeout = Some(timeout);
         self
     }
 

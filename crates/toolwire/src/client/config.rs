@@ -39,7 +39,7 @@ pub struct ClientLimits {
     /// How long a call waits for a response or progress. Default: 60 s.
     pub timeout: Duration,
     /// How long a call waits in total, regardless of progress. Default: 10 min.
-    pub longest_timeout: Duration,
+    pub max_timeout: Duration,
     /// How long each step of connecting may take. Default: 30 s.
     pub connect_timeout: Duration,
     /// How long a stdio server may take to respond to `server/discover`. After that, the client assumes that the server
@@ -68,7 +68,7 @@ impl Default for ClientLimits {
             pages: 1000,
             rounds: DEFAULT_ROUNDS,
             timeout: timeouts.idle,
-            longest_timeout: timeouts.maximum,
+            max_timeout: timeouts.maximum,
             connect_timeout: Duration::from_secs(30),
             probe_timeout: Duration::from_secs(5),
             exit_grace: Duration::from_secs(2),

@@ -30,7 +30,7 @@ use crate::error::Error;
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Connecting<'a> {
     pub(crate) config: &'a ClientConfig,
-    pub(crate) dial: &'a dyn Connect,
+    pub(crate) connector: &'a dyn Connect,
     pub(crate) handlers: &'a Arc<ClientHandlers>,
     pub(crate) cache: &'a Arc<Cache>,
     pub(crate) ids: &'a AtomicI64,
@@ -41,15 +41,15 @@ pub(crate) struct Connecting<'a> {
 ///
 /// If it is dropped before it is ready, it terminates the transport.
 struct OpenTransport {
-    link: Arc<dyn ClientTransport>,
-    inbox: Arc<IncomingMessages>,
+    transport: Arc<dyn ClientTransport>,
+    incoming: Arc<IncomingMessages>,
     is_ready: bool,
 }
 
 impl Drop for OpenTransport {
     fn drop(&mut self) {
         if !self.is_ready {
-            self.link.terminate();
+            self.transport.terminate();
         }
     }
 }
@@ -73,15 +73,15 @@ impl Connecting<'_> {
             Ok((era, server)) => {
                 opened.is_ready = true;
                 Ok(ActiveConnection {
-                    link: Arc::clone(&opened.link),
-                    inbox: Arc::clone(&opened.inbox),
-                    verdict: era,
+                    transport: Arc::clone(&opened.transport),
+                    incoming: Arc::clone(&opened.incoming),
+                    era,
                     meta: self.meta(era.version()),
                     server: server.map(Arc::new),
                 })
             }
             Err(error) => {
-                opened.link.close().await;
+                opened.transport.close().await;
                 Err(error)
             }
         }
@@ -89,24 +89,27 @@ impl Connecting<'_> {
 
     /// Starts to use the negotiated version.
     async fn begin(&self, opened: &OpenTransport, version: ProtocolVersion) -> Result<(), Error> {
-        let link = &opened.link;
-        opened.inbox.set_version(version);
-        link.set_version(version);
+        let transport = &opened.transport;
+        opened.incoming.set_version(version);
+        transport.set_version(version);
         if version.is_legacy() {
             let initialized = encode_notification("notifications/initialized", None);
-            self.with_timeout(self.config.limits.connect_timeout, link.send(initialized))
-                .await?;
-            link.ready();
+            self.with_timeout(
+                self.config.limits.connect_timeout,
+                transport.send(initialized),
+            )
+            .await?;
+            transport.ready();
         }
         Ok(())
     }
 
     async fn open(&self) -> Result<OpenTransport, Error> {
-        let inbox = self.incoming();
-        let link = self.dial.open(Arc::clone(&inbox)).await?;
+        let incoming = self.incoming();
+        let transport = self.connector.open(Arc::clone(&incoming)).await?;
         Ok(OpenTransport {
-            link,
-            inbox,
+            transport,
+            incoming,
             is_ready: false,
         })
     }
@@ -125,7 +128,7 @@ impl Connecting<'_> {
         opened: &mut OpenTransport,
         known: Option<DetectedEra>,
     ) -> Result<(DetectedEra, Option<ServerDetails>), Error> {
-        let channel = self.dial.channel();
+        let channel = self.connector.channel();
         let ours = self.config.versions.clone();
         let (mut probe, mut action) = match known {
             Some(era) => Probe::resume(channel, ours, era),
@@ -156,29 +159,29 @@ impl Connecting<'_> {
                     }
                 }
                 ProbeAction::Respawn => {
-                    opened.link.close().await;
+                    opened.transport.close().await;
                     *opened = self.open().await?;
                     probe.on(ProbeEvent::Respawned)
                 }
                 ProbeAction::TryHttpWithSse => {
-                    opened.link.close().await;
-                    let inbox = self.incoming();
-                    let opening = self.dial.open_http_with_sse(Arc::clone(&inbox));
+                    opened.transport.close().await;
+                    let incoming = self.incoming();
+                    let opening = self.connector.open_http_with_sse(Arc::clone(&incoming));
                     match self
                         .with_timeout(self.config.limits.connect_timeout, opening)
                         .await
                     {
-                        Ok(link) => {
+                        Ok(transport) => {
                             *opened = OpenTransport {
-                                link,
-                                inbox,
+                                transport,
+                                incoming,
                                 is_ready: false,
                             };
                             probe.on(ProbeEvent::HttpWithSseOpened)
                         }
                         Err(error) => match error.http_status() {
                             Some(status) => {
-                                let rejected = ProbeEvent::HttpRefused {
+                                let rejected = ProbeEvent::HttpRejected {
                                     status,
                                     error: error.rpc(),
                                 };
@@ -268,10 +271,10 @@ impl Connecting<'_> {
             mirrored,
         };
         // Until the server responds, assume that it uses the version of the request.
-        opened.inbox.set_version(version);
-        opened.link.set_version(version);
+        opened.incoming.set_version(version);
+        opened.transport.set_version(version);
         let response = self
-            .with_timeout(timeout, opened.link.exchange(&request))
+            .with_timeout(timeout, opened.transport.exchange(&request))
             .await?;
         response.map_err(Error::from)
     }
@@ -306,7 +309,7 @@ fn on_failure(
     last_error: &mut Option<Error>,
 ) -> Result<ProbeAction, Error> {
     let action = if let Some(status) = error.http_status() {
-        probe.on(ProbeEvent::HttpRefused {
+        probe.on(ProbeEvent::HttpRejected {
             status,
             error: error.rpc(),
         })

@@ -37,7 +37,7 @@ struct FakeServerState {
     name: String,
     respond: Respond,
     sent: Mutex<Vec<SentRequest>>,
-    inboxes: Mutex<Vec<Arc<IncomingMessages>>>,
+    all_incoming: Mutex<Vec<Arc<IncomingMessages>>>,
 }
 
 impl FakeServer {
@@ -50,7 +50,7 @@ impl FakeServer {
             name: name.to_owned(),
             respond: Box::new(respond),
             sent: Mutex::default(),
-            inboxes: Mutex::default(),
+            all_incoming: Mutex::default(),
         }))
     }
 
@@ -82,9 +82,9 @@ impl FakeServer {
         let Envelope::Notification(notification) = envelope else {
             panic!("this is a notification");
         };
-        let inboxes = lock(&self.0.inboxes);
-        for inbox in &*inboxes {
-            inbox.notification(&notification);
+        let all_incoming = lock(&self.0.all_incoming);
+        for incoming in &*all_incoming {
+            incoming.notification(&notification);
         }
     }
 }
@@ -106,11 +106,11 @@ impl Connect for FakeServer {
 
     fn open(
         &self,
-        inbox: Arc<IncomingMessages>,
+        incoming: Arc<IncomingMessages>,
     ) -> BoxFuture<'_, Result<Arc<dyn ClientTransport>, Error>> {
-        lock(&self.0.inboxes).push(inbox);
-        let link: Arc<dyn ClientTransport> = Arc::new(self.clone());
-        Box::pin(async { Ok(link) })
+        lock(&self.0.all_incoming).push(incoming);
+        let transport: Arc<dyn ClientTransport> = Arc::new(self.clone());
+        Box::pin(async { Ok(transport) })
     }
 }
 

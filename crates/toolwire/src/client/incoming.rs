@@ -303,7 +303,7 @@ impl IncomingMessages {
         });
         drop(state);
         let guard = ListenGuard {
-            inbox: Arc::clone(self),
+            incoming: Arc::clone(self),
             number,
         };
         (guard, queue)
@@ -354,14 +354,14 @@ struct ServerRequest<'a> {
 /// Removes a listener when it is dropped.
 #[derive(Debug)]
 pub(crate) struct ListenGuard {
-    inbox: Arc<IncomingMessages>,
+    incoming: Arc<IncomingMessages>,
     number: u64,
 }
 
 impl Drop for ListenGuard {
     fn drop(&mut self) {
         let number = self.number;
-        self.inbox
+        self.incoming
             .state()
             .listening
             .retain(|listener| listener.number != number);

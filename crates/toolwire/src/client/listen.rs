@@ -190,13 +190,13 @@ impl SubscriptionTask {
             began |= summary.acknowledged;
             // Only a change or a long-lived stream counts as success, not an acknowledgement alone.
             if summary.changes || start.elapsed() >= HEALTHY_STREAM_AGE {
-                reconnects.heard();
+                reconnects.record_event();
             }
             let is_final = match &outcome {
                 // The server ended the stream, for example because it restarts.
                 Ok(_) => !began,
                 Err(error) => {
-                    !began || error.rpc().is_some() || self.client.session().link.is_closed()
+                    !began || error.rpc().is_some() || self.client.session().transport.is_closed()
                 }
             };
             if is_final {
@@ -236,8 +236,8 @@ impl SubscriptionTask {
             version: session.version(),
             mirrored,
         };
-        let (_guard, incoming) = session.inbox.listen(Some(id), None);
-        let exchange = session.link.exchange(&request);
+        let (_guard, incoming) = session.incoming.listen(Some(id), None);
+        let exchange = session.transport.exchange(&request);
         tokio::pin!(exchange);
         loop {
             tokio::select! {
@@ -245,7 +245,7 @@ impl SubscriptionTask {
                 biased;
                 event = incoming.next() => match event {
                     ListenEvent::Ended => {
-                        session.link.forget(&request.id);
+                        session.transport.forget(&request.id);
                         return (Ok(()), summary);
                     }
                     ListenEvent::Acknowledged(params) => {
@@ -280,14 +280,14 @@ impl SubscriptionTask {
             Err(error) => return self.fail(fail, error.into()),
         };
         let session = client.session();
-        let mut renewals = session.inbox.renewals();
-        let (_guard, incoming) = session.inbox.listen(None, Some(filter));
+        let mut renewals = session.incoming.renewals();
+        let (_guard, incoming) = session.incoming.listen(None, Some(filter));
         let mut unsubscribe = Unsubscribe {
             client: client.clone(),
             uris: Vec::new(),
         };
         let uris = accepted.resource_subscriptions.clone().unwrap_or_default();
-        session.link.server_stream_ready().await;
+        session.transport.server_stream_ready().await;
         for uri in &uris {
             if unsubscribe.is_first(uri)
                 && let Err(error) = client.subscribe_resource(uri).await
@@ -312,7 +312,7 @@ impl SubscriptionTask {
                     if renewed.is_err() {
                         return;
                     }
-                    session.link.server_stream_ready().await;
+                    session.transport.server_stream_ready().await;
                     for uri in &uris {
                         if let Err(error) = client.subscribe_resource(uri).await {
                             return self.fail(fail, error);
@@ -377,7 +377,7 @@ impl Drop for Unsubscribe {
                 _ => subscribers.remove(uri).is_some(),
             });
         }
-        if uris.is_empty() || self.client.session().link.is_closed() {
+        if uris.is_empty() || self.client.session().transport.is_closed() {
             return;
         }
         let Ok(runtime) = tokio::runtime::Handle::try_current() else {

@@ -11,7 +11,7 @@ use crate::client::send::{SendMessage, trace_wire};
 /// Routes the messages of one connection.
 #[derive(Debug, Clone)]
 pub(crate) struct MessageRouter {
-    pub(crate) inbox: Arc<IncomingMessages>,
+    pub(crate) incoming: Arc<IncomingMessages>,
     /// Sends the responses to the server's requests.
     pub(crate) reply: Arc<dyn SendMessage>,
 }
@@ -33,7 +33,7 @@ impl MessageRouter {
                     let element = element.get().as_bytes();
                     match strict_json::read(element, &strict_json::Limits::default()) {
                         Ok(Envelope::Batch(_)) | Err(_) => {
-                            self.inbox.skipped("an unreadable part of a batch");
+                            self.incoming.skipped("an unreadable part of a batch");
                         }
                         Ok(envelope) => self.single(envelope, on_response),
                     }
@@ -47,9 +47,9 @@ impl MessageRouter {
     fn single(&self, envelope: Envelope<'_>, on_response: &mut dyn FnMut(ResponseEnvelope<'_>)) {
         match envelope {
             Envelope::Response(response) => on_response(response),
-            Envelope::Notification(notification) => self.inbox.notification(&notification),
-            Envelope::Request(request) => self.inbox.request(&request, &self.reply),
-            Envelope::Batch(_) => self.inbox.skipped("a batch within a batch"),
+            Envelope::Notification(notification) => self.incoming.notification(&notification),
+            Envelope::Request(request) => self.incoming.request(&request, &self.reply),
+            Envelope::Batch(_) => self.incoming.skipped("a batch within a batch"),
         }
     }
 }

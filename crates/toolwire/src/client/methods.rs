@@ -214,7 +214,7 @@ impl Client {
         params: Option<RawJson>,
     ) -> Result<(), Error> {
         let message = encode_notification(method.into(), params);
-        self.session().link.send(message).await
+        self.session().transport.send(message).await
     }
 
     /// Creates a call whose result is only decoded.

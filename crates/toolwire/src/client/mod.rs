@@ -92,7 +92,7 @@ pub struct Client {
 
 pub(crate) struct ClientInner {
     config: ClientConfig,
-    dial: Box<dyn Connect>,
+    connector: Box<dyn Connect>,
     handlers: Arc<ClientHandlers>,
     skipped: Arc<AtomicU64>,
     cache: Arc<Cache>,
@@ -116,14 +116,17 @@ impl Client {
     }
 
     /// Opens a connection through a connector.
-    pub(crate) async fn open(config: ClientConfig, dial: Box<dyn Connect>) -> Result<Self, Error> {
-        let cache = Arc::new(Cache::new(&config.cache, dial.name()));
+    pub(crate) async fn open(
+        config: ClientConfig,
+        connector: Box<dyn Connect>,
+    ) -> Result<Self, Error> {
+        let cache = Arc::new(Cache::new(&config.cache, connector.name()));
         let handlers = Arc::new(config.handlers.clone());
         let skipped = Arc::default();
         let next_id = AtomicI64::new(1);
         let connecting = Connecting {
             config: &config,
-            dial: &*dial,
+            connector: &*connector,
             handlers: &handlers,
             cache: &cache,
             ids: &next_id,
@@ -136,7 +139,7 @@ impl Client {
         Ok(Self {
             shared: Arc::new(ClientInner {
                 config,
-                dial,
+                connector,
                 handlers,
                 skipped,
                 cache,
@@ -162,7 +165,7 @@ impl Client {
     /// Returns the detected era of the server. Store it for [`ClientBuilder::with_detected_era`].
     #[must_use]
     pub fn detected_era(&self) -> DetectedEra {
-        self.session().verdict
+        self.session().era
     }
 
     /// Returns the details of the server. Returns `None` if the client was given a detected era and did not probe.
@@ -182,7 +185,7 @@ impl Client {
     #[must_use]
     pub fn pending_operations(&self) -> usize {
         let session = self.session();
-        session.inbox.open_entries() + session.link.open_entries()
+        session.incoming.open_entries() + session.transport.open_entries()
     }
 
     /// Closes the connection and waits until its resources are released.
@@ -190,8 +193,8 @@ impl Client {
     /// A child process is asked to exit and is reaped, and a legacy session is deleted. Calls in flight fail.
     pub async fn close(&self) {
         let session = self.session();
-        session.link.close().await;
-        session.inbox.closed();
+        session.transport.close().await;
+        session.incoming.closed();
     }
 
     pub(crate) fn session(&self) -> Arc<ActiveConnection> {
@@ -227,7 +230,7 @@ impl Client {
         }
         let connecting = Connecting {
             config: &self.shared.config,
-            dial: &*self.shared.dial,
+            connector: &*self.shared.connector,
             handlers: &self.shared.handlers,
             cache: &self.shared.cache,
             ids: &self.shared.next_id,
@@ -242,13 +245,13 @@ impl Client {
 
 /// Returns `true` if an error may mean that the server does not support the assumed version.
 fn contradicts_detected_era(error: &Error) -> bool {
-    toolwire_proto::negotiate::contradicts_verdict(error.http_status(), error.rpc())
+    toolwire_proto::negotiate::contradicts_era(error.http_status(), error.rpc())
 }
 
 impl fmt::Debug for Client {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Client")
-            .field("server", &self.shared.dial)
+            .field("server", &self.shared.connector)
             .field("detected_era", &self.detected_era())
             .finish_non_exhaustive()
     }

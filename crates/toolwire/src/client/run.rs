@@ -190,7 +190,7 @@ impl Client {
             // The request id is unique, so it can serve as the progress token.
             let token = ProgressToken::from(id);
             meta.insert(meta_key::PROGRESS_TOKEN, RawJson::from_value(&id.into()));
-            let routes = &session.inbox.progress;
+            let routes = &session.incoming.progress;
             routes.register(token, Arc::clone(listener), Arc::clone(progressed))
         });
         let progressed = listener.as_ref().map(|(_, progressed)| &**progressed);
@@ -219,7 +219,7 @@ impl Client {
         let limits = &shared.config.limits;
         let timeouts = RequestTimeouts {
             idle: options.timeout.unwrap_or(limits.timeout),
-            maximum: options.longest_timeout.unwrap_or(limits.longest_timeout),
+            maximum: options.max_timeout.unwrap_or(limits.max_timeout),
         };
         let exchange = pin!(async {
             // If no permit is free, the call waits for one. The timeout includes this wait.
@@ -229,11 +229,11 @@ impl Client {
                     .await
                     .map_err(|_| Error::closed())?,
             };
-            session.link.exchange(&request).await
+            session.transport.exchange(&request).await
         });
         // The server cannot continue while it waits for a response of this client, perhaps of its user.
         let waits_for_client =
-            || session.inbox.has_server_requests() || shared.config.user_interaction.is_active();
+            || session.incoming.has_server_requests() || shared.config.user_interaction.is_active();
         let response = before_deadline(timeouts, progressed, waits_for_client, exchange).await?;
         response.map_err(Error::from)
     }

@@ -14,16 +14,16 @@ use crate::client::transport::ClientTransport;
 /// The state of one connection. It is replaced as a whole if the era turns out to be another one.
 #[derive(Debug)]
 pub(crate) struct ActiveConnection {
-    pub(crate) link: Arc<dyn ClientTransport>,
-    pub(crate) inbox: Arc<IncomingMessages>,
-    pub(crate) verdict: DetectedEra,
+    pub(crate) transport: Arc<dyn ClientTransport>,
+    pub(crate) incoming: Arc<IncomingMessages>,
+    pub(crate) era: DetectedEra,
     pub(crate) meta: RequestMeta,
     pub(crate) server: Option<Arc<ServerDetails>>,
 }
 
 impl ActiveConnection {
     pub(crate) fn version(&self) -> ProtocolVersion {
-        self.verdict.version()
+        self.era.version()
     }
 }
 

@@ -64,14 +64,14 @@ impl StreamTransport {
     /// Creates a transport that writes through `out`, and the reader of its messages.
     pub(crate) fn new(
         out: Arc<dyn SendMessage>,
-        inbox: Arc<IncomingMessages>,
+        incoming: Arc<IncomingMessages>,
         shutdown: Box<dyn StreamShutdown>,
     ) -> (Self, StreamReader) {
         let pending = Arc::new(PendingCalls::default());
         let reader = StreamReader {
             pending: Arc::clone(&pending),
             router: MessageRouter {
-                inbox,
+                incoming,
                 reply: Arc::clone(&out),
             },
         };
@@ -183,13 +183,13 @@ impl StreamReader {
 
     /// Counts a line that was not parsed, for example because the end of the stream truncated it.
     pub(crate) fn skipped(&self, what: &'static str) {
-        self.router.inbox.skipped(what);
+        self.router.incoming.skipped(what);
     }
 
     /// Ends the stream: pending and later calls fail with this reason.
     pub(crate) fn ended(&self, closure: Closure) {
         self.pending.close(closure);
-        self.router.inbox.closed();
+        self.router.incoming.closed();
     }
 
     fn response(&self, response: ResponseEnvelope<'_>) {

@@ -143,15 +143,15 @@ pub(crate) trait Connect: fmt::Debug + Send + Sync {
     /// Opens a transport. It is called again if a child process exited because of the probe.
     fn open(
         &self,
-        inbox: Arc<IncomingMessages>,
+        incoming: Arc<IncomingMessages>,
     ) -> BoxFuture<'_, Result<Arc<dyn ClientTransport>, Error>>;
 
     /// Opens the HTTP+SSE transport of 2024-11-05, if this connector supports it.
     fn open_http_with_sse(
         &self,
-        inbox: Arc<IncomingMessages>,
+        incoming: Arc<IncomingMessages>,
     ) -> BoxFuture<'_, Result<Arc<dyn ClientTransport>, Error>> {
-        drop(inbox);
+        drop(incoming);
         Box::pin(async {
             Err(Error::invalid_request(
                 "this transport has no HTTP+SSE variant",

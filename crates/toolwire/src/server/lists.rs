@@ -54,7 +54,7 @@ fn list(
 ) -> Outcome {
     let request: PaginatedRequestParams = exchange.decode_params()?;
     let page = cut(request.cursor.as_deref())?;
-    if snapshot.options.hide_unusable {
+    if snapshot.options.filter_by_scope {
         // The filtered list is specific to the caller, so neither this server nor an intermediary may share it.
         let usable = |access: &Access| exchange.context.may_use(access);
         return write(&page, CacheScope::Private, &usable).map(EncodedResult::Json);

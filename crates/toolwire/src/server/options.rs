@@ -67,7 +67,7 @@ impl Server {
     /// [`ToolHandler::requires_scopes`]: crate::ToolHandler::requires_scopes
     #[must_use]
     pub fn with_scope_filtered_lists(self) -> Self {
-        self.change(|snapshot| snapshot.options.hide_unusable = true);
+        self.change(|snapshot| snapshot.options.filter_by_scope = true);
         self
     }
 
@@ -104,7 +104,7 @@ impl Server {
     /// Sets the timeout of a client's response to an input request. Default: 10 min.
     #[must_use]
     pub fn with_client_response_timeout(self, timeout: Duration) -> Self {
-        self.change(|snapshot| snapshot.options.client_answer_timeout = timeout);
+        self.change(|snapshot| snapshot.options.client_response_timeout = timeout);
         self
     }
 

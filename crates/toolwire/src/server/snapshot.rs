@@ -66,9 +66,9 @@ pub(crate) struct ServerOptions {
     pub(crate) validate_output: bool,
     pub(crate) send_server_info: bool,
     pub(crate) page_size: usize,
-    pub(crate) hide_unusable: bool,
+    pub(crate) filter_by_scope: bool,
     pub(crate) list_hint: CacheHint,
-    pub(crate) client_answer_timeout: Duration,
+    pub(crate) client_response_timeout: Duration,
     #[cfg(feature = "input")]
     pub(crate) seal: Arc<StateSeal>,
 }
@@ -96,9 +96,9 @@ impl Snapshot {
                 validate_output: false,
                 send_server_info: true,
                 page_size: 0,
-                hide_unusable: false,
+                filter_by_scope: false,
                 list_hint: CacheHint::default(),
-                client_answer_timeout: CLIENT_RESPONSE_TIMEOUT,
+                client_response_timeout: CLIENT_RESPONSE_TIMEOUT,
                 #[cfg(feature = "input")]
                 seal,
             },

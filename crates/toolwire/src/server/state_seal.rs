@@ -38,7 +38,7 @@ pub(crate) struct OpenedState {
     pub(crate) journal: Journal,
     pub(crate) author_state: Option<String>,
     /// Set if the state may be used only once.
-    pub(crate) to_be_spent: Option<SingleUseState>,
+    pub(crate) single_use_state: Option<SingleUseState>,
 }
 
 /// Seals and opens request state.
@@ -138,7 +138,7 @@ impl StateSeal {
             return Ok(OpenedState {
                 journal: Journal::default(),
                 author_state: Some(token.to_owned()),
-                to_be_spent: None,
+                single_use_state: None,
             });
         }
         let state =
@@ -146,7 +146,7 @@ impl StateSeal {
         let text = std::str::from_utf8(&state).map_err(|_| StateError::unreadable())?;
         let (journal, author_state) =
             Journal::from_state(text).map_err(|_| StateError::unreadable())?;
-        let to_be_spent = self.nonces.is_some().then(|| {
+        let single_use_state = self.nonces.is_some().then(|| {
             // The expiry in the state applies, because another node may use another ttl.
             let expiry = request_state::expiry(token).unwrap_or(Duration::MAX);
             SingleUseState {
@@ -158,7 +158,7 @@ impl StateSeal {
         Ok(OpenedState {
             journal,
             author_state,
-            to_be_spent,
+            single_use_state,
         })
     }
 

@@ -18,16 +18,16 @@ pub struct BusMessage {
     /// The node that sent the message and has already processed it.
     pub node: String,
     /// The content of the message.
-    pub news: BusPayload,
+    pub payload: BusPayload,
 }
 
 impl BusMessage {
     /// Creates a message from a node.
     #[must_use]
-    pub fn new(node: impl Into<String>, news: BusPayload) -> Self {
+    pub fn new(node: impl Into<String>, payload: BusPayload) -> Self {
         Self {
             node: node.into(),
-            news,
+            payload,
         }
     }
 }

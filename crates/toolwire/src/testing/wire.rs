@@ -51,7 +51,7 @@ impl Connect for ScriptConnector {
 
     fn open(
         &self,
-        inbox: Arc<IncomingMessages>,
+        incoming: Arc<IncomingMessages>,
     ) -> BoxFuture<'_, Result<Arc<dyn ClientTransport>, Error>> {
         Box::pin(async move {
             let (to_server, from_client) = mpsc::channel(QUEUE_LEN);
@@ -69,7 +69,7 @@ impl Connect for ScriptConnector {
                 open: Mutex::new(Some(open)),
                 reading: Arc::clone(&task),
             };
-            let (transport, reader) = StreamTransport::new(outgoing, inbox, Box::new(shutdown));
+            let (transport, reader) = StreamTransport::new(outgoing, incoming, Box::new(shutdown));
             let reading = tokio::spawn(async move {
                 loop {
                     tokio::select! {

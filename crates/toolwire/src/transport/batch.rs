@@ -83,7 +83,7 @@ async fn start_request(
     let admitted = connection.admit(request);
     let admitted = admitted.map_err(|rejection| reject(rejection.error))?;
     match connection.start(&admitted) {
-        StartResult::Answered(response) => Err(response),
+        StartResult::Finished(response) => Err(response),
         StartResult::Ready(work) => Ok(work),
         StartResult::Full(work) => connection.wait_for_permit().await.map(|()| work),
     }

@@ -94,7 +94,7 @@ async fn every_timeout_may_be_the_maximum_duration() {
     let url = start_server(HttpOptions::new()).await;
     let mut limits = ClientLimits::default();
     limits.timeout = never;
-    limits.longest_timeout = never;
+    limits.max_timeout = never;
     limits.connect_timeout = never;
     limits.probe_timeout = never;
     limits.exit_grace = never;

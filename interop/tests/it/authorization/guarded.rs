@@ -105,7 +105,7 @@ fn verifier(issuer: &str, guard: Guard) -> Box<dyn TokenVerifier> {
     let asking = Introspection::new(endpoint, "resource-server", &secret, fetcher);
     let asking = asking.expect("the URL is valid");
     // Without a cache, a revoked token is rejected at once.
-    Box::new(asking.with_cache_time(Duration::ZERO))
+    Box::new(asking.with_cache_ttl(Duration::ZERO))
 }
 
 /// Records every token before it is verified.

@@ -31,8 +31,8 @@ pub trait PendingLogin: Send + fmt::Debug {
 
     /// Sends the user to a URL and waits for the redirect. Returns the query of the redirect unchanged.
     ///
-    /// `check` classifies a query. After [`CallbackVerdict::Unrelated`], the login continues to wait. The other
-    /// verdicts end it and decide which page the user sees.
+    /// `check` classifies a query. After [`CallbackOutcome::Unrelated`], the login continues to wait. The other
+    /// outcomes end it and decide which page the user sees.
     fn finish<'a>(
         self: Box<Self>,
         url: &'a str,
@@ -41,15 +41,15 @@ pub trait PendingLogin: Send + fmt::Debug {
 }
 
 /// A function that checks the query of a redirect: `state`, `iss` (RFC 9207), and the presence of a code.
-pub type CheckCallback<'a> = &'a (dyn Fn(&str) -> CallbackVerdict + Send + Sync);
+pub type CheckCallback<'a> = &'a (dyn Fn(&str) -> CallbackOutcome + Send + Sync);
 
 /// The classification of a redirect query.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[expect(
     clippy::exhaustive_enums,
-    reason = "a login that does not know a verdict could show success"
+    reason = "a login that does not know an outcome could show success"
 )]
-pub enum CallbackVerdict {
+pub enum CallbackOutcome {
     /// The redirect does not belong to this login: its `state` is different or missing.
     Unrelated,
     /// The redirect belongs to this login and has a code of the expected authorization server.

@@ -11,7 +11,7 @@ use crate::client::store::{TokenStoreError, private_file};
 use crate::clock::deadline_after;
 
 /// The default time to wait for a lock.
-pub(super) const DEFAULT_WAIT: Duration = Duration::from_secs(60);
+pub(super) const DEFAULT_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// The first pause between two attempts. Each further pause is twice as long.
 const FIRST_PAUSE: Duration = Duration::from_millis(5);

@@ -106,7 +106,7 @@ impl Clients {
         let PresentedClient {
             client_id, secret, ..
         } = presented;
-        let rejected = NotAuthenticated::Refused(TokenRequestError::InvalidClient);
+        let rejected = NotAuthenticated::Rejected(TokenRequestError::InvalidClient);
         // Clients with a metadata document are public, because a public document contains no secret.
         if check_client_id_url(&client_id).is_ok() {
             return match secret {
@@ -153,7 +153,7 @@ impl Clients {
 /// The reason why client authentication failed.
 #[derive(Debug)]
 pub(super) enum NotAuthenticated {
-    Refused(TokenRequestError),
+    Rejected(TokenRequestError),
     Unavailable(StoreError),
 }
 

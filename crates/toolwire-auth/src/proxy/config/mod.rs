@@ -326,7 +326,7 @@ pub enum OAuthProxyConfigError {
     /// The lifetime of tokens or logins is less than a second.
     NoTime,
     /// The path of the server is the path of a proxy endpoint.
-    ResourceInTheWay(String),
+    PathConflict(String),
     /// The resource server configuration is invalid.
     Guard(ResourceServerConfigError),
     /// The operating system returned no random bytes for the keys.
@@ -345,7 +345,7 @@ impl fmt::Display for OAuthProxyConfigError {
             Self::NoTime => f.write_str(
                 "the lifetimes of tokens and logins of an OAuth proxy must be at least 1 s",
             ),
-            Self::ResourceInTheWay(path) => write!(
+            Self::PathConflict(path) => write!(
                 f,
                 "the path {path:?} of the server is the path of an endpoint of the OAuth proxy"
             ),
@@ -362,7 +362,7 @@ impl std::error::Error for OAuthProxyConfigError {
             Self::Scope(invalid) => Some(invalid),
             Self::Guard(invalid) => Some(invalid),
             Self::Keys(error) => Some(error),
-            Self::Parameter(_) | Self::NoTime | Self::ResourceInTheWay(_) => None,
+            Self::Parameter(_) | Self::NoTime | Self::PathConflict(_) => None,
         }
     }
 }

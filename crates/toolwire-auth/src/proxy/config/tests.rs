@@ -49,9 +49,7 @@ fn invalid_configuration_fails_at_build() {
         );
     }
     let in_the_way = error(config("https://a.example/token"));
-    assert!(
-        matches!(in_the_way, OAuthProxyConfigError::ResourceInTheWay(path) if path == "/token")
-    );
+    assert!(matches!(in_the_way, OAuthProxyConfigError::PathConflict(path) if path == "/token"));
     let brief = Duration::from_millis(999);
     let config_of = || config("https://a.example/mcp");
     for config in [

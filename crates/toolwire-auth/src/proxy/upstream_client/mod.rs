@@ -202,7 +202,7 @@ impl UpstreamClient {
         let asked = self.user_info(url, subject, access_token).await;
         asked.map(Some).map_err(|error| match error {
             UpstreamError::Fetch(failure) if failure.status() == Some(StatusCode::UNAUTHORIZED) => {
-                UpstreamError::Refused
+                UpstreamError::Rejected
             }
             error => error,
         })
@@ -243,7 +243,7 @@ impl UpstreamClient {
                 "the identity provider rejected a code or a refresh token"
             );
             return Err(match consequence {
-                Consequence::AuthorizeAnew => UpstreamError::Refused,
+                Consequence::AuthorizeAnew => UpstreamError::Rejected,
                 _ => UpstreamError::Unusable("it rejected the token request"),
             });
         }
@@ -347,7 +347,7 @@ impl fmt::Debug for UpstreamClient {
 #[derive(Debug)]
 pub(super) enum UpstreamError {
     /// The code or refresh token is no longer valid or was revoked.
-    Refused,
+    Rejected,
     Url(InvalidUrl),
     Fetch(FetchError),
     IdToken(id_token::IdTokenError),
@@ -358,7 +358,7 @@ impl fmt::Display for UpstreamError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("the request to the identity provider failed: ")?;
         match self {
-            Self::Refused => f.write_str("it revoked its tokens"),
+            Self::Rejected => f.write_str("it revoked its tokens"),
             Self::Url(invalid) => write!(f, "{invalid}"),
             Self::Fetch(error) => write!(f, "{error}"),
             Self::IdToken(error) => write!(f, "{error}"),

@@ -200,7 +200,7 @@ async fn revoked_token_differs_from_an_unavailable_provider() {
         let user = client(upstream, &http).current_user(&"token".into()).await;
         let error = user.unwrap_err();
         assert_eq!(
-            matches!(error, UpstreamError::Refused),
+            matches!(error, UpstreamError::Rejected),
             is_revoked,
             "{status}"
         );

@@ -51,8 +51,8 @@ impl Introspection {
     /// Sets how long a response is cached. Default: 30 s, at most 1 h, and never beyond the expiry of the token. Zero
     /// disables the cache.
     #[must_use]
-    pub fn with_cache_time(mut self, time: Duration) -> Self {
-        self.cache.with_ttl(time);
+    pub fn with_cache_ttl(mut self, ttl: Duration) -> Self {
+        self.cache.with_ttl(ttl);
         self
     }
 

@@ -71,11 +71,11 @@ async fn cached_response_ends_with_its_token() {
 #[tokio::test]
 async fn cache_time_is_configurable_and_limited() {
     let (verifier, http) = verifier_with_response(json!({"active": true, "sub": "ann"}));
-    let verifier = verifier.with_cache_time(Duration::ZERO);
+    let verifier = verifier.with_cache_ttl(Duration::ZERO);
     ask(&verifier, "t").await.unwrap();
     ask(&verifier, "t").await.unwrap();
     assert_eq!(http.count(), 2);
-    let verifier = verifier.with_cache_time(Duration::MAX);
+    let verifier = verifier.with_cache_ttl(Duration::MAX);
     ask(&verifier, "t").await.unwrap();
 }
 

@@ -66,7 +66,7 @@ async fn logout_without_a_revocation_endpoint_reports_that_tokens_stay_valid() {
     oauth.log_in(SERVER).await.unwrap();
     let outcome = oauth.log_out(SERVER).await.unwrap();
     assert!(
-        matches!(&outcome, LogoutOutcome::Forgotten(reason) if reason.to_string().contains(ISSUER)),
+        matches!(&outcome, LogoutOutcome::RemovedLocally(reason) if reason.to_string().contains(ISSUER)),
         "{outcome:?}"
     );
     assert!(oauth.account(SERVER).await.unwrap().is_none());

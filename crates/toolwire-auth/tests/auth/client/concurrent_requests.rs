@@ -52,7 +52,7 @@ async fn denied_login_fails_all_waiting_requests() {
     let client = servers.client(servers.oauth());
     for outcome in concurrent_calls(&client).await {
         let failure = outcome.unwrap_err();
-        assert_eq!(failure.step(), HttpPhase::Authorize);
+        assert_eq!(failure.phase(), HttpPhase::Authorize);
         let source = std::error::Error::source(&failure).unwrap();
         assert!(source.to_string().contains("access_denied"), "{source}");
     }

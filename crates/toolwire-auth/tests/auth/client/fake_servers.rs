@@ -15,7 +15,7 @@ use toolwire::BoxFuture;
 use toolwire::transport::http_client::{ClientBody, HttpClient, HttpError};
 use toolwire_auth::DocumentFetcher;
 use toolwire_auth::client::{
-    AuthError, CallbackVerdict, CheckCallback, Login, OAuthConfig, OAuthHttpClient, PendingLogin,
+    AuthError, CallbackOutcome, CheckCallback, Login, OAuthConfig, OAuthHttpClient, PendingLogin,
 };
 use toolwire_auth::testing::form;
 
@@ -46,7 +46,7 @@ pub(super) struct ServerState {
     /// The query of the redirect to the client. `None` is a redirect with a code.
     pub(super) redirect_query: Option<String>,
     /// The verdict of the client on each redirect.
-    pub(super) verdicts: Vec<CallbackVerdict>,
+    pub(super) verdicts: Vec<CallbackOutcome>,
     /// The time that the user needs to log in.
     pub(super) login_duration: Duration,
     /// The scopes that are granted. `None` grants the requested scopes.
@@ -413,7 +413,7 @@ impl PendingLogin for User {
             let duration = self.0.state().login_duration;
             tokio::time::sleep(duration).await;
             let query = self.0.authorize(url);
-            assert_eq!(check("code=a&state=b"), CallbackVerdict::Unrelated);
+            assert_eq!(check("code=a&state=b"), CallbackOutcome::Unrelated);
             self.0.state().verdicts.push(check(&query));
             Ok(query)
         })

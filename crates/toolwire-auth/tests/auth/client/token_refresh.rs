@@ -78,7 +78,7 @@ async fn temporary_token_endpoint_error_does_not_start_a_login() {
     for response in [(503, json!({})), (429, json!({})), (400, unavailable)] {
         servers.state().token_errors.push_back(response.clone());
         let failure = client.send(call("add")).await.unwrap_err();
-        assert_eq!(failure.step(), HttpPhase::Authorize, "{response:?}");
+        assert_eq!(failure.phase(), HttpPhase::Authorize, "{response:?}");
     }
     assert_eq!(client.send(call("add")).await.unwrap().status(), 200);
     assert_eq!(servers.request_count("GET /authorize"), 1);

@@ -6,7 +6,7 @@ use serde_json::json;
 use tokio::net::TcpListener;
 use toolwire::BoxFuture;
 use toolwire::transport::http_client::{ClientBody, HttpClient, HttpError, HttpPhase};
-use toolwire_auth::client::{CallbackVerdict, OAuthConfig, OAuthHttpClient};
+use toolwire_auth::client::{CallbackOutcome, OAuthConfig, OAuthHttpClient};
 use toolwire_auth::testing::form;
 
 use super::fake_servers::{FakeServers, ISSUER, SERVER, User, call};
@@ -14,7 +14,7 @@ use super::fake_servers::{FakeServers, ISSUER, SERVER, User, call};
 /// Asserts that a request fails for this reason, without a token request.
 async fn assert_rejected(servers: &FakeServers, oauth: OAuthConfig, reason: &str) {
     let failure = servers.client(oauth).send(call("add")).await.unwrap_err();
-    assert_eq!(failure.step(), HttpPhase::Authorize);
+    assert_eq!(failure.phase(), HttpPhase::Authorize);
     let source = std::error::Error::source(&failure).unwrap().to_string();
     assert!(source.contains(reason), "{source}");
     assert_eq!(servers.request_count("POST /token"), 0, "{reason}");
@@ -36,7 +36,7 @@ async fn code_of_another_issuer_is_not_redeemed() {
         assert_rejected(&servers, servers.oauth(), reason).await;
         assert_eq!(
             servers.state().verdicts,
-            [CallbackVerdict::Failure],
+            [CallbackOutcome::Failure],
             "{redirect}"
         );
     }
@@ -47,12 +47,12 @@ async fn redirect_with_a_code_is_a_success_and_redirect_with_an_error_is_a_failu
     let servers = FakeServers::default();
     let client = servers.client(servers.oauth());
     assert_eq!(client.send(call("add")).await.unwrap().status(), 200);
-    assert_eq!(servers.state().verdicts, [CallbackVerdict::Success]);
+    assert_eq!(servers.state().verdicts, [CallbackOutcome::Success]);
     let servers = FakeServers::default();
     let issuer = form::encode([("iss", ISSUER)]);
     servers.state().redirect_query = Some(format!("error=access_denied&{issuer}"));
     assert_rejected(&servers, servers.oauth(), "access_denied").await;
-    assert_eq!(servers.state().verdicts, [CallbackVerdict::Failure]);
+    assert_eq!(servers.state().verdicts, [CallbackOutcome::Failure]);
 }
 
 #[tokio::test]
@@ -110,7 +110,7 @@ async fn authorization_endpoint_that_is_not_https_is_not_opened() {
             .send(call("add"))
             .await
             .unwrap_err();
-        assert_eq!(failure.step(), HttpPhase::Authorize);
+        assert_eq!(failure.phase(), HttpPhase::Authorize);
         assert_eq!(servers.request_count("GET /authorize"), 0, "{url}");
     }
 }
@@ -178,7 +178,7 @@ async fn challenge_with_an_internal_metadata_url_causes_no_connection() {
         let client = OAuthHttpClient::new(ChallengingServer(url.clone()), oauth, &endpoint);
         let request = Request::post(&endpoint).body(Bytes::from("{}")).unwrap();
         let failure = client.send(request).await.unwrap_err();
-        assert_eq!(failure.step(), HttpPhase::Authorize, "{url}");
+        assert_eq!(failure.phase(), HttpPhase::Authorize, "{url}");
     }
     let accepted = tokio::time::timeout(std::time::Duration::ZERO, listener.accept()).await;
     assert!(

@@ -10,7 +10,7 @@ use tokio::net::TcpListener;
 use toolwire::transport::http::{HttpListener, HttpOptions};
 use toolwire::{BoxFuture, Client};
 use toolwire_auth::client::{
-    AuthError, CallbackVerdict, CheckCallback, Login, OAuthConfig, PendingLogin,
+    AuthError, CallbackOutcome, CheckCallback, Login, OAuthConfig, PendingLogin,
 };
 use toolwire_auth::{DocumentFetcher, OAuthProxyConfig};
 use toolwire_test_support::peer::within;
@@ -59,7 +59,7 @@ impl PendingLogin for User {
             let callback = self.provider.log_in(&location(&response));
             let redirect = location(&browser.open(&callback).await);
             let query = redirect.strip_prefix(&format!("{REDIRECT}?")).unwrap();
-            assert_eq!(check(query), CallbackVerdict::Success, "{query}");
+            assert_eq!(check(query), CallbackOutcome::Success, "{query}");
             Ok(query.to_owned())
         })
     }

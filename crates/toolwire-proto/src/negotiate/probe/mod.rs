@@ -90,7 +90,7 @@ pub enum ProbeEvent<'a> {
     /// The child process was started again.
     Respawned,
     /// The response had an HTTP error status.
-    HttpRefused {
+    HttpRejected {
         /// The status code.
         status: u16,
         /// The body, if it was a JSON-RPC error.
@@ -254,7 +254,7 @@ impl Probe {
             ProbeState::Initializing => self.on_initializing(event),
             ProbeState::OpeningSse => match event {
                 ProbeEvent::HttpWithSseOpened => self.initialize(&[]),
-                ProbeEvent::HttpRefused { status, .. } => {
+                ProbeEvent::HttpRejected { status, .. } => {
                     self.fail(ProbeFailure::HttpStatus(status))
                 }
                 ProbeEvent::TimedOut => self.fail(ProbeFailure::TimedOut),
@@ -294,7 +294,7 @@ impl Probe {
                 self.state = ProbeState::Respawning;
                 ProbeAction::Respawn
             }
-            (ProbeEvent::HttpRefused { status, error }, _) => {
+            (ProbeEvent::HttpRejected { status, error }, _) => {
                 self.on_discover_rejected(tried, status, error)
             }
             _ => ProbeAction::Wait,
@@ -353,7 +353,7 @@ impl Probe {
             ProbeEvent::TimedOut => return self.fail(ProbeFailure::TimedOut),
             ProbeEvent::ChildExited => return self.fail(ProbeFailure::ChildExited),
             ProbeEvent::Rejected(error) => Some(error),
-            ProbeEvent::HttpRefused { error, .. } => error,
+            ProbeEvent::HttpRejected { error, .. } => error,
             _ => return ProbeAction::Wait,
         };
 
@@ -375,13 +375,13 @@ impl Probe {
             // Spec 2026-07-28, basic/transports/streamable-http, "Backward Compatibility": the oldest transport is
             // tried next.
             (
-                ProbeEvent::HttpRefused {
+                ProbeEvent::HttpRejected {
                     status: 400 | 404 | 405,
                     ..
                 },
                 _,
             ) if self.transport == LegacyTransport::Direct => self.open_sse(),
-            (ProbeEvent::HttpRefused { status, .. }, None) => {
+            (ProbeEvent::HttpRejected { status, .. }, None) => {
                 self.fail(ProbeFailure::HttpStatus(status))
             }
             (_, Some(error)) => self.fail(ProbeFailure::Rejected(error.clone())),
@@ -459,7 +459,7 @@ impl Probe {
 fn contradicts_resumed(event: ProbeEvent<'_>) -> bool {
     match event {
         ProbeEvent::Rejected(_) => true,
-        ProbeEvent::HttpRefused { status, .. } => is_era_evidence(status),
+        ProbeEvent::HttpRejected { status, .. } => is_era_evidence(status),
         _ => false,
     }
 }
@@ -468,7 +468,7 @@ fn contradicts_resumed(event: ProbeEvent<'_>) -> bool {
 ///
 /// On HTTP the evidence is the same as in the probe. On a byte stream only a rejection of the version counts.
 #[must_use]
-pub fn contradicts_verdict(http_status: Option<u16>, error: Option<&ErrorObject>) -> bool {
+pub fn contradicts_era(http_status: Option<u16>, error: Option<&ErrorObject>) -> bool {
     let modern = error.and_then(ModernError::recognize);
     match (http_status, modern) {
         (_, Some(ModernError::UnsupportedVersion(_))) => true,

@@ -33,7 +33,7 @@ fn feed(probe: &mut Probe, line: &str) -> ProbeAction {
         "http" => {
             let (status, body) = rest.split_once(' ').unwrap_or((rest, ""));
             let body = (!body.is_empty()).then(|| error(body));
-            probe.on(ProbeEvent::HttpRefused {
+            probe.on(ProbeEvent::HttpRejected {
                 status: status.parse().expect("a status code"),
                 error: body.as_ref(),
             })
@@ -392,7 +392,7 @@ fn stored_era_saves_round_trips() {
 fn rejected_version_that_the_server_lists_is_offered_once_more() {
     let (mut probe, first) = Probe::start(Channel::Http, versions("2025-11-25 2026-07-28"));
     let error_object = error("-32022 2026-07-28");
-    let rejected = ProbeEvent::HttpRefused {
+    let rejected = ProbeEvent::HttpRejected {
         status: 400,
         error: Some(&error_object),
     };
@@ -411,7 +411,7 @@ fn upgraded_legacy_server_is_probed_again() {
     };
     let ours = || versions("2025-06-18 2026-07-28");
     let discover = ProbeAction::SendDiscover("2026-07-28".parse().expect("a released version"));
-    let rejected = |status| ProbeEvent::HttpRefused {
+    let rejected = |status| ProbeEvent::HttpRejected {
         status,
         error: None,
     };
@@ -441,7 +441,7 @@ fn upgraded_legacy_server_is_probed_again() {
 fn only_era_evidence_contradicts_an_earlier_result() {
     let check = |status: Option<u16>, error: Option<ErrorObject>, expected: bool| {
         assert_eq!(
-            contradicts_verdict(status, error.as_ref()),
+            contradicts_era(status, error.as_ref()),
             expected,
             "{status:?} {error:?}"
         );

@@ -1,10 +1,10 @@
-//! The errors of an [`HttpClient`](crate::client::http::HttpClient), each with the step that failed.
+//! The errors of an [`HttpClient`](crate::client::http::HttpClient), each with the phase that failed.
 
 use std::error::Error as StdError;
 use std::fmt;
 use std::sync::Arc;
 
-/// The steps of an HTTP exchange, in the order in which they run.
+/// The phases of an HTTP exchange, in the order in which they run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum HttpPhase {
@@ -52,7 +52,7 @@ impl fmt::Display for HttpPhase {
     }
 }
 
-/// The error of an HTTP request without a complete response: the step that failed, a message, and advice.
+/// The error of an HTTP request without a complete response: the phase that failed, a message, and advice.
 ///
 /// ```
 /// use toolwire::transport::http_client::{HttpError, HttpPhase};
@@ -70,22 +70,22 @@ pub struct HttpError(Box<HttpErrorInner>);
 
 #[derive(Clone)]
 struct HttpErrorInner {
-    step: HttpPhase,
-    what: String,
+    phase: HttpPhase,
+    message: String,
     advice: Option<String>,
     arrived: bool,
     source: Option<Arc<dyn StdError + Send + Sync>>,
 }
 
 impl HttpError {
-    /// Creates an error of this step. `what` describes the failure, with the host and the port if they matter.
+    /// Creates an error of this phase. `message` describes the failure, with the host and the port if they matter.
     #[must_use]
-    pub fn new(step: HttpPhase, what: impl Into<String>) -> Self {
+    pub fn new(phase: HttpPhase, message: impl Into<String>) -> Self {
         Self(Box::new(HttpErrorInner {
-            step,
-            what: what.into(),
+            phase,
+            message: message.into(),
             advice: None,
-            arrived: step.may_have_arrived(),
+            arrived: phase.may_have_arrived(),
             source: None,
         }))
     }
@@ -104,16 +104,16 @@ impl HttpError {
         self
     }
 
-    /// Marks the request as not received by the server, although the step is [`HttpPhase::Send`] or a later one.
+    /// Marks the request as not received by the server, although the phase is [`HttpPhase::Send`] or a later one.
     pub(crate) fn before_arrival(mut self) -> Self {
         self.0.arrived = false;
         self
     }
 
-    /// Returns the step that failed.
+    /// Returns the phase that failed.
     #[must_use]
-    pub fn step(&self) -> HttpPhase {
-        self.0.step
+    pub fn phase(&self) -> HttpPhase {
+        self.0.phase
     }
 
     /// Returns the advice, or `None` if there is no advice.
@@ -125,7 +125,7 @@ impl HttpError {
     /// Returns the description of the failure, without the advice.
     #[must_use]
     pub fn message(&self) -> &str {
-        &self.0.what
+        &self.0.message
     }
 
     /// Returns `true` if the server may have received the request. If `false`, sending it again is safe.
@@ -137,7 +137,7 @@ impl HttpError {
 
 impl fmt::Display for HttpError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0.what)?;
+        f.write_str(&self.0.message)?;
         match &self.0.advice {
             Some(advice) => write!(f, "; {advice}"),
             None => Ok(()),
@@ -148,8 +148,8 @@ impl fmt::Display for HttpError {
 impl fmt::Debug for HttpError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("HttpError")
-            .field("step", &self.0.step)
-            .field("what", &self.0.what)
+            .field("phase", &self.0.phase)
+            .field("message", &self.0.message)
             .field("advice", &self.0.advice)
             .field("source", &self.0.source)
             .finish()

@@ -179,7 +179,7 @@ impl Client {
         params: Option<&RawJson>,
     ) -> Result<Vec<MirroredHeader>, Error> {
         // Spec 2026-07-28, server/tools: other transports may ignore the annotations.
-        if !matches!(self.shared.dial.channel(), Channel::Http) {
+        if !matches!(self.shared.connector.channel(), Channel::Http) {
             return Ok(Vec::new());
         }
         let (mut headers, called) = routing_headers(method, params.map(RawJson::as_raw_value));

@@ -117,8 +117,8 @@ impl<'a> RunningEffect<'a> {
     fn begin(round: &'a RoundState, key: &'a str) -> Result<EffectStart<'a>, InvalidKey> {
         round.in_journal(|journal| {
             match journal.look_up(key, EntryDigest::EFFECT, round.input_responses())? {
-                JournalLookup::Remembered(value) => Ok(EffectStart::Done(value)),
-                JournalLookup::Arrived(_) | JournalLookup::Nothing => {
+                JournalLookup::Stored(value) => Ok(EffectStart::Done(value)),
+                JournalLookup::Received(_) | JournalLookup::Absent => {
                     journal.begin(key)?;
                     Ok(EffectStart::Running(Self { round, key }))
                 }

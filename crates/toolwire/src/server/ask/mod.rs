@@ -234,9 +234,9 @@ impl RequestContext {
         let lookup = round
             .in_journal(|journal| journal.look_up(&ask.key, ask.digest, round.input_responses()));
         match lookup.map_err(ErrorObject::from)? {
-            JournalLookup::Remembered(response) => Ok(Some(response)),
-            JournalLookup::Nothing => Ok(None),
-            JournalLookup::Arrived(response) => {
+            JournalLookup::Stored(response) => Ok(Some(response)),
+            JournalLookup::Absent => Ok(None),
+            JournalLookup::Received(response) => {
                 let response = rounds::accept_response(&ask.request, response)
                     .map_err(|unusable| unusable.into_error(&ask.key))?;
                 self.remember(ask, response.clone());

@@ -63,7 +63,7 @@ fn read_retry(
     let opened = snapshot.options.seal.open(&purpose, &token)?;
     Ok(RoundState::new(input_responses, opened.author_state)
         .with_journal(opened.journal)
-        .with_spending(opened.to_be_spent))
+        .with_spending(opened.single_use_state))
 }
 
 /// The outcome of a handler run without a result.

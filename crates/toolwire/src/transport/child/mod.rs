@@ -105,11 +105,11 @@ impl Connect for ChildConnector {
 
     fn open(
         &self,
-        inbox: Arc<IncomingMessages>,
+        incoming: Arc<IncomingMessages>,
     ) -> BoxFuture<'_, Result<Arc<dyn ClientTransport>, Error>> {
         Box::pin(async move {
             let (process, pipes) = Process::start(&self.command)?;
-            let transport = running::run(process, pipes, &self.command, &self.limits, inbox);
+            let transport = running::run(process, pipes, &self.command, &self.limits, incoming);
             Ok(Arc::new(transport) as Arc<dyn ClientTransport>)
         })
     }

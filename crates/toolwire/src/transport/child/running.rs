@@ -49,7 +49,7 @@ pub(super) fn run(
     pipes: Pipes,
     command: &ServerCommand,
     limits: &ClientLimits,
-    inbox: Arc<IncomingMessages>,
+    incoming: Arc<IncomingMessages>,
 ) -> StreamTransport {
     let closure_recorded = watch::Sender::new(false);
     let max_waiting = limits.calls_in_flight.saturating_add(EXTRA_PERMITS);
@@ -61,7 +61,7 @@ pub(super) fn run(
         gone: is_gone,
         group: process.handle(),
     };
-    let (transport, reader) = StreamTransport::new(Arc::new(stdin), inbox, Box::new(shutdown));
+    let (transport, reader) = StreamTransport::new(Arc::new(stdin), incoming, Box::new(shutdown));
     let reader = Arc::new(reader);
     let stderr_tail = Arc::new(StderrTail::default());
     let closing = watch::Sender::new(false);

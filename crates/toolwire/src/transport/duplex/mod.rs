@@ -90,7 +90,7 @@ impl MessageLoop {
         limits: Limits,
     ) -> Self {
         let state = Arc::new(ConnectionState::with_limit(limits.requests_in_flight));
-        let timeout = server.snapshot().options.client_answer_timeout;
+        let timeout = server.snapshot().options.client_response_timeout;
         let listener =
             LegacyListener::new(Arc::clone(&out) as Arc<dyn MessageSink>, Arc::clone(&state));
         let delivery = Arc::new(ResponseSink {
@@ -234,7 +234,7 @@ impl MessageLoop {
                 self.on_listen(&admitted);
             }
             Ok(admitted) => match self.start(&admitted) {
-                StartResult::Answered(bytes) => self.respond(bytes),
+                StartResult::Finished(bytes) => self.respond(bytes),
                 StartResult::Ready(work) => return Some(work),
                 StartResult::Full(work) => self.waiting = Some(Backpressure::Place(work)),
             },
@@ -272,10 +272,10 @@ impl MessageLoop {
         let work = match opened.map(|exchange| self.server.dispatch(exchange)) {
             Ok(Dispatch::Later(work)) => work,
             Ok(Dispatch::Now(outcome)) => {
-                return StartResult::Answered(encode_outcome(admitted.id, outcome));
+                return StartResult::Finished(encode_outcome(admitted.id, outcome));
             }
             Err(error) => {
-                return StartResult::Answered(error_response(
+                return StartResult::Finished(error_response(
                     admitted.id.clone(),
                     error,
                     admitted.version,
@@ -425,7 +425,7 @@ fn error_response(id: RequestId, error: ErrorObject, version: ProtocolVersion) -
 /// The result of starting a request.
 pub(crate) enum StartResult {
     /// The response is complete.
-    Answered(Vec<u8>),
+    Finished(Vec<u8>),
     /// The handler has to be polled.
     Ready(HandlerFuture),
     /// The handler has to wait for [a permit](MessageLoop::wait_for_permit).

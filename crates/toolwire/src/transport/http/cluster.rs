@@ -149,7 +149,7 @@ async fn receive_until_lost(
         };
         match delivery {
             Some(BusDelivery::Message(message)) if message.node != node => {
-                handler.on_bus_message(message.news);
+                handler.on_bus_message(message.payload);
             }
             Some(BusDelivery::Lagged) => handler.resync(),
             Some(BusDelivery::Message(_)) | None => {}

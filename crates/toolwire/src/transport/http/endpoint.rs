@@ -79,7 +79,7 @@ impl HttpEndpoint {
             self.live.end(id, principal);
             return Ok(None);
         };
-        let timeout = || self.server.snapshot().options.client_answer_timeout;
+        let timeout = || self.server.snapshot().options.client_response_timeout;
         let live = self.live.enter(id, principal, &stored, idle, timeout);
         Ok(Some(live))
     }

@@ -40,7 +40,7 @@ impl HttpTransport {
         Self {
             endpoint,
             router: MessageRouter {
-                inbox: incoming,
+                incoming,
                 reply: Arc::new(Arc::clone(&session)),
             },
             session,

@@ -167,7 +167,7 @@ fn route_if(
         if is_match(&response) && matched.is_none() {
             matched = Some(response.outcome.map(RawJson::from));
         } else {
-            router.inbox.skipped("a response without a pending call");
+            router.incoming.skipped("a response without a pending call");
         }
     });
     match routed {
@@ -179,7 +179,7 @@ fn route_if(
                     malformed.error.message
                 )));
             }
-            router.inbox.skipped("an event that is not a message");
+            router.incoming.skipped("an event that is not a message");
             Ok(None)
         }
     }

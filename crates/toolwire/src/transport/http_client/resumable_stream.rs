@@ -48,7 +48,7 @@ impl<'a> ResumableEvents<'a> {
                     }
                     // An event without data only sets the id to resume from.
                     if !event.data.is_empty() {
-                        self.reconnects.heard();
+                        self.reconnects.record_event();
                         return Ok(Some(event));
                     }
                 }

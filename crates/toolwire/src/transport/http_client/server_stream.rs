@@ -29,7 +29,7 @@ pub(super) async fn run_server_stream(session: Weak<LegacySession>, router: Mess
             match events.next().await {
                 Ok(Some(event)) if event.data.is_empty() => {}
                 Ok(Some(event)) => {
-                    reconnects.heard();
+                    reconnects.record_event();
                     let Some(session) = session.upgrade() else {
                         return;
                     };
@@ -61,7 +61,7 @@ pub(super) async fn run_server_stream(session: Weak<LegacySession>, router: Mess
 fn route(session: &LegacySession, router: &MessageRouter, message: &[u8]) {
     let routed = router.message(message, &mut |response| session.deliver(response));
     if routed.is_err() {
-        router.inbox.skipped("an event that is not a message");
+        router.incoming.skipped("an event that is not a message");
     }
 }
 

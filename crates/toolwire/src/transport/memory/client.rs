@@ -61,7 +61,7 @@ impl Connect for InProcessConnector {
 
     fn open(
         &self,
-        inbox: Arc<IncomingMessages>,
+        incoming: Arc<IncomingMessages>,
     ) -> BoxFuture<'_, Result<Arc<dyn ClientTransport>, Error>> {
         Box::pin(async move {
             let limits = Limits::default();
@@ -80,7 +80,7 @@ impl Connect for InProcessConnector {
                 from_server: Arc::clone(&from_server),
                 tasks: Arc::clone(&tasks),
             };
-            let (transport, reader) = StreamTransport::new(lines, inbox, Box::new(shutdown));
+            let (transport, reader) = StreamTransport::new(lines, incoming, Box::new(shutdown));
             let reading = tokio::spawn(async move {
                 while let Some(message) = from_server.next().await {
                     reader.message(&message);

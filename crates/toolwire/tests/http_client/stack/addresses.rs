@@ -43,7 +43,7 @@ async fn rejected_address_is_never_connected_to() {
         let failure = within(http.send(get(url)))
             .await
             .expect_err("a rejected address");
-        assert_eq!(failure.step(), HttpPhase::Connect);
+        assert_eq!(failure.phase(), HttpPhase::Connect);
         assert_eq!(
             failure.message(),
             format!("the address policy rejects {host}, whose address is 127.0.0.1:{port}")

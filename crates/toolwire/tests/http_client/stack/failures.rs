@@ -15,7 +15,7 @@ async fn failure_of(http: &HyperClient, url: &str) -> HttpError {
 async fn invalid_url_is_rejected_before_a_connection_is_opened() {
     let check = async |url: &str, expected: &str| {
         let failure = failure_of(&client(), url).await;
-        assert_eq!(failure.step(), HttpPhase::Prepare);
+        assert_eq!(failure.phase(), HttpPhase::Prepare);
         assert_eq!(failure.to_string(), expected);
         assert!(!failure.may_have_arrived());
     };
@@ -33,7 +33,7 @@ async fn invalid_url_is_rejected_before_a_connection_is_opened() {
 #[tokio::test]
 async fn unknown_host_name_fails_in_the_resolve_phase() {
     let failure = failure_of(&client(), "http://nowhere.invalid/mcp").await;
-    assert_eq!(failure.step(), HttpPhase::Resolve);
+    assert_eq!(failure.phase(), HttpPhase::Resolve);
     assert_eq!(
         failure.to_string(),
         "no address is known for the name nowhere.invalid; \
@@ -49,7 +49,7 @@ async fn closed_port_fails_in_the_connect_phase() {
     let (url, address) = (server.url("/"), server.address);
     drop(server);
     let failure = failure_of(&client(), &url).await;
-    assert_eq!(failure.step(), HttpPhase::Connect);
+    assert_eq!(failure.phase(), HttpPhase::Connect);
     assert_eq!(
         failure.to_string(),
         format!(
@@ -83,7 +83,7 @@ async fn failure_after(text: impl AsRef<[u8]>) -> (HttpError, String) {
 async fn connection_that_closes_without_a_response_fails_in_the_send_phase() {
     for text in ["", "HTTP/1.1 200 OK\r\nContent-"] {
         let (failure, server) = failure_after(text).await;
-        assert_eq!(failure.step(), HttpPhase::Send);
+        assert_eq!(failure.phase(), HttpPhase::Send);
         assert_eq!(
             failure.message(),
             format!("{server} closed the connection before it sent a response")
@@ -102,7 +102,7 @@ async fn response_that_is_not_http_fails_in_the_receive_phase() {
     ];
     for text in not_http {
         let (failure, server) = failure_after(text).await;
-        assert_eq!(failure.step(), HttpPhase::Receive, "{text:?}");
+        assert_eq!(failure.phase(), HttpPhase::Receive, "{text:?}");
         assert_eq!(
             failure.message(),
             format!("the response of {server} is not valid HTTP")
@@ -119,7 +119,7 @@ async fn body_that_ends_early_fails_in_the_receive_phase() {
     for header in headers {
         let (failure, server) =
             failure_after(format!("HTTP/1.1 200 OK\r\n{header}\r\n\r\n5\r\nh")).await;
-        assert_eq!(failure.step(), HttpPhase::Receive);
+        assert_eq!(failure.phase(), HttpPhase::Receive);
         assert_eq!(
             failure.message(),
             format!("the response of {server} ended early")
@@ -149,12 +149,12 @@ async fn response_headers_over_64_kib_are_an_error() {
     const LIMIT: usize = 64 * 1024;
     assert_eq!(headers_of(LIMIT).await.unwrap(), LIMIT - 16);
     let failure = headers_of(LIMIT + 1).await.unwrap_err();
-    assert_eq!(failure.step(), HttpPhase::Receive);
+    assert_eq!(failure.phase(), HttpPhase::Receive);
     assert!(
         failure.message().ends_with("have more than 65536 bytes"),
         "{failure}"
     );
     // The client does not read that many bytes.
     let failure = headers_of(10 * LIMIT).await.unwrap_err();
-    assert_eq!(failure.step(), HttpPhase::Receive);
+    assert_eq!(failure.phase(), HttpPhase::Receive);
 }

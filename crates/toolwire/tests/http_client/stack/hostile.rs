@@ -95,7 +95,11 @@ async fn malformed_response_is_an_error() {
             Err(failure) => failure,
             Ok(body) => panic!("{bytes:?} is read as {body:?}"),
         };
-        assert_eq!(failure.step(), HttpPhase::Receive, "{bytes:?}: {failure:?}");
+        assert_eq!(
+            failure.phase(),
+            HttpPhase::Receive,
+            "{bytes:?}: {failure:?}"
+        );
         assert!(failure.may_have_arrived(), "{bytes:?}");
     }
 }
@@ -106,7 +110,7 @@ async fn connection_that_closes_in_the_headers_is_an_error() {
     for end in 0..complete.len() {
         let (start, _) = complete.split_at(end);
         let failure = receive(start).await.expect_err(start);
-        assert_eq!(failure.step(), HttpPhase::Send, "{start:?}: {failure:?}");
+        assert_eq!(failure.phase(), HttpPhase::Send, "{start:?}: {failure:?}");
     }
 }
 
@@ -160,7 +164,7 @@ async fn endless_response_is_an_error_and_its_connection_is_closed() {
     for (start, repeated) in endless {
         let received = receive_endless(start, repeated).await;
         let failure = received.expect_err(start);
-        let step = failure.step();
+        let step = failure.phase();
         assert_eq!(
             step,
             HttpPhase::Receive,

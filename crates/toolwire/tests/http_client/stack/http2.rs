@@ -120,7 +120,7 @@ async fn unresponsive_server_ends_the_response_body_with_an_error() {
     // closes the connection 20 seconds later.
     tokio::time::pause();
     let failure = within(body.chunk()).await.unwrap().unwrap_err();
-    assert_eq!(failure.step(), HttpPhase::Receive);
+    assert_eq!(failure.phase(), HttpPhase::Receive);
     drop(serving);
 }
 

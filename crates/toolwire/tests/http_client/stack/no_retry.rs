@@ -76,7 +76,7 @@ async fn post_is_not_sent_again_after_the_server_closes() {
         let http = client();
         let failure =
             close_after_second_request(&http, &server.url("/"), server.accept(), close).await;
-        assert_eq!(failure.step(), HttpPhase::Send, "{close:?}: {failure}");
+        assert_eq!(failure.phase(), HttpPhase::Send, "{close:?}: {failure}");
         assert!(failure.may_have_arrived(), "{close:?}: {failure}");
         assert!(server.has_no_connection().await, "{close:?}");
     }
@@ -93,7 +93,7 @@ async fn post_over_tls_is_not_sent_again_after_the_server_closes() {
         let connect = async { accept_tls(&acceptor, server.accept().await).await.unwrap() };
         let failure =
             close_after_second_request(&http, "https://server.invalid/", connect, close).await;
-        assert_eq!(failure.step(), HttpPhase::Send, "{close:?}: {failure}");
+        assert_eq!(failure.phase(), HttpPhase::Send, "{close:?}: {failure}");
         assert!(failure.may_have_arrived(), "{close:?}: {failure}");
         assert!(server.has_no_connection().await, "{close:?}");
     }
@@ -129,7 +129,7 @@ async fn body_without_length_over_tls_needs_a_close_notify_alert() {
             Ok(body) => assert!(has_alert && body == "fine", "{body:?}"),
             Err(failure) => {
                 assert!(!has_alert, "{failure}");
-                assert_eq!(failure.step(), HttpPhase::Receive);
+                assert_eq!(failure.phase(), HttpPhase::Receive);
             }
         }
     }

@@ -32,7 +32,7 @@ async fn credentials_in_a_redirect_are_not_sent_to_the_proxy() {
     let sending = within(http.send(get("http://server.invalid/mcp")));
     let (response, (_, mut connection)) = tokio::join!(sending, proxy.respond_once(redirect));
     let failure = response.expect_err("a rejected redirect");
-    assert_eq!(failure.step(), HttpPhase::Redirect);
+    assert_eq!(failure.phase(), HttpPhase::Redirect);
     assert_eq!(
         failure.message(),
         "server.invalid:80 redirects with credentials to http://server.invalid/there"
@@ -165,7 +165,7 @@ async fn tunnel_failure(response: &str) -> (HttpError, String) {
 async fn failed_tunnel_names_the_proxy_and_the_cause() {
     let check = async |response: &str, problem: &str| {
         let (failure, proxy) = tunnel_failure(response).await;
-        assert_eq!(failure.step(), HttpPhase::Proxy);
+        assert_eq!(failure.phase(), HttpPhase::Proxy);
         assert_eq!(
             failure.message(),
             format!("the proxy {proxy} {problem} when asked for a tunnel to server.invalid:443")
@@ -212,7 +212,7 @@ async fn invalid_proxy_url_is_an_error_for_requests_that_need_the_proxy() {
         let failure = within(http.send(get("http://server.invalid/")))
             .await
             .unwrap_err();
-        assert_eq!(failure.step(), HttpPhase::Prepare);
+        assert_eq!(failure.phase(), HttpPhase::Prepare);
         assert_eq!(failure.message(), format!("with_http {problem}"));
         // A request to an excluded server does not need the proxy.
         let server = RawServer::bind().await;

@@ -53,7 +53,7 @@ async fn sixth_redirect_is_an_error() {
             Ok(response) => assert!(followed && response.status() == 200),
             Err(failure) => {
                 assert!(!followed, "{failure:?}");
-                assert_eq!(failure.step(), HttpPhase::Redirect);
+                assert_eq!(failure.phase(), HttpPhase::Redirect);
                 let last = server.url("/6");
                 let expected = format!("more than 5 redirects, the last of them to {last}");
                 assert_eq!(failure.message(), expected);
@@ -79,7 +79,7 @@ async fn redirect_to_another_origin_is_an_error_that_names_it() {
             server.respond_once(&response)
         );
         let failure = response.expect_err("a rejected redirect");
-        assert_eq!(failure.step(), HttpPhase::Redirect);
+        assert_eq!(failure.phase(), HttpPhase::Redirect);
         assert!(
             failure.message().ends_with(&format!(" {location}")),
             "{failure}"

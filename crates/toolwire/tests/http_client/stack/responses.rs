@@ -113,7 +113,7 @@ async fn body_over_the_limit_is_an_error() {
                 4 => assert_eq!(whole.unwrap(), "four"),
                 _ => {
                     let failure = whole.unwrap_err();
-                    assert_eq!(failure.step(), HttpPhase::Receive);
+                    assert_eq!(failure.phase(), HttpPhase::Receive);
                     assert_eq!(failure.message(), "the response body has more than 3 bytes");
                 }
             }

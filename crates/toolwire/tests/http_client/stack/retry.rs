@@ -59,7 +59,7 @@ async fn get_on_a_new_connection_that_closes_is_not_sent_again() {
         let http = client();
         let closing = async { read_and_close(server.accept().await, "", close).await };
         let (response, ()) = tokio::join!(within(http.send(get(server.url("/")))), closing);
-        assert_eq!(response.unwrap_err().step(), HttpPhase::Send, "{close:?}");
+        assert_eq!(response.unwrap_err().phase(), HttpPhase::Send, "{close:?}");
         assert!(server.has_no_connection().await, "{close:?}");
     }
 }

@@ -39,7 +39,7 @@ async fn handshake_failure(http: HyperClient, acceptor: &TlsAcceptor) -> HttpErr
     let scripted = async { accept_tls(acceptor, server.accept().await).await.is_some() };
     let (response, _) = tokio::join!(within(http.send(get("https://server.invalid/"))), scripted);
     let failure = response.expect_err("an untrusted certificate");
-    assert_eq!(failure.step(), HttpPhase::Tls);
+    assert_eq!(failure.phase(), HttpPhase::Tls);
     assert!(!failure.may_have_arrived());
     failure
 }
@@ -96,7 +96,7 @@ async fn server_without_tls_has_its_own_error() {
     };
     let (response, _connection) = tokio::join!(within(http.send(get(&url))), scripted);
     let failure = response.expect_err("a server without TLS");
-    assert_eq!(failure.step(), HttpPhase::Tls);
+    assert_eq!(failure.phase(), HttpPhase::Tls);
     assert_eq!(
         failure.message(),
         format!("{} does not use TLS", server.address)
@@ -108,7 +108,7 @@ async fn server_without_tls_has_its_own_error() {
         drop(server.accept().await);
     });
     let failure = response.expect_err("a closed connection");
-    assert_eq!(failure.step(), HttpPhase::Tls);
+    assert_eq!(failure.phase(), HttpPhase::Tls);
     let expected = format!(
         "the connection to {} failed during the TLS handshake",
         server.address
@@ -141,7 +141,7 @@ async fn connecting_times_out_after_ten_seconds() {
     assert!(!sending.is_finished());
     tokio::time::advance(Duration::from_secs(5)).await;
     let failure = within(sending).await.unwrap().expect_err("a timeout");
-    assert_eq!(failure.step(), HttpPhase::Tls);
+    assert_eq!(failure.phase(), HttpPhase::Tls);
     assert_eq!(
         failure.message(),
         format!(
@@ -155,7 +155,7 @@ async fn connecting_times_out_after_ten_seconds() {
 fn invalid_root_certificates_are_rejected() {
     let check = |pem: &str, expected: &str| {
         let failure = client().with_root_certificates(pem.as_bytes()).unwrap_err();
-        assert_eq!(failure.step(), HttpPhase::Prepare);
+        assert_eq!(failure.phase(), HttpPhase::Prepare);
         assert_eq!(failure.message(), expected);
     };
     let none = "there is no certificate among the root certificates";

@@ -16,7 +16,7 @@ use toolwire::BoxFuture;
 
 use crate::client::AuthError;
 use crate::client::login::callback_request::CallbackRequest;
-use crate::client::login::{CallbackVerdict, CheckCallback, Login, PendingLogin, browser, pasted};
+use crate::client::login::{CallbackOutcome, CheckCallback, Login, PendingLogin, browser, pasted};
 use crate::rules::endpoints;
 
 /// The default time limit for a user login.
@@ -253,12 +253,12 @@ impl PendingLoopback {
             };
             let query = request.query.clone();
             match check(&query) {
-                CallbackVerdict::Unrelated => {
+                CallbackOutcome::Unrelated => {
                     visits.spawn(request.respond_not_found());
                     continue;
                 }
-                CallbackVerdict::Failure => request.respond_failed().await,
-                CallbackVerdict::Success => request.respond_ok().await,
+                CallbackOutcome::Failure => request.respond_failed().await,
+                CallbackOutcome::Success => request.respond_ok().await,
             }
             return Ok(query);
         }
@@ -272,7 +272,7 @@ impl PendingLoopback {
         let mut problem = None;
         while let Some(text) = ask(problem).await {
             problem = match pasted::query_of(&text) {
-                Some(query) if check(query) != CallbackVerdict::Unrelated => {
+                Some(query) if check(query) != CallbackOutcome::Unrelated => {
                     return query.to_owned();
                 }
                 Some(_) => Some(pasted::NOT_OURS),

@@ -10,12 +10,12 @@ use crate::client::login::callback_request::{LONGEST_HEAD, REQUEST_TIME};
 
 const URL: &str = "https://auth.example.com/authorize?state=right";
 
-fn check(query: &str) -> CallbackVerdict {
+fn check(query: &str) -> CallbackOutcome {
     let has = |pair| query.split('&').any(|own| own == pair);
     match (has("state=right"), has("code=1") && !has("iss=wrong")) {
-        (false, _) => CallbackVerdict::Unrelated,
-        (true, true) => CallbackVerdict::Success,
-        (true, false) => CallbackVerdict::Failure,
+        (false, _) => CallbackOutcome::Unrelated,
+        (true, true) => CallbackOutcome::Success,
+        (true, false) => CallbackOutcome::Failure,
     }
 }
 
@@ -243,7 +243,7 @@ async fn only_https_and_loopback_urls_are_shown_and_opened() {
             .with_browser_opener(|url| panic!("opened: {url}"))
             .with_url_display(|url| panic!("shown: {url}"));
         let pending = login.begin(None).await.unwrap();
-        let outcome = pending.finish(url, &|_| CallbackVerdict::Success).await;
+        let outcome = pending.finish(url, &|_| CallbackOutcome::Success).await;
         assert!(outcome.is_err(), "{url:?}");
     }
 }

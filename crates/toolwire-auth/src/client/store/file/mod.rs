@@ -27,7 +27,7 @@ const LAYOUT: u64 = 1;
 #[derive(Debug, Clone)]
 pub struct FileTokenStore {
     path: Arc<Path>,
-    lock_wait: Duration,
+    lock_timeout: Duration,
 }
 
 impl FileTokenStore {
@@ -36,7 +36,7 @@ impl FileTokenStore {
     pub fn new(path: impl Into<PathBuf>) -> Self {
         Self {
             path: path.into().into(),
-            lock_wait: lock_file::DEFAULT_WAIT,
+            lock_timeout: lock_file::DEFAULT_TIMEOUT,
         }
     }
 
@@ -52,8 +52,8 @@ impl FileTokenStore {
 
     /// Sets how long to wait for a lock that another process holds. Default: 60 s.
     #[must_use]
-    pub fn with_lock_timeout(mut self, wait: Duration) -> Self {
-        self.lock_wait = wait;
+    pub fn with_lock_timeout(mut self, timeout: Duration) -> Self {
+        self.lock_timeout = timeout;
         self
     }
 
@@ -68,7 +68,7 @@ impl FileTokenStore {
         &self,
         change: impl FnOnce(&mut Values) -> bool + Send + 'static,
     ) -> Result<(), TokenStoreError> {
-        let lock = lock_file::acquire(self.lock_path(""), self.lock_wait).await?;
+        let lock = lock_file::acquire(self.lock_path(""), self.lock_timeout).await?;
         self.blocking(move |path| {
             // The caller may have dropped the future. A started change completes under the lock.
             let _lock = lock;
@@ -120,7 +120,7 @@ impl TokenStore for FileTokenStore {
         // The lock of the empty name is for changes of the file.
         let path = self.lock_path(&format!("lock of {name}"));
         Box::pin(async move {
-            let held = lock_file::acquire(path, self.lock_wait).await?;
+            let held = lock_file::acquire(path, self.lock_timeout).await?;
             Ok(TokenStoreLock::new(held))
         })
     }

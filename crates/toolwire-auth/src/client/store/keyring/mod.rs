@@ -28,7 +28,7 @@ type Opener = dyn Fn() -> Result<Arc<CredentialStore>, KeyringError> + Send + Sy
 pub struct KeyringTokenStore {
     service: Arc<str>,
     lock_base: PathBuf,
-    wait: Duration,
+    lock_timeout: Duration,
     open: Arc<Opener>,
     opened: Arc<OnceLock<Arc<CredentialStore>>>,
 }
@@ -47,8 +47,8 @@ impl KeyringTokenStore {
     /// Sets how long to wait for the keyring and for a lock that another process holds. Default: 60 s. A locked keyring
     /// prompts the user, who may not respond.
     #[must_use]
-    pub fn with_wait(mut self, wait: Duration) -> Self {
-        self.wait = wait;
+    pub fn with_lock_timeout(mut self, timeout: Duration) -> Self {
+        self.lock_timeout = timeout;
         self
     }
 
@@ -62,7 +62,7 @@ impl KeyringTokenStore {
         Self {
             service: service.into(),
             lock_base,
-            wait: lock_file::DEFAULT_WAIT,
+            lock_timeout: lock_file::DEFAULT_TIMEOUT,
             open: Arc::new(open),
             opened: Arc::default(),
         }
@@ -85,14 +85,14 @@ impl KeyringTokenStore {
             };
             work(&Keyring::new(&**store, &service))
         });
-        match tokio::time::timeout(self.wait, done).await {
+        match tokio::time::timeout(self.lock_timeout, done).await {
             Ok(Ok(done)) => done,
             Ok(Err(error)) => {
                 Err(TokenStoreError::new("cannot use the keyring").with_source(error))
             }
             Err(_) => Err(TokenStoreError::new(format!(
                 "the keyring of the system did not respond within {} s; it may have to be unlocked first",
-                self.wait.as_secs_f64()
+                self.lock_timeout.as_secs_f64()
             ))),
         }
     }
@@ -102,7 +102,8 @@ impl KeyringTokenStore {
         &self,
         change: impl FnOnce(&Keyring<'_>) -> Result<(), TokenStoreError> + Send + 'static,
     ) -> Result<(), TokenStoreError> {
-        let lock = lock_file::acquire(lock_file::beside(&self.lock_base, ""), self.wait).await?;
+        let lock =
+            lock_file::acquire(lock_file::beside(&self.lock_base, ""), self.lock_timeout).await?;
         self.blocking(move |keyring| {
             // The caller may have dropped the future. A started change completes under the lock.
             let _lock = lock;
@@ -140,7 +141,7 @@ impl TokenStore for KeyringTokenStore {
         // The lock of the empty name is for changes.
         let path = lock_file::beside(&self.lock_base, &format!("lock of {name}"));
         Box::pin(async move {
-            let held = lock_file::acquire(path, self.wait).await?;
+            let held = lock_file::acquire(path, self.lock_timeout).await?;
             Ok(TokenStoreLock::new(held))
         })
     }

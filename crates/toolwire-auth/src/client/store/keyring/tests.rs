@@ -225,7 +225,7 @@ async fn unresponsive_keyring_times_out() {
     };
     let directory = scratch.directory.clone();
     let store = KeyringTokenStore::with_keyring("tests".to_owned(), directory, open)
-        .with_wait(Duration::from_millis(20));
+        .with_lock_timeout(Duration::from_millis(20));
     let text = store.get("a").await.unwrap_err().to_string();
     assert!(text.contains("within 0.02 s"), "{text}");
     assert!(text.contains("unlocked"), "{text}");

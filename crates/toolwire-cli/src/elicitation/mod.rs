@@ -10,13 +10,13 @@ use toolwire::ClientBuilder;
 use toolwire::types::{ElicitRequestFormParams, ElicitRequestURLParams, ElicitResult, ErrorObject};
 
 use crate::arguments::InputOptions;
-use crate::asking::dialogue::{Dialogue, DialogueTerminal, Silence};
+use crate::elicitation::dialogue::{Dialogue, DialogueTerminal, Silence};
 use crate::failure::Failure;
 use crate::screen::Screen;
 
 /// The responder to elicitations.
 #[derive(Debug)]
-pub(crate) struct Asking {
+pub(crate) struct ElicitationHandler {
     /// The values from the command line, by field.
     given: Vec<(String, String)>,
     declines: bool,
@@ -26,7 +26,7 @@ pub(crate) struct Asking {
     lock: Mutex<()>,
 }
 
-impl Asking {
+impl ElicitationHandler {
     /// Returns `None` if there is neither a user nor a value. The client then declares no elicitation capability.
     pub(crate) fn new(
         answers: &InputOptions,
@@ -57,12 +57,13 @@ impl Asking {
 
     /// Registers the handlers for elicitations. A URL is accepted only if a user can see it, or to decline it.
     pub(crate) fn register(self: &Arc<Self>, builder: ClientBuilder) -> ClientBuilder {
-        let asking = Arc::clone(self);
+        let elicitation = Arc::clone(self);
         let builder = builder.on_elicitation(move |form: ElicitRequestFormParams| {
-            let asking = Arc::clone(&asking);
+            let elicitation = Arc::clone(&elicitation);
             async move {
                 blocking(move || {
-                    asking.respond(|dialogue| form::fill_in(&form, &asking.given, dialogue))
+                    elicitation
+                        .respond(|dialogue| form::fill_in(&form, &elicitation.given, dialogue))
                 })
                 .await
             }
@@ -70,11 +71,12 @@ impl Asking {
         if !self.interactive && !self.declines {
             return builder;
         }
-        let asking = Arc::clone(self);
+        let elicitation = Arc::clone(self);
         builder.on_url_elicitation(move |address: ElicitRequestURLParams| {
-            let asking = Arc::clone(&asking);
+            let elicitation = Arc::clone(&elicitation);
             async move {
-                blocking(move || asking.respond(|dialogue| form::visit(&address, dialogue))).await
+                blocking(move || elicitation.respond(|dialogue| form::visit(&address, dialogue)))
+                    .await
             }
         })
     }

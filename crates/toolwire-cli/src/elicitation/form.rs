@@ -6,8 +6,8 @@ use toolwire::types::{
     ElicitRequestFormParams, ElicitRequestURLParams, ElicitResult, ElicitSchema,
 };
 
-use crate::asking::dialogue::Dialogue;
-use crate::asking::field::Field;
+use crate::elicitation::dialogue::Dialogue;
+use crate::elicitation::field::Field;
 use crate::show::plain_text;
 
 /// The user's input for a field.
@@ -194,7 +194,7 @@ mod tests {
     use toolwire::types::ElicitAction;
 
     use super::*;
-    use crate::asking::dialogue::Script;
+    use crate::elicitation::dialogue::Script;
 
     fn form() -> ElicitRequestFormParams {
         ElicitRequestFormParams::new(
