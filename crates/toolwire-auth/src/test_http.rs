@@ -32,7 +32,7 @@ impl CannedHttp {
     }
 
     /// Blocks all responses until [`release`](Self::release) is called.
-    pub(crate) fn held(mut self) -> Self {
+    pub(crate) fn blocked(mut self) -> Self {
         self.gate = Arc::new(Semaphore::new(0));
         self
     }

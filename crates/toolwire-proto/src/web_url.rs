@@ -20,7 +20,7 @@ pub struct WebUrl<'a> {
     pub is_secure: bool,
     /// The path. It is empty or starts with a slash.
     pub path: &'a str,
-    /// The query without its question mark, if any.
+    /// The query without its `?`, if any.
     pub query: Option<&'a str>,
     /// `true` if the URL has a fragment.
     pub has_fragment: bool,

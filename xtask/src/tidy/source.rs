@@ -191,11 +191,15 @@ fn first_is_character(text: &str) -> bool {
 
 /// Returns the ranges of `#[cfg(test)] mod name { … }` in code without comments and literals.
 fn test_modules(code: &str) -> Vec<Range<usize>> {
-    const ATTRIBUTE: &str = "#[cfg(test)]";
+    const ATTRIBUTES: [&str; 2] = ["#[cfg(test)]", "#[cfg(all(test, unix))]"];
     let mut modules = Vec::new();
     let mut from = 0;
-    while let Some(start) = code[from..].find(ATTRIBUTE).map(|offset| from + offset) {
-        let after = start + ATTRIBUTE.len();
+    while let Some((start, attribute)) = ATTRIBUTES
+        .into_iter()
+        .filter_map(|attribute| Some((from + code[from..].find(attribute)?, attribute)))
+        .min()
+    {
+        let after = start + attribute.len();
         from = after;
         let item = code[after..].trim_start();
         let is_module = item.starts_with("mod ") || item.starts_with("pub mod ");
@@ -278,6 +282,7 @@ mod tests {
             "#[cfg(test)] mod tests; f(\"x\")",
             "#[cfg(test)] mod tests; f(\"x\")",
         );
+        check("a #[cfg(all(test, unix))] mod tests { f() } b", "a b");
         check("#[cfg(test)] use a::{b}; c", "#[cfg(test)] use a::{b}; c");
         check("#[cfg(test)] mod tests { never closed", "");
         check("f(\"x\") // y", "f(\"x\")");

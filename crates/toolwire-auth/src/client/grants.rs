@@ -11,7 +11,7 @@ use crate::client::login::{CallbackOutcome, Login, PendingLogin};
 use crate::client::proofs::DpopSigner;
 use crate::client::registration::{KnownClient, Registrar};
 use crate::client::store::{Records, StoredToken};
-use crate::client::token_endpoint::{Refused, TokenEndpoint};
+use crate::client::token_endpoint::{TokenEndpoint, TokenRequestFailure};
 use crate::clock::since_epoch;
 use crate::documents::{Secret, TokenResponse};
 use crate::fetch::DocumentFetcher;
@@ -61,11 +61,13 @@ impl GrantClient<'_> {
                 token.user = token.user.or_else(|| before.user.clone());
                 Ok(Some(token))
             }
-            Err(Refused::ByServer(Consequence::AuthorizeAnew, error)) => {
+            Err(TokenRequestFailure::Rejected(Consequence::AuthorizeAnew, error)) => {
                 tracing::debug!(%error, "the refresh token is no longer valid");
                 Ok(None)
             }
-            Err(Refused::ByServer(Consequence::RegisterAnew, error)) if client.is_dynamic => {
+            Err(TokenRequestFailure::Rejected(Consequence::RegisterAnew, error))
+                if client.is_dynamic =>
+            {
                 self.forget_client(&error).await?;
                 Ok(None)
             }
@@ -79,18 +81,21 @@ impl GrantClient<'_> {
         scopes: Option<&ScopeSet>,
     ) -> Result<StoredToken, AuthError> {
         match self.authorize_once(scopes).await {
-            Err(Refused::ByServer(Consequence::RegisterAnew, error))
+            Err(TokenRequestFailure::Rejected(Consequence::RegisterAnew, error))
                 if self.is_registered().await? =>
             {
                 self.forget_client(&error).await?;
                 let again = self.authorize_once(scopes).await;
-                again.map_err(Refused::into_error)
+                again.map_err(TokenRequestFailure::into_error)
             }
-            outcome => outcome.map_err(Refused::into_error),
+            outcome => outcome.map_err(TokenRequestFailure::into_error),
         }
     }
 
-    async fn authorize_once(&self, scopes: Option<&ScopeSet>) -> Result<StoredToken, Refused> {
+    async fn authorize_once(
+        &self,
+        scopes: Option<&ScopeSet>,
+    ) -> Result<StoredToken, TokenRequestFailure> {
         let resource = self.found.resource.as_ref();
         let server = &self.found.server;
         match &self.config.grant {
@@ -129,7 +134,7 @@ impl GrantClient<'_> {
         &self,
         assertion: &Secret,
         scopes: Option<&ScopeSet>,
-    ) -> Result<StoredToken, Refused> {
+    ) -> Result<StoredToken, TokenRequestFailure> {
         let client = self.registrar().client(None).await?;
         let endpoint = self.endpoint(&client, self.wants_proofs());
         let resource = self.found.resource.as_ref();
@@ -180,7 +185,7 @@ impl GrantClient<'_> {
             audience: &self.found.server.issuer,
         };
         let asked = endpoint.ask(grant, self.found.resource.as_ref(), scopes);
-        let response = asked.await.map_err(Refused::into_error)?;
+        let response = asked.await.map_err(TokenRequestFailure::into_error)?;
         read_assertion(&response).map_err(AuthError::of)
     }
 

@@ -188,7 +188,7 @@ impl Registrar<'_> {
             .await
             .map_err(AuthError::of)?;
         if !fetched.status.is_success() {
-            let error: Option<OAuthError> = fetched.refusal();
+            let error: Option<OAuthError> = fetched.error_document();
             let why = reason(fetched.status, error.as_ref());
             return Err(AuthError::new(format!(
                 "{url} rejected the registration of this client: {why}"

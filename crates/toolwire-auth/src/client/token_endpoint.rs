@@ -29,23 +29,23 @@ pub(super) struct TokenEndpoint<'a> {
 
 /// The reason why a token request failed.
 #[derive(Debug)]
-pub(super) enum Refused {
+pub(super) enum TokenRequestFailure {
     /// The server rejected the request, with this consequence.
-    ByServer(Consequence, AuthError),
+    Rejected(Consequence, AuthError),
     /// The request failed without a response from the token endpoint.
     Failed(AuthError),
 }
 
-impl From<AuthError> for Refused {
+impl From<AuthError> for TokenRequestFailure {
     fn from(error: AuthError) -> Self {
         Self::Failed(error)
     }
 }
 
-impl Refused {
+impl TokenRequestFailure {
     pub(super) fn into_error(self) -> AuthError {
         match self {
-            Self::ByServer(_, error) | Self::Failed(error) => error,
+            Self::Rejected(_, error) | Self::Failed(error) => error,
         }
     }
 }
@@ -57,7 +57,7 @@ impl TokenEndpoint<'_> {
         grant: Grant<'_>,
         resource: Option<&ResourceIndicator>,
         scopes: Option<&ScopeSet>,
-    ) -> Result<TokenResponse, Refused> {
+    ) -> Result<TokenResponse, TokenRequestFailure> {
         let fetched = self.post(grant, resource, scopes).await?;
         let Some((what, error)) = self.rejection(&fetched) else {
             let response = fetched.document(self.url).map_err(AuthError::of)?;
@@ -67,12 +67,12 @@ impl TokenEndpoint<'_> {
             .proofs
             .is_some_and(|proofs| proofs.learn(self.issuer, &fetched.headers));
         if what != Consequence::RepeatWithNonce || !is_new {
-            return Err(Refused::ByServer(what, error));
+            return Err(TokenRequestFailure::Rejected(what, error));
         }
         let again = self.post(grant, resource, scopes).await?;
         match self.rejection(&again) {
             None => Ok(again.document(self.url).map_err(AuthError::of)?),
-            Some((what, error)) => Err(Refused::ByServer(what, error)),
+            Some((what, error)) => Err(TokenRequestFailure::Rejected(what, error)),
         }
     }
 
@@ -88,7 +88,10 @@ impl TokenEndpoint<'_> {
         if fetched.status.is_success() {
             return Ok(());
         }
-        let why = reason(fetched.status, fetched.refusal::<OAuthError>().as_ref());
+        let why = reason(
+            fetched.status,
+            fetched.error_document::<OAuthError>().as_ref(),
+        );
         Err(AuthError::new(format!(
             "{} rejected the revocation: {why}",
             self.url
@@ -126,7 +129,7 @@ impl TokenEndpoint<'_> {
         if fetched.status.is_success() {
             return None;
         }
-        let error: Option<OAuthError> = fetched.refusal();
+        let error: Option<OAuthError> = fetched.error_document();
         let what = consequence(fetched.status.as_u16(), error.as_ref());
         let why = reason(fetched.status, error.as_ref());
         let error = AuthError::new(format!("{} issued no token: {why}", self.url));

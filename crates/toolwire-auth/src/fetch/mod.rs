@@ -207,7 +207,7 @@ impl FetchedDocument {
 
     /// Parses the document of an error response. Returns `None` if it is invalid.
     #[cfg(any(feature = "client", feature = "proxy"))]
-    pub(crate) fn refusal<T: DeserializeOwned>(&self) -> Option<T> {
+    pub(crate) fn error_document<T: DeserializeOwned>(&self) -> Option<T> {
         serde_json::from_slice(&self.body).ok()
     }
 }

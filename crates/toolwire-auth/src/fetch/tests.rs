@@ -75,7 +75,7 @@ async fn document_over_the_size_limit_is_rejected() {
 
 #[tokio::test(start_paused = true)]
 async fn fetch_times_out() {
-    let http = CannedHttp::new(|_| (200, String::new())).held();
+    let http = CannedHttp::new(|_| (200, String::new())).blocked();
     let fetcher = DocumentFetcher::with_http_client(http);
     let began = tokio::time::Instant::now();
     assert!(matches!(

@@ -11,7 +11,7 @@ use ring::signature::{
 };
 use serde_json::Value;
 
-use super::*;
+use crate::jws::*;
 
 /// A private key for tests.
 pub(crate) enum TestKey {

@@ -120,7 +120,7 @@ async fn log_in(
         resource: core.grants.resource.clone(),
         ends_at: core.grants.end(&logged_in.tokens),
         id_token_claims: core.claims_for_filter(&logged_in.user),
-        user: logged_in.user.kept(),
+        user: logged_in.user.with_retained_claims(),
         upstream: logged_in.tokens,
         code: None,
         refresh: None,

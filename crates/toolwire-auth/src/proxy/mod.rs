@@ -281,7 +281,7 @@ impl Authorizer for OAuthProxy {
     }
 
     fn public_route(&self, path: &str) -> Option<PublicRoute> {
-        Some(match self.core.paths.place(path)? {
+        Some(match self.core.paths.route(path)? {
             ProxyRoute::Authorize | ProxyRoute::Callback => PublicRoute::get(),
             ProxyRoute::Consent => PublicRoute::post(LONGEST_PARAMETERS),
             ProxyRoute::Token | ProxyRoute::Revoke => {
@@ -294,7 +294,7 @@ impl Authorizer for OAuthProxy {
     fn serve_public(&self, request: Request<Bytes>) -> BoxFuture<'_, Response<Bytes>> {
         Box::pin(async move {
             let core = &self.core;
-            match core.paths.place(request.uri().path()) {
+            match core.paths.route(request.uri().path()) {
                 Some(ProxyRoute::Authorize) => authorize::authorize(core, &request).await,
                 Some(ProxyRoute::Consent) => authorize::consent(core, &request).await,
                 Some(ProxyRoute::Callback) => callback::callback(core, &request).await,

@@ -54,14 +54,14 @@ impl Paths {
             origin,
             metadata,
         };
-        match paths.place(&resource_path) {
+        match paths.route(&resource_path) {
             None => Ok(paths),
             Some(_) => Err(OAuthProxyConfigError::PathConflict(resource_path)),
         }
     }
 
-    pub(super) fn place(&self, path: &str) -> Option<ProxyRoute> {
-        let places = [
+    pub(super) fn route(&self, path: &str) -> Option<ProxyRoute> {
+        let routes = [
             (&self.authorize, ProxyRoute::Authorize),
             (&self.consent, ProxyRoute::Consent),
             (&self.callback, ProxyRoute::Callback),
@@ -69,7 +69,7 @@ impl Paths {
             (&self.register, ProxyRoute::Register),
             (&self.revoke, ProxyRoute::Revoke),
         ];
-        let found = places.into_iter().find(|(own, _)| *own == path);
+        let found = routes.into_iter().find(|(own, _)| *own == path);
         found.map(|(_, place)| place)
     }
 

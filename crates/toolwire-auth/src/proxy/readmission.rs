@@ -36,7 +36,7 @@ impl ProxyState {
         if known.subject != grant.user.subject || !self.admits(&known) {
             return self.end(key, "its user is no longer admitted").await;
         }
-        let Some(asked) = asked.map(UpstreamUser::kept) else {
+        let Some(asked) = asked.map(UpstreamUser::with_retained_claims) else {
             return Ok(());
         };
         let update = self.grants.change(&self.vault, key, |grant| {

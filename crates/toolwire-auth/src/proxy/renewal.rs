@@ -79,7 +79,7 @@ impl GrantStore {
             if let Some(user) = &renewed.user
                 && user.subject == grant.user.subject
             {
-                grant.user = user.clone().kept();
+                grant.user = user.clone().with_retained_claims();
                 if let Some(claims) = &mut grant.id_token_claims {
                     claims.clone_from(&user.claims);
                 }

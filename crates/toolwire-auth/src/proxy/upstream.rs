@@ -176,7 +176,7 @@ impl UpstreamUser {
     }
 
     /// Returns the user with only the claims that are retained.
-    pub(super) fn kept(mut self) -> Self {
+    pub(super) fn with_retained_claims(mut self) -> Self {
         self.claims.retain(|name, value| {
             let is_short = match value {
                 Value::String(text) => text.len() <= LONGEST_CLAIM,
@@ -238,7 +238,7 @@ mod tests {
             "id": 1, "login": "ann", "email": "a".repeat(LONGEST_CLAIM + 1), "email_verified": true,
             "name": ["ann"], "hd": "a".repeat(LONGEST_CLAIM), "bio": "long",
         });
-        let kept = user(document, "id").unwrap().kept();
+        let kept = user(document, "id").unwrap().with_retained_claims();
         let names: Vec<&String> = kept.claims.keys().collect();
         assert_eq!(names, ["login", "email_verified", "hd"]);
     }

@@ -7,11 +7,11 @@ use proptest::prelude::*;
 use proptest::sample::Index;
 use serde_json::{Value, json};
 
-use super::*;
 use crate::documents::{AccessTokenClaims, IntrospectionResponse};
 use crate::fetch::DocumentFetcher;
 use crate::jws::test_keys::TestKey;
 use crate::resource::config::tests::ISSUER;
+use crate::resource::*;
 use crate::rules::signing_algorithm::SigningAlgorithm;
 use crate::test_http::CannedHttp;
 

@@ -33,7 +33,7 @@ fn replacement(block: &ContentBlock, version: ProtocolVersion) -> Option<TextCon
             (describe_audio(audio), &audio.annotations)
         }
         ContentBlock::ResourceLink(link) if !version.has_resource_links() => {
-            (describe_link(link), &link.annotations)
+            (describe_resource_link(link), &link.annotations)
         }
         _ => return None,
     };
@@ -47,7 +47,7 @@ fn describe_audio(audio: &AudioContent) -> String {
     format!("[audio omitted: {}]", audio.mime_type)
 }
 
-fn describe_link(link: &ResourceLink) -> String {
+fn describe_resource_link(link: &ResourceLink) -> String {
     let name = link.title.as_ref().unwrap_or(&link.name);
     match &link.description {
         Some(description) => format!("[resource: {name}, {}] {description}", link.uri),

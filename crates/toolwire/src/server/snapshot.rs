@@ -158,7 +158,7 @@ impl Snapshot {
         let mut matching: Vec<_> = self
             .templates
             .values()
-            .filter_map(|entry| Some((entry, entry.found(uri)?)))
+            .filter_map(|entry| Some((entry, entry.resolve(uri)?)))
             .collect();
         // The sort is stable: of two equally specific templates, the first registered is used.
         matching.sort_by_key(|(entry, _)| std::cmp::Reverse(entry.template.specificity()));

@@ -16,9 +16,9 @@ pub trait TextResult: Serialize + sealed::Sealed {
 
 mod sealed {
     pub trait Sealed {}
-    impl Sealed for super::CallToolResult {}
-    impl Sealed for super::GetPromptResult {}
-    impl Sealed for super::ReadResourceResult {}
+    impl Sealed for toolwire_types::CallToolResult {}
+    impl Sealed for toolwire_types::GetPromptResult {}
+    impl Sealed for toolwire_types::ReadResourceResult {}
 }
 
 impl TextResult for CallToolResult {

@@ -94,7 +94,7 @@ impl Clients {
             .protected_for(PROTECTED_TIME)
             .owned_by(owner);
         vault.put(&key_of(&client_id), &client, terms).await?;
-        Ok(accepted.answer(&client_id, secret, since_epoch().as_secs()))
+        Ok(accepted.response(&client_id, secret, since_epoch().as_secs()))
     }
 
     /// Authenticates a client. Returns its id.

@@ -14,8 +14,8 @@ fn endpoints_are_at_the_root_of_the_resource() {
     let callback = "https://mcp.example.com:8443/callback";
     assert_eq!(proxy.callback_url(), callback);
     let paths = &proxy.core.paths;
-    assert_eq!(paths.place("/authorize"), Some(ProxyRoute::Authorize));
-    assert_eq!(paths.place("/authorize/"), None);
+    assert_eq!(paths.route("/authorize"), Some(ProxyRoute::Authorize));
+    assert_eq!(paths.route("/authorize/"), None);
     assert_eq!(
         paths.metadata,
         [
@@ -33,8 +33,8 @@ fn issuer_may_have_a_path() {
         .unwrap();
     assert_eq!(proxy.callback_url(), "https://a.example/team/callback");
     let paths = &proxy.core.paths;
-    assert_eq!(paths.place("/team/token"), Some(ProxyRoute::Token));
-    assert_eq!(paths.place("/token"), None);
+    assert_eq!(paths.route("/team/token"), Some(ProxyRoute::Token));
+    assert_eq!(paths.route("/token"), None);
     let at = "/.well-known/oauth-authorization-server/team";
     assert_eq!(paths.metadata, [at]);
 }

@@ -105,7 +105,7 @@ async fn number_of_cached_documents_is_limited() {
 
 #[tokio::test]
 async fn slow_host_does_not_delay_other_hosts() {
-    let site = site().held();
+    let site = site().blocked();
     let documents = documents(&site);
     let slow: Vec<_> = (0..MAX_WAITING_FOR_HOST)
         .map(|number| asking(&documents, format!("https://slow/{number}"), None))
@@ -130,7 +130,7 @@ async fn slow_host_does_not_delay_other_hosts() {
 
 #[tokio::test]
 async fn waiting_requests_use_the_cached_document() {
-    let site = site().held();
+    let site = site().blocked();
     let documents = documents(&site);
     let requests: Vec<_> = (0..MAX_WAITING_FOR_HOST)
         .map(|_| asking(&documents, "https://a/b", None))
@@ -146,7 +146,7 @@ async fn waiting_requests_use_the_cached_document() {
 
 #[tokio::test]
 async fn one_source_cannot_use_all_fetches() {
-    let site = site().held();
+    let site = site().blocked();
     let documents = documents(&site);
     let (attacker, honest) = (source("93.184.215.14"), source("93.184.215.15"));
     let slow: Vec<_> = (0..MAX_WAITING_OF_SOURCE)
@@ -168,7 +168,7 @@ async fn one_source_cannot_use_all_fetches() {
 
 #[tokio::test]
 async fn number_of_concurrent_fetches_is_limited() {
-    let site = site().held();
+    let site = site().blocked();
     let documents = documents(&site);
     let requests: Vec<_> = (0..MAX_FETCHES)
         .map(|number| asking(&documents, format!("https://host{number}/a"), None))
@@ -186,7 +186,7 @@ async fn number_of_concurrent_fetches_is_limited() {
 
 #[tokio::test]
 async fn dropped_request_releases_its_permits() {
-    let site = site().held();
+    let site = site().blocked();
     let documents = documents(&site);
     let waiting_request = asking(&documents, "https://a/b", source("93.184.215.14"));
     asked(&site, 1).await;

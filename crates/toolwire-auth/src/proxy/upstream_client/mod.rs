@@ -236,7 +236,7 @@ impl UpstreamClient {
         );
         let fetched = sending.await.map_err(UpstreamError::Fetch)?;
         // GitHub sends error responses with status 200.
-        if let Some(rejection) = fetched.refusal::<OAuthError>() {
+        if let Some(rejection) = fetched.error_document::<OAuthError>() {
             let consequence = consequence(fetched.status.as_u16(), Some(&rejection));
             tracing::warn!(
                 error = %rejection.error.escape_debug(),

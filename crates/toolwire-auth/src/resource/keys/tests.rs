@@ -59,7 +59,7 @@ async fn settle() {
 #[tokio::test(start_paused = true)]
 async fn one_fetch_serves_all_waiting_requests() {
     let (http, _) = issuer();
-    let http = http.held();
+    let http = http.blocked();
     let keys = at_url(&http);
     let waiting: Vec<_> = (0..20)
         .map(|_| {
@@ -167,7 +167,7 @@ async fn unreachable_issuer_has_a_cool_down() {
 #[tokio::test(start_paused = true)]
 async fn dropped_request_does_not_cancel_the_fetch() {
     let (http, _) = issuer();
-    let http = http.held();
+    let http = http.blocked();
     let keys = at_url(&http);
     let leaving = {
         let keys = Arc::clone(&keys);

@@ -87,7 +87,7 @@ impl AcceptedRegistration {
 
     /// Returns the registration response with the accepted values (RFC 7591, section 3.2.1).
     #[must_use]
-    pub(crate) fn answer(
+    pub(crate) fn response(
         &self,
         client_id: &str,
         secret: Option<Secret>,
@@ -241,7 +241,7 @@ mod tests {
     #[test]
     fn response_contains_the_accepted_values() {
         let accepted = outcome(json!({"logo_uri": "https://a/logo", "scope": "x"})).unwrap();
-        let answer = serde_json::to_value(accepted.answer("id", Some("s".into()), 7)).unwrap();
+        let answer = serde_json::to_value(accepted.response("id", Some("s".into()), 7)).unwrap();
         assert_eq!(
             answer,
             json!({
@@ -251,7 +251,7 @@ mod tests {
             })
         );
         let public = outcome(json!({"token_endpoint_auth_method": "none"})).unwrap();
-        let answer = serde_json::to_value(public.answer("id", None, 7)).unwrap();
+        let answer = serde_json::to_value(public.response("id", None, 7)).unwrap();
         assert_eq!(answer.get("client_secret_expires_at"), None);
     }
 }

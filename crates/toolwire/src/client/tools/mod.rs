@@ -37,13 +37,13 @@ pub(crate) struct KnownTools(Mutex<ToolTable>);
 /// The known tools by name, each with its size in bytes.
 #[derive(Debug, Default)]
 struct ToolTable {
-    by_name: HashMap<String, (ToolEntry, usize)>,
+    by_name: HashMap<String, (KnownToolEntry, usize)>,
     /// The total size in bytes.
     bytes: usize,
 }
 
 impl ToolTable {
-    fn get(&self, name: &str) -> Option<&ToolEntry> {
+    fn get(&self, name: &str) -> Option<&KnownToolEntry> {
         self.by_name.get(name).map(|(entry, _)| entry)
     }
 
@@ -55,7 +55,7 @@ impl ToolTable {
         is_counted && others.saturating_add(bytes) <= MAX_KNOWN_BYTES
     }
 
-    fn insert(&mut self, name: String, entry: ToolEntry, bytes: usize) {
+    fn insert(&mut self, name: String, entry: KnownToolEntry, bytes: usize) {
         self.bytes += bytes;
         if let Some((_, replaced)) = self.by_name.insert(name, (entry, bytes)) {
             self.bytes -= replaced;
@@ -70,7 +70,7 @@ impl ToolTable {
 }
 
 #[derive(Debug, Clone)]
-enum ToolEntry {
+enum KnownToolEntry {
     Usable(Arc<KnownTool>),
     /// A tool that is removed from lists, with the reason.
     Invalid(InvalidParamHeader),
@@ -87,8 +87,8 @@ pub(crate) struct KnownTool {
 impl KnownTools {
     fn get(&self, name: &str) -> Option<Arc<KnownTool>> {
         match self.table().get(name)? {
-            ToolEntry::Usable(tool) => Some(Arc::clone(tool)),
-            ToolEntry::Invalid(_) => None,
+            KnownToolEntry::Usable(tool) => Some(Arc::clone(tool)),
+            KnownToolEntry::Invalid(_) => None,
         }
     }
 
@@ -99,7 +99,7 @@ impl KnownTools {
         let usable = headers.is_ok();
         // The same list may be read repeatedly, but it is logged once.
         if let Err(invalid) = &headers
-            && !matches!(known, Some(ToolEntry::Invalid(reason)) if reason == invalid)
+            && !matches!(known, Some(KnownToolEntry::Invalid(reason)) if reason == invalid)
         {
             tracing::warn!(tool = %tool.name, %invalid, "removed a tool with invalid header annotations from the list");
         }
@@ -111,12 +111,12 @@ impl KnownTools {
             return usable;
         }
         let entry = match headers {
-            Ok(headers) => ToolEntry::Usable(Arc::new(KnownTool {
+            Ok(headers) => KnownToolEntry::Usable(Arc::new(KnownTool {
                 headers,
                 #[cfg(feature = "schema-validation")]
                 output: output_schema(tool, known),
             })),
-            Err(invalid) => ToolEntry::Invalid(invalid),
+            Err(invalid) => KnownToolEntry::Invalid(invalid),
         };
         table.insert(tool.name.clone(), entry, bytes);
         usable
@@ -145,10 +145,12 @@ fn stored_bytes(tool: &Tool) -> usize {
 
 /// Returns the output schema of a tool. Reuses the known schema if it is unchanged, because it may be compiled.
 #[cfg(feature = "schema-validation")]
-fn output_schema(tool: &Tool, known: Option<&ToolEntry>) -> Option<Arc<OutputSchema>> {
+fn output_schema(tool: &Tool, known: Option<&KnownToolEntry>) -> Option<Arc<OutputSchema>> {
     let schema = tool.output_schema.as_ref()?;
     let known = match known {
-        Some(ToolEntry::Usable(known)) => known.output.as_ref().filter(|known| known.is(schema)),
+        Some(KnownToolEntry::Usable(known)) => {
+            known.output.as_ref().filter(|known| known.is(schema))
+        }
         _ => None,
     };
     Some(known.map_or_else(|| Arc::new(OutputSchema::new(schema.clone())), Arc::clone))

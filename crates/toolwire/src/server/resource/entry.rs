@@ -114,7 +114,7 @@ impl TemplateEntry {
     }
 
     /// Returns the resource at a URI, if the template matches it.
-    pub(crate) fn found(&self, uri: &str) -> Option<ResolvedResource> {
+    pub(crate) fn resolve(&self, uri: &str) -> Option<ResolvedResource> {
         let values = self.template.matches(uri)?;
         Some(ResolvedResource {
             uri: uri.to_owned(),
