@@ -13,8 +13,8 @@ use toolwire_proto::request_state::{self, Binding, KeyRing, SealError, StateErro
 use toolwire_types::ErrorObject;
 
 use crate::engine::{Principal, since_epoch};
-use crate::server::request::SingleUseState;
 use crate::server::Server;
+use crate::server::request::SingleUseState;
 use crate::store::{NonceStore, StoreError};
 
 /// The default validity of a state.
