@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use crate::hello;
 use crate::peers::{self, Toolchain};
 use crate::steps::{Outcome, cargo, note, run};
+use crate::suite;
 
 const PACKAGE: [&str; 3] = ["--release", "--package", "toolwire-bench"];
 
@@ -17,6 +18,7 @@ const PYTHON: &str = "python";
 pub(crate) fn bench(root: &Path, arguments: &[&str]) -> Outcome {
     match arguments {
         ["hello", rest @ ..] => hello::measure(root, rest),
+        ["instructions"] => suite::instructions(root),
         ["peers", rest @ ..] => compare(root, rest),
         [] => compare(root, &[]),
         [flag, ..] if flag.starts_with("--") && *flag != "--help" => compare(root, arguments),

@@ -19,7 +19,8 @@ const USAGE: &str = "usage: cargo xtask <task>
   peers   install the independent clients and servers for the interop tests
   conformance server|client|authorization
           install the official suite and run it with toolwire's server or client
-  bench   compare toolwire with its peers; other benchmarks are `bench hello`, `bench streams` and `bench http-clients`,
+  bench   compare toolwire with its peers; other benchmarks are `bench hello`, `bench instructions`, `bench streams` and
+          `bench http-clients`,
           `bench peers --help` lists the options
   tidy    check the project rules that the compiler does not check
   style [CHECK]

@@ -1,6 +1,7 @@
 //! The two largest tasks: all tests, and all steps of continuous integration.
 
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use crate::conformance;
 use crate::peers::{self, Toolchain};
@@ -16,14 +17,29 @@ const FEATURE_SETS: [&str; 6] = [
     "client",
 ];
 
+/// The feature sets of `toolwire-auth` to build besides all features.
+const AUTH_FEATURE_SETS: [&str; 3] = ["client", "resource-server", "proxy"];
+
+/// The package whose test counts instructions with valgrind.
+const INSTRUCTIONS: &str = "toolwire-instructions";
+
 /// `true` if the test in `bench/instructions` runs on this platform.
 const COUNTS_INSTRUCTIONS: bool = cfg!(all(target_os = "linux", target_arch = "x86_64"));
 
 /// Runs formatting, lints and documentation, then all tests.
 pub(crate) fn ci(root: &Path) -> Outcome {
     let toolchain = Toolchain::find()?;
+    check_valgrind()?;
+    // Nothing is built twice here, so incremental data and debug information would only cost time.
+    let ci_cargo = |root: &Path, arguments: &[&str]| {
+        let mut command = cargo(root, arguments);
+        command
+            .env("CARGO_INCREMENTAL", "0")
+            .env("CARGO_PROFILE_DEV_DEBUG", "0");
+        command
+    };
     run(&mut cargo(root, &["fmt", "--all", "--", "--check"]))?;
-    run(&mut cargo(
+    run(&mut ci_cargo(
         root,
         &[
             "clippy",
@@ -35,13 +51,15 @@ pub(crate) fn ci(root: &Path) -> Outcome {
             "warnings",
         ],
     ))?;
-    for features in FEATURE_SETS {
-        run(&mut cargo(
+    let sets = FEATURE_SETS.map(|features| ("toolwire", features));
+    let auth_sets = AUTH_FEATURE_SETS.map(|features| ("toolwire-auth", features));
+    for (package, features) in sets.into_iter().chain(auth_sets) {
+        run(&mut ci_cargo(
             root,
             &[
                 "clippy",
                 "--package",
-                "toolwire",
+                package,
                 "--no-default-features",
                 "--features",
                 features,
@@ -52,7 +70,7 @@ pub(crate) fn ci(root: &Path) -> Outcome {
         ))?;
     }
     // Tests without some features. hyper has HTTP/2 here, because tests need it, but the feature of toolwire is off.
-    run(&mut cargo(
+    run(&mut ci_cargo(
         root,
         &[
             "test",
@@ -65,28 +83,68 @@ pub(crate) fn ci(root: &Path) -> Outcome {
         ],
     ))?;
     run(
-        cargo(root, &["doc", "--workspace", "--no-deps", "--all-features"])
+        ci_cargo(root, &["doc", "--workspace", "--no-deps", "--all-features"])
             .env("RUSTDOCFLAGS", "-D warnings"),
     )?;
-    test_with(root, &toolchain)
+    test_with(root, &toolchain, ci_cargo)?;
+    count_instructions(root, ci_cargo)
 }
 
-/// Runs all tests: those of the crates, their documentation, the conformance suite, and the peers with the built
-/// command.
-pub(crate) fn test(root: &Path) -> Outcome {
-    let toolchain = Toolchain::find()?;
-    test_with(root, &toolchain)
+/// Counts the instructions of calls and compares them with the recorded figures.
+pub(crate) fn instructions(root: &Path) -> Outcome {
+    check_valgrind()?;
+    count_instructions(root, cargo)
 }
 
-fn test_with(root: &Path, toolchain: &Toolchain) -> Outcome {
+fn count_instructions(root: &Path, cargo: impl Fn(&Path, &[&str]) -> Command) -> Outcome {
+    if !COUNTS_INSTRUCTIONS {
+        note("instructions are counted on x86-64 Linux only");
+        return Ok(());
+    }
+    // All packages are selected, so that their features and builds are those of the other tests.
+    run(&mut cargo(
+        root,
+        &[
+            "test",
+            "--workspace",
+            "--all-features",
+            "--test",
+            "instructions",
+        ],
+    ))
+}
+
+fn check_valgrind() -> Outcome {
     if COUNTS_INSTRUCTIONS && ask("valgrind", &["--version"]).is_none() {
         return Err("the instructions test needs valgrind; install it".to_owned());
     }
+    Ok(())
+}
+
+/// Runs all tests except the count of instructions: those of the crates, their documentation, the conformance suite, and the peers with the built
+/// command.
+pub(crate) fn test(root: &Path) -> Outcome {
+    let toolchain = Toolchain::find()?;
+    test_with(root, &toolchain, cargo)
+}
+
+fn test_with(
+    root: &Path,
+    toolchain: &Toolchain,
+    cargo: impl Fn(&Path, &[&str]) -> Command,
+) -> Outcome {
     peers::install_with(root, toolchain)?;
     conformance::install(root, toolchain)?;
     let mut tests = cargo(
         root,
-        &["test", "--workspace", "--all-features", "--no-fail-fast"],
+        &[
+            "test",
+            "--workspace",
+            "--exclude",
+            INSTRUCTIONS,
+            "--all-features",
+            "--no-fail-fast",
+        ],
     );
     // The command is built with the tests of its crate, and everything is built before any test runs.
     tests.env("TOOLWIRE_BIN", built_command()?);
