@@ -4,6 +4,7 @@
 
 mod code;
 mod layers;
+mod pure;
 mod source;
 pub(crate) mod style;
 mod text;
@@ -74,6 +75,7 @@ fn check_file(file: &File) -> Vec<Finding> {
         let source = Source::new(&file.text);
         findings.extend(code::check(file, &source));
         findings.extend(layers::check(file, &source));
+        findings.extend(pure::check(file, &source));
         findings.extend(versions::check(file, &source));
     }
     findings
