@@ -5,7 +5,7 @@
 //! Run it with `cargo run -p toolwire-examples --example client_answers`.
 
 use serde::Deserialize;
-use toolwire::proto::features::Era;
+use toolwire::Era;
 use toolwire::types::ElicitResult;
 use toolwire::{Client, Elicit, Error, RequestContext, Server, tool};
 

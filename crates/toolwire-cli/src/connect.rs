@@ -3,8 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use toolwire::proto::features::VersionFeatures;
-use toolwire::proto::negotiate::DetectedEra;
+use toolwire::DetectedEra;
+use toolwire::VersionFeatures;
 use toolwire::types::{Implementation, Root};
 use toolwire::{
     Client, ClientBuilder, ClientLimits, ProcessTracker, ProtocolVersion, ServerCommand,

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use serde_json::{Value, json};
-use toolwire::proto::features::VersionFeatures;
+use toolwire::VersionFeatures;
 use toolwire::transport::http::{HttpListener, HttpOptions};
 use toolwire::types::{
     CompletionArgument, ElicitResult, PromptReference, ReadResourceResult, SubscriptionFilter,

@@ -20,7 +20,8 @@
 //! * [`RequestContext`] is a handler's view of its request: progress, logging, cancellation, input requests to the
 //!   client.
 //! * One server serves every released protocol revision. The revision is determined per request.
-//! * [`types`] are the wire types, [`proto`] the protocol rules; [`transport`] carries the messages.
+//! * [`types`] are the wire types; [`transport`] carries the messages. The rules of the protocol are in the crate
+//!   `toolwire-proto`.
 //! * The [`guide`] explains each subject on one page.
 
 #[cfg(feature = "client")]
@@ -36,8 +37,6 @@ mod sync;
 pub mod testing;
 pub mod transport;
 
-/// The rules of the protocol: pure functions and state machines.
-pub use toolwire_proto as proto;
 /// The wire types of every released revision.
 pub use toolwire_types as types;
 
@@ -58,8 +57,14 @@ pub use toolwire_macros::Elicit;
 #[cfg(feature = "macros")]
 pub use toolwire_macros::{prompt, resource, resource_template, server, tool};
 pub use toolwire_proto::cache::CacheHint;
+pub use toolwire_proto::features::{Era, VersionFeatures};
+#[cfg(feature = "client")]
+pub use toolwire_proto::negotiate::{DetectedEra, LegacyTransport};
 #[cfg(feature = "input")]
 pub use toolwire_proto::request_state::{KeyRing, StateKey};
+pub use toolwire_proto::scopes::{InvalidScope, ScopeSet};
+pub use toolwire_proto::subscriptions::Change;
+pub use toolwire_proto::trace_context::{InvalidTraceContext, TraceContext};
 pub use toolwire_types::{
     CacheScope, CallToolResult, ClientCapabilities, ContentBlock, ErrorObject, GetPromptResult,
     LoggingLevel, PromptMessage, ProtocolVersion, RawJson, ResourceContents, Tool,
@@ -92,6 +97,11 @@ pub use server::{
 pub use server::{Elicit, ElicitField};
 #[cfg(feature = "client")]
 pub use transport::child::{ProcessTracker, ServerCommand};
+
+/// Values of URI template variables.
+pub mod uri_template {
+    pub use toolwire_proto::uri_template::{TemplateValue, Values};
+}
 
 /// The items that generated code names. Not part of the public API.
 #[doc(hidden)]

@@ -10,7 +10,7 @@ use http::uri::{Authority, Uri};
 use serde_json::json;
 use tokio::process::Command;
 use tokio::task::JoinSet;
-use toolwire::proto::features::Era;
+use toolwire::Era;
 use toolwire::transport::http_client::{ClientBody, HttpClient, HttpError, HyperClient};
 use toolwire::types::ElicitResult;
 use toolwire::{BoxFuture, Client, ClientBuilder};

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 
 use serde_json::json;
 use tokio::process::Command;
-use toolwire::proto::features::Era;
+use toolwire::Era;
 use toolwire::types::{CallToolResult, ElicitResult};
 use toolwire::{Client, ClientBuilder, ServerCommand};
 

@@ -5,7 +5,7 @@ use std::env;
 use serde::Deserialize;
 use serde_json::Value;
 use toolwire::ProtocolVersion;
-use toolwire::proto::features::SupportedVersions;
+use toolwire_proto::features::SupportedVersions;
 
 use crate::credentials::Credentials;
 use crate::scenarios::Problem;

@@ -2,7 +2,6 @@
 //! their own state where it does not.
 
 use serde::{Deserialize, Serialize};
-use toolwire::proto::rounds;
 use toolwire::types::{
     CreateMessageRequestParams, CreateMessageResult, ElicitRequestFormParams, ElicitResult,
     InputRequest, InputRequests, Root, SamplingMessage,
@@ -10,6 +9,7 @@ use toolwire::types::{
 use toolwire::{
     CallToolResult, Elicit, RequestContext, Server, ToolError, ToolResponse, ask, tool,
 };
+use toolwire_proto::rounds;
 
 type Outcome = Result<ToolResponse, ToolError>;
 

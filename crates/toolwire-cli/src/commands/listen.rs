@@ -1,7 +1,7 @@
 //! Shows changes as they happen.
 
 use serde_json::{Value, json};
-use toolwire::proto::subscriptions::Change;
+use toolwire::Change;
 use toolwire::types::SubscriptionFilter;
 
 use crate::arguments::Listen;

@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 
 use serde_json::json;
-use toolwire::proto::uri_template::{UriTemplate, Values};
 use toolwire::types::ReadResourceResult;
+use toolwire_proto::uri_template::{UriTemplate, Values};
 
 use crate::arguments::Read;
 use crate::commands::save::save;

@@ -1,8 +1,8 @@
 //! One field of a form: its label, its choices, and the value of a typed text.
 
 use serde_json::{Number, Value, json};
-use toolwire::proto::elicit_validation::check_elicit_result;
 use toolwire::types::{ElicitResult, ElicitSchema, NumberKind, PrimitiveSchema, StringFormat};
+use toolwire_proto::elicit_validation::check_elicit_result;
 
 /// A field of a form, with its label and choices.
 #[derive(Debug)]

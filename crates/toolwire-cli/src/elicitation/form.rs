@@ -1,10 +1,10 @@
 //! Fills in a form field by field, and shows a URL to visit.
 
 use serde_json::Value;
-use toolwire::proto::elicit_validation::read_schema;
 use toolwire::types::{
     ElicitRequestFormParams, ElicitRequestURLParams, ElicitResult, ElicitSchema,
 };
+use toolwire_proto::elicit_validation::read_schema;
 
 use crate::elicitation::dialogue::Dialogue;
 use crate::elicitation::field::Field;

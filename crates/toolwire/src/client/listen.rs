@@ -80,7 +80,7 @@ impl Client {
     /// ```
     /// # #[tokio::main(flavor = "current_thread")]
     /// # async fn main() -> Result<(), toolwire::Error> {
-    /// use toolwire::proto::subscriptions::Change;
+    /// use toolwire::Change;
     /// use toolwire::types::SubscriptionFilter;
     /// use toolwire::{Client, Server, tool};
     ///

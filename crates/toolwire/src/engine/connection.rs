@@ -157,9 +157,8 @@ impl ConnectionState {
     }
 
     /// Returns a copy of the handshake's state, for the admission of a request.
-    #[must_use]
     #[inline]
-    pub fn lifecycle(&self) -> Lifecycle {
+    pub(crate) fn lifecycle(&self) -> Lifecycle {
         match self.negotiated.get() {
             Some(&version) => Lifecycle::Initialized { version },
             None => self.current_lifecycle(),

@@ -21,3 +21,4 @@ pub use limits::Limits;
 pub use memory::InProcess;
 pub use stdio::StdioOptions;
 pub use stdio_context::StdioContext;
+pub use toolwire_proto::outbox::OutgoingKind;

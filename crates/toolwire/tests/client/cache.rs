@@ -3,8 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use toolwire::Change;
 use toolwire::cache::MemoryCache;
-use toolwire::proto::subscriptions::Change;
 use toolwire::types::SubscriptionFilter;
 use toolwire::{CacheHint, CacheMode, Client, ProtocolVersion, ResourceHandler, Server};
 use toolwire_test_support::peer::{plain, server, within};

@@ -5,8 +5,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use toolwire::proto::negotiate::{DetectedEra, LegacyTransport};
 use toolwire::{ClientBuilder, ClientLimits, ProtocolVersion};
+use toolwire::{DetectedEra, LegacyTransport};
 
 use super::double::Double;
 use super::script::{

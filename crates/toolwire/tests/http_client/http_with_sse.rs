@@ -3,8 +3,8 @@
 use serde_json::json;
 use std::sync::Arc;
 use tokio::sync::Notify;
-use toolwire::proto::negotiate::{DetectedEra, LegacyTransport};
 use toolwire::{ClientBuilder, ProtocolVersion};
+use toolwire::{DetectedEra, LegacyTransport};
 use toolwire_test_support::peer::within;
 
 use super::double::Double;

@@ -7,7 +7,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use http::{HeaderName, HeaderValue, Response, StatusCode};
 use serde_json::json;
-use toolwire::proto::scopes::ScopeSet;
+use toolwire::ScopeSet;
 use toolwire::transport::http::{
     AuthorizationError, Authorizer, HttpLimits, HttpOptions, PublicRoute,
 };

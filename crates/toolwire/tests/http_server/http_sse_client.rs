@@ -9,9 +9,9 @@ use http::request::Builder;
 use http::{Request, Response, StatusCode};
 use http_body_util::{BodyExt as _, Full};
 use serde_json::{Value, json};
-use toolwire::proto::sse::{SseDecoder, SseEvent};
 use toolwire::transport::http::{HttpOptions, HttpService, ServerBody};
 use toolwire::{Server, TokenInfo};
+use toolwire_proto::sse::{SseDecoder, SseEvent};
 use toolwire_test_support::peer::{legacy, notification, within};
 
 /// Returns a service with the endpoints of 2024-11-05 in addition to the newer one.

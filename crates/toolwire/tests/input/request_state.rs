@@ -1,9 +1,9 @@
 //! Sealed request state: it can be opened only for the request that it was created for.
 
 use serde_json::{Value, json};
-use toolwire::proto::request_state::{KeyRing, StateKey};
 use toolwire::types::InputRequests;
 use toolwire::{CallToolResult, RequestContext, Server, ToolHandler, ToolResponse};
+use toolwire::{KeyRing, StateKey};
 use toolwire_test_support::peer::{Peer, complete, modern, plain, server, text};
 
 /// Returns a tool that returns a state, and on the second call the text of the state.

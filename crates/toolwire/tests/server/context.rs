@@ -161,6 +161,6 @@ async fn request_on_a_null_context_fails() {
     context.notify(OutgoingNotification::new(
         "notifications/message",
         RawJson::empty_object(),
-        toolwire::proto::outbox::OutgoingKind::Log,
+        toolwire::transport::OutgoingKind::Log,
     ));
 }

@@ -2,7 +2,7 @@
 
 use serde::Deserialize;
 use serde_json::{Value, json};
-use toolwire::proto::features::VersionFeatures;
+use toolwire::VersionFeatures;
 use toolwire::types::{CompletionArgument, PromptReference, ResourceTemplateReference};
 use toolwire::{CacheMode, ResourceContents};
 use toolwire_interop::ServerPeer;

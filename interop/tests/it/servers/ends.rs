@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 use std::sync::{Arc, Mutex};
 
 use serde_json::json;
-use toolwire::proto::subscriptions::Change;
+use toolwire::Change;
 use toolwire::types::SubscriptionFilter;
 use toolwire_interop::CuttingProxy;
 

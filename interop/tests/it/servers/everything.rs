@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex};
 
 use serde_json::{Value, json};
-use toolwire::proto::subscriptions::Change;
+use toolwire::Change;
 use toolwire::types::{
     CompleteRequestParams, CompletionArgument, PromptReference, SubscriptionFilter,
 };

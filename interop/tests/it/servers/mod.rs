@@ -15,7 +15,7 @@ use std::pin::Pin;
 use std::time::Duration;
 
 use toolwire::ProtocolVersion;
-use toolwire::proto::features::VersionFeatures;
+use toolwire::VersionFeatures;
 use toolwire_interop::ServerPeer::{self, Everything, Python, TypeScript1, TypeScript2};
 use toolwire_interop::ServerWire::{self, Http, Sse, Stateless, Stdio};
 

@@ -3,8 +3,8 @@
 use std::sync::{Arc, Mutex};
 
 use serde_json::json;
+use toolwire::Change;
 use toolwire::LoggingLevel;
-use toolwire::proto::subscriptions::Change;
 use toolwire::types::SubscriptionFilter;
 
 use super::peered::{Failure, Outcome, Peered, equal, text_of};

@@ -7,7 +7,7 @@ use bytes::Bytes;
 use http::StatusCode;
 use http::request::Parts;
 use http_body_util::BodyExt as _;
-use toolwire::proto::scopes::ScopeSet;
+use toolwire::ScopeSet;
 use toolwire::transport::http::{
     AuthorizationError, Authorizer, HttpLimits, HttpOptions, HttpService, PeerAddress, PublicRoute,
 };

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 use toolwire::ProtocolVersion;
-use toolwire::proto::negotiate::{DetectedEra, LegacyTransport};
+use toolwire::{DetectedEra, LegacyTransport};
 use toolwire_test_support::peer::within;
 
 use super::child::Behavior;

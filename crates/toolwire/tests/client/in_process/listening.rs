@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use tokio::task::JoinHandle;
-use toolwire::proto::subscriptions::Change;
+use toolwire::Change;
 use toolwire::testing::{ReceivedMessage, ScriptedServer, client_with_version};
 use toolwire::types::SubscriptionFilter;
 use toolwire::{Client, Error, Server, Subscription};

@@ -1,7 +1,7 @@
 //! Metadata of requests: `_meta`, capabilities, log levels, traces.
 
 use serde_json::{Value, json};
-use toolwire::proto::trace_context::TraceContext;
+use toolwire::TraceContext;
 use toolwire::testing::{ReceivedMessage, ScriptedServer, client_with_version};
 use toolwire::types::{CompletionArgument, ElicitResult, PromptReference, Root};
 use toolwire::{Client, ClientBuilder, LoggingLevel, ProtocolVersion, Server};

@@ -5,8 +5,8 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 use toolwire::ProtocolVersion;
-use toolwire::proto::negotiate::{DetectedEra, LegacyTransport};
 use toolwire::testing::{ReceivedMessage, ScriptedServer, assert_rpc_error, assert_text};
+use toolwire::{DetectedEra, LegacyTransport};
 
 use super::{LEGACY, MODERN, builder, expect_call, modern, outcome_of, spawn_tool_call, text};
 

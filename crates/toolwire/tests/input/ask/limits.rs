@@ -1,8 +1,8 @@
 //! Limits of the stored request state and of the number of rounds.
 
 use serde_json::{Value, json};
-use toolwire::proto::request_state::DEFAULT_MAX_PAYLOAD;
 use toolwire::{Error, KeyRing, RequestContext, Server, StateKey, ToolHandler};
+use toolwire_proto::request_state::DEFAULT_MAX_PAYLOAD;
 use toolwire_test_support::peer::plain;
 
 use super::manual_call::ManualCall;

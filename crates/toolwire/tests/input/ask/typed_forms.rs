@@ -7,10 +7,10 @@ use proptest::prelude::*;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use toolwire::ask::{ElicitOutcome, FormOutput};
-use toolwire::proto::rounds::accept_response;
-use toolwire::proto::stamp::{project_elicitation, restore_elicitation};
 use toolwire::types::{ElicitRequestFormParams, ElicitRequestParams, InputRequest};
 use toolwire::{Elicit, ProtocolVersion, RequestContext, Server};
+use toolwire_proto::rounds::accept_response;
+use toolwire_proto::stamp::{project_elicitation, restore_elicitation};
 use toolwire_test_support::peer::plain;
 
 use super::{BOTH, Recorder, accept, client, result_text};
