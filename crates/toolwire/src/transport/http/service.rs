@@ -199,7 +199,7 @@ impl HttpService {
                     }
                     let limits = &self.endpoint.options.limits;
                     let message = match body {
-                        BodySource::Whole(body) => body::whole(body, limits.body_bytes),
+                        BodySource::Complete(body) => body::complete(body, limits.body_bytes),
                         streaming => boxed_cold(|| self.read(streaming, reservation)).await,
                     };
                     match message {
@@ -293,7 +293,7 @@ impl HttpService {
         head: &RequestHeaders<'_>,
         body: &BodySource<'_, B>,
     ) -> Result<Option<Reservation>, HttpResponse> {
-        if let BodySource::Whole(_) = body {
+        if let BodySource::Complete(_) = body {
             return Ok(None);
         }
         let mut reservation = self.endpoint.requests.bytes().reservation();

@@ -34,7 +34,7 @@ pub(crate) enum BodyError {
 #[derive(Debug)]
 pub(crate) enum BodySource<'b, B> {
     /// The body arrived together with the headers.
-    Whole(&'b [u8]),
+    Complete(&'b [u8]),
     /// The body arrives after the headers.
     Streaming(B),
 }
@@ -84,7 +84,7 @@ where
     B::Error: Into<Box<dyn StdError + Send + Sync>>,
 {
     let body = match body {
-        BodySource::Whole(body) => return whole(body, limit),
+        BodySource::Complete(body) => return complete(body, limit),
         BodySource::Streaming(body) => body,
     };
     // A body whose announced length exceeds the limit is rejected without reading it.
@@ -108,7 +108,7 @@ where
 }
 
 /// Returns a body that is already in memory, if it is within the limit.
-pub(crate) fn whole(body: &[u8], limit: usize) -> Result<BodyBytes<'_>, BodyError> {
+pub(crate) fn complete(body: &[u8], limit: usize) -> Result<BodyBytes<'_>, BodyError> {
     if body.len() > limit {
         Err(BodyError::TooLong)
     } else {

@@ -84,7 +84,7 @@ where
         let length = body.end;
         let response = {
             let body: BodySource<'_, &mut TrackedBody<RequestBody>> =
-                BodySource::Whole(&unread[body]);
+                BodySource::Complete(&unread[body]);
             // Pinned where it is created. Moving it would reserve its memory twice.
             let mut responding = pin!(service.respond_to(&parts, &head, body));
             poll_fn(|cx| {
