@@ -30,7 +30,7 @@ impl RequestBody {
     }
 }
 
-/// Polls the future of a response. Never inlined, so that the future is compiled once for the fast path and for hyper.
+/// Polls the future of a response. Never inlined, so that the future is compiled once for all callers.
 #[inline(never)]
 pub(super) fn poll_response(
     response: Pin<&mut impl Future<Output = HttpResponse>>,

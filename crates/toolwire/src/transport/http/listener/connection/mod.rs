@@ -141,7 +141,7 @@ impl ConnectionConfig {
             stream.next_has_begun();
         }
         let mut stream = BufferedStream::new(stream, fallback.unread);
-        // Only the first bytes of a connection select the version. After a request on the fast path, it is HTTP/1.1.
+        // Only the first bytes of a connection select the version. After the first request, it is HTTP/1.1.
         let version = if requests.has_begun() {
             Ok(HttpVersion::Http1)
         } else {
@@ -212,7 +212,7 @@ impl ConnectionConfig {
 /// boxed future is freed when the response starts. The type is erased, so that hyper is not compiled again for it.
 type ResponseFuture = BoxFuture<'static, Result<Response<ServerBody>, Infallible>>;
 
-/// Returns the response to a request that the fast path has already served.
+/// Returns the response to a request that is already served.
 fn respond_with(response: HttpResponse, request: Request<RequestBody>) -> ResponseFuture {
     Box::pin(async move {
         request.into_body().skip().await;

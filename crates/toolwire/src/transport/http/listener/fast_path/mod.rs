@@ -7,7 +7,7 @@
 
 mod date;
 mod request;
-pub(crate) mod response;
+mod response;
 
 use std::future::poll_fn;
 use std::io;

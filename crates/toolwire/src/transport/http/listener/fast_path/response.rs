@@ -19,13 +19,13 @@ const MAX_COPIED_BODY: usize = 16 * 1024;
 const HEADER_CAPACITY: usize = 256;
 
 /// Returns `true` if the connection stays open after a response.
-pub(crate) fn is_keep_alive(response: &HttpResponse) -> bool {
+pub(super) fn is_keep_alive(response: &HttpResponse) -> bool {
     let connection = response.fields().and_then(|fields| fields.get(CONNECTION));
     connection.is_none_or(|value| value != HeaderValue::from_static("close"))
 }
 
 /// Writes a response with a complete body. Adds the framing headers, and `Connection: close` unless `keep_open` is set.
-pub(crate) async fn write<S>(
+pub(super) async fn write<S>(
     stream: &mut S,
     response: HttpResponse,
     keep_open: bool,
