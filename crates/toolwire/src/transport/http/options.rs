@@ -27,6 +27,7 @@ pub struct HttpOptions {
     pub(crate) any_host: bool,
     pub(crate) http_sse: bool,
     pub(crate) signals: bool,
+    pub(crate) fast_path: bool,
     pub(crate) retry: Duration,
     pub(crate) limits: HttpLimits,
     pub(crate) sessions: Arc<dyn SessionStore>,
@@ -141,6 +142,15 @@ impl HttpOptions {
         self
     }
 
+    /// Serves every connection of the listener with hyper, so that tests can compare both implementations. Clients see no
+    /// difference.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn without_fast_path(mut self) -> Self {
+        self.fast_path = false;
+        self
+    }
+
     /// Sets how long clients wait before they reconnect to a stream that the server closed (2025-11-25). Default: 1 s.
     #[must_use]
     pub fn with_sse_retry(mut self, delay: Duration) -> Self {
@@ -196,6 +206,7 @@ impl Default for HttpOptions {
             any_host: false,
             http_sse: false,
             signals: true,
+            fast_path: true,
             retry: Duration::from_secs(1),
             limits: HttpLimits::default(),
             sessions: Arc::new(MemorySessionStore::default()),

@@ -97,7 +97,7 @@ impl HttpListener {
         let local_address = listener.local_addr().map_err(|error| {
             Error::io("the local address of the listener cannot be read", error)
         })?;
-        let config = ConnectionConfig::new(&options.limits);
+        let config = ConnectionConfig::new(&options);
         #[cfg(feature = "tls")]
         let (config, scheme) = match &options.tls {
             Some(tls) => {

@@ -19,7 +19,7 @@ use crate::engine::BoxFuture;
 use crate::sync::lock;
 use crate::transport::http::limits::HttpLimits;
 use crate::transport::http::listener::buffer_sizes::{BUFFER, REQUEST_LINE};
-use crate::transport::http::listener::fast_path;
+use crate::transport::http::listener::fast_path::{self, Fallback};
 #[cfg(feature = "http2")]
 use crate::transport::http::listener::http2;
 #[cfg(feature = "http2")]
@@ -31,6 +31,7 @@ use crate::transport::http::listener::read_timeout::{
 };
 use crate::transport::http::listener::request_body::{RequestBody, poll_response};
 use crate::transport::http::listener::write_timeout::WriteTimeout;
+use crate::transport::http::options::HttpOptions;
 use crate::transport::http::request::body::BodySource;
 use crate::transport::http::request::headers::RequestHeaders;
 use crate::transport::http::request::unread_body::{AfterResponse, TrackedBody};
@@ -45,15 +46,17 @@ const FIELDS_ON_THE_STACK: usize = 100;
 pub(super) struct ConnectionConfig {
     http1: http1::Builder,
     limits: HttpLimits,
+    fast_path: bool,
     #[cfg(feature = "tls")]
     tls: Option<tokio_rustls::TlsAcceptor>,
 }
 
 impl ConnectionConfig {
-    pub(super) fn new(limits: &HttpLimits) -> Self {
+    pub(super) fn new(options: &HttpOptions) -> Self {
         Self {
-            http1: http1(limits),
-            limits: limits.clone(),
+            http1: http1(&options.limits),
+            limits: options.limits.clone(),
+            fast_path: options.fast_path,
             #[cfg(feature = "tls")]
             tls: None,
         }
@@ -125,17 +128,21 @@ impl ConnectionConfig {
         let stream =
             LingeringClose::new(stream, self.limits.discard_deadline, Arc::clone(&requests));
         let mut stream = ReadTimeout::new(stream, timeouts, Arc::clone(&requests));
-        // Boxed, so that its memory is freed when hyper takes over the connection, possibly for hours.
-        let serving = Box::pin(fast_path::serve(
-            &mut stream,
-            &service,
-            &requests,
-            &mut shutdown,
-        ));
-        let fallback = match serving.await {
-            Ok(Some(fallback)) => fallback,
-            Ok(None) => return drop(stream.shutdown().await),
-            Err(error) => return tracing::debug!(%error, "a connection ended early"),
+        let fallback = if self.fast_path {
+            // Boxed, so that its memory is freed when hyper takes over the connection, possibly for hours.
+            let serving = Box::pin(fast_path::serve(
+                &mut stream,
+                &service,
+                &requests,
+                &mut shutdown,
+            ));
+            match serving.await {
+                Ok(Some(fallback)) => fallback,
+                Ok(None) => return drop(stream.shutdown().await),
+                Err(error) => return tracing::debug!(%error, "a connection ended early"),
+            }
+        } else {
+            Fallback::default()
         };
         if fallback.next_has_begun {
             stream.next_has_begun();

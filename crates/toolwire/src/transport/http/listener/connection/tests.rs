@@ -6,7 +6,6 @@ use tokio::io::{AsyncReadExt as _, DuplexStream};
 use tokio::time::Instant;
 
 use super::*;
-use crate::transport::http::options::HttpOptions;
 use crate::{JsonSchema, RequestContext, Server, ToolHandler};
 
 #[derive(serde::Deserialize, JsonSchema)]
@@ -29,8 +28,16 @@ fn sleep(seconds: u64) -> String {
 
 const GET: &str = "GET /nowhere HTTP/1.1\r\nHost: localhost\r\n\r\n";
 
+/// Returns options with and without the fast path.
+fn both_paths() -> [HttpOptions; 2] {
+    [HttpOptions::new(), HttpOptions::new().without_fast_path()]
+}
+
 /// Returns the client side of a connection and the future that serves it.
-fn open(shutdown: oneshot::Receiver<()>) -> (DuplexStream, impl Future<Output = ()>) {
+fn open(
+    options: HttpOptions,
+    shutdown: oneshot::Receiver<()>,
+) -> (DuplexStream, impl Future<Output = ()>) {
     let (near, far) = tokio::io::duplex(64 * 1024);
     let sleep = ToolHandler::typed(
         "sleep",
@@ -40,17 +47,17 @@ fn open(shutdown: oneshot::Receiver<()>) -> (DuplexStream, impl Future<Output = 
         },
     );
     let server = Server::new("demo", "1.0.0").tool(sleep);
-    let service = HttpService::new(server, HttpOptions::new());
-    let config = ConnectionConfig::new(&HttpLimits::default());
+    let config = ConnectionConfig::new(&options);
+    let service = HttpService::new(server, options);
     let served = async move { config.serve_http(near, service, shutdown).await };
     (far, served)
 }
 
 /// Returns the output of a connection that shuts down before it is served, and whose input has already arrived.
-async fn output_during_shutdown(bytes: &str) -> String {
+async fn output_during_shutdown(options: HttpOptions, bytes: &str) -> String {
     let (sender, shutdown) = oneshot::channel();
     drop(sender);
-    let (mut client, served) = open(shutdown);
+    let (mut client, served) = open(options, shutdown);
     client.write_all(bytes.as_bytes()).await.unwrap();
     let began = Instant::now();
     served.await;
@@ -64,22 +71,38 @@ async fn output_during_shutdown(bytes: &str) -> String {
 async fn complete_request_is_served_during_shutdown() {
     // Repeated, because an unbiased `select!` would choose randomly between the request and the shutdown.
     for _ in 0..20 {
-        let output = output_during_shutdown(GET).await;
-        assert!(output.starts_with("HTTP/1.1 404 "), "{output:?}");
+        for options in both_paths() {
+            let output = output_during_shutdown(options, GET).await;
+            assert!(output.starts_with("HTTP/1.1 404 "), "{output:?}");
+        }
     }
 }
 
 #[tokio::test(start_paused = true)]
 async fn shutdown_does_not_wait_for_the_http_version() {
     for input in ["", "PRI * HTTP"] {
-        assert_eq!(output_during_shutdown(input).await, "");
+        for options in both_paths() {
+            assert_eq!(output_during_shutdown(options, input).await, "");
+        }
     }
 }
 
-/// Sends the parts of `input`, one every second. Returns the number of seconds after which the connection is closed.
+/// Sends the parts of `input`, one every second. Returns the number of seconds after which the connection is closed,
+/// which must be the same with and without the fast path.
 async fn closed_after(input: &[&str]) -> u64 {
+    let [with, without] = both_paths();
+    let seconds = closed_after_with(with, input).await;
+    assert_eq!(
+        closed_after_with(without, input).await,
+        seconds,
+        "{input:?}"
+    );
+    seconds
+}
+
+async fn closed_after_with(options: HttpOptions, input: &[&str]) -> u64 {
     let (_sender, shutdown) = oneshot::channel();
-    let (mut client, served) = open(shutdown);
+    let (mut client, served) = open(options, shutdown);
     let began = Instant::now();
     let sending = async {
         for (index, part) in input.iter().enumerate() {
@@ -150,7 +173,7 @@ mod http2 {
         });
         let server = Server::new("demo", "1.0.0").tool(text);
         let service = HttpService::new(server, HttpOptions::new());
-        let config = ConnectionConfig::new(&HttpLimits::default());
+        let config = ConnectionConfig::new(&HttpOptions::new());
         tokio::spawn(async move {
             let (_sender, shutdown) = oneshot::channel();
             config.serve_http(near, service, shutdown).await;

@@ -36,8 +36,8 @@ const READ: usize = 8 * 1024;
 /// The maximum number of bytes that a client may send before it has received the current response.
 const MAX_PIPELINED_BYTES: usize = 64 * 1024;
 
-/// The state with which hyper takes over a connection.
-#[derive(Debug)]
+/// The state with which hyper takes over a connection. By default, nothing was received.
+#[derive(Debug, Default)]
 pub(super) struct Fallback {
     /// The received bytes without a sent response.
     pub(super) unread: Bytes,
