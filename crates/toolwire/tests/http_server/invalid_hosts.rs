@@ -2,6 +2,7 @@
 
 use serde_json::json;
 use toolwire::transport::http::{HttpLimits, HttpOptions};
+use toolwire_test_support::http::endpoint::Endpoint;
 use toolwire_test_support::http::fixture::count_call;
 use toolwire_test_support::http::request::Request;
 use toolwire_test_support::http::session::{Session, initialize_request, tool_call};
@@ -19,7 +20,6 @@ fn forbidden() -> Expected {
 #[tokio::test]
 async fn only_loopback_hosts_are_accepted_by_default() {
     let mut table = Table::new().await;
-    let address = table.endpoint.address;
     for host in [
         "evil.test",
         "localhost.evil.test",
@@ -31,16 +31,15 @@ async fn only_loopback_hosts_are_accepted_by_default() {
         "[::2]",
     ] {
         let row = format!("H44 {host}");
-        let response = table
-            .endpoint
-            .request(&good().replacing("Host", host))
-            .await;
-        assert_eq!(response.status(), 403, "{row}: {}", response.text());
+        for endpoint in table.endpoints() {
+            let response = endpoint.request(&good().replacing("Host", host)).await;
+            assert_eq!(response.status(), 403, "{row}: {}", response.text());
+            let get = Request::new("GET").replacing("Host", host);
+            let response = endpoint.request(&get).await;
+            assert_eq!(response.status(), 403, "{row}: {}", response.text());
+            assert_eq!(response.header("allow"), None);
+        }
         table.expect_alive(&row).await;
-        let get = Request::new("GET").replacing("Host", host);
-        let response = table.endpoint.request(&get).await;
-        assert_eq!(response.status(), 403, "{row}: {}", response.text());
-        assert_eq!(response.header("allow"), None);
     }
     for host in ["evil.test", "localhost.evil.test", "127.0.0.1.nip.io"] {
         table
@@ -49,7 +48,7 @@ async fn only_loopback_hosts_are_accepted_by_default() {
         let other_path = good().replacing("Host", host).with_target("/nowhere");
         table.check("X01 other path", other_path, forbidden()).await;
     }
-    let own = address.to_string();
+    let own = table.endpoint.address.to_string();
     for host in [
         "localhost",
         "LOCALHOST",
@@ -237,7 +236,14 @@ async fn header_count_and_bytes_have_a_limit() {
 #[tokio::test]
 async fn host_and_origin_are_checked_for_every_method() {
     let table = Table::new().await;
-    let session = Session::open(&table.endpoint, "2025-11-25").await;
+    for endpoint in table.endpoints() {
+        check_every_method(endpoint).await;
+    }
+    assert_eq!(table.fixture.runs(), 2, "only the valid calls");
+}
+
+async fn check_every_method(endpoint: &Endpoint) {
+    let session = Session::open(endpoint, "2025-11-25").await;
     let requests = [
         initialize_request("2025-11-25"),
         session.post_request(&tool_call(1, "count", json!({"n": 1}))),
@@ -251,12 +257,11 @@ async fn host_and_origin_are_checked_for_every_method() {
             request.clone().with("Origin", "https://evil.test"),
             request.clone().with_target("http://evil.test/mcp"),
         ] {
-            let response = table.endpoint.request(&bad).await;
+            let response = endpoint.request(&bad).await;
             assert_eq!(response.status(), 403, "{bad:?}");
             assert_eq!(response.header("mcp-session-id"), None);
             assert_eq!(response.header("access-control-allow-origin"), None);
         }
     }
-    assert_eq!(table.fixture.runs(), 0);
     session.call(tool_call(1, "count", json!({"n": 1}))).await;
 }

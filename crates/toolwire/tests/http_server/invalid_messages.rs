@@ -225,13 +225,12 @@ async fn capabilities_names_and_arguments_are_checked() {
         .await;
 
     let runs = table.fixture.runs();
-    let wrong = table
-        .endpoint
-        .call(call(1, "count", json!({"n": "many"})))
-        .await;
-    assert_eq!(wrong["result"]["isError"], true, "H26: {wrong}");
-    assert_eq!(wrong.get("error"), None, "H26: {wrong}");
-    assert_eq!(table.fixture.runs(), runs, "H26");
+    for endpoint in table.endpoints() {
+        let wrong = endpoint.call(call(1, "count", json!({"n": "many"}))).await;
+        assert_eq!(wrong["result"]["isError"], true, "H26: {wrong}");
+        assert_eq!(wrong.get("error"), None, "H26: {wrong}");
+        assert_eq!(table.fixture.runs(), runs, "H26");
+    }
     table.expect_alive("H26").await;
 }
 
@@ -294,10 +293,12 @@ async fn filter_has_at_most_1024_uris() {
     let expected = Expected::error(400, INVALID_PARAMS).with_id(1);
     table.check("H61", listen(1025), expected).await;
     for allowed in [1023, 1024] {
-        let mut events = table.endpoint.open(&listen(allowed)).await;
-        let acknowledged = events.message().await;
-        let accepted = &acknowledged["params"]["notifications"]["resourceSubscriptions"];
-        assert_eq!(accepted.as_array().map(Vec::len), Some(allowed));
+        for endpoint in table.endpoints() {
+            let mut events = endpoint.open(&listen(allowed)).await;
+            let acknowledged = events.message().await;
+            let accepted = &acknowledged["params"]["notifications"]["resourceSubscriptions"];
+            assert_eq!(accepted.as_array().map(Vec::len), Some(allowed));
+        }
     }
 }
 
@@ -382,11 +383,15 @@ async fn incomplete_body_does_not_run_the_handler() {
         request.header_text().into_bytes(),
         [request.header_text().as_bytes(), &request.body()[..half]].concat(),
     ] {
-        let mut connection = table.endpoint.connect().await;
-        connection.send(bytes).await;
-        connection.reset();
+        for endpoint in table.endpoints() {
+            let mut connection = endpoint.connect().await;
+            connection.send(&bytes).await;
+            connection.reset();
+        }
         table.expect_alive("half a body").await;
     }
-    table.endpoint.wait_until_idle().await;
-    assert_eq!(table.fixture.runs(), 2, "only the valid requests");
+    for endpoint in table.endpoints() {
+        endpoint.wait_until_idle().await;
+    }
+    assert_eq!(table.fixture.runs(), 4, "only the valid requests");
 }

@@ -1,6 +1,6 @@
 //! Sends invalid requests to one server and compares the responses.
 //!
-//! After each request the server must work as before: the handler ran only if expected, and a valid request is served.
+//! Each request is sent to a listener with the fast path and to one without it. After each request the server must work as before: the handler ran only if expected, and a valid request is served.
 //! The same connection is used, unless the server had to close it.
 
 use serde_json::{Value, json};
@@ -11,12 +11,16 @@ use toolwire_test_support::http::request::Request;
 use toolwire_test_support::http::socket::{Connection, Response};
 use toolwire_test_support::peer::{complete, text};
 
-/// A server under test and a connection to it.
+/// A server under test, with and without the fast path.
 #[derive(Debug)]
 pub(crate) struct Table {
     pub(crate) fixture: Fixture,
+    /// The listener with the fast path.
     pub(crate) endpoint: Endpoint,
-    connection: Connection,
+    /// The listener on which hyper serves every connection.
+    pub(crate) without_fast_path: Endpoint,
+    /// A connection to each listener.
+    connections: [Connection; 2],
 }
 
 impl Table {
@@ -26,13 +30,21 @@ impl Table {
 
     pub(crate) async fn with(options: HttpOptions) -> Self {
         let fixture = Fixture::new();
-        let endpoint = Endpoint::serve_with(&fixture.server, options).await;
-        let connection = endpoint.connect().await;
+        let endpoint = Endpoint::serve_with(&fixture.server, options.clone()).await;
+        let options = options.without_fast_path();
+        let without_fast_path = Endpoint::serve_with(&fixture.server, options).await;
+        let connections = [endpoint.connect().await, without_fast_path.connect().await];
         Self {
             fixture,
             endpoint,
-            connection,
+            without_fast_path,
+            connections,
         }
+    }
+
+    /// Returns both listeners.
+    pub(crate) fn endpoints(&self) -> [&Endpoint; 2] {
+        [&self.endpoint, &self.without_fast_path]
     }
 
     /// Sends a request, compares the response, and checks that the server still works.
@@ -46,33 +58,46 @@ impl Table {
         request: impl AsRef<[u8]>,
         expected: Expected,
     ) {
-        let runs = self.fixture.runs();
-        self.connection.send_if_possible(request).await;
-        let response = self.connection.response().await;
-        expected.compare(row, &response);
-        let ran = self.fixture.runs() - runs;
-        assert_eq!(ran, usize::from(expected.runs), "{row}: the handler");
-        if expected.closes {
-            let fresh = self.endpoint.connect().await;
-            std::mem::replace(&mut self.connection, fresh)
-                .expect_close()
-                .await;
+        let endpoints = [&self.endpoint, &self.without_fast_path];
+        for ((path, endpoint), connection) in PATHS.iter().zip(endpoints).zip(&mut self.connections)
+        {
+            let row = format!("{row} {path}");
+            let runs = self.fixture.runs();
+            connection.send_if_possible(&request).await;
+            let response = connection.response().await;
+            expected.compare(&row, &response);
+            let ran = self.fixture.runs() - runs;
+            assert_eq!(ran, usize::from(expected.runs), "{row}: the handler");
+            if expected.closes {
+                let fresh = endpoint.connect().await;
+                std::mem::replace(connection, fresh).expect_close().await;
+            }
+            expect_served(&row, connection).await;
         }
-        self.expect_alive(row).await;
     }
 
-    /// Expects that a valid request is served.
+    /// Expects that both listeners serve a valid request.
     pub(crate) async fn expect_alive(&mut self, row: &str) {
-        let request = Request::modern(&count_call("up"));
-        self.connection.send(request.bytes()).await;
-        let response = self.connection.response().await;
-        assert_eq!(response.status(), 200, "after {row}: {}", response.text());
-        assert_eq!(
-            response.message(),
-            complete("up", text("counted")),
-            "after {row}"
-        );
+        for (path, connection) in PATHS.iter().zip(&mut self.connections) {
+            expect_served(&format!("{row} {path}"), connection).await;
+        }
     }
+}
+
+/// The names of both listeners, for failed assertions.
+const PATHS: [&str; 2] = ["with the fast path", "without the fast path"];
+
+/// Expects that a valid request is served.
+async fn expect_served(row: &str, connection: &mut Connection) {
+    let request = Request::modern(&count_call("up"));
+    connection.send(request.bytes()).await;
+    let response = connection.response().await;
+    assert_eq!(response.status(), 200, "after {row}: {}", response.text());
+    assert_eq!(
+        response.message(),
+        complete("up", text("counted")),
+        "after {row}"
+    );
 }
 
 /// The expected response to a request.
