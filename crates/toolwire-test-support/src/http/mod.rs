@@ -1,5 +1,6 @@
 //! HTTP servers, and clients that can send invalid requests.
 
+pub mod connection_paths;
 pub mod direct;
 pub mod endpoint;
 pub mod events;

@@ -1,17 +1,20 @@
 //! Single-response POSTs are served by a fast path. Clients must not see a difference to the full path.
 //!
-//! A connection starts on the fast path, and moves to the full path with its first GET.
+//! A connection starts on the fast path, and moves to the full path with its first GET. With
+//! `HttpOptions::without_fast_path`, it starts on the full path.
 
 use std::time::Duration;
 
 use bytes::Bytes;
 use http::{HeaderName, HeaderValue, Response, StatusCode};
+use proptest::prelude::*;
 use serde_json::json;
 use toolwire::ScopeSet;
 use toolwire::transport::http::{
     AuthorizationError, Authorizer, HttpLimits, HttpOptions, PublicRoute,
 };
 use toolwire::{BoxFuture, TokenInfo};
+use toolwire_test_support::http::connection_paths::ConnectionPaths;
 use toolwire_test_support::http::endpoint::Endpoint;
 use toolwire_test_support::http::fixture::{Fixture, HandlerEvent, count_call, with_token};
 use toolwire_test_support::http::request::Request;
@@ -19,6 +22,7 @@ use toolwire_test_support::http::socket::Connection;
 use toolwire_test_support::peer::{call, legacy, modern};
 
 use crate::listener::RunningListener;
+use crate::mutations::mutated;
 
 /// Returns a connection that is on the full path.
 async fn connect_on_full_path(endpoint: &Endpoint) -> Connection {
@@ -245,6 +249,37 @@ async fn fast_path_and_full_path_send_equal_responses() {
         );
         assert_eq!(from_fast, from_full, "after {}", request.header_text());
     }
+}
+
+#[tokio::test]
+async fn listeners_with_and_without_the_fast_path_send_equal_responses() {
+    let fixture = Fixture::new();
+    let paths = ConnectionPaths::serve(&fixture.server, HttpOptions::new()).await;
+    let good = Request::modern(&count_call(1)).bytes();
+    for request in requests() {
+        let bytes = request.bytes();
+        paths.expect_equal(&bytes).await;
+        paths.expect_equal(&[&good[..], &bytes].concat()).await;
+    }
+    let options = HttpOptions::new().with_authorizer(ScriptedRoute);
+    let paths = ConnectionPaths::serve(&fixture.server, options).await;
+    for (script, _, _) in SCRIPTED_RESPONSES {
+        let request = Request::new("POST").with_target("/scripted");
+        paths.expect_equal(&request.with_body(script).bytes()).await;
+    }
+}
+
+#[test]
+fn mutated_requests_get_equal_responses_with_and_without_the_fast_path() {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .unwrap();
+    let fixture = Fixture::new();
+    let paths = runtime.block_on(ConnectionPaths::serve(&fixture.server, HttpOptions::new()));
+    proptest!(ProptestConfig::with_cases(300), |(input in mutated(requests()))| {
+        runtime.block_on(paths.expect_equal(&input));
+    });
 }
 
 #[tokio::test]

@@ -24,6 +24,7 @@ mod listener;
 mod many_clients;
 mod mirrored_headers;
 mod modern;
+mod mutations;
 mod principals;
 mod rounds;
 mod table;
