@@ -5,6 +5,7 @@
 
 mod builder;
 pub mod cache;
+mod cache_methods;
 mod call;
 pub(crate) mod config;
 mod connect;

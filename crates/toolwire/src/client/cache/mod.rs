@@ -26,14 +26,13 @@ use toolwire_types::{CacheScope, ProtocolVersion, RawJson, code};
 
 use crate::client::cache::changes::Changes;
 use crate::client::cache::clock::Clock;
-use crate::client::cache::options::CacheLocation;
 use crate::error::Error;
 use crate::sync::lock;
 
 pub use key::{CacheFilter, CacheKey};
 pub use memory::MemoryCache;
 pub use options::CacheMode;
-pub(crate) use options::CacheOptions;
+pub(crate) use options::{CacheLocation, CacheOptions};
 pub use store::{CacheEntry, CacheError, CacheFuture, CacheStore};
 
 /// How long a store operation may take. After that, the call continues without the cache.
@@ -89,10 +88,10 @@ impl Drop for Ticket {
 impl Cache {
     /// Creates the cache of a client. A server without a name shares its entries with no other client.
     pub(crate) fn new(options: &CacheOptions, server: String) -> Self {
-        let store: Option<Arc<dyn CacheStore>> = match &options.place {
+        let store: Option<Arc<dyn CacheStore>> = match &options.location {
             CacheLocation::Own => Some(Arc::new(MemoryCache::new())),
-            CacheLocation::Given(store) => Some(Arc::clone(store)),
-            CacheLocation::Nowhere => None,
+            CacheLocation::Shared(store) => Some(Arc::clone(store)),
+            CacheLocation::Disabled => None,
         };
         let own = random_name();
         if own.is_none() {

@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use crate::client::cache::store::CacheStore;
-use crate::client::{Client, ClientBuilder};
 
 /// How a call uses the cache.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -21,54 +20,18 @@ pub enum CacheMode {
 /// The cache options of a client builder.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct CacheOptions {
-    pub(super) place: CacheLocation,
-    pub(super) partition: Option<String>,
+    pub(crate) location: CacheLocation,
+    pub(crate) partition: Option<String>,
 }
 
 /// The store of a client.
 #[derive(Debug, Clone, Default)]
-pub(super) enum CacheLocation {
+pub(crate) enum CacheLocation {
     /// A memory cache of this client only.
     #[default]
     Own,
-    /// A given store, which other clients may share.
-    Given(Arc<dyn CacheStore>),
+    /// A given store, which other clients may use as well.
+    Shared(Arc<dyn CacheStore>),
     /// No store: nothing is cached.
-    Nowhere,
-}
-
-impl ClientBuilder {
-    /// Sets the store for cached results. Default: a [`MemoryCache`](crate::client::cache::MemoryCache) per client.
-    ///
-    /// Clients with the same store and the same server share the results that the server marks as public. All other
-    /// results are private: only clients of the same [partition](Self::with_cache_partition) use them.
-    pub fn with_cache(mut self, store: Arc<dyn CacheStore>) -> Self {
-        self.config.cache.place = CacheLocation::Given(store);
-        self
-    }
-
-    /// Disables the cache.
-    pub fn without_cache(mut self) -> Self {
-        self.config.cache.place = CacheLocation::Nowhere;
-        self
-    }
-
-    /// Shares private results with every client that uses the same store and the same partition name.
-    ///
-    /// The name must stand for one authorization context: one user with one set of rights. Two credentials must never
-    /// share a partition, or the results of one user are visible to the other. Default: a random partition per client,
-    /// so a client with another token does not use the private results of the first client.
-    pub fn with_cache_partition(mut self, name: impl Into<String>) -> Self {
-        self.config.cache.partition = Some(name.into());
-        self
-    }
-}
-
-impl Client {
-    /// Removes every cached result of this server that this client may use: private and public ones.
-    ///
-    /// Results in flight are not stored either. Call it when the rights of the client have changed.
-    pub async fn clear_cache(&self) {
-        self.shared.cache.clear().await;
-    }
+    Disabled,
 }
