@@ -88,16 +88,13 @@ async fn shutdown_does_not_wait_for_the_http_version() {
 }
 
 /// Sends the parts of `input`, one every second. Returns the number of seconds after which the connection is closed,
-/// which must be the same with and without the fast path.
-async fn closed_after(input: &[&str]) -> u64 {
+/// with and without the fast path.
+async fn closed_after(input: &[&str]) -> [u64; 2] {
     let [with, without] = both_paths();
-    let seconds = closed_after_with(with, input).await;
-    assert_eq!(
+    [
+        closed_after_with(with, input).await,
         closed_after_with(without, input).await,
-        seconds,
-        "{input:?}"
-    );
-    seconds
+    ]
 }
 
 async fn closed_after_with(options: HttpOptions, input: &[&str]) -> u64 {
@@ -131,12 +128,17 @@ async fn incomplete_headers_close_the_connection() {
         (&["PRINT / HTTP/1.1\r\nHost: a\r\nX: "][..], 10),
         // After a plain response, after a response that becomes a stream, and after a request that hyper serves.
         (&[&short, "POST /m"], 3 + 10),
-        (&[&short_and_next], 3 + 10),
         (&[&long, "POST /m"], 20 + 10),
-        (&[&long_and_next], 20 + 10),
         (&[GET, &long, "POST /m"], 1 + 20 + 10),
     ] {
-        assert_eq!(closed_after(input).await, seconds, "{input:?}");
+        assert_eq!(closed_after(input).await, [seconds; 2], "{input:?}");
+    }
+    // hyper does not tell whether bytes of the next request arrived in the same read. Then the idle timeout applies.
+    for (input, seconds) in [
+        (&short_and_next, [3 + 10, 3 + 120]),
+        (&long_and_next, [20 + 10, 20 + 120]),
+    ] {
+        assert_eq!(closed_after(&[input]).await, seconds, "{input:?}");
     }
 }
 
@@ -145,9 +147,13 @@ async fn idle_timeout_applies_after_complete_requests() {
     for seconds in [0, 3, 20] {
         let sleep = sleep(seconds);
         let (head, body) = sleep.split_at(sleep.len() - 5);
-        assert_eq!(closed_after(&[&sleep]).await, seconds + 120);
-        assert_eq!(closed_after(&[head, body]).await, 1 + seconds + 120);
-        assert_eq!(closed_after(&[&sleep, GET]).await, seconds.max(1) + 120);
+        for (input, end) in [
+            (&[&sleep[..]][..], seconds),
+            (&[head, body], 1 + seconds),
+            (&[&sleep, GET], seconds.max(1)),
+        ] {
+            assert_eq!(closed_after(input).await, [end + 120; 2], "{input:?}");
+        }
     }
 }
 
