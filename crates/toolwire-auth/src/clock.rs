@@ -2,11 +2,11 @@
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-#[cfg(feature = "proxy")]
+#[cfg(any(feature = "client", feature = "proxy"))]
 use tokio::time::Instant;
 
 /// A duration longer than any process runs: 30 years.
-#[cfg(feature = "proxy")]
+#[cfg(any(feature = "client", feature = "proxy"))]
 const FAR_FUTURE: Duration = Duration::from_secs(60 * 60 * 24 * 365 * 30);
 
 /// Returns the time since 1970-01-01 UTC, or zero if the system clock is set before that.
@@ -17,7 +17,7 @@ pub(crate) fn since_epoch() -> Duration {
 }
 
 /// Returns the deadline `duration` after `moment`, at most 30 years later, so that no duration overflows.
-#[cfg(feature = "proxy")]
+#[cfg(any(feature = "client", feature = "proxy"))]
 pub(crate) fn deadline_after(moment: Instant, duration: Duration) -> Instant {
     moment + duration.min(FAR_FUTURE)
 }

@@ -41,7 +41,12 @@ pub mod proxy;
 mod resource;
 #[cfg_attr(
     not(all(feature = "client", feature = "proxy", feature = "testing")),
-    allow(dead_code, reason = "each feature uses a part of the rules")
+    allow(
+        dead_code,
+        unreachable_pub,
+        unused_imports,
+        reason = "each feature uses a part of the rules"
+    )
 )]
 mod rules;
 #[cfg(any(feature = "client", feature = "resource-server"))]
