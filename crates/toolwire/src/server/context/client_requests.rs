@@ -262,7 +262,8 @@ mod tests {
             "nothing was sent"
         };
         let tool = Tool::new("ask", serde_json::json!({"type": "object"}));
-        let server = Server::new("test", "1").tool(ToolHandler::raw(tool, ask));
+        let handler = ToolHandler::raw(tool, ask).without_argument_check();
+        let server = Server::new("test", "1").tool(handler);
         let mut client = InProcess::connect(&server);
         let call = r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"ask","_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{"elicitation":{},"sampling":{},"roots":{}}}}}"#;
         client.send(call).await.unwrap();
