@@ -16,7 +16,7 @@ use crate::rules::resource_indicator::ResourceIndicator;
 /// It returns the claims of a token. The resource server then checks the issuer, audience, times and scopes, so that no
 /// verifier can omit these checks. The claims have to contain the issuer (`iss`), the audience (`aud`), the expiry
 /// (`exp`), and a subject (`sub`) or a client (`client_id`). Scopes are in `scope` or `scp`. Handlers see all of them
-/// in [`TokenInfo`](crate::TokenInfo). The token itself is not stored.
+/// in [`TokenInfo`](toolwire::TokenInfo). The token itself is not stored.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot verify access tokens",
     note = "implement `TokenVerifier` for it, or use `JwtVerifier`, `Introspection` or `StaticTokens`"

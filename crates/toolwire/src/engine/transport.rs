@@ -66,7 +66,7 @@ pub(crate) fn notification<P: Serialize>(
 /// The transport's side of one request.
 ///
 /// Each transport implements this trait: `StdioContext` for byte streams, [`NullContext`] without a channel to the
-/// client. Data that is known only after parsing is in [`RequestScope`](crate::engine::RequestScope), which wraps this.
+/// client. Data that is known only after parsing is in [`RequestScope`](crate::RequestScope), which wraps this.
 pub trait TransportContext: Send + Sync + fmt::Debug {
     /// Sends a notification of the request without waiting. A full queue applies its policy.
     fn notify(&self, notification: OutgoingNotification);
