@@ -69,7 +69,8 @@ pub(crate) fn ci(root: &Path) -> Outcome {
             ],
         ))?;
     }
-    // Tests without some features. hyper has HTTP/2 here, because tests need it, but the feature of toolwire is off.
+    // Tests without `http2`, `schema-validation`, `testing` and `tls`. hyper has HTTP/2 here, because tests need it. The
+    // test support crate enables `http-client` and `input`; the feature sets above are linted without them.
     run(&mut ci_cargo(
         root,
         &[
@@ -121,8 +122,8 @@ fn check_valgrind() -> Outcome {
     Ok(())
 }
 
-/// Runs all tests except the count of instructions: those of the crates, their documentation, the conformance suite, and the peers with the built
-/// command.
+/// Runs all tests except the count of instructions: those of the crates, their documentation, the conformance suite, and
+/// the peers with the built command.
 pub(crate) fn test(root: &Path) -> Outcome {
     let toolchain = Toolchain::find()?;
     test_with(root, &toolchain, cargo)

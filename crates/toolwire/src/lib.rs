@@ -22,6 +22,7 @@
 //! * One server serves every released protocol revision. The revision is determined per request.
 //! * [`types`] are the wire types; [`transport`] carries the messages. The rules of the protocol are in the crate
 //!   `toolwire-proto`.
+//! * Authorization with OAuth is in the crate `toolwire-auth`.
 //! * The [`guide`] explains each subject on one page.
 
 #[cfg(feature = "client")]
