@@ -10,7 +10,7 @@ const RULES: [&str; 2] = [
 ];
 
 /// Code that has an effect, or waits for one.
-const EFFECTS: [&str; 14] = [
+const EFFECTS: [&str; 15] = [
     "tokio::",
     "tracing::",
     "getrandom::",
@@ -22,7 +22,8 @@ const EFFECTS: [&str; 14] = [
     "std::net::Tcp",
     "std::net::Udp",
     "std::thread",
-    "std::sync::Mutex",
+    "Mutex",
+    "RwLock",
     "SystemTime::now",
     "Instant::now",
 ];
@@ -66,6 +67,11 @@ mod tests {
         check("crates/toolwire-auth/src/rules/a/mod.rs", clock, &[2]);
         check("crates/toolwire-auth/src/client/mod.rs", clock, &[]);
         check("crates/toolwire-proto/src/a/tests.rs", clock, &[]);
+        check(
+            "crates/toolwire-proto/src/a.rs",
+            "use std::sync::{Arc, Mutex};",
+            &[1],
+        );
         check(
             "crates/toolwire-proto/src/a.rs",
             "async fn f() {\n    g().await\n}",
