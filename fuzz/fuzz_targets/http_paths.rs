@@ -7,8 +7,8 @@ use std::sync::LazyLock;
 use libfuzzer_sys::fuzz_target;
 use tokio::runtime::{Builder, Runtime};
 use toolwire::transport::http::HttpOptions;
-use toolwire_test_support::http::connection_paths::ConnectionPaths;
-use toolwire_test_support::http::fixture::Fixture;
+use toolwire_tests::http::connection_paths::ConnectionPaths;
+use toolwire_tests::http::fixture::Fixture;
 
 /// The listeners and the runtime on which they run.
 struct Target {

@@ -69,8 +69,8 @@ pub(crate) fn ci(root: &Path) -> Outcome {
             ],
         ))?;
     }
-    // Tests without `http2`, `schema-validation`, `testing` and `tls`. hyper has HTTP/2 here, because tests need it. The
-    // test support crate enables `http-client` and `input`; the feature sets above are linted without them.
+    // Tests of a server alone: without the client, `http2`, `input`, `schema-validation`, `testing` and `tls`. hyper has
+    // HTTP/2 here, because tests need it.
     run(&mut ci_cargo(
         root,
         &[

@@ -9,7 +9,7 @@ const LONGEST_FILE: usize = 800;
 const UNFINISHED: [&str; 4] = ["todo!", "unimplemented!", "dbg!", "#[ignore"];
 
 /// Directories that contain only tests and their helpers.
-const TEST_DIRECTORIES: [&str; 4] = ["tests", "benches", "fuzz", "toolwire-test-support"];
+const TEST_DIRECTORIES: [&str; 4] = ["tests", "benches", "fuzz", "toolwire-tests"];
 
 pub(super) fn check(file: &File, source: &Source) -> Vec<Finding> {
     let mut findings = Vec::new();

@@ -127,9 +127,9 @@ mod tests {
     #[test]
     fn shipped_files_are_sources_of_crates() {
         assert!(is_shipped("crates/toolwire/src/lib.rs"));
-        assert!(!is_shipped("crates/toolwire/tests/server/main.rs"));
+        assert!(!is_shipped("crates/toolwire-tests/tests/server/main.rs"));
         assert!(!is_shipped("crates/toolwire/src/engine/tests.rs"));
-        assert!(!is_shipped("crates/toolwire-test-support/src/peer.rs"));
+        assert!(!is_shipped("crates/toolwire-tests/src/peer.rs"));
         assert!(!is_shipped("xtask/src/main.rs"));
         assert!(!is_shipped("crates/toolwire/src/guide/http.md"));
     }

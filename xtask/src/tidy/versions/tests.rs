@@ -20,7 +20,7 @@ fn revisions_are_named_in_proto_only() {
     check("crates/toolwire-types/src/tools.rs", named, &[2]);
     check("crates/toolwire-types/src/version.rs", named, &[]);
     check("crates/toolwire-proto/src/a.rs", named, &[]);
-    check("crates/toolwire/tests/server/a.rs", named, &[]);
+    check("crates/toolwire-tests/tests/server/a.rs", named, &[]);
     check("crates/toolwire/src/engine/tests.rs", named, &[]);
     check(SHIPPED, "V::V2025_11_25 => 1,\nV2024_11_05 => 2,", &[1, 2]);
     check(SHIPPED, "let V2 = V20;", &[]);

@@ -3,10 +3,10 @@
 use std::pin::Pin;
 
 use serde_json::{Value, json};
-use toolwire_test_support::http::fixture;
-use toolwire_test_support::http::request::Request;
-use toolwire_test_support::http::session::{tool_call, tool_call_with_token};
-use toolwire_test_support::peer::{legacy, notification};
+use toolwire_tests::http::fixture;
+use toolwire_tests::http::request::Request;
+use toolwire_tests::http::session::{tool_call, tool_call_with_token};
+use toolwire_tests::peer::{legacy, notification};
 
 use super::entry_points::{Body, next_chunk};
 use super::fixture::AttackFixture;

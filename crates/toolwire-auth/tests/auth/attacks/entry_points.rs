@@ -13,8 +13,8 @@ use hyper_util::rt::{TokioExecutor, TokioIo};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
 use toolwire::transport::http::HttpService;
-use toolwire_test_support::http::request::Request;
-use toolwire_test_support::peer::within;
+use toolwire_tests::http::request::Request;
+use toolwire_tests::peer::within;
 use tower_service::Service as _;
 
 pub(crate) type Body = UnsyncBoxBody<Bytes, Box<dyn StdError + Send + Sync>>;

@@ -11,10 +11,10 @@ use tokio::sync::watch;
 use toolwire::{RequestContext, Server};
 use toolwire_auth::documents::JwkSet;
 use toolwire_auth::{DocumentFetcher, JwtVerifier};
-use toolwire_test_support::http::endpoint::Endpoint;
-use toolwire_test_support::http::request::Request;
-use toolwire_test_support::http::session::{initialize_request, tool_call_with_token};
-use toolwire_test_support::peer::{notification, plain};
+use toolwire_tests::http::endpoint::Endpoint;
+use toolwire_tests::http::request::Request;
+use toolwire_tests::http::session::{initialize_request, tool_call_with_token};
+use toolwire_tests::peer::{notification, plain};
 
 use super::entry_points::{Body, next_chunk};
 use super::routers::{Handles, Operation, Router, VERSION};

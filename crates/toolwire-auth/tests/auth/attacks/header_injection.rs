@@ -1,7 +1,7 @@
 //! Header injection: values of a request do not appear in the headers of a response.
 
-use toolwire_test_support::http::request::Request;
-use toolwire_test_support::http::socket::Connection;
+use toolwire_tests::http::request::Request;
+use toolwire_tests::http::socket::Connection;
 
 use super::entry_points::EntryPoint;
 use super::fixture::{AttackFixture, ReceivedResponse};

@@ -2,9 +2,9 @@
 //! not affected.
 
 use serde_json::{Value, json};
-use toolwire_test_support::http::request::Request;
-use toolwire_test_support::http::session::initialize_request;
-use toolwire_test_support::peer::{call, legacy};
+use toolwire_tests::http::request::Request;
+use toolwire_tests::http::session::initialize_request;
+use toolwire_tests::peer::{call, legacy};
 
 use super::entry_points::next_chunk;
 use super::fixture::AttackFixture;

@@ -2,9 +2,9 @@
 
 use serde_json::{Value, json};
 use toolwire::transport::http::{HttpOptions, LegacyMode};
-use toolwire_test_support::http::request::Request;
-use toolwire_test_support::http::session::{initialize_request, tool_call};
-use toolwire_test_support::peer::{legacy, modern, notification};
+use toolwire_tests::http::request::Request;
+use toolwire_tests::http::session::{initialize_request, tool_call};
+use toolwire_tests::peer::{legacy, modern, notification};
 
 use super::entry_points::EntryPoint;
 use crate::resource::protected_server::whoami;

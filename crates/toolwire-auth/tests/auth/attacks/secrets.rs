@@ -5,10 +5,10 @@ use std::fmt::Write as _;
 use serde_json::json;
 use toolwire_auth::documents::Secret;
 use toolwire_auth::{DocumentFetcher, Introspection};
-use toolwire_test_support::http::request::Request;
-use toolwire_test_support::http::session::tool_call;
-use toolwire_test_support::peer::call;
-use toolwire_test_support::traces::Traces;
+use toolwire_tests::http::request::Request;
+use toolwire_tests::http::session::tool_call;
+use toolwire_tests::peer::call;
+use toolwire_tests::traces::Traces;
 
 use super::fixture::{AttackFixture, SECRET_CLAIM, SECRET_REASON};
 use super::routers::{ROUTERS, VERSION};

@@ -10,7 +10,7 @@ use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 use toolwire::transport::http::tls;
-use toolwire_test_support::peer::within;
+use toolwire_tests::peer::within;
 
 static IDENTITY: LazyLock<(Certificate, KeyPair)> = LazyLock::new(|| {
     let key = KeyPair::generate().unwrap();

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::net::SocketAddr;
 
 use toolwire_auth::testing::form;
-use toolwire_test_support::http::request::Request;
-use toolwire_test_support::http::socket::{Connection, Response};
+use toolwire_tests::http::request::Request;
+use toolwire_tests::http::socket::{Connection, Response};
 
 use super::fixture::{HOST, ORIGIN};
 

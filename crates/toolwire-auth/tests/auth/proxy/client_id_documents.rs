@@ -6,8 +6,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use serde_json::{Value, json};
 use toolwire_auth::DocumentFetcher;
 use toolwire_auth::testing::pkce::Verifier;
-use toolwire_test_support::http_client_stack::raw::{RawServer, client as http_client};
-use toolwire_test_support::http_client_stack::tls::{Authority, accept_tls};
+use toolwire_tests::http_client_stack::raw::{RawServer, client as http_client};
+use toolwire_tests::http_client_stack::tls::{Authority, accept_tls};
 
 use super::browser::sealed_request;
 use super::fixture::{Client, ProxyFixture, parameters};

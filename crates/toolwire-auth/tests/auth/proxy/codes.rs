@@ -1,7 +1,7 @@
 //! Authorization codes: the conditions for redeeming them.
 
 use serde_json::json;
-use toolwire_test_support::http::request::Request;
+use toolwire_tests::http::request::Request;
 
 use super::fixture::{ProxyFixture, REDIRECT, error_of};
 

@@ -8,10 +8,10 @@ use toolwire::{RequestContext, Server};
 use toolwire_auth::testing::form;
 use toolwire_auth::testing::pkce::Verifier;
 use toolwire_auth::{DocumentFetcher, OAuthProxy, OAuthProxyConfig};
-use toolwire_test_support::http::endpoint::Endpoint;
-use toolwire_test_support::http::request::Request;
-use toolwire_test_support::http::socket::Response;
-use toolwire_test_support::peer::{call, plain, server};
+use toolwire_tests::http::endpoint::Endpoint;
+use toolwire_tests::http::request::Request;
+use toolwire_tests::http::socket::Response;
+use toolwire_tests::peer::{call, plain, server};
 
 use super::browser::{Browser, location, sealed_request};
 use super::provider::Provider;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde_json::json;
 use toolwire::{KeyRing, StateKey};
 use toolwire_auth::proxy::store::{MemoryProxyLimits, MemoryProxyStore, ProxyStore};
-use toolwire_test_support::http::socket::Response;
+use toolwire_tests::http::socket::Response;
 
 use super::browser::{Browser, location, sealed_request};
 use super::fixture::{Client, ProxyFixture, REDIRECT, error_of, registration};

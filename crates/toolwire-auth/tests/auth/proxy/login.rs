@@ -3,7 +3,7 @@
 use serde_json::json;
 use toolwire_auth::documents::Secret;
 use toolwire_auth::{DocumentFetcher, OAuthProxyConfig, Upstream};
-use toolwire_test_support::http::request::Request;
+use toolwire_tests::http::request::Request;
 
 use super::browser::{location, sealed_request};
 use super::fixture::{ORIGIN, ProxyFixture, REDIRECT, RESOURCE, form_to, parameters};

@@ -1,7 +1,7 @@
 //! Dynamic client registration and its limits.
 
 use serde_json::{Value, json};
-use toolwire_test_support::http::request::Request;
+use toolwire_tests::http::request::Request;
 
 use super::fixture::{ProxyFixture, REDIRECT, error_of, registration};
 

@@ -13,10 +13,10 @@ use toolwire::transport::http::{
 };
 use toolwire::{BoxFuture, TokenInfo};
 use toolwire_auth::{DocumentFetcher, OAuthProxyConfig};
-use toolwire_test_support::http::endpoint::Endpoint;
-use toolwire_test_support::http::request::Request;
-use toolwire_test_support::http::socket::Connection;
-use toolwire_test_support::peer::server;
+use toolwire_tests::http::endpoint::Endpoint;
+use toolwire_tests::http::request::Request;
+use toolwire_tests::http::socket::Connection;
+use toolwire_tests::peer::server;
 
 use super::fixture::{HOST, ProxyFixture, RESOURCE};
 use super::provider::Provider;

@@ -13,7 +13,7 @@ use toolwire_auth::client::{
     AuthError, CallbackOutcome, CheckCallback, Login, OAuthConfig, PendingLogin,
 };
 use toolwire_auth::{DocumentFetcher, OAuthProxyConfig};
-use toolwire_test_support::peer::within;
+use toolwire_tests::peer::within;
 
 use super::browser::{Browser, location, sealed_request};
 use super::fixture::{HOST, server_with_proxy};

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use serde_json::json;
-use toolwire_test_support::http::request::Request;
-use toolwire_test_support::peer::call;
+use toolwire_tests::http::request::Request;
+use toolwire_tests::peer::call;
 
 use super::fixture::{ProxyFixture, error_of};
 

@@ -7,9 +7,9 @@ use toolwire::store::MemoryNonceStore;
 use toolwire_auth::testing::thumbprint;
 use toolwire_auth::testing::token_hash;
 use toolwire_auth::{DocumentFetcher, JwtVerifier, ResourceServerConfig};
-use toolwire_test_support::http::request::Request;
-use toolwire_test_support::http::socket::Response;
-use toolwire_test_support::peer::call;
+use toolwire_tests::http::request::Request;
+use toolwire_tests::http::socket::Response;
+use toolwire_tests::peer::call;
 
 use super::issuer::Issuer;
 use super::protected_server::{ISSUER, METADATA, ProtectedServer, RESOURCE, config, whoami};

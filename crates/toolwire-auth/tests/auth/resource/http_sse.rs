@@ -5,10 +5,10 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 use toolwire::store::{Bus, MemoryBus, MemorySessionStore, SessionStore};
 use toolwire::transport::http::HttpOptions;
-use toolwire_test_support::http::request::Request;
-use toolwire_test_support::http::session::tool_call;
-use toolwire_test_support::http::socket::Connection;
-use toolwire_test_support::peer::{legacy, modern};
+use toolwire_tests::http::request::Request;
+use toolwire_tests::http::session::tool_call;
+use toolwire_tests::http::socket::Connection;
+use toolwire_tests::peer::{legacy, modern};
 
 use super::protected_server::{
     ProtectedServer, bare_challenge, config, insufficient, options, tokens, with_token,

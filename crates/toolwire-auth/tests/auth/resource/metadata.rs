@@ -2,7 +2,7 @@
 
 use serde_json::json;
 use toolwire::transport::http::HttpOptions;
-use toolwire_test_support::http::request::Request;
+use toolwire_tests::http::request::Request;
 
 use super::protected_server::{
     ISSUER, METADATA, ProtectedServer, RESOURCE, config, options, tokens, whoami,

@@ -1,11 +1,11 @@
 //! Sessions, events and request states belong to the principal of a token, in every revision.
 
 use serde_json::{Value, json};
-use toolwire_test_support::http::request::Request;
-use toolwire_test_support::http::session::{
+use toolwire_tests::http::request::Request;
+use toolwire_tests::http::session::{
     REVISIONS, initialize_request, tool_call, tool_call_with_token,
 };
-use toolwire_test_support::peer::{call, legacy, notification};
+use toolwire_tests::peer::{call, legacy, notification};
 
 use super::protected_server::{ProtectedServer, bare_challenge, insufficient, whoami, with_token};
 
@@ -186,7 +186,7 @@ async fn request_state_of_another_user_is_rejected() {
 #[tokio::test]
 async fn principal_of_an_outer_layer_does_not_replace_the_token() {
     let server = ProtectedServer::new().await;
-    let client = toolwire_test_support::http::direct::InProcessClient::with_token(
+    let client = toolwire_tests::http::direct::InProcessClient::with_token(
         &server.endpoint.service,
         "https://a",
         "eve",

@@ -11,10 +11,10 @@ use toolwire::{
     ResourceTemplateHandler, Server, ToolResponse,
 };
 use toolwire_auth::{ResourceServerConfig, StaticTokens};
-use toolwire_test_support::http::endpoint::Endpoint;
-use toolwire_test_support::http::request::Request;
-use toolwire_test_support::http::socket::Response;
-use toolwire_test_support::peer::{call, plain, server};
+use toolwire_tests::http::endpoint::Endpoint;
+use toolwire_tests::http::request::Request;
+use toolwire_tests::http::socket::Response;
+use toolwire_tests::peer::{call, plain, server};
 
 pub(crate) const ISSUER: &str = "https://auth.example.com";
 pub(crate) const RESOURCE: &str = "https://mcp.example.com/mcp";

@@ -8,8 +8,8 @@ use bytes::Bytes;
 use http::StatusCode;
 use serde_json::{Value, json};
 use toolwire::transport::http_client::{HttpClient as _, HyperClient};
-use toolwire_test_support::http::request::Request;
-use toolwire_test_support::peer::call;
+use toolwire_tests::http::request::Request;
+use toolwire_tests::peer::call;
 
 use super::protected_server::{ProtectedServer, config, options, tokens, with_token};
 

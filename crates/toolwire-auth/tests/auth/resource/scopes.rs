@@ -3,9 +3,9 @@
 use serde_json::{Value, json};
 use toolwire::transport::http::HttpOptions;
 use toolwire_auth::ScopeHierarchy;
-use toolwire_test_support::http::request::Request;
-use toolwire_test_support::http::session::initialize_request;
-use toolwire_test_support::peer::{Peer, call, modern};
+use toolwire_tests::http::request::Request;
+use toolwire_tests::http::session::initialize_request;
+use toolwire_tests::peer::{Peer, call, modern};
 
 use super::protected_server::{
     ProtectedServer, config, insufficient, options, protected_server, tokens, whoami,
@@ -245,7 +245,7 @@ mod written_with_macros {
     use toolwire::{prompt, resource, resource_template, tool};
 
     use super::super::protected_server::{ProtectedServer, config, insufficient, options, tokens};
-    use toolwire_test_support::peer::{call, modern};
+    use toolwire_tests::peer::{call, modern};
 
     #[tool(scopes("files:read", "files:delete"))]
     async fn erase() -> String {

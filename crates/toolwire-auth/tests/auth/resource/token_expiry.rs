@@ -12,13 +12,11 @@ use toolwire::transport::http::{HttpLimits, HttpOptions, HttpService, ServerBody
 use toolwire::{BoxFuture, RequestContext, Server};
 use toolwire_auth::documents::{AccessTokenClaims, Secret};
 use toolwire_auth::{ResourceServerConfig, TokenError, TokenPurpose, TokenVerifier};
-use toolwire_test_support::http::direct::{
-    CompleteResponse, InProcessClient, in_session, next_chunk,
-};
-use toolwire_test_support::http::fixture;
-use toolwire_test_support::http::request::Request;
-use toolwire_test_support::http::session::{initialize_request, tool_call, tool_call_with_token};
-use toolwire_test_support::peer::{legacy, modern, notification, plain};
+use toolwire_tests::http::direct::{CompleteResponse, InProcessClient, in_session, next_chunk};
+use toolwire_tests::http::fixture;
+use toolwire_tests::http::request::Request;
+use toolwire_tests::http::session::{initialize_request, tool_call, tool_call_with_token};
+use toolwire_tests::peer::{legacy, modern, notification, plain};
 
 use super::protected_server::{config, options, protected_server, tokens, with_token};
 

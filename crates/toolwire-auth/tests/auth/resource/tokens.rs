@@ -4,9 +4,9 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use serde_json::{Value, json};
 use toolwire_auth::{DocumentFetcher, JwtVerifier, ResourceServerConfig};
-use toolwire_test_support::http::request::Request;
-use toolwire_test_support::http::session::initialize_request;
-use toolwire_test_support::http::socket::Response;
+use toolwire_tests::http::request::Request;
+use toolwire_tests::http::session::initialize_request;
+use toolwire_tests::http::socket::Response;
 
 use super::issuer::Issuer;
 use super::protected_server::{

@@ -6,8 +6,8 @@ use toolwire::BoxFuture;
 use toolwire::transport::http::{HttpLimits, HttpService};
 use toolwire_auth::documents::{AccessTokenClaims, Secret};
 use toolwire_auth::{ResourceServerConfig, TokenError, TokenPurpose, TokenVerifier};
-use toolwire_test_support::http::direct::InProcessClient;
-use toolwire_test_support::http::request::Request;
+use toolwire_tests::http::direct::InProcessClient;
+use toolwire_tests::http::request::Request;
 
 use super::protected_server::{
     ProtectedServer, config, options, protected_server, tokens, whoami, with_token,

@@ -1,0 +1,10 @@
+//! Helpers that the test binaries of this package and of `toolwire-auth` share: peers, servers and clients for tests.
+
+#![expect(clippy::unwrap_used, reason = "test helpers may panic")]
+
+pub mod http;
+pub mod http_client_stack;
+pub mod legacy_server;
+pub mod peer;
+pub mod server_requests;
+pub mod traces;

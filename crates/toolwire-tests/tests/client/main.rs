@@ -1,0 +1,5 @@
+//! Clients of servers in the same process and of servers in child processes.
+
+mod cache;
+mod child_process;
+mod in_process;

@@ -1,0 +1,267 @@
+//! Checks of `Host` and `Origin`, and invalid headers (H37 to H46, X01, X02).
+
+use serde_json::json;
+use toolwire::transport::http::{HttpLimits, HttpOptions};
+use toolwire_tests::http::endpoint::Endpoint;
+use toolwire_tests::http::fixture::count_call;
+use toolwire_tests::http::request::Request;
+use toolwire_tests::http::session::{Session, initialize_request, tool_call};
+
+use crate::table::{Expected, Table};
+
+fn good() -> Request {
+    Request::modern(&count_call(1))
+}
+
+fn forbidden() -> Expected {
+    Expected::error(403, -32600)
+}
+
+#[tokio::test]
+async fn only_loopback_hosts_are_accepted_by_default() {
+    let mut table = Table::new().await;
+    for host in [
+        "evil.test",
+        "localhost.evil.test",
+        "127.0.0.1.nip.io",
+        "evil.test:80",
+        "localhost@evil.test",
+        "10.0.0.1",
+        "0.0.0.0",
+        "[::2]",
+    ] {
+        let row = format!("H44 {host}");
+        for endpoint in table.endpoints() {
+            let response = endpoint.request(&good().replacing("Host", host)).await;
+            assert_eq!(response.status(), 403, "{row}: {}", response.text());
+            let get = Request::new("GET").replacing("Host", host);
+            let response = endpoint.request(&get).await;
+            assert_eq!(response.status(), 403, "{row}: {}", response.text());
+            assert_eq!(response.header("allow"), None);
+        }
+        table.expect_alive(&row).await;
+    }
+    for host in ["evil.test", "localhost.evil.test", "127.0.0.1.nip.io"] {
+        table
+            .check("H44", good().replacing("Host", host), forbidden())
+            .await;
+        let other_path = good().replacing("Host", host).with_target("/nowhere");
+        table.check("X01 other path", other_path, forbidden()).await;
+    }
+    let own = table.endpoint.address.to_string();
+    for host in [
+        "localhost",
+        "LOCALHOST",
+        "localhost:80",
+        "127.0.0.1",
+        "127.0.0.9:1",
+        "[::1]",
+        &own,
+    ] {
+        let row = format!("H44 {host}");
+        table
+            .check(&row, good().replacing("Host", host), Expected::counted(1))
+            .await;
+    }
+}
+
+#[tokio::test]
+async fn host_of_the_target_is_checked_as_well() {
+    let mut table = Table::new().await;
+    let evil = good().with_target("http://evil.test/mcp");
+    table.check("X01 absolute form", evil, forbidden()).await;
+    let both = good()
+        .replacing("Host", "evil.test")
+        .with_target("http://localhost/mcp");
+    table.check("X01 two names", both, forbidden()).await;
+    let local = good().with_target("http://localhost/mcp");
+    table.check("X01 local", local, Expected::counted(1)).await;
+}
+
+#[tokio::test]
+async fn request_requires_exactly_one_host() {
+    let mut table = Table::new().await;
+    let rejected = || Expected::error(400, -32600).closing();
+    table
+        .check("H46 none", good().without("Host"), rejected())
+        .await;
+    for second in ["localhost", "evil.test"] {
+        table
+            .check("H46 two", good().with("Host", second), rejected())
+            .await;
+    }
+}
+
+#[tokio::test]
+async fn configured_public_hosts_are_accepted() {
+    let options = HttpOptions::new()
+        .with_public_hosts(["mcp.example.com", "other.example.com:8443"])
+        .with_allowed_origins(["https://app.example.com"]);
+    let mut table = Table::with(options).await;
+    for host in [
+        "mcp.example.com",
+        "mcp.example.com:3000",
+        "other.example.com:8443",
+        "localhost",
+    ] {
+        table
+            .check(host, good().replacing("Host", host), Expected::counted(1))
+            .await;
+    }
+    for host in [
+        "example.com",
+        "x.mcp.example.com",
+        "other.example.com",
+        "other.example.com:80",
+    ] {
+        table
+            .check(host, good().replacing("Host", host), forbidden())
+            .await;
+    }
+    let page = good()
+        .replacing("Host", "mcp.example.com")
+        .with("Origin", "https://app.example.com");
+    table.check("H43 allowed", page, Expected::counted(1)).await;
+}
+
+#[tokio::test]
+async fn loopback_origins_can_be_rejected() {
+    let options = HttpOptions::new().without_loopback_origins();
+    let mut table = Table::with(options).await;
+    let page = |origin: &str| {
+        good()
+            .replacing("Host", "localhost:3000")
+            .with("Origin", origin)
+    };
+    let own = page("http://localhost:3000");
+    table.check("own origin", own, Expected::counted(1)).await;
+    for origin in [
+        "http://localhost:5173",
+        "http://127.0.0.1:3000",
+        "http://localhost",
+    ] {
+        table.check(origin, page(origin), forbidden()).await;
+    }
+}
+
+#[tokio::test]
+async fn other_origins_are_rejected() {
+    let mut table = Table::new().await;
+    for origin in [
+        "https://evil.test",
+        "null",
+        "not an origin",
+        "",
+        "http://localhost.evil.test",
+        "file://",
+        "http://localhost/path",
+    ] {
+        let row = format!("H42 {origin}");
+        table
+            .check(&row, good().with("Origin", origin), forbidden())
+            .await;
+        // A simple request, which a page may send without a preflight, is rejected by its origin first.
+        let simple = good()
+            .with("Origin", origin)
+            .replacing("Content-Type", "text/plain");
+        table.check(&row, simple, forbidden()).await;
+    }
+    let twice = good()
+        .with("Origin", "http://localhost")
+        .with("Origin", "http://localhost");
+    table.check("H42 twice", twice, forbidden()).await;
+    let simple = good().replacing("Content-Type", "text/plain");
+    table
+        .check("X02", simple, Expected::error(415, -32600))
+        .await;
+    table.check("H43 none", good(), Expected::counted(1)).await;
+    let own = good().with("Origin", "http://localhost");
+    table.check("H43 own", own, Expected::counted(1)).await;
+}
+
+#[tokio::test]
+async fn invalid_http_headers_are_rejected_by_the_connection() {
+    let mut table = Table::new().await;
+    let closing = |status| Expected::status(status).closing();
+    let lengths = good().with("Content-Length", "7");
+    table.check("H37", lengths, closing(400)).await;
+    for (row, value) in [("H38 NUL", "a\0b"), ("H38 CR", "a\rb"), ("H38 LF", "a\nb")] {
+        table
+            .check(row, good().with("X-Raw", value), closing(400))
+            .await;
+    }
+}
+
+#[tokio::test]
+async fn header_count_and_bytes_have_a_limit() {
+    let mut table = Table::new().await;
+    let with_fields = |count: usize| {
+        let mut request = good();
+        while request.header_count() < count {
+            request = request.with("X-Filler", "x");
+        }
+        request
+    };
+    for fields in [63, 64] {
+        table
+            .check("fields", with_fields(fields), Expected::counted(1))
+            .await;
+    }
+    for fields in [65, 66, 200] {
+        let row = format!("H39 {fields} fields");
+        table
+            .check(&row, with_fields(fields), Expected::status(431).closing())
+            .await;
+    }
+    let with_bytes = |bytes: usize| {
+        let filler = bytes - good().header_bytes() - "X-Filler".len();
+        let request = good().with("X-Filler", "x".repeat(filler));
+        assert_eq!(request.header_bytes(), bytes);
+        request
+    };
+    let limit = HttpLimits::default().header_bytes;
+    for bytes in [limit - 1, limit] {
+        table
+            .check("bytes", with_bytes(bytes), Expected::counted(1))
+            .await;
+    }
+    for bytes in [limit + 1, 17 * 1024, 100_000] {
+        let row = format!("H39 {bytes} bytes");
+        table
+            .check(&row, with_bytes(bytes), Expected::status(431).closing())
+            .await;
+    }
+}
+
+#[tokio::test]
+async fn host_and_origin_are_checked_for_every_method() {
+    let table = Table::new().await;
+    for endpoint in table.endpoints() {
+        check_every_method(endpoint).await;
+    }
+    assert_eq!(table.fixture.runs(), 2, "only the valid calls");
+}
+
+async fn check_every_method(endpoint: &Endpoint) {
+    let session = Session::open(endpoint, "2025-11-25").await;
+    let requests = [
+        initialize_request("2025-11-25"),
+        session.post_request(&tool_call(1, "count", json!({"n": 1}))),
+        Request::get(&session.id, session.version),
+        Request::delete(&session.id, session.version),
+        Request::new("OPTIONS").with("Access-Control-Request-Method", "POST"),
+    ];
+    for request in requests {
+        for bad in [
+            request.clone().replacing("Host", "evil.test"),
+            request.clone().with("Origin", "https://evil.test"),
+            request.clone().with_target("http://evil.test/mcp"),
+        ] {
+            let response = endpoint.request(&bad).await;
+            assert_eq!(response.status(), 403, "{bad:?}");
+            assert_eq!(response.header("mcp-session-id"), None);
+            assert_eq!(response.header("access-control-allow-origin"), None);
+        }
+    }
+    session.call(tool_call(1, "count", json!({"n": 1}))).await;
+}

@@ -1,0 +1,32 @@
+//! HTTP servers, as their clients see them.
+
+#![expect(clippy::unwrap_used, reason = "test helpers may panic")]
+
+mod blocking;
+mod byte_limits;
+mod cluster;
+mod connection_paths;
+mod cors;
+mod http2;
+mod http_sse_client;
+mod http_with_sse;
+mod http_with_sse_guards;
+mod invalid_hosts;
+mod invalid_messages;
+mod large_responses;
+mod legacy;
+mod legacy_batch;
+mod legacy_response_streams;
+mod legacy_server_streams;
+mod limits;
+mod listen;
+mod listener;
+mod many_clients;
+mod mirrored_headers;
+mod modern;
+mod mutations;
+mod principals;
+mod rounds;
+mod table;
+mod timeouts;
+mod tls;

@@ -1,0 +1,9 @@
+//! Handlers that request input from the client or its user.
+
+mod ask;
+mod input_required;
+mod legacy_pending_requests;
+mod legacy_rounds;
+mod legacy_server_requests;
+mod request_state;
+mod server_requests;

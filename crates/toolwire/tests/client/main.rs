@@ -1,6 +1,0 @@
-//! Clients of servers in the same process and of servers in child processes.
-
-mod cache;
-mod child_process;
-#[cfg(feature = "testing")]
-mod in_process;
