@@ -27,7 +27,7 @@ pub struct Implementation {
     pub description: Option<String>,
     /// The icons (since 2025-11-25).
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub icons: Option<Icons>,
+    pub icons: Option<Vec<Icon>>,
     /// The URL of the website (since 2025-11-25).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub website_url: Option<String>,
@@ -68,9 +68,6 @@ impl Implementation {
         with_website_url(website_url: into String);
     }
 }
-
-/// The icons of one item, usually the same image in several sizes.
-pub type Icons = Vec<Icon>;
 
 /// An icon of a tool, a resource, a prompt or an implementation (since 2025-11-25).
 #[derive(Debug, Clone, PartialEq, Serialize)]

@@ -72,7 +72,7 @@ pub use elicitation::{
     TitledSingleSelectEnumSchema, URLElicitationRequiredData, UntitledEnumItems,
     UntitledMultiSelectEnumSchema, UntitledSingleSelectEnumSchema,
 };
-pub use implementation::{Annotations, Icon, IconTheme, Icons, Implementation, Role};
+pub use implementation::{Annotations, Icon, IconTheme, Implementation, Role};
 pub use input::{InputRequest, InputRequests, InputRequiredResult, InputResponses};
 pub use jsonrpc::{
     ErrorObject, Notification, ProgressToken, Request, RequestId, Response, ResponseId, code,
@@ -98,7 +98,7 @@ pub use resources::{
     ResourceContents, ResourceTemplate, SubscribeRequestParams, TextResourceContents,
     UnsubscribeRequestParams,
 };
-pub use result::{CacheScope, EmptyResult, Extra, ResultType};
+pub use result::{CacheScope, EmptyResult, ResultType};
 pub use roots::{ListRootsResult, Root};
 pub use sampling::{
     CreateMessageRequestParams, CreateMessageResult, IncludeContext, ModelHint, ModelPreferences,

@@ -5,7 +5,7 @@ use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::content::ContentBlock;
-use crate::implementation::{Icon, Icons, Role};
+use crate::implementation::{Icon, Role};
 use crate::input::{InputRequiredResult, InputResponses};
 use crate::meta::Meta;
 use crate::raw::RawJson;
@@ -31,7 +31,7 @@ pub struct Prompt {
     pub arguments: Option<Vec<PromptArgument>>,
     /// The icons (since 2025-11-25).
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub icons: Option<Icons>,
+    pub icons: Option<Vec<Icon>>,
     /// The `_meta` object (since 2025-06-18).
     #[serde(rename = "_meta", default, skip_serializing_if = "Option::is_none")]
     pub meta: Option<Meta>,

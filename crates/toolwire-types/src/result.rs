@@ -12,7 +12,7 @@ use serde_json::{Map, Number, Value};
 use crate::meta::Meta;
 
 /// Members of an open object that the type does not define.
-pub type Extra = Map<String, Value>;
+pub(crate) type Extra = Map<String, Value>;
 
 /// The kind of a result (`resultType`, since 2026-07-28).
 ///

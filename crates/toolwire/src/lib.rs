@@ -86,13 +86,14 @@ pub use engine::{
 pub use error::{Error, ServerExit};
 #[cfg(feature = "input")]
 pub use server::ask;
+#[doc(hidden)]
+pub use server::conversion;
 pub use server::{
-    CompletionRequest, CompletionValues, Fallible, HandlerSet, IntoPrompt, IntoPromptResponse,
-    IntoResource, IntoResourceResponse, IntoResourceTemplate, IntoTool, IntoToolError,
-    IntoToolResponse, PromptArguments, PromptHandler, PromptResponse, RegistrationError,
-    RequestContext, RequestScope, ResourceData, ResourceHandler, ResourceResponse,
-    ResourceTemplateHandler, Server, TemplateArguments, ToolError, ToolHandler, ToolResponse,
-    conversion,
+    CompletionRequest, CompletionValues, HandlerSet, IntoPrompt, IntoPromptResponse, IntoResource,
+    IntoResourceResponse, IntoResourceTemplate, IntoTool, IntoToolError, IntoToolResponse,
+    PromptArguments, PromptHandler, PromptResponse, RegistrationError, RequestContext,
+    RequestScope, ResourceData, ResourceHandler, ResourceResponse, ResourceTemplateHandler, Server,
+    TemplateArguments, ToolError, ToolHandler, ToolResponse,
 };
 #[cfg(feature = "input")]
 pub use server::{Elicit, ElicitField};
@@ -113,6 +114,7 @@ pub mod __private {
 
     #[cfg(feature = "input")]
     pub use crate::ask::{ElicitChoice, FieldKind};
+    pub use crate::server::Fallible;
     #[cfg(feature = "input")]
     pub use crate::server::{FormField, form_checks, one_of};
     pub use crate::types::{
@@ -121,7 +123,7 @@ pub mod __private {
         ToolAnnotations,
     };
     pub use crate::{
-        CompletionRequest, CompletionValues, Fallible, HandlerSet, IntoPrompt, IntoPromptResponse,
+        CompletionRequest, CompletionValues, HandlerSet, IntoPrompt, IntoPromptResponse,
         IntoResource, IntoResourceResponse, IntoResourceTemplate, IntoTool, IntoToolResponse,
         PromptArguments, PromptHandler, PromptResponse, RequestContext, ResourceHandler,
         ResourceResponse, ResourceTemplateHandler, Server, TemplateArguments, ToolError,

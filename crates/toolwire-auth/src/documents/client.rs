@@ -4,9 +4,9 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use toolwire_types::Extra;
 use toolwire_types::setters;
 
+use crate::documents::Extra;
 use crate::documents::names;
 use crate::documents::secret::Secret;
 

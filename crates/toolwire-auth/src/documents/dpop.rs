@@ -3,8 +3,8 @@
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
-use toolwire_types::Extra;
 
+use crate::documents::Extra;
 use crate::documents::names;
 
 /// The claims of a DPoP proof, which a client signs for each request (RFC 9449, section 4.2).

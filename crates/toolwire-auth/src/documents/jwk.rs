@@ -4,9 +4,9 @@ use std::fmt;
 
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
-use toolwire_types::Extra;
 use toolwire_types::setters;
 
+use crate::documents::Extra;
 use crate::documents::names;
 
 /// A public key.

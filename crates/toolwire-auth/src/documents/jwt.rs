@@ -3,9 +3,9 @@
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
-use toolwire_types::Extra;
 use toolwire_types::setters;
 
+use crate::documents::Extra;
 use crate::documents::jwk::Jwk;
 use crate::documents::one_or_many::OneOrMany;
 use crate::documents::{names, seconds};

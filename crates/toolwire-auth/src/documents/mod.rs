@@ -28,7 +28,10 @@ pub use secret::Secret;
 pub use server_metadata::AuthorizationServerMetadata;
 pub use token::{OAuthError, TokenResponse};
 
-use toolwire_types::Extra;
+use serde_json::{Map, Value};
+
+/// Members of an open object that the type does not define.
+type Extra = Map<String, Value>;
 
 /// Returns the names of unknown members, for `Debug` output. Their values may be secret or personal.
 fn names(extra: &Extra) -> Vec<&String> {

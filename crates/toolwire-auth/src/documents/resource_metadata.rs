@@ -2,8 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use toolwire_types::Extra;
 use toolwire_types::setters;
+
+use crate::documents::Extra;
 
 /// The metadata of a protected resource, such as an MCP server (RFC 9728, section 2).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

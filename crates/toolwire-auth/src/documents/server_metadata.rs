@@ -1,8 +1,9 @@
 //! The metadata of an authorization server (RFC 8414, OpenID Connect Discovery 1.0).
 
 use serde::{Deserialize, Serialize};
-use toolwire_types::Extra;
 use toolwire_types::setters;
+
+use crate::documents::Extra;
 
 /// The metadata of an authorization server (RFC 8414, section 2).
 ///

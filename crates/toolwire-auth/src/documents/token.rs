@@ -3,9 +3,9 @@
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
-use toolwire_types::Extra;
 use toolwire_types::setters;
 
+use crate::documents::Extra;
 use crate::documents::secret::Secret;
 use crate::documents::{names, seconds};
 

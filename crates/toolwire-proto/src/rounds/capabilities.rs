@@ -6,10 +6,10 @@
 use std::fmt;
 
 use indexmap::IndexMap;
-use serde_json::json;
+use serde_json::{Map, Value, json};
 use toolwire_types::{
-    ClientCapabilities, ElicitRequestParams, ElicitationCapability, ErrorObject, Extra,
-    InputRequest, RawJson, RootsCapability, SamplingCapability, TasksCapability, code,
+    ClientCapabilities, ElicitRequestParams, ElicitationCapability, ErrorObject, InputRequest,
+    RawJson, RootsCapability, SamplingCapability, TasksCapability, code,
 };
 
 /// A request that requires undeclared client capabilities.
@@ -55,14 +55,14 @@ pub fn required_capabilities<'a>(
             InputRequest::Elicitation(params) => {
                 let elicitation = required.elicitation.get_or_insert_default();
                 match params {
-                    ElicitRequestParams::Url(_) => elicitation.url = Some(Extra::new()),
-                    _ => elicitation.form = Some(Extra::new()),
+                    ElicitRequestParams::Url(_) => elicitation.url = Some(Map::new()),
+                    _ => elicitation.form = Some(Map::new()),
                 }
             }
             InputRequest::Sampling(params) => {
                 let sampling = required.sampling.get_or_insert_default();
                 if params.tools.is_some() || params.tool_choice.is_some() {
-                    sampling.tools = Some(Extra::new());
+                    sampling.tools = Some(Map::new());
                 }
             }
             InputRequest::Roots(_) => {
@@ -124,7 +124,10 @@ fn part<T: Clone>(
 }
 
 /// Compares a capability without parts, which is missing exactly if it is not declared.
-fn whole(required: &Option<Extra>, declared: &Option<Extra>) -> Option<Extra> {
+fn whole(
+    required: &Option<Map<String, Value>>,
+    declared: &Option<Map<String, Value>>,
+) -> Option<Map<String, Value>> {
     part(required, declared, |_, _| None)
 }
 

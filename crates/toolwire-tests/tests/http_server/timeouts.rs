@@ -7,10 +7,10 @@ use serde_json::json;
 use tokio::time::{Instant, advance};
 use toolwire::store::{
     Bus, BusMessage, BusSubscription, EventLog, MemoryEventLog, MemorySessionStore, Replay,
-    SessionStore, StoreError, StoreFuture, StreamKey,
+    SessionStore, StoreError, StreamKey,
 };
 use toolwire::transport::http::{HttpLimits, HttpOptions, HttpService};
-use toolwire::{Principal, RequestContext};
+use toolwire::{BoxFuture, Principal, RequestContext};
 use toolwire_tests::http::direct::{InProcessClient, in_session, next_chunk};
 use toolwire_tests::http::fixture::{Fixture, HandlerEvent};
 use toolwire_tests::http::request::Request;
@@ -83,11 +83,11 @@ async fn session_with_an_open_stream_does_not_expire() {
 struct UnavailableBus;
 
 impl Bus for UnavailableBus {
-    fn publish(&self, _: BusMessage) -> StoreFuture<'_, ()> {
+    fn publish(&self, _: BusMessage) -> BoxFuture<'_, Result<(), StoreError>> {
         Box::pin(async { Err(StoreError::unavailable("the bus is unavailable")) })
     }
 
-    fn subscribe(&self) -> StoreFuture<'_, Box<dyn BusSubscription>> {
+    fn subscribe(&self) -> BoxFuture<'_, Result<Box<dyn BusSubscription>, StoreError>> {
         Box::pin(async { Err(StoreError::unavailable("the bus is unavailable")) })
     }
 }

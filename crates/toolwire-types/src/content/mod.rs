@@ -9,7 +9,7 @@ use std::fmt;
 use serde::de::{Error as _, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use crate::implementation::{Annotations, Icons};
+use crate::implementation::{Annotations, Icon};
 use crate::meta::Meta;
 use crate::raw::RawJson;
 use crate::resources::{Resource, ResourceContents};
@@ -375,7 +375,7 @@ pub struct ResourceLink {
     pub size: Option<u64>,
     /// The icons (since 2025-11-25).
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub icons: Option<Icons>,
+    pub icons: Option<Vec<Icon>>,
     /// The annotations, which are hints for the client.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub annotations: Option<Annotations>,

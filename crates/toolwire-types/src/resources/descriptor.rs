@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::implementation::{Annotations, Icon, Icons};
+use crate::implementation::{Annotations, Icon};
 use crate::meta::Meta;
 use crate::result::{Extra, lenient_optional_integer};
 use crate::setters::setters;
@@ -34,7 +34,7 @@ pub struct Resource {
     pub size: Option<u64>,
     /// The icons (since 2025-11-25).
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub icons: Option<Icons>,
+    pub icons: Option<Vec<Icon>>,
     /// The annotations, which are hints for the client.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub annotations: Option<Annotations>,
@@ -96,7 +96,7 @@ pub struct ResourceTemplate {
     pub mime_type: Option<String>,
     /// The icons (since 2025-11-25).
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub icons: Option<Icons>,
+    pub icons: Option<Vec<Icon>>,
     /// The annotations, which are hints for the client.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub annotations: Option<Annotations>,

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::implementation::{Icon, Icons};
+use crate::implementation::Icon;
 use crate::meta::Meta;
 use crate::raw::RawJson;
 use crate::result::Extra;
@@ -34,7 +34,7 @@ pub struct Tool {
     pub execution: Option<ToolExecution>,
     /// The icons (since 2025-11-25).
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub icons: Option<Icons>,
+    pub icons: Option<Vec<Icon>>,
     /// The `_meta` object (since 2025-06-18).
     #[serde(rename = "_meta", default, skip_serializing_if = "Option::is_none")]
     pub meta: Option<Meta>,

@@ -6,10 +6,11 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use indexmap::IndexMap;
+use serde_json::Map;
 use toolwire_proto::cache::CacheHint;
 use toolwire_proto::features::SupportedVersions;
 use toolwire_types::{
-    Extra, Implementation, PromptsCapability, ProtocolVersion, RawJson, ResourcesCapability,
+    Implementation, PromptsCapability, ProtocolVersion, RawJson, ResourcesCapability,
     ServerCapabilities, ToolsCapability,
 };
 
@@ -129,10 +130,10 @@ impl Snapshot {
             capabilities.resources = Some(resources);
         }
         if self.options.logging {
-            capabilities.logging = Some(Extra::new());
+            capabilities.logging = Some(Map::new());
         }
         if self.has_completions() {
-            capabilities.completions = Some(Extra::new());
+            capabilities.completions = Some(Map::new());
         }
         if !self.extensions.is_empty() {
             capabilities.extensions = Some(self.extensions.clone());

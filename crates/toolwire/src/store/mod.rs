@@ -32,7 +32,7 @@ pub use sessions::{ExpiredSession, SessionRecord, SessionStore, StoredSession};
 use crate::engine::BoxFuture;
 
 /// The future that the methods of a store return.
-pub type StoreFuture<'a, T> = BoxFuture<'a, Result<T, StoreError>>;
+pub(crate) type StoreFuture<'a, T> = BoxFuture<'a, Result<T, StoreError>>;
 
 /// The error of a store.
 ///

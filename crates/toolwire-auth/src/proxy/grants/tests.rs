@@ -1,7 +1,8 @@
 use std::sync::Arc;
 
 use serde_json::Map;
-use toolwire::store::StoreFuture;
+use toolwire::BoxFuture;
+use toolwire::store::StoreError;
 use toolwire_proto::request_state::{KeyRing, StateKey};
 
 use super::*;
@@ -116,7 +117,7 @@ impl ProxyStore for Remote {
         kind: ProxyRecord,
         key: &'a RecordDigest,
         record: NewProxyRecord,
-    ) -> StoreFuture<'a, ()> {
+    ) -> BoxFuture<'a, Result<(), StoreError>> {
         self.0.put(kind, key, record)
     }
 
@@ -124,7 +125,7 @@ impl ProxyStore for Remote {
         &'a self,
         kind: ProxyRecord,
         key: &'a RecordDigest,
-    ) -> StoreFuture<'a, Option<String>> {
+    ) -> BoxFuture<'a, Result<Option<String>, StoreError>> {
         Box::pin(async move {
             let read = self.0.get(kind, key).await;
             tokio::task::yield_now().await;
@@ -136,7 +137,7 @@ impl ProxyStore for Remote {
         &'a self,
         kind: ProxyRecord,
         key: &'a RecordDigest,
-    ) -> StoreFuture<'a, Option<String>> {
+    ) -> BoxFuture<'a, Result<Option<String>, StoreError>> {
         self.0.take(kind, key)
     }
 
@@ -146,7 +147,7 @@ impl ProxyStore for Remote {
         key: &'a RecordDigest,
         expected: &'a str,
         record: NewProxyRecord,
-    ) -> StoreFuture<'a, bool> {
+    ) -> BoxFuture<'a, Result<bool, StoreError>> {
         self.0.replace(kind, key, expected, record)
     }
 }

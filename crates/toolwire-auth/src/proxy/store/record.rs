@@ -3,7 +3,8 @@
 use std::fmt;
 use std::time::Duration;
 
-use toolwire::store::StoreFuture;
+use toolwire::BoxFuture;
+use toolwire::store::StoreError;
 
 /// A store of clients, logins and grants of an OAuth proxy (`toolwire_auth::OAuthProxy`).
 ///
@@ -32,19 +33,27 @@ pub trait ProxyStore: Send + Sync + fmt::Debug {
         kind: ProxyRecord,
         key: &'a [u8; 32],
         record: NewProxyRecord,
-    ) -> StoreFuture<'a, ()>;
+    ) -> BoxFuture<'a, Result<(), StoreError>>;
 
     /// Returns a record.
     ///
     /// # Errors
     /// Returns an error if the store fails.
-    fn get<'a>(&'a self, kind: ProxyRecord, key: &'a [u8; 32]) -> StoreFuture<'a, Option<String>>;
+    fn get<'a>(
+        &'a self,
+        kind: ProxyRecord,
+        key: &'a [u8; 32],
+    ) -> BoxFuture<'a, Result<Option<String>, StoreError>>;
 
     /// Removes and returns a record. Of concurrent calls, on all nodes, exactly one gets it.
     ///
     /// # Errors
     /// Returns an error if the store fails.
-    fn take<'a>(&'a self, kind: ProxyRecord, key: &'a [u8; 32]) -> StoreFuture<'a, Option<String>>;
+    fn take<'a>(
+        &'a self,
+        kind: ProxyRecord,
+        key: &'a [u8; 32],
+    ) -> BoxFuture<'a, Result<Option<String>, StoreError>>;
 
     /// Replaces a record if its text is still `expected`, and returns whether it was. Of concurrent calls with the same
     /// `expected` text, on all nodes, exactly one returns `true`. A taken record is not restored.
@@ -60,7 +69,7 @@ pub trait ProxyStore: Send + Sync + fmt::Debug {
         key: &'a [u8; 32],
         expected: &'a str,
         record: NewProxyRecord,
-    ) -> StoreFuture<'a, bool>;
+    ) -> BoxFuture<'a, Result<bool, StoreError>>;
 }
 
 /// A record for a [`ProxyStore`], with its lifetime and its owner.

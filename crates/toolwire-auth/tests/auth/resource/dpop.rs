@@ -3,7 +3,8 @@
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use serde_json::{Value, json};
-use toolwire::store::MemoryNonceStore;
+use toolwire::BoxFuture;
+use toolwire::store::{MemoryNonceStore, StoreError};
 use toolwire_auth::testing::thumbprint;
 use toolwire_auth::testing::token_hash;
 use toolwire_auth::{DocumentFetcher, JwtVerifier, ResourceServerConfig};
@@ -320,7 +321,7 @@ impl toolwire::store::NonceStore for FailingStore {
         _: &'a toolwire::Principal,
         _: &'a [u8; 32],
         _: std::time::Duration,
-    ) -> toolwire::store::StoreFuture<'a, bool> {
+    ) -> BoxFuture<'a, Result<bool, StoreError>> {
         Box::pin(async { Err(toolwire::store::StoreError::Full) })
     }
 }

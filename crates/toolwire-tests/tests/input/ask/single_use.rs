@@ -4,8 +4,8 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use toolwire::store::{MemoryNonceStore, NonceStore, StoreError, StoreFuture};
-use toolwire::{Error, KeyRing, Principal, RequestContext, Server, StateKey};
+use toolwire::store::{MemoryNonceStore, NonceStore, StoreError};
+use toolwire::{BoxFuture, Error, KeyRing, Principal, RequestContext, Server, StateKey};
 use toolwire_tests::peer::plain;
 
 use super::manual_call::ManualCall;
@@ -83,7 +83,7 @@ impl NonceStore for ScriptedStore {
         _: &'a Principal,
         fingerprint: &'a [u8; 32],
         lifetime: Duration,
-    ) -> StoreFuture<'a, bool> {
+    ) -> BoxFuture<'a, Result<bool, StoreError>> {
         let mut used_states = self.used_states.lock().expect("the lock is not poisoned");
         used_states.push((*fingerprint, lifetime));
         Box::pin(std::future::ready((self.result)()))

@@ -26,6 +26,7 @@ use toolwire_types::{CacheScope, ProtocolVersion, RawJson, code};
 
 use crate::client::cache::changes::Changes;
 use crate::client::cache::clock::Clock;
+use crate::client::cache::store::CacheFuture;
 use crate::error::Error;
 use crate::sync::lock;
 
@@ -33,7 +34,7 @@ pub use key::{CacheFilter, CacheKey};
 pub use memory::MemoryCache;
 pub use options::CacheMode;
 pub(crate) use options::{CacheLocation, CacheOptions};
-pub use store::{CacheEntry, CacheError, CacheFuture, CacheStore};
+pub use store::{CacheEntry, CacheError, CacheStore};
 
 /// How long a store operation may take. After that, the call continues without the cache.
 const STORE_TIMEOUT: Duration = Duration::from_secs(2);

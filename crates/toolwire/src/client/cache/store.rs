@@ -12,7 +12,7 @@ use crate::client::cache::key::{CacheFilter, CacheKey};
 use crate::engine::BoxFuture;
 
 /// The future that every operation of a store returns.
-pub type CacheFuture<'a, T> = BoxFuture<'a, Result<T, CacheError>>;
+pub(crate) type CacheFuture<'a, T> = BoxFuture<'a, Result<T, CacheError>>;
 
 /// A store for cached results of servers, for one client or for many.
 ///

@@ -25,10 +25,12 @@ pub use requests::{
     Ask, AskDynamicForm, AskForm, AskModel, AskRoots, AskUrl, dynamic_form, form, model, roots, url,
 };
 
+#[doc(hidden)]
+pub use crate::server::elicit::{ElicitChoice, FieldKind};
+
 use crate::error::Error;
 use crate::server::RequestContext;
 use crate::server::access::check_declared;
-pub use crate::server::elicit::{ElicitChoice, FieldKind};
 
 /// An input request with its key.
 #[derive(Debug)]

@@ -39,7 +39,8 @@ pub trait ElicitField {
     const OPTIONAL: bool = false;
 
     /// The kind of the field. It determines which keys `#[elicit(…)]` accepts. [`FieldKind::Other`] accepts only
-    /// `title` and `description`.
+    /// `title` and `description`. Only generated code sets it.
+    #[doc(hidden)]
     const KIND: FieldKind = FieldKind::Other;
 
     /// Returns the schema of the field.

@@ -6,7 +6,8 @@ use std::collections::HashMap;
 use std::sync::Mutex;
 
 use tokio::time::Instant;
-use toolwire::store::StoreFuture;
+use toolwire::BoxFuture;
+use toolwire::store::StoreError;
 
 use crate::proxy::store::memory::table::{RecordKey, Table, TableCapacity};
 use crate::proxy::store::{NewProxyRecord, ProxyRecord, ProxyStore};
@@ -91,13 +92,17 @@ impl ProxyStore for MemoryProxyStore {
         kind: ProxyRecord,
         key: &'a RecordKey,
         record: NewProxyRecord,
-    ) -> StoreFuture<'a, ()> {
+    ) -> BoxFuture<'a, Result<(), StoreError>> {
         let capacity = self.capacity(kind);
         let put = self.with_table(kind, |table, now| table.put(*key, record, now, capacity));
         Box::pin(std::future::ready(put))
     }
 
-    fn get<'a>(&'a self, kind: ProxyRecord, key: &'a RecordKey) -> StoreFuture<'a, Option<String>> {
+    fn get<'a>(
+        &'a self,
+        kind: ProxyRecord,
+        key: &'a RecordKey,
+    ) -> BoxFuture<'a, Result<Option<String>, StoreError>> {
         let text = self.with_table(kind, |table, _| table.get(key).map(str::to_owned));
         Box::pin(std::future::ready(Ok(text)))
     }
@@ -106,7 +111,7 @@ impl ProxyStore for MemoryProxyStore {
         &'a self,
         kind: ProxyRecord,
         key: &'a RecordKey,
-    ) -> StoreFuture<'a, Option<String>> {
+    ) -> BoxFuture<'a, Result<Option<String>, StoreError>> {
         let taken = self.with_table(kind, |table, _| table.remove(key));
         Box::pin(std::future::ready(Ok(taken)))
     }
@@ -117,7 +122,7 @@ impl ProxyStore for MemoryProxyStore {
         key: &'a RecordKey,
         expected: &'a str,
         record: NewProxyRecord,
-    ) -> StoreFuture<'a, bool> {
+    ) -> BoxFuture<'a, Result<bool, StoreError>> {
         let replaced = self.with_table(kind, |table, now| {
             let is_expected = table.get(key) == Some(expected);
             if is_expected {
