@@ -15,7 +15,7 @@ use toolwire_types::{
 };
 
 use crate::client::config::{ClientConfig, ClientLimits};
-use crate::client::handlers::{RootList, asked};
+use crate::client::handlers::{RootList, boxed_handler};
 
 /// A builder for [`Client`](crate::client::Client). Clone it to connect to several servers with the same options.
 ///
@@ -117,7 +117,7 @@ impl ClientBuilder {
         F: Fn(ElicitRequestFormParams) -> R + Send + Sync + 'static,
         R: Future<Output = Result<ElicitResult, ErrorObject>> + Send + 'static,
     {
-        self.config.handlers.form = Some(asked(handler));
+        self.config.handlers.form = Some(boxed_handler(handler));
         self
     }
 
@@ -129,7 +129,7 @@ impl ClientBuilder {
         F: Fn(ElicitRequestURLParams) -> R + Send + Sync + 'static,
         R: Future<Output = Result<ElicitResult, ErrorObject>> + Send + 'static,
     {
-        self.config.handlers.url = Some(asked(handler));
+        self.config.handlers.url = Some(boxed_handler(handler));
         self
     }
 
@@ -152,7 +152,7 @@ impl ClientBuilder {
         F: Fn(CreateMessageRequestParams) -> R + Send + Sync + 'static,
         R: Future<Output = Result<CreateMessageResult, ErrorObject>> + Send + 'static,
     {
-        self.config.handlers.sampling = Some(asked(handler));
+        self.config.handlers.sampling = Some(boxed_handler(handler));
         self
     }
 

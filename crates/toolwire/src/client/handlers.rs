@@ -68,7 +68,7 @@ impl RootList {
 }
 
 /// Boxes the future of a user's closure.
-pub(crate) fn asked<Q, A, F, R>(handler: F) -> InputHandler<Q, A>
+pub(crate) fn boxed_handler<Q, A, F, R>(handler: F) -> InputHandler<Q, A>
 where
     F: Fn(Q) -> R + Send + Sync + 'static,
     R: Future<Output = Result<A, ErrorObject>> + Send + 'static,
@@ -135,7 +135,7 @@ impl ClientHandlers {
                 check_mode(&elicitation, &self.capabilities())?;
                 match (elicitation, &self.form, &self.url) {
                     (ElicitRequestParams::Form(form), Some(handler), _) => {
-                        encode(fill_in(form, handler).await?)
+                        encode(run_form_handler(form, handler).await?)
                     }
                     (ElicitRequestParams::Url(page), _, Some(handler)) => {
                         let result = handler(page).await?;
@@ -166,7 +166,7 @@ impl ClientHandlers {
 }
 
 /// Runs the form handler, adds the defaults, and validates the result before it is sent.
-async fn fill_in(
+async fn run_form_handler(
     form: ElicitRequestFormParams,
     handler: &InputHandler<ElicitRequestFormParams, ElicitResult>,
 ) -> Result<ElicitResult, ErrorObject> {
@@ -205,7 +205,10 @@ impl fmt::Debug for ClientHandlers {
 
 impl ClientHandlers {
     /// Calls a listener. If the listener panics, only this message is lost.
-    pub(crate) fn tell<T>(listener: Option<&NotificationHandler<T>>, message: impl FnOnce() -> T) {
+    pub(crate) fn notify<T>(
+        listener: Option<&NotificationHandler<T>>,
+        message: impl FnOnce() -> T,
+    ) {
         let Some(listener) = listener else { return };
         let calling = std::panic::AssertUnwindSafe(|| listener(message()));
         if std::panic::catch_unwind(calling).is_err() {

@@ -92,7 +92,7 @@ impl IncomingMessages {
     }
 
     /// Counts an ignored message.
-    pub(crate) fn skipped(&self, what: &'static str) {
+    pub(crate) fn count_skipped(&self, what: &'static str) {
         self.skipped.fetch_add(1, Ordering::Relaxed);
         tracing::debug!(what, "ignored a message of the server");
     }
@@ -120,13 +120,13 @@ impl IncomingMessages {
     }
 
     /// Handles a notification.
-    pub(crate) fn notification(&self, notification: &NotificationEnvelope<'_>) {
+    pub(crate) fn on_notification(&self, notification: &NotificationEnvelope<'_>) {
         let params = notification.params;
         match &*notification.method {
             "notifications/progress" => {
                 let progress = params.and_then(|params| serde_json::from_str(params.get()).ok());
                 if !progress.is_some_and(|progress| self.progress.deliver(progress)) {
-                    self.skipped("progress with an unknown token");
+                    self.count_skipped("progress with an unknown token");
                 }
             }
             "notifications/cancelled" => {
@@ -139,15 +139,17 @@ impl IncomingMessages {
             "notifications/message" => {
                 match params.map(|params| serde_json::from_str(params.get())) {
                     Some(Ok(message)) => {
-                        ClientHandlers::tell(self.handlers.log.as_ref(), || message);
+                        ClientHandlers::notify(self.handlers.log.as_ref(), || message);
                     }
-                    _ => self.skipped("an unreadable log message"),
+                    _ => self.count_skipped("an unreadable log message"),
                 }
             }
             "notifications/elicitation/complete" => {
                 if let Some(Ok(complete)) = params.map(|params| serde_json::from_str(params.get()))
                 {
-                    ClientHandlers::tell(self.handlers.elicitation_complete.as_ref(), || complete);
+                    ClientHandlers::notify(self.handlers.elicitation_complete.as_ref(), || {
+                        complete
+                    });
                 }
             }
             "notifications/subscriptions/acknowledged" => {
@@ -163,18 +165,18 @@ impl IncomingMessages {
                         subscription.as_ref(),
                         &ListenEvent::Changed(change.clone()),
                     );
-                    ClientHandlers::tell(self.handlers.change.as_ref(), || change);
+                    ClientHandlers::notify(self.handlers.change.as_ref(), || change);
                 }
             }
         }
-        ClientHandlers::tell(self.handlers.notification.as_ref(), || {
+        ClientHandlers::notify(self.handlers.notification.as_ref(), || {
             let method = notification.method.clone().into_owned();
             Notification::new(method, params.map(RawJson::from))
         });
     }
 
     /// Handles a request of the server in its own task, and responds through `reply`.
-    pub(crate) fn request(
+    pub(crate) fn on_request(
         self: &Arc<Self>,
         request: &RequestEnvelope<'_>,
         reply: &Arc<dyn SendMessage>,
@@ -183,7 +185,7 @@ impl IncomingMessages {
         if version.is_some_and(|version| !version.has_server_requests()) {
             // Spec 2026-07-28, basic/patterns: servers send no requests, and clients no responses.
             tracing::warn!(method = %request.method, "ignored a request from a modern server");
-            self.skipped("a request from a modern server");
+            self.count_skipped("a request from a modern server");
             return;
         }
         let id = request.id.clone();
@@ -241,7 +243,7 @@ impl IncomingMessages {
         let mut state = self.state();
         if state.responding >= MAX_SERVER_REQUESTS {
             drop(state);
-            return self.skipped("a request of a server that does not read responses");
+            return self.count_skipped("a request of a server that does not read responses");
         }
         state.responding += 1;
         drop(state);
@@ -312,23 +314,23 @@ impl IncomingMessages {
     fn notify_listeners(&self, subscription: Option<&RequestId>, event: &ListenEvent) {
         let state = self.state();
         for listener in &state.listening {
-            let concerned = match (&listener.subscription, subscription) {
+            let subscription_matches = match (&listener.subscription, subscription) {
                 (None, None) => true,
-                (Some(ours), Some(id)) => spellings(id).any(|id| id == *ours),
+                (Some(own), Some(id)) => spellings(id).any(|id| id == *own),
                 (Some(_), None) | (None, Some(_)) => false,
             };
-            let wanted = match (&listener.filter, event) {
+            let filter_accepts = match (&listener.filter, event) {
                 (Some(filter), ListenEvent::Changed(change)) => filter.accepts(change),
                 _ => true,
             };
-            if concerned && wanted {
+            if subscription_matches && filter_accepts {
                 listener.queue.push(event.clone());
             }
         }
     }
 
     /// Aborts all requests and ends all listeners, because the connection is closed.
-    pub(crate) fn closed(&self) {
+    pub(crate) fn close(&self) {
         let mut state = self.state();
         for (_, task) in state.running.drain() {
             task.abort();

@@ -21,7 +21,7 @@ impl MessageRouter {
     ///
     /// # Errors
     /// Returns an error if the bytes are not a valid message. A client never responds to that.
-    pub(crate) fn message(
+    pub(crate) fn route(
         &self,
         bytes: &[u8],
         on_response: &mut dyn FnMut(ResponseEnvelope<'_>),
@@ -33,23 +33,27 @@ impl MessageRouter {
                     let element = element.get().as_bytes();
                     match strict_json::read(element, &strict_json::Limits::default()) {
                         Ok(Envelope::Batch(_)) | Err(_) => {
-                            self.incoming.skipped("an unreadable part of a batch");
+                            self.incoming.count_skipped("an unreadable part of a batch");
                         }
-                        Ok(envelope) => self.single(envelope, on_response),
+                        Ok(envelope) => self.route_single(envelope, on_response),
                     }
                 }
             }
-            envelope => self.single(envelope, on_response),
+            envelope => self.route_single(envelope, on_response),
         }
         Ok(())
     }
 
-    fn single(&self, envelope: Envelope<'_>, on_response: &mut dyn FnMut(ResponseEnvelope<'_>)) {
+    fn route_single(
+        &self,
+        envelope: Envelope<'_>,
+        on_response: &mut dyn FnMut(ResponseEnvelope<'_>),
+    ) {
         match envelope {
             Envelope::Response(response) => on_response(response),
-            Envelope::Notification(notification) => self.incoming.notification(&notification),
-            Envelope::Request(request) => self.incoming.request(&request, &self.reply),
-            Envelope::Batch(_) => self.incoming.skipped("a batch within a batch"),
+            Envelope::Notification(notification) => self.incoming.on_notification(&notification),
+            Envelope::Request(request) => self.incoming.on_request(&request, &self.reply),
+            Envelope::Batch(_) => self.incoming.count_skipped("a batch within a batch"),
         }
     }
 }

@@ -195,7 +195,7 @@ impl Client {
     pub async fn close(&self) {
         let session = self.session();
         session.transport.close().await;
-        session.incoming.closed();
+        session.incoming.close();
     }
 
     pub(crate) fn session(&self) -> Arc<ActiveConnection> {

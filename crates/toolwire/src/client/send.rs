@@ -15,7 +15,7 @@ pub(crate) trait SendMessage: fmt::Debug + Send + Sync {
 
     /// Returns `true` if the server may process a message, and even respond, before sending has finished. A POST ends
     /// with a receipt, a line in a byte stream with its last byte.
-    fn ends_with_receipt(&self) -> bool {
+    fn ends_with_acknowledgement(&self) -> bool {
         false
     }
 }

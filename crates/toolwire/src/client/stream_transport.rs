@@ -97,10 +97,10 @@ impl ClientTransport for StreamTransport {
                 transport: self,
                 request,
                 sent: false,
-                receipt: None,
+                send_task: None,
             };
             let sending = self.out.send(request.encode());
-            let outcome = if self.out.ends_with_receipt() {
+            let outcome = if self.out.ends_with_acknowledgement() {
                 guard.send_concurrently(sending, receiver).await
             } else {
                 guard.send_first(sending, receiver).await
@@ -155,10 +155,10 @@ impl Drop for StreamTransport {
 
 impl StreamReader {
     /// Handles one message of the server. Invalid messages are skipped: a client never responds to an unreadable line.
-    pub(crate) fn message(&self, bytes: &[u8]) {
+    pub(crate) fn on_message(&self, bytes: &[u8]) {
         let routed = self
             .router
-            .message(bytes, &mut |response| self.response(response));
+            .route(bytes, &mut |response| self.on_response(response));
         let Err(unreadable) = routed else { return };
         // An unreadable response still ends its call.
         let sender = strict_json::salvage_id(bytes).and_then(|id| self.pending.take(&id));
@@ -167,38 +167,38 @@ impl StreamReader {
                 "the response of the server is unreadable: {}",
                 unreadable.error.message
             ))))),
-            None => self.skipped("a line that is not a message"),
+            None => self.count_skipped("a line that is not a message"),
         }
     }
 
     /// Handles a line over the limit. If its start contains the id of a pending call, that call fails.
-    pub(crate) fn too_long(&self, head: &[u8]) {
+    pub(crate) fn on_too_long(&self, head: &[u8]) {
         match id_in_head(head).and_then(|id| self.pending.take(&id)) {
             Some(sender) => drop(sender.send(Err(Error::limit(
                 "the response of the server is over the limit; raise ClientLimits::message_bytes",
             )))),
-            None => self.skipped("a line over the limit"),
+            None => self.count_skipped("a line over the limit"),
         }
     }
 
     /// Counts a line that was not parsed, for example because the end of the stream truncated it.
-    pub(crate) fn skipped(&self, what: &'static str) {
-        self.router.incoming.skipped(what);
+    pub(crate) fn count_skipped(&self, what: &'static str) {
+        self.router.incoming.count_skipped(what);
     }
 
     /// Ends the stream: pending and later calls fail with this reason.
-    pub(crate) fn ended(&self, closure: Closure) {
+    pub(crate) fn close(&self, closure: Closure) {
         self.pending.close(closure);
-        self.router.incoming.closed();
+        self.router.incoming.close();
     }
 
-    fn response(&self, response: ResponseEnvelope<'_>) {
+    fn on_response(&self, response: ResponseEnvelope<'_>) {
         let sender = match &response.id {
             ResponseId::Id(id) => self.pending.take(id),
             ResponseId::Null | ResponseId::Absent => None,
         };
         let Some(sender) = sender else {
-            self.skipped("a response without a pending call");
+            self.count_skipped("a response without a pending call");
             return;
         };
         let outcome = response.outcome.map(RawJson::from);
@@ -210,7 +210,7 @@ impl StreamReader {
 impl Drop for StreamReader {
     /// Fails the pending calls, because no task reads their responses any more.
     fn drop(&mut self) {
-        self.ended(Closure {
+        self.close(Closure {
             reason: "the connection is not read any more".to_owned(),
             exit: None,
         });
@@ -263,7 +263,7 @@ struct CallGuard<'a> {
     request: &'a OutgoingRequest,
     sent: bool,
     /// The task that sends the request, while it runs.
-    receipt: Option<JoinHandle<Result<(), Error>>>,
+    send_task: Option<JoinHandle<Result<(), Error>>>,
 }
 
 type ResponseReceiver = oneshot::Receiver<Result<ServerResponse, Error>>;
@@ -278,7 +278,7 @@ impl CallGuard<'_> {
     ) -> Result<ServerResponse, Error> {
         sending.await?;
         self.sent = true;
-        received(receiver.await)
+        response_or_closed(receiver.await)
     }
 
     /// Sends from its own task. The response may arrive before sending ends, and dropping the call does not interrupt a
@@ -289,21 +289,21 @@ impl CallGuard<'_> {
         mut receiver: ResponseReceiver,
     ) -> Result<ServerResponse, Error> {
         self.sent = true;
-        let receipt = self.receipt.insert(tokio::spawn(sending));
+        let send_task = self.send_task.insert(tokio::spawn(sending));
         let sent = tokio::select! {
             biased;
-            response = &mut receiver => return received(response),
-            sent = receipt => sent.unwrap_or_else(|_| Err(Error::closed())),
+            response = &mut receiver => return response_or_closed(response),
+            sent = send_task => sent.unwrap_or_else(|_| Err(Error::closed())),
         };
-        self.receipt = None;
+        self.send_task = None;
         // A rejected request cannot be cancelled.
         self.sent = sent.is_ok();
         sent?;
-        received(receiver.await)
+        response_or_closed(receiver.await)
     }
 }
 
-fn received(
+fn response_or_closed(
     response: Result<Result<ServerResponse, Error>, oneshot::error::RecvError>,
 ) -> Result<ServerResponse, Error> {
     response.unwrap_or_else(|_| Err(Error::closed()))
@@ -319,11 +319,11 @@ impl Drop for CallGuard<'_> {
             && let Ok(runtime) = tokio::runtime::Handle::try_current()
         {
             // `drop` cannot wait. The task sends the cancellation after the request, when the stream has capacity.
-            let cancelling = self.transport.out.send(self.request.cancelled());
-            let receipt = self.receipt.take();
+            let cancelling = self.transport.out.send(self.request.encode_cancellation());
+            let send_task = self.send_task.take();
             runtime.spawn(async move {
-                if let Some(receipt) = receipt {
-                    drop(receipt.await);
+                if let Some(send_task) = send_task {
+                    drop(send_task.await);
                 }
                 cancelling.await
             });

@@ -74,7 +74,7 @@ impl OutgoingRequest {
     }
 
     /// Encodes the notification that cancels the request.
-    pub(crate) fn cancelled(&self) -> Vec<u8> {
+    pub(crate) fn encode_cancellation(&self) -> Vec<u8> {
         let params = CancelledNotificationParams::new(self.id.clone())
             .with_reason("the caller stopped waiting");
         let params = RawJson::from_serialize(&params).expect("a notification always serialises");

@@ -274,23 +274,23 @@ impl ConnectionState {
 
     /// Rejects a request if too many requests run, or if the messages of the running requests are too large together.
     #[inline]
-    pub(crate) fn check_room(&self, size: MessageSize) -> Result<(), ErrorObject> {
+    pub(crate) fn check_capacity(&self, size: MessageSize) -> Result<(), ErrorObject> {
         if self.is_busy.load(Ordering::Acquire) {
-            self.check_room_in_ledger(size)
+            self.check_capacity_in_ledger(size)
         } else {
             Ok(())
         }
     }
 
     #[inline(never)]
-    fn check_room_in_ledger(&self, size: MessageSize) -> Result<(), ErrorObject> {
+    fn check_capacity_in_ledger(&self, size: MessageSize) -> Result<(), ErrorObject> {
         Ok(self.in_flight().check_capacity(size)?)
     }
 
     /// Adds a request to the ledger of running requests, with the flag that cancels it.
     ///
     /// # Errors
-    /// Returns an error under the conditions of [`check_room`](Self::check_room).
+    /// Returns an error under the conditions of [`check_capacity`](Self::check_capacity).
     #[cfg(feature = "http-server")]
     pub(crate) fn begin(
         &self,
@@ -429,13 +429,15 @@ mod tests {
     #[test]
     fn requests_beyond_the_limit_are_rejected() {
         let state = ConnectionState::with_limit(1);
-        assert!(state.check_room(SMALL).is_ok());
+        assert!(state.check_capacity(SMALL).is_ok());
         let key = enter(&state);
-        assert!(state.check_room(SMALL).is_err());
+        assert!(state.check_capacity(SMALL).is_err());
         assert!(state.finish(key));
-        assert!(state.check_room(SMALL).is_ok());
+        assert!(state.check_capacity(SMALL).is_ok());
         assert!(
-            ConnectionState::with_limit(0).check_room(SMALL).is_err(),
+            ConnectionState::with_limit(0)
+                .check_capacity(SMALL)
+                .is_err(),
             "a limit of 0 permits no request"
         );
     }
@@ -444,12 +446,12 @@ mod tests {
     fn requests_beyond_the_byte_limit_are_rejected() {
         let state = ConnectionState::with_limit(10);
         let keys = [enter(&state), enter(&state)];
-        assert!(state.check_room(SMALL).is_err());
+        assert!(state.check_capacity(SMALL).is_err());
         assert!(state.finish(keys[0]));
-        assert!(state.check_room(SMALL).is_ok());
+        assert!(state.check_capacity(SMALL).is_ok());
         assert!(state.finish(keys[1]));
         // A single request may have any size.
         let large = MessageSize { bytes: 26, ..SMALL };
-        assert!(state.check_room(large).is_ok());
+        assert!(state.check_capacity(large).is_ok());
     }
 }

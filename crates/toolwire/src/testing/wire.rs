@@ -77,12 +77,12 @@ impl Connect for ScriptConnector {
                         // Returns when the sender is dropped.
                         _ = closed.recv() => break,
                         message = from_server.recv() => match message {
-                            Some(message) => reader.message(&message),
+                            Some(message) => reader.on_message(&message),
                             None => break,
                         },
                     }
                 }
-                reader.ended(Closure {
+                reader.close(Closure {
                     reason: "the scripted server disconnected".to_owned(),
                     exit: None,
                 });

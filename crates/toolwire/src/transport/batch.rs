@@ -38,7 +38,7 @@ pub(crate) async fn start(
             Ok(Envelope::Request(request)) => match start_request(connection, &request).await {
                 Ok(work) => {
                     let request = connection.start_running(work);
-                    running.spawn(request.respond(Arc::clone(connection.delivery())));
+                    running.spawn(request.respond(Arc::clone(connection.response_sink())));
                 }
                 Err(response) => responses.push(response),
             },

@@ -96,7 +96,7 @@ impl OutgoingQueue {
 
     /// Queues a response without waking the writer. The caller has to call [`wake_writer`](Self::wake_writer) after its
     /// last message.
-    pub(crate) fn push_silent(&self, bytes: Vec<u8>) {
+    pub(crate) fn push_without_wake(&self, bytes: Vec<u8>) {
         self.queue(Outgoing::new(OutgoingKind::Response, bytes));
     }
 
@@ -109,7 +109,7 @@ impl OutgoingQueue {
         let mut start = 0;
         for end in ends {
             let line = &lines[start..end];
-            self.push_silent(line.strip_suffix(b"\n").unwrap_or(line).to_vec());
+            self.push_without_wake(line.strip_suffix(b"\n").unwrap_or(line).to_vec());
             start = end;
         }
     }
@@ -137,18 +137,18 @@ impl OutgoingQueue {
 
     /// Waits for capacity and queues a response. Responses are never dropped, so their producers wait.
     pub(crate) async fn push_response(&self, bytes: Vec<u8>) {
-        self.has_room().await;
+        self.wait_for_capacity().await;
         self.push(OutgoingKind::Response, bytes);
     }
 
     /// Waits until the queue is below its limit or closed.
-    pub(crate) async fn has_room(&self) {
-        while !self.has_room_now() {
+    pub(crate) async fn wait_for_capacity(&self) {
+        while !self.has_capacity() {
             let capacity = self.capacity.notified();
             tokio::pin!(capacity);
             // Registered before the queue is checked, so that no wake-up is missed.
             capacity.as_mut().enable();
-            if self.has_room_now() {
+            if self.has_capacity() {
                 return;
             }
             capacity.await;
@@ -156,13 +156,13 @@ impl OutgoingQueue {
     }
 
     /// Returns `true` if a producer need not wait: the queue is below its limit or closed.
-    pub(crate) fn has_room_now(&self) -> bool {
+    pub(crate) fn has_capacity(&self) -> bool {
         let queue = self.lock();
         queue.closed || !queue.outbox.is_full()
     }
 
     /// Returns the remaining capacity. It is unlimited if the queue is closed.
-    pub(crate) fn room(&self) -> Capacity {
+    pub(crate) fn remaining_capacity(&self) -> Capacity {
         let queue = self.lock();
         if queue.closed {
             let (messages, bytes) = (usize::MAX, usize::MAX);

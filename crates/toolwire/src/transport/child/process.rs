@@ -29,14 +29,14 @@ pub(super) enum Force {
     Kill,
 }
 
-/// A server process. If it is dropped before it is over, it is killed and reaped.
+/// A server process. If it is dropped before it has ended, it is killed and reaped.
 #[derive(Debug)]
 pub(super) struct Process {
     child: Child,
     group: Group,
     handle: GroupHandle,
     tracker: Option<ProcessTracker>,
-    over: bool,
+    ended: bool,
 }
 
 /// The pipes of a started process.
@@ -77,7 +77,7 @@ impl Process {
             group,
             handle,
             tracker,
-            over: false,
+            ended: false,
         };
         Ok((started, pipes))
     }
@@ -88,7 +88,7 @@ impl Process {
     }
 
     /// Waits for the end of the process and reaps it. Returns `None` if other code in this process reaped it.
-    pub(super) async fn ended(&mut self) -> Option<ExitStatus> {
+    pub(super) async fn wait(&mut self) -> Option<ExitStatus> {
         self.child.wait().await.ok()
     }
 
@@ -102,15 +102,15 @@ impl Process {
     }
 
     /// Waits until the group is empty. Call it after the process itself has ended.
-    pub(super) async fn group_ended(&self) {
+    pub(super) async fn wait_for_group(&self) {
         while self.group.is_alive() {
             tokio::time::sleep(GROUP_POLL_INTERVAL).await;
         }
     }
 
-    /// Marks the process as over: nothing is left to kill or reap.
-    pub(super) fn over(mut self) {
-        self.over = true;
+    /// Marks the process as ended, so that dropping it neither kills nor reaps it.
+    pub(super) fn set_ended(mut self) {
+        self.ended = true;
     }
 }
 
@@ -118,7 +118,7 @@ impl Drop for Process {
     fn drop(&mut self) {
         // From now on the id may belong to another group.
         self.handle.retire();
-        if !self.over {
+        if !self.ended {
             self.kill_and_reap();
         }
         if let Some(tracker) = &self.tracker {

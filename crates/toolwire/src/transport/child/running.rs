@@ -35,7 +35,7 @@ use crate::error::{Closure, ServerExit};
 use crate::transport::child::command::{ServerCommand, StderrOption};
 use crate::transport::child::process::{Force, GroupHandle, Pipes, Process, describe};
 use crate::transport::child::stderr::{StderrTail, drain, last_line};
-use crate::transport::child::stdin::{Stdin, wait_raised, write};
+use crate::transport::child::stdin::{Stdin, wait_until_set, write};
 
 /// The size of one read in bytes: the capacity of a pipe.
 const CHUNK: usize = 64 * 1024;
@@ -55,10 +55,10 @@ pub(super) fn run(
     let max_waiting = limits.calls_in_flight.saturating_add(EXTRA_PERMITS);
     let (stdin, queue) = Stdin::new(max_waiting, closure_recorded.subscribe());
     let (stop, stop_requests) = watch::channel(StopRequest::NotRequested);
-    let (gone, is_gone) = watch::channel(false);
+    let (process_ended, on_process_ended) = watch::channel(false);
     let shutdown = ProcessGuard {
         stop,
-        gone: is_gone,
+        process_ended: on_process_ended,
         group: process.handle(),
     };
     let (transport, reader) = StreamTransport::new(Arc::new(stdin), incoming, Box::new(shutdown));
@@ -91,7 +91,7 @@ pub(super) fn run(
         reader,
         stderr_tail,
     };
-    tokio::spawn(running.supervise(stop_requests, gone));
+    tokio::spawn(running.supervise(stop_requests, process_ended));
     transport
 }
 
@@ -110,7 +110,7 @@ enum StopRequest {
 #[derive(Debug)]
 struct ProcessGuard {
     stop: watch::Sender<StopRequest>,
-    gone: watch::Receiver<bool>,
+    process_ended: watch::Receiver<bool>,
     group: GroupHandle,
 }
 
@@ -124,8 +124,8 @@ impl ProcessGuard {
 impl StreamShutdown for ProcessGuard {
     fn end(&self) -> BoxFuture<'_, ()> {
         self.abandon();
-        let mut gone = self.gone.clone();
-        Box::pin(async move { wait_raised(&mut gone).await })
+        let mut process_ended = self.process_ended.clone();
+        Box::pin(async move { wait_until_set(&mut process_ended).await })
     }
 
     fn abandon(&self) {
@@ -161,10 +161,10 @@ impl ServerProcess {
     async fn supervise(
         mut self,
         mut stop_requests: watch::Receiver<StopRequest>,
-        gone: watch::Sender<bool>,
+        process_ended: watch::Sender<bool>,
     ) {
         tokio::select! {
-            _ = self.process.ended() => {}
+            _ = self.process.wait() => {}
             _ = &mut self.reading => {}
             _ = &mut self.writing => {}
             // The client closed the connection, so calls fail without a further reason.
@@ -178,7 +178,7 @@ impl ServerProcess {
             StopRequest::NotRequested | StopRequest::Close => &[Force::Terminate, Force::Kill],
         };
         let mut forces = forces.iter().copied();
-        let status = self.ended(&mut forces).await;
+        let status = self.wait_with_forces(&mut forces).await;
         self.drain_output().await;
         self.report(status);
         self.end_group(forces).await;
@@ -187,18 +187,21 @@ impl ServerProcess {
         if let Some(draining) = &self.draining {
             draining.abort();
         }
-        self.process.over();
-        gone.send_replace(true);
+        self.process.set_ended();
+        process_ended.send_replace(true);
     }
 
     /// Waits for the end of the process, and applies the next force after each grace period.
-    async fn ended(&mut self, forces: &mut impl Iterator<Item = Force>) -> Option<ExitStatus> {
+    async fn wait_with_forces(
+        &mut self,
+        forces: &mut impl Iterator<Item = Force>,
+    ) -> Option<ExitStatus> {
         loop {
-            if let Ok(status) = timeout(self.grace, self.process.ended()).await {
+            if let Ok(status) = timeout(self.grace, self.process.wait()).await {
                 return status;
             }
             let Some(force) = forces.next() else {
-                return self.process.ended().await;
+                return self.process.wait().await;
             };
             // Calls need not wait for the end of a server that cannot communicate any more.
             let reason = "closed its input or output but did not end";
@@ -214,9 +217,9 @@ impl ServerProcess {
     /// output never ends. The wait is therefore limited to the grace period.
     async fn drain_output(&mut self) {
         let rest = async {
-            finished(&mut self.reading).await;
+            join(&mut self.reading).await;
             if let Some(draining) = &mut self.draining {
-                finished(draining).await;
+                join(draining).await;
             }
         };
         let _ = timeout(self.grace, rest).await;
@@ -242,13 +245,13 @@ impl ServerProcess {
 
     /// Fails the pending calls with this reason. Only the first reason counts.
     fn record_closure(&self, closure: Closure) {
-        self.reader.ended(closure);
+        self.reader.close(closure);
         self.closure_recorded.send_replace(true);
     }
 
     /// Ends the remaining processes of the group.
     async fn end_group(&mut self, mut forces: impl Iterator<Item = Force>) {
-        while timeout(self.grace, self.process.group_ended())
+        while timeout(self.grace, self.process.wait_for_group())
             .await
             .is_err()
         {
@@ -272,30 +275,30 @@ async fn read(mut stdout: impl AsyncRead + Unpin, max_bytes: usize, reader: Arc<
             }
         };
         while let Some(frame) = decoder.next_frame(&mut rest) {
-            take(frame, &decoder, &reader);
+            handle_frame(frame, &decoder, &reader);
         }
     }
     if let Some(frame) = decoder.finish() {
-        take(frame, &decoder, &reader);
+        handle_frame(frame, &decoder, &reader);
     }
 }
 
-fn take(frame: Frame<'_>, decoder: &LineDecoder, reader: &StreamReader) {
+fn handle_frame(frame: Frame<'_>, decoder: &LineDecoder, reader: &StreamReader) {
     match frame {
-        Frame::Line(line) => reader.message(&line),
-        Frame::TooLong => reader.too_long(decoder.skipped_head()),
+        Frame::Line(line) => reader.on_message(&line),
+        Frame::TooLong => reader.on_too_long(decoder.skipped_head()),
         // A complete last message without a newline is valid. An incomplete one is skipped.
         Frame::Unterminated(line) => {
             match strict_json::read(&line, &strict_json::Limits::default()) {
-                Ok(_) => reader.message(&line),
-                Err(_) => reader.skipped("an incomplete line"),
+                Ok(_) => reader.on_message(&line),
+                Err(_) => reader.count_skipped("an incomplete line"),
             }
         }
     }
 }
 
 /// Waits for a task that may already have been awaited.
-async fn finished(task: &mut JoinHandle<()>) {
+async fn join(task: &mut JoinHandle<()>) {
     if !task.is_finished() {
         // An error means that the task panicked, so it is finished.
         let _ = task.await;

@@ -81,7 +81,9 @@ pub(super) async fn drain(
             Ok(0) => break,
             Ok(length) => {
                 tail.push(&chunk[..length]);
-                lines.push(&chunk[..length], |line| pass_on(line, listener.as_ref()));
+                lines.push(&chunk[..length], |line| {
+                    deliver_line(line, listener.as_ref())
+                });
             }
             Err(error) => {
                 tracing::debug!(%error, "the server's stderr cannot be read");
@@ -89,10 +91,10 @@ pub(super) async fn drain(
             }
         }
     }
-    lines.finish(|line| pass_on(line, listener.as_ref()));
+    lines.finish(|line| deliver_line(line, listener.as_ref()));
 }
 
-fn pass_on(line: &[u8], listener: Option<&StderrListener>) {
+fn deliver_line(line: &[u8], listener: Option<&StderrListener>) {
     let line = line.strip_suffix(b"\r").unwrap_or(line);
     let line = String::from_utf8_lossy(line);
     let Some(listener) = listener else {

@@ -60,7 +60,7 @@ impl SendMessage for Stdin {
             encode_line(&mut line, &message);
             if queue.send(line).await.is_err() {
                 // The pipe closes before the exit status is known, and the error should contain it.
-                wait_raised(&mut closure_recorded).await;
+                wait_until_set(&mut closure_recorded).await;
                 return Err(Error::closed());
             }
             Ok(())
@@ -97,7 +97,7 @@ pub(super) async fn write(
         let line = tokio::select! {
             biased;
             line = queue.recv() => line,
-            () = wait_raised(&mut closing), if !queue.is_closed() => {
+            () = wait_until_set(&mut closing), if !queue.is_closed() => {
                 queue.close();
                 continue;
             }
@@ -112,7 +112,7 @@ pub(super) async fn write(
                 biased;
                 written = &mut writing => break written,
                 // Senders need not wait for capacity any longer if the server does not read.
-                () = wait_raised(&mut closing), if !queue.is_closed() => queue.close(),
+                () = wait_until_set(&mut closing), if !queue.is_closed() => queue.close(),
             }
         };
         if let Err(error) = written {
@@ -123,22 +123,22 @@ pub(super) async fn write(
 }
 
 /// Waits until a flag is set, or until its sender is dropped.
-pub(super) async fn wait_raised(flag: &mut watch::Receiver<bool>) {
+pub(super) async fn wait_until_set(flag: &mut watch::Receiver<bool>) {
     // An error means that the sender is dropped.
-    let _ = flag.wait_for(|raised| *raised).await;
+    let _ = flag.wait_for(|is_set| *is_set).await;
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn raised() -> watch::Receiver<bool> {
+    fn set_flag() -> watch::Receiver<bool> {
         watch::Sender::new(true).subscribe()
     }
 
     #[tokio::test]
     async fn sender_above_the_limit_of_waiting_senders_fails_at_once() {
-        let (stdin, mut lines) = Stdin::new(2, raised());
+        let (stdin, mut lines) = Stdin::new(2, set_flag());
         for _ in 0..QUEUE_LEN {
             stdin.send(b"{}".to_vec()).await.unwrap();
         }
@@ -148,7 +148,7 @@ mod tests {
         assert!(error.is_limit(), "{error}");
         drop(second);
         let third = stdin.send(b"3".to_vec());
-        let (received, sent, also_sent) = tokio::join!(
+        let (received, first_sent, third_sent) = tokio::join!(
             async {
                 lines.recv().await;
                 lines.recv().await
@@ -157,24 +157,24 @@ mod tests {
             third
         );
         assert_eq!(received.as_deref(), Some(&b"{}\n"[..]));
-        sent.unwrap();
-        also_sent.unwrap();
+        first_sent.unwrap();
+        third_sent.unwrap();
     }
 
     #[tokio::test]
     async fn closing_writes_the_queue_and_then_closes_stdin() {
-        let (stdin, lines) = Stdin::new(8, raised());
+        let (stdin, lines) = Stdin::new(8, set_flag());
         stdin.send(b"1".to_vec()).await.unwrap();
         stdin.send(b"2".to_vec()).await.unwrap();
         let mut written = Vec::new();
-        write(&mut written, lines, raised()).await;
+        write(&mut written, lines, set_flag()).await;
         assert_eq!(written, b"1\n2\n");
         assert!(stdin.send(b"3".to_vec()).await.unwrap_err().is_closed());
     }
 
     #[tokio::test]
     async fn closing_fails_waiting_senders_if_the_server_does_not_read() {
-        let (stdin, lines) = Stdin::new(8, raised());
+        let (stdin, lines) = Stdin::new(8, set_flag());
         // A pipe that accepts one byte until its other end is dropped.
         let (pipe, other_end) = tokio::io::duplex(1);
         let closing = watch::Sender::new(false);

@@ -17,9 +17,9 @@ const OVERLOAD_TIMEOUT: Duration = Duration::from_millis(250);
 /// The reason why the loop does not read on.
 pub(super) enum Backpressure {
     /// The queue has no capacity for a response, because the client does not read.
-    Room,
+    QueueFull,
     /// The maximum number of requests runs. This request waits for a permit.
-    Place(HandlerFuture),
+    PermitNeeded(HandlerFuture),
     /// The messages of a batch, which may have to wait for permits.
     Batch(Vec<Box<RawValue>>),
 }
@@ -39,9 +39,9 @@ impl MessageLoop {
     ) -> BoxFuture<'w, Result<Option<HandlerFuture>, PeerGone>> {
         Box::pin(async move {
             match waiting {
-                Backpressure::Room => self.wait_for_capacity(input).await?,
+                Backpressure::QueueFull => self.wait_for_capacity(input).await?,
                 Backpressure::Batch(messages) => self.on_batch(&messages).await,
-                Backpressure::Place(work) => match self.wait_for_permit().await {
+                Backpressure::PermitNeeded(work) => match self.wait_for_permit().await {
                     Ok(()) => return Ok(Some(work)),
                     Err(response) => self.respond(response),
                 },
@@ -56,10 +56,10 @@ impl MessageLoop {
     /// Returns an error if the server shuts down, or if the client disconnected and read nothing for the drain timeout.
     async fn wait_for_capacity(&mut self, input: &mpsc::Receiver<Chunk>) -> Result<(), PeerGone> {
         self.release();
-        while !self.out().has_room_now() {
+        while !self.out().has_capacity() {
             tokio::select! {
                 biased;
-                () = self.out().has_room() => {}
+                () = self.out().wait_for_capacity() => {}
                 () = self.server.shutdown_signal().cancelled() => return Err(PeerGone),
                 () = tokio::time::sleep(self.limits.drain) => {
                     if input.is_closed() {
@@ -71,8 +71,8 @@ impl MessageLoop {
             }
         }
         self.snapshot = None;
-        let capacity = self.out().room();
-        self.held.set_room(capacity);
+        let capacity = self.out().remaining_capacity();
+        self.responses.set_capacity(capacity);
         if self.out().closed_signal().is_cancelled() {
             Err(PeerGone)
         } else {
@@ -92,20 +92,22 @@ impl MessageLoop {
             let request = self.take_started();
             let mut deadline = None;
             loop {
-                let finished = self.delivery.finished.count();
-                let Err(rejection) = self.context.state.check_room(request.size) else {
-                    self.overloaded_since = None;
+                let finished = self.response_sink.finished.count();
+                let Err(rejection) = self.context.state.check_capacity(request.size) else {
+                    self.completed_at_overload = None;
                     self.starting = Some(request);
                     return Ok(());
                 };
                 self.release();
-                if self.overloaded_since == Some(finished) {
+                if self.completed_at_overload == Some(finished) {
                     return Err(error_response(request.id, rejection, request.version));
                 }
                 let deadline = *deadline.get_or_insert_with(|| Instant::now() + OVERLOAD_TIMEOUT);
-                let freed =
-                    tokio::time::timeout_at(deadline, self.delivery.finished.wait_above(finished));
-                self.overloaded_since = freed.await.is_err().then_some(finished);
+                let freed = tokio::time::timeout_at(
+                    deadline,
+                    self.response_sink.finished.wait_above(finished),
+                );
+                self.completed_at_overload = freed.await.is_err().then_some(finished);
             }
         })
     }

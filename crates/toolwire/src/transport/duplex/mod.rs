@@ -63,17 +63,17 @@ pub(crate) struct MessageLoop {
     /// The snapshot of the server for the current chunk.
     snapshot: Option<Arc<Snapshot>>,
     /// The buffered responses of the current chunk.
-    held: ResponseBuffer,
+    responses: ResponseBuffer,
     /// The request of the current or next first poll.
     starting: Option<StartingRequest>,
     /// The reason to wait before more is read.
     waiting: Option<Backpressure>,
-    delivery: Arc<ResponseSink>,
+    response_sink: Arc<ResponseSink>,
     /// A cancellation flag that can be reused.
     spare_flag: Option<Cancellation>,
-    listens: HashMap<RequestId, ListenStream>,
+    listen_streams: HashMap<RequestId, ListenStream>,
     /// Number of completed requests at the last overload. If unchanged, the connection is still overloaded.
-    overloaded_since: Option<u64>,
+    completed_at_overload: Option<u64>,
     _legacy: ListenerGuard,
 }
 
@@ -93,7 +93,7 @@ impl MessageLoop {
         let timeout = server.snapshot().options.client_response_timeout;
         let listener =
             LegacyListener::new(Arc::clone(&out) as Arc<dyn MessageSink>, Arc::clone(&state));
-        let delivery = Arc::new(ResponseSink {
+        let response_sink = Arc::new(ResponseSink {
             out: Arc::clone(&out),
             state: Arc::clone(&state),
             finished: CompletionCounter::default(),
@@ -111,13 +111,13 @@ impl MessageLoop {
             origin: Instant::now(),
             tasks: JoinSet::new(),
             snapshot: None,
-            held: ResponseBuffer::default(),
+            responses: ResponseBuffer::default(),
             starting: None,
             waiting: None,
-            delivery,
+            response_sink,
             spare_flag: None,
-            listens: HashMap::new(),
-            overloaded_since: None,
+            listen_streams: HashMap::new(),
+            completed_at_overload: None,
             server,
             limits,
         }
@@ -153,20 +153,20 @@ impl MessageLoop {
 
     /// Queues all buffered responses and wakes the writer.
     fn release(&mut self) {
-        self.held.flush_to(&self.context.out);
-        self.held.set_room(Capacity::default());
+        self.responses.flush_to(&self.context.out);
+        self.responses.set_capacity(Capacity::default());
         self.context.out.wake_writer();
     }
 
     /// Handles the first poll of the starting request.
-    fn settle(&mut self, work: HandlerFuture, polled: Poll<Outcome>) {
+    fn on_first_poll(&mut self, work: HandlerFuture, polled: Poll<Outcome>) {
         let Poll::Ready(outcome) = polled else {
             return self.spawn(work);
         };
         drop(work);
         let request = self.take_started();
         let message = encode_outcome(&request.id, outcome);
-        self.held.push(request.id, &message);
+        self.responses.push(request.id, &message);
         self.spare_flag = Some(request.cancellation).filter(Cancellation::is_reusable);
     }
 
@@ -174,7 +174,7 @@ impl MessageLoop {
     fn spawn(&mut self, work: HandlerFuture) {
         let request = self.start_running(work);
         self.tasks
-            .spawn(request.respond_to(Arc::clone(&self.delivery)));
+            .spawn(request.respond_to(Arc::clone(&self.response_sink)));
     }
 
     /// Returns the starting request as a running request, for the caller to run.
@@ -194,8 +194,8 @@ impl MessageLoop {
 
     /// Returns `true` if a line may be read now. Otherwise the loop has to wait first.
     fn may_read(&mut self) -> bool {
-        if !self.held.has_room() {
-            self.waiting.get_or_insert(Backpressure::Room);
+        if !self.responses.has_capacity() {
+            self.waiting.get_or_insert(Backpressure::QueueFull);
         }
         self.waiting.is_none()
     }
@@ -236,7 +236,7 @@ impl MessageLoop {
             Ok(admitted) => match self.start(&admitted) {
                 StartResult::Finished(bytes) => self.respond(bytes),
                 StartResult::Ready(work) => return Some(work),
-                StartResult::Full(work) => self.waiting = Some(Backpressure::Place(work)),
+                StartResult::Full(work) => self.waiting = Some(Backpressure::PermitNeeded(work)),
             },
         }
         None
@@ -293,9 +293,9 @@ impl MessageLoop {
             cancellation,
             size,
         });
-        match self.context.state.check_room(size) {
+        match self.context.state.check_capacity(size) {
             Ok(()) => {
-                self.overloaded_since = None;
+                self.completed_at_overload = None;
                 StartResult::Ready(work)
             }
             Err(_) => StartResult::Full(work),
@@ -304,16 +304,16 @@ impl MessageLoop {
 
     #[cold]
     fn on_listen(&mut self, admitted: &Admitted<'_>) {
-        self.held.flush_to(&self.context.out);
+        self.responses.flush_to(&self.context.out);
         let id = admitted.id.clone();
-        if self.listens.contains_key(&id) {
+        if self.listen_streams.contains_key(&id) {
             // A response with the id would end the open stream.
             let error = ErrorObject::invalid_params(format!(
                 "a subscription with the id {id} is already open"
             ));
             return self.respond(encode_error(ResponseId::Absent, error));
         }
-        if self.listens.len() >= self.limits.subscriptions {
+        if self.listen_streams.len() >= self.limits.subscriptions {
             let error = ErrorObject::internal("too many subscriptions are open; cancel some first")
                 .with_data(serde_json::json!({ "reason": "overloaded" }));
             return self.respond(encode_error(ResponseId::Id(id), error));
@@ -328,7 +328,7 @@ impl MessageLoop {
             Ok(filter) => {
                 let out = Arc::clone(self.out()) as Arc<dyn MessageSink>;
                 let stream = ListenStream::open(&self.server, admitted, filter, out);
-                self.listens.insert(id, stream);
+                self.listen_streams.insert(id, stream);
             }
             Err(error) => self.respond(encode_error(ResponseId::Id(id), error)),
         }
@@ -338,13 +338,13 @@ impl MessageLoop {
         match self.with_context(|context| admit::admit_notification(notification, context)) {
             NotificationAction::Cancel { request_id, reason } => {
                 tracing::debug!(id = %request_id, reason = reason.as_deref(), "cancelled by the client");
-                if let Some(stream) = self.listens.remove(&request_id) {
+                if let Some(stream) = self.listen_streams.remove(&request_id) {
                     stream.close_silently();
                 }
-                self.held.remove(&request_id);
+                self.responses.remove(&request_id);
                 self.context.state.cancel(&request_id);
                 // The cancelled request is about to finish.
-                self.overloaded_since = None;
+                self.completed_at_overload = None;
             }
             NotificationAction::Initialized => self.context.state.initialized(),
             _ => tracing::debug!(method = %notification.method, "ignored a notification"),
@@ -388,7 +388,7 @@ impl MessageLoop {
     }
 
     fn respond(&mut self, bytes: Vec<u8>) {
-        self.held.push_past(&self.context.out, bytes);
+        self.responses.flush_and_push(&self.context.out, bytes);
     }
 
     fn out(&self) -> &Arc<OutgoingQueue> {
@@ -399,8 +399,8 @@ impl MessageLoop {
         &self.context.state
     }
 
-    pub(crate) fn delivery(&self) -> &Arc<ResponseSink> {
-        &self.delivery
+    pub(crate) fn response_sink(&self) -> &Arc<ResponseSink> {
+        &self.response_sink
     }
 }
 

@@ -48,7 +48,7 @@ impl LineReader {
         while let Some(mut work) = self.next_work().await {
             loop {
                 let polled = poll_fn(|cx| Poll::Ready(work.as_mut().poll(cx))).await;
-                self.connection.settle(work, polled);
+                self.connection.on_first_poll(work, polled);
                 // Lets other tasks of this thread run.
                 tokio::task::consume_budget().await;
                 match self.next_work_now() {
@@ -154,7 +154,7 @@ impl LineReader {
                 self.connection.spawn(work);
             }
         }
-        self.connection.listens.clear();
+        self.connection.listen_streams.clear();
         self.connection.context.caller.close();
         self.drain().await;
     }
@@ -173,7 +173,7 @@ impl LineReader {
 
     /// Handles the shutdown of the server: streams get their final message, running requests the drain timeout.
     async fn on_shutdown(&mut self) {
-        for (_, stream) in self.connection.listens.drain() {
+        for (_, stream) in self.connection.listen_streams.drain() {
             stream.cancel_and_conclude(&self.connection.server);
         }
         self.drain().await;

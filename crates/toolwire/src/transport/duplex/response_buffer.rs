@@ -23,12 +23,12 @@ pub(super) struct ResponseBuffer {
 
 impl ResponseBuffer {
     /// Returns `true` if one more response can be buffered or queued. Returns `false` until the capacity is set.
-    pub(super) fn has_room(&self) -> bool {
+    pub(super) fn has_capacity(&self) -> bool {
         self.capacity.messages > 0 && self.lines.len() < self.capacity.bytes.min(FLUSH_BYTES)
     }
 
     /// Sets the remaining capacity of the queue.
-    pub(super) fn set_room(&mut self, capacity: Capacity) {
+    pub(super) fn set_capacity(&mut self, capacity: Capacity) {
         self.capacity = capacity;
     }
 
@@ -69,11 +69,11 @@ impl ResponseBuffer {
     }
 
     /// Queues a message after the buffered responses without waking the writer.
-    pub(super) fn push_past(&mut self, out: &OutgoingQueue, message: Vec<u8>) {
+    pub(super) fn flush_and_push(&mut self, out: &OutgoingQueue, message: Vec<u8>) {
         self.flush_to(out);
         self.capacity.messages = self.capacity.messages.saturating_sub(1);
         self.capacity.bytes = self.capacity.bytes.saturating_sub(message.len());
-        out.push_silent(message);
+        out.push_without_wake(message);
     }
 }
 
@@ -102,26 +102,26 @@ mod tests {
     #[test]
     fn buffer_respects_the_capacity_of_the_queue() {
         let mut buffer = ResponseBuffer::default();
-        assert!(!buffer.has_room());
+        assert!(!buffer.has_capacity());
         let (messages, bytes) = (2, 100);
-        buffer.set_room(Capacity { messages, bytes });
+        buffer.set_capacity(Capacity { messages, bytes });
         buffer.push(1.into(), b"small");
-        assert!(buffer.has_room());
+        assert!(buffer.has_capacity());
         buffer.push(2.into(), b"small");
-        assert!(!buffer.has_room());
+        assert!(!buffer.has_capacity());
 
         let (messages, bytes) = (9, usize::MAX);
-        buffer.set_room(Capacity { messages, bytes });
-        assert!(buffer.has_room());
+        buffer.set_capacity(Capacity { messages, bytes });
+        assert!(buffer.has_capacity());
         buffer.push(3.into(), &vec![b'x'; FLUSH_BYTES]);
-        assert!(!buffer.has_room());
+        assert!(!buffer.has_capacity());
 
-        buffer.set_room(Capacity {
+        buffer.set_capacity(Capacity {
             messages,
             bytes: 50,
         });
         let out = OutgoingQueue::new(OutboxLimits::default());
-        buffer.push_past(&out, vec![b'x'; 49]);
-        assert!(!buffer.has_room());
+        buffer.flush_and_push(&out, vec![b'x'; 49]);
+        assert!(!buffer.has_capacity());
     }
 }

@@ -58,9 +58,9 @@ impl RunningRequest {
     }
 
     /// Runs the handler and returns the response. Returns `None` if the request was cancelled.
-    pub(crate) async fn respond(mut self, delivery: Arc<ResponseSink>) -> Option<Vec<u8>> {
+    pub(crate) async fn respond(mut self, response_sink: Arc<ResponseSink>) -> Option<Vec<u8>> {
         let response = self.run().await;
-        let may_send = delivery.finish(self.request.key);
+        let may_send = response_sink.finish(self.request.key);
         response.filter(|_| may_send)
     }
 
@@ -68,14 +68,14 @@ impl RunningRequest {
     ///
     /// The request counts as running until the queue has capacity for the response. A client that reads slowly is
     /// therefore not served faster than it reads.
-    pub(super) async fn respond_to(mut self, delivery: Arc<ResponseSink>) {
+    pub(super) async fn respond_to(mut self, response_sink: Arc<ResponseSink>) {
         let response = self.run().await;
         if response.is_some() {
-            delivery.out.has_room().await;
+            response_sink.out.wait_for_capacity().await;
         }
-        let may_send = delivery.finish(self.request.key);
+        let may_send = response_sink.finish(self.request.key);
         if let Some(bytes) = response.filter(|_| may_send) {
-            delivery.out.push(OutgoingKind::Response, bytes);
+            response_sink.out.push(OutgoingKind::Response, bytes);
         }
     }
 

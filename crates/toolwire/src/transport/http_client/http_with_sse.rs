@@ -59,14 +59,14 @@ pub(super) async fn open(
                 Ok(Some(event))
                     if event.event.is_none() || event.event.as_deref() == Some("message") =>
                 {
-                    reader.message(event.data.as_bytes());
+                    reader.on_message(event.data.as_bytes());
                 }
                 Ok(Some(_)) => {}
                 Ok(None) => break "the server's stream ended".to_owned(),
                 Err(error) => break error.to_string(),
             }
         };
-        reader.ended(Closure { reason, exit: None });
+        reader.close(Closure { reason, exit: None });
     });
     reader_task.get_or_init(|| reading.abort_handle());
     Ok(Arc::new(transport))
@@ -88,7 +88,7 @@ fn resolve(base: &Uri, address: &str) -> Result<Uri, Error> {
 struct MessageEndpoint(Arc<RemoteEndpoint>);
 
 impl SendMessage for MessageEndpoint {
-    fn ends_with_receipt(&self) -> bool {
+    fn ends_with_acknowledgement(&self) -> bool {
         true
     }
 

@@ -163,11 +163,13 @@ fn route_if(
     is_match: impl Fn(&ResponseEnvelope<'_>) -> bool,
 ) -> Result<Option<ServerResponse>, Error> {
     let mut matched = None;
-    let routed = router.message(bytes, &mut |response| {
+    let routed = router.route(bytes, &mut |response| {
         if is_match(&response) && matched.is_none() {
             matched = Some(response.outcome.map(RawJson::from));
         } else {
-            router.incoming.skipped("a response without a pending call");
+            router
+                .incoming
+                .count_skipped("a response without a pending call");
         }
     });
     match routed {
@@ -179,7 +181,9 @@ fn route_if(
                     malformed.error.message
                 )));
             }
-            router.incoming.skipped("an event that is not a message");
+            router
+                .incoming
+                .count_skipped("an event that is not a message");
             Ok(None)
         }
     }

@@ -159,7 +159,9 @@ impl LegacySession {
         };
         match sender {
             Some(sender) => drop(sender.send(response.outcome.map(RawJson::from))),
-            None => self.incoming.skipped("a response without a pending call"),
+            None => self
+                .incoming
+                .count_skipped("a response without a pending call"),
         }
     }
 
@@ -344,7 +346,7 @@ impl Drop for CancelGuard<'_> {
             return;
         }
         if let Ok(runtime) = tokio::runtime::Handle::try_current() {
-            let sending = SendMessage::send(self.session, self.request.cancelled());
+            let sending = SendMessage::send(self.session, self.request.encode_cancellation());
             let grace = self.session.limits.exit_grace;
             runtime.spawn(tokio::time::timeout(grace, sending));
         }

@@ -83,9 +83,9 @@ impl Connect for InProcessConnector {
             let (transport, reader) = StreamTransport::new(lines, incoming, Box::new(shutdown));
             let reading = tokio::spawn(async move {
                 while let Some(message) = from_server.next().await {
-                    reader.message(&message);
+                    reader.on_message(&message);
                 }
-                reader.ended(Closure {
+                reader.close(Closure {
                     reason: "the server ended the connection".to_owned(),
                     exit: None,
                 });
