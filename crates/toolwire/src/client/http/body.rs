@@ -19,7 +19,7 @@ pub struct ClientBody(Source);
 
 enum Source {
     /// All bytes, or `None` once they were read.
-    Whole(Option<Bytes>),
+    Buffered(Option<Bytes>),
     Stream(UnsyncBoxBody<Bytes, HttpError>),
 }
 
@@ -28,7 +28,7 @@ impl ClientBody {
     #[must_use]
     pub fn full(bytes: impl Into<Bytes>) -> Self {
         let bytes = bytes.into();
-        Self(Source::Whole((!bytes.is_empty()).then_some(bytes)))
+        Self(Source::Buffered((!bytes.is_empty()).then_some(bytes)))
     }
 
     /// Creates a body that is read from another body.
@@ -50,9 +50,9 @@ impl ClientBody {
     }
 
     /// Returns all bytes of a body in memory, or `None` if the body is a stream.
-    pub(crate) fn take_whole(&mut self) -> Option<Bytes> {
+    pub(crate) fn take_buffered(&mut self) -> Option<Bytes> {
         match &mut self.0 {
-            Source::Whole(bytes) => Some(bytes.take().unwrap_or_default()),
+            Source::Buffered(bytes) => Some(bytes.take().unwrap_or_default()),
             Source::Stream(_) => None,
         }
     }
@@ -126,21 +126,23 @@ impl Body for ClientBody {
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, HttpError>>> {
         match &mut self.0 {
-            Source::Whole(bytes) => Poll::Ready(bytes.take().map(|bytes| Ok(Frame::data(bytes)))),
+            Source::Buffered(bytes) => {
+                Poll::Ready(bytes.take().map(|bytes| Ok(Frame::data(bytes))))
+            }
             Source::Stream(body) => Pin::new(body).poll_frame(context),
         }
     }
 
     fn is_end_stream(&self) -> bool {
         match &self.0 {
-            Source::Whole(bytes) => bytes.is_none(),
+            Source::Buffered(bytes) => bytes.is_none(),
             Source::Stream(body) => body.is_end_stream(),
         }
     }
 
     fn size_hint(&self) -> SizeHint {
         match &self.0 {
-            Source::Whole(bytes) => {
+            Source::Buffered(bytes) => {
                 SizeHint::with_exact(bytes.as_ref().map_or(0, Bytes::len) as u64)
             }
             Source::Stream(body) => body.size_hint(),

@@ -123,7 +123,7 @@ impl HttpService {
     }
 
     /// Waits until no request is running, including requests whose client has disconnected.
-    pub(crate) async fn idle(&self) {
+    pub(crate) async fn wait_until_idle(&self) {
         self.endpoint.requests.wait_idle().await;
     }
 

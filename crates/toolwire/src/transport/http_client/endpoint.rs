@@ -39,7 +39,7 @@ const USUAL_HEADERS: usize = 5;
 impl fmt::Debug for RemoteEndpoint {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("RemoteEndpoint")
-            .field("uri", &redirect::shown(&self.uri))
+            .field("uri", &redirect::without_secrets(&self.uri))
             .field("client", &self.client)
             .finish_non_exhaustive()
     }

@@ -50,12 +50,12 @@ pub(super) fn no_response(uri: &Uri, error: legacy::Error) -> HttpError {
         _ => FailureReason::Lost,
     };
     match HostPort::of(uri) {
-        Ok(server) => failed(&server, &reason).with_source(error),
+        Ok(server) => error_for(&server, &reason).with_source(error),
         Err(failure) => failure,
     }
 }
 
-fn failed(server: &HostPort, reason: &FailureReason) -> HttpError {
+fn error_for(server: &HostPort, reason: &FailureReason) -> HttpError {
     match reason {
         FailureReason::Malformed => {
             let what = format!("the response of {server} is not valid HTTP");
@@ -94,7 +94,7 @@ pub(super) fn headers_too_large(uri: &Uri, limit: u32) -> HttpError {
 }
 
 /// Maps the error of a response body.
-pub(super) fn body_failed(uri: &Uri, error: hyper::Error) -> HttpError {
+pub(super) fn body_error(uri: &Uri, error: hyper::Error) -> HttpError {
     let server = match HostPort::of(uri) {
         Ok(server) => server,
         Err(failure) => return failure,

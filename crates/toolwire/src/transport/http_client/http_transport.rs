@@ -96,7 +96,7 @@ impl HttpTransport {
                 return Ok(response);
             }
         }
-        Err(response::truncated())
+        Err(response::truncated_error())
     }
 }
 

@@ -96,7 +96,7 @@ impl SendMessage for MessageEndpoint {
         let endpoint = Arc::clone(&self.0);
         Box::pin(async move {
             let response = endpoint.post(message, HeaderMap::new()).await?;
-            response::accepted(response).await
+            response::check_accepted(response).await
         })
     }
 }

@@ -290,16 +290,16 @@ impl HttpClient for HyperClient {
             parts.version = Version::HTTP_11;
             set_length(&mut parts, &body);
             set_host(&mut parts);
-            let mut followed = 0;
+            let mut redirects = 0;
             loop {
                 let response = self.send_once(&mut parts, &body).await?;
                 match redirect::target(&parts.uri, response.status(), response.headers())? {
                     None => return Ok(response),
-                    Some(target) if followed == MAX_REDIRECTS => {
+                    Some(target) if redirects == MAX_REDIRECTS => {
                         return Err(redirect::too_many(&target));
                     }
                     Some(target) => {
-                        followed += 1;
+                        redirects += 1;
                         parts.uri = target;
                     }
                 }

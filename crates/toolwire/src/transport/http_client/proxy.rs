@@ -144,7 +144,7 @@ fn is_accepted(url: &str) -> bool {
 }
 
 /// Returns the host and the port of a proxy, without the credentials of its URL.
-fn shown(setting: &ProxySetting) -> Option<String> {
+fn host_without_credentials(setting: &ProxySetting) -> Option<String> {
     if setting.url.is_empty() {
         return None;
     }
@@ -157,8 +157,8 @@ fn shown(setting: &ProxySetting) -> Option<String> {
 impl fmt::Debug for ProxySettings {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("ProxySettings")
-            .field("http", &shown(&self.http))
-            .field("https", &shown(&self.https))
+            .field("http", &host_without_credentials(&self.http))
+            .field("https", &host_without_credentials(&self.https))
             .field("exceptions", &self.exceptions)
             .finish_non_exhaustive()
     }

@@ -28,7 +28,7 @@ pub(super) fn target(
         return Ok(None);
     };
     let server = HostPort::of(requested)?;
-    let rejected = |problem: String, advice: &str| {
+    let reject = |problem: String, advice: &str| {
         HttpError::new(HttpPhase::Redirect, format!("{server} {problem}")).with_advice(advice)
     };
     let target = location
@@ -36,20 +36,23 @@ pub(super) fn target(
         .ok()
         .and_then(|location| resolve(requested, location));
     let Some(target) = target else {
-        return Err(rejected(
+        return Err(reject(
             "redirects to an invalid URL".to_owned(),
             "check the URL of the server",
         ));
     };
     if !matches!(status.as_u16(), 307 | 308) {
-        return Err(rejected(
-            format!("redirects with status {status} to {}", shown(&target)),
+        return Err(reject(
+            format!(
+                "redirects with status {status} to {}",
+                without_secrets(&target)
+            ),
             "use that URL if you trust it",
         ));
     }
     if !is_same_origin(requested, &target) {
-        return Err(rejected(
-            format!("redirects to another origin: {}", shown(&target)),
+        return Err(reject(
+            format!("redirects to another origin: {}", without_secrets(&target)),
             "use that URL if you trust it",
         ));
     }
@@ -58,8 +61,8 @@ pub(super) fn target(
         .is_some_and(|authority| authority.as_str().contains('@'))
     {
         // A proxy could read these credentials, and the user did not configure them.
-        return Err(rejected(
-            format!("redirects with credentials to {}", shown(&target)),
+        return Err(reject(
+            format!("redirects with credentials to {}", without_secrets(&target)),
             "check the URL of the server",
         ));
     }
@@ -70,13 +73,13 @@ pub(super) fn target(
 pub(super) fn too_many(last: &Uri) -> HttpError {
     let what = format!(
         "more than {MAX_REDIRECTS} redirects, the last of them to {}",
-        shown(last)
+        without_secrets(last)
     );
     HttpError::new(HttpPhase::Redirect, what).with_advice("check the URL of the server")
 }
 
 /// Returns the URL without credentials and without its query, because both may be secret.
-pub(super) fn shown(uri: &Uri) -> String {
+pub(super) fn without_secrets(uri: &Uri) -> String {
     let scheme = uri.scheme_str().unwrap_or_default();
     let host = uri.host().unwrap_or_default();
     let port = uri
@@ -161,7 +164,7 @@ fn remove_dot_segments(path: &str) -> String {
 mod tests {
     use super::*;
 
-    fn followed(status: u16, location: &str) -> Result<Option<String>, String> {
+    fn redirect_target(status: u16, location: &str) -> Result<Option<String>, String> {
         let requested = Uri::from_static("https://example.com/v1/mcp?key=1");
         let mut headers = HeaderMap::new();
         headers.insert(LOCATION, location.parse().unwrap());
@@ -174,7 +177,7 @@ mod tests {
     fn references_are_resolved_as_in_rfc_3986() {
         let check = |location: &str, expected: &str| {
             assert_eq!(
-                followed(307, location),
+                redirect_target(307, location),
                 Ok(Some(expected.to_owned())),
                 "{location}"
             );
@@ -198,7 +201,7 @@ mod tests {
     fn redirect_to_another_origin_is_rejected() {
         let check = |location: &str, target: &str| {
             let expected = format!("example.com:443 redirects to another origin: {target}");
-            assert_eq!(followed(308, location), Err(expected));
+            assert_eq!(redirect_target(308, location), Err(expected));
         };
         check("https://other.com/mcp", "https://other.com/mcp");
         check("http://example.com/mcp", "http://example.com/mcp");
@@ -220,7 +223,7 @@ mod tests {
     fn redirect_with_credentials_is_rejected() {
         for location in ["https://user:secret@example.com/x", "//user@example.com/x"] {
             assert_eq!(
-                followed(307, location),
+                redirect_target(307, location),
                 Err(
                     "example.com:443 redirects with credentials to https://example.com/x"
                         .to_owned()
@@ -232,16 +235,16 @@ mod tests {
     #[test]
     fn only_status_307_and_308_are_followed() {
         for status in [301, 302, 303] {
-            let problem = followed(status, "/elsewhere").unwrap_err();
+            let problem = redirect_target(status, "/elsewhere").unwrap_err();
             assert!(
                 problem.ends_with("to https://example.com/elsewhere"),
                 "{problem}"
             );
         }
         for status in [200, 201, 300, 304, 404] {
-            assert_eq!(followed(status, "/elsewhere"), Ok(None), "{status}");
+            assert_eq!(redirect_target(status, "/elsewhere"), Ok(None), "{status}");
         }
-        let problem = followed(307, "http://").unwrap_err();
+        let problem = redirect_target(307, "http://").unwrap_err();
         assert_eq!(problem, "example.com:443 redirects to an invalid URL");
     }
 

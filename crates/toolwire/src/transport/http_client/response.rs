@@ -64,7 +64,7 @@ pub(super) async fn status_error(response: Response<ClientBody>) -> Error {
             outcome: Err(error),
             ..
         })) => Error::from(error),
-        _ => Error::protocol(match shown(&body) {
+        _ => Error::protocol(match first_line(&body) {
             Some(text) => format!("the server responded with HTTP status {status}: {text}"),
             None => format!("the server responded with HTTP status {status}"),
         }),
@@ -79,7 +79,7 @@ pub(super) async fn read_json(
     router: &MessageRouter,
     id: &RequestId,
 ) -> Result<ServerResponse, Error> {
-    let bytes = match body.take_whole() {
+    let bytes = match body.take_buffered() {
         Some(bytes) => {
             check_length(bytes.len(), limit)?;
             bytes
@@ -89,7 +89,7 @@ pub(super) async fn read_json(
     };
     // A server that cannot parse the request does not know its id. This body can only respond to this request.
     let is_match = |response: &ResponseEnvelope<'_>| match &response.id {
-        ResponseId::Id(theirs) => is_id_of(theirs, id),
+        ResponseId::Id(response_id) => is_id_of(response_id, id),
         ResponseId::Null | ResponseId::Absent => response.outcome.is_err(),
     };
     match route_if(router, &bytes, id, is_match)? {
@@ -105,7 +105,7 @@ async fn read_chunks(mut body: ClientBody, limit: usize) -> Result<Bytes, Error>
     let mut first = Bytes::new();
     let mut whole = BytesMut::new();
     while let Some(chunk) = body.chunk().await {
-        let chunk = chunk.map_err(|error| truncated().with_source(error))?;
+        let chunk = chunk.map_err(|error| truncated_error().with_source(error))?;
         check_length(first.len().max(whole.len()) + chunk.len(), limit)?;
         if first.is_empty() {
             first = chunk;
@@ -134,7 +134,7 @@ fn check_length(length: usize, limit: usize) -> Result<(), Error> {
 }
 
 /// Returns the error of a response that ended early.
-pub(super) fn truncated() -> Error {
+pub(super) fn truncated_error() -> Error {
     Error::closed_because(Closure {
         reason: "the connection was lost before the response arrived".to_owned(),
         exit: None,
@@ -151,7 +151,7 @@ pub(super) fn route(
     id: &RequestId,
 ) -> Result<Option<ServerResponse>, Error> {
     route_if(router, bytes, id, |response| match &response.id {
-        ResponseId::Id(theirs) => is_id_of(theirs, id),
+        ResponseId::Id(response_id) => is_id_of(response_id, id),
         ResponseId::Null | ResponseId::Absent => false,
     })
 }
@@ -175,7 +175,8 @@ fn route_if(
     match routed {
         Ok(()) => Ok(matched),
         Err(malformed) => {
-            if strict_json::salvage_id(bytes).is_some_and(|theirs| is_id_of(&theirs, id)) {
+            if strict_json::salvage_id(bytes).is_some_and(|response_id| is_id_of(&response_id, id))
+            {
                 return Err(Error::protocol(format!(
                     "the server's response is invalid: {}",
                     malformed.error.message
@@ -189,8 +190,8 @@ fn route_if(
     }
 }
 
-fn is_id_of(theirs: &RequestId, ours: &RequestId) -> bool {
-    spellings(theirs).any(|id| id == *ours)
+fn is_id_of(response_id: &RequestId, request_id: &RequestId) -> bool {
+    spellings(response_id).any(|id| id == *request_id)
 }
 
 /// Returns `true` if the content type of a response is an event stream.
@@ -199,7 +200,7 @@ pub(super) fn is_stream(response: &Response<ClientBody>) -> bool {
 }
 
 /// Checks the response to a notification or to a client response. Any success is valid, and a body is ignored.
-pub(super) async fn accepted(response: Response<ClientBody>) -> Result<(), Error> {
+pub(super) async fn check_accepted(response: Response<ClientBody>) -> Result<(), Error> {
     if response.status().is_success() {
         Ok(())
     } else {
@@ -212,13 +213,13 @@ fn content_type(response: &Response<ClientBody>) -> Option<&str> {
 }
 
 /// Returns the beginning of the first line of a body, or `None` if the body is not text or is empty.
-fn shown(body: &[u8]) -> Option<String> {
+fn first_line(body: &[u8]) -> Option<String> {
     let text = std::str::from_utf8(body).ok()?.trim();
     let line = text.lines().next()?;
-    let shown: String = line
+    let line: String = line
         .chars()
         .filter(|c| !c.is_control())
         .take(SHOWN_CHARACTERS)
         .collect();
-    (!shown.is_empty()).then_some(shown)
+    (!line.is_empty()).then_some(line)
 }

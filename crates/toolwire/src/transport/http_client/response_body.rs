@@ -54,8 +54,8 @@ impl Body for ResponseBody {
             context.waker().wake_by_ref();
             return Poll::Pending;
         };
-        let failed = |error| error_mapping::body_failed(&self.uri, error);
-        Poll::Ready(Some(frame.map_err(failed)))
+        let to_http_error = |error| error_mapping::body_error(&self.uri, error);
+        Poll::Ready(Some(frame.map_err(to_http_error)))
     }
 
     fn is_end_stream(&self) -> bool {

@@ -195,7 +195,7 @@ impl LegacySession {
                         return Ok(response);
                     }
                 }
-                Err(response::truncated())
+                Err(response::truncated_error())
             }
         }
     }
@@ -327,7 +327,7 @@ impl SendMessage for Arc<LegacySession> {
         Box::pin(async move {
             let headers = session.headers();
             let response = session.endpoint.post(message, headers).await?;
-            response::accepted(response).await
+            response::check_accepted(response).await
         })
     }
 }

@@ -28,7 +28,7 @@ pub(super) async fn open<T>(stream: T, proxy: &Proxy, server: &HostPort) -> Resu
 where
     T: Read + Write + Unpin,
 {
-    let failed = |problem: &str| {
+    let proxy_error = |problem: &str| {
         let proxy = proxy.host();
         let what = format!("the proxy {proxy} {problem} when asked for a tunnel to {server}");
         HttpError::new(HttpPhase::Proxy, what)
@@ -38,21 +38,23 @@ where
             .await
             .map_err(|error| {
                 let problem = if error.is_parse() {
-                    failed("did not send valid HTTP").with_advice("check the address of the proxy")
+                    proxy_error("did not send valid HTTP")
+                        .with_advice("check the address of the proxy")
                 } else {
-                    failed("closed the connection").with_advice("check the log of the proxy")
+                    proxy_error("closed the connection").with_advice("check the log of the proxy")
                 };
                 problem.with_source(error)
             })?;
     match response.status() {
         status if status.is_success() && early.is_empty() => Ok(stream),
         status if status.is_success() => {
-            Err(failed("sent more than a response").with_advice("check the address of the proxy"))
+            Err(proxy_error("sent more than a response")
+                .with_advice("check the address of the proxy"))
         }
-        StatusCode::PROXY_AUTHENTICATION_REQUIRED => Err(failed("requires other credentials")
+        StatusCode::PROXY_AUTHENTICATION_REQUIRED => Err(proxy_error("requires other credentials")
             .with_advice("put them into the URL of the proxy: http://user:password@host:port")),
         status => Err(
-            failed(&format!("responded with status {}", status.as_u16())).with_advice(
+            proxy_error(&format!("responded with status {}", status.as_u16())).with_advice(
                 "check that the proxy may reach this server, or exclude the server with NO_PROXY",
             ),
         ),

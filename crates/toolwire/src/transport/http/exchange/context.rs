@@ -80,11 +80,11 @@ impl HttpStreamContext {
     }
 
     /// Returns `true` if the handler requested that the client disconnect and resume the stream later.
-    pub(crate) fn wants_release(&self) -> bool {
+    pub(crate) fn is_release_requested(&self) -> bool {
         self.released.load(Ordering::Acquire)
     }
 
-    /// Returns the same as [`wants_release`](Self::wants_release), and clears the request.
+    /// Returns the same as [`is_release_requested`](Self::is_release_requested), and clears the request.
     pub(crate) fn take_release_request(&self) -> bool {
         self.released.swap(false, Ordering::AcqRel)
     }

@@ -48,7 +48,7 @@ fn start(post: &IncomingRequest<'_>, admitted: &Admitted<'_>) -> Result<Dispatch
         Ok(exchange) => exchange,
         // An expired or invalid request state is an ordinary outcome: the client starts again.
         Err(error) if has_state => {
-            return Ok(Dispatched::Finished(response::finished(Some(
+            return Ok(Dispatched::Finished(response::from_final_message(Some(
                 FinalMessage::new(&id, era, Err(error)),
             ))));
         }
@@ -57,7 +57,7 @@ fn start(post: &IncomingRequest<'_>, admitted: &Admitted<'_>) -> Result<Dispatch
     Ok(match server.dispatch(exchange) {
         Dispatch::Now(outcome) => {
             let finished = FinalMessage::new(&id, era, outcome);
-            Dispatched::Finished(response::finished(Some(finished)))
+            Dispatched::Finished(response::from_final_message(Some(finished)))
         }
         Dispatch::Later(future) => {
             let future = ExchangeFuture::One { id, era, future };
@@ -103,8 +103,8 @@ fn listen(post: &IncomingRequest<'_>, admitted: &Admitted<'_>) -> Result<Dispatc
         .map_err(|error| reject(admitted.id, admitted.era, error))?;
     let permit = endpoint.stream_permit(filter.memory_bytes())?;
     let queue = Arc::new(endpoint.queue());
-    let outlet = Arc::clone(&queue) as Arc<dyn MessageSink>;
-    let stream = ListenStream::open(&endpoint.server, admitted, filter, outlet);
+    let sink = Arc::clone(&queue) as Arc<dyn MessageSink>;
+    let stream = ListenStream::open(&endpoint.server, admitted, filter, sink);
     let shutdown = endpoint.server.shutdown_signal().clone();
     let token_end = token_expiry::expiry_instant(post.auth.as_deref());
     let source = ListenEvents {

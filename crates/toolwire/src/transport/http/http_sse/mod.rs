@@ -86,7 +86,7 @@ pub(crate) async fn open(
     let streams = Arc::clone(streams);
     tokio::spawn(async move {
         let ending = async {
-            token_end.passed().await;
+            token_end.wait_until_expired().await;
             streams.close(&lease.key);
         };
         serve(connection.run(messages), &out, &lease, ending).await;

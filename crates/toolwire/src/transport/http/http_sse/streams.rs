@@ -123,7 +123,7 @@ impl StreamInput {
 
 impl LatestTokenExpiry {
     /// Waits until the latest token has expired.
-    pub(crate) async fn passed(mut self) {
+    pub(crate) async fn wait_until_expired(mut self) {
         loop {
             let end = *self.0.borrow_and_update();
             tokio::select! {

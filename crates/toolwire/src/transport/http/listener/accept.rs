@@ -112,14 +112,14 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn failed_preparation_causes_no_pause() {
         let mut backoff = Backoff::default();
-        let began = Instant::now();
+        let start = Instant::now();
         let invalid = || io::Error::from(io::ErrorKind::InvalidInput);
         let admitted = admit(Ok(()), |()| Err::<(), _>(invalid()), &mut backoff).await;
         assert_eq!(admitted, None);
-        assert_eq!(began.elapsed(), Duration::ZERO);
+        assert_eq!(start.elapsed(), Duration::ZERO);
         let admitted = admit(Err::<(), _>(invalid()), Ok, &mut backoff).await;
         assert_eq!(admitted, None);
-        assert_eq!(began.elapsed(), SHORTEST_PAUSE);
+        assert_eq!(start.elapsed(), SHORTEST_PAUSE);
         assert_eq!(admit(Ok(()), Ok, &mut backoff).await, Some(()));
     }
 

@@ -121,79 +121,79 @@ mod tests {
         Arc<RequestCounter>,
         DuplexStream,
     ) {
-        let (near, far) = tokio::io::duplex(buffered);
+        let (local, peer) = tokio::io::duplex(buffered);
         let requests = Arc::new(RequestCounter::default());
-        let near = LingeringClose::new(near, TIMEOUT, Arc::clone(&requests));
-        (near, requests, far)
+        let local = LingeringClose::new(local, TIMEOUT, Arc::clone(&requests));
+        (local, requests, peer)
     }
 
     #[tokio::test(start_paused = true)]
     async fn connection_without_unread_bytes_closes_at_once() {
-        let (mut near, _requests, mut far) = pair(64);
-        let began = Instant::now();
-        near.write_all(b"response").await.unwrap();
-        near.shutdown().await.unwrap();
-        assert_eq!(began.elapsed(), Duration::ZERO);
+        let (mut local, _requests, mut peer) = pair(64);
+        let start = Instant::now();
+        local.write_all(b"response").await.unwrap();
+        local.shutdown().await.unwrap();
+        assert_eq!(start.elapsed(), Duration::ZERO);
         let mut received = String::new();
-        far.read_to_string(&mut received).await.unwrap();
+        peer.read_to_string(&mut received).await.unwrap();
         assert_eq!(received, "response");
     }
 
     #[tokio::test(start_paused = true)]
     async fn sending_client_is_read_until_it_closes() {
         for has_unread in [true, false] {
-            let (mut near, requests, mut far) = pair(64);
+            let (mut local, requests, mut peer) = pair(64);
             if has_unread {
                 requests.record_unread();
             } else {
-                far.write_all(b"unread").await.unwrap();
+                peer.write_all(b"unread").await.unwrap();
             }
             let client = tokio::spawn(async move {
                 for _ in 0..3 {
                     tokio::time::sleep(Duration::from_secs(1)).await;
-                    far.write_all(&[0; 1000]).await.unwrap();
+                    peer.write_all(&[0; 1000]).await.unwrap();
                 }
                 let mut received = String::new();
-                far.read_to_string(&mut received).await.unwrap();
+                peer.read_to_string(&mut received).await.unwrap();
                 received
             });
-            let began = Instant::now();
-            near.write_all(b"response").await.unwrap();
-            near.shutdown().await.unwrap();
-            assert_eq!(began.elapsed().as_secs(), 3);
+            let start = Instant::now();
+            local.write_all(b"response").await.unwrap();
+            local.shutdown().await.unwrap();
+            assert_eq!(start.elapsed().as_secs(), 3);
             assert_eq!(client.await.unwrap(), "response");
         }
     }
 
     #[tokio::test(start_paused = true)]
     async fn connection_closes_at_the_timeout_if_the_client_does_not_close() {
-        let (mut near, requests, mut far) = pair(64);
+        let (mut local, requests, mut peer) = pair(64);
         requests.record_unread();
         let client = tokio::spawn(async move {
-            while far.write_all(&[0; 100]).await.is_ok() {
+            while peer.write_all(&[0; 100]).await.is_ok() {
                 tokio::time::sleep(Duration::from_millis(100)).await;
             }
         });
-        let began = Instant::now();
-        near.shutdown().await.unwrap();
-        assert_eq!(began.elapsed().as_secs(), TIMEOUT.as_secs());
-        drop(near);
+        let start = Instant::now();
+        local.shutdown().await.unwrap();
+        assert_eq!(start.elapsed().as_secs(), TIMEOUT.as_secs());
+        drop(local);
         client.await.unwrap();
     }
 
     #[tokio::test(start_paused = true)]
     async fn number_of_discarded_bytes_is_limited() {
-        let (mut near, requests, mut far) = pair(MAX_DISCARDED);
+        let (mut local, requests, mut peer) = pair(MAX_DISCARDED);
         requests.record_unread();
-        far.write_all(&vec![0; MAX_DISCARDED]).await.unwrap();
-        let began = Instant::now();
-        near.shutdown().await.unwrap();
-        assert_eq!(began.elapsed(), Duration::ZERO);
+        peer.write_all(&vec![0; MAX_DISCARDED]).await.unwrap();
+        let start = Instant::now();
+        local.shutdown().await.unwrap();
+        assert_eq!(start.elapsed(), Duration::ZERO);
         // With one byte less, the connection waits for the client to close.
-        let (mut near, requests, mut far) = pair(MAX_DISCARDED);
+        let (mut local, requests, mut peer) = pair(MAX_DISCARDED);
         requests.record_unread();
-        far.write_all(&vec![0; MAX_DISCARDED - 1]).await.unwrap();
-        near.shutdown().await.unwrap();
-        assert_eq!(began.elapsed().as_secs(), TIMEOUT.as_secs());
+        peer.write_all(&vec![0; MAX_DISCARDED - 1]).await.unwrap();
+        local.shutdown().await.unwrap();
+        assert_eq!(start.elapsed().as_secs(), TIMEOUT.as_secs());
     }
 }

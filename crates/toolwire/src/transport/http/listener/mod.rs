@@ -193,7 +193,8 @@ impl HttpListener {
         drop(self.listener);
         connections.start_shutdown();
         // Requests of the 2025 revisions continue after their client has disconnected.
-        let finished = async { tokio::join!(connections.all_ended(), self.service.idle()) };
+        let finished =
+            async { tokio::join!(connections.all_ended(), self.service.wait_until_idle()) };
         tokio::select! {
             _ = finished => {}
             () = signals.next() => tracing::warn!("shutting down at once"),

@@ -96,8 +96,8 @@ mod tests {
     use super::*;
 
     fn pair() -> (BufferedStream<DuplexStream>, DuplexStream) {
-        let (near, far) = tokio::io::duplex(1024);
-        (BufferedStream::new(near, Bytes::new()), far)
+        let (local, peer) = tokio::io::duplex(1024);
+        (BufferedStream::new(local, Bytes::new()), peer)
     }
 
     #[tokio::test]
@@ -109,9 +109,9 @@ mod tests {
             ("PRI * HTTP/2.0\r\n\r\nSM\r\n\rx", HttpVersion::Http1),
             ("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\nframes", HttpVersion::Http2),
         ] {
-            let (mut stream, mut far) = pair();
-            far.write_all(input.as_bytes()).await.unwrap();
-            drop(far);
+            let (mut stream, mut peer) = pair();
+            peer.write_all(input.as_bytes()).await.unwrap();
+            drop(peer);
             assert_eq!(stream.detect_version().await.unwrap(), version, "{input:?}");
             let mut read = String::new();
             stream.read_to_string(&mut read).await.unwrap();
@@ -121,9 +121,9 @@ mod tests {
 
     #[tokio::test]
     async fn preface_is_detected_byte_by_byte() {
-        let (mut stream, mut far) = pair();
+        let (mut stream, mut peer) = pair();
         for byte in &PREFACE[..PREFACE.len() - 1] {
-            far.write_all(&[*byte]).await.unwrap();
+            peer.write_all(&[*byte]).await.unwrap();
             let undecided = tokio::select! {
                 biased;
                 _ = stream.detect_version() => false,
@@ -131,29 +131,29 @@ mod tests {
             };
             assert!(undecided);
         }
-        far.write_all(b"\n").await.unwrap();
+        peer.write_all(b"\n").await.unwrap();
         assert_eq!(stream.detect_version().await.unwrap(), HttpVersion::Http2);
     }
 
     #[tokio::test]
     async fn first_read_returns_all_received_bytes() {
-        let (mut stream, mut far) = pair();
-        far.write_all(&[b'x'; 100]).await.unwrap();
+        let (mut stream, mut peer) = pair();
+        peer.write_all(&[b'x'; 100]).await.unwrap();
         assert_eq!(stream.detect_version().await.unwrap(), HttpVersion::Http1);
         assert_eq!(stream.read(&mut [0; 200]).await.unwrap(), 100);
     }
 
     #[tokio::test]
     async fn small_reads_return_all_bytes_in_order() {
-        let (mut stream, mut far) = pair();
-        far.write_all(b"0123456789").await.unwrap();
+        let (mut stream, mut peer) = pair();
+        peer.write_all(b"0123456789").await.unwrap();
         assert_eq!(stream.detect_version().await.unwrap(), HttpVersion::Http1);
         for expected in [b"0123", b"4567"] {
             let mut read = [0; 4];
             assert_eq!(stream.read(&mut read).await.unwrap(), 4);
             assert_eq!(&read, expected);
         }
-        far.write_all(b"ab").await.unwrap();
+        peer.write_all(b"ab").await.unwrap();
         let mut read = [0; 4];
         assert_eq!(stream.read(&mut read).await.unwrap(), 4);
         assert_eq!(&read, b"89ab");

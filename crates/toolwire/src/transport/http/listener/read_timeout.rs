@@ -25,8 +25,8 @@ use crate::transport::http::listener::forward_io::forward_io;
 /// it.
 #[derive(Debug, Default)]
 pub(crate) struct RequestCounter {
-    begun: AtomicU64,
-    ended: AtomicU64,
+    started: AtomicU64,
+    finished: AtomicU64,
     /// Whether the body of the last request may be incomplete.
     body_is_open: AtomicBool,
     /// Whether the last response was sent before all of its request was read.
@@ -36,7 +36,7 @@ pub(crate) struct RequestCounter {
 impl RequestCounter {
     /// Records that the headers of a request are complete. Dropping the guard ends the request.
     pub(super) fn begin(self: &Arc<Self>) -> RequestGuard {
-        self.begun.fetch_add(1, Ordering::AcqRel);
+        self.started.fetch_add(1, Ordering::AcqRel);
         RequestGuard(Arc::clone(self))
     }
 
@@ -61,16 +61,16 @@ impl RequestCounter {
         self.has_unread.load(Ordering::Acquire)
     }
 
-    fn begun(&self) -> u64 {
-        self.begun.load(Ordering::Acquire)
+    fn started(&self) -> u64 {
+        self.started.load(Ordering::Acquire)
     }
 
-    pub(super) fn has_begun(&self) -> bool {
-        self.begun() > 0
+    pub(super) fn has_started(&self) -> bool {
+        self.started() > 0
     }
 
     pub(super) fn is_idle(&self) -> bool {
-        self.begun() == self.ended.load(Ordering::Acquire)
+        self.started() == self.finished.load(Ordering::Acquire)
     }
 }
 
@@ -80,7 +80,7 @@ pub(crate) struct RequestGuard(Arc<RequestCounter>);
 
 impl Drop for RequestGuard {
     fn drop(&mut self) {
-        self.0.ended.fetch_add(1, Ordering::AcqRel);
+        self.0.finished.fetch_add(1, Ordering::AcqRel);
     }
 }
 
@@ -116,7 +116,7 @@ pub(super) struct ReadTimeouts {
 struct IdlePeriod {
     deadline: Instant,
     /// The number of requests that started before.
-    after: u64,
+    started_before: u64,
 }
 
 /// The timeout that has expired.
@@ -131,7 +131,7 @@ struct PendingHeaders {
     /// Set at the first wait. Most headers arrive at once and need no clock.
     deadline: Option<Instant>,
     /// The number of requests that started before.
-    after: u64,
+    started_before: u64,
 }
 
 impl<S> ReadTimeout<S> {
@@ -143,7 +143,7 @@ impl<S> ReadTimeout<S> {
             is_http2: false,
             pending: Some(PendingHeaders {
                 deadline: Some(deadline_after(Instant::now(), timeouts.headers)),
-                after: 0,
+                started_before: 0,
             }),
             pipelined_after: None,
             idle: None,
@@ -159,8 +159,8 @@ impl<S> ReadTimeout<S> {
     }
 
     /// Records that bytes of the next request have arrived.
-    pub(super) fn next_has_begun(&mut self) {
-        self.pipelined_after = Some(self.requests.begun());
+    pub(super) fn record_next_request(&mut self) {
+        self.pipelined_after = Some(self.requests.started());
     }
 
     fn on_bytes(&mut self, bytes: &[u8]) {
@@ -174,21 +174,23 @@ impl<S> ReadTimeout<S> {
         if self.requests.is_idle() {
             self.start_headers();
         } else if !self.requests.body_is_open.load(Ordering::Acquire) {
-            self.next_has_begun();
+            self.record_next_request();
         }
     }
 
     fn start_headers(&mut self) {
         self.pending = Some(PendingHeaders {
             deadline: None,
-            after: self.requests.begun(),
+            started_before: self.requests.started(),
         });
     }
 
     /// Clears the pending headers if they have been completed in the meantime.
     fn clear_complete_headers(&mut self) {
-        let begun = self.requests.begun();
-        self.pending = self.pending.filter(|pending| pending.after == begun);
+        let started = self.requests.started();
+        self.pending = self
+            .pending
+            .filter(|pending| pending.started_before == started);
     }
 
     /// Returns `Ready` if a timeout has expired.
@@ -198,7 +200,7 @@ impl<S> ReadTimeout<S> {
             if self.is_http2 || !self.requests.is_idle() {
                 return Poll::Pending;
             }
-            if self.pipelined_after == Some(self.requests.begun()) {
+            if self.pipelined_after == Some(self.requests.started()) {
                 self.start_headers();
             }
         }
@@ -211,15 +213,15 @@ impl<S> ReadTimeout<S> {
                 )
             }
             None => {
-                let begun = self.requests.begun();
+                let started = self.requests.started();
                 let deadline = match self.idle {
-                    Some(idle) if idle.after == begun => idle.deadline,
+                    Some(idle) if idle.started_before == started => idle.deadline,
                     _ => {
                         let now = Instant::now();
                         let deadline = deadline_after(now, self.timeouts.idle);
                         self.idle = Some(IdlePeriod {
                             deadline,
-                            after: begun,
+                            started_before: started,
                         });
                         // Most idle periods are short, and the timer was set in an earlier one.
                         if self.wakes_between(now, deadline, context.waker()) {
@@ -294,39 +296,39 @@ mod tests {
     const IDLE: Duration = Duration::from_secs(70);
 
     fn pair() -> (ReadTimeout<DuplexStream>, Arc<RequestCounter>, DuplexStream) {
-        let (near, far) = tokio::io::duplex(64);
+        let (local, peer) = tokio::io::duplex(64);
         let requests = Arc::new(RequestCounter::default());
         let stream = ReadTimeout::new(
-            near,
+            local,
             ReadTimeouts {
                 headers: HEADERS,
                 idle: IDLE,
             },
             Arc::clone(&requests),
         );
-        (stream, requests, far)
+        (stream, requests, peer)
     }
 
-    async fn send(far: &mut DuplexStream, stream: &mut ReadTimeout<DuplexStream>, text: &str) {
-        far.write_all(text.as_bytes()).await.unwrap();
+    async fn send(peer: &mut DuplexStream, stream: &mut ReadTimeout<DuplexStream>, text: &str) {
+        peer.write_all(text.as_bytes()).await.unwrap();
         let mut read = vec![0; text.len()];
         stream.read_exact(&mut read).await.unwrap();
     }
 
     /// Returns the time after which a read without further input fails, or `None` if it does not time out.
     async fn read_fails_after(mut stream: ReadTimeout<DuplexStream>) -> Option<Duration> {
-        let began = Instant::now();
+        let start = Instant::now();
         let reading = tokio::time::timeout(100 * HEADERS, stream.read_u8());
         let error = reading.await.ok()?.unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::TimedOut);
-        Some(began.elapsed())
+        Some(start.elapsed())
     }
 
     /// Returns the time after which the connection ends without a next request.
     async fn closed_after(stream: &mut ReadTimeout<DuplexStream>) -> Duration {
-        let began = Instant::now();
+        let start = Instant::now();
         assert_eq!(stream.read(&mut [0; 8]).await.unwrap(), 0);
-        began.elapsed()
+        start.elapsed()
     }
 
     #[tokio::test(start_paused = true)]
@@ -339,42 +341,42 @@ mod tests {
             // The preface disables the timeout only after a call of `disable_for_http2`.
             "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
         ] {
-            let (mut stream, _requests, mut far) = pair();
-            send(&mut far, &mut stream, input).await;
+            let (mut stream, _requests, mut peer) = pair();
+            send(&mut peer, &mut stream, input).await;
             assert_eq!(read_fails_after(stream).await, Some(HEADERS), "{input:?}");
         }
     }
 
     #[tokio::test(start_paused = true)]
     async fn further_bytes_do_not_extend_the_deadline() {
-        let (mut stream, _requests, mut far) = pair();
-        let began = Instant::now();
+        let (mut stream, _requests, mut peer) = pair();
+        let start = Instant::now();
         let client = tokio::spawn(async move {
-            while far.write_u8(b'P').await.is_ok() {
+            while peer.write_u8(b'P').await.is_ok() {
                 tokio::time::sleep(Duration::from_secs(1)).await;
             }
         });
         stream.read_to_end(&mut Vec::new()).await.unwrap_err();
-        assert_eq!(began.elapsed(), HEADERS);
+        assert_eq!(start.elapsed(), HEADERS);
         drop(stream);
         client.await.unwrap();
     }
 
     #[tokio::test(start_paused = true)]
     async fn running_request_has_no_timeout() {
-        let (mut stream, requests, mut far) = pair();
-        send(&mut far, &mut stream, "POST a").await;
+        let (mut stream, requests, mut peer) = pair();
+        send(&mut peer, &mut stream, "POST a").await;
         let _running = requests.begin();
-        send(&mut far, &mut stream, "the next request").await;
+        send(&mut peer, &mut stream, "the next request").await;
         assert_eq!(read_fails_after(stream).await, None);
     }
 
     #[tokio::test(start_paused = true)]
     async fn idle_timeout_starts_after_the_response() {
-        let (mut stream, requests, mut far) = pair();
-        send(&mut far, &mut stream, "POST a").await;
+        let (mut stream, requests, mut peer) = pair();
+        send(&mut peer, &mut stream, "POST a").await;
         let running = requests.begin_with_body(true);
-        send(&mut far, &mut stream, "its body").await;
+        send(&mut peer, &mut stream, "its body").await;
         requests.end_body();
         tokio::time::sleep(5 * IDLE).await;
         drop(running);
@@ -383,12 +385,12 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn header_timeout_of_a_pipelined_request_starts_after_the_previous_response() {
-        let (mut stream, requests, mut far) = pair();
-        send(&mut far, &mut stream, "POST a").await;
+        let (mut stream, requests, mut peer) = pair();
+        send(&mut peer, &mut stream, "POST a").await;
         let running = requests.begin_with_body(true);
-        send(&mut far, &mut stream, "its body").await;
+        send(&mut peer, &mut stream, "its body").await;
         requests.end_body();
-        send(&mut far, &mut stream, "POST b").await;
+        send(&mut peer, &mut stream, "POST b").await;
         tokio::time::sleep(5 * IDLE).await;
         drop(running);
         assert_eq!(read_fails_after(stream).await, Some(HEADERS));
@@ -396,10 +398,10 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn idle_timeout_starts_after_a_complete_pipelined_request() {
-        let (mut stream, requests, mut far) = pair();
-        send(&mut far, &mut stream, "POST a").await;
+        let (mut stream, requests, mut peer) = pair();
+        send(&mut peer, &mut stream, "POST a").await;
         let running = requests.begin();
-        send(&mut far, &mut stream, "POST b").await;
+        send(&mut peer, &mut stream, "POST b").await;
         drop(running);
         drop(requests.begin());
         assert_eq!(closed_after(&mut stream).await, IDLE);
@@ -409,9 +411,9 @@ mod tests {
     async fn each_request_restarts_the_idle_timeout() {
         // With the last pause, some requests arrive exactly when the timer fires.
         for pause in [IDLE - HEADERS, IDLE / 3, IDLE / 7] {
-            let (mut stream, requests, mut far) = pair();
+            let (mut stream, requests, mut peer) = pair();
             for _ in 0..20 {
-                send(&mut far, &mut stream, "POST a").await;
+                send(&mut peer, &mut stream, "POST a").await;
                 drop(requests.begin());
                 // Waits for the next request, but less than the idle timeout.
                 let waiting = tokio::time::timeout(pause, stream.read_u8());
@@ -424,20 +426,20 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn next_headers_have_their_own_deadline() {
-        let (mut stream, requests, mut far) = pair();
-        send(&mut far, &mut stream, "POST a").await;
+        let (mut stream, requests, mut peer) = pair();
+        send(&mut peer, &mut stream, "POST a").await;
         drop(requests.begin());
         tokio::time::sleep(5 * HEADERS).await;
-        send(&mut far, &mut stream, "POST b").await;
+        send(&mut peer, &mut stream, "POST b").await;
         assert_eq!(read_fails_after(stream).await, Some(HEADERS));
     }
 
     #[tokio::test(start_paused = true)]
     async fn http2_has_no_timeout_after_the_preface() {
-        let (mut stream, _requests, mut far) = pair();
-        send(&mut far, &mut stream, "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n").await;
+        let (mut stream, _requests, mut peer) = pair();
+        send(&mut peer, &mut stream, "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n").await;
         stream.disable_for_http2();
-        send(&mut far, &mut stream, "frames").await;
+        send(&mut peer, &mut stream, "frames").await;
         assert_eq!(read_fails_after(stream).await, None);
     }
 }

@@ -93,61 +93,61 @@ mod tests {
 
     /// Returns a socket with a buffer of eight bytes, and its peer.
     fn pair() -> (WriteTimeout<DuplexStream>, DuplexStream) {
-        let (near, far) = tokio::io::duplex(8);
-        (WriteTimeout::new(near, TIMEOUT), far)
+        let (local, peer) = tokio::io::duplex(8);
+        (WriteTimeout::new(local, TIMEOUT), peer)
     }
 
     #[tokio::test(start_paused = true)]
     async fn write_fails_if_the_peer_reads_nothing() {
-        let (mut socket, _far) = pair();
-        let began = Instant::now();
+        let (mut socket, _peer) = pair();
+        let start = Instant::now();
         let error = socket.write_all(&[0; 9]).await.unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::TimedOut);
-        assert_eq!(began.elapsed().as_secs(), TIMEOUT.as_secs());
+        assert_eq!(start.elapsed().as_secs(), TIMEOUT.as_secs());
     }
 
     #[tokio::test(start_paused = true)]
     async fn write_succeeds_if_the_peer_reads_slowly() {
-        let (mut socket, mut far) = pair();
-        let began = Instant::now();
+        let (mut socket, mut peer) = pair();
+        let start = Instant::now();
         let slow = tokio::spawn(async move {
             for _ in 0..10 {
                 tokio::time::sleep(TIMEOUT - Duration::from_secs(1)).await;
-                far.read_u8().await.unwrap();
+                peer.read_u8().await.unwrap();
             }
-            far
+            peer
         });
         socket.write_all(&[0; 18]).await.unwrap();
-        assert!(began.elapsed() > 9 * (TIMEOUT - Duration::from_secs(2)));
+        assert!(start.elapsed() > 9 * (TIMEOUT - Duration::from_secs(2)));
         slow.await.unwrap();
     }
 
     #[tokio::test(start_paused = true)]
     async fn time_between_writes_does_not_count() {
-        let (mut socket, mut far) = pair();
+        let (mut socket, mut peer) = pair();
         // The first pending write starts the timer. Its deadline must not apply to the second one.
         let reader = tokio::spawn(async move {
             tokio::time::sleep(TIMEOUT / 2).await;
-            far.read_exact(&mut [0; 8]).await.unwrap();
-            far
+            peer.read_exact(&mut [0; 8]).await.unwrap();
+            peer
         });
         socket.write_all(&[0; 9]).await.unwrap();
-        let mut far = reader.await.unwrap();
-        far.read_u8().await.unwrap();
+        let mut peer = reader.await.unwrap();
+        peer.read_u8().await.unwrap();
         tokio::time::advance(10 * TIMEOUT).await;
         socket.write_all(&[0; 8]).await.unwrap();
-        let began = Instant::now();
+        let start = Instant::now();
         socket.write_all(&[0]).await.unwrap_err();
-        assert_eq!(began.elapsed().as_secs(), TIMEOUT.as_secs());
+        assert_eq!(start.elapsed().as_secs(), TIMEOUT.as_secs());
     }
 
     #[tokio::test(start_paused = true)]
     async fn time_of_a_pending_read_does_not_count() {
-        let (mut socket, mut far) = pair();
+        let (mut socket, mut peer) = pair();
         let writer = tokio::spawn(async move {
             tokio::time::sleep(10 * TIMEOUT).await;
-            far.write_u8(7).await.unwrap();
-            far
+            peer.write_u8(7).await.unwrap();
+            peer
         });
         assert_eq!(socket.read_u8().await.unwrap(), 7);
         writer.await.unwrap();

@@ -235,9 +235,9 @@ pub(crate) fn status(code: u16) -> StatusCode {
 }
 
 /// Returns the response that consists of the final message only, or 202 for a cancelled request.
-pub(crate) fn finished(finished: Option<FinalMessage>) -> HttpResponse {
-    match finished {
-        Some(finished) => json(finished.status, ServerBody::response(finished.message)),
+pub(crate) fn from_final_message(message: Option<FinalMessage>) -> HttpResponse {
+    match message {
+        Some(message) => json(message.status, ServerBody::response(message.message)),
         None => empty(StatusCode::ACCEPTED),
     }
 }

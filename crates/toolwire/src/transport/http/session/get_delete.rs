@@ -21,7 +21,7 @@ use crate::transport::http::session::active::ActiveSession;
 use crate::transport::http::session::log_reader::LogReader;
 use crate::transport::http::session::lookup::SessionLookup;
 use crate::transport::http::session::push::{PushReader, PushTask, PushedSession};
-use crate::transport::http::session::requests::{RESPONSE_STREAM_PREFIX, preface};
+use crate::transport::http::session::requests::{RESPONSE_STREAM_PREFIX, priming_event};
 use crate::transport::http::session::stream_reader::ResumableStream;
 
 const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
@@ -77,10 +77,10 @@ async fn open(
         .await;
     opened.map_err(|error| response::store_error(&error))?;
     let control = session.stream(&name);
-    let preface = preface(endpoint, &session, &control);
+    let priming_event = priming_event(endpoint, &session, &control);
     let push = read_pushed(endpoint, &session, &control);
-    let reading = endpoint.reading(&session, &control, push, token_end);
-    let events = LogReader::new(reading, 0, None, preface);
+    let context = endpoint.reader_context(&session, &control, push, token_end);
+    let events = LogReader::new(context, 0, None, priming_event);
     Ok(stream(endpoint, permit, events))
 }
 
@@ -122,8 +122,8 @@ async fn resume(
         signalled.map_err(|error| response::store_error(&error))?;
         (read_pushed(endpoint, &session, &control), token_end)
     };
-    let reading = endpoint.reading(&session, &control, push, token_end);
-    let events = LogReader::new(reading, last.sequence(), Some(replay), None);
+    let context = endpoint.reader_context(&session, &control, push, token_end);
+    let events = LogReader::new(context, last.sequence(), Some(replay), None);
     Ok(stream(endpoint, permit, events))
 }
 

@@ -49,7 +49,7 @@ pub(crate) struct LogReader {
     after: u64,
     next: Option<BoxFuture<'static, ReadStep>>,
     /// The event that is sent first.
-    preface: Option<SseEvent>,
+    priming_event: Option<SseEvent>,
 }
 
 enum ReadStep {
@@ -67,7 +67,7 @@ impl LogReader {
         context: ReaderContext,
         after: u64,
         read: Option<Replay>,
-        preface: Option<SseEvent>,
+        priming_event: Option<SseEvent>,
     ) -> Self {
         let next = read.map(|replay| -> BoxFuture<'static, ReadStep> {
             Box::pin(std::future::ready(ReadStep::from(replay)))
@@ -76,7 +76,7 @@ impl LogReader {
             context: Arc::new(context),
             after,
             next,
-            preface,
+            priming_event,
         }
     }
 
@@ -106,8 +106,8 @@ impl LogReader {
 
 impl EventSource for LogReader {
     fn poll_events(&mut self, cx: &mut Context<'_>, out: &mut Vec<u8>) -> Poll<StreamState> {
-        if let Some(preface) = self.preface.take() {
-            preface
+        if let Some(priming_event) = self.priming_event.take() {
+            priming_event
                 .encode_into(out)
                 .expect("event ids are made of visible characters");
         }
@@ -165,7 +165,7 @@ impl ReaderContext {
         };
         tokio::select! {
             biased;
-            ending = self.attachment.ended() => match ending {
+            reason = self.attachment.detached() => match reason {
                 DetachReason::TakenOver => ReadStep::End,
                 // All entries so far are sent before the connection ends.
                 DetachReason::Released => match self.read(after, Duration::ZERO).await {

@@ -65,8 +65,8 @@ impl PushTask {
             queue: Arc::new(queue),
             targets: Mutex::default(),
         });
-        let outlet = Arc::clone(&push.queue) as Arc<dyn MessageSink>;
-        let listener = LegacyListener::new(outlet, Arc::clone(&session.state));
+        let sink = Arc::clone(&push.queue) as Arc<dyn MessageSink>;
+        let listener = LegacyListener::new(sink, Arc::clone(&session.state));
         let listening = hub.listen(Arc::new(listener));
         let running: BoxFuture<'_, ()> =
             Box::pin(run(session, writer, Arc::clone(&push), listening));
@@ -80,7 +80,7 @@ impl PushTask {
         if targets.closed {
             return None;
         }
-        match targets.of(control.stream()) {
+        match targets.find(control.stream()) {
             Some(target) => target.readers += 1,
             None => targets.list.push(PushStream {
                 control: Arc::clone(control),
@@ -106,11 +106,11 @@ impl PushTask {
 
     fn remove_reader(&self, stream: &str) {
         let mut targets = self.targets();
-        if let Some(target) = targets.of(stream) {
+        if let Some(target) = targets.find(stream) {
             target.readers -= 1;
         }
         // A stream without a reader stays only if no other stream has a reader.
-        let has_reader = targets.is_read();
+        let has_reader = targets.has_reader();
         targets.list.retain(|target| {
             if has_reader {
                 target.readers > 0
@@ -130,14 +130,14 @@ impl PushTask {
         target.map(|target| Arc::clone(&target.control))
     }
 
-    fn is_read(&self) -> bool {
-        self.targets().is_read()
+    fn has_reader(&self) -> bool {
+        self.targets().has_reader()
     }
 
     /// Closes the task unless a stream has a reader. Returns `true` if the task is closed.
     fn close_unless_read(&self) -> bool {
         let mut targets = self.targets();
-        targets.closed |= !targets.is_read();
+        targets.closed |= !targets.has_reader();
         targets.closed
     }
 
@@ -151,12 +151,12 @@ impl PushTask {
 }
 
 impl PushStreams {
-    fn of(&mut self, stream: &str) -> Option<&mut PushStream> {
+    fn find(&mut self, stream: &str) -> Option<&mut PushStream> {
         let mut targets = self.list.iter_mut();
         targets.find(|target| target.control.stream() == stream)
     }
 
-    fn is_read(&self) -> bool {
+    fn has_reader(&self) -> bool {
         self.list.iter().any(|target| target.readers > 0)
     }
 }
@@ -196,7 +196,7 @@ async fn run(
                 deadline = deadline_after(Instant::now(), idle);
             }
         }
-        if push.is_read() {
+        if push.has_reader() {
             deadline = deadline_after(Instant::now(), idle);
         }
         for outgoing in push.queue.take() {

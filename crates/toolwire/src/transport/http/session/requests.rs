@@ -89,7 +89,7 @@ pub(crate) async fn serve_stateless(
     };
     let context = post.context(PeerState::Stateless);
     let future = match start_alone(post, &context, admitted) {
-        StartedRequest::Finished(finished) => return response::finished(Some(finished)),
+        StartedRequest::Finished(finished) => return response::from_final_message(Some(finished)),
         StartedRequest::Running(future) => future,
     };
     let running = RunningHandler::new(future, context, OnDisconnect::Finish, permit);
@@ -113,7 +113,7 @@ pub(crate) fn begin_in_session(
             Dispatched::Finished(response::overloaded(id, overloaded))
         }
         Ok(StartedRequest::Finished(finished)) => {
-            Dispatched::Finished(response::finished(Some(finished)))
+            Dispatched::Finished(response::from_final_message(Some(finished)))
         }
         Ok(StartedRequest::Running(future)) => Dispatched::Running(RunningHandler::new(
             future,
@@ -256,7 +256,7 @@ pub(crate) async fn finish(
         running.open(endpoint.options.limits.quiet_period).await,
         session,
     ) {
-        (FirstEvent::Outcome(finished), _) => response::finished(finished),
+        (FirstEvent::Outcome(finished), _) => response::from_final_message(finished),
         (FirstEvent::Stream, Some(session)) => {
             boxed_cold(|| stream(endpoint, session, running)).await
         }
@@ -285,8 +285,8 @@ async fn stream(
     }
     let control = session.stream(&name);
     running.context.set_control(Arc::clone(&control));
-    let reading = endpoint.reading(&session, &control, None, None);
-    let preface = preface(endpoint, &session, &control);
+    let context = endpoint.reader_context(&session, &control, None, None);
+    let priming_event = priming_event(endpoint, &session, &control);
     let writing: BoxFuture<'_, ()> = Box::pin(write_to_log(
         endpoint.stream_writer(),
         Arc::clone(&session),
@@ -294,12 +294,12 @@ async fn stream(
         running,
     ));
     tokio::spawn(writing);
-    let source = LogReader::new(reading, 0, None, preface);
+    let source = LogReader::new(context, 0, None, priming_event);
     endpoint.stream(Box::new(source), None)
 }
 
 /// Returns the first event of a stream, with an event id and the retry delay. Spec 2025-11-25, basic/transports.
-pub(crate) fn preface(
+pub(crate) fn priming_event(
     endpoint: &HttpEndpoint,
     session: &ActiveSession,
     control: &ResumableStream,
@@ -328,7 +328,7 @@ async fn write_to_log(
                 let messages: Vec<Outgoing> = context.queue.take();
                 match finished {
                     Poll::Ready(finished) => return Poll::Ready((messages, Some(finished))),
-                    Poll::Pending if !messages.is_empty() || context.wants_release() => {
+                    Poll::Pending if !messages.is_empty() || context.is_release_requested() => {
                         return Poll::Ready((messages, None));
                     }
                     // A message was queued since the queue was read.
@@ -376,7 +376,7 @@ fn initialize(
 }
 
 fn immediate(id: &RequestId, outcome: Outcome) -> HttpResponse {
-    response::finished(Some(FinalMessage::new(id, Era::Legacy, outcome)))
+    response::from_final_message(Some(FinalMessage::new(id, Era::Legacy, outcome)))
 }
 
 /// Returns `true` if a method changes the record of the session.
@@ -389,7 +389,7 @@ pub(crate) fn changes_record(method: &str) -> bool {
 
 impl HttpEndpoint {
     /// Makes a connection the reader of a stream.
-    pub(crate) fn reading(
+    pub(crate) fn reader_context(
         &self,
         session: &Arc<ActiveSession>,
         control: &Arc<ResumableStream>,

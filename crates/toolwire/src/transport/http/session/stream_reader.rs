@@ -149,14 +149,14 @@ pub(crate) struct Attachment {
 
 impl Attachment {
     /// Waits until this reader has to stop.
-    pub(crate) async fn ended(&self) -> DetachReason {
+    pub(crate) async fn detached(&self) -> DetachReason {
         loop {
             let changed = self.control.changed.notified();
             tokio::pin!(changed);
             // Registered before the state is read, so that a change in between is not missed.
             changed.as_mut().enable();
-            if let Some(ending) = self.ending() {
-                return ending;
+            if let Some(reason) = self.detach_reason() {
+                return reason;
             }
             changed.await;
         }
@@ -174,7 +174,7 @@ impl Attachment {
         self.control.changed.notify_waiters();
     }
 
-    fn ending(&self) -> Option<DetachReason> {
+    fn detach_reason(&self) -> Option<DetachReason> {
         let reader = self.control.lock();
         if reader.number != self.number {
             return Some(DetachReason::TakenOver);
@@ -206,16 +206,16 @@ mod tests {
     async fn latest_reader_stays_attached_until_it_is_released() {
         let control = ResumableStream::new("s".repeat(16));
         let first = control.attach();
-        assert_eq!(first.ending(), None);
+        assert_eq!(first.detach_reason(), None);
         let second = control.attach();
-        assert_eq!(first.ended().await, DetachReason::TakenOver);
-        assert_eq!(second.ending(), None);
-        let (ending, ()) = tokio::join!(second.ended(), async { control.release() });
-        assert_eq!(ending, DetachReason::Released);
+        assert_eq!(first.detached().await, DetachReason::TakenOver);
+        assert_eq!(second.detach_reason(), None);
+        let (reason, ()) = tokio::join!(second.detached(), async { control.release() });
+        assert_eq!(reason, DetachReason::Released);
         let third = control.attach();
-        assert_eq!(third.ending(), None, "a new reader is not released");
+        assert_eq!(third.detach_reason(), None, "a new reader is not released");
         control.hand_over();
-        assert_eq!(third.ended().await, DetachReason::TakenOver);
+        assert_eq!(third.detached().await, DetachReason::TakenOver);
     }
 
     #[tokio::test]

@@ -144,12 +144,12 @@ impl ConnectionConfig {
         } else {
             Fallback::default()
         };
-        if fallback.next_has_begun {
-            stream.next_has_begun();
+        if fallback.next_has_started {
+            stream.record_next_request();
         }
         let mut stream = BufferedStream::new(stream, fallback.unread);
         // Only the first bytes of a connection select the version. After the first request, it is HTTP/1.1.
-        let version = if requests.has_begun() {
+        let version = if requests.has_started() {
             Ok(HttpVersion::Http1)
         } else {
             tokio::select! {
@@ -172,7 +172,7 @@ impl ConnectionConfig {
                 Some(response) => respond_with(response, request),
                 None => {
                     let in_progress = requests.begin_with_body(body_is_open);
-                    responding(service.clone(), request, in_progress, Arc::clone(&requests))
+                    response_future(service.clone(), request, in_progress, Arc::clone(&requests))
                 }
             }
         };
@@ -227,7 +227,7 @@ fn respond_with(response: HttpResponse, request: Request<RequestBody>) -> Respon
     })
 }
 
-fn responding(
+fn response_future(
     service: HttpService,
     request: Request<RequestBody>,
     in_progress: RequestGuard,

@@ -38,7 +38,7 @@ fn open(
     options: HttpOptions,
     shutdown: oneshot::Receiver<()>,
 ) -> (DuplexStream, impl Future<Output = ()>) {
-    let (near, far) = tokio::io::duplex(64 * 1024);
+    let (local, peer) = tokio::io::duplex(64 * 1024);
     let sleep = ToolHandler::typed(
         "sleep",
         |_: RequestContext, arguments: SleepArguments| async move {
@@ -49,8 +49,8 @@ fn open(
     let server = Server::new("demo", "1.0.0").tool(sleep);
     let config = ConnectionConfig::new(&options);
     let service = HttpService::new(server, options);
-    let served = async move { config.serve_http(near, service, shutdown).await };
-    (far, served)
+    let served = async move { config.serve_http(local, service, shutdown).await };
+    (peer, served)
 }
 
 /// Returns the output of a connection that shuts down before it is served, and whose input has already arrived.
@@ -59,9 +59,9 @@ async fn output_during_shutdown(options: HttpOptions, bytes: &str) -> String {
     drop(sender);
     let (mut client, served) = open(options, shutdown);
     client.write_all(bytes.as_bytes()).await.unwrap();
-    let began = Instant::now();
+    let start = Instant::now();
     served.await;
-    assert_eq!(began.elapsed(), Duration::ZERO);
+    assert_eq!(start.elapsed(), Duration::ZERO);
     let mut output = String::new();
     client.read_to_string(&mut output).await.unwrap();
     output
@@ -100,7 +100,7 @@ async fn closed_after(input: &[&str]) -> [u64; 2] {
 async fn closed_after_with(options: HttpOptions, input: &[&str]) -> u64 {
     let (_sender, shutdown) = oneshot::channel();
     let (mut client, served) = open(options, shutdown);
-    let began = Instant::now();
+    let start = Instant::now();
     let sending = async {
         for (index, part) in input.iter().enumerate() {
             if index > 0 {
@@ -113,7 +113,7 @@ async fn closed_after_with(options: HttpOptions, input: &[&str]) -> u64 {
         assert!(!output.starts_with("HTTP/1.1 400 "), "{output}");
     };
     tokio::join!(served, sending);
-    began.elapsed().as_secs()
+    start.elapsed().as_secs()
 }
 
 #[tokio::test(start_paused = true)]
@@ -173,7 +173,7 @@ mod http2 {
 
     /// Serves one connection and returns its client, whose streams have a window of `window` bytes.
     async fn connect(window: u32) -> SendRequest<Full<Bytes>> {
-        let (near, far) = tokio::io::duplex(64 * 1024);
+        let (local, peer) = tokio::io::duplex(64 * 1024);
         let text = ToolHandler::typed("text", |_: RequestContext, length: Length| async move {
             "x".repeat(length.bytes)
         });
@@ -182,12 +182,12 @@ mod http2 {
         let config = ConnectionConfig::new(&HttpOptions::new());
         tokio::spawn(async move {
             let (_sender, shutdown) = oneshot::channel();
-            config.serve_http(near, service, shutdown).await;
+            config.serve_http(local, service, shutdown).await;
         });
         let (client, connection) = hyper::client::conn::http2::Builder::new(TokioExecutor::new())
             .timer(TokioTimer::new())
             .initial_stream_window_size(window)
-            .handshake(TokioIo::new(far))
+            .handshake(TokioIo::new(peer))
             .await
             .unwrap();
         tokio::spawn(connection);
@@ -219,8 +219,8 @@ mod http2 {
         for (window, bytes) in [(1000, 200_000), (10, 100)] {
             let client = connect(window).await;
             let stalled = call(&client, bytes).await;
-            let began = Instant::now();
-            while began.elapsed() < stall + Duration::from_secs(2) {
+            let start = Instant::now();
+            while start.elapsed() < stall + Duration::from_secs(2) {
                 let read = call(&client, 5000).await.collect().await.unwrap();
                 assert!(read.to_bytes().len() > 5000);
                 tokio::time::sleep(Duration::from_secs(1)).await;
@@ -237,13 +237,13 @@ mod http2 {
         let stall = HttpLimits::default().write_stall;
         let client = connect(16 * 1024).await;
         let mut body = call(&client, 200_000).await;
-        let began = Instant::now();
+        let start = Instant::now();
         let mut read = 0;
         while let Some(frame) = body.frame().await {
             read += frame.unwrap().into_data().unwrap().len();
             tokio::time::sleep(stall / 2).await;
         }
         assert!(read > 200_000);
-        assert!(began.elapsed() > 3 * stall);
+        assert!(start.elapsed() > 3 * stall);
     }
 }

@@ -44,7 +44,7 @@ pub(super) struct Fallback {
     /// The response to the first request of these bytes, if it was already served.
     pub(super) response: Option<HttpResponse>,
     /// Whether the bytes contain a part of a request that was not served.
-    pub(super) next_has_begun: bool,
+    pub(super) next_has_started: bool,
 }
 
 /// Serves plain requests until another kind of request arrives. Returns `None` if the connection has ended. When
@@ -75,7 +75,7 @@ where
             return Ok(Some(Fallback {
                 unread,
                 response: None,
-                next_has_begun: true,
+                next_has_started: true,
             }));
         };
         let in_progress = requests.begin();
@@ -100,7 +100,7 @@ where
         };
         if !response.body().is_complete() {
             return Ok(Some(Fallback {
-                next_has_begun: unread.len() > length,
+                next_has_started: unread.len() > length,
                 unread,
                 response: Some(response.with_request_guard(in_progress)),
             }));
@@ -227,16 +227,16 @@ mod tests {
     }
 
     async fn served(input: &str) -> Served {
-        let (mut near, mut far): (DuplexStream, DuplexStream) = tokio::io::duplex(64 * 1024);
-        far.write_all(input.as_bytes()).await.unwrap();
-        far.shutdown().await.unwrap();
+        let (mut local, mut peer): (DuplexStream, DuplexStream) = tokio::io::duplex(64 * 1024);
+        peer.write_all(input.as_bytes()).await.unwrap();
+        peer.shutdown().await.unwrap();
         let service = HttpService::new(Server::new("demo", "1.0.0"), HttpOptions::new());
         let requests = Arc::new(RequestCounter::default());
         let (_sender, mut shutdown) = oneshot::channel();
-        let outcome = serve(&mut near, &service, &requests, &mut shutdown).await;
-        drop(near);
+        let outcome = serve(&mut local, &service, &requests, &mut shutdown).await;
+        drop(local);
         let mut output = String::new();
-        far.read_to_string(&mut output).await.unwrap();
+        peer.read_to_string(&mut output).await.unwrap();
         Served {
             outcome: outcome.unwrap(),
             output,
@@ -252,7 +252,7 @@ mod tests {
         let fallback = after.outcome.unwrap();
         assert_eq!(fallback.unread, GET);
         assert!(fallback.response.is_none());
-        assert!(fallback.next_has_begun);
+        assert!(fallback.next_has_started);
     }
 
     #[tokio::test]
@@ -271,7 +271,7 @@ mod tests {
             assert_eq!(after.output, "");
             let fallback = after.outcome.unwrap();
             assert_eq!(fallback.unread, listen);
-            assert_eq!(fallback.next_has_begun, !next.is_empty());
+            assert_eq!(fallback.next_has_started, !next.is_empty());
             let response = fallback.response.unwrap();
             let fields = response.fields().unwrap();
             assert_eq!(fields["content-type"], "text/event-stream");
@@ -296,23 +296,23 @@ mod tests {
     async fn connection_finishes_writing_its_response_before_shutdown() {
         let response_length = served(&ping()).await.output.len();
         // The second response does not fit before the client has read the first.
-        let (mut near, mut far) = tokio::io::duplex(response_length + 10);
+        let (mut local, mut peer) = tokio::io::duplex(response_length + 10);
         let (sender, mut shutdown) = oneshot::channel();
         let serving = tokio::spawn(async move {
             let service = HttpService::new(Server::new("demo", "1.0.0"), HttpOptions::new());
             let requests = Arc::new(RequestCounter::default());
-            serve(&mut near, &service, &requests, &mut shutdown).await
+            serve(&mut local, &service, &requests, &mut shutdown).await
         });
         let second = std::time::Duration::from_secs(1);
         for _ in 0..2 {
-            far.write_all(ping().as_bytes()).await.unwrap();
+            peer.write_all(ping().as_bytes()).await.unwrap();
             tokio::time::sleep(second).await;
         }
         drop(sender);
         tokio::time::sleep(second).await;
         assert!(!serving.is_finished());
         let mut output = String::new();
-        let reading = tokio::time::timeout(second, far.read_to_string(&mut output));
+        let reading = tokio::time::timeout(second, peer.read_to_string(&mut output));
         reading.await.unwrap().unwrap();
         assert_eq!(output.matches("HTTP/1.1 200 OK\r\n").count(), 2);
         assert!(serving.await.unwrap().unwrap().is_none());
@@ -331,23 +331,23 @@ mod tests {
         let requests = Arc::new(RequestCounter::default());
         let (_sender, mut shutdown) = oneshot::channel();
         const BUFFER: usize = 1024;
-        let (mut near, mut far) = tokio::io::duplex(BUFFER);
+        let (mut local, mut peer) = tokio::io::duplex(BUFFER);
         let message = PING
             .replace("server/discover", "tools/call")
             .replace(r#""_meta""#, r#""name":"wait","_meta""#);
         let call = post("tools/call\r\nMcp-Name: wait", &message);
         let sending = async {
-            far.write_all(call.as_bytes()).await.unwrap();
+            peer.write_all(call.as_bytes()).await.unwrap();
             let mut pipelined = 0;
             let chunk = [b' '; 1000];
             let timeout = std::time::Duration::from_secs(1);
-            while let Ok(sent) = tokio::time::timeout(timeout, far.write(&chunk)).await {
+            while let Ok(sent) = tokio::time::timeout(timeout, peer.write(&chunk)).await {
                 pipelined += sent.unwrap();
             }
             pipelined
         };
         tokio::select! {
-            outcome = serve(&mut near, &service, &requests, &mut shutdown) => panic!("{outcome:?}"),
+            outcome = serve(&mut local, &service, &requests, &mut shutdown) => panic!("{outcome:?}"),
             pipelined = sending => {
                 let read = call.len() + pipelined - BUFFER;
                 assert!((MAX_PIPELINED_BYTES..MAX_PIPELINED_BYTES + READ).contains(&read), "{read}");

@@ -137,11 +137,11 @@ mod tests {
 
     /// Returns the header lines without the date, and the body, as a client with a small buffer reads them.
     async fn written(response: HttpResponse, keep_open: bool) -> (Vec<String>, String) {
-        let (mut near, mut far) = tokio::io::duplex(100);
+        let (mut local, mut peer) = tokio::io::duplex(100);
         let (mut text, writing) = (String::new(), async move {
-            write(&mut near, response, keep_open).await.unwrap();
+            write(&mut local, response, keep_open).await.unwrap();
         });
-        let (_, read) = tokio::join!(writing, far.read_to_string(&mut text));
+        let (_, read) = tokio::join!(writing, peer.read_to_string(&mut text));
         read.unwrap();
         let (head, body) = text.split_once("\r\n\r\n").unwrap();
         let lines = head

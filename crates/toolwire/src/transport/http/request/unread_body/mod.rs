@@ -126,7 +126,7 @@ pub(crate) async fn finish_request<B: Body + Unpin>(
     }
     let headers = parts.headers.iter();
     let header_bytes = headers.map(|(name, value)| name.as_str().len() + value.len());
-    let is_discarded = is_worth_reading(parts, &body, response, limits)
+    let is_discarded = should_discard(parts, &body, response, limits)
         && reservation.try_grow(header_bytes.sum())
         && boxed_cold(|| {
             let discarding = body.discard(limits.body_bytes);
@@ -149,7 +149,7 @@ fn has_streams(http: Version) -> bool {
 }
 
 /// Returns `true` if the rest of a body should be read and discarded.
-fn is_worth_reading<B: Body>(
+fn should_discard<B: Body>(
     parts: &Parts,
     body: &TrackedBody<B>,
     response: &HttpResponse,

@@ -61,7 +61,7 @@ fn parts(version: Version, expect: bool) -> Parts {
 }
 
 /// Finishes a request and checks that the response contains `Connection: close` if the connection closes.
-async fn finished(parts: &Parts, body: TrackedBody<SentBody>) -> AfterResponse {
+async fn finish_and_check(parts: &Parts, body: TrackedBody<SentBody>) -> AfterResponse {
     let mut response = response::empty(StatusCode::UNAUTHORIZED);
     let reservation = ByteBudget::new(100_000, LIMIT).reservation();
     let after = finish_request(parts, body, &mut response, &limits(), reservation).await;
@@ -87,31 +87,35 @@ async fn body_up_to_the_limit_is_discarded_and_a_longer_one_closes_the_connectio
             frames.send(Ok(vec![b' '; *length].into())).unwrap();
         }
         drop(frames);
-        assert_eq!(finished(&parts, body).await, expected, "{lengths:?}");
+        assert_eq!(
+            finish_and_check(&parts, body).await,
+            expected,
+            "{lengths:?}"
+        );
     }
 }
 
 #[tokio::test(start_paused = true)]
 async fn announced_length_over_the_limit_closes_without_waiting() {
     let parts = parts(Version::HTTP_11, false);
-    let began = Instant::now();
+    let start = Instant::now();
     let (_frames, body) = sent_body(LIMIT as u64 + 1);
-    assert_eq!(finished(&parts, body).await, CLOSED);
-    assert_eq!(began.elapsed(), Duration::ZERO);
+    assert_eq!(finish_and_check(&parts, body).await, CLOSED);
+    assert_eq!(start.elapsed(), Duration::ZERO);
 }
 
 #[tokio::test(start_paused = true)]
 async fn slow_body_closes_the_connection_at_the_deadline() {
     let parts = parts(Version::HTTP_11, false);
-    let began = Instant::now();
+    let start = Instant::now();
     let (frames, body) = sent_body(0);
     let slow = tokio::spawn(async move {
         while frames.send(Ok(Bytes::from_static(b" "))).is_ok() {
             tokio::time::sleep(Duration::from_secs(1)).await;
         }
     });
-    assert_eq!(finished(&parts, body).await, CLOSED);
-    assert_eq!(began.elapsed(), limits().discard_deadline);
+    assert_eq!(finish_and_check(&parts, body).await, CLOSED);
+    assert_eq!(start.elapsed(), limits().discard_deadline);
     slow.await.unwrap();
 }
 
@@ -120,30 +124,30 @@ async fn failed_body_closes_the_connection() {
     let parts = parts(Version::HTTP_11, false);
     let (frames, body) = sent_body(0);
     frames.send(Err("reset")).unwrap();
-    assert_eq!(finished(&parts, body).await, CLOSED);
+    assert_eq!(finish_and_check(&parts, body).await, CLOSED);
 }
 
 #[tokio::test(start_paused = true)]
 async fn body_is_not_requested_from_a_client_that_waits_for_100_continue() {
     let parts = parts(Version::HTTP_11, true);
-    let began = Instant::now();
+    let start = Instant::now();
     let (_frames, body) = sent_body(0);
-    assert_eq!(finished(&parts, body).await, CLOSED);
-    assert_eq!(began.elapsed(), Duration::ZERO);
+    assert_eq!(finish_and_check(&parts, body).await, CLOSED);
+    assert_eq!(start.elapsed(), Duration::ZERO);
     // After the body was requested, it is read.
     let (frames, mut body) = sent_body(0);
     frames.send(Ok(Bytes::from_static(b" "))).unwrap();
     poll_fn(|cx| Pin::new(&mut body).poll_frame(cx)).await;
     frames.send(Ok(Bytes::from_static(b" "))).unwrap();
     drop(frames);
-    assert_eq!(finished(&parts, body).await, KEEP_ALIVE);
+    assert_eq!(finish_and_check(&parts, body).await, KEEP_ALIVE);
 }
 
 #[tokio::test]
 async fn unread_http2_body_does_not_close_the_connection() {
     let parts = parts(Version::HTTP_2, false);
     let (_frames, body) = sent_body(LIMIT as u64 + 1);
-    assert_eq!(finished(&parts, body).await, KEEP_ALIVE);
+    assert_eq!(finish_and_check(&parts, body).await, KEEP_ALIVE);
 }
 
 #[tokio::test(start_paused = true)]
