@@ -83,7 +83,7 @@ impl ClientBuilder {
     /// The client sends no probe to a modern server and initializes a legacy server at once. If the server has changed,
     /// the first call detects it and probes again.
     pub fn with_detected_era(mut self, era: DetectedEra) -> Self {
-        self.config.known = Some(era);
+        self.config.detected_era = Some(era);
         self
     }
 

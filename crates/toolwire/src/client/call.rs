@@ -78,7 +78,7 @@ pub(crate) struct CallOptions {
     pub(crate) trace: Option<Box<TraceContext>>,
     pub(crate) cache: CacheMode,
     /// Whether an `input_required` result is returned to the caller instead of being resolved by the handlers.
-    pub(crate) leaves_questions: bool,
+    pub(crate) returns_input_required: bool,
 }
 
 impl<T> Call<T> {
@@ -88,13 +88,13 @@ impl<T> Call<T> {
         params: Result<Option<RawJson>, Error>,
         finish: impl FnOnce(&Client, RawJson) -> Result<T, Error> + Send + 'static,
     ) -> Self {
-        Self::finishing(client, method, params, |client, result| {
+        Self::with_finish(client, method, params, |client, result| {
             Finished::Now(finish(client, result))
         })
     }
 
     /// Creates a call whose result may need more than decoding.
-    pub(crate) fn finishing(
+    pub(crate) fn with_finish(
         client: &Client,
         method: impl Into<Cow<'static, str>>,
         params: Result<Option<RawJson>, Error>,
@@ -176,7 +176,7 @@ impl<T> Call<T> {
 impl Call<RawJson> {
     /// Returns an `input_required` result to the caller, which has to send the request again with the input responses.
     pub fn without_input_handling(mut self) -> Self {
-        self.options.leaves_questions = true;
+        self.options.returns_input_required = true;
         self
     }
 }

@@ -91,7 +91,7 @@ pub(crate) struct ClientConfig {
     /// Whether modern requests carry `clientInfo`.
     pub(crate) sends_info: bool,
     pub(crate) versions: SupportedVersions,
-    pub(crate) known: Option<DetectedEra>,
+    pub(crate) detected_era: Option<DetectedEra>,
     pub(crate) handlers: ClientHandlers,
     pub(crate) limits: ClientLimits,
     pub(crate) cache: CacheOptions,
@@ -107,7 +107,7 @@ impl Default for ClientConfig {
             info: Implementation::new("toolwire", env!("CARGO_PKG_VERSION")),
             sends_info: true,
             versions: SupportedVersions::default(),
-            known: None,
+            detected_era: None,
             handlers: ClientHandlers::default(),
             limits: ClientLimits::default(),
             cache: CacheOptions::default(),
@@ -124,7 +124,7 @@ impl fmt::Debug for ClientConfig {
         f.debug_struct("ClientConfig")
             .field("info", &self.info)
             .field("versions", &self.versions)
-            .field("known", &self.known)
+            .field("detected_era", &self.detected_era)
             .field("handlers", &self.handlers)
             .field("limits", &self.limits)
             .finish_non_exhaustive()

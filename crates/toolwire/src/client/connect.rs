@@ -62,14 +62,14 @@ impl Connecting<'_> {
     ) -> Result<ActiveConnection, Error> {
         let mut opened = self.open().await?;
         let detected = self.probe(&mut opened, known).await;
-        let begun = match detected {
+        let started = match detected {
             Ok((era, server)) => {
-                let begun = self.begin(&opened, era.version()).await;
-                begun.map(|()| (era, server))
+                let started = self.apply_version(&opened, era.version()).await;
+                started.map(|()| (era, server))
             }
             Err(error) => Err(error),
         };
-        match begun {
+        match started {
             Ok((era, server)) => {
                 opened.is_ready = true;
                 Ok(ActiveConnection {
@@ -88,7 +88,11 @@ impl Connecting<'_> {
     }
 
     /// Starts to use the negotiated version.
-    async fn begin(&self, opened: &OpenTransport, version: ProtocolVersion) -> Result<(), Error> {
+    async fn apply_version(
+        &self,
+        opened: &OpenTransport,
+        version: ProtocolVersion,
+    ) -> Result<(), Error> {
         let transport = &opened.transport;
         opened.incoming.set_version(version);
         transport.set_version(version);
@@ -129,10 +133,10 @@ impl Connecting<'_> {
         known: Option<DetectedEra>,
     ) -> Result<(DetectedEra, Option<ServerDetails>), Error> {
         let channel = self.connector.channel();
-        let ours = self.config.versions.clone();
+        let supported = self.config.versions.clone();
         let (mut probe, mut action) = match known {
-            Some(era) => Probe::resume(channel, ours, era),
-            None => Probe::start(channel, ours),
+            Some(era) => Probe::resume(channel, supported, era),
+            None => Probe::start(channel, supported),
         };
         let mut details = None;
         let mut last_error = None;
@@ -140,9 +144,9 @@ impl Connecting<'_> {
             action = match action {
                 ProbeAction::SendDiscover(version) => {
                     match self.discover(opened, channel, version).await {
-                        Ok(found) => {
-                            let action = probe.on(ProbeEvent::Discovered(&found.versions));
-                            details = Some(found);
+                        Ok(discovered) => {
+                            let action = probe.on(ProbeEvent::Discovered(&discovered.versions));
+                            details = Some(discovered);
                             action
                         }
                         Err(error) => on_failure(&mut probe, channel, error, &mut last_error)?,
@@ -150,9 +154,9 @@ impl Connecting<'_> {
                 }
                 ProbeAction::SendInitialize(version) => {
                     match self.initialize(opened, version).await {
-                        Ok(found) => {
-                            let offered = found.protocol_version.clone();
-                            details = Some(found.into());
+                        Ok(initialized) => {
+                            let offered = initialized.protocol_version.clone();
+                            details = Some(initialized.into());
                             probe.on(ProbeEvent::Initialized(&offered))
                         }
                         Err(error) => on_failure(&mut probe, channel, error, &mut last_error)?,

@@ -58,12 +58,12 @@ impl<P: Send + 'static, T: Send + 'static> IntoFuture for ListCall<P, T> {
 
     fn into_future(self) -> Self::IntoFuture {
         Box::pin(async move {
-            let outcome = match self.walk(&self.options).await {
+            let outcome = match self.fetch_pages(&self.options).await {
                 // The cursor came from a cached page, and the list has changed since. Fetch it again from the start.
                 Err(Stop::RejectedCursor(_)) if self.options.cache == CacheMode::Use => {
                     let mut options = self.options.clone();
                     options.cache = CacheMode::Refresh;
-                    self.walk(&options).await
+                    self.fetch_pages(&options).await
                 }
                 outcome => outcome,
             };
@@ -82,8 +82,8 @@ enum Stop {
 }
 
 impl<P: Send + 'static, T> ListCall<P, T> {
-    async fn walk(&self, options: &CallOptions) -> Result<Vec<T>, Stop> {
-        let mut walk = PageCursor::new(self.client.shared.config.limits.pages);
+    async fn fetch_pages(&self, options: &CallOptions) -> Result<Vec<T>, Stop> {
+        let mut pages = PageCursor::new(self.client.shared.config.limits.pages);
         let mut all = Vec::new();
         let mut cursor = None;
         loop {
@@ -97,7 +97,7 @@ impl<P: Send + 'static, T> ListCall<P, T> {
             })?;
             let (mut entries, next) = (self.take)(page);
             all.append(&mut entries);
-            cursor = walk
+            cursor = pages
                 .next(next.as_deref())
                 .map_err(|error| Stop::Failed(Error::limit(error.to_string())))?;
             if cursor.is_none() {

@@ -55,7 +55,9 @@ impl Subscription {
         loop {
             match self.queue.next().await {
                 ListenEvent::Changed(change) => return Ok(Some(change)),
-                ListenEvent::Acknowledged(params) => self.accepted = acknowledged(params.as_ref()),
+                ListenEvent::Acknowledged(params) => {
+                    self.accepted = acknowledged_filter(params.as_ref());
+                }
                 ListenEvent::Ended => {
                     let failure = self.failure.take();
                     return match failure.and_then(|mut failure| failure.try_recv().ok()) {
@@ -109,9 +111,9 @@ impl Client {
             queue: Arc::clone(&queue),
         };
         let task = if self.version().has_listen() {
-            tokio::spawn(task.modern(fail))
+            tokio::spawn(task.run_modern(fail))
         } else {
-            tokio::spawn(task.legacy(fail))
+            tokio::spawn(task.run_legacy(fail))
         };
         let mut subscription = Subscription {
             queue,
@@ -123,7 +125,7 @@ impl Client {
         let first = tokio::time::timeout(timeout, subscription.queue.next());
         match first.await.map_err(|_| Error::timeout())? {
             ListenEvent::Acknowledged(params) => {
-                subscription.accepted = acknowledged(params.as_ref());
+                subscription.accepted = acknowledged_filter(params.as_ref());
                 Ok(subscription)
             }
             // A server that sends a change before the acknowledgement violates the protocol, but no change is lost.
@@ -148,7 +150,7 @@ impl Client {
         let params = params
             .map_err(|error| Error::decode("URI", error))
             .map(Some);
-        self.plain("resources/subscribe", params)
+        self.decoded_call("resources/subscribe", params)
     }
 
     /// Unsubscribes from a resource on a legacy server.
@@ -157,11 +159,11 @@ impl Client {
         let params = params
             .map_err(|error| Error::decode("URI", error))
             .map(Some);
-        self.plain("resources/unsubscribe", params)
+        self.decoded_call("resources/unsubscribe", params)
     }
 }
 
-fn acknowledged(params: Option<&RawJson>) -> SubscriptionFilter {
+fn acknowledged_filter(params: Option<&RawJson>) -> SubscriptionFilter {
     let params = params.and_then(|params| {
         params
             .parse::<SubscriptionsAcknowledgedNotificationParams>()
@@ -181,22 +183,24 @@ struct SubscriptionTask {
 
 impl SubscriptionTask {
     /// Listens, and opens a lost stream again until too many streams are lost without a change.
-    async fn modern(self, fail: oneshot::Sender<Error>) {
+    async fn run_modern(self, fail: oneshot::Sender<Error>) {
         let mut reconnects = Reconnects::new(self.client.shared.config.limits.reconnects);
-        let mut began = false;
+        let mut was_acknowledged = false;
         let end = loop {
             let start = Instant::now();
-            let (outcome, summary) = self.listen_once(began).await;
-            began |= summary.acknowledged;
+            let (outcome, summary) = self.listen_once(was_acknowledged).await;
+            was_acknowledged |= summary.acknowledged;
             // Only a change or a long-lived stream counts as success, not an acknowledgement alone.
             if summary.changes || start.elapsed() >= HEALTHY_STREAM_AGE {
                 reconnects.record_event();
             }
             let is_final = match &outcome {
                 // The server ended the stream, for example because it restarts.
-                Ok(_) => !began,
+                Ok(_) => !was_acknowledged,
                 Err(error) => {
-                    !began || error.rpc().is_some() || self.client.session().transport.is_closed()
+                    !was_acknowledged
+                        || error.rpc().is_some()
+                        || self.client.session().transport.is_closed()
                 }
             };
             if is_final {
@@ -214,7 +218,7 @@ impl SubscriptionTask {
     }
 
     /// Sends one `subscriptions/listen` request and returns its outcome, with a summary of the stream.
-    async fn listen_once(&self, again: bool) -> (Result<(), Error>, StreamSummary) {
+    async fn listen_once(&self, is_reconnect: bool) -> (Result<(), Error>, StreamSummary) {
         let mut summary = StreamSummary::default();
         let client = &self.client;
         let session = client.session();
@@ -225,7 +229,7 @@ impl SubscriptionTask {
             .meta
             .params(Some(&params), &Meta::new())
             .expect("the parameters are an object");
-        let mirrored = match client.mirrored("subscriptions/listen", Some(&params)) {
+        let mirrored = match client.mirrored_headers("subscriptions/listen", Some(&params)) {
             Ok(mirrored) => mirrored,
             Err(error) => return (Err(error), summary),
         };
@@ -251,7 +255,7 @@ impl SubscriptionTask {
                     ListenEvent::Acknowledged(params) => {
                         summary.acknowledged = true;
                         self.queue.push(ListenEvent::Acknowledged(params));
-                        if again {
+                        if is_reconnect {
                             self.push_all_changes();
                         }
                     }
@@ -269,7 +273,7 @@ impl SubscriptionTask {
     }
 
     /// Subscribes to the resources and filters the session's notifications. Subscribes again after a session was lost.
-    async fn legacy(self, fail: oneshot::Sender<Error>) {
+    async fn run_legacy(self, fail: oneshot::Sender<Error>) {
         let client = &self.client;
         let capabilities = client.server().map(|server| server.capabilities.clone());
         let accepted =

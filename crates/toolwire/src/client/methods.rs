@@ -29,7 +29,7 @@ impl Client {
     ) -> Call<CallToolResult> {
         let name = name.into();
         let params = call_params(&name, &arguments).map(Some);
-        Call::finishing(
+        Call::with_finish(
             self,
             "tools/call",
             params,
@@ -49,9 +49,9 @@ impl Client {
 
     /// Lists one page of tools. `None` requests the first page.
     pub fn list_tools_page(&self, cursor: Option<String>) -> Call<ListToolsResult> {
-        Call::new(self, "tools/list", page(cursor), |client, result| {
+        Call::new(self, "tools/list", page_params(cursor), |client, result| {
             let mut page = decode("tools/list", &result)?;
-            client.learn_tools(&mut page);
+            client.store_tools(&mut page);
             Ok(page)
         })
     }
@@ -65,7 +65,7 @@ impl Client {
 
     /// Lists one page of resources. `None` requests the first page.
     pub fn list_resources_page(&self, cursor: Option<String>) -> Call<ListResourcesResult> {
-        self.plain("resources/list", page(cursor))
+        self.decoded_call("resources/list", page_params(cursor))
     }
 
     /// Lists all resource templates of the server.
@@ -82,13 +82,13 @@ impl Client {
         &self,
         cursor: Option<String>,
     ) -> Call<ListResourceTemplatesResult> {
-        self.plain("resources/templates/list", page(cursor))
+        self.decoded_call("resources/templates/list", page_params(cursor))
     }
 
     /// Reads a resource.
     pub fn read_resource(&self, uri: impl Into<String>) -> Call<ReadResourceResult> {
         let params = ReadResourceRequestParams::new(uri);
-        self.plain("resources/read", encode(&params, "the URI").map(Some))
+        self.decoded_call("resources/read", encode(&params, "the URI").map(Some))
     }
 
     /// Lists all prompts of the server.
@@ -100,7 +100,7 @@ impl Client {
 
     /// Lists one page of prompts. `None` requests the first page.
     pub fn list_prompts_page(&self, cursor: Option<String>) -> Call<ListPromptsResult> {
-        self.plain("prompts/list", page(cursor))
+        self.decoded_call("prompts/list", page_params(cursor))
     }
 
     /// Gets a prompt with arguments.
@@ -113,7 +113,7 @@ impl Client {
         for (key, value) in arguments {
             params = params.with_argument(key, value);
         }
-        self.plain("prompts/get", encode(&params, "the arguments").map(Some))
+        self.decoded_call("prompts/get", encode(&params, "the arguments").map(Some))
     }
 
     /// Requests completions for an argument of a prompt or a resource template.
@@ -127,7 +127,7 @@ impl Client {
 
     /// Requests completions like [`complete`](Self::complete), with all parameters, such as arguments that are known.
     pub fn complete_with(&self, params: CompleteRequestParams) -> Call<CompleteResult> {
-        self.plain(
+        self.decoded_call(
             "completion/complete",
             encode(&params, "the argument").map(Some),
         )
@@ -135,7 +135,7 @@ impl Client {
 
     /// Requests the details and the supported versions of the server (revisions from 2026-07-28 on).
     pub fn discover(&self) -> Call<DiscoverResult> {
-        self.plain("server/discover", Ok(None))
+        self.decoded_call("server/discover", Ok(None))
     }
 
     /// Checks that the server responds. In revisions without `ping` it sends `server/discover`.
@@ -157,11 +157,11 @@ impl Client {
     /// # Errors
     /// Returns an error if a legacy server rejects the request.
     pub async fn set_log_level(&self, level: Option<LoggingLevel>) -> Result<(), Error> {
-        self.remember_log_level(level);
+        self.store_log_level(level);
         match level {
             Some(level) if self.version().has_set_level() => {
                 let params = encode(&SetLevelRequestParams::new(level), "the level").map(Some);
-                let call: Call<EmptyResult> = self.plain("logging/setLevel", params);
+                let call: Call<EmptyResult> = self.decoded_call("logging/setLevel", params);
                 call.await.map(drop)
             }
             _ => Ok(()),
@@ -218,7 +218,7 @@ impl Client {
     }
 
     /// Creates a call whose result is only decoded.
-    pub(crate) fn plain<T: DeserializeOwned + Send + 'static>(
+    pub(crate) fn decoded_call<T: DeserializeOwned + Send + 'static>(
         &self,
         method: &'static str,
         params: Result<Option<RawJson>, Error>,
@@ -237,7 +237,7 @@ fn call_params(tool: &str, arguments: &impl Serialize) -> Result<RawJson, Error>
     let name_end = text.len();
     text.extend_from_slice(b",\"arguments\":");
     let arguments_start = text.len();
-    json::write(&mut text, arguments).map_err(|error| unwritable("the arguments", error))?;
+    json::write(&mut text, arguments).map_err(|error| serialize_error("the arguments", error))?;
     if text[arguments_start..] == *b"null" {
         text.truncate(name_end);
     }
@@ -247,7 +247,7 @@ fn call_params(tool: &str, arguments: &impl Serialize) -> Result<RawJson, Error>
     Ok(json::checked_raw_box(text.to_owned()).into())
 }
 
-fn page(cursor: Option<String>) -> Result<Option<RawJson>, Error> {
+fn page_params(cursor: Option<String>) -> Result<Option<RawJson>, Error> {
     match cursor {
         Some(cursor) => Ok(Some(json!({ "cursor": cursor }).into())),
         None => Ok(None),
@@ -255,10 +255,10 @@ fn page(cursor: Option<String>) -> Result<Option<RawJson>, Error> {
 }
 
 fn encode(value: &impl Serialize, what: &str) -> Result<RawJson, Error> {
-    RawJson::from_serialize(value).map_err(|error| unwritable(what, error))
+    RawJson::from_serialize(value).map_err(|error| serialize_error(what, error))
 }
 
-fn unwritable(what: &str, error: serde_json::Error) -> Error {
+fn serialize_error(what: &str, error: serde_json::Error) -> Error {
     Error::invalid_request(format!("{what} cannot be serialized to JSON")).with_source(error)
 }
 

@@ -101,7 +101,7 @@ pub(crate) struct ClientInner {
     /// Permits one new session at a time.
     renewing: tokio::sync::Mutex<()>,
     next_id: AtomicI64,
-    turns: Semaphore,
+    call_permits: Semaphore,
     log_level: Mutex<Option<LoggingLevel>>,
     tools: KnownTools,
     #[cfg(feature = "schema-validation")]
@@ -133,8 +133,8 @@ impl Client {
             ids: &next_id,
             skipped: &skipped,
         };
-        let session = connecting.establish(config.known).await?;
-        let turns = Semaphore::new(config.limits.calls_in_flight);
+        let session = connecting.establish(config.detected_era).await?;
+        let call_permits = Semaphore::new(config.limits.calls_in_flight);
         #[cfg(feature = "schema-validation")]
         let output_checks = output_schema::OutputChecks::new(&config.limits);
         Ok(Self {
@@ -147,7 +147,7 @@ impl Client {
                 session: Mutex::new(Arc::new(session)),
                 renewing: tokio::sync::Mutex::default(),
                 next_id,
-                turns,
+                call_permits,
                 log_level: Mutex::default(),
                 tools: KnownTools::default(),
                 #[cfg(feature = "schema-validation")]
@@ -210,12 +210,12 @@ impl Client {
         *lock(&self.shared.log_level)
     }
 
-    fn remember_log_level(&self, level: Option<LoggingLevel>) {
+    fn store_log_level(&self, level: Option<LoggingLevel>) {
         *lock(&self.shared.log_level) = level;
     }
 
     /// Detects the era again, if the given detected era turns out to be wrong.
-    async fn renewed(
+    async fn detect_era_again(
         &self,
         used: &Arc<ActiveConnection>,
         error: &Error,

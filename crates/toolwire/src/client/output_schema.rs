@@ -55,7 +55,7 @@ impl OutputSchema {
     }
 
     /// Returns `true` if the text of the schema is the same.
-    pub(crate) fn is(&self, schema: &RawJson) -> bool {
+    pub(crate) fn is_same(&self, schema: &RawJson) -> bool {
         self.schema.get() == schema.get()
     }
 

@@ -37,13 +37,13 @@ impl Client {
     ) -> Result<RawJson, Error> {
         let version = self.version();
         let cache = &self.shared.cache;
-        let looked_up = if cache.is_asked(version, method, options.cache) {
+        let lookup = if cache.applies_to(version, method, options.cache) {
             // Boxed like every cold path, so that it does not enlarge the future of other calls.
             Box::pin(cache.look_up(version, method, params.as_ref(), options.cache)).await
         } else {
             Lookup::Uncached
         };
-        let ticket = match looked_up {
+        let ticket = match lookup {
             Lookup::Hit(result) => return Ok(result),
             Lookup::Miss(ticket) => Some(ticket),
             Lookup::Uncached => None,
@@ -53,9 +53,9 @@ impl Client {
             cache.on_rejected(method, params.as_ref(), error);
         })?;
         let required = self.input_required(method, &result)?;
-        let Some(required) = required.filter(|_| !options.leaves_questions) else {
+        let Some(required) = required.filter(|_| !options.returns_input_required) else {
             if let Some(ticket) = ticket {
-                Box::pin(cache.keep(*ticket, &result)).await;
+                Box::pin(cache.store_result(*ticket, &result)).await;
             }
             return Ok(result);
         };
@@ -166,7 +166,7 @@ impl Client {
         {
             return Box::pin(self.exchange(&session, method, params, options)).await;
         }
-        match Box::pin(self.renewed(&session, &error)).await? {
+        match Box::pin(self.detect_era_again(&session, &error)).await? {
             Some(session) => Box::pin(self.exchange(&session, method, params, options)).await,
             None => Err(error),
         }
@@ -176,7 +176,7 @@ impl Client {
         &self,
         session: &ActiveConnection,
         method: &Cow<'static, str>,
-        given: Option<&RawJson>,
+        caller_params: Option<&RawJson>,
         options: &CallOptions,
     ) -> Result<RawJson, Error> {
         let shared = &self.shared;
@@ -186,14 +186,14 @@ impl Client {
         // Only calls with a progress listener can observe activity.
         let listener = options.on_progress.as_ref();
         let listener = listener.map(|listener| (listener, Arc::new(Notify::new())));
-        let _progress = listener.as_ref().map(|(listener, progressed)| {
+        let _progress = listener.as_ref().map(|(listener, activity)| {
             // The request id is unique, so it can serve as the progress token.
             let token = ProgressToken::from(id);
             meta.insert(meta_key::PROGRESS_TOKEN, RawJson::from_value(&id.into()));
             let routes = &session.incoming.progress;
-            routes.register(token, Arc::clone(listener), Arc::clone(progressed))
+            routes.register(token, Arc::clone(listener), Arc::clone(activity))
         });
-        let progressed = listener.as_ref().map(|(_, progressed)| &**progressed);
+        let activity = listener.as_ref().map(|(_, activity)| &**activity);
         if let Some(level) = options.log_level.or_else(|| self.log_level())
             && version.logs_on_request_only()
         {
@@ -202,10 +202,10 @@ impl Client {
         }
         let params = session
             .meta
-            .params(given, &meta)
+            .params(caller_params, &meta)
             .map_err(|error| Error::invalid_request(format!("{method}: {error}")))?;
         let mirrored = if version.has_routing_headers() {
-            self.mirrored(method, given)?
+            self.mirrored_headers(method, caller_params)?
         } else {
             Vec::new()
         };
@@ -223,9 +223,9 @@ impl Client {
         };
         let exchange = pin!(async {
             // If no permit is free, the call waits for one. The timeout includes this wait.
-            let _permit = match shared.turns.try_acquire() {
+            let _permit = match shared.call_permits.try_acquire() {
                 Ok(permit) => permit,
-                Err(_) => Box::pin(shared.turns.acquire())
+                Err(_) => Box::pin(shared.call_permits.acquire())
                     .await
                     .map_err(|_| Error::closed())?,
             };
@@ -234,7 +234,7 @@ impl Client {
         // The server cannot continue while it waits for a response of this client, perhaps of its user.
         let waits_for_client =
             || session.incoming.has_server_requests() || shared.config.user_interaction.is_active();
-        let response = before_deadline(timeouts, progressed, waits_for_client, exchange).await?;
+        let response = before_deadline(timeouts, activity, waits_for_client, exchange).await?;
         response.map_err(Error::from)
     }
 
@@ -256,7 +256,7 @@ impl Client {
 /// Waits for a response. Activity restarts the idle timeout, but the maximum timeout always applies.
 fn before_deadline(
     timeouts: RequestTimeouts,
-    progressed: Option<&Notify>,
+    activity: Option<&Notify>,
     waits_for_client: impl Fn() -> bool,
     mut exchange: Pin<&mut impl Future<Output = Result<ServerResponse, Error>>>,
 ) -> impl Future<Output = Result<ServerResponse, Error>> {
@@ -269,7 +269,9 @@ fn before_deadline(
             tokio::select! {
                 biased;
                 response = &mut exchange => return response,
-                () = activity(progressed) => deadline = deadline_after(Instant::now(), idle).min(latest),
+                () = wait_for_progress(activity) => {
+                    deadline = deadline_after(Instant::now(), idle).min(latest);
+                }
                 () = tokio::time::sleep_until(deadline) => {
                     if deadline >= latest || !waits_for_client() {
                         return Err(Error::timeout());
@@ -282,9 +284,9 @@ fn before_deadline(
 }
 
 /// Waits for progress. Never returns without a progress listener.
-async fn activity(progressed: Option<&Notify>) {
-    match progressed {
-        Some(progressed) => Box::pin(progressed.notified()).await,
+async fn wait_for_progress(activity: Option<&Notify>) {
+    match activity {
+        Some(activity) => Box::pin(activity.notified()).await,
         None => std::future::pending().await,
     }
 }

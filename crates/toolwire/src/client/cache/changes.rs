@@ -13,7 +13,7 @@ pub(super) struct Changes {
     /// The requests whose results may be stored. A change that concerns a request removes it.
     open: HashMap<u64, CacheKey>,
     /// The filters that the store has to apply before it is read again, oldest first.
-    outdated: Vec<(u64, CacheFilter)>,
+    pending_filters: Vec<(u64, CacheFilter)>,
     /// Whether a task is applying the filters.
     sweeping: bool,
     last_number: u64,
@@ -22,7 +22,7 @@ pub(super) struct Changes {
 impl Changes {
     /// Registers a request and returns its number for the other methods.
     pub(super) fn open(&mut self, key: CacheKey) -> u64 {
-        let number = self.number();
+        let number = self.next_number();
         self.open.insert(number, key);
         number
     }
@@ -43,36 +43,38 @@ impl Changes {
     }
 
     /// Invalidates what the filter matches. Invalidates `everything` if too many filters wait for the store.
-    pub(super) fn outdate(&mut self, filter: CacheFilter, everything: CacheFilter) {
+    pub(super) fn invalidate(&mut self, filter: CacheFilter, everything: CacheFilter) {
         self.open.retain(|_, key| !filter.matches(key));
-        self.await_store(filter);
-        if self.outdated.len() > MAX_PENDING_FILTERS {
+        self.add_filter(filter);
+        if self.pending_filters.len() > MAX_PENDING_FILTERS {
             self.open.clear();
-            self.outdated.clear();
-            self.await_store(everything);
+            self.pending_filters.clear();
+            self.add_filter(everything);
         }
     }
 
     /// Invalidates what the filter matches, except the result of this request, which is the newest.
-    pub(super) fn replaced(&mut self, number: u64, filter: CacheFilter) {
+    pub(super) fn invalidate_older(&mut self, number: u64, filter: CacheFilter) {
         self.open
             .retain(|&other, key| other == number || !filter.matches(key));
-        self.await_store(filter);
+        self.add_filter(filter);
     }
 
     /// Returns `true` if the store still has to remove entries of this request.
     pub(super) fn is_outdated(&self, key: &CacheKey) -> bool {
-        self.outdated.iter().any(|(_, filter)| filter.matches(key))
+        self.pending_filters
+            .iter()
+            .any(|(_, filter)| filter.matches(key))
     }
 
     /// Returns the filter that the store has to apply next.
-    pub(super) fn next_outdated(&self) -> Option<(u64, CacheFilter)> {
-        self.outdated.first().cloned()
+    pub(super) fn next_filter(&self) -> Option<(u64, CacheFilter)> {
+        self.pending_filters.first().cloned()
     }
 
     /// Records that the store has applied a filter.
-    pub(super) fn removed(&mut self, number: u64) {
-        self.outdated.retain(|(other, _)| *other != number);
+    pub(super) fn record_applied(&mut self, number: u64) {
+        self.pending_filters.retain(|(other, _)| *other != number);
     }
 
     /// Returns `true` if the caller has to sweep, and `false` if a sweep is running.
@@ -80,21 +82,21 @@ impl Changes {
         !std::mem::replace(&mut self.sweeping, true)
     }
 
-    /// Returns `true` if the sweep is over: no filter is left, or the store failed.
+    /// Returns `true` if the sweep is finished: no filter is left, or the store failed.
     pub(super) fn end_sweep(&mut self, swept: bool) -> bool {
-        let over = !swept || self.outdated.is_empty();
-        self.sweeping = !over;
-        over
+        let is_finished = !swept || self.pending_filters.is_empty();
+        self.sweeping = !is_finished;
+        is_finished
     }
 
-    fn await_store(&mut self, filter: CacheFilter) {
+    fn add_filter(&mut self, filter: CacheFilter) {
         // A repeated change counts as a new one: results stored between the two are outdated as well.
-        self.outdated.retain(|(_, other)| *other != filter);
-        let number = self.number();
-        self.outdated.push((number, filter));
+        self.pending_filters.retain(|(_, other)| *other != filter);
+        let number = self.next_number();
+        self.pending_filters.push((number, filter));
     }
 
-    fn number(&mut self) -> u64 {
+    fn next_number(&mut self) -> u64 {
         self.last_number += 1;
         self.last_number
     }
@@ -128,7 +130,7 @@ mod tests {
         let mut changes = Changes::default();
         let one = changes.open(read("test://one"));
         let other = changes.open(read("test://other"));
-        changes.outdate(updated("test://one"), everything());
+        changes.invalidate(updated("test://one"), everything());
         assert!(!changes.is_open(one));
         assert!(changes.is_open(other));
         let again = changes.open(read("test://one"));
@@ -140,7 +142,7 @@ mod tests {
         let mut changes = Changes::default();
         let older = changes.open(read("test://one"));
         let newer = changes.open(read("test://one"));
-        changes.replaced(newer, everything().with_request(&read("test://one")));
+        changes.invalidate_older(newer, everything().with_request(&read("test://one")));
         assert!(!changes.is_open(older));
         assert!(changes.is_open(newer));
         assert!(changes.is_outdated(&read("test://one")));
@@ -151,14 +153,14 @@ mod tests {
     fn too_many_pending_filters_become_one_complete_removal() {
         let mut changes = Changes::default();
         for number in 0..MAX_PENDING_FILTERS {
-            changes.outdate(updated(&format!("test://{number}")), everything());
+            changes.invalidate(updated(&format!("test://{number}")), everything());
         }
-        changes.outdate(updated("test://0"), everything());
-        assert_eq!(changes.outdated.len(), MAX_PENDING_FILTERS);
+        changes.invalidate(updated("test://0"), everything());
+        assert_eq!(changes.pending_filters.len(), MAX_PENDING_FILTERS);
         assert!(!changes.is_outdated(&read("test://new")));
         let open = changes.open(read("test://new"));
-        changes.outdate(updated("test://one more"), everything());
-        assert_eq!(changes.outdated.len(), 1);
+        changes.invalidate(updated("test://one more"), everything());
+        assert_eq!(changes.pending_filters.len(), 1);
         assert!(changes.is_outdated(&read("test://new")));
         assert!(!changes.is_open(open));
     }
@@ -166,15 +168,15 @@ mod tests {
     #[test]
     fn change_repeated_during_a_sweep_is_swept_again() {
         let mut changes = Changes::default();
-        changes.outdate(updated("test://one"), everything());
+        changes.invalidate(updated("test://one"), everything());
         assert!(changes.begin_sweep());
         assert!(!changes.begin_sweep());
-        let (number, _) = changes.next_outdated().unwrap();
-        changes.outdate(updated("test://one"), everything());
-        changes.removed(number);
+        let (number, _) = changes.next_filter().unwrap();
+        changes.invalidate(updated("test://one"), everything());
+        changes.record_applied(number);
         assert!(!changes.end_sweep(true));
-        let (number, _) = changes.next_outdated().unwrap();
-        changes.removed(number);
+        let (number, _) = changes.next_filter().unwrap();
+        changes.record_applied(number);
         assert!(changes.end_sweep(true));
         assert!(changes.begin_sweep());
     }
@@ -182,7 +184,7 @@ mod tests {
     #[test]
     fn failed_sweep_ends_and_its_filters_stay_pending() {
         let mut changes = Changes::default();
-        changes.outdate(updated("test://one"), everything());
+        changes.invalidate(updated("test://one"), everything());
         assert!(changes.begin_sweep());
         assert!(changes.end_sweep(false));
         assert!(changes.is_outdated(&read("test://one")));

@@ -94,23 +94,23 @@ impl Cache {
             CacheLocation::Shared(store) => Some(Arc::clone(store)),
             CacheLocation::Disabled => None,
         };
-        let own = random_name();
-        if own.is_none() {
+        let unique_name = random_name();
+        if unique_name.is_none() {
             tracing::warn!(
                 "results are not cached, because the system provides no random bytes for cache names"
             );
         }
-        let store = store.filter(|_| own.is_some());
-        let own = own.unwrap_or_default();
+        let store = store.filter(|_| unique_name.is_some());
+        let unique_name = unique_name.unwrap_or_default();
         Self {
             store,
             server: if server.is_empty() {
                 // No URL has this form, so no server can choose this name.
-                format!("unnamed {own}")
+                format!("unnamed {unique_name}")
             } else {
                 server
             },
-            partition: options.partition.clone().unwrap_or(own),
+            partition: options.partition.clone().unwrap_or(unique_name),
             clock: Clock::start(),
             changes: Mutex::default(),
             writing: tokio::sync::Mutex::default(),
@@ -118,7 +118,12 @@ impl Cache {
     }
 
     /// Returns `true` if results of this method are looked up and stored.
-    pub(crate) fn is_asked(&self, version: ProtocolVersion, method: &str, mode: CacheMode) -> bool {
+    pub(crate) fn applies_to(
+        &self,
+        version: ProtocolVersion,
+        method: &str,
+        mode: CacheMode,
+    ) -> bool {
         self.store.is_some()
             && mode != CacheMode::Bypass
             && version.has_cache_hints()
@@ -133,7 +138,7 @@ impl Cache {
         params: Option<&RawJson>,
         mode: CacheMode,
     ) -> Lookup {
-        let possible = self.is_asked(version, method, mode)
+        let possible = self.applies_to(version, method, mode)
             && may_cache(method, params.map(RawJson::as_raw_value));
         let key = possible.then(|| CacheKey::of(&self.server, version, method, params));
         let Some(key) = key.flatten() else {
@@ -144,7 +149,7 @@ impl Cache {
         if replaces {
             return Lookup::Miss(Box::new(ticket));
         }
-        match self.fresh(&ticket.key).await {
+        match self.get_fresh(&ticket.key).await {
             // A change during the lookup may concern the entry that the store returned.
             Some(result) if ticket.is_valid() => Lookup::Hit(result),
             _ if ticket.is_valid() => Lookup::Miss(Box::new(ticket)),
@@ -153,14 +158,14 @@ impl Cache {
     }
 
     /// Stores a received result, if the server permits it.
-    pub(crate) async fn keep(&self, ticket: Ticket, result: &RawJson) {
+    pub(crate) async fn store_result(&self, ticket: Ticket, result: &RawJson) {
         let Some(store) = &self.store else {
             return;
         };
         let received = self.clock.now();
         if ticket.replaces {
             self.changes()
-                .replaced(ticket.number, self.everything().with_request(&ticket.key));
+                .invalidate_older(ticket.number, self.everything().with_request(&ticket.key));
             self.sweep().await;
         }
         let Some(hint) = parse(result.as_raw_value()).filter(|hint| !hint.ttl.is_zero()) else {
@@ -182,7 +187,7 @@ impl Cache {
     /// Invalidates the cached results that a change concerns, with immediate effect.
     pub(crate) fn invalidate(self: &Arc<Self>, change: &Change) {
         if let Some(outdated) = outdated_by(change) {
-            self.outdate(self.everything().with_outdated(outdated));
+            self.invalidate_matching(self.everything().with_outdated(outdated));
         }
     }
 
@@ -199,21 +204,21 @@ impl Cache {
             .rpc()
             .is_some_and(|rpc| rpc.code == code::INVALID_PARAMS);
         if is_rejected_cursor && method.ends_with("/list") && has_cursor(params) {
-            self.outdate(self.everything().with_method(method));
+            self.invalidate_matching(self.everything().with_method(method));
         }
     }
 
     /// Removes every entry of this server that this client may use.
     pub(crate) async fn clear(self: &Arc<Self>) {
-        self.outdate(self.everything());
+        self.invalidate_matching(self.everything());
         self.sweep().await;
     }
 
-    fn outdate(self: &Arc<Self>, filter: CacheFilter) {
+    fn invalidate_matching(self: &Arc<Self>, filter: CacheFilter) {
         if self.store.is_none() {
             return;
         }
-        self.changes().outdate(filter, self.everything());
+        self.changes().invalidate(filter, self.everything());
         // Without a runtime the next request sweeps. Until then no entry is read.
         let Ok(runtime) = tokio::runtime::Handle::try_current() else {
             return;
@@ -239,7 +244,7 @@ impl Cache {
         };
         let _guard = self.writing.lock().await;
         loop {
-            let Some((number, filter)) = self.changes().next_outdated() else {
+            let Some((number, filter)) = self.changes().next_filter() else {
                 return true;
             };
             if attempt("remove results", store.remove(&filter))
@@ -248,12 +253,12 @@ impl Cache {
             {
                 return false;
             }
-            self.changes().removed(number);
+            self.changes().record_applied(number);
         }
     }
 
     /// Returns a fresh result for a request, from this partition or from the public entries.
-    async fn fresh(&self, key: &CacheKey) -> Option<RawJson> {
+    async fn get_fresh(&self, key: &CacheKey) -> Option<RawJson> {
         let store = self.store.as_ref()?;
         let is_outdated = || self.changes().is_outdated(key);
         if is_outdated() {
@@ -293,7 +298,7 @@ impl Cache {
 /// Runs a store operation. Returns `None` if it fails or times out, so that the store never fails a call.
 async fn attempt<T>(operation: &'static str, future: CacheFuture<'_, T>) -> Option<T> {
     match tokio::time::timeout(STORE_TIMEOUT, future).await {
-        Ok(Ok(done)) => return Some(done),
+        Ok(Ok(value)) => return Some(value),
         Ok(Err(error)) => {
             let source = std::error::Error::source(&error).map(ToString::to_string);
             tracing::warn!(operation, %error, source, "the cache store failed; the call continues without it");

@@ -93,7 +93,7 @@ impl KnownTools {
     }
 
     /// Stores the data of a listed tool. Returns `false` if the tool must not be used.
-    fn learn(&self, tool: &Tool, headers: Result<Vec<ParamHeader>, InvalidParamHeader>) -> bool {
+    fn store(&self, tool: &Tool, headers: Result<Vec<ParamHeader>, InvalidParamHeader>) -> bool {
         let mut table = self.table();
         let known = table.get(&tool.name);
         let usable = headers.is_ok();
@@ -149,7 +149,7 @@ fn output_schema(tool: &Tool, known: Option<&KnownToolEntry>) -> Option<Arc<Outp
     let schema = tool.output_schema.as_ref()?;
     let known = match known {
         Some(KnownToolEntry::Usable(known)) => {
-            known.output.as_ref().filter(|known| known.is(schema))
+            known.output.as_ref().filter(|known| known.is_same(schema))
         }
         _ => None,
     };
@@ -158,7 +158,7 @@ fn output_schema(tool: &Tool, known: Option<&KnownToolEntry>) -> Option<Arc<Outp
 
 impl Client {
     /// Stores the data of a page of tools, and removes the tools that must not be used.
-    pub(crate) fn learn_tools(&self, page: &mut ListToolsResult) {
+    pub(crate) fn store_tools(&self, page: &mut ListToolsResult) {
         let has_headers = self.version().has_routing_headers();
         page.tools.retain(|tool| {
             let headers = if has_headers {
@@ -166,7 +166,7 @@ impl Client {
             } else {
                 Ok(Vec::new())
             };
-            self.shared.tools.learn(tool, headers)
+            self.shared.tools.store(tool, headers)
         });
     }
 
@@ -175,7 +175,7 @@ impl Client {
     ///
     /// # Errors
     /// Returns an error if an argument cannot be encoded as a header value.
-    pub(crate) fn mirrored(
+    pub(crate) fn mirrored_headers(
         &self,
         method: &str,
         params: Option<&RawJson>,
@@ -209,7 +209,7 @@ impl Client {
         let Some(called) = called else {
             return false;
         };
-        let before = self.mirrored(method, Some(params)).ok();
+        let before = self.mirrored_headers(method, Some(params)).ok();
         let listed = match self.list_tools().with_cache(CacheMode::Refresh).await {
             Ok(listed) => listed,
             Err(error) => {
@@ -217,7 +217,7 @@ impl Client {
                 return false;
             }
         };
-        let after = self.mirrored(method, Some(params)).ok();
+        let after = self.mirrored_headers(method, Some(params)).ok();
         listed.iter().any(|tool| tool.name == called.name()) && before != after
     }
 

@@ -82,7 +82,7 @@ pub(super) async fn drain(
             Ok(length) => {
                 tail.push(&chunk[..length]);
                 lines.push(&chunk[..length], |line| {
-                    deliver_line(line, listener.as_ref())
+                    deliver_line(line, listener.as_ref());
                 });
             }
             Err(error) => {

@@ -241,16 +241,16 @@ fn tool(name: &str) -> Tool {
 fn number_of_known_tools_is_limited() {
     let known = KnownTools::default();
     for number in 0..MAX_KNOWN_TOOLS {
-        assert!(known.learn(&tool(&number.to_string()), Ok(Vec::new())));
+        assert!(known.store(&tool(&number.to_string()), Ok(Vec::new())));
     }
     assert!(known.get("9999").is_some());
     assert!(
-        known.learn(&tool("one more"), Ok(Vec::new())),
+        known.store(&tool("one more"), Ok(Vec::new())),
         "it stays in the list"
     );
     assert!(known.get("one more").is_none());
     let region = param_headers::validate(&routed("Region")["inputSchema"].clone().into()).unwrap();
-    known.learn(&tool("0"), Ok(region));
+    known.store(&tool("0"), Ok(region));
     assert_eq!(
         known.get("0").unwrap().headers.len(),
         1,
@@ -266,18 +266,18 @@ fn known_tools_have_a_limit_in_bytes() {
         tool(name).with_output_schema(schema)
     };
     let half = MAX_KNOWN_BYTES / 2;
-    assert!(known.learn(&large("a", half), Ok(Vec::new())));
-    assert!(known.learn(&large("b", half - 1000), Ok(Vec::new())));
+    assert!(known.store(&large("a", half), Ok(Vec::new())));
+    assert!(known.store(&large("b", half - 1000), Ok(Vec::new())));
     assert!(known.get("b").is_some());
     assert!(
-        known.learn(&large("c", 2000), Ok(Vec::new())),
+        known.store(&large("c", 2000), Ok(Vec::new())),
         "it stays in the list"
     );
     assert!(known.get("c").is_none());
     // A known tool that grew too large is removed and frees its bytes.
-    assert!(known.learn(&large("b", half + 1000), Ok(Vec::new())));
+    assert!(known.store(&large("b", half + 1000), Ok(Vec::new())));
     assert!(known.get("b").is_none());
-    assert!(known.learn(&large("c", 2000), Ok(Vec::new())));
+    assert!(known.store(&large("c", 2000), Ok(Vec::new())));
     assert!(known.get("c").is_some());
 }
 
@@ -285,11 +285,11 @@ fn known_tools_have_a_limit_in_bytes() {
 fn invalid_tool_loses_its_known_headers() {
     let known = KnownTools::default();
     let region = param_headers::validate(&routed("Region")["inputSchema"].clone().into());
-    assert!(known.learn(&tool("query"), region));
+    assert!(known.store(&tool("query"), region));
     let invalid = param_headers::validate(&routed("")["inputSchema"].clone().into());
-    assert!(!known.learn(&tool("query"), invalid));
+    assert!(!known.store(&tool("query"), invalid));
     assert!(known.get("query").is_none());
-    assert!(known.learn(&tool("query"), Ok(Vec::new())));
+    assert!(known.store(&tool("query"), Ok(Vec::new())));
     assert!(known.get("query").is_some());
 }
 
