@@ -20,7 +20,7 @@ pub struct Cancellation {
 #[derive(Debug, Default)]
 struct FlagState {
     flag: AtomicBool,
-    raised: Notify,
+    cancelled: Notify,
 }
 
 impl Cancellation {
@@ -33,7 +33,7 @@ impl Cancellation {
     /// Sets the flag and wakes all waiting tasks. Further calls have no effect.
     pub fn cancel(&self) {
         self.shared.flag.store(true, Ordering::Release);
-        self.shared.raised.notify_waiters();
+        self.shared.cancelled.notify_waiters();
     }
 
     /// Returns `true` if the flag is set. Costs one atomic load.
@@ -53,14 +53,14 @@ impl Cancellation {
     /// Dropping the future is harmless.
     pub async fn cancelled(&self) {
         loop {
-            let raised = self.shared.raised.notified();
-            tokio::pin!(raised);
+            let notified = self.shared.cancelled.notified();
+            tokio::pin!(notified);
             // The task registers before it reads the flag, so that a cancellation in between is not missed.
-            raised.as_mut().enable();
+            notified.as_mut().enable();
             if self.is_cancelled() {
                 return;
             }
-            raised.await;
+            notified.await;
         }
     }
 

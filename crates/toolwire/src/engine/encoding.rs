@@ -23,20 +23,20 @@ pub(crate) enum EncodedResult {
 
 impl EncodedResult {
     /// Writes a response message. `write_result` writes the result directly into it.
-    pub(crate) fn written(
+    pub(crate) fn write(
         id: &RequestId,
         size_hint: usize,
         write_result: impl FnOnce(&mut Vec<u8>) -> serde_json::Result<()>,
     ) -> Outcome {
         let mut message = begin_response(id, size_hint);
-        write_result(&mut message).map_err(|error| unwritable(id, &error))?;
+        write_result(&mut message).map_err(|error| write_error(id, &error))?;
         message.extend_from_slice(AFTER_RESULT);
         Ok(Self::Message(without_line_separators(message)))
     }
 }
 
 #[cold]
-fn unwritable(id: &RequestId, error: &serde_json::Error) -> ErrorObject {
+fn write_error(id: &RequestId, error: &serde_json::Error) -> ErrorObject {
     tracing::error!(%id, %error, "a result could not be written as JSON");
     ErrorObject::internal("the result could not be written as JSON")
 }

@@ -46,9 +46,9 @@ impl<F: Future, R: Fn(Duration)> Future for SlowPoll<F, R> {
         let this = self.project();
         let started = Instant::now();
         let polled = this.future.poll(cx);
-        let took = started.elapsed();
-        if took >= LONG_POLL {
-            (this.report)(took);
+        let duration = started.elapsed();
+        if duration >= LONG_POLL {
+            (this.report)(duration);
         }
         polled
     }
@@ -56,7 +56,7 @@ impl<F: Future, R: Fn(Duration)> Future for SlowPoll<F, R> {
 
 /// Logs a warning that a handler blocked its thread, once per handler.
 #[cold]
-pub(crate) fn report_blocking(method: &str, name: &str, took: Duration) {
+pub(crate) fn report_blocking(method: &str, name: &str, duration: Duration) {
     let mut reported = lock(&REPORTED);
     let name: String = name.chars().take(MAX_NAME_CHARS).collect();
     let key = (method.to_owned(), name.clone());
@@ -64,7 +64,7 @@ pub(crate) fn report_blocking(method: &str, name: &str, took: Duration) {
         return;
     }
     drop(reported);
-    let milliseconds = took.as_millis();
+    let milliseconds = duration.as_millis();
     tracing::warn!(
         method,
         name,
@@ -85,8 +85,8 @@ mod tests {
         for (blocks, expected) in [(Duration::ZERO, 0), (LONG_POLL, 1)] {
             let reports = Cell::new(0);
             let future = async { std::thread::sleep(blocks) };
-            let future = pin!(SlowPoll::new(future, |took| {
-                assert!(took >= LONG_POLL);
+            let future = pin!(SlowPoll::new(future, |duration| {
+                assert!(duration >= LONG_POLL);
                 reports.set(reports.get() + 1);
             }));
             let polled = future.poll(&mut Context::from_waker(Waker::noop()));

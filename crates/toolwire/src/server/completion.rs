@@ -222,9 +222,9 @@ mod tests {
             (many(100).values.len(), many(100).has_more),
             (100, Some(false))
         );
-        let cut = many(101);
+        let limited = many(101);
         assert_eq!(
-            (cut.values.len(), cut.has_more, cut.total),
+            (limited.values.len(), limited.has_more, limited.total),
             (100, Some(true), Some(101))
         );
     }

@@ -50,16 +50,16 @@ impl Server {
             "server/discover" => now(discover(snapshot, version)),
             "tools/list" => now(lists::tools(snapshot, &exchange)),
             "logging/setLevel" => now(set_level(snapshot, &exchange)),
-            "tools/call" => later(exchange),
+            "tools/call" => dispatch_later(exchange),
             _ => match snapshot.dispatch_optional(&exchange) {
                 Some(outcome) => now(outcome),
-                None => later(exchange),
+                None => dispatch_later(exchange),
             },
         }
     }
 }
 
-fn later(exchange: Exchange) -> Dispatch {
+fn dispatch_later(exchange: Exchange) -> Dispatch {
     let method = exchange.route().name();
     let (context, version) = (&exchange.context, exchange.context.version());
     let span = tracing::debug_span!("exchange", method, id = %context.request_id(), %version);
@@ -82,14 +82,14 @@ fn not_offered(method: &str) -> ErrorObject {
 )]
 fn serve(exchange: Exchange) -> impl Future<Output = Outcome> + Send {
     async move {
-        let report = |took| {
+        let report = |duration| {
             let (method, name) = (exchange.route().name(), exchange.name());
-            report_blocking(method, name.unwrap_or_default(), took);
+            report_blocking(method, name.unwrap_or_default(), duration);
         };
         let handled = SlowPoll::new(handle(&exchange), report);
         let outcome = match CatchPanic::new(handled).await {
             Ok(outcome) => outcome,
-            Err(_) => Err(panicked(&exchange)),
+            Err(_) => Err(panic_error(&exchange)),
         };
         exchange.context.scope().complete();
         outcome.map_err(|error| stamp::stamp_error(error, exchange.context.version()))
@@ -97,7 +97,7 @@ fn serve(exchange: Exchange) -> impl Future<Output = Outcome> + Send {
 }
 
 #[cold]
-fn panicked(exchange: &Exchange) -> ErrorObject {
+fn panic_error(exchange: &Exchange) -> ErrorObject {
     let (method, id) = (exchange.route().name(), exchange.context.request_id());
     // A subscriber may panic as well, as `tracing_subscriber::fmt` does if standard error is closed. The request still
     // receives its response.
@@ -116,14 +116,14 @@ fn handle(exchange: &Exchange) -> impl Future<Output = Outcome> + Send {
             MethodRoute::Known(method) if method.name == "tools/call" => {
                 input_methods::call_tool(method, exchange).await
             }
-            _ => other_work(exchange).await,
+            _ => handle_other(exchange).await,
         }
     }
 }
 
 /// Returns the future of a method other than `tools/call`.
 #[cold]
-fn other_work(exchange: &Exchange) -> BoxFuture<'_, Outcome> {
+fn handle_other(exchange: &Exchange) -> BoxFuture<'_, Outcome> {
     let MethodRoute::Known(method) = exchange.route() else {
         return Box::pin(call_method(exchange));
     };

@@ -27,17 +27,17 @@ pub(crate) fn call_tool(
 ) -> impl Future<Output = Outcome> + Send {
     async move {
         let mut rounds = RequestRounds::new(method, exchange);
-        if let Some(spending) = rounds.spending() {
+        if let Some(marking) = rounds.mark_state_used() {
             // A call that fails here must not mark the state as used.
             called_tool(exchange)?;
-            spending.await?;
+            marking.await?;
         }
         loop {
             let running = {
                 let (tool, arguments) = called_tool(exchange)?;
                 tool.call(rounds.context().clone(), arguments)
             };
-            let unsettled = match running.await {
+            let incomplete = match running.await {
                 Ok(ToolResponse::Text(text)) => {
                     if exchange.snapshot().options.validate_output {
                         boxed_cold(|| check_output(exchange, None)).await?;
@@ -61,12 +61,12 @@ pub(crate) fn call_tool(
                 Ok(ToolResponse::InputRequired(input_required)) => Ok(*input_required),
                 Err(error) => Err(error),
             };
-            match boxed_cold(|| rounds.settle(unsettled)).await? {
+            match boxed_cold(|| rounds.finish_run(incomplete)).await? {
                 RoundOutcome::Failed(error) => {
                     return encode_failure(exchange, error);
                 }
-                RoundOutcome::Asks(response) => return Ok(response),
-                RoundOutcome::Again => {}
+                RoundOutcome::InputRequired(response) => return Ok(response),
+                RoundOutcome::RunAgain => {}
             }
         }
     }
@@ -128,7 +128,7 @@ fn encode_failure(exchange: &Exchange, error: ToolError) -> Outcome {
 fn write_tool_result(exchange: &Exchange, result: CallToolResult) -> Outcome {
     let target = exchange.snapshot().target(exchange.context.version());
     let size_hint = stamp::tool_result_size(&result, &target);
-    EncodedResult::written(exchange.context.request_id(), size_hint, |message| {
+    EncodedResult::write(exchange.context.request_id(), size_hint, |message| {
         stamp::write_tool_result(message, result, &target)
     })
 }
@@ -136,7 +136,7 @@ fn write_tool_result(exchange: &Exchange, result: CallToolResult) -> Outcome {
 fn encode_text(exchange: &Exchange, text: &str) -> Outcome {
     let target = exchange.snapshot().target(exchange.context.version());
     let size_hint = stamp::text_result_size(text, &target);
-    EncodedResult::written(exchange.context.request_id(), size_hint, |message| {
+    EncodedResult::write(exchange.context.request_id(), size_hint, |message| {
         stamp::write_text_result(message, text, &target);
         Ok(())
     })
@@ -154,11 +154,11 @@ pub(crate) async fn get_prompt(method: &'static Method, exchange: &Exchange) -> 
     let request: GetPromptRequestParams = exchange.decode_params()?;
     let values: IndexMap<String, String> = request.arguments.unwrap_or_default();
     let mut rounds = RequestRounds::new(method, exchange);
-    if let Some(spending) = rounds.spending() {
-        spending.await?;
+    if let Some(marking) = rounds.mark_state_used() {
+        marking.await?;
     }
     loop {
-        let unsettled = match prompt.get(rounds.context().clone(), values.clone()).await {
+        let incomplete = match prompt.get(rounds.context().clone(), values.clone()).await {
             Ok(PromptResponse::Complete(result)) => {
                 return snapshot.finish(result, exchange.context.version());
             }
@@ -166,10 +166,10 @@ pub(crate) async fn get_prompt(method: &'static Method, exchange: &Exchange) -> 
             Ok(PromptResponse::InputRequired(input_required)) => Ok(input_required),
             Err(error) => Err(error),
         };
-        match rounds.settle(unsettled).await? {
+        match rounds.finish_run(incomplete).await? {
             RoundOutcome::Failed(error) => return Err(error.into_error_object()),
-            RoundOutcome::Asks(response) => return Ok(response),
-            RoundOutcome::Again => {}
+            RoundOutcome::InputRequired(response) => return Ok(response),
+            RoundOutcome::RunAgain => {}
         }
     }
 }
@@ -185,20 +185,20 @@ pub(crate) async fn read_resource(method: &'static Method, exchange: &Exchange) 
     };
     exchange.context.check_access(resource.access())?;
     let mut rounds = RequestRounds::new(method, exchange);
-    if let Some(spending) = rounds.spending() {
-        spending.await?;
+    if let Some(marking) = rounds.mark_state_used() {
+        marking.await?;
     }
     loop {
-        let unsettled = match resource.clone().read(rounds.context().clone()).await {
+        let incomplete = match resource.clone().read(rounds.context().clone()).await {
             Ok(ReadOutcome::Complete(result)) => return snapshot.finish(result, version),
             #[cfg(feature = "input")]
             Ok(ReadOutcome::InputRequired(input_required)) => Ok(input_required),
             Err(error) => Err(error),
         };
-        match rounds.settle(unsettled).await? {
+        match rounds.finish_run(incomplete).await? {
             RoundOutcome::Failed(error) => return Err(error.into_error_object()),
-            RoundOutcome::Asks(response) => return Ok(response),
-            RoundOutcome::Again => {}
+            RoundOutcome::InputRequired(response) => return Ok(response),
+            RoundOutcome::RunAgain => {}
         }
     }
 }

@@ -17,7 +17,7 @@ macro_rules! list_method {
         /// Handles the list method.
         pub(crate) fn $name(snapshot: &Snapshot, exchange: &Exchange) -> Outcome {
             let entries = &snapshot.$entries;
-            let cut = |cursor: Option<&str>| cut(snapshot, entries, cursor);
+            let find_page = |cursor: Option<&str>| find_page(snapshot, entries, cursor);
             let write = |page: &Page, scope: CacheScope, usable: &dyn Fn(&Access) -> bool| {
                 let entries = entries
                     .values()
@@ -31,7 +31,7 @@ macro_rules! list_method {
                 result.cache_scope = Some(scope);
                 snapshot.write(result, exchange.context.version())
             };
-            list(snapshot, exchange, ListKind::$list, &cut, &write)
+            list(snapshot, exchange, ListKind::$list, &find_page, &write)
         }
     };
 }
@@ -41,19 +41,19 @@ list_method!(prompts, prompts, Prompts, ListPromptsResult);
 list_method!(resources, resources, Resources, ListResourcesResult);
 list_method!(templates, templates, Templates, ListResourceTemplatesResult);
 
-type Cut<'a> = dyn Fn(Option<&str>) -> Result<Page, ErrorObject> + 'a;
-type Write<'a> =
+type FindPage<'a> = dyn Fn(Option<&str>) -> Result<Page, ErrorObject> + 'a;
+type WritePage<'a> =
     dyn Fn(&Page, CacheScope, &dyn Fn(&Access) -> bool) -> Result<RawJson, ErrorObject> + 'a;
 
 fn list(
     snapshot: &Snapshot,
     exchange: &Exchange,
     list: ListKind,
-    cut: &Cut<'_>,
-    write: &Write<'_>,
+    find_page: &FindPage<'_>,
+    write: &WritePage<'_>,
 ) -> Outcome {
     let request: PaginatedRequestParams = exchange.decode_params()?;
-    let page = cut(request.cursor.as_deref())?;
+    let page = find_page(request.cursor.as_deref())?;
     if snapshot.options.filter_by_scope {
         // The filtered list is specific to the caller, so neither this server nor an intermediary may share it.
         let usable = |access: &Access| exchange.context.may_use(access);
@@ -70,7 +70,7 @@ fn list(
     written.map(EncodedResult::Shared)
 }
 
-fn cut<T>(
+fn find_page<T>(
     snapshot: &Snapshot,
     entries: &NameMap<T>,
     cursor: Option<&str>,

@@ -48,7 +48,7 @@ impl Server {
             #[cfg(feature = "input")]
             may_ask_input: admitted.method.may_ask_input(),
             round: rounds::of_request(&snapshot, admitted, &*transport)?,
-            kept: RequestParams::of(admitted),
+            request_params: RequestParams::of(admitted),
             params: params.map(RawJson::from),
             id: admitted.id.clone(),
             progress_token: admitted.progress_token(),

@@ -69,7 +69,7 @@ fn decode(cursor: &str) -> Option<(usize, String)> {
 mod tests {
     use super::*;
 
-    fn cut(
+    fn page_entries(
         keys: &[&str],
         size: usize,
         cursor: Option<&str>,
@@ -89,18 +89,18 @@ mod tests {
     #[test]
     fn pages_are_consecutive_and_end() {
         let keys = ["a", "b", "c", "d", "e"];
-        let (first, next) = cut(&keys, 2, None).unwrap();
-        let (second, last) = cut(&keys, 2, next.as_deref()).unwrap();
-        let (third, end) = cut(&keys, 2, last.as_deref()).unwrap();
+        let (first, next) = page_entries(&keys, 2, None).unwrap();
+        let (second, last) = page_entries(&keys, 2, next.as_deref()).unwrap();
+        let (third, end) = page_entries(&keys, 2, last.as_deref()).unwrap();
         assert_eq!([first, second, third].concat(), keys);
         assert_eq!(end, None);
         assert_eq!(
-            cut(&keys, 0, None).unwrap(),
+            page_entries(&keys, 0, None).unwrap(),
             (keys.map(str::to_owned).to_vec(), None)
         );
-        assert_eq!(cut(&[], 3, None).unwrap(), (vec![], None));
+        assert_eq!(page_entries(&[], 3, None).unwrap(), (vec![], None));
         assert_eq!(
-            cut(&["a", "b"], 2, None).unwrap().1,
+            page_entries(&["a", "b"], 2, None).unwrap().1,
             None,
             "a full last page has no cursor"
         );
@@ -108,8 +108,8 @@ mod tests {
 
     #[test]
     fn changes_between_pages_skip_no_remaining_entry() {
-        let (_, next) = cut(&["a", "b", "c", "d"], 2, None).unwrap();
-        let rest = |keys: &[&str]| cut(keys, 2, next.as_deref()).unwrap().0;
+        let (_, next) = page_entries(&["a", "b", "c", "d"], 2, None).unwrap();
+        let rest = |keys: &[&str]| page_entries(keys, 2, next.as_deref()).unwrap().0;
         assert_eq!(
             rest(&["b", "c", "d"]),
             ["c", "d"],
@@ -137,7 +137,11 @@ mod tests {
             &URL_SAFE_NO_PAD.encode("x:y"),
             &URL_SAFE_NO_PAD.encode("7"),
         ] {
-            assert_eq!(cut(&["a"], 1, Some(cursor)), Err(-32602), "{cursor}");
+            assert_eq!(
+                page_entries(&["a"], 1, Some(cursor)),
+                Err(-32602),
+                "{cursor}"
+            );
         }
     }
 }

@@ -153,7 +153,7 @@ const KNOWN_TO_SERDE: [&str; 14] = [
 ];
 
 /// Returns `true` if a generated schema has constraints that serde does not check.
-pub(crate) fn says_more_than_serde(schema: &Value) -> bool {
+pub(crate) fn needs_validator(schema: &Value) -> bool {
     let mut pending = vec![schema];
     while let Some(schema) = pending.pop() {
         let Some(object) = schema.as_object() else {
@@ -273,7 +273,7 @@ mod tests {
 
     #[test]
     fn only_constraints_require_the_validator() {
-        assert!(!says_more_than_serde(&arguments_schema::<Plain>()));
-        assert!(says_more_than_serde(&arguments_schema::<Constrained>()));
+        assert!(!needs_validator(&arguments_schema::<Plain>()));
+        assert!(needs_validator(&arguments_schema::<Constrained>()));
     }
 }

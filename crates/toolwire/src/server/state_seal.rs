@@ -166,7 +166,7 @@ impl StateSeal {
     ///
     /// # Errors
     /// Returns an error if the state was used before, or if the nonce store is full for its owner or fails.
-    pub(crate) async fn spend(&self, state: &SingleUseState) -> Result<(), ErrorObject> {
+    pub(crate) async fn mark_used(&self, state: &SingleUseState) -> Result<(), ErrorObject> {
         let Some(nonces) = &self.nonces else {
             return Ok(());
         };

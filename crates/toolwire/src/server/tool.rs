@@ -86,7 +86,7 @@ impl ToolHandler {
                         let running = handler(ctx, arguments);
                         Box::pin(async move { running.await.into_tool_response() })
                     }
-                    Err(error) => rejected(error),
+                    Err(error) => ready_error(error),
                 }
             };
         Self::from_schema(
@@ -127,7 +127,7 @@ impl ToolHandler {
                             }
                         })
                     }
-                    Err(error) => rejected(error),
+                    Err(error) => ready_error(error),
                 }
             };
         Self::from_schema(
@@ -169,7 +169,7 @@ impl ToolHandler {
     ) -> Self {
         let mut descriptor = Tool::new(name, RawJson::from_value(input));
         descriptor.output_schema = output.map(RawJson::from);
-        let check_arguments = schema::says_more_than_serde(input);
+        let check_arguments = schema::needs_validator(input);
         Self {
             descriptor,
             access: Access::default(),
@@ -293,11 +293,11 @@ fn decode<A: DeserializeOwned>(tool: &str, arguments: &RawValue) -> Result<A, To
         // The path is tracked only after a failure, because tracking is slow.
         let mut deserializer = serde_json::Deserializer::from_str(arguments.get());
         serde_path_to_error::deserialize(&mut deserializer)
-            .map_err(|error| undecodable(tool, error.path(), error.inner()))
+            .map_err(|error| decode_error(tool, error.path(), error.inner()))
     })
 }
 
-fn undecodable(
+fn decode_error(
     tool: &str,
     path: &serde_path_to_error::Path,
     error: &serde_json::Error,
@@ -320,7 +320,7 @@ fn without_nulls(arguments: &RawValue) -> Option<RawJson> {
 }
 
 /// Returns the future of a call that fails before its handler.
-fn rejected(error: ToolError) -> BoxFuture<'static, Outcome> {
+fn ready_error(error: ToolError) -> BoxFuture<'static, Outcome> {
     Box::pin(std::future::ready(Err(error)))
 }
 
@@ -367,7 +367,7 @@ impl ToolEntry {
             match check.check_arguments_quickly(arguments) {
                 QuickCheck::Done(Ok(())) => {}
                 QuickCheck::Done(Err(violations)) => {
-                    return rejected(invalid_arguments(&self.descriptor.name, &violations));
+                    return ready_error(invalid_arguments(&self.descriptor.name, &violations));
                 }
                 QuickCheck::Large => return self.call_after_check(check, ctx, arguments),
             }

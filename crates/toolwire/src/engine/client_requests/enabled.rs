@@ -68,11 +68,11 @@ impl ClientRequests {
 
     /// Creates an id, lets `send` write the request, and waits for the response.
     ///
-    /// Calls `give_up` with the id if no task waits any more: at the timeout, or when this future is dropped.
+    /// Calls `on_abandoned` with the id if no task waits any more: at the timeout, or when this future is dropped.
     pub(crate) async fn call(
         &self,
         send: impl FnOnce(&RequestId),
-        give_up: impl Fn(&RequestId),
+        on_abandoned: impl Fn(&RequestId),
     ) -> Result<RawJson, Error> {
         let (sender, receiver) = oneshot::channel();
         let id = {
@@ -91,7 +91,7 @@ impl ClientRequests {
         let mut guard = PendingRequestGuard {
             requests: self,
             id: &id,
-            give_up: &give_up,
+            on_abandoned: &on_abandoned,
             armed: true,
         };
         send(&id);
@@ -132,14 +132,14 @@ impl ClientRequests {
 struct PendingRequestGuard<'a, G: Fn(&RequestId)> {
     requests: &'a ClientRequests,
     id: &'a RequestId,
-    give_up: &'a G,
+    on_abandoned: &'a G,
     armed: bool,
 }
 
 impl<G: Fn(&RequestId)> Drop for PendingRequestGuard<'_, G> {
     fn drop(&mut self) {
         if self.armed && self.requests.pending().ledger.resolve(self.id).is_some() {
-            (self.give_up)(self.id);
+            (self.on_abandoned)(self.id);
         }
     }
 }
@@ -165,25 +165,25 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn call_without_response_times_out_and_notifies_the_client() {
         let requests = ClientRequests::new(Duration::from_secs(60));
-        let given_up = Mutex::new(Vec::new());
+        let abandoned = Mutex::new(Vec::new());
         let outcome = requests
-            .call(|_| {}, |id| given_up.lock().unwrap().push(id.clone()))
+            .call(|_| {}, |id| abandoned.lock().unwrap().push(id.clone()))
             .await;
         assert!(outcome.unwrap_err().is_timeout());
-        assert_eq!(given_up.lock().unwrap().len(), 1);
+        assert_eq!(abandoned.lock().unwrap().len(), 1);
     }
 
     #[tokio::test(start_paused = true)]
     async fn dropped_call_notifies_the_client() {
         let requests = ClientRequests::new(Duration::from_secs(60));
-        let given_up = Mutex::new(0);
-        let call = requests.call(|_| {}, |_| *given_up.lock().unwrap() += 1);
+        let abandoned = Mutex::new(0);
+        let call = requests.call(|_| {}, |_| *abandoned.lock().unwrap() += 1);
         assert!(
             tokio::time::timeout(Duration::from_secs(1), call)
                 .await
                 .is_err()
         );
-        assert_eq!(*given_up.lock().unwrap(), 1);
+        assert_eq!(*abandoned.lock().unwrap(), 1);
     }
 
     #[tokio::test(start_paused = true)]

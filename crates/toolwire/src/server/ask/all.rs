@@ -27,7 +27,7 @@ pub(crate) mod sealed {
     #[expect(private_interfaces, reason = "other crates cannot name this trait")]
     pub trait AskMany {
         /// Returns the input requests for the client.
-        fn asked(&self) -> Result<Vec<PendingAsk>, Error>;
+        fn pending_asks(&self) -> Result<Vec<PendingAsk>, Error>;
     }
 }
 
@@ -42,7 +42,7 @@ macro_rules! tuples {
     ($(($($ask:ident $index:tt),+))+) => {$(
         #[expect(private_interfaces, reason = "other crates cannot name this trait")]
         impl<$($ask: Ask),+> sealed::AskMany for ($($ask,)+) {
-            fn asked(&self) -> Result<Vec<PendingAsk>, Error> {
+            fn pending_asks(&self) -> Result<Vec<PendingAsk>, Error> {
                 Ok(vec![$(PendingAsk::new(&self.$index)?),+])
             }
         }
@@ -70,7 +70,7 @@ tuples! {
 
 #[expect(private_interfaces, reason = "other crates cannot name this trait")]
 impl<Q: Ask> sealed::AskMany for Vec<Q> {
-    fn asked(&self) -> Result<Vec<PendingAsk>, Error> {
+    fn pending_asks(&self) -> Result<Vec<PendingAsk>, Error> {
         self.iter().map(PendingAsk::new).collect()
     }
 }

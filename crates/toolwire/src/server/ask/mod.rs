@@ -181,13 +181,13 @@ impl RequestContext {
     /// # Errors
     /// Returns the first error of the requests, as [`ask`](Self::ask) does.
     pub async fn ask_all<Q: AskAll>(&self, requests: Q) -> Result<Q::Outputs, Error> {
-        let asked = requests.asked()?;
-        let mut responses = Vec::with_capacity(asked.len());
-        for ask in &asked {
+        let asks = requests.pending_asks()?;
+        let mut responses = Vec::with_capacity(asks.len());
+        for ask in &asks {
             responses.push(self.known_response(ask)?);
         }
         let missing = || {
-            let pairs = asked.iter().zip(&responses);
+            let pairs = asks.iter().zip(&responses);
             pairs.filter_map(|(ask, response)| response.is_none().then_some(ask))
         };
         if self.is_stateless() {
@@ -201,15 +201,15 @@ impl RequestContext {
             let missing = missing().map(|ask| &ask.request);
             let required = rounds::required_capabilities(missing);
             check_declared(&required, self.client_capabilities())?;
-            for (ask, response) in asked.iter().zip(&mut responses) {
+            for (ask, response) in asks.iter().zip(&mut responses) {
                 if response.is_none() {
                     // The same request may occur twice.
                     *response = self.known_response(ask)?;
                 }
                 if response.is_none() {
-                    let arrived = self.send_to_client(&ask.key, &ask.request).await?;
-                    self.remember(ask, arrived.clone());
-                    *response = Some(arrived);
+                    let received = self.send_to_client(&ask.key, &ask.request).await?;
+                    self.store_response(ask, received.clone());
+                    *response = Some(received);
                 }
             }
         }
@@ -241,13 +241,13 @@ impl RequestContext {
             JournalLookup::Received(response) => {
                 let response = rounds::accept_response(&ask.request, response)
                     .map_err(|unusable| unusable.into_error(&ask.key))?;
-                self.remember(ask, response.clone());
+                self.store_response(ask, response.clone());
                 Ok(Some(response))
             }
         }
     }
 
-    fn remember(&self, ask: &PendingAsk, response: RawJson) {
+    fn store_response(&self, ask: &PendingAsk, response: RawJson) {
         let round = &self.scope().round;
         round.in_journal(|journal| journal.remember(&ask.key, ask.digest, response));
     }

@@ -55,7 +55,7 @@ impl<T> ElicitOutcome<T> {
 }
 
 /// Converts a result into an outcome.
-pub(super) fn sort(result: ElicitResult) -> ElicitOutcome<ElicitResult> {
+pub(super) fn from_result(result: ElicitResult) -> ElicitOutcome<ElicitResult> {
     match result.action {
         ElicitAction::Accept => ElicitOutcome::Accepted(result),
         ElicitAction::Decline => ElicitOutcome::Declined,
@@ -97,7 +97,7 @@ impl<T: Elicit + Send> FormOutput for ElicitOutcome<T> {
     }
 
     fn from_result(key: &str, result: ElicitResult) -> Result<Self, Error> {
-        match sort(result) {
+        match from_result(result) {
             ElicitOutcome::Accepted(mut result) => {
                 // A form with only empty fields may have no content.
                 result.content.get_or_insert_default();

@@ -133,7 +133,7 @@ impl Ask for AskDynamicForm {
     }
 
     fn read(&self, response: RawJson) -> Result<Self::Output, Error> {
-        let result = outcome::sort(decode(&self.key, &response)?);
+        let result = outcome::from_result(decode(&self.key, &response)?);
         Ok(result.map(|result| result.content.unwrap_or_default()))
     }
 }
@@ -169,7 +169,7 @@ impl Ask for AskUrl {
     }
 
     fn read(&self, response: RawJson) -> Result<ElicitOutcome<()>, Error> {
-        Ok(outcome::sort(decode(&self.key, &response)?).map(drop))
+        Ok(outcome::from_result(decode(&self.key, &response)?).map(drop))
     }
 }
 

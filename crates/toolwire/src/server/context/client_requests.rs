@@ -176,8 +176,8 @@ impl RequestContext {
         let params = client_params(request, self.version(), self.client_capabilities())?;
         let response = self.scope.request(method, params).await?;
         let response = match request {
-            InputRequest::Elicitation(asked) => {
-                stamp::restore_elicitation(asked, response, self.version())
+            InputRequest::Elicitation(elicitation) => {
+                stamp::restore_elicitation(elicitation, response, self.version())
             }
             _ => response,
         };

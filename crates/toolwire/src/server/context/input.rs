@@ -74,8 +74,8 @@ impl RequestContext {
         let Some(response) = self.input_responses().get(key) else {
             return Ok(None);
         };
-        let asked = ElicitRequestFormParams::new("", A::form()).into();
-        let response = rounds::accept_response(&asked, response.clone())
+        let request = ElicitRequestFormParams::new("", A::form()).into();
+        let response = rounds::accept_response(&request, response.clone())
             .map_err(|unusable| unusable.into_error(key))?;
         let result = response
             .parse()

@@ -32,12 +32,12 @@ impl Exchange {
 
     /// Returns the name of the tool or prompt, or the URI, for methods that carry one.
     pub(crate) fn name(&self) -> Option<&str> {
-        self.context.scope().kept.name()
+        self.context.scope().request_params.name()
     }
 
     /// Returns the arguments of a tool or prompt.
     pub(crate) fn arguments(&self) -> Option<&RawValue> {
-        self.context.scope().kept.arguments()
+        self.context.scope().request_params.arguments()
     }
 
     /// Decodes the parameters of the method.

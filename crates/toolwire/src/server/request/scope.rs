@@ -46,7 +46,7 @@ pub struct RequestScope {
     /// `None` drops every log message.
     pub(crate) minimum_log_level: Option<LoggingLevel>,
     pub(crate) progress_token: Option<ProgressToken>,
-    pub(crate) kept: RequestParams,
+    pub(crate) request_params: RequestParams,
     /// Parsed at first use.
     pub(crate) meta: OnceLock<Box<Meta>>,
     pub(crate) client_info: OnceLock<Option<Arc<Implementation>>>,
@@ -97,7 +97,7 @@ impl RequestScope {
     #[must_use]
     pub fn meta(&self) -> &Meta {
         self.meta.get_or_init(|| {
-            let raw = self.kept.meta();
+            let raw = self.request_params.meta();
             let read = raw.and_then(|raw| serde_json::from_str(raw.get()).ok());
             read.unwrap_or_default()
         })

@@ -72,7 +72,7 @@ impl RequestScope {
             client_capabilities: self.client_capabilities.clone(),
             minimum_log_level: self.minimum_log_level,
             progress_token: self.progress_token.clone(),
-            kept: self.kept.clone(),
+            request_params: self.request_params.clone(),
             meta: OnceLock::new(),
             client_info: OnceLock::new(),
             cancellation: self.cancellation.clone(),

@@ -29,9 +29,9 @@ pub(crate) fn of_request(
 pub(crate) enum RoundOutcome {
     Failed(ToolError),
     #[expect(dead_code, reason = "no handler asks for input")]
-    Asks(EncodedResult),
+    InputRequired(EncodedResult),
     #[expect(dead_code, reason = "no handler asks for input")]
-    Again,
+    RunAgain,
 }
 
 /// The only round of one request.
@@ -48,7 +48,7 @@ impl<'a> RequestRounds<'a> {
     }
 
     /// Returns `None`, because no state is single-use.
-    pub(crate) fn spending(&self) -> Option<BoxFuture<'a, Result<(), ErrorObject>>> {
+    pub(crate) fn mark_state_used(&self) -> Option<BoxFuture<'a, Result<(), ErrorObject>>> {
         None
     }
 
@@ -60,11 +60,11 @@ impl<'a> RequestRounds<'a> {
         false
     }
 
-    pub(crate) async fn settle(
+    pub(crate) async fn finish_run(
         &mut self,
-        unsettled: Result<NoInputRequest, ToolError>,
+        incomplete: Result<NoInputRequest, ToolError>,
     ) -> Result<RoundOutcome, ErrorObject> {
-        match unsettled {
+        match incomplete {
             Ok(request) => match request {},
             Err(error) => Ok(RoundOutcome::Failed(error)),
         }

@@ -63,16 +63,16 @@ fn read_retry(
     let opened = snapshot.options.seal.open(&purpose, &token)?;
     Ok(RoundState::new(input_responses, opened.author_state)
         .with_journal(opened.journal)
-        .with_spending(opened.single_use_state))
+        .with_single_use_state(opened.single_use_state))
 }
 
 /// The outcome of a handler run without a result.
 pub(crate) enum RoundOutcome {
     Failed(ToolError),
     /// The response contains input requests.
-    Asks(EncodedResult),
+    InputRequired(EncodedResult),
     /// The handler runs again.
-    Again,
+    RunAgain,
 }
 
 /// The rounds of one request.
@@ -101,10 +101,10 @@ impl<'a> RequestRounds<'a> {
     }
 
     /// Returns the work before the first round, if any: marking a single-use state as used.
-    pub(crate) fn spending(&self) -> Option<BoxFuture<'a, Result<(), ErrorObject>>> {
+    pub(crate) fn mark_state_used(&self) -> Option<BoxFuture<'a, Result<(), ErrorObject>>> {
         let exchange = self.exchange;
-        let spending = exchange.context.scope().round.single_use_state()?;
-        Some(Box::pin(exchange.snapshot().options.seal.spend(spending)))
+        let state = exchange.context.scope().round.single_use_state()?;
+        Some(Box::pin(exchange.snapshot().options.seal.mark_used(state)))
     }
 
     /// Returns the context of the current round.
@@ -119,12 +119,12 @@ impl<'a> RequestRounds<'a> {
     }
 
     /// Decides how the request continues after a handler run without a result.
-    pub(crate) async fn settle(
+    pub(crate) async fn finish_run(
         &mut self,
-        unsettled: Result<InputRequiredResult, ToolError>,
+        incomplete: Result<InputRequiredResult, ToolError>,
     ) -> Result<RoundOutcome, ErrorObject> {
         let round = &self.context().scope().round;
-        let input_required = match unsettled {
+        let input_required = match incomplete {
             Ok(input_required) => {
                 round.set_aside();
                 input_required
@@ -139,8 +139,8 @@ impl<'a> RequestRounds<'a> {
             },
         };
         Ok(match self.next(input_required).await? {
-            Some(response) => RoundOutcome::Asks(response),
-            None => RoundOutcome::Again,
+            Some(response) => RoundOutcome::InputRequired(response),
+            None => RoundOutcome::RunAgain,
         })
     }
 

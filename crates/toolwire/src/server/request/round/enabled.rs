@@ -55,7 +55,7 @@ impl RoundState {
     }
 
     /// Sets the record of a single-use state.
-    pub(crate) fn with_spending(mut self, single_use: Option<SingleUseState>) -> Self {
+    pub(crate) fn with_single_use_state(mut self, single_use: Option<SingleUseState>) -> Self {
         self.retry.get_or_insert_default().single_use = single_use;
         self
     }

@@ -1,6 +1,6 @@
 //! An event log in memory.
 //!
-//! [`shelf`] decides which entries are retained. This module adds the lock, the clock and the wait.
+//! [`table`] decides which entries are retained. This module adds the lock, the clock and the wait.
 
 mod directory;
 mod stream;
@@ -96,7 +96,7 @@ impl MemoryEventLogLimits {
 /// A removed stream that is written to again continues with a number above all its earlier numbers. So a reader with an
 /// old number never misses entries silently.
 pub struct MemoryEventLog {
-    shelf: Mutex<StreamTable>,
+    table: Mutex<StreamTable>,
 }
 
 impl Default for MemoryEventLog {
@@ -110,12 +110,12 @@ impl MemoryEventLog {
     #[must_use]
     pub fn new(limits: MemoryEventLogLimits) -> Self {
         Self {
-            shelf: Mutex::new(StreamTable::new(limits)),
+            table: Mutex::new(StreamTable::new(limits)),
         }
     }
 
     fn lock(&self) -> MutexGuard<'_, StreamTable> {
-        lock(&self.shelf)
+        lock(&self.table)
     }
 }
 
@@ -152,8 +152,8 @@ impl EventLog for MemoryEventLog {
             let mut in_time = !wait.is_zero();
             loop {
                 let now = Instant::now();
-                let found = self.lock().read_after(principal, key, after_number, now);
-                let changed = match found {
+                let result = self.lock().read_after(principal, key, after_number, now);
+                let changed = match result {
                     ReadResult::Replay(replay) => return Ok(replay),
                     ReadResult::NothingYet(_) if !in_time => {
                         return Ok(Replay::Entries(Vec::new()));
@@ -171,7 +171,7 @@ impl EventLog for MemoryEventLog {
         session: &'a str,
     ) -> StoreFuture<'a, ()> {
         Box::pin(async move {
-            self.lock().forget_session(principal, session);
+            self.lock().remove_session(principal, session);
             Ok(())
         })
     }

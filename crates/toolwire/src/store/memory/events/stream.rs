@@ -27,7 +27,7 @@ pub(super) enum EvictionClass {
     /// The stream has ended and was read to its end.
     Ended,
     /// The stream has no entries, but may get some.
-    Bare,
+    Empty,
     /// The stream has entries and may get more, or its last entry has not been read.
     Live,
 }
@@ -71,13 +71,13 @@ impl StoredStream {
             read: false,
             changed: Arc::default(),
             used,
-            listed: (EvictionClass::Bare, used),
+            listed: (EvictionClass::Empty, used),
         }
     }
 
     pub(super) fn class(&self) -> EvictionClass {
         match (self.entries.is_empty(), self.ended) {
-            (true, false) => EvictionClass::Bare,
+            (true, false) => EvictionClass::Empty,
             (true, true) => EvictionClass::Ended,
             (false, true) if self.read => EvictionClass::Ended,
             (false, _) => EvictionClass::Live,
@@ -96,7 +96,7 @@ impl StoredStream {
         self.ended
     }
 
-    pub(super) fn is_awaited(&self) -> bool {
+    pub(super) fn has_waiting_reader(&self) -> bool {
         Arc::strong_count(&self.changed) > 1
     }
 
@@ -106,7 +106,7 @@ impl StoredStream {
     }
 
     pub(super) fn push(&mut self, entry: LogEntry) -> u64 {
-        self.bytes += cost(&entry);
+        self.bytes += entry_bytes(&entry);
         self.ended = entry.ends_stream();
         self.entries.push_back(entry);
         self.changed.notify_waiters();
@@ -116,12 +116,12 @@ impl StoredStream {
     /// Evicts the oldest entry.
     pub(super) fn drop_oldest(&mut self) {
         if let Some(entry) = self.entries.pop_front() {
-            self.bytes -= cost(&entry);
+            self.bytes -= entry_bytes(&entry);
             self.first += 1;
         }
     }
 
-    pub(super) fn after(&mut self, number: u64) -> ReadResult {
+    pub(super) fn read_after(&mut self, number: u64) -> ReadResult {
         let last = self.last();
         if number > last {
             return ReadResult::Replay(Replay::Unknown);
@@ -149,7 +149,7 @@ impl StoredStream {
     }
 }
 
-fn cost(entry: &LogEntry) -> usize {
+fn entry_bytes(entry: &LogEntry) -> usize {
     let message = match entry {
         LogEntry::Message(message) | LogEntry::Last(message) => message.len(),
         LogEntry::End => 0,

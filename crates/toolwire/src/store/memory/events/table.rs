@@ -18,7 +18,7 @@ const REMOVED_PER_CALL: usize = 16;
 /// The order in which streams are evicted.
 const CLASSES: [EvictionClass; 3] = [
     EvictionClass::Ended,
-    EvictionClass::Bare,
+    EvictionClass::Empty,
     EvictionClass::Live,
 ];
 
@@ -30,13 +30,13 @@ pub(super) struct StreamTable {
     /// Each stream once, in the order of its class, under the number of a use that may not be its last. A use only
     /// changes the stream. Its position here is corrected when it comes to the front.
     ended: BTreeMap<u64, StreamId>,
-    bare: BTreeMap<u64, StreamId>,
+    empty: BTreeMap<u64, StreamId>,
     live: BTreeMap<u64, StreamId>,
     bytes: usize,
     uses: u64,
-    streams_ever: StreamId,
+    last_id: StreamId,
     /// No removed stream had an entry with a higher number.
-    highest_forgotten: u64,
+    highest_removed: u64,
 }
 
 impl StreamTable {
@@ -46,12 +46,12 @@ impl StreamTable {
             directory: Directory::default(),
             streams: HashMap::new(),
             ended: BTreeMap::new(),
-            bare: BTreeMap::new(),
+            empty: BTreeMap::new(),
             live: BTreeMap::new(),
             bytes: 0,
             uses: 0,
-            streams_ever: 0,
-            highest_forgotten: 0,
+            last_id: 0,
+            highest_removed: 0,
         }
     }
 
@@ -61,7 +61,7 @@ impl StreamTable {
         key: &StreamKey,
         now: Instant,
     ) -> Result<(), StoreError> {
-        self.forget_old(now);
+        self.remove_expired(now);
         match self.find(principal, key, now) {
             Some(id) => self.mark_used(id, now),
             None => {
@@ -78,10 +78,10 @@ impl StreamTable {
         entry: LogEntry,
         now: Instant,
     ) -> Result<u64, StoreError> {
-        self.forget_old(now);
+        self.remove_expired(now);
         let id = match self.find(principal, key, now) {
             Some(id) => id,
-            None => self.add(principal, key, self.highest_forgotten + 1, now)?,
+            None => self.add(principal, key, self.highest_removed + 1, now)?,
         };
         self.mark_used(id, now);
         let stream = self.stream(id);
@@ -93,7 +93,7 @@ impl StreamTable {
         self.bytes = self.bytes - before + self.stream(id).bytes();
         self.trim(id);
         self.classify(id);
-        self.make_space(id);
+        self.enforce_total_bytes(id);
         Ok(number)
     }
 
@@ -104,27 +104,27 @@ impl StreamTable {
         number: u64,
         now: Instant,
     ) -> ReadResult {
-        self.forget_old(now);
+        self.remove_expired(now);
         let Some(id) = self.find(principal, key, now) else {
             return ReadResult::Replay(Replay::Unknown);
         };
         self.mark_used(id, now);
-        let found = self.stream(id).after(number);
+        let result = self.stream(id).read_after(number);
         self.classify(id);
-        found
+        result
     }
 
-    pub(super) fn forget_session(&mut self, principal: &Principal, session: &str) {
+    pub(super) fn remove_session(&mut self, principal: &Principal, session: &str) {
         for id in self.directory.of_session(principal, session) {
-            self.forget(id);
+            self.remove(id);
         }
     }
 
     /// Returns the stream, unless it has expired and was not removed yet.
     fn find(&mut self, principal: &Principal, key: &StreamKey, now: Instant) -> Option<StreamId> {
         let id = self.directory.find(principal, key)?;
-        if self.is_old(id, now) {
-            self.forget(id);
+        if self.is_expired(id, now) {
+            self.remove(id);
             return None;
         }
         Some(id)
@@ -137,18 +137,18 @@ impl StreamTable {
         first: u64,
         now: Instant,
     ) -> Result<StreamId, StoreError> {
-        self.make_room(now)?;
-        self.streams_ever += 1;
-        let id = self.streams_ever;
+        self.evict_if_full(now)?;
+        self.last_id += 1;
+        let id = self.last_id;
         let used = self.next_use(now);
         self.directory.insert(principal, key, id);
-        self.bare.insert(used.number, id);
+        self.empty.insert(used.number, id);
         self.streams
             .insert(id, StoredStream::new(principal, key, first, used));
         Ok(id)
     }
 
-    fn forget(&mut self, id: StreamId) {
+    fn remove(&mut self, id: StreamId) {
         let Some(stream) = self.streams.remove(&id) else {
             return;
         };
@@ -156,7 +156,7 @@ impl StreamTable {
         self.order(class).remove(&listed.number);
         self.directory.remove(&stream.principal, &stream.key);
         self.bytes -= stream.bytes();
-        self.highest_forgotten = self.highest_forgotten.max(stream.last());
+        self.highest_removed = self.highest_removed.max(stream.last());
         stream.close();
     }
 
@@ -175,13 +175,13 @@ impl StreamTable {
     }
 
     /// Enforces the byte limit of all streams after an entry was added to the stream `newest`, which retains it.
-    fn make_space(&mut self, newest: StreamId) {
+    fn enforce_total_bytes(&mut self, newest: StreamId) {
         while self.bytes > self.limits.total_bytes {
             if let Some(id) = self
                 .least_recent(EvictionClass::Ended)
                 .filter(|id| *id != newest)
             {
-                self.forget(id);
+                self.remove(id);
                 continue;
             }
             let Some(id) = self.least_recent(EvictionClass::Live) else {
@@ -200,7 +200,7 @@ impl StreamTable {
     }
 
     /// Evicts a stream if the maximum number of streams is reached.
-    fn make_room(&mut self, now: Instant) -> Result<(), StoreError> {
+    fn evict_if_full(&mut self, now: Instant) -> Result<(), StoreError> {
         for class in CLASSES {
             let started = self.uses;
             while self.streams.len() >= self.limits.streams {
@@ -212,10 +212,10 @@ impl StreamTable {
                     // All streams of this class were checked, and each has a waiting reader.
                     break;
                 }
-                if stream.is_awaited() {
+                if stream.has_waiting_reader() {
                     self.mark_used(id, now);
                 } else {
-                    self.forget(id);
+                    self.remove(id);
                 }
             }
         }
@@ -226,7 +226,7 @@ impl StreamTable {
     }
 
     /// Removes some of the expired streams.
-    fn forget_old(&mut self, now: Instant) {
+    fn remove_expired(&mut self, now: Instant) {
         let retention = self.limits.retention;
         for class in CLASSES {
             for _ in 0..REMOVED_PER_CALL {
@@ -237,11 +237,11 @@ impl StreamTable {
                 if now.duration_since(listed_at) < retention {
                     break;
                 }
-                if self.is_old(id, now) {
-                    self.forget(id);
+                if self.is_expired(id, now) {
+                    self.remove(id);
                 } else {
                     // The stream was used since, or has a waiting reader, which counts as use.
-                    if self.stream(id).is_awaited() {
+                    if self.stream(id).has_waiting_reader() {
                         self.mark_used(id, now);
                     }
                     self.reindex(id);
@@ -250,10 +250,10 @@ impl StreamTable {
         }
     }
 
-    fn is_old(&mut self, id: StreamId, now: Instant) -> bool {
+    fn is_expired(&mut self, id: StreamId, now: Instant) -> bool {
         let retention = self.limits.retention;
         let stream = self.stream(id);
-        !stream.is_awaited() && now.duration_since(stream.used.at) >= retention
+        !stream.has_waiting_reader() && now.duration_since(stream.used.at) >= retention
     }
 
     /// Returns the least recently used stream of a class.
@@ -302,7 +302,7 @@ impl StreamTable {
     fn order(&mut self, class: EvictionClass) -> &mut BTreeMap<u64, StreamId> {
         match class {
             EvictionClass::Ended => &mut self.ended,
-            EvictionClass::Bare => &mut self.bare,
+            EvictionClass::Empty => &mut self.empty,
             EvictionClass::Live => &mut self.live,
         }
     }
@@ -333,14 +333,14 @@ impl StreamTable {
             bytes <= self.limits.total_bytes || with_entries.count() == 1,
             "bytes are limited, except for the newest entry"
         );
-        let listed = self.ended.len() + self.bare.len() + self.live.len();
+        let listed = self.ended.len() + self.empty.len() + self.live.len();
         assert_eq!(self.streams.len(), listed, "every stream is listed once");
         for stream in self.streams.values() {
             let (class, used) = stream.listed;
             assert_eq!(class, stream.class(), "streams are listed by class");
             let order = match class {
                 EvictionClass::Ended => &self.ended,
-                EvictionClass::Bare => &self.bare,
+                EvictionClass::Empty => &self.empty,
                 EvictionClass::Live => &self.live,
             };
             assert!(order.contains_key(&used.number), "streams are listed");
