@@ -188,14 +188,16 @@ impl ChangeListener for LegacyListener {
                 .state
                 .version()
                 .is_some_and(|version| !version.has_listen());
-        let wanted = match change {
+        let is_subscribed = match change {
             Change::ToolsListChanged
             | Change::PromptsListChanged
             | Change::ResourcesListChanged => true,
             Change::ResourceUpdated(uri) => self.state.is_subscribed(uri),
             _ => false,
         };
-        let notification = change.to_notification().filter(|_| is_legacy && wanted);
+        let notification = change
+            .to_notification()
+            .filter(|_| is_legacy && is_subscribed);
         if let Some(notification) = &notification {
             self.out.notify(notification, kind(change, None));
         }

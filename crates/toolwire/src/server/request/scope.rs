@@ -201,10 +201,10 @@ impl RequestScope {
 
     /// Sends `notifications/message`, unless its level is below the client's minimum.
     pub(crate) fn log(&self, level: LoggingLevel, data: RawJson, logger: Option<&str>) {
-        let wanted = self
+        let is_enabled = self
             .minimum_log_level
             .is_some_and(|minimum| logging::passes(level, minimum));
-        if !wanted {
+        if !is_enabled {
             return;
         }
         // The lock is held until the message is sent. Spec 2026-07-28, server/utilities/logging: nothing follows the

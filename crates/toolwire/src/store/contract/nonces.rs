@@ -35,11 +35,11 @@ pub async fn nonce_store<S: NonceStore + 'static>(connect: impl AsyncFn() -> Arc
         );
     }
 
-    let (owner, wanted) = (new_owner(), fingerprint());
+    let (owner, nonce) = (new_owner(), fingerprint());
     let tasks: Vec<_> = (0..16)
         .map(|_| {
             let (store, owner) = (Arc::clone(&store), owner.clone());
-            tokio::spawn(async move { store.mark_used(&owner, &wanted, LIFETIME).await })
+            tokio::spawn(async move { store.mark_used(&owner, &nonce, LIFETIME).await })
         })
         .collect();
     let mut winners = 0;

@@ -238,21 +238,21 @@ proptest! {
                 }
                 Step::Touch(id, owner, seconds) => {
                     let ttl = Duration::from_secs(seconds.into());
-                    let found = list.iter_mut().find(|(a, b, _)| (*a, *b) == (id, owner));
+                    let entry = list.iter_mut().find(|(a, b, _)| (*a, *b) == (id, owner));
                     let touched =
                         sessions.extend_ttl(&id.to_string(), &owners[usize::from(owner)], now, ttl);
-                    prop_assert_eq!(touched.is_some(), found.is_some());
-                    if let Some((.., deadline)) = found {
+                    prop_assert_eq!(touched.is_some(), entry.is_some());
+                    if let Some((.., deadline)) = entry {
                         *deadline = now + ttl;
                     }
                 }
                 Step::Delete(id, owner) => {
-                    let found = list.iter().position(|(a, b, _)| (*a, *b) == (id, owner));
+                    let position = list.iter().position(|(a, b, _)| (*a, *b) == (id, owner));
                     let owner = &owners[usize::from(owner)];
                     let known = sessions.find(&id.to_string(), owner, now).is_some();
-                    prop_assert_eq!(known, found.is_some());
-                    if let Some(place) = found {
-                        list.remove(place);
+                    prop_assert_eq!(known, position.is_some());
+                    if let Some(index) = position {
+                        list.remove(index);
                         sessions.remove(&id.to_string());
                     }
                 }

@@ -10,7 +10,7 @@ enum Call {
     Append(usize),
     End(usize),
     Read(usize, u64),
-    Forget(usize),
+    RemoveSession(usize),
 }
 
 fn call() -> impl Strategy<Value = Call> {
@@ -19,7 +19,7 @@ fn call() -> impl Strategy<Value = Call> {
         8 => stream.clone().prop_map(Call::Append),
         1 => stream.clone().prop_map(Call::End),
         6 => (stream.clone(), 0..12u64).prop_map(|(stream, after)| Call::Read(stream, after)),
-        1 => stream.prop_map(Call::Forget),
+        1 => stream.prop_map(Call::RemoveSession),
     ]
 }
 
@@ -115,18 +115,18 @@ async fn replay_is_the_suffix_in(
     let mut lists: [Vec<(u64, LogEntry)>; 4] = Default::default();
     let mut highest = [0; 4];
     let mut known = [false; 4];
-    for (place, call) in calls.iter().enumerate() {
+    for (index, call) in calls.iter().enumerate() {
         let (Call::Append(stream)
         | Call::End(stream)
         | Call::Read(stream, _)
-        | Call::Forget(stream)) = call;
+        | Call::RemoveSession(stream)) = call;
         let (stream, name) = (*stream, stream.to_string());
         let key = StreamKey::new(name.clone(), "stream");
         match call {
             Call::Append(_) | Call::End(_) => {
                 let entry = match call {
                     Call::End(_) => LogEntry::End,
-                    _ => message(place as u64),
+                    _ => message(index as u64),
                 };
                 let last = lists[stream].last().cloned();
                 match log.append(&owner, &key, entry.clone()).await {
@@ -155,8 +155,8 @@ async fn replay_is_the_suffix_in(
                 match replay {
                     Replay::Entries(entries) => prop_assert_eq!(entries, suffix),
                     Replay::Gap { oldest } => {
-                        let kept = suffix.first().map(|(number, _)| *number);
-                        prop_assert!(bounded || kept == Some(oldest));
+                        let oldest_number = suffix.first().map(|(number, _)| *number);
+                        prop_assert!(bounded || oldest_number == Some(oldest));
                         prop_assert!(oldest > after + 1);
                     }
                     Replay::Ended => {
@@ -169,7 +169,7 @@ async fn replay_is_the_suffix_in(
                     }
                 }
             }
-            Call::Forget(_) => {
+            Call::RemoveSession(_) => {
                 log.remove_session(&owner, &name).await.unwrap();
                 known[stream] = false;
                 lists[stream].clear();

@@ -44,7 +44,7 @@ const MAX_CACHED_RECORD_BYTES: usize = 16 * 1024;
 /// The active sessions of this node, and its cached sessions.
 #[derive(Debug, Default)]
 pub(crate) struct ActiveSessions {
-    known: Mutex<SessionTable>,
+    table: Mutex<SessionTable>,
 }
 
 #[derive(Debug, Default)]
@@ -85,11 +85,11 @@ impl ActiveSessions {
             registry: Arc::downgrade(self),
         });
         let is_cached = !is_large(&stored.record);
-        let mut known = self.lock();
-        let evicted = known.evict_old(idle);
-        let live = known.enter(Arc::clone(&created), is_cached);
+        let mut table = self.lock();
+        let evicted = table.evict_old(idle);
+        let live = table.enter(Arc::clone(&created), is_cached);
         // Dropped after the lock is released, because dropping a session locks the table.
-        drop(known);
+        drop(table);
         drop((evicted, created));
         live
     }
@@ -111,25 +111,25 @@ impl ActiveSessions {
 
     /// Removes a session from the cache.
     fn evict(&self, id: &str) {
-        let mut known = self.lock();
-        let index = known.cached.iter().position(|(_, live)| live.key.id == id);
-        let evicted = index.and_then(|index| known.cached.remove(index));
-        drop(known);
+        let mut table = self.lock();
+        let index = table.cached.iter().position(|(_, live)| live.key.id == id);
+        let evicted = index.and_then(|index| table.cached.remove(index));
+        drop(table);
         drop(evicted);
     }
 
     /// Returns the number of sessions in use.
     pub(crate) fn len(&self) -> usize {
-        let known = self.lock();
-        let unused = known
+        let table = self.lock();
+        let unused = table
             .cached
             .iter()
             .filter(|(_, live)| Arc::strong_count(live) == 1);
-        known.by_id.len() - unused.count()
+        table.by_id.len() - unused.count()
     }
 
     fn lock(&self) -> MutexGuard<'_, SessionTable> {
-        lock(&self.known)
+        lock(&self.table)
     }
 }
 
@@ -190,17 +190,17 @@ impl ActiveSession {
     /// Both are read under one lock. Otherwise a record that another request stores in between would look like a change
     /// that this request wants to undo.
     pub(crate) fn stored_and_current(&self) -> Option<(StoredSession, SessionRecord)> {
-        let known = self.lock_stored();
+        let stored = self.lock_stored();
         let current = record::record_of(&self.state)?;
-        Some((known.clone(), current))
+        Some((stored.clone(), current))
     }
 
     /// Applies the changes that another node or request has stored since. Returns `true` if there were any.
     pub(crate) fn refresh(&self, stored: &StoredSession) -> bool {
-        let mut known = self.lock_stored();
-        let is_newer = known.revision < stored.revision;
+        let mut current = self.lock_stored();
+        let is_newer = current.revision < stored.revision;
         if is_newer {
-            let before = std::mem::replace(&mut *known, stored.clone());
+            let before = std::mem::replace(&mut *current, stored.clone());
             record::rebase(&self.state, &before.record, &stored.record);
         }
         is_newer
