@@ -33,7 +33,7 @@ pub(crate) struct HttpEndpoint {
     pub(crate) requests: Arc<Permits>,
     pub(crate) streams: Arc<Permits>,
     pub(crate) stalls: Arc<StallMonitor>,
-    pub(crate) live: Arc<ActiveSessions>,
+    pub(crate) active_sessions: Arc<ActiveSessions>,
     pub(crate) http_sse: Arc<HttpSseStreams>,
     pub(crate) node: ClusterNode,
     expiry: SessionExpiry,
@@ -53,7 +53,7 @@ impl HttpEndpoint {
                 ByteBudget::new(limits.stream_bytes, limits.queued_bytes),
             ),
             stalls: StallMonitor::new(limits.write_stall),
-            live: Arc::default(),
+            active_sessions: Arc::default(),
             http_sse: Arc::default(),
             node: ClusterNode::new(options.bus.clone()),
             expiry: SessionExpiry::default(),
@@ -76,12 +76,14 @@ impl HttpEndpoint {
     ) -> Result<Option<Arc<ActiveSession>>, StoreError> {
         let idle = self.options.limits.session_idle;
         let Some(stored) = self.options.sessions.load(id, principal, idle).await? else {
-            self.live.end(id, principal);
+            self.active_sessions.end(id, principal);
             return Ok(None);
         };
         let timeout = || self.server.snapshot().options.client_response_timeout;
-        let live = self.live.enter(id, principal, &stored, idle, timeout);
-        Ok(Some(live))
+        let active = self
+            .active_sessions
+            .enter(id, principal, &stored, idle, timeout);
+        Ok(Some(active))
     }
 
     /// Opens a session and returns its id.
@@ -94,7 +96,7 @@ impl HttpEndpoint {
         let ttl = self.options.limits.session_init;
         let sessions = &self.options.sessions;
         sessions.create(&id, principal, record, ttl).await?;
-        self.expiry.start(&self.options, &self.live);
+        self.expiry.start(&self.options, &self.active_sessions);
         Ok(id)
     }
 
@@ -131,8 +133,8 @@ impl HttpEndpoint {
         if !self.options.sessions.delete(id, principal).await? {
             return Ok(false);
         }
-        if let Some(live) = self.live.find(id) {
-            live.end();
+        if let Some(active) = self.active_sessions.find(id) {
+            active.end();
         }
         let signalled = self.signal(id, SessionSignal::Ended).await;
         // The events are removed even if the other nodes were not notified, because no client can resume the session.
@@ -206,8 +208,8 @@ impl BusHandler for HttpEndpoint {
                 signal: SessionSignal::Message { message, token },
             } => self.http_sse.deliver(&session, &message, token),
             BusPayload::Session { session, signal } => {
-                if let Some(live) = self.live.find(&session) {
-                    live.on_signal(signal);
+                if let Some(active) = self.active_sessions.find(&session) {
+                    active.on_signal(signal);
                 }
             }
         }

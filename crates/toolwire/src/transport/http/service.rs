@@ -116,7 +116,7 @@ impl HttpService {
         HttpLoad {
             requests: self.endpoint.requests.used(),
             streams: self.endpoint.streams.used(),
-            sessions: self.endpoint.live.len(),
+            sessions: self.endpoint.active_sessions.len(),
             request_bytes: self.endpoint.requests.bytes().used(),
             stream_bytes: self.endpoint.streams.bytes().used(),
         }

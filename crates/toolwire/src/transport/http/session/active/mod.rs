@@ -65,11 +65,11 @@ impl ActiveSessions {
         response_timeout: impl FnOnce() -> Duration,
     ) -> Arc<ActiveSession> {
         // Ids are never reused, so the principal is the one that the store has just checked.
-        if let Some(live) = self.find(id) {
-            if live.refresh(stored) && is_large(&stored.record) {
+        if let Some(active) = self.find(id) {
+            if active.refresh(stored) && is_large(&stored.record) {
                 self.evict(id);
             }
-            return live;
+            return active;
         }
         let created = Arc::new(ActiveSession {
             key: SessionKey {
@@ -87,11 +87,11 @@ impl ActiveSessions {
         let is_cached = !is_large(&stored.record);
         let mut table = self.lock();
         let evicted = table.evict_old(idle);
-        let live = table.enter(Arc::clone(&created), is_cached);
+        let active = table.enter(Arc::clone(&created), is_cached);
         // Dropped after the lock is released, because dropping a session locks the table.
         drop(table);
         drop((evicted, created));
-        live
+        active
     }
 
     /// Returns the active session with this id, if there is one.
@@ -101,18 +101,21 @@ impl ActiveSessions {
 
     /// Ends the active session of a session that is no longer in the store.
     pub(crate) fn end(&self, id: &str, principal: &Principal) {
-        if let Some(live) = self
+        if let Some(active) = self
             .find(id)
-            .filter(|live| live.key.principal == *principal)
+            .filter(|active| active.key.principal == *principal)
         {
-            live.end();
+            active.end();
         }
     }
 
     /// Removes a session from the cache.
     fn evict(&self, id: &str) {
         let mut table = self.lock();
-        let index = table.cached.iter().position(|(_, live)| live.key.id == id);
+        let index = table
+            .cached
+            .iter()
+            .position(|(_, active)| active.key.id == id);
         let evicted = index.and_then(|index| table.cached.remove(index));
         drop(table);
         drop(evicted);
@@ -124,7 +127,7 @@ impl ActiveSessions {
         let unused = table
             .cached
             .iter()
-            .filter(|(_, live)| Arc::strong_count(live) == 1);
+            .filter(|(_, active)| Arc::strong_count(active) == 1);
         table.by_id.len() - unused.count()
     }
 
@@ -139,16 +142,16 @@ impl SessionTable {
     }
 
     /// Adds a session, unless the table already contains it. Returns the session in the table.
-    fn enter(&mut self, live: Arc<ActiveSession>, is_cached: bool) -> Arc<ActiveSession> {
-        if let Some(existing) = self.find(&live.key.id) {
+    fn enter(&mut self, active: Arc<ActiveSession>, is_cached: bool) -> Arc<ActiveSession> {
+        if let Some(existing) = self.find(&active.key.id) {
             return existing;
         }
         self.by_id
-            .insert(live.key.id.clone(), Arc::downgrade(&live));
+            .insert(active.key.id.clone(), Arc::downgrade(&active));
         if is_cached {
-            self.cached.push_back((Instant::now(), Arc::clone(&live)));
+            self.cached.push_back((Instant::now(), Arc::clone(&active)));
         }
-        live
+        active
     }
 
     /// Removes cached sessions that are older than `idle`, and the oldest one if the cache is full.
@@ -290,7 +293,7 @@ impl Drop for ActiveSession {
         // Another request may have added the session again in the meantime.
         if by_id
             .get(&self.key.id)
-            .is_some_and(|live| live.strong_count() == 0)
+            .is_some_and(|active| active.strong_count() == 0)
         {
             by_id.remove(&self.key.id);
         }

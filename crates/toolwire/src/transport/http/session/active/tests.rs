@@ -152,12 +152,12 @@ fn large_session_is_not_cached() {
 #[test]
 fn unsaved_changes_survive_an_update_from_the_store() {
     let sessions = Arc::new(ActiveSessions::default());
-    let live = enter(&sessions, "a", 1);
-    live.state.subscribe("notes://mine").unwrap();
+    let active = enter(&sessions, "a", 1);
+    active.state.subscribe("notes://mine").unwrap();
     let mut others = record(2);
     others.subscriptions.insert("notes://theirs".to_owned());
     enter_as(&sessions, "a", 2, others.clone());
-    let (stored, current) = live.stored_and_current().unwrap();
+    let (stored, current) = active.stored_and_current().unwrap();
     assert_eq!((stored.revision, &*stored.record), (2, &others));
     others.subscriptions.insert("notes://mine".to_owned());
     assert_eq!(current, others);
@@ -167,7 +167,7 @@ fn unsaved_changes_survive_an_update_from_the_store() {
 fn stored_and_current_record_are_consistent() {
     const ROUNDS: u64 = 5_000;
     let sessions = Arc::new(ActiveSessions::default());
-    let live = enter(&sessions, "a", 1);
+    let active = enter(&sessions, "a", 1);
     std::thread::scope(|scope| {
         scope.spawn(|| {
             for revision in 2..ROUNDS {
@@ -176,8 +176,8 @@ fn stored_and_current_record_are_consistent() {
                 enter_as(&sessions, "a", revision, record);
             }
         });
-        while live.stored_and_current().unwrap().0.revision < ROUNDS - 1 {
-            let (stored, current) = live.stored_and_current().unwrap();
+        while active.stored_and_current().unwrap().0.revision < ROUNDS - 1 {
+            let (stored, current) = active.stored_and_current().unwrap();
             assert_eq!(*stored.record, current);
         }
     });
