@@ -56,7 +56,7 @@ struct Writer<'a> {
 impl Writer<'_> {
     fn string(&mut self, variable: &Variable, text: &str) {
         let text = match variable.modifier {
-            Modifier::Prefix(length) => prefix(text, length, self.rules.keeps_reserved),
+            Modifier::Prefix(length) => prefix(text, length, self.rules.allows_reserved),
             Modifier::None | Modifier::Explode => text,
         };
         self.begin_item();
@@ -108,7 +108,7 @@ impl Writer<'_> {
         if self.started {
             self.output.push(self.rules.separator);
         } else {
-            self.output.extend(self.rules.lead);
+            self.output.extend(self.rules.first_character);
             self.started = true;
         }
     }
@@ -132,12 +132,12 @@ impl Writer<'_> {
     }
 
     fn escaped(&mut self, text: &str) {
-        let keep: AsciiSet = if self.rules.keeps_reserved {
+        let keep: AsciiSet = if self.rules.allows_reserved {
             URI
         } else {
             UNRESERVED
         };
-        escape_into(self.output, text, keep, self.rules.keeps_reserved);
+        escape_into(self.output, text, keep, self.rules.allows_reserved);
     }
 }
 

@@ -38,25 +38,26 @@ pub(super) fn find(parts: &[TemplatePart], uri: &str, steps: &mut usize) -> Opti
 
 /// Checks that matching is unambiguous, see [`crate::uri_template::UriTemplate::check_matchable`].
 pub(super) fn check(parts: &[TemplatePart]) -> Result<(), TemplateError> {
-    let mut neighbours: Vec<&Expression> = Vec::new();
+    let mut adjacent: Vec<&Expression> = Vec::new();
     for part in parts {
         let TemplatePart::Expression(expression) = part else {
-            neighbours.clear();
+            adjacent.clear();
             continue;
         };
-        check_expression(expression, &neighbours)?;
-        neighbours.push(expression);
+        check_expression(expression, &adjacent)?;
+        adjacent.push(expression);
     }
     Ok(())
 }
 
 fn check_expression(expression: &Expression, before: &[&Expression]) -> Result<(), TemplateError> {
     let rules = expression.operator.rules();
-    let swallowed = before.iter().any(|earlier| {
+    let is_consumed = before.iter().any(|earlier| {
         let separator = earlier.operator.rules().separator;
-        rules.lead == Some(separator) && earlier.variables.iter().any(Variable::is_exploded)
+        rules.first_character == Some(separator)
+            && earlier.variables.iter().any(Variable::is_exploded)
     });
-    if swallowed || (rules.lead.is_none() && !before.is_empty()) {
+    if is_consumed || (rules.first_character.is_none() && !before.is_empty()) {
         let kind = TemplateErrorKind::IndistinctExpressions;
         return Err(TemplateError::new(expression.position, kind));
     }
@@ -87,15 +88,15 @@ fn differs_at_start(parts: &[TemplatePart], uri: &str) -> bool {
     };
     let mut pairs = literal.text.bytes().zip(uri.bytes());
     // From the first escape on, different bytes may be the same character.
-    let undecided = |byte: u8| byte == b'%' || !byte.is_ascii();
+    let may_be_escape = |byte: u8| byte == b'%' || !byte.is_ascii();
     pairs
-        .find(|&(expected, found)| expected != found || undecided(found))
-        .is_some_and(|(expected, found)| !undecided(expected) && !undecided(found))
+        .find(|&(expected, actual)| expected != actual || may_be_escape(actual))
+        .is_some_and(|(expected, actual)| !may_be_escape(expected) && !may_be_escape(actual))
 }
 
 /// The positions at which a part may begin, with all later parts matching to the end of the URI.
 pub(super) struct MatchPath {
-    pub(super) entrances: PositionSet,
+    pub(super) starts: PositionSet,
     /// The positions at which an item of each variable may begin. Expressions with named pairs have one set for all.
     pub(super) item_starts: Vec<PositionSet>,
 }
@@ -105,20 +106,20 @@ fn match_paths(parts: &[TemplatePart], tokens: &[Token], steps: &mut usize) -> V
     let mut end = PositionSet::for_length(tokens.len());
     end.insert(tokens.len());
     let mut paths = vec![MatchPath {
-        entrances: end,
+        starts: end,
         item_starts: Vec::new(),
     }];
     for part in parts.iter().rev() {
-        let exits = &paths[paths.len() - 1].entrances;
+        let ends = &paths[paths.len() - 1].starts;
         let path = match part {
-            TemplatePart::Literal(literal) => literal_way(literal, tokens, exits, steps),
+            TemplatePart::Literal(literal) => literal_path(literal, tokens, ends, steps),
             TemplatePart::Expression(expression) => {
                 let item_starts = if expression.operator.rules().named {
-                    vec![named::item_starts(expression, tokens, exits, steps)]
+                    vec![named::item_starts(expression, tokens, ends, steps)]
                 } else {
-                    ordered::item_starts(expression, tokens, exits, steps)
+                    ordered::item_starts(expression, tokens, ends, steps)
                 };
-                expression_path(expression, tokens, exits, item_starts)
+                expression_path(expression, tokens, ends, item_starts)
             }
         };
         paths.push(path);
@@ -127,57 +128,57 @@ fn match_paths(parts: &[TemplatePart], tokens: &[Token], steps: &mut usize) -> V
     paths
 }
 
-fn literal_way(
+fn literal_path(
     literal: &Literal,
     tokens: &[Token],
-    exits: &PositionSet,
+    ends: &PositionSet,
     steps: &mut usize,
 ) -> MatchPath {
-    let mut entrances = PositionSet::for_length(tokens.len());
+    let mut starts = PositionSet::for_length(tokens.len());
     for (position, window) in tokens.windows(literal.tokens.len()).enumerate() {
         *steps += 1;
-        if exits.contains(position + window.len()) {
+        if ends.contains(position + window.len()) {
             *steps += window.len();
             if window == literal.tokens {
-                entrances.insert(position);
+                starts.insert(position);
             }
         }
     }
     MatchPath {
-        entrances,
+        starts,
         item_starts: Vec::new(),
     }
 }
 
-/// Computes the match path of an expression. It starts with its lead character and may then be absent, or it starts
+/// Computes the match path of an expression. It starts with its first character and may then be absent, or it starts
 /// with an item.
 fn expression_path(
     expression: &Expression,
     tokens: &[Token],
-    exits: &PositionSet,
+    ends: &PositionSet,
     item_starts: Vec<PositionSet>,
 ) -> MatchPath {
     let first_items = &item_starts[0];
-    let entrances = match expression.operator.rules().lead {
+    let starts = match expression.operator.rules().first_character {
         None => first_items.clone(),
-        Some(lead) => {
-            let mut entrances = exits.clone();
+        Some(first_character) => {
+            let mut starts = ends.clone();
             for (position, token) in tokens.iter().enumerate() {
-                if *token == Token::Plain(lead) && first_items.contains(position + 1) {
-                    entrances.insert(position);
+                if *token == Token::Plain(first_character) && first_items.contains(position + 1) {
+                    starts.insert(position);
                 }
             }
-            entrances
+            starts
         }
     };
     MatchPath {
-        entrances,
+        starts,
         item_starts,
     }
 }
 
 /// Returns `true` if a captured item may contain a character.
-pub(super) fn may_hold(expression: &Expression, plain: AsciiSet, token: Token) -> bool {
+pub(super) fn may_contain(expression: &Expression, plain: AsciiSet, token: Token) -> bool {
     match token {
         Token::Plain(character) => plain.contains(character),
         Token::Escaped(character) => {
@@ -196,16 +197,16 @@ pub(super) struct TemplateMatcher<'template, 'uri> {
 
 impl<'template> TemplateMatcher<'template, '_> {
     fn run(mut self, parts: &'template [TemplatePart], paths: &[MatchPath]) -> Option<Values> {
-        if !paths[0].entrances.contains(0) {
+        if !paths[0].starts.contains(0) {
             return None;
         }
         let mut position = 0;
         for (part, pair) in parts.iter().zip(paths.windows(2)) {
-            let (path, exits) = (&pair[0], &pair[1].entrances);
+            let (path, ends) = (&pair[0], &pair[1].starts);
             position = match part {
                 TemplatePart::Literal(literal) => position + literal.tokens.len(),
                 TemplatePart::Expression(expression) => {
-                    self.expression(expression, position, path, exits)?
+                    self.expression(expression, position, path, ends)?
                 }
             };
         }
@@ -218,13 +219,13 @@ impl<'template> TemplateMatcher<'template, '_> {
         expression: &'template Expression,
         position: usize,
         path: &MatchPath,
-        exits: &PositionSet,
+        ends: &PositionSet,
     ) -> Option<usize> {
         let rules = expression.operator.rules();
-        let first_item = match rules.lead {
+        let first_item = match rules.first_character {
             None => position,
-            Some(lead) => {
-                let is_present = self.tokens.get(position) == Some(&Token::Plain(lead))
+            Some(first_character) => {
+                let is_present = self.tokens.get(position) == Some(&Token::Plain(first_character))
                     && path.item_starts[0].contains(position + 1);
                 if !is_present {
                     return Some(position);
@@ -233,9 +234,9 @@ impl<'template> TemplateMatcher<'template, '_> {
             }
         };
         if rules.named {
-            self.named(expression, first_item, &path.item_starts[0], exits)
+            self.named(expression, first_item, &path.item_starts[0], ends)
         } else {
-            self.ordered(expression, first_item, &path.item_starts, exits)
+            self.ordered(expression, first_item, &path.item_starts, ends)
         }
     }
 
@@ -250,7 +251,7 @@ impl<'template> TemplateMatcher<'template, '_> {
         let length = self.tokens[start..]
             .iter()
             .take(longest)
-            .take_while(|token| may_hold(expression, expression.captures, **token))
+            .take_while(|token| may_contain(expression, expression.captures, **token))
             .count();
         *self.steps += 2 * length;
         (start..=start + length).rev().find(|end| may_end(*end))

@@ -4,7 +4,7 @@
 
 use crate::uri_template::captures::Pair;
 use crate::uri_template::characters::{AsciiSet, Token};
-use crate::uri_template::matching::{TemplateMatcher, may_hold};
+use crate::uri_template::matching::{TemplateMatcher, may_contain};
 use crate::uri_template::position_set::PositionSet;
 use crate::uri_template::{Expression, Variable};
 
@@ -16,13 +16,13 @@ const NOT_IN_NAMES: AsciiSet = AsciiSet::of("=/?&;");
 pub(super) fn item_starts(
     expression: &Expression,
     tokens: &[Token],
-    exits: &PositionSet,
+    ends: &PositionSet,
     steps: &mut usize,
 ) -> PositionSet {
     let next_step = NamedStep {
         tokens,
         separator: expression.operator.rules().separator,
-        exits,
+        ends,
     };
     let mut starts = PositionSet::for_length(tokens.len());
     let mut furthest_end = tokens.len();
@@ -36,7 +36,7 @@ pub(super) fn item_starts(
             name_end = position;
             value_ends = (token == Some(Token::Plain('='))).then_some((nearest_end, furthest_end));
         }
-        if !token.is_some_and(|token| may_hold(expression, expression.captures, token)) {
+        if !token.is_some_and(|token| may_contain(expression, expression.captures, token)) {
             furthest_end = position;
         }
         if name_end > position && next_step.is_after_delimiter(position) {
@@ -62,7 +62,7 @@ pub(super) fn item_starts(
 }
 
 fn in_name(expression: &Expression, token: Token) -> bool {
-    may_hold(expression, expression.captures.without(NOT_IN_NAMES), token)
+    may_contain(expression, expression.captures.without(NOT_IN_NAMES), token)
 }
 
 /// Returns the variable of a pair: the one with that name, otherwise the first that takes any name.
@@ -78,13 +78,13 @@ fn owner_of(expression: &Expression, name: &[Token]) -> Option<usize> {
 struct NamedStep<'a> {
     tokens: &'a [Token],
     separator: char,
-    exits: &'a PositionSet,
+    ends: &'a PositionSet,
 }
 
 impl NamedStep<'_> {
     /// Returns `true` if a pair may end here.
     fn may_end(&self, position: usize, starts: &PositionSet) -> bool {
-        self.exits.contains(position) || self.continues(position, starts)
+        self.ends.contains(position) || self.continues(position, starts)
     }
 
     /// Returns `true` if a separator is here and another pair follows it.
@@ -107,13 +107,13 @@ impl<'template> TemplateMatcher<'template, '_> {
         expression: &'template Expression,
         mut start: usize,
         starts: &PositionSet,
-        exits: &PositionSet,
+        ends: &PositionSet,
     ) -> Option<usize> {
         let rules = expression.operator.rules();
         let next_step = NamedStep {
             tokens: self.tokens,
             separator: rules.separator,
-            exits,
+            ends,
         };
         let mut pairs_of = vec![Vec::new(); expression.variables.len()];
         let end = loop {

@@ -19,7 +19,7 @@ pub(super) enum Operator {
 #[derive(Debug)]
 pub(super) struct OperatorRules {
     /// The character before the first value. An expression with such a character is optional in a match.
-    pub(super) lead: Option<char>,
+    pub(super) first_character: Option<char>,
     /// The character between values.
     pub(super) separator: char,
     /// Whether a value is written with the name of its variable.
@@ -27,7 +27,7 @@ pub(super) struct OperatorRules {
     /// The text between a name and an empty value.
     pub(super) before_empty: &'static str,
     /// Whether reserved characters and escapes are copied unchanged.
-    pub(super) keeps_reserved: bool,
+    pub(super) allows_reserved: bool,
     /// The plain characters that a captured value may contain, before the expression narrows them.
     pub(super) captures: AsciiSet,
     /// Whether a captured value must stay within one path segment.
@@ -54,16 +54,16 @@ impl Operator {
 
     pub(super) const fn rules(self) -> &'static OperatorRules {
         const IN_SEGMENT: OperatorRules = OperatorRules {
-            lead: None,
+            first_character: None,
             separator: ',',
             named: false,
             before_empty: "",
-            keeps_reserved: false,
+            allows_reserved: false,
             captures: SEGMENT,
             within_segment: true,
         };
         const ANYWHERE: OperatorRules = OperatorRules {
-            keeps_reserved: true,
+            allows_reserved: true,
             captures: URI,
             within_segment: false,
             ..IN_SEGMENT
@@ -80,31 +80,31 @@ impl Operator {
             Self::Simple => &IN_SEGMENT,
             Self::Reserved => &ANYWHERE,
             Self::Fragment => &OperatorRules {
-                lead: Some('#'),
+                first_character: Some('#'),
                 ..ANYWHERE
             },
             Self::Label => &OperatorRules {
-                lead: Some('.'),
+                first_character: Some('.'),
                 separator: '.',
                 ..IN_SEGMENT
             },
             Self::PathSegment => &OperatorRules {
-                lead: Some('/'),
+                first_character: Some('/'),
                 separator: '/',
                 ..IN_SEGMENT
             },
             Self::PathParameter => &OperatorRules {
-                lead: Some(';'),
+                first_character: Some(';'),
                 separator: ';',
                 named: true,
                 ..IN_SEGMENT
             },
             Self::Query => &OperatorRules {
-                lead: Some('?'),
+                first_character: Some('?'),
                 ..IN_QUERY
             },
             Self::QueryContinuation => &OperatorRules {
-                lead: Some('&'),
+                first_character: Some('&'),
                 ..IN_QUERY
             },
         }

@@ -4,7 +4,7 @@
 //! expression.
 
 use crate::uri_template::characters::Token;
-use crate::uri_template::matching::{TemplateMatcher, may_hold};
+use crate::uri_template::matching::{TemplateMatcher, may_contain};
 use crate::uri_template::position_set::PositionSet;
 use crate::uri_template::{Expression, Variable};
 
@@ -12,7 +12,7 @@ use crate::uri_template::{Expression, Variable};
 pub(super) fn item_starts(
     expression: &Expression,
     tokens: &[Token],
-    exits: &PositionSet,
+    ends: &PositionSet,
     steps: &mut usize,
 ) -> Vec<PositionSet> {
     let mut item_starts: Vec<PositionSet> = Vec::with_capacity(expression.variables.len());
@@ -20,7 +20,7 @@ pub(super) fn item_starts(
         let next_step = OrderedStep {
             tokens,
             separator: expression.operator.rules().separator,
-            exits,
+            ends,
             next_starts: item_starts.last(),
         };
         let starts = variable_starts(expression, variable, &next_step, steps);
@@ -47,7 +47,7 @@ fn variable_starts(
     for position in (0..=length).rev() {
         *steps += 1;
         match next_step.tokens.get(position) {
-            Some(token) if may_hold(expression, expression.captures, *token) => {
+            Some(token) if may_contain(expression, expression.captures, *token) => {
                 let reach = position.saturating_add(variable.longest_item());
                 if nearest_end <= furthest_end.min(reach) {
                     starts.insert(position);
@@ -66,7 +66,7 @@ fn variable_starts(
 struct OrderedStep<'a> {
     tokens: &'a [Token],
     separator: char,
-    exits: &'a PositionSet,
+    ends: &'a PositionSet,
     /// The positions at which the next variable may begin, if there is one.
     next_starts: Option<&'a PositionSet>,
 }
@@ -75,7 +75,7 @@ impl OrderedStep<'_> {
     /// Returns `true` if an item may end here. `same_starts` are the positions at which another item of the variable
     /// may begin.
     fn may_end(&self, position: usize, same_starts: Option<&PositionSet>) -> bool {
-        self.exits.contains(position)
+        self.ends.contains(position)
             || self.continues(position, same_starts)
             || self.continues(position, self.next_starts)
     }
@@ -94,7 +94,7 @@ impl<'template> TemplateMatcher<'template, '_> {
         expression: &'template Expression,
         mut start: usize,
         item_starts: &[PositionSet],
-        exits: &PositionSet,
+        ends: &PositionSet,
     ) -> Option<usize> {
         let rules = expression.operator.rules();
         let mut items = Vec::new();
@@ -102,7 +102,7 @@ impl<'template> TemplateMatcher<'template, '_> {
             let next_step = OrderedStep {
                 tokens: self.tokens,
                 separator: rules.separator,
-                exits,
+                ends,
                 next_starts: item_starts.get(index + 1),
             };
             let same_starts = variable.is_exploded().then_some(&item_starts[index]);

@@ -152,23 +152,23 @@ fn prefix_length(digits: &str) -> Option<usize> {
 
 /// Sets the characters that each expression captures, given the expressions that follow it directly.
 fn narrow_captures(parts: &mut [TemplatePart]) {
-    let mut leads_ahead = AsciiSet::EMPTY;
+    let mut following_characters = AsciiSet::EMPTY;
     for part in parts.iter_mut().rev() {
         let TemplatePart::Expression(expression) = part else {
-            leads_ahead = AsciiSet::EMPTY;
+            following_characters = AsciiSet::EMPTY;
             continue;
         };
         let rules = expression.operator.rules();
-        let holds_one_value =
+        let has_single_value =
             !rules.named && matches!(&expression.variables[..], [only] if !only.is_exploded());
-        let excluded = if holds_one_value {
-            leads_ahead
+        let excluded = if has_single_value {
+            following_characters
         } else {
-            leads_ahead.with(rules.separator)
+            following_characters.with(rules.separator)
         };
         expression.captures = rules.captures.without(excluded);
-        if let Some(lead) = rules.lead {
-            leads_ahead = leads_ahead.with(lead);
+        if let Some(first_character) = rules.first_character {
+            following_characters = following_characters.with(first_character);
         }
     }
 }

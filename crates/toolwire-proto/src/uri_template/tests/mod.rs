@@ -1,10 +1,10 @@
 //! Tests of URI templates, by subject.
 
+mod ambiguity;
 mod expansion;
 mod matching;
 mod parsing;
 mod properties;
-mod refusals;
 
 use super::{TemplateValue, UriTemplate, Values};
 

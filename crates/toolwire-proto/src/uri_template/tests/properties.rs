@@ -109,15 +109,15 @@ proptest! {
     ) {
         if let Ok(template) = UriTemplate::parse(&text) {
             let _ = template.check_matchable();
-            let found = template.matches(&uri).unwrap_or_default();
-            let _ = template.expand(&found);
+            let captured = template.matches(&uri).unwrap_or_default();
+            let _ = template.expand(&captured);
             for expression in template.expressions() {
                 if matches!(
                     expression.operator,
                     Operator::Simple | Operator::Label | Operator::PathSegment | Operator::PathParameter
                 ) {
                     for variable in &expression.variables {
-                        prop_assert!(found.get(&variable.name).is_none_or(is_within_segment));
+                        prop_assert!(captured.get(&variable.name).is_none_or(is_within_segment));
                     }
                 }
             }

@@ -5,9 +5,9 @@ use super::template;
 
 #[track_caller]
 fn check(text: &str, expected: Result<(), (usize, TemplateErrorKind)>) {
-    let found = template(text).check_matchable();
-    let found = found.map_err(|error| (error.position(), error.kind()));
-    assert_eq!(found, expected, "{text}");
+    let actual = template(text).check_matchable();
+    let actual = actual.map_err(|error| (error.position(), error.kind()));
+    assert_eq!(actual, expected, "{text}");
 }
 
 #[test]
