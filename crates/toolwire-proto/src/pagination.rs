@@ -182,18 +182,18 @@ mod tests {
         #[test]
         fn pagination_always_ends(cursors in proptest::collection::vec("[a-e]{0,2}", 0..64), limit in 1_usize..20) {
             let mut pages = PageCursor::new(limit);
-            let mut asked = Vec::new();
+            let mut requested = Vec::new();
             for cursor in &cursors {
                 match pages.next(Some(cursor)) {
-                    Ok(cursor) => asked.push(cursor.expect("the list goes on")),
+                    Ok(cursor) => requested.push(cursor.expect("the list goes on")),
                     Err(_) => break,
                 }
             }
-            prop_assert!(asked.len() < limit);
-            let mut distinct = asked.clone();
+            prop_assert!(requested.len() < limit);
+            let mut distinct = requested.clone();
             distinct.sort_unstable();
             distinct.dedup();
-            prop_assert_eq!(distinct.len(), asked.len());
+            prop_assert_eq!(distinct.len(), requested.len());
         }
     }
 }

@@ -134,16 +134,16 @@ fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<&'de Raw
 
 /// Parses the input requests. Without input requests and state, the next round would repeat the same request forever.
 fn input_required(result: &str) -> ResultKind {
-    let asked: InputRequiredResult = match serde_json::from_str(result) {
-        Ok(asked) => asked,
+    let required: InputRequiredResult = match serde_json::from_str(result) {
+        Ok(required) => required,
         Err(error) => return ResultKind::Malformed(format!("input_required: {error}")),
     };
-    let asks = asked
+    let has_requests = required
         .input_requests
         .as_ref()
         .is_some_and(|requests| !requests.is_empty());
-    if asks || asked.request_state.is_some() {
-        ResultKind::InputRequired(asked)
+    if has_requests || required.request_state.is_some() {
+        ResultKind::InputRequired(required)
     } else {
         ResultKind::Malformed(
             "input_required has neither inputRequests nor requestState".to_owned(),
@@ -266,11 +266,11 @@ mod tests {
     fn input_requests_have_their_state() {
         let result = r#"{"resultType":"input_required","inputRequests":{"q":{"method":"roots/list"}},
             "requestState":"s\u0000"}"#;
-        let ResultKind::InputRequired(asked) = kind(MODERN, "tools/call", false, result) else {
+        let ResultKind::InputRequired(required) = kind(MODERN, "tools/call", false, result) else {
             panic!("it asks");
         };
-        assert_eq!(asked.request_state.as_deref(), Some("s\0"));
-        assert_eq!(asked.input_requests.expect("input requests").len(), 1);
+        assert_eq!(required.request_state.as_deref(), Some("s\0"));
+        assert_eq!(required.input_requests.expect("input requests").len(), 1);
     }
 
     #[test]

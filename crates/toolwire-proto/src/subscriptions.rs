@@ -211,7 +211,7 @@ impl Filter {
             (self.prompts, Change::PromptsListChanged),
             (self.resources, Change::ResourcesListChanged),
         ];
-        let lists = lists.into_iter().filter(|(wanted, _)| *wanted);
+        let lists = lists.into_iter().filter(|(is_requested, _)| *is_requested);
         lists
             .map(|(_, change)| change)
             .chain(self.uris.iter().cloned().map(Change::ResourceUpdated))
@@ -384,10 +384,14 @@ mod tests {
             ("promptsListChanged", Change::PromptsListChanged),
             ("resourcesListChanged", Change::ResourcesListChanged),
         ];
-        for (asked, _) in &changes {
-            let listener = Filter::new(&filter(json!({*asked: true}))).expect("a small filter");
+        for (requested, _) in &changes {
+            let listener = Filter::new(&filter(json!({*requested: true}))).expect("a small filter");
             for (kind, change) in &changes {
-                assert_eq!(listener.accepts(change), kind == asked, "{kind} {asked}");
+                assert_eq!(
+                    listener.accepts(change),
+                    kind == requested,
+                    "{kind} {requested}"
+                );
             }
             assert!(!listener.accepts(&Change::ResourceUpdated("a:b".to_owned())));
             assert!(!listener.accepts(&Change::Task("t".to_owned())));

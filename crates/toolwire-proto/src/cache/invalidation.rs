@@ -59,7 +59,7 @@ mod tests {
     fn change_invalidates_the_responses_it_concerns() {
         #[track_caller]
         fn check(change: Change, expected: &[&str]) {
-            let asked = [
+            let methods = [
                 "server/discover",
                 "tools/list",
                 "prompts/list",
@@ -68,7 +68,7 @@ mod tests {
                 "resources/read",
             ];
             let outdated = outdated_by(&change);
-            let covered: Vec<&str> = asked
+            let covered: Vec<&str> = methods
                 .into_iter()
                 .filter(|method| is_cacheable_method(method))
                 .filter(|method| {

@@ -73,9 +73,9 @@ fn matches(range: &str, media_type: &str) -> Option<RangeSpecificity> {
     if range.eq_ignore_ascii_case(media_type) {
         return Some(RangeSpecificity::Exact);
     }
-    let wanted = range.strip_suffix("/*")?;
+    let range_type = range.strip_suffix("/*")?;
     let (kind, _) = media_type.split_once('/')?;
-    kind.eq_ignore_ascii_case(wanted)
+    kind.eq_ignore_ascii_case(range_type)
         .then_some(RangeSpecificity::Type)
 }
 

@@ -109,9 +109,9 @@ struct Entry(EntryDigest, RawJson);
 #[derive(Debug, Clone, Default)]
 pub struct Journal {
     /// Responses and results of effects, by key.
-    known: IndexMap<String, Entry>,
+    values: IndexMap<String, Entry>,
     /// The input requests of the previous round.
-    asked: IndexMap<String, EntryDigest>,
+    requested: IndexMap<String, EntryDigest>,
     rounds: u32,
     /// The digests for which this run has used its keys.
     used: HashMap<String, EntryDigest>,
@@ -141,8 +141,8 @@ impl Journal {
         if *used != digest {
             return Err(InvalidKey::Reused(key.to_owned()));
         }
-        match self.known.get(key) {
-            Some(Entry(known, value)) if *known == digest => {
+        match self.values.get(key) {
+            Some(Entry(stored, value)) if *stored == digest => {
                 return Ok(JournalLookup::Stored(value.clone()));
             }
             // An effect was executed under this key, so the key cannot mean anything else.
@@ -154,7 +154,7 @@ impl Journal {
         }
         let response = responses
             .get(key)
-            .filter(|_| self.asked.get(key) == Some(&digest));
+            .filter(|_| self.requested.get(key) == Some(&digest));
         Ok(match response {
             Some(response) => JournalLookup::Received(response.clone()),
             None => JournalLookup::Absent,
@@ -165,7 +165,7 @@ impl Journal {
     pub fn remember(&mut self, key: impl Into<String>, digest: EntryDigest, value: RawJson) {
         let key = key.into();
         self.pending.remove(&key);
-        self.known.insert(key, Entry(digest, value));
+        self.values.insert(key, Entry(digest, value));
     }
 
     /// Starts an effect that [`look_up`](Self::look_up) did not find. The caller must always [`end`](Self::end) it.
@@ -212,7 +212,7 @@ impl Journal {
         let pending = std::mem::take(&mut self.pending);
         self.needs_rerun = false;
         self.used.clear();
-        self.asked = pending
+        self.requested = pending
             .iter()
             .map(|(key, request)| (key.to_owned(), EntryDigest::of(request)))
             .collect();
@@ -233,13 +233,13 @@ impl Journal {
         self.pending = InputRequests::new();
         self.needs_rerun = false;
         self.used.clear();
-        self.asked.clear();
+        self.requested.clear();
     }
 
     /// Returns `true` if a later round needs nothing from this journal.
     #[must_use]
     pub fn is_blank(&self) -> bool {
-        self.known.is_empty() && self.asked.is_empty() && self.rounds == 0
+        self.values.is_empty() && self.requested.is_empty() && self.rounds == 0
     }
 }
 

@@ -13,9 +13,9 @@ struct Wire {
     #[serde(rename = "s", default, skip_serializing_if = "Option::is_none")]
     author_state: Option<String>,
     #[serde(rename = "k", default, skip_serializing_if = "IndexMap::is_empty")]
-    known: IndexMap<String, Entry>,
+    values: IndexMap<String, Entry>,
     #[serde(rename = "q", default, skip_serializing_if = "IndexMap::is_empty")]
-    asked: IndexMap<String, EntryDigest>,
+    requested: IndexMap<String, EntryDigest>,
     #[serde(rename = "r")]
     rounds: u32,
 }
@@ -26,8 +26,8 @@ impl Journal {
     pub fn to_state(&self, author_state: Option<String>) -> String {
         let wire = Wire {
             author_state,
-            known: self.known.clone(),
-            asked: self.asked.clone(),
+            values: self.values.clone(),
+            requested: self.requested.clone(),
             rounds: self.rounds,
         };
         serde_json::to_string(&wire).expect("strings, numbers and raw JSON always serialize")
@@ -40,8 +40,8 @@ impl Journal {
     pub fn from_state(text: &str) -> Result<(Self, Option<String>), UnreadableState> {
         let wire: Wire = serde_json::from_str(text).map_err(|_| UnreadableState(()))?;
         let journal = Self {
-            known: wire.known,
-            asked: wire.asked,
+            values: wire.values,
+            requested: wire.requested,
             rounds: wire.rounds,
             ..Self::default()
         };

@@ -202,24 +202,24 @@ proptest! {
     fn state_round_trips(
         author in proptest::option::of(".*"),
         values in proptest::collection::btree_map("[a-z]{1,8}", ".*", 0..8),
-        asked in proptest::collection::btree_map("[A-Z]{1,8}", ".*", 0..8),
+        requested in proptest::collection::btree_map("[A-Z]{1,8}", ".*", 0..8),
     ) {
         let mut journal = Journal::default();
         for (key, value) in &values {
             journal.remember(key, EntryDigest::EFFECT, raw(json!(value)));
         }
-        for (key, text) in &asked {
+        for (key, text) in &requested {
             journal.want(key, request(text));
         }
         journal.suspend().unwrap();
         let (mut read, text) = Journal::from_state(&journal.to_state(author.clone())).unwrap();
         prop_assert_eq!(text, author);
-        let responses_by_key: InputResponses = asked.keys().map(|key| (key.clone(), json!(key))).collect();
+        let responses_by_key: InputResponses = requested.keys().map(|key| (key.clone(), json!(key))).collect();
         for (key, value) in values {
             let found = read.look_up(&key, EntryDigest::EFFECT, &responses_by_key);
             prop_assert_eq!(found, Ok(JournalLookup::Stored(raw(json!(value)))));
         }
-        for (key, text) in asked {
+        for (key, text) in requested {
             let found = read.look_up(&key, EntryDigest::of(&request(&text)), &responses_by_key);
             prop_assert_eq!(found, Ok(JournalLookup::Received(raw(json!(key)))));
         }

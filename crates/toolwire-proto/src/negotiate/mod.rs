@@ -44,20 +44,20 @@ pub fn accept_initialized(offered: &str, supported: &SupportedVersions) -> Optio
 
 /// Returns `true` if a reopened session has the same version as before. Otherwise the client cannot continue.
 #[must_use]
-pub fn confirms(offered: &str, spoken: ProtocolVersion) -> bool {
-    offered.parse() == Ok(spoken)
+pub fn confirms(offered: &str, negotiated: ProtocolVersion) -> bool {
+    offered.parse() == Ok(negotiated)
 }
 
 /// Returns the newest version that both sides support. Unknown version names are ignored.
 #[must_use]
 pub fn newest_common<'a>(
-    theirs: impl IntoIterator<Item = &'a str>,
-    ours: &SupportedVersions,
+    offered: impl IntoIterator<Item = &'a str>,
+    supported: &SupportedVersions,
 ) -> Option<ProtocolVersion> {
-    theirs
+    offered
         .into_iter()
         .filter_map(|name| name.parse().ok())
-        .filter(|version| ours.contains(*version))
+        .filter(|version| supported.contains(*version))
         .max()
 }
 
@@ -120,9 +120,9 @@ mod tests {
 
     #[test]
     fn client_accepts_only_supported_legacy_versions_from_an_initialize_result() {
-        let ours = versions("2025-06-18 2025-11-25 2026-07-28");
+        let supported = versions("2025-06-18 2025-11-25 2026-07-28");
         let check = |offered: &str, expected: Option<&str>| {
-            let version = accept_initialized(offered, &ours);
+            let version = accept_initialized(offered, &supported);
             assert_eq!(version.map(ProtocolVersion::as_str), expected, "{offered}");
         };
         check("2025-06-18", Some("2025-06-18"));
@@ -133,16 +133,16 @@ mod tests {
 
     #[test]
     fn reopened_session_must_have_the_same_version() {
-        let spoken = ProtocolVersion::V2025_06_18;
-        assert!(confirms("2025-06-18", spoken));
-        assert!(!confirms("2025-11-25", spoken));
-        assert!(!confirms("draft", spoken));
+        let negotiated = ProtocolVersion::V2025_06_18;
+        assert!(confirms("2025-06-18", negotiated));
+        assert!(!confirms("2025-11-25", negotiated));
+        assert!(!confirms("draft", negotiated));
     }
 
     #[test]
     fn newest_common_version_is_selected() {
-        let check = |theirs: &[&str], ours: &str, expected: Option<&str>| {
-            let version = newest_common(theirs.iter().copied(), &versions(ours));
+        let check = |offered: &[&str], supported: &str, expected: Option<&str>| {
+            let version = newest_common(offered.iter().copied(), &versions(supported));
             assert_eq!(version.map(ProtocolVersion::as_str), expected);
         };
         check(

@@ -51,9 +51,9 @@ pub fn collect(schema: &RawJson) -> Vec<ParamHeader> {
 pub fn top_level(schema: &RawJson) -> BTreeMap<String, String> {
     collect(schema)
         .into_iter()
-        .filter_map(|found| {
-            let [parameter] = <[String; 1]>::try_from(found.path).ok()?;
-            Some((parameter, found.header))
+        .filter_map(|annotated| {
+            let [parameter] = <[String; 1]>::try_from(annotated.path).ok()?;
+            Some((parameter, annotated.header))
         })
         .collect()
 }
@@ -206,11 +206,14 @@ impl<'s> Annotations<'s> {
 
     fn check(
         &mut self,
-        found: &Pending<'s>,
+        pending: &Pending<'s>,
         annotation: &Value,
     ) -> Result<ParamHeader, InvalidParamHeader> {
         let invalid = |reason: &str| InvalidParamHeader {
-            reason: format!("{ANNOTATION} on `{}` {reason}", self.shown_path(found.step)),
+            reason: format!(
+                "{ANNOTATION} on `{}` {reason}",
+                self.shown_path(pending.step)
+            ),
         };
         let name = annotation
             .as_str()
@@ -218,18 +221,18 @@ impl<'s> Annotations<'s> {
         if let Some(reason) = invalid_name_reason(name) {
             return Err(invalid(reason));
         }
-        if !found.reachable || found.step.is_none() {
+        if !pending.reachable || pending.step.is_none() {
             return Err(invalid(
                 "must be on a property that is reached through `properties` alone",
             ));
         }
-        let kind = match found.schema.get("type").and_then(Value::as_str) {
+        let kind = match pending.schema.get("type").and_then(Value::as_str) {
             Some("integer") => ParamKind::Integer,
             Some("string") => ParamKind::String,
             Some("boolean") => ParamKind::Boolean,
             _ => return Err(invalid("requires the type integer, string or boolean")),
         };
-        if self.names_to(found.step).map(str::len).sum::<usize>() > MAX_PATH_BYTES {
+        if self.names_to(pending.step).map(str::len).sum::<usize>() > MAX_PATH_BYTES {
             return Err(invalid("has a path that is too long"));
         }
         let folded = name.to_ascii_lowercase();
@@ -240,7 +243,7 @@ impl<'s> Annotations<'s> {
             return Err(invalid("exceeds the maximum number of annotations"));
         }
         self.names.insert(folded);
-        let mut path: Vec<_> = self.names_to(found.step).map(str::to_owned).collect();
+        let mut path: Vec<_> = self.names_to(pending.step).map(str::to_owned).collect();
         path.reverse();
         Ok(ParamHeader {
             header: format!("{PARAM_PREFIX}{name}"),

@@ -132,8 +132,9 @@ impl RequestMeta {
             let mut members: IndexMap<String, &RawValue> =
                 serde_json::from_str(text).map_err(|_| NotAnObject::Params)?;
             if let Some(meta) = members.shift_remove("_meta") {
-                let given = serde_json::from_str(meta.get()).map_err(|_| NotAnObject::Meta)?;
-                return Ok(self.with_own_meta(&members, &given, extra));
+                let caller_meta =
+                    serde_json::from_str(meta.get()).map_err(|_| NotAnObject::Meta)?;
+                return Ok(self.with_own_meta(&members, &caller_meta, extra));
             }
         }
         Ok(self.without_own_meta(inside, extra))
@@ -164,15 +165,17 @@ impl RequestMeta {
     fn with_own_meta(
         &self,
         members: &IndexMap<String, &RawValue>,
-        given: &Meta,
+        caller_meta: &Meta,
         extra: &Meta,
     ) -> String {
         let mut output = String::from("{");
         for (name, value) in members {
             write_entry(&mut output, name, value.get());
         }
-        let given = given.iter().filter(|(key, _)| !extra.contains_key(key));
-        let mut meta = self.allowed(given.chain(extra.iter())).peekable();
+        let caller_meta = caller_meta
+            .iter()
+            .filter(|(key, _)| !extra.contains_key(key));
+        let mut meta = self.allowed(caller_meta.chain(extra.iter())).peekable();
         if meta.peek().is_some() || !self.own.is_empty() {
             self.write_meta(&mut output, meta);
         }

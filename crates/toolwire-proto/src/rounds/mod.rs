@@ -128,15 +128,16 @@ pub fn retry_params(
     members.shift_remove("requestState");
 
     if let Some(requests) = &result.input_requests {
-        let mut given = InputResponses::new();
+        let mut input_responses = InputResponses::new();
         for (key, _) in requests.iter() {
             let response = responses
                 .get(key)
                 .ok_or_else(|| InvalidRetry::Unanswered(key.to_owned()))?;
-            given.insert(key, response.clone());
+            input_responses.insert(key, response.clone());
         }
-        let given = RawJson::from_serialize(&given).expect("responses by key always serialize");
-        members.insert("inputResponses".to_owned(), given);
+        let input_responses =
+            RawJson::from_serialize(&input_responses).expect("responses by key always serialize");
+        members.insert("inputResponses".to_owned(), input_responses);
     }
     if let Some(state) = &result.request_state {
         let state = RawJson::from_serialize(state).expect("a string is always JSON");
@@ -287,9 +288,9 @@ mod tests {
 
     #[test]
     fn retry_is_the_original_request_with_responses_and_state() {
-        let check = |original: Value, asked: Value, responses: Value, expected: Value| {
+        let check = |original: Value, required: Value, responses: Value, expected: Value| {
             let responses = serde_json::from_value(responses).expect("input responses");
-            let params = retry_params(&original.into(), &result(asked), &responses);
+            let params = retry_params(&original.into(), &result(required), &responses);
             assert_eq!(params, Ok(expected.into()));
         };
         let request = || json!({"method": "roots/list"});
@@ -319,31 +320,31 @@ mod tests {
 
     #[test]
     fn every_input_request_needs_a_response() {
-        let asked = result(json!({"inputRequests": {"q": {"method": "roots/list"}}}));
+        let required = result(json!({"inputRequests": {"q": {"method": "roots/list"}}}));
         assert_eq!(
-            retry_params(&json!({}).into(), &asked, &InputResponses::new()),
+            retry_params(&json!({}).into(), &required, &InputResponses::new()),
             Err(InvalidRetry::Unanswered("q".to_owned()))
         );
         assert_eq!(
-            retry_params(&json!([]).into(), &asked, &InputResponses::new()),
+            retry_params(&json!([]).into(), &required, &InputResponses::new()),
             Err(InvalidRetry::NotAnObject)
         );
     }
 
     #[test]
     fn rounds_are_bounded() {
-        let asked = result(json!({"inputRequests": {"q": {"method": "roots/list"}}}));
+        let required = result(json!({"inputRequests": {"q": {"method": "roots/list"}}}));
         let mut counter = RoundCounter::default();
         for _ in 0..16 {
-            assert_eq!(counter.next_round(&asked), Ok(Duration::ZERO));
+            assert_eq!(counter.next_round(&required), Ok(Duration::ZERO));
         }
-        assert_eq!(counter.next_round(&asked), Err(TooManyRounds));
-        assert_eq!(counter.next_round(&asked), Err(TooManyRounds));
+        assert_eq!(counter.next_round(&required), Err(TooManyRounds));
+        assert_eq!(counter.next_round(&required), Err(TooManyRounds));
     }
 
     #[test]
     fn rounds_without_input_requests_are_delayed() {
-        let asked = result(json!({"inputRequests": {"q": {"method": "roots/list"}}}));
+        let required = result(json!({"inputRequests": {"q": {"method": "roots/list"}}}));
         let silent = result(json!({"requestState": "s"}));
         let mut counter = RoundCounter::default();
         let mut pause = |result| {
@@ -352,7 +353,7 @@ mod tests {
         };
         let pauses: Vec<_> = (0..8).map(|_| pause(&silent)).collect();
         assert_eq!(pauses, [100, 200, 400, 800, 1600, 3200, 5000, 5000]);
-        assert_eq!(pause(&asked), 0);
+        assert_eq!(pause(&required), 0);
         assert_eq!(pause(&silent), 100);
     }
 }

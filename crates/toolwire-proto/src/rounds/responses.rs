@@ -33,8 +33,8 @@ pub fn accept_response(
             check_url_result(&result).map_err(InvalidInputResponse::new)?;
             Ok(response)
         }
-        InputRequest::Sampling(asked) => {
-            check_message(asked, &read(&response)?)?;
+        InputRequest::Sampling(params) => {
+            check_message(params, &read(&response)?)?;
             Ok(response)
         }
         InputRequest::Roots(_) => read::<ListRootsResult>(&response).map(|_| response),
@@ -62,14 +62,14 @@ fn accept_form(
 
 /// Checks that a model uses only the offered tools, and that each use has its own id.
 fn check_message(
-    asked: &CreateMessageRequestParams,
+    request: &CreateMessageRequestParams,
     message: &CreateMessageResult,
 ) -> Result<(), InvalidInputResponse> {
     for block in message.content.blocks() {
         let SamplingMessageContentBlock::ToolUse(tool_use) = block else {
             continue;
         };
-        let mut offered = asked.tools.iter().flatten();
+        let mut offered = request.tools.iter().flatten();
         if !offered.any(|tool| tool.name == tool_use.name) {
             return Err(InvalidInputResponse::new(format_args!(
                 "the model uses the tool {:?}, which it was not offered",
@@ -179,18 +179,18 @@ mod tests {
 
     #[test]
     fn models_use_only_offered_tools() {
-        let asked = |tools: Value| json!({"method": "sampling/createMessage", "params": {"messages": [], "maxTokens": 1, "tools": tools}});
+        let sampling = |tools: Value| json!({"method": "sampling/createMessage", "params": {"messages": [], "maxTokens": 1, "tools": tools}});
         let tool = json!([{"name": "t", "inputSchema": {"type": "object"}}]);
         let uses = json!({"role": "assistant", "model": "m", "content": {"type": "tool_use", "id": "1", "name": "t", "input": {}}});
-        check(asked(tool.clone()), uses.clone(), Ok(uses.clone()));
-        check(asked(json!([])), uses.clone(), Err("\"t\""));
+        check(sampling(tool.clone()), uses.clone(), Ok(uses.clone()));
+        check(sampling(json!([])), uses.clone(), Err("\"t\""));
         let twice = json!([uses["content"], uses["content"]]);
         let repeated = json!({"role": "assistant", "model": "m", "content": twice});
-        check(asked(tool.clone()), repeated, Err("two tool uses"));
+        check(sampling(tool.clone()), repeated, Err("two tool uses"));
         let mut user = uses;
         user["role"] = json!("user");
-        check(asked(tool), user, Err("wrong role"));
-        check(asked(json!([])), json!({"role": "assistant"}), Err(""));
+        check(sampling(tool), user, Err("wrong role"));
+        check(sampling(json!([])), json!({"role": "assistant"}), Err(""));
     }
 
     #[test]

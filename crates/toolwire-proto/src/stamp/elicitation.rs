@@ -26,8 +26,8 @@ pub fn project_elicitation(
     mut params: ElicitRequestParams,
     version: ProtocolVersion,
 ) -> Result<ElicitRequestParams, ErrorObject> {
-    if let Some(obstacle) = obstacle(&params, version) {
-        let message = format!("{obstacle} (protocol version {version})");
+    if let Some(reason) = rejection_reason(&params, version) {
+        let message = format!("{reason} (protocol version {version})");
         return Err(ErrorObject::invalid_request(message));
     }
     params.stamp(&Target::new(version));
@@ -40,11 +40,11 @@ pub fn project_elicitation(
 /// empty array.
 #[must_use]
 pub fn restore_elicitation(
-    asked: &ElicitRequestParams,
+    request: &ElicitRequestParams,
     response: RawJson,
     version: ProtocolVersion,
 ) -> RawJson {
-    let ElicitRequestParams::Form(form) = asked else {
+    let ElicitRequestParams::Form(form) = request else {
         return response;
     };
     if version.has_rich_elicitation_schema() {
@@ -73,7 +73,10 @@ pub fn restore_elicitation(
 }
 
 /// Returns the reason why these parameters cannot be sent in this revision, if there is one.
-fn obstacle(params: &ElicitRequestParams, version: ProtocolVersion) -> Option<&'static str> {
+fn rejection_reason(
+    params: &ElicitRequestParams,
+    version: ProtocolVersion,
+) -> Option<&'static str> {
     match params {
         _ if !version.has_elicitation() => Some("the client does not support elicitation"),
         ElicitRequestParams::Form(_) if version.has_rich_elicitation_schema() => None,
@@ -89,8 +92,8 @@ fn obstacle(params: &ElicitRequestParams, version: ProtocolVersion) -> Option<&'
             Some("the client does not support URL elicitation")
         }
         ElicitRequestParams::Url(url) => {
-            let unnamed = version.has_elicitation_id() && url.elicitation_id.is_none();
-            unnamed.then_some("URL elicitation requires an elicitationId")
+            let lacks_id = version.has_elicitation_id() && url.elicitation_id.is_none();
+            lacks_id.then_some("URL elicitation requires an elicitationId")
         }
         _ => None,
     }
@@ -252,9 +255,9 @@ mod tests {
         assert_eq!(required(0), json!(null));
         assert_eq!(required(1), json!(["c"]));
         let check = |minimum, expected: Value| {
-            let asked = serde_json::from_value(form(minimum)).unwrap();
+            let request = serde_json::from_value(form(minimum)).unwrap();
             let response = json!({"action": "accept"}).into();
-            let restored = restore_elicitation(&asked, response, V2025_06_18);
+            let restored = restore_elicitation(&request, response, V2025_06_18);
             assert_eq!(restored.to_value().unwrap()["content"]["c"], expected);
         };
         check(0, json!([]));

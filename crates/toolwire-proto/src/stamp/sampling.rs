@@ -27,7 +27,7 @@ pub fn project_sampling(
 ) -> Result<CreateMessageRequestParams, ErrorObject> {
     let offers_tools = params.tools.is_some() || params.tool_choice.is_some();
     if offers_tools && !version.has_sampling_tools() {
-        return Err(impossible(NO_TOOLS, version));
+        return Err(unsupported(NO_TOOLS, version));
     }
     for message in &params.messages {
         check_blocks(message.content.blocks(), version)?;
@@ -59,8 +59,8 @@ pub fn project_sampling_result(
 
 const NO_TOOLS: &str = "sampling has no tools";
 
-fn impossible(why: &str, version: ProtocolVersion) -> ErrorObject {
-    ErrorObject::invalid_request(format!("{why} (protocol version {version})"))
+fn unsupported(reason: &str, version: ProtocolVersion) -> ErrorObject {
+    ErrorObject::invalid_request(format!("{reason} (protocol version {version})"))
 }
 
 /// Rejects blocks of kinds that the revision does not define.
@@ -70,13 +70,13 @@ fn check_blocks(
 ) -> Result<(), ErrorObject> {
     use SamplingMessageContentBlock as Block;
 
-    let obstacle = blocks.iter().find_map(|block| match block {
+    let reason = blocks.iter().find_map(|block| match block {
         Block::Audio(_) if !version.has_audio() => Some("sampling has no audio"),
         Block::ToolUse(_) | Block::ToolResult(_) if !version.has_sampling_tools() => Some(NO_TOOLS),
         _ => None,
     });
-    match obstacle {
-        Some(why) => Err(impossible(why, version)),
+    match reason {
+        Some(reason) => Err(unsupported(reason, version)),
         None => Ok(()),
     }
 }
@@ -94,7 +94,7 @@ fn one_block(
     let texts: Option<String> = blocks.iter().map(|block| block.as_text()).collect();
     match texts {
         Some(text) => Ok(TextContent::new(text).into()),
-        None => Err(impossible(
+        None => Err(unsupported(
             "the response of a model must be one block, and this one has several that are not all text",
             version,
         )),
@@ -228,13 +228,13 @@ mod tests {
 
     #[test]
     fn unsupported_content_is_an_error() {
-        let check = |request: Value, can: &[ProtocolVersion], why: &str| {
+        let check = |request: Value, can: &[ProtocolVersion], reason: &str| {
             for version in OLD.into_iter().chain(NEW) {
                 match request_messages(request.clone(), version) {
                     Ok(_) => assert!(can.contains(&version), "{version}"),
                     Err(error) => {
                         assert!(!can.contains(&version), "{version}: {error}");
-                        assert_eq!(error, format!("{why} (protocol version {version})"));
+                        assert_eq!(error, format!("{reason} (protocol version {version})"));
                     }
                 }
             }

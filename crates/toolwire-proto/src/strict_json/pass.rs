@@ -84,44 +84,44 @@ impl Container {
 }
 
 /// The depth up to which containers are stored inline. Few messages are deeper.
-const NEAR: usize = 16;
+const INLINE_DEPTH: usize = 16;
 
 /// The open containers.
 #[derive(Debug)]
 struct ContainerStack {
-    near: [Container; NEAR],
-    /// The containers beyond [`NEAR`].
-    far: Vec<Container>,
+    inline: [Container; INLINE_DEPTH],
+    /// The containers beyond [`INLINE_DEPTH`].
+    spilled: Vec<Container>,
 }
 
 impl ContainerStack {
     fn new() -> Self {
         Self {
-            near: [Container::ARRAY; NEAR],
-            far: Vec::new(),
+            inline: [Container::ARRAY; INLINE_DEPTH],
+            spilled: Vec::new(),
         }
     }
 
     /// Opens a container at this depth. Deeper ones are closed.
     #[inline]
     fn open(&mut self, depth: usize, container: Container) {
-        match self.near.get_mut(depth) {
+        match self.inline.get_mut(depth) {
             Some(entry) => *entry = container,
-            None => self.open_far(depth, container),
+            None => self.open_spilled(depth, container),
         }
     }
 
     #[cold]
-    fn open_far(&mut self, depth: usize, container: Container) {
-        self.far.truncate(depth - NEAR);
-        self.far.push(container);
+    fn open_spilled(&mut self, depth: usize, container: Container) {
+        self.spilled.truncate(depth - INLINE_DEPTH);
+        self.spilled.push(container);
     }
 
     #[inline]
     fn at(&self, depth: usize) -> Container {
-        match self.near.get(depth) {
+        match self.inline.get(depth) {
             Some(container) => *container,
-            None => self.far[depth - NEAR],
+            None => self.spilled[depth - INLINE_DEPTH],
         }
     }
 }

@@ -89,15 +89,15 @@ impl Case {
         self
     }
 
-    /// Admits the request and passes the outcome to `look`.
-    fn run<T>(&self, look: impl FnOnce(Result<Admitted<'_>, Rejection>) -> T) -> T {
+    /// Admits the request and passes the outcome to `inspect`.
+    fn run<T>(&self, inspect: impl FnOnce(Result<Admitted<'_>, Rejection>) -> T) -> T {
         let mut message = json!({"jsonrpc": "2.0", "id": 7, "method": self.method});
         if let Some(params) = &self.params {
             message["params"] = params.clone();
         }
         let message = message.to_string();
         match strict_json::read(message.as_bytes(), &Limits::default()) {
-            Ok(Envelope::Request(request)) => look(admit(&request, &self.context())),
+            Ok(Envelope::Request(request)) => inspect(admit(&request, &self.context())),
             other => panic!("{message} is no request: {other:?}"),
         }
     }
@@ -519,7 +519,7 @@ fn errors_during_dispatch_have_their_http_status() {
     check(1234, 200, 200);
 }
 
-fn notified(case: &Case) -> String {
+fn notification_action(case: &Case) -> String {
     let params = case.params.clone().map(RawJson::from);
     let notification = NotificationEnvelope {
         method: case.method.into(),
@@ -541,7 +541,7 @@ fn notified(case: &Case) -> String {
 #[test]
 fn cancellations_are_accepted_on_stdio_and_within_sessions() {
     let cancel = |params: Value| legacy("notifications/cancelled").params(params);
-    let check = |case: Case, expected: &str| assert_eq!(notified(&case), expected);
+    let check = |case: Case, expected: &str| assert_eq!(notification_action(&case), expected);
     check(cancel(json!({"requestId": 7})), "cancel 7 -");
     check(
         cancel(json!({"requestId": "7", "reason": "bored"})),
@@ -573,7 +573,7 @@ fn cancellations_are_accepted_on_stdio_and_within_sessions() {
 
 #[test]
 fn other_notifications_belong_to_their_revisions() {
-    let check = |case: Case, expected: &str| assert_eq!(notified(&case), expected);
+    let check = |case: Case, expected: &str| assert_eq!(notification_action(&case), expected);
     let session = |method| legacy(method).negotiated("2025-11-25");
     let initialized = |lifecycle| Case {
         lifecycle,

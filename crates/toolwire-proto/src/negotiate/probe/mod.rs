@@ -141,10 +141,10 @@ pub enum ProbeFailure {
 impl fmt::Display for ProbeFailure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::NoCommonVersion(theirs) => write!(
+            Self::NoCommonVersion(server_versions) => write!(
                 f,
                 "no common protocol version; the server supports {}",
-                theirs.join(", ")
+                server_versions.join(", ")
             ),
             Self::LegacyServer => f.write_str("the server supports only revisions with initialize"),
             Self::Rejected(error) => write!(f, "the server rejected initialize: {error}"),
@@ -172,7 +172,7 @@ impl std::error::Error for ProbeFailure {}
 #[derive(Debug, Clone)]
 pub struct Probe {
     channel: Channel,
-    ours: SupportedVersions,
+    supported: SupportedVersions,
     state: ProbeState,
     transport: LegacyTransport,
     /// The versions that the server rejected. None is offered twice, which limits the probe.
@@ -197,9 +197,9 @@ enum ProbeState {
 impl Probe {
     /// Starts a probe and returns the first action.
     #[must_use]
-    pub fn start(channel: Channel, ours: SupportedVersions) -> (Self, ProbeAction) {
-        let mut probe = Self::idle(channel, ours);
-        let newest_modern = probe.ours.modern().next();
+    pub fn start(channel: Channel, supported: SupportedVersions) -> (Self, ProbeAction) {
+        let mut probe = Self::idle(channel, supported);
+        let newest_modern = probe.supported.modern().next();
         let action = match newest_modern {
             Some(version) => probe.discover(version),
             None => probe.initialize(&[]),
@@ -211,26 +211,26 @@ impl Probe {
     #[must_use]
     pub fn resume(
         channel: Channel,
-        ours: SupportedVersions,
+        supported: SupportedVersions,
         known: DetectedEra,
     ) -> (Self, ProbeAction) {
-        let mut probe = Self::idle(channel, ours);
+        let mut probe = Self::idle(channel, supported);
         probe.is_resumed = true;
         let action = match known {
-            DetectedEra::Modern { version } if probe.ours.contains(version) => {
+            DetectedEra::Modern { version } if probe.supported.contains(version) => {
                 probe.finish(ProbeAction::Done(known))
             }
             DetectedEra::Legacy {
                 version,
                 transport: LegacyTransport::Direct,
-            } if probe.ours.contains(version) => probe.initialize_with(version),
+            } if probe.supported.contains(version) => probe.initialize_with(version),
             DetectedEra::Legacy {
                 version,
                 transport: LegacyTransport::HttpWithSse,
-            } if probe.ours.contains(version) => probe.open_sse(),
+            } if probe.supported.contains(version) => probe.open_sse(),
             // The client no longer supports the earlier result, so the probe starts from the beginning.
             DetectedEra::Modern { .. } | DetectedEra::Legacy { .. } => {
-                return Self::start(channel, probe.ours);
+                return Self::start(channel, probe.supported);
             }
         };
         (probe, action)
@@ -239,7 +239,7 @@ impl Probe {
     /// Processes an event and returns the next action.
     pub fn on(&mut self, event: ProbeEvent<'_>) -> ProbeAction {
         if std::mem::take(&mut self.is_resumed) && contradicts_resumed(event) {
-            let (restarted, action) = Self::start(self.channel, self.ours.clone());
+            let (restarted, action) = Self::start(self.channel, self.supported.clone());
             *self = restarted;
             return action;
         }
@@ -264,10 +264,10 @@ impl Probe {
         }
     }
 
-    fn idle(channel: Channel, ours: SupportedVersions) -> Self {
+    fn idle(channel: Channel, supported: SupportedVersions) -> Self {
         Self {
             channel,
-            ours,
+            supported,
             state: ProbeState::Initializing,
             transport: LegacyTransport::Direct,
             rejected: Vec::new(),
@@ -279,7 +279,7 @@ impl Probe {
 
     fn on_discovering(&mut self, tried: ProtocolVersion, event: ProbeEvent<'_>) -> ProbeAction {
         match (event, self.channel) {
-            (ProbeEvent::Discovered(theirs), _) => self.choose_discovered(theirs),
+            (ProbeEvent::Discovered(server_versions), _) => self.choose_discovered(server_versions),
             (ProbeEvent::Rejected(error), _) => match ModernError::recognize(error) {
                 Some(modern) => self.on_modern_error(tried, modern),
                 // A legacy server on HTTP responds to an unknown method with status 200 and −32601.
@@ -288,7 +288,7 @@ impl Probe {
             (ProbeEvent::TimedOut, Channel::Stdio) => self.initialize(&[]),
             (ProbeEvent::TimedOut, Channel::Http) => self.fail(ProbeFailure::TimedOut),
             (ProbeEvent::ChildExited, _) => {
-                if self.ours.legacy().next().is_none() {
+                if self.supported.legacy().next().is_none() {
                     return self.fail(ProbeFailure::ChildExited);
                 }
                 self.state = ProbeState::Respawning;
@@ -322,15 +322,15 @@ impl Probe {
 
     fn on_modern_error(&mut self, tried: ProtocolVersion, error: ModernError) -> ProbeAction {
         match error {
-            ModernError::UnsupportedVersion(theirs) => {
+            ModernError::UnsupportedVersion(server_versions) => {
                 // A server may reject a version that it lists itself, for example during startup. It is offered once
                 // more.
-                let names_it = theirs.iter().any(|name| name == tried.as_str());
-                if self.offered_again || !names_it {
+                let is_listed = server_versions.iter().any(|name| name == tried.as_str());
+                if self.offered_again || !is_listed {
                     self.rejected.push(tried);
                 }
-                self.offered_again |= names_it;
-                self.choose_other(&theirs)
+                self.offered_again |= is_listed;
+                self.choose_other(&server_versions)
             }
             // The era is certain. The next request gets the same error and reports it to its caller.
             ModernError::Other => {
@@ -342,7 +342,7 @@ impl Probe {
     fn on_initializing(&mut self, event: ProbeEvent<'_>) -> ProbeAction {
         let error = match event {
             ProbeEvent::Initialized(offered) => {
-                return match accept_initialized(offered, &self.ours) {
+                return match accept_initialized(offered, &self.supported) {
                     Some(version) => self.finish(ProbeAction::Done(DetectedEra::Legacy {
                         version,
                         transport: self.transport,
@@ -359,15 +359,15 @@ impl Probe {
 
         // A modern-only server that missed the discovery timeout rejects `initialize` with its versions. The client
         // then sends `server/discover` once more.
-        if let Some(ModernError::UnsupportedVersion(theirs)) =
+        if let Some(ModernError::UnsupportedVersion(server_versions)) =
             error.and_then(ModernError::recognize)
         {
-            return match self.common(&theirs) {
+            return match self.common(&server_versions) {
                 Some(version) if version.is_modern() && !self.discovered_again => {
                     self.discovered_again = true;
                     self.discover(version)
                 }
-                _ => self.fail(ProbeFailure::NoCommonVersion(theirs)),
+                _ => self.fail(ProbeFailure::NoCommonVersion(server_versions)),
             };
         }
 
@@ -390,32 +390,32 @@ impl Probe {
     }
 
     /// Uses the newest common version after a successful `server/discover`.
-    fn choose_discovered(&mut self, theirs: &[String]) -> ProbeAction {
-        match self.common(theirs) {
+    fn choose_discovered(&mut self, server_versions: &[String]) -> ProbeAction {
+        match self.common(server_versions) {
             Some(version) if version.is_modern() => {
                 self.finish(ProbeAction::Done(DetectedEra::Modern { version }))
             }
-            Some(_) => self.initialize(theirs),
-            None => self.fail(ProbeFailure::NoCommonVersion(theirs.to_vec())),
+            Some(_) => self.initialize(server_versions),
+            None => self.fail(ProbeFailure::NoCommonVersion(server_versions.to_vec())),
         }
     }
 
     /// Tries the newest common version that was not rejected.
-    fn choose_other(&mut self, theirs: &[String]) -> ProbeAction {
-        match self.common(theirs) {
+    fn choose_other(&mut self, server_versions: &[String]) -> ProbeAction {
+        match self.common(server_versions) {
             Some(version) if version.is_modern() => self.discover(version),
-            Some(_) => self.initialize(theirs),
-            None => self.fail(ProbeFailure::NoCommonVersion(theirs.to_vec())),
+            Some(_) => self.initialize(server_versions),
+            None => self.fail(ProbeFailure::NoCommonVersion(server_versions.to_vec())),
         }
     }
 
-    fn common(&self, theirs: &[String]) -> Option<ProtocolVersion> {
-        let open: SupportedVersions = self
-            .ours
+    fn common(&self, server_versions: &[String]) -> Option<ProtocolVersion> {
+        let remaining: SupportedVersions = self
+            .supported
             .iter()
             .filter(|version| !self.rejected.contains(version))
             .collect();
-        newest_common(theirs.iter().map(String::as_str), &open)
+        newest_common(server_versions.iter().map(String::as_str), &remaining)
     }
 
     fn discover(&mut self, version: ProtocolVersion) -> ProbeAction {
@@ -425,10 +425,10 @@ impl Probe {
 
     /// Sends `initialize` with the newest common legacy version, or with the client's newest if the server gave no
     /// list.
-    fn initialize(&mut self, theirs: &[String]) -> ProbeAction {
-        let ours: SupportedVersions = self.ours.legacy().collect();
-        let common = newest_common(theirs.iter().map(String::as_str), &ours);
-        match common.or_else(|| ours.iter().next()) {
+    fn initialize(&mut self, server_versions: &[String]) -> ProbeAction {
+        let legacy: SupportedVersions = self.supported.legacy().collect();
+        let common = newest_common(server_versions.iter().map(String::as_str), &legacy);
+        match common.or_else(|| legacy.iter().next()) {
             Some(version) => self.initialize_with(version),
             None => self.fail(ProbeFailure::LegacyServer),
         }

@@ -62,8 +62,8 @@ fn show(action: &ProbeAction) -> String {
 }
 
 /// Runs a script of `event -> action` lines. The first line is the first action.
-fn check(channel: Channel, ours: &str, script: &[&str]) {
-    let (mut probe, first) = Probe::start(channel, versions(ours));
+fn check(channel: Channel, supported: &str, script: &[&str]) {
+    let (mut probe, first) = Probe::start(channel, versions(supported));
     assert_eq!(show(&first), script[0]);
     for line in &script[1..] {
         let (event, expected) = line.split_once(" -> ").expect("event -> action");
@@ -368,9 +368,9 @@ fn unexpected_events_change_nothing() {
 
 #[test]
 fn stored_era_saves_round_trips() {
-    let resumed = |stored: &str, ours: &str| {
+    let resumed = |stored: &str, supported: &str| {
         let era = serde_json::from_str(stored).expect("a stored era");
-        let (_, action) = Probe::resume(Channel::Http, versions(ours), era);
+        let (_, action) = Probe::resume(Channel::Http, versions(supported), era);
         show(&action)
     };
     let modern = r#"{"era":"modern","version":"2026-07-28"}"#;
@@ -409,14 +409,14 @@ fn upgraded_legacy_server_is_probed_again() {
         version: "2025-06-18".parse().expect("a released version"),
         transport,
     };
-    let ours = || versions("2025-06-18 2026-07-28");
+    let supported = || versions("2025-06-18 2026-07-28");
     let discover = ProbeAction::SendDiscover("2026-07-28".parse().expect("a released version"));
     let rejected = |status| ProbeEvent::HttpRejected {
         status,
         error: None,
     };
 
-    let (mut probe, _) = Probe::resume(Channel::Http, ours(), known(LegacyTransport::Direct));
+    let (mut probe, _) = Probe::resume(Channel::Http, supported(), known(LegacyTransport::Direct));
     assert_eq!(probe.on(rejected(404)), discover);
     // The second rejection of `server/discover` is final, as in any probe.
     assert!(matches!(
@@ -424,13 +424,16 @@ fn upgraded_legacy_server_is_probed_again() {
         ProbeAction::SendInitialize(_)
     ));
 
-    let (mut probe, action) =
-        Probe::resume(Channel::Http, ours(), known(LegacyTransport::HttpWithSse));
+    let (mut probe, action) = Probe::resume(
+        Channel::Http,
+        supported(),
+        known(LegacyTransport::HttpWithSse),
+    );
     assert_eq!(action, ProbeAction::TryHttpWithSse);
     assert_eq!(probe.on(rejected(405)), discover);
 
     // An outage is no evidence of an era.
-    let (mut probe, _) = Probe::resume(Channel::Http, ours(), known(LegacyTransport::Direct));
+    let (mut probe, _) = Probe::resume(Channel::Http, supported(), known(LegacyTransport::Direct));
     assert_eq!(
         probe.on(rejected(503)),
         ProbeAction::Fail(ProbeFailure::HttpStatus(503))

@@ -112,9 +112,9 @@ fn agrees_with_serde_json(text: &str) -> Result<(), TestCaseError> {
             prop_assert!(at <= text.len());
             prop_assert!(!error.to_string().contains("recursion limit"));
         }
-        (ours, theirs) => {
-            let theirs = theirs.map(drop);
-            prop_assert!(false, "{text:?}: {ours:?} but serde_json {theirs:?}");
+        (actual, expected) => {
+            let expected = expected.map(drop);
+            prop_assert!(false, "{text:?}: {actual:?} but serde_json {expected:?}");
         }
     }
     Ok(())
