@@ -311,10 +311,10 @@ mod tests {
 
     #[test]
     fn tools_require_the_capability() {
-        let check = |params: CreateMessageRequestParams, declared: Value, good: bool| {
+        let check = |params: CreateMessageRequestParams, declared: Value, is_valid: bool| {
             let declared: ClientCapabilities =
                 serde_json::from_value(declared).expect("capabilities");
-            let expected = if good {
+            let expected = if is_valid {
                 Ok(())
             } else {
                 Err(InvalidSampling::ToolsNotDeclared)

@@ -174,12 +174,12 @@ mod tests {
 
     use super::*;
 
-    fn check(holds: fn(&str) -> bool, good: &[&str], bad: &[&str]) {
-        for text in good {
-            assert!(holds(text), "{text} is good");
+    fn check(holds: fn(&str) -> bool, valid: &[&str], invalid: &[&str]) {
+        for text in valid {
+            assert!(holds(text), "{text} is valid");
         }
-        for text in bad {
-            assert!(!holds(text), "{text} is bad");
+        for text in invalid {
+            assert!(!holds(text), "{text} is invalid");
         }
     }
 

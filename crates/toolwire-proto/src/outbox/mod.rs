@@ -142,8 +142,8 @@ pub struct Outbox {
     limits: OutboxLimits,
     /// The messages in order. A dropped log entry leaves a gap.
     entries: VecDeque<Option<Outgoing>>,
-    /// The number of entries removed from the front. Entry `n`, counted from the start, is `entries[n - departed]`.
-    departed: u64,
+    /// The number of entries removed from the front. Entry `n`, counted from the start, is `entries[n - removed]`.
+    removed: u64,
     /// The entry numbers of queued changes.
     changes: HashMap<OutgoingKind, u64>,
     /// The entry numbers of queued log entries, oldest first.
@@ -160,7 +160,7 @@ impl Outbox {
         Self {
             limits,
             entries: VecDeque::new(),
-            departed: 0,
+            removed: 0,
             changes: HashMap::new(),
             logs: VecDeque::new(),
             messages: 0,
@@ -201,7 +201,7 @@ impl Outbox {
     /// Removes and returns the next message.
     pub fn pop(&mut self) -> Option<Outgoing> {
         while let Some(entry) = self.entries.pop_front() {
-            self.departed += 1;
+            self.removed += 1;
             let Some(outgoing) = entry else { continue };
             self.messages -= outgoing.kind.messages();
             self.bytes -= outgoing.bytes.len();
@@ -226,7 +226,7 @@ impl Outbox {
         if !self.is_only_lines() {
             out.reserve(self.bytes + count * FRAME);
         }
-        self.departed += self.entries.len() as u64;
+        self.removed += self.entries.len() as u64;
         for outgoing in self.entries.drain(..).flatten() {
             match outgoing.kind {
                 OutgoingKind::Lines { .. } if out.is_empty() => *out = outgoing.bytes,
@@ -320,12 +320,12 @@ impl Outbox {
     }
 
     fn entry(&mut self, number: u64) -> Option<&mut Option<Outgoing>> {
-        let index = usize::try_from(number.checked_sub(self.departed)?).ok()?;
+        let index = usize::try_from(number.checked_sub(self.removed)?).ok()?;
         self.entries.get_mut(index)
     }
 
     fn append(&mut self, outgoing: Outgoing) {
-        let number = self.departed + self.entries.len() as u64;
+        let number = self.removed + self.entries.len() as u64;
         self.messages += outgoing.kind.messages();
         self.bytes += outgoing.bytes.len();
         if outgoing.kind == OutgoingKind::Log {

@@ -228,12 +228,12 @@ mod tests {
 
     #[test]
     fn unsupported_content_is_an_error() {
-        let check = |request: Value, can: &[ProtocolVersion], reason: &str| {
+        let check = |request: Value, supporting: &[ProtocolVersion], reason: &str| {
             for version in OLD.into_iter().chain(NEW) {
                 match request_messages(request.clone(), version) {
-                    Ok(_) => assert!(can.contains(&version), "{version}"),
+                    Ok(_) => assert!(supporting.contains(&version), "{version}"),
                     Err(error) => {
-                        assert!(!can.contains(&version), "{version}: {error}");
+                        assert!(!supporting.contains(&version), "{version}: {error}");
                         assert_eq!(error, format!("{reason} (protocol version {version})"));
                     }
                 }

@@ -77,11 +77,11 @@ fn ids_and_flags_are_parsed_from_the_traceparent() {
 
 #[test]
 fn tracestate_is_a_bounded_list_of_entries() {
-    let check = |text: &str, good: bool| {
+    let check = |text: &str, is_valid: bool| {
         let outcome = parent().with_tracestate(text);
-        assert_eq!(outcome.is_ok(), good, "{text}: {outcome:?}");
+        assert_eq!(outcome.is_ok(), is_valid, "{text}: {outcome:?}");
     };
-    for good in [
+    for is_valid in [
         "rojo=00f067aa0ba902b7",
         "rojo=1,congo=t61rcWkgMzE",
         "a=1 , b=2,,c=3",
@@ -89,7 +89,7 @@ fn tracestate_is_a_bounded_list_of_entries() {
         "0vendor=a b",
         "a/b_c-d*e=!~",
     ] {
-        check(good, true);
+        check(is_valid, true);
     }
     for bad in [
         "", ",", "a", "a=", "=a", "A=1", "a=b=c", "a=é", "é=a", "a b=c", "@a=1", "a@b@c=1", "-a=1",
@@ -126,17 +126,17 @@ fn tracestate_is_a_bounded_list_of_entries() {
 
 #[test]
 fn baggage_is_a_bounded_list_of_entries() {
-    let check = |text: &str, good: bool| {
+    let check = |text: &str, is_valid: bool| {
         let outcome = TraceContext::default().with_baggage(text);
-        assert_eq!(outcome.is_ok(), good, "{text}: {outcome:?}");
+        assert_eq!(outcome.is_ok(), is_valid, "{text}: {outcome:?}");
     };
-    for good in [
+    for is_valid in [
         "userId=alice",
         "a=1,b=2",
         "a = 1 ; flag ; p = q , b=",
         "a=%20x=y",
     ] {
-        check(good, true);
+        check(is_valid, true);
     }
     for bad in [
         "", "a", "a=1,", "=1", "a b=1", "a=b c", "a=\"x\"", "a=é", "a=1;", "a=1;=x", "a=\\",
