@@ -15,41 +15,41 @@ pub(crate) struct Definition {
     pub(crate) keys: &'static [&'static str],
     pub(crate) subject: Subject,
     /// The type of the handler.
-    pub(crate) served: &'static str,
+    pub(crate) handler_type: &'static str,
     /// Builds the expression that creates the handler.
-    pub(crate) serve: fn(Entries, Handler) -> Result<TokenStream>,
+    pub(crate) handler_expression: fn(Entries, Handler) -> Result<TokenStream>,
 }
 
 pub(crate) const TOOL: Definition = Definition {
     attribute: "tool",
     keys: tool::KEYS,
     subject: tool::SUBJECT,
-    served: "ToolHandler",
-    serve: tool::serve,
+    handler_type: "ToolHandler",
+    handler_expression: tool::handler_expression,
 };
 
 pub(crate) const PROMPT: Definition = Definition {
     attribute: "prompt",
     keys: prompt::KEYS,
     subject: prompt::SUBJECT,
-    served: "PromptHandler",
-    serve: prompt::serve,
+    handler_type: "PromptHandler",
+    handler_expression: prompt::handler_expression,
 };
 
 pub(crate) const RESOURCE: Definition = Definition {
     attribute: "resource",
     keys: resource::KEYS,
     subject: resource::SUBJECT,
-    served: "ResourceHandler",
-    serve: resource::serve,
+    handler_type: "ResourceHandler",
+    handler_expression: resource::handler_expression,
 };
 
 pub(crate) const RESOURCE_TEMPLATE: Definition = Definition {
     attribute: "resource_template",
     keys: resource_template::KEYS,
     subject: resource_template::SUBJECT,
-    served: "ResourceTemplateHandler",
-    serve: resource_template::serve,
+    handler_type: "ResourceTemplateHandler",
+    handler_expression: resource_template::handler_expression,
 };
 
 pub(crate) const ALL: [&Definition; 4] = [&TOOL, &PROMPT, &RESOURCE, &RESOURCE_TEMPLATE];

@@ -10,15 +10,18 @@ pub(crate) fn description(attributes: &[Attribute]) -> Option<String> {
     let mut lines = Vec::new();
     for text in attributes.iter().filter_map(doc_text) {
         let block = text.contains('\n');
-        lines.extend(text.split('\n').map(|line| tidy(line, block)));
+        lines.extend(
+            text.split('\n')
+                .map(|line| strip_comment_markers(line, block)),
+        );
     }
-    let text = unwrapped(&lines);
+    let text = join_wrapped_lines(&lines);
     let text = text.trim();
     (!text.is_empty()).then(|| text.to_owned())
 }
 
 /// Joins the lines of each paragraph. Lists, headings, tables and code keep their lines.
-fn unwrapped(lines: &[String]) -> String {
+fn join_wrapped_lines(lines: &[String]) -> String {
     let mut text = String::new();
     let mut in_code = false;
     for line in lines {
@@ -67,7 +70,7 @@ fn doc_text(attribute: &Attribute) -> Option<String> {
     }
 }
 
-fn tidy(line: &str, block: bool) -> String {
+fn strip_comment_markers(line: &str, block: bool) -> String {
     if !block {
         return line.strip_prefix(' ').unwrap_or(line).trim_end().to_owned();
     }
@@ -92,7 +95,7 @@ mod tests {
     fn wrapped_lines_are_joined_into_paragraphs() {
         let check = |lines: &[&str], expected: &str| {
             let lines: Vec<String> = lines.iter().map(|line| (*line).to_owned()).collect();
-            assert_eq!(unwrapped(&lines), expected);
+            assert_eq!(join_wrapped_lines(&lines), expected);
         };
         check(&["One", "sentence."], "One sentence.");
         check(&["One.", "", "Two."], "One.\n\nTwo.");

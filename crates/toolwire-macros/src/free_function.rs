@@ -58,8 +58,8 @@ fn generate(
     }
     let handler = handler?;
     let private = handler.crate_path.private();
-    let served = (definition.serve)(entries, handler)?;
-    let served_type = format_ident!("{}", definition.served);
+    let new_handler = (definition.handler_expression)(entries, handler)?;
+    let handler_type = format_ident!("{}", definition.handler_type);
 
     let ident = &function.sig.ident;
     let visibility = &function.vis;
@@ -79,8 +79,8 @@ fn generate(
         #(#doc_attributes)*
         #call_docs
         #[must_use]
-        #visibility fn #ident() -> #private::#served_type {
-            #served
+        #visibility fn #ident() -> #private::#handler_type {
+            #new_handler
         }
 
         #[doc = #type_docs]

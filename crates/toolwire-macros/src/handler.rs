@@ -130,7 +130,7 @@ impl Handler {
     /// Returns a closure over the request context and `inputs` that returns the future of `body`.
     pub(crate) fn async_closure(&self, inputs: &TokenStream, body: &TokenStream) -> TokenStream {
         let context = self.context_input();
-        let shared = self.share();
+        let shared = self.clone_handlers();
         quote_spanned! {self.output_span=>
             move |#context, #inputs| {
                 #shared
@@ -146,7 +146,7 @@ impl Handler {
     }
 
     /// Returns the statement that clones the reference to the shared handlers. Empty for a free function.
-    pub(crate) fn share(&self) -> TokenStream {
+    pub(crate) fn clone_handlers(&self) -> TokenStream {
         match self.callee {
             Callee::Free => TokenStream::new(),
             Callee::Method(_) => quote!(let __handlers = ::std::sync::Arc::clone(&__handlers);),

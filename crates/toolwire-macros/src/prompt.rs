@@ -32,9 +32,12 @@ pub(crate) const SUBJECT: Subject = Subject {
 };
 
 /// Returns the expression that creates the prompt handler.
-pub(crate) fn serve(mut entries: Entries, mut handler: Handler) -> Result<TokenStream> {
+pub(crate) fn handler_expression(
+    mut entries: Entries,
+    mut handler: Handler,
+) -> Result<TokenStream> {
     let private = handler.crate_path.private();
-    let share = handler.share();
+    let clone_handlers = handler.clone_handlers();
     let mut reads = Vec::new();
     let mut values = Vec::new();
     let mut declarations = Vec::new();
@@ -48,7 +51,11 @@ pub(crate) fn serve(mut entries: Entries, mut handler: Handler) -> Result<TokenS
         values.push(value);
         reads.push(read);
         declarations.push(declare(argument, &private)?);
-        completions.extend(text_values::take_completion(argument, &private, &share)?);
+        completions.extend(text_values::take_completion(
+            argument,
+            &private,
+            &clone_handlers,
+        )?);
     }
     let binding = text_values::arguments_binding(&values);
     let body = text_values::respond(
@@ -67,7 +74,7 @@ pub(crate) fn serve(mut entries: Entries, mut handler: Handler) -> Result<TokenS
     let presentation = take_presentation(&mut entries, &handler)?;
     let access = take_access(&mut entries, &private)?;
     let prompt = quote_spanned! {handler.output_span=>
-        #private::PromptHandler::new(#name, { #share #closure })
+        #private::PromptHandler::new(#name, { #clone_handlers #closure })
     };
     Ok(quote!(#prompt #presentation #access #(.with_argument(#declarations))* #(#completions)*))
 }

@@ -36,7 +36,10 @@ pub(crate) const SUBJECT: Subject = Subject {
 };
 
 /// Returns the expression that creates the resource handler.
-pub(crate) fn serve(mut entries: Entries, mut handler: Handler) -> Result<TokenStream> {
+pub(crate) fn handler_expression(
+    mut entries: Entries,
+    mut handler: Handler,
+) -> Result<TokenStream> {
     let private = handler.crate_path.private();
     let uri = take_uri(
         &mut entries,
@@ -81,13 +84,13 @@ pub(crate) fn serve(mut entries: Entries, mut handler: Handler) -> Result<TokenS
     let size = entries
         .take_expression("size")?
         .map(|size| quote!(.with_size(#size)));
-    let share = handler.share();
+    let clone_handlers = handler.clone_handlers();
     let resource = quote_spanned! {handler.output_span=>
         #private::ResourceHandler::new(#uri, #name, #closure)
     };
     Ok(quote! {
         {
-            #share
+            #clone_handlers
             #resource #presentation #mime_type #size #annotations #access
         }
     })

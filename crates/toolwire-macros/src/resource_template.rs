@@ -37,9 +37,12 @@ pub(crate) const SUBJECT: Subject = Subject {
 };
 
 /// Returns the expression that creates the template handler.
-pub(crate) fn serve(mut entries: Entries, mut handler: Handler) -> Result<TokenStream> {
+pub(crate) fn handler_expression(
+    mut entries: Entries,
+    mut handler: Handler,
+) -> Result<TokenStream> {
     let private = handler.crate_path.private();
-    let share = handler.share();
+    let clone_handlers = handler.clone_handlers();
     let template = take_uri(
         &mut entries,
         handler.ident.span(),
@@ -67,7 +70,11 @@ pub(crate) fn serve(mut entries: Entries, mut handler: Handler) -> Result<TokenS
         let (value, read) = read(argument, values.len())?;
         values.push(value);
         reads.push(read);
-        completions.extend(text_values::take_completion(argument, &private, &share)?);
+        completions.extend(text_values::take_completion(
+            argument,
+            &private,
+            &clone_handlers,
+        )?);
     }
     check_variables(&template, &bound)?;
 
@@ -94,10 +101,10 @@ pub(crate) fn serve(mut entries: Entries, mut handler: Handler) -> Result<TokenS
     let mime_type = entries
         .take_text("mime_type")?
         .map(|mime_type| quote!(.with_mime_type(#mime_type)));
-    let served = quote_spanned! {handler.output_span=>
-        #private::ResourceTemplateHandler::new(#template, #name, { #share #closure })
+    let new_handler = quote_spanned! {handler.output_span=>
+        #private::ResourceTemplateHandler::new(#template, #name, { #clone_handlers #closure })
     };
-    Ok(quote!(#served #presentation #mime_type #annotations #access #(#completions)*))
+    Ok(quote!(#new_handler #presentation #mime_type #annotations #access #(#completions)*))
 }
 
 /// A template variable that a parameter receives.

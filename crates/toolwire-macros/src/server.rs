@@ -85,18 +85,18 @@ fn register(
     self_type: &Type,
     crate_path: &CratePath,
 ) -> Result<Option<TokenStream>> {
-    let mut marks: Vec<(&Definition, Attribute)> = Vec::new();
+    let mut handler_attributes: Vec<(&Definition, Attribute)> = Vec::new();
     for definition in definition::ALL {
         let named = |attribute: &mut Attribute| is_named(attribute, definition.attribute);
-        marks.extend(
+        handler_attributes.extend(
             method
                 .attrs
                 .extract_if(.., named)
                 .map(|attribute| (definition, attribute)),
         );
     }
-    let mut marks = marks.into_iter();
-    let Some((definition, attribute)) = marks.next() else {
+    let mut handler_attributes = handler_attributes.into_iter();
+    let Some((definition, attribute)) = handler_attributes.next() else {
         return Ok(None);
     };
 
@@ -111,7 +111,7 @@ fn register(
         &mut method.sig,
         Callee::Method(Box::new(self_type.clone())),
     );
-    if let Some((_, second)) = marks.next() {
+    if let Some((_, second)) = handler_attributes.next() {
         return Err(Error::new_spanned(
             &second,
             "a method can have only one handler attribute: remove the others",
@@ -129,7 +129,7 @@ fn register(
         _ => TokenStream::new(),
     };
     let entries = Entries::parse(tokens, &title, &keys)?;
-    let served = (definition.serve)(entries, handler?)?;
+    let new_handler = (definition.handler_expression)(entries, handler?)?;
     let register = format_ident!("{}", definition.attribute);
     // A method that `cfg` removes is not registered either.
     let conditions = method
@@ -138,7 +138,7 @@ fn register(
         .filter(|attribute| attribute.path().is_ident("cfg"));
     Ok(Some(quote! {
         #(#conditions)*
-        let __server = __server.#register(#served);
+        let __server = __server.#register(#new_handler);
     }))
 }
 

@@ -82,12 +82,12 @@ pub(crate) fn respond(
 
 /// Returns the `.with_completion(…)` call for `complete = function`.
 ///
-/// The function maps the entered text to suggestions. A method is called on the shared handlers, whose reference `share`
-/// clones. For a free function, `share` is empty.
+/// The function maps the entered text to suggestions. A method is called on the shared handlers. The statement
+/// `clone_handlers` clones the reference to them, and is empty for a free function.
 pub(crate) fn take_completion(
     argument: &mut Argument,
     private: &TokenStream,
-    share: &TokenStream,
+    clone_handlers: &TokenStream,
 ) -> Result<Option<TokenStream>> {
     let Some(function) = argument.entries.take_function("complete")? else {
         return Ok(None);
@@ -97,15 +97,15 @@ pub(crate) fn take_completion(
         Function::Path(path) => quote_spanned! {path.span()=>
             |#inputs| async move { #path(&__request.value) }
         },
-        Function::Method(method) if share.is_empty() => {
+        Function::Method(method) if clone_handlers.is_empty() => {
             let message = "a free function has no `self`: name a function, or use a method of a `#[server]` block";
             return Err(Error::new_spanned(method, message));
         }
         Function::Method(method) => quote_spanned! {method.span()=>
             {
-                #share
+                #clone_handlers
                 move |#inputs| {
-                    #share
+                    #clone_handlers
                     async move { Self::#method(&__handlers, &__request.value) }
                 }
             }

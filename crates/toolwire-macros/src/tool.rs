@@ -37,7 +37,10 @@ pub(crate) const SUBJECT: Subject = Subject {
 };
 
 /// Returns the expression that creates the tool handler.
-pub(crate) fn serve(mut entries: Entries, mut handler: Handler) -> Result<TokenStream> {
+pub(crate) fn handler_expression(
+    mut entries: Entries,
+    mut handler: Handler,
+) -> Result<TokenStream> {
     let private = handler.crate_path.private();
     let strict = entries.take_flag("strict")?.unwrap_or(false);
     let declaration = arguments::declare(&mut handler.parameters, &handler.crate_path, strict)?;
@@ -86,7 +89,7 @@ pub(crate) fn serve(mut entries: Entries, mut handler: Handler) -> Result<TokenS
     let access = take_access(&mut entries, &private)?;
     let no_output_schema = (entries.take_flag("output_schema")? == Some(false))
         .then(|| quote!(.without_output_schema()));
-    let share = handler.share();
+    let clone_handlers = handler.clone_handlers();
     // With this span, an error about a return type without conversion points at the return type.
     let tool = quote_spanned! {handler.output_span=>
         #private::ToolHandler::#constructor::<#struct_name, _, _, _>(#name, #closure)
@@ -94,7 +97,7 @@ pub(crate) fn serve(mut entries: Entries, mut handler: Handler) -> Result<TokenS
     Ok(quote! {
         {
             #declaration
-            #share
+            #clone_handlers
             #tool #presentation #annotations #access #no_output_schema
         }
     })

@@ -174,7 +174,7 @@ impl Keys {
             let message = format!("`{}` cannot store text of this `{key}`", checks.name);
             checks.assert(*span, |kind| quote!(holds_length(#kind, #value)), &message);
         }
-        checks.ordered(&self.lengths, "no text can satisfy both");
+        checks.assert_ordered(&self.lengths, "no text can satisfy both");
     }
 
     fn check_range(&self, checks: &mut Checks) {
@@ -218,7 +218,7 @@ impl Keys {
                 "`max_items = 0` permits no selection",
             );
         }
-        checks.ordered(&self.items, "no selection can satisfy both");
+        checks.assert_ordered(&self.items, "no selection can satisfy both");
     }
 
     fn check_default(&self, checks: &mut Checks) {
@@ -295,9 +295,9 @@ impl Checks {
             .push(quote_spanned!(span=> ::core::assert!(#rules::#call, #message);));
     }
 
-    fn ordered(&mut self, limits: &[Option<Limit>; 2], why: &str) {
+    fn assert_ordered(&mut self, limits: &[Option<Limit>; 2], reason: &str) {
         if let [Some((least, _, minimum)), Some((most, span, maximum))] = limits {
-            let message = format!("`{least}` is larger than `{most}`: {why}");
+            let message = format!("`{least}` is larger than `{most}`: {reason}");
             let rule = |_: &TokenStream| quote!(are_ordered(Some(#minimum), Some(#maximum)));
             self.assert(*span, rule, &message);
         }

@@ -81,14 +81,14 @@ fn text_has_a_length_in_characters() {
 #[test]
 fn text_has_a_format() {
     let field = |format: &str| json!({"type": "string", "format": format});
-    let good = [
+    let valid = [
         ("email", "a@b.c"),
         ("uri", "https://a.b"),
         ("date", "2025-01-31"),
         ("date-time", "2025-01-31T10:00:00Z"),
         ("hostname", "not checked!"),
     ];
-    for (format, text) in good {
+    for (format, text) in valid {
         check(field(format), json!(text), "");
     }
     check(

@@ -81,7 +81,7 @@ fn tracestate_is_a_bounded_list_of_entries() {
         let outcome = parent().with_tracestate(text);
         assert_eq!(outcome.is_ok(), is_valid, "{text}: {outcome:?}");
     };
-    for is_valid in [
+    for valid in [
         "rojo=00f067aa0ba902b7",
         "rojo=1,congo=t61rcWkgMzE",
         "a=1 , b=2,,c=3",
@@ -89,7 +89,7 @@ fn tracestate_is_a_bounded_list_of_entries() {
         "0vendor=a b",
         "a/b_c-d*e=!~",
     ] {
-        check(is_valid, true);
+        check(valid, true);
     }
     for bad in [
         "", ",", "a", "a=", "=a", "A=1", "a=b=c", "a=é", "é=a", "a b=c", "@a=1", "a@b@c=1", "-a=1",
@@ -130,13 +130,13 @@ fn baggage_is_a_bounded_list_of_entries() {
         let outcome = TraceContext::default().with_baggage(text);
         assert_eq!(outcome.is_ok(), is_valid, "{text}: {outcome:?}");
     };
-    for is_valid in [
+    for valid in [
         "userId=alice",
         "a=1,b=2",
         "a = 1 ; flag ; p = q , b=",
         "a=%20x=y",
     ] {
-        check(is_valid, true);
+        check(valid, true);
     }
     for bad in [
         "", "a", "a=1,", "=1", "a b=1", "a=b c", "a=\"x\"", "a=é", "a=1;", "a=1;=x", "a=\\",
