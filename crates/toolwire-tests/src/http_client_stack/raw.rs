@@ -134,13 +134,13 @@ impl<S: AsyncRead + AsyncWrite + Unpin> RawConnection<S> {
 /// Lets the runtime of this thread process the pending events of all sockets. Sends bytes over a new connection: the
 /// runtime processes the events of older sockets before it delivers these bytes.
 pub async fn process_socket_events() {
-    let (mut near, mut far) = {
+    let (mut client, mut peer) = {
         let server = RawServer::bind().await;
-        let (near, far) = tokio::join!(TcpStream::connect(server.address), server.accept());
-        (near.unwrap(), far.stream)
+        let (client, peer) = tokio::join!(TcpStream::connect(server.address), server.accept());
+        (client.unwrap(), peer.stream)
     };
     for _ in 0..3 {
-        near.write_all(b"!").await.unwrap();
-        within(far.read_u8()).await.unwrap();
+        client.write_all(b"!").await.unwrap();
+        within(peer.read_u8()).await.unwrap();
     }
 }

@@ -57,9 +57,11 @@ impl HttpClient for Double {
             let value = String::from_utf8_lossy(value.as_bytes()).into_owned();
             headers.insert(name.as_str().to_owned(), value);
         }
-        let verb = request.method().as_str();
+        let http_method = request.method().as_str();
         let target = request.uri().to_string();
-        let recorded = self.record.note(1, verb, &target, headers, request.body());
+        let recorded = self
+            .record
+            .note(1, http_method, &target, headers, request.body());
         let reply = (self.script)(&recorded);
         Box::pin(async move {
             if let Some(gate) = &reply.gate {

@@ -15,10 +15,10 @@ use super::script::{
 
 const NEWEST_LEGACY: ProtocolVersion = ProtocolVersion::V2025_11_25;
 
-/// Returns the received requests, each as `verb method`.
+/// Returns the received requests, each as HTTP method and JSON-RPC method.
 fn log(record: &Record) -> Vec<String> {
     let line = |request: RecordedRequest| {
-        format!("{} {}", request.verb, request.method())
+        format!("{} {}", request.http_method, request.method())
             .trim_end()
             .to_owned()
     };
@@ -209,7 +209,7 @@ async fn initialized_notification_that_is_not_accepted_times_out() {
 /// The script of an HTTP+SSE server that rejects a POST to the URL of its stream with this status. The stream is
 /// written in advance, so the id of `initialize` is known.
 fn http_with_sse(status: u16) -> impl Fn(&RecordedRequest) -> Reply {
-    move |request| match &*request.verb {
+    move |request| match &*request.http_method {
         "GET" => {
             let initialize = json!({
                 "jsonrpc": "2.0",
@@ -351,7 +351,7 @@ async fn wrong_legacy_era_is_corrected() {
 async fn configured_http_with_sse_is_used_without_a_probe() {
     let server = Double::new(|request| {
         let mut reply = http_with_sse(404)(request);
-        if request.verb == "GET" {
+        if request.http_method == "GET" {
             // Without a probe, `initialize` has the first id.
             reply = Reply::events("event: endpoint\ndata: /messages?session=1\n\n")
                 .with(event(

@@ -122,9 +122,9 @@ async fn serve(
         let (head, body) = read_request(&mut stream).await?;
         let mut lines = head.split("\r\n");
         let mut start = lines.next().unwrap_or_default().split(' ');
-        let verb = start.next().unwrap_or_default();
+        let http_method = start.next().unwrap_or_default();
         let target = start.next().unwrap_or_default();
-        let request = record.note(number, verb, target, headers(lines), &body);
+        let request = record.note(number, http_method, target, headers(lines), &body);
         let reply = script(&request);
         if let Err(error) = write_reply(&mut stream, &reply).await {
             disconnects.send_modify(|count| *count += 1);

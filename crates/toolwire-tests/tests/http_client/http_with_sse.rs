@@ -45,7 +45,7 @@ async fn endpoint_of_another_origin_is_rejected_and_gets_no_request() {
         format!("//{address}/m"),
         format!("http:\\\\{address}/m"),
     ] {
-        let server = Fake::start(move |request| match &*request.verb {
+        let server = Fake::start(move |request| match &*request.http_method {
             "GET" => Reply::events(endpoint(&target)).left_open(),
             _ => Reply::status(404),
         });
@@ -63,7 +63,7 @@ async fn endpoint_of_another_origin_is_rejected_and_gets_no_request() {
 #[tokio::test]
 async fn relative_endpoint_is_resolved() {
     let check = async |endpoint_url: &'static str, expected: &str| {
-        let server = Double::new(move |request| match &*request.verb {
+        let server = Double::new(move |request| match &*request.http_method {
             "GET" => Reply::events(endpoint(endpoint_url) + &initialize_response()).left_open(),
             _ => Reply::status(202),
         });
@@ -88,7 +88,7 @@ async fn relative_endpoint_is_resolved() {
 async fn end_of_the_stream_fails_every_pending_call() {
     let gate = Arc::new(Notify::new());
     let end = Arc::clone(&gate);
-    let server = Fake::start(move |request| match &*request.verb {
+    let server = Fake::start(move |request| match &*request.http_method {
         "GET" => Reply::events(endpoint("/m") + &initialize_response())
             .wait(&gate)
             .cut(),
@@ -114,7 +114,7 @@ async fn end_of_the_stream_fails_every_pending_call() {
 #[tokio::test]
 async fn stream_without_an_endpoint_event_fails_the_connection() {
     let check = async |reply: Reply| {
-        let server = Double::new(move |request| match &*request.verb {
+        let server = Double::new(move |request| match &*request.http_method {
             "GET" => reply.clone(),
             _ => Reply::status(404),
         });
@@ -135,7 +135,7 @@ async fn stream_without_an_endpoint_event_fails_the_connection() {
 
 #[tokio::test(start_paused = true)]
 async fn waiting_for_the_endpoint_event_times_out() {
-    let server = Double::new(|request| match &*request.verb {
+    let server = Double::new(|request| match &*request.http_method {
         "GET" => Reply::events(": still here\n\n").left_open(),
         _ => Reply::status(404),
     });
@@ -144,7 +144,7 @@ async fn waiting_for_the_endpoint_event_times_out() {
 
 #[tokio::test]
 async fn closing_the_client_closes_the_stream() {
-    let server = Fake::start(|request| match &*request.verb {
+    let server = Fake::start(|request| match &*request.http_method {
         "GET" => Reply::events(endpoint("/m") + &initialize_response()).left_open(),
         _ => Reply::status(202),
     });
@@ -156,7 +156,7 @@ async fn closing_the_client_closes_the_stream() {
 
 #[tokio::test]
 async fn rejected_message_fails_only_its_call() {
-    let server = Double::new(|request| match (&*request.verb, request.method()) {
+    let server = Double::new(|request| match (&*request.http_method, request.method()) {
         ("GET", _) => Reply::events(endpoint("/m") + &initialize_response()).left_open(),
         ("POST", "tools/call") if request.nth == 0 => Reply::status(500),
         _ => Reply::status(202),

@@ -45,7 +45,7 @@ fn interactive() -> ClientBuilder {
 
 #[tokio::test]
 async fn requests_on_the_server_stream_get_responses_by_post() {
-    let server = Fake::start(|request| match &*request.verb {
+    let server = Fake::start(|request| match &*request.http_method {
         "GET" => Reply::events(
             server_request(7, "ping", json!({}))
                 + &server_request("a", "elicitation/create", form())
@@ -92,7 +92,7 @@ async fn requests_on_the_stream_of_a_call_get_responses_during_the_call() {
         "tools/call" => Reply::events(server_request(1, "elicitation/create", form()))
             .wait(&responded)
             .with(event(request.result(request.done()))),
-        "" if request.verb == "POST" => {
+        "" if request.http_method == "POST" => {
             responded.notify_one();
             Reply::status(202)
         }
@@ -112,7 +112,7 @@ async fn requests_on_the_stream_of_a_call_get_responses_during_the_call() {
 async fn call_waits_at_most_one_second_for_the_server_stream() {
     let open = Arc::new(Notify::new());
     let gate = Arc::clone(&open);
-    let server = Double::new(move |request| match &*request.verb {
+    let server = Double::new(move |request| match &*request.http_method {
         "GET" => Reply::events("").left_open().gated_by(&gate),
         _ => legacy(request),
     });
@@ -125,7 +125,7 @@ async fn call_waits_at_most_one_second_for_the_server_stream() {
     call.await.unwrap().unwrap();
 
     // If the server delays its response headers, only the first call waits, for one second.
-    let server = Double::new(|request| match &*request.verb {
+    let server = Double::new(|request| match &*request.http_method {
         "GET" => Reply::never(),
         _ => legacy(request),
     });
@@ -140,7 +140,7 @@ async fn call_waits_at_most_one_second_for_the_server_stream() {
 #[tokio::test]
 async fn changes_on_the_server_stream_reach_the_handler() {
     let (sender, mut changes) = mpsc::unbounded_channel();
-    let server = Double::new(|request| match &*request.verb {
+    let server = Double::new(|request| match &*request.http_method {
         "GET" => {
             let change = json!({"jsonrpc": "2.0", "method": "notifications/tools/list_changed"});
             // The client ignores a response without a pending call, and an invalid message.
@@ -167,7 +167,7 @@ async fn rejected_server_stream_is_not_requested_again() {
             .with("<p>"),
         Reply::status(204),
     ] {
-        let server = Double::new(move |request| match &*request.verb {
+        let server = Double::new(move |request| match &*request.http_method {
             "GET" => reply.clone(),
             _ => legacy(request),
         });
@@ -181,7 +181,7 @@ async fn rejected_server_stream_is_not_requested_again() {
 #[tokio::test(start_paused = true)]
 async fn server_stream_without_events_is_reopened_a_limited_number_of_times() {
     let check = async |reply: fn(&RecordedRequest) -> Reply, opened: usize| {
-        let server = Double::new(move |request| match &*request.verb {
+        let server = Double::new(move |request| match &*request.http_method {
             "GET" => reply(request),
             _ => legacy(request),
         });
@@ -198,7 +198,7 @@ async fn server_stream_without_events_is_reopened_a_limited_number_of_times() {
 
 #[tokio::test(start_paused = true)]
 async fn server_stream_resumes_after_its_last_event() {
-    let server = Double::new(|request| match &*request.verb {
+    let server = Double::new(|request| match &*request.http_method {
         "GET" if request.nth == 0 => Reply::events("id: seven\ndata: junk\n\n").cut(),
         "GET" => Reply::events("").left_open(),
         _ => legacy(request),
@@ -215,20 +215,22 @@ async fn number_of_concurrent_responses_to_server_requests_is_limited() {
     let most = Arc::new(AtomicUsize::new(0));
     let (counted, highest) = (Arc::clone(&open), Arc::clone(&most));
     // The server never accepts a response, so each response stays in flight.
-    let server = Double::new(move |request| match (&*request.verb, request.method()) {
-        ("GET", _) => {
-            let pings = (0..REQUESTS).map(|id| server_request(id, "ping", json!({})));
-            Reply::events(pings.collect::<String>()).left_open()
-        }
-        ("POST", "") => {
-            highest.fetch_max(
-                counted.fetch_add(1, Ordering::Relaxed) + 1,
-                Ordering::Relaxed,
-            );
-            Reply::never()
-        }
-        _ => legacy(request),
-    });
+    let server = Double::new(
+        move |request| match (&*request.http_method, request.method()) {
+            ("GET", _) => {
+                let pings = (0..REQUESTS).map(|id| server_request(id, "ping", json!({})));
+                Reply::events(pings.collect::<String>()).left_open()
+            }
+            ("POST", "") => {
+                highest.fetch_max(
+                    counted.fetch_add(1, Ordering::Relaxed) + 1,
+                    Ordering::Relaxed,
+                );
+                Reply::never()
+            }
+            _ => legacy(request),
+        },
+    );
     let client: Client = server.connect().await.unwrap();
     server.record.nth("GET", "", 0).await;
     for _ in 0..REQUESTS {
@@ -244,7 +246,7 @@ async fn number_of_concurrent_responses_to_server_requests_is_limited() {
 
 #[tokio::test(start_paused = true)]
 async fn response_that_the_server_does_not_accept_times_out() {
-    let server = Double::new(|request| match (&*request.verb, request.method()) {
+    let server = Double::new(|request| match (&*request.http_method, request.method()) {
         ("GET", _) => Reply::events(server_request(1, "elicitation/create", form())).left_open(),
         ("POST", "") => Reply::never(),
         _ => legacy(request),

@@ -20,13 +20,13 @@ async fn start_counting_forwarder(target: SocketAddr) -> (SocketAddr, Arc<Atomic
     let count = Arc::new(AtomicUsize::new(0));
     let counted = Arc::clone(&count);
     tokio::spawn(async move {
-        while let Ok((mut near, _)) = listener.accept().await {
+        while let Ok((mut client, _)) = listener.accept().await {
             counted.fetch_add(1, Ordering::Relaxed);
             tokio::spawn(async move {
-                let mut far = TcpStream::connect(target)
+                let mut upstream = TcpStream::connect(target)
                     .await
                     .expect("a listening server");
-                drop(tokio::io::copy_bidirectional(&mut near, &mut far).await);
+                drop(tokio::io::copy_bidirectional(&mut client, &mut upstream).await);
             });
         }
     });

@@ -16,12 +16,14 @@ async fn connected(
     first: fn(&RecordedRequest) -> Reply,
     again: impl Fn(&RecordedRequest, usize) -> Reply + Send + Sync + 'static,
 ) -> (Double, Client) {
-    let server = Double::new(move |request| match (&*request.verb, request.method()) {
-        ("POST", "tools/call") => first(request),
-        // The first GET is the request for the server stream.
-        ("GET", _) if request.header("last-event-id").is_some() => again(request, request.nth),
-        _ => legacy(request),
-    });
+    let server = Double::new(
+        move |request| match (&*request.http_method, request.method()) {
+            ("POST", "tools/call") => first(request),
+            // The first GET is the request for the server stream.
+            ("GET", _) if request.header("last-event-id").is_some() => again(request, request.nth),
+            _ => legacy(request),
+        },
+    );
     let client = server.connect().await.unwrap();
     server.record.nth("GET", "", 0).await;
     (server, client)
@@ -178,11 +180,13 @@ async fn event_id_may_be_any_text() {
 async fn call_is_not_repeated_if_the_server_has_lost_its_stream() {
     // The server accepted the call, so it may have had an effect.
     for status in [400, 404, 405, 410] {
-        let server = Double::new(move |request| match (&*request.verb, request.method()) {
-            ("POST", "tools/call") if request.nth == 0 => Reply::events(PRIMING),
-            ("GET", _) if request.header("last-event-id").is_some() => Reply::status(status),
-            _ => legacy(request),
-        });
+        let server = Double::new(
+            move |request| match (&*request.http_method, request.method()) {
+                ("POST", "tools/call") if request.nth == 0 => Reply::events(PRIMING),
+                ("GET", _) if request.header("last-event-id").is_some() => Reply::status(status),
+                _ => legacy(request),
+            },
+        );
         let client = server.connect().await.unwrap();
         client.call_tool("act", json!({})).await.unwrap_err();
         assert_eq!(server.record.of("POST", "tools/call").len(), 1, "{status}");

@@ -17,9 +17,9 @@ pub(crate) struct RecordedRequest {
     pub(crate) at: Instant,
     /// The number of the connection. The first connection has number 1.
     pub(crate) connection: usize,
-    /// The number of earlier requests with the same verb and method.
+    /// The number of earlier requests with the same HTTP method and JSON-RPC method.
     pub(crate) nth: usize,
-    pub(crate) verb: String,
+    pub(crate) http_method: String,
     pub(crate) target: String,
     pub(crate) headers: HashMap<String, String>,
     /// The message, or null if there was no body.
@@ -36,9 +36,9 @@ impl RecordedRequest {
         self.body["method"].as_str().unwrap_or_default()
     }
 
-    /// Returns `true` if the request has this verb and this method.
-    pub(crate) fn is(&self, verb: &str, method: &str) -> bool {
-        self.verb == verb && self.method() == method
+    /// Returns `true` if the request has this HTTP method and this JSON-RPC method.
+    pub(crate) fn is(&self, http_method: &str, method: &str) -> bool {
+        self.http_method == http_method && self.method() == method
     }
 
     /// Returns the JSON-RPC response to this message, as text.
@@ -200,7 +200,7 @@ pub(crate) fn discovered() -> Value {
 
 /// The script of a modern server whose tool calls succeed.
 pub(crate) fn modern(request: &RecordedRequest) -> Reply {
-    match (&*request.verb, request.method()) {
+    match (&*request.http_method, request.method()) {
         ("POST", "server/discover") => request.respond(discovered()),
         ("POST", "tools/list") => {
             request.respond(json!({"resultType": "complete", "tools": [], "ttlMs": 0}))
@@ -216,7 +216,7 @@ pub(crate) fn modern(request: &RecordedRequest) -> Reply {
 
 /// The script of a legacy server with sessions whose tool calls succeed. The first session has number 1.
 pub(crate) fn legacy(request: &RecordedRequest) -> Reply {
-    match (&*request.verb, request.method()) {
+    match (&*request.http_method, request.method()) {
         ("POST", "server/discover") => Reply::status(400),
         ("POST", "initialize") => request
             .respond(initialized(request))
@@ -251,7 +251,7 @@ impl Record {
     pub(crate) fn note(
         &self,
         connection: usize,
-        verb: &str,
+        http_method: &str,
         target: &str,
         headers: HashMap<String, String>,
         body: &[u8],
@@ -260,13 +260,15 @@ impl Record {
             at: Instant::now(),
             connection,
             nth: 0,
-            verb: verb.to_owned(),
+            http_method: http_method.to_owned(),
             target: target.to_owned(),
             headers,
             body: serde_json::from_slice(body).unwrap_or_default(),
         };
         self.0.send_modify(|all| {
-            let earlier = all.iter().filter(|other| other.is(verb, request.method()));
+            let earlier = all
+                .iter()
+                .filter(|other| other.is(http_method, request.method()));
             request.nth = earlier.count();
             all.push(request.clone());
         });
@@ -278,22 +280,22 @@ impl Record {
         self.0.borrow().clone()
     }
 
-    /// Returns the requests with this verb and method.
-    pub(crate) fn of(&self, verb: &str, method: &str) -> Vec<RecordedRequest> {
+    /// Returns the requests with this HTTP method and JSON-RPC method.
+    pub(crate) fn of(&self, http_method: &str, method: &str) -> Vec<RecordedRequest> {
         let mut all = self.all();
-        all.retain(|request| request.is(verb, method));
+        all.retain(|request| request.is(http_method, method));
         all
     }
 
-    /// Waits for the n-th request with this verb and method. The first has number 0.
-    pub(crate) async fn nth(&self, verb: &str, method: &str, nth: usize) -> RecordedRequest {
+    /// Waits for the n-th request with this HTTP method and JSON-RPC method. The first has number 0.
+    pub(crate) async fn nth(&self, http_method: &str, method: &str, nth: usize) -> RecordedRequest {
         let mut receiver = self.0.subscribe();
         let received = within(receiver.wait_for(|all| {
             all.iter()
-                .any(|request| request.is(verb, method) && request.nth == nth)
+                .any(|request| request.is(http_method, method) && request.nth == nth)
         }));
         let all = received.await.expect("a record");
-        let mut matching = all.iter().filter(|request| request.is(verb, method));
+        let mut matching = all.iter().filter(|request| request.is(http_method, method));
         matching.nth(nth).expect("a received request").clone()
     }
 }

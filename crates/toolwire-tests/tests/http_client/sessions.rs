@@ -33,7 +33,7 @@ async fn requests_after_initialize_have_session_and_version_headers() {
         assert_eq!(initialize.method(), "initialize");
         assert_eq!(initialize.header("mcp-session-id"), None);
         assert_eq!(rest.len(), 5, "{rest:?}");
-        assert_eq!(rest.last().unwrap().verb, "DELETE");
+        assert_eq!(rest.last().unwrap().http_method, "DELETE");
         let without_header = [ProtocolVersion::V2024_11_05, ProtocolVersion::V2025_03_26];
         for request in rest {
             assert_eq!(request.header("mcp-session-id"), Some("session-1"));
@@ -41,7 +41,7 @@ async fn requests_after_initialize_have_session_and_version_headers() {
             assert_eq!(request.header("mcp-protocol-version"), expected);
             assert_eq!(request.header("mcp-method"), None);
         }
-        for request in all.iter().filter(|request| request.verb == "POST") {
+        for request in all.iter().filter(|request| request.http_method == "POST") {
             let accepted = "application/json, text/event-stream";
             assert_eq!(request.header("accept"), Some(accepted));
             assert_eq!(request.header("content-type"), Some("application/json"));
@@ -89,7 +89,7 @@ async fn closing_does_not_depend_on_the_response_to_delete() {
         Reply::status(500),
         Reply::never(),
     ] {
-        let server = Double::new(move |request| match &*request.verb {
+        let server = Double::new(move |request| match &*request.http_method {
             "DELETE" => reply.clone(),
             _ => legacy(request),
         });

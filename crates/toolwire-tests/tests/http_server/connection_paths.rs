@@ -61,14 +61,14 @@ async fn receive_comparable(
 
 /// Returns requests of every kind, valid and invalid.
 fn requests() -> Vec<Request> {
-    let good = Request::modern(&count_call(1));
+    let valid = Request::modern(&count_call(1));
     let initialize = json!({
         "protocolVersion": "2025-11-25",
         "capabilities": {},
         "clientInfo": {"name": "peer", "version": "1"},
     });
     vec![
-        good.clone(),
+        valid.clone(),
         Request::modern(&call("text", "count", json!({"n": "wrong"}))),
         Request::modern(&modern(2, "tools/list", json!({}))),
         Request::modern(&modern(2, "no/such/method", json!({}))),
@@ -76,32 +76,32 @@ fn requests() -> Vec<Request> {
         Request::post(&legacy(4, "tools/list", json!({}))),
         Request::post(&legacy(4, "initialize", initialize)),
         Request::post(&json!({"jsonrpc": "2.0", "method": "notifications/x"})),
-        good.clone().with_body("{"),
-        good.clone().with_body(""),
-        good.clone().with_body(vec![b' '; 1000]),
-        good.clone().without("Host"),
-        good.clone().with("Host", "localhost"),
-        good.clone().replacing("Host", "evil.test"),
-        good.clone().with("Origin", "http://evil.test"),
-        good.clone().with("Origin", "http://localhost"),
-        good.clone().replacing("Mcp-Name", "other"),
-        good.clone().with("mcp-name", "count"),
-        good.clone().replacing("Content-Type", "text/plain"),
-        good.clone().replacing("Accept", "text/html"),
-        good.clone().with("Content-Encoding", "gzip"),
-        good.clone().with("X-Latin", "caf\u{e9}"),
-        good.clone().with("Connection", "keep-alive"),
-        good.clone().with("Connection", "close"),
-        good.clone().with("Expect", "100-continue"),
-        good.clone().with("Upgrade", "h2c"),
-        good.clone().with("Content-Length", "1"),
-        good.clone().with("Transfer-Encoding", "chunked"),
-        good.clone().with("X-Filler", "x".repeat(7000)),
-        good.clone().with("X-Filler", "x".repeat(17_000)),
-        (0..70).fold(good.clone(), |request, _| request.with("X-Filler", "x")),
-        good.clone().with_target("/nowhere"),
-        good.clone().with_target("/mcp?query"),
-        good.with_target("http://localhost/mcp"),
+        valid.clone().with_body("{"),
+        valid.clone().with_body(""),
+        valid.clone().with_body(vec![b' '; 1000]),
+        valid.clone().without("Host"),
+        valid.clone().with("Host", "localhost"),
+        valid.clone().replacing("Host", "evil.test"),
+        valid.clone().with("Origin", "http://evil.test"),
+        valid.clone().with("Origin", "http://localhost"),
+        valid.clone().replacing("Mcp-Name", "other"),
+        valid.clone().with("mcp-name", "count"),
+        valid.clone().replacing("Content-Type", "text/plain"),
+        valid.clone().replacing("Accept", "text/html"),
+        valid.clone().with("Content-Encoding", "gzip"),
+        valid.clone().with("X-Latin", "caf\u{e9}"),
+        valid.clone().with("Connection", "keep-alive"),
+        valid.clone().with("Connection", "close"),
+        valid.clone().with("Expect", "100-continue"),
+        valid.clone().with("Upgrade", "h2c"),
+        valid.clone().with("Content-Length", "1"),
+        valid.clone().with("Transfer-Encoding", "chunked"),
+        valid.clone().with("X-Filler", "x".repeat(7000)),
+        valid.clone().with("X-Filler", "x".repeat(17_000)),
+        (0..70).fold(valid.clone(), |request, _| request.with("X-Filler", "x")),
+        valid.clone().with_target("/nowhere"),
+        valid.clone().with_target("/mcp?query"),
+        valid.with_target("http://localhost/mcp"),
     ]
 }
 
@@ -255,11 +255,11 @@ async fn fast_path_and_full_path_send_equal_responses() {
 async fn listeners_with_and_without_the_fast_path_send_equal_responses() {
     let fixture = Fixture::new();
     let paths = ConnectionPaths::serve(&fixture.server, HttpOptions::new()).await;
-    let good = Request::modern(&count_call(1)).bytes();
+    let valid = Request::modern(&count_call(1)).bytes();
     for request in requests() {
         let bytes = request.bytes();
         paths.expect_equal(&bytes).await;
-        paths.expect_equal(&[&good[..], &bytes].concat()).await;
+        paths.expect_equal(&[&valid[..], &bytes].concat()).await;
     }
     let options = HttpOptions::new().with_authorizer(ScriptedRoute);
     let paths = ConnectionPaths::serve(&fixture.server, options).await;

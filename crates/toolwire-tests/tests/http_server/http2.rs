@@ -32,12 +32,12 @@ async fn authority_is_checked_like_the_host() {
     let fixture = Fixture::new();
     let endpoint = Endpoint::serve(&fixture.server).await;
     let mut client = connect(&endpoint).await;
-    let good = Request::modern(&count_call(1));
+    let valid = Request::modern(&count_call(1));
     for evil in ["evil.test", "localhost.evil.test", "127.0.0.1.nip.io"] {
-        let response = within(client.send_request(to(evil, &good))).await.unwrap();
+        let response = within(client.send_request(to(evil, &valid))).await.unwrap();
         assert_eq!(response.status(), 403, "X01 {evil}");
     }
-    let mut both = to("localhost", &good);
+    let mut both = to("localhost", &valid);
     both.headers_mut()
         .insert("host", http::HeaderValue::from_static("evil.test"));
     let response = within(client.send_request(both)).await.unwrap();
@@ -45,7 +45,9 @@ async fn authority_is_checked_like_the_host() {
     assert_eq!(fixture.runs(), 0);
     let own = endpoint.address.to_string();
     for local in ["localhost", &own] {
-        let response = within(client.send_request(to(local, &good))).await.unwrap();
+        let response = within(client.send_request(to(local, &valid)))
+            .await
+            .unwrap();
         assert_eq!(response.status(), 200);
         let body = response.into_body().collect().await.unwrap().to_bytes();
         let message: Value = serde_json::from_slice(&body).unwrap();
@@ -100,10 +102,10 @@ async fn rejected_body_resets_its_stream_and_not_the_connection() {
     let fixture = Fixture::new();
     let endpoint = Endpoint::serve(&fixture.server).await;
     let client = connect(&endpoint).await;
-    let good = Request::modern(&count_call(1));
+    let valid = Request::modern(&count_call(1));
     // More than the flow-control window of a stream, and more than the server reads of a rejected body.
     for (length, status) in [(1_000_000, 415), (10_000_000, 415), (10_000_000, 413)] {
-        let mut rejected = good.clone().with_body(vec![b' '; length]);
+        let mut rejected = valid.clone().with_body(vec![b' '; length]);
         if status == 415 {
             rejected = rejected.replacing("Content-Type", "text/plain");
         }
@@ -112,8 +114,8 @@ async fn rejected_body_resets_its_stream_and_not_the_connection() {
         assert_eq!(response.status(), status, "{length} bytes");
         assert_eq!(response.headers().get("connection"), None);
         response.into_body().collect().await.unwrap();
-        let good = to("localhost", &good);
-        let response = within(client.clone().send_request(good)).await.unwrap();
+        let valid = to("localhost", &valid);
+        let response = within(client.clone().send_request(valid)).await.unwrap();
         assert_eq!(response.status(), 200);
     }
 }

@@ -9,7 +9,7 @@ use toolwire_tests::http::session::{Session, initialize_request, tool_call};
 
 use crate::table::{Expected, Table};
 
-fn good() -> Request {
+fn valid_request() -> Request {
     Request::modern(&count_call(1))
 }
 
@@ -32,7 +32,9 @@ async fn only_loopback_hosts_are_accepted_by_default() {
     ] {
         let row = format!("H44 {host}");
         for endpoint in table.endpoints() {
-            let response = endpoint.request(&good().replacing("Host", host)).await;
+            let response = endpoint
+                .request(&valid_request().replacing("Host", host))
+                .await;
             assert_eq!(response.status(), 403, "{row}: {}", response.text());
             let get = Request::new("GET").replacing("Host", host);
             let response = endpoint.request(&get).await;
@@ -43,9 +45,11 @@ async fn only_loopback_hosts_are_accepted_by_default() {
     }
     for host in ["evil.test", "localhost.evil.test", "127.0.0.1.nip.io"] {
         table
-            .check("H44", good().replacing("Host", host), forbidden())
+            .check("H44", valid_request().replacing("Host", host), forbidden())
             .await;
-        let other_path = good().replacing("Host", host).with_target("/nowhere");
+        let other_path = valid_request()
+            .replacing("Host", host)
+            .with_target("/nowhere");
         table.check("X01 other path", other_path, forbidden()).await;
     }
     let own = table.endpoint.address.to_string();
@@ -60,7 +64,11 @@ async fn only_loopback_hosts_are_accepted_by_default() {
     ] {
         let row = format!("H44 {host}");
         table
-            .check(&row, good().replacing("Host", host), Expected::counted(1))
+            .check(
+                &row,
+                valid_request().replacing("Host", host),
+                Expected::counted(1),
+            )
             .await;
     }
 }
@@ -68,13 +76,13 @@ async fn only_loopback_hosts_are_accepted_by_default() {
 #[tokio::test]
 async fn host_of_the_target_is_checked_as_well() {
     let mut table = Table::new().await;
-    let evil = good().with_target("http://evil.test/mcp");
+    let evil = valid_request().with_target("http://evil.test/mcp");
     table.check("X01 absolute form", evil, forbidden()).await;
-    let both = good()
+    let both = valid_request()
         .replacing("Host", "evil.test")
         .with_target("http://localhost/mcp");
     table.check("X01 two names", both, forbidden()).await;
-    let local = good().with_target("http://localhost/mcp");
+    let local = valid_request().with_target("http://localhost/mcp");
     table.check("X01 local", local, Expected::counted(1)).await;
 }
 
@@ -83,11 +91,11 @@ async fn request_requires_exactly_one_host() {
     let mut table = Table::new().await;
     let rejected = || Expected::error(400, -32600).closing();
     table
-        .check("H46 none", good().without("Host"), rejected())
+        .check("H46 none", valid_request().without("Host"), rejected())
         .await;
     for second in ["localhost", "evil.test"] {
         table
-            .check("H46 two", good().with("Host", second), rejected())
+            .check("H46 two", valid_request().with("Host", second), rejected())
             .await;
     }
 }
@@ -105,7 +113,11 @@ async fn configured_public_hosts_are_accepted() {
         "localhost",
     ] {
         table
-            .check(host, good().replacing("Host", host), Expected::counted(1))
+            .check(
+                host,
+                valid_request().replacing("Host", host),
+                Expected::counted(1),
+            )
             .await;
     }
     for host in [
@@ -115,10 +127,10 @@ async fn configured_public_hosts_are_accepted() {
         "other.example.com:80",
     ] {
         table
-            .check(host, good().replacing("Host", host), forbidden())
+            .check(host, valid_request().replacing("Host", host), forbidden())
             .await;
     }
-    let page = good()
+    let page = valid_request()
         .replacing("Host", "mcp.example.com")
         .with("Origin", "https://app.example.com");
     table.check("H43 allowed", page, Expected::counted(1)).await;
@@ -129,7 +141,7 @@ async fn loopback_origins_can_be_rejected() {
     let options = HttpOptions::new().without_loopback_origins();
     let mut table = Table::with(options).await;
     let page = |origin: &str| {
-        good()
+        valid_request()
             .replacing("Host", "localhost:3000")
             .with("Origin", origin)
     };
@@ -158,24 +170,26 @@ async fn other_origins_are_rejected() {
     ] {
         let row = format!("H42 {origin}");
         table
-            .check(&row, good().with("Origin", origin), forbidden())
+            .check(&row, valid_request().with("Origin", origin), forbidden())
             .await;
         // A simple request, which a page may send without a preflight, is rejected by its origin first.
-        let simple = good()
+        let simple = valid_request()
             .with("Origin", origin)
             .replacing("Content-Type", "text/plain");
         table.check(&row, simple, forbidden()).await;
     }
-    let twice = good()
+    let twice = valid_request()
         .with("Origin", "http://localhost")
         .with("Origin", "http://localhost");
     table.check("H42 twice", twice, forbidden()).await;
-    let simple = good().replacing("Content-Type", "text/plain");
+    let simple = valid_request().replacing("Content-Type", "text/plain");
     table
         .check("X02", simple, Expected::error(415, -32600))
         .await;
-    table.check("H43 none", good(), Expected::counted(1)).await;
-    let own = good().with("Origin", "http://localhost");
+    table
+        .check("H43 none", valid_request(), Expected::counted(1))
+        .await;
+    let own = valid_request().with("Origin", "http://localhost");
     table.check("H43 own", own, Expected::counted(1)).await;
 }
 
@@ -183,11 +197,11 @@ async fn other_origins_are_rejected() {
 async fn invalid_http_headers_are_rejected_by_the_connection() {
     let mut table = Table::new().await;
     let closing = |status| Expected::status(status).closing();
-    let lengths = good().with("Content-Length", "7");
+    let lengths = valid_request().with("Content-Length", "7");
     table.check("H37", lengths, closing(400)).await;
     for (row, value) in [("H38 NUL", "a\0b"), ("H38 CR", "a\rb"), ("H38 LF", "a\nb")] {
         table
-            .check(row, good().with("X-Raw", value), closing(400))
+            .check(row, valid_request().with("X-Raw", value), closing(400))
             .await;
     }
 }
@@ -196,7 +210,7 @@ async fn invalid_http_headers_are_rejected_by_the_connection() {
 async fn header_count_and_bytes_have_a_limit() {
     let mut table = Table::new().await;
     let with_fields = |count: usize| {
-        let mut request = good();
+        let mut request = valid_request();
         while request.header_count() < count {
             request = request.with("X-Filler", "x");
         }
@@ -214,8 +228,8 @@ async fn header_count_and_bytes_have_a_limit() {
             .await;
     }
     let with_bytes = |bytes: usize| {
-        let filler = bytes - good().header_bytes() - "X-Filler".len();
-        let request = good().with("X-Filler", "x".repeat(filler));
+        let filler = bytes - valid_request().header_bytes() - "X-Filler".len();
+        let request = valid_request().with("X-Filler", "x".repeat(filler));
         assert_eq!(request.header_bytes(), bytes);
         request
     };

@@ -13,7 +13,7 @@ const INVALID_REQUEST: i64 = -32600;
 const METHOD_NOT_FOUND: i64 = -32601;
 const INVALID_PARAMS: i64 = -32602;
 
-fn good() -> Request {
+fn valid_request() -> Request {
     Request::modern(&count_call(1))
 }
 
@@ -39,7 +39,9 @@ async fn invalid_messages_are_rejected() {
         ("H02 BOM", [b"\xef\xbb\xbf", whole.as_bytes()].concat()),
     ] {
         let expected = Expected::error(400, PARSE);
-        table.check(row, good().with_body(body), expected).await;
+        table
+            .check(row, valid_request().with_body(body), expected)
+            .await;
     }
     for (row, body) in [
         ("H03 batch", format!("[{whole}]")),
@@ -52,7 +54,9 @@ async fn invalid_messages_are_rejected() {
         ("S23 id 1.5", whole.replace("\"id\":1", "\"id\":1.5")),
     ] {
         let expected = Expected::error(400, INVALID_REQUEST);
-        table.check(row, good().with_body(body), expected).await;
+        table
+            .check(row, valid_request().with_body(body), expected)
+            .await;
     }
     let nested = format!("{}1{}", "[".repeat(128), "]".repeat(128));
     for (row, body) in [
@@ -71,7 +75,9 @@ async fn invalid_messages_are_rejected() {
         ("S28 jsonrpc", whole.replace("\"2.0\"", "\"1.0\"")),
     ] {
         let expected = Expected::error(400, INVALID_REQUEST).with_id(1);
-        table.check(row, good().with_body(body), expected).await;
+        table
+            .check(row, valid_request().with_body(body), expected)
+            .await;
     }
 }
 
@@ -80,7 +86,11 @@ async fn content_type_and_accept_are_checked() {
     let mut table = Table::new().await;
     let rejected = |status| Expected::error(status, INVALID_REQUEST);
     table
-        .check("H05 missing", good().without("Content-Type"), rejected(415))
+        .check(
+            "H05 missing",
+            valid_request().without("Content-Type"),
+            rejected(415),
+        )
         .await;
     for media_type in [
         "text/plain",
@@ -88,13 +98,13 @@ async fn content_type_and_accept_are_checked() {
         "application/jsonp",
         "",
     ] {
-        let request = good().replacing("Content-Type", media_type);
+        let request = valid_request().replacing("Content-Type", media_type);
         table.check("H05", request, rejected(415)).await;
     }
-    let twice = good().with("Content-Type", "text/plain");
+    let twice = valid_request().with("Content-Type", "text/plain");
     table.check("H05 twice", twice, rejected(415)).await;
     for media_type in ["application/json; charset=utf-8", "APPLICATION/JSON"] {
-        let request = good().replacing("Content-Type", media_type);
+        let request = valid_request().replacing("Content-Type", media_type);
         table.check("H06", request, Expected::counted(1)).await;
     }
     for accepted in [
@@ -103,7 +113,7 @@ async fn content_type_and_accept_are_checked() {
         "text/html",
         "application/json, text/event-stream;q=0",
     ] {
-        let request = good().replacing("Accept", accepted);
+        let request = valid_request().replacing("Accept", accepted);
         table.check("H08", request, rejected(406)).await;
     }
     for accepted in [
@@ -111,16 +121,16 @@ async fn content_type_and_accept_are_checked() {
         "text/*, application/*",
         "text/event-stream;q=0.5, application/json",
     ] {
-        let request = good().replacing("Accept", accepted);
+        let request = valid_request().replacing("Accept", accepted);
         table.check("H08", request, Expected::counted(1)).await;
     }
-    let lines = good()
+    let lines = valid_request()
         .replacing("Accept", "application/json")
         .with("Accept", "text/event-stream");
     table
         .check("H08 two lines", lines, Expected::counted(1))
         .await;
-    let gzip = good().with("Content-Encoding", "gzip");
+    let gzip = valid_request().with("Content-Encoding", "gzip");
     table.check("H40", gzip, rejected(415)).await;
 }
 
@@ -258,7 +268,7 @@ async fn responses_are_rejected_and_notifications_get_202() {
 #[tokio::test]
 async fn session_headers_have_no_effect_on_modern_requests() {
     let mut table = Table::new().await;
-    let request = good()
+    let request = valid_request()
         .with("Mcp-Session-Id", "another-session")
         .with("Last-Event-ID", "kXw3-0nq_Yb81LzA.42");
     table.check("H56", request, Expected::counted(1)).await;
@@ -270,10 +280,10 @@ async fn only_the_exact_path_is_served() {
     for target in ["/mcp/../x", "//mcp", "/mcp%00", "/MCP", "/", "/mcp/", "/mc"] {
         let expected = Expected::error(404, INVALID_REQUEST);
         table
-            .check(target, good().with_target(target), expected)
+            .check(target, valid_request().with_target(target), expected)
             .await;
     }
-    let query = good().with_target("/mcp?a=b");
+    let query = valid_request().with_target("/mcp?a=b");
     table
         .check("a query does not matter", query, Expected::counted(1))
         .await;
@@ -375,7 +385,7 @@ async fn body_beyond_the_limit_is_rejected_with_413() {
 #[tokio::test]
 async fn incomplete_body_does_not_run_the_handler() {
     let mut table = Table::new().await;
-    let request = good();
+    let request = valid_request();
     let half = request.body().len() / 2;
     for bytes in [
         request.header_text().into_bytes(),

@@ -246,15 +246,15 @@ async fn stateless_legacy_mode_serves_each_request_separately() {
             .await;
         assert_eq!(counted.message(), result_response(1, text("counted")));
         // Requests to the client are not possible.
-        let asked = endpoint
+        let response = endpoint
             .request(&with_version(&tool_call(2, "ask", json!({}))))
             .await;
         assert_eq!(
-            asked.status(),
+            response.status(),
             200,
             "errors have status 200 in legacy revisions"
         );
-        expect_error(&asked.message(), json!(2), -32600);
+        expect_error(&response.message(), json!(2), -32600);
         for method in ["GET", "DELETE"] {
             let request = Request::new(method)
                 .with("Accept", "text/event-stream")

@@ -7,7 +7,7 @@ use toolwire_tests::peer::{call, modern, result_response};
 
 use crate::table::{Expected, Table};
 
-fn good() -> Request {
+fn valid_request() -> Request {
     Request::modern(&count_call(1))
 }
 
@@ -20,16 +20,16 @@ async fn version_must_be_equal_in_header_and_body() {
     let mut table = Table::new().await;
     const VERSION: &str = "MCP-Protocol-Version";
     table
-        .check("H10", good().without(VERSION), mismatch())
+        .check("H10", valid_request().without(VERSION), mismatch())
         .await;
     for other in ["2025-11-25", "1900-01-01", "2026-07-28x", ""] {
         table
-            .check("H11", good().replacing(VERSION, other), mismatch())
+            .check("H11", valid_request().replacing(VERSION, other), mismatch())
             .await;
     }
-    let twice = good().with(VERSION, "2026-07-28");
+    let twice = valid_request().with(VERSION, "2026-07-28");
     table.check("X11 twice", twice, mismatch()).await;
-    let list = good().replacing(VERSION, "2026-07-28, 2026-07-28");
+    let list = valid_request().replacing(VERSION, "2026-07-28, 2026-07-28");
     table.check("X11 list", list, mismatch()).await;
 
     let mut ancient = count_call(1);
@@ -64,20 +64,20 @@ async fn version_must_be_equal_in_header_and_body() {
 async fn method_must_be_equal_in_header_and_body() {
     let mut table = Table::new().await;
     table
-        .check("H13", good().without("Mcp-Method"), mismatch())
+        .check("H13", valid_request().without("Mcp-Method"), mismatch())
         .await;
     for other in ["tools/list", "TOOLS/CALL", "Tools/call", "tools/call/", ""] {
-        let request = good().replacing("Mcp-Method", other);
+        let request = valid_request().replacing("Mcp-Method", other);
         table.check("H13", request, mismatch()).await;
     }
-    let twice = good().with("Mcp-Method", "tools/call");
+    let twice = valid_request().with("Mcp-Method", "tools/call");
     table.check("X11 twice", twice, mismatch()).await;
-    let other_twice = good().with("mcp-method", "tools/list");
+    let other_twice = valid_request().with("mcp-method", "tools/list");
     table
         .check("X11 two methods", other_twice, mismatch())
         .await;
     // Header names are case-insensitive.
-    let lower = good()
+    let lower = valid_request()
         .without("Mcp-Method")
         .with("mcp-method", "tools/call");
     table.check("lower case", lower, Expected::counted(1)).await;
@@ -91,26 +91,30 @@ async fn name_must_be_equal_in_header_and_body() {
         modern(1, "resources/read", json!({"uri": "notes://a"})),
         modern(1, "prompts/get", json!({"name": "greet"})),
     ] {
-        let good = Request::modern(&message);
+        let valid_request = Request::modern(&message);
         table
-            .check("H15 absent", good.clone().without("Mcp-Name"), mismatch())
+            .check(
+                "H15 absent",
+                valid_request.clone().without("Mcp-Name"),
+                mismatch(),
+            )
             .await;
         for other in ["other", "COUNT", "=?base64?!?=", "=?base64?b3RoZXI=?=", ""] {
-            let request = good.clone().replacing("Mcp-Name", other);
+            let request = valid_request.clone().replacing("Mcp-Name", other);
             table.check("H15 different", request, mismatch()).await;
         }
     }
     // base64 of `count`
-    let encoded = good().replacing("Mcp-Name", "=?base64?Y291bnQ=?=");
+    let encoded = valid_request().replacing("Mcp-Name", "=?base64?Y291bnQ=?=");
     table.check("H16", encoded, Expected::counted(1)).await;
-    let twice = good().with("Mcp-Name", "count");
+    let twice = valid_request().with("Mcp-Name", "count");
     table.check("X11 twice", twice, mismatch()).await;
 }
 
 #[tokio::test]
 async fn mirrored_arguments_must_be_equal_in_header_and_body() {
     let mut table = Table::new().await;
-    let unknown_header = good().with("Mcp-Param-Foo", "bar");
+    let unknown_header = valid_request().with("Mcp-Param-Foo", "bar");
     table
         .check("H20", unknown_header, Expected::counted(1))
         .await;

@@ -56,7 +56,7 @@ async fn response_over_the_limit_fails_its_call() {
 #[tokio::test]
 async fn line_of_a_hundred_mebibytes_is_ignored() {
     // A test of the line splitter in `toolwire-proto` checks that the line is not buffered.
-    let (client, _heard) = connect(Behavior::LongResponses).await;
+    let (client, _received) = connect(Behavior::LongResponses).await;
     let before = client.ignored_messages();
     let result = within(client.call_tool("endless", json!({})).into_future()).await;
     assert_eq!(result.unwrap().content[0].as_text(), Some("over"));

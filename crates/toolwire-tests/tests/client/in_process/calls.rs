@@ -75,8 +75,8 @@ async fn every_method_returns_its_typed_result_in_every_version() {
     for version in VERSIONS {
         let client = client_with_version(&server, version).await;
         assert_eq!(client.version(), version);
-        let facts = client.server().expect("server information");
-        assert_eq!(facts.instructions.as_deref(), Some("Add."));
+        let details = client.server().expect("server information");
+        assert_eq!(details.instructions.as_deref(), Some("Add."));
 
         let tools = client.list_tools().await.expect("tools");
         let names: Vec<_> = tools.iter().map(|tool| tool.name.as_str()).collect();

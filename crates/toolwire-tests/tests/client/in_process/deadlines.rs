@@ -91,7 +91,7 @@ async fn progress_of_another_call_does_not_reset_the_timeout() {
     };
     let silent = wait(5);
     expect_call(&mut server, "slow").await;
-    let lively = wait(6);
+    let active = wait(6);
     let request = expect_call(&mut server, "slow").await;
     tokio::time::sleep(Duration::from_secs(4)).await;
     let token = request.meta("progressToken");
@@ -109,7 +109,7 @@ async fn progress_of_another_call_does_not_reset_the_timeout() {
     );
     assert_eq!(start.elapsed().as_secs(), 5);
     assert!(
-        outcome_of(lively)
+        outcome_of(active)
             .await
             .expect_err("a timeout")
             .is_timeout()

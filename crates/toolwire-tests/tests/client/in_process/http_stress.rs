@@ -11,16 +11,16 @@ use tokio::sync::watch;
 use toolwire::ProtocolVersion;
 use toolwire_tests::peer::within;
 
-use super::stress::{Dice, Tally, call_repeatedly};
+use super::stress::{CallCounts, Rng, call_repeatedly};
 use super::{LEGACY, MODERN, builder, text};
 
 const CALLS: usize = 10_000;
-const AT_ONCE: usize = 64;
+const CONCURRENT_CALLS: usize = 64;
 
 /// A server that violates the protocol at random, with one task per connection.
 #[derive(Debug, Clone)]
 struct Hostile {
-    dice: Arc<Mutex<Dice>>,
+    rng: Arc<Mutex<Rng>>,
     /// The number of open connections. Each uses a file descriptor on both sides.
     open: watch::Sender<usize>,
 }
@@ -45,8 +45,8 @@ impl Hostile {
     }
 
     async fn serve(&self, mut socket: BufReader<TcpStream>) -> std::io::Result<()> {
-        while let Some((verb, message)) = read_request(&mut socket).await? {
-            let reaction = match verb.as_str() {
+        while let Some((http_method, message)) = read_request(&mut socket).await? {
+            let reaction = match http_method.as_str() {
                 "POST" => self.react(&message),
                 "GET" => Reaction::Status(405),
                 _ => Reaction::Status(200),
@@ -122,11 +122,11 @@ impl Hostile {
             "method": "notifications/progress",
             "params": {"progressToken": token, "progress": 1},
         });
-        let mut dice = self.dice.lock().expect("no panic");
-        match dice.roll(20) {
+        let mut rng = self.rng.lock().expect("no panic");
+        match rng.below(20) {
             0 => Reaction::Cut,
             1 => Reaction::Silence,
-            2 | 3 => Reaction::Later(Duration::from_millis(dice.roll(600)), response),
+            2 | 3 => Reaction::Later(Duration::from_millis(rng.below(600)), response),
             4 | 5 => Reaction::Events(vec![response.clone(), response.clone(), response]),
             6 => {
                 let error = json!({"code": -32603, "message": "no"});
@@ -161,7 +161,7 @@ enum Reaction {
 async fn read_request(
     socket: &mut BufReader<TcpStream>,
 ) -> std::io::Result<Option<(String, Value)>> {
-    let mut verb = None;
+    let mut http_method = None;
     let mut length = 0;
     loop {
         let mut line = String::new();
@@ -172,8 +172,8 @@ async fn read_request(
         if line.is_empty() {
             break;
         }
-        if verb.is_none() {
-            verb = line.split(' ').next().map(str::to_ascii_uppercase);
+        if http_method.is_none() {
+            http_method = line.split(' ').next().map(str::to_ascii_uppercase);
         }
         if let Some(value) = line.strip_prefix("content-length:") {
             length = value.trim().parse().expect("a length");
@@ -182,14 +182,14 @@ async fn read_request(
     let mut body = vec![0; length];
     socket.read_exact(&mut body).await?;
     let message = serde_json::from_slice(&body).unwrap_or_default();
-    Ok(Some((verb.unwrap_or_default(), message)))
+    Ok(Some((http_method.unwrap_or_default(), message)))
 }
 
 async fn ten_thousand_calls(version: ProtocolVersion) {
     let metrics = tokio::runtime::Handle::current().metrics();
     let before = metrics.num_alive_tasks();
     let hostile = Hostile {
-        dice: Arc::new(Mutex::new(Dice(0x2545_f491_4f6c_dd1d))),
+        rng: Arc::new(Mutex::new(Rng(0x2545_f491_4f6c_dd1d))),
         open: watch::Sender::new(0),
     };
     let mut open = hostile.open.subscribe();
@@ -200,18 +200,18 @@ async fn ten_thousand_calls(version: ProtocolVersion) {
         .connect(format!("http://{address}/mcp"))
         .await
         .expect("connected");
-    let tally: Tally = call_repeatedly(&client, CALLS, AT_ONCE).await;
-    assert_eq!(tally.total(), CALLS, "{tally:?}");
+    let counts: CallCounts = call_repeatedly(&client, CALLS, CONCURRENT_CALLS).await;
+    assert_eq!(counts.total(), CALLS, "{counts:?}");
     let kinds = [
-        tally.responses,
-        tally.timeouts,
-        tally.rejections,
-        tally.malformed,
-        tally.lost,
-        tally.progress,
+        counts.responses,
+        counts.timeouts,
+        counts.rejections,
+        counts.malformed,
+        counts.lost,
+        counts.progress,
     ];
     for count in kinds {
-        assert!(count > CALLS / 100, "{tally:?}");
+        assert!(count > CALLS / 100, "{counts:?}");
     }
     within(async {
         while client.pending_operations() > 0 {

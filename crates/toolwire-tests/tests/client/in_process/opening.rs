@@ -51,14 +51,14 @@ async fn client_stores_the_discover_result() {
         client.detected_era(),
         DetectedEra::Modern { version: MODERN }
     );
-    let facts = client.server().expect("server information");
+    let details = client.server().expect("server information");
     assert_eq!(
-        facts.info.as_ref().map(|info| info.name.as_str()),
+        details.info.as_ref().map(|info| info.name.as_str()),
         Some("new")
     );
-    assert_eq!(facts.instructions.as_deref(), Some("Be kind."));
-    assert_eq!(facts.versions, ["2026-07-28", "2099-01-01"]);
-    assert!(facts.capabilities.tools.is_some());
+    assert_eq!(details.instructions.as_deref(), Some("Be kind."));
+    assert_eq!(details.versions, ["2026-07-28", "2099-01-01"]);
+    assert!(details.capabilities.tools.is_some());
     server.expect_silence().await;
 }
 
@@ -77,9 +77,9 @@ async fn error_without_a_modern_code_means_the_legacy_era() {
         initialized(&mut server, &request, "2025-06-18").await;
         let client = connecting.await.expect("no panic").expect("connected");
         assert_eq!(client.version(), ProtocolVersion::V2025_06_18);
-        let facts = client.server().expect("server information");
+        let details = client.server().expect("server information");
         assert_eq!(
-            facts.info.as_ref().map(|info| info.name.as_str()),
+            details.info.as_ref().map(|info| info.name.as_str()),
             Some("old")
         );
     }

@@ -14,11 +14,11 @@ use toolwire::{Client, ProtocolVersion};
 use super::{LEGACY, MODERN, builder, text};
 
 const CALLS: usize = 10_000;
-const AT_ONCE: usize = 64;
+const CONCURRENT_CALLS: usize = 64;
 
 /// The number of calls by outcome.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
-pub(crate) struct Tally {
+pub(crate) struct CallCounts {
     pub(crate) responses: usize,
     pub(crate) timeouts: usize,
     pub(crate) rejections: usize,
@@ -29,30 +29,34 @@ pub(crate) struct Tally {
     pub(crate) progress: usize,
 }
 
-impl Tally {
+impl CallCounts {
     /// Returns the number of all calls that ended.
     pub(crate) fn total(&self) -> usize {
         self.responses + self.timeouts + self.rejections + self.malformed + self.lost
     }
 }
 
-/// Makes `calls` calls, `at_once` of them concurrently. Each must end with its own response or with an error.
-pub(crate) async fn call_repeatedly(client: &Client, calls: usize, at_once: usize) -> Tally {
+/// Makes `calls` calls, at most `concurrent` at a time. Each must end with its own response or with an error.
+pub(crate) async fn call_repeatedly(
+    client: &Client,
+    calls: usize,
+    concurrent: usize,
+) -> CallCounts {
     let next = Arc::new(AtomicUsize::new(0));
     let progress_count = Arc::new(AtomicUsize::new(0));
     let mut workers = JoinSet::new();
-    for _ in 0..at_once {
+    for _ in 0..concurrent {
         let (client, next, progress_count) = (
             client.clone(),
             Arc::clone(&next),
             Arc::clone(&progress_count),
         );
         workers.spawn(async move {
-            let mut tally = Tally::default();
+            let mut counts = CallCounts::default();
             loop {
                 let number = next.fetch_add(1, Ordering::Relaxed);
                 if number >= calls {
-                    return tally;
+                    return counts;
                 }
                 let progress_count = Arc::clone(&progress_count);
                 let call = client
@@ -63,28 +67,28 @@ pub(crate) async fn call_repeatedly(client: &Client, calls: usize, at_once: usiz
                 match call.await {
                     Ok(result) => {
                         assert_eq!(result.texts(), [number.to_string()]);
-                        tally.responses += 1;
+                        counts.responses += 1;
                     }
-                    Err(error) if error.is_timeout() => tally.timeouts += 1,
-                    Err(error) if error.rpc().is_some() => tally.rejections += 1,
-                    Err(error) if error.http_status().is_some() => tally.lost += 1,
-                    Err(error) if error.is_protocol_violation() => tally.malformed += 1,
+                    Err(error) if error.is_timeout() => counts.timeouts += 1,
+                    Err(error) if error.rpc().is_some() => counts.rejections += 1,
+                    Err(error) if error.http_status().is_some() => counts.lost += 1,
+                    Err(error) if error.is_protocol_violation() => counts.malformed += 1,
                     Err(error) => {
                         assert!(!error.to_string().is_empty(), "{error:?}");
-                        tally.lost += 1;
+                        counts.lost += 1;
                     }
                 }
             }
         });
     }
-    let mut sum = Tally::default();
-    while let Some(tally) = workers.join_next().await {
-        let tally = tally.expect("no panic");
-        sum.responses += tally.responses;
-        sum.timeouts += tally.timeouts;
-        sum.rejections += tally.rejections;
-        sum.malformed += tally.malformed;
-        sum.lost += tally.lost;
+    let mut sum = CallCounts::default();
+    while let Some(counts) = workers.join_next().await {
+        let counts = counts.expect("no panic");
+        sum.responses += counts.responses;
+        sum.timeouts += counts.timeouts;
+        sum.rejections += counts.rejections;
+        sum.malformed += counts.malformed;
+        sum.lost += counts.lost;
     }
     sum.progress = progress_count.load(Ordering::Relaxed);
     sum
@@ -92,22 +96,22 @@ pub(crate) async fn call_repeatedly(client: &Client, calls: usize, at_once: usiz
 
 /// A deterministic pseudo-random number generator.
 #[derive(Debug)]
-pub(crate) struct Dice(pub(crate) u64);
+pub(crate) struct Rng(pub(crate) u64);
 
-impl Dice {
-    pub(crate) fn roll(&mut self, sides: u64) -> u64 {
+impl Rng {
+    pub(crate) fn below(&mut self, limit: u64) -> u64 {
         // Marsaglia's xorshift.
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 7;
         self.0 ^= self.0 << 17;
-        self.0 % sides
+        self.0 % limit
     }
 }
 
 /// A server that violates the protocol at random.
 struct Hostile {
     server: ScriptedServer,
-    dice: Dice,
+    rng: Rng,
     /// The delayed messages, by the time to send them and a unique number.
     later: BTreeMap<(Instant, u64), String>,
     scheduled: u64,
@@ -120,7 +124,7 @@ impl Hostile {
     fn new(server: ScriptedServer) -> Self {
         Self {
             server,
-            dice: Dice(0x2545_f491_4f6c_dd1d),
+            rng: Rng(0x2545_f491_4f6c_dd1d),
             later: BTreeMap::new(),
             scheduled: 0,
             without_response: HashSet::new(),
@@ -160,19 +164,19 @@ impl Hostile {
             "method": "notifications/progress",
             "params": {"progressToken": token, "progress": 1},
         });
-        match self.dice.roll(10) {
+        match self.rng.below(10) {
             // Sends no response.
             0 => drop(self.without_response.insert(id.as_u64().expect("our id"))),
             // Responds later, sometimes after the timeout.
             1 | 2 => {
-                let delay = Duration::from_millis(self.dice.roll(3000));
+                let delay = Duration::from_millis(self.rng.below(3000));
                 self.schedule(delay, response);
             }
             // Responds twice now and once later.
             3 => {
                 self.server.send(&response).await;
                 self.server.send(&response).await;
-                let delay = Duration::from_millis(self.dice.roll(3000));
+                let delay = Duration::from_millis(self.rng.below(3000));
                 self.schedule(delay, response);
             }
             4 => {
@@ -221,28 +225,28 @@ async fn ten_thousand_calls(version: ProtocolVersion) {
     let builder = builder().with_timeout(Duration::from_secs(2));
     let (client, server) = ScriptedServer::connect(builder, version).await;
     let mut hostile = Hostile::new(server);
-    let tally = tokio::select! {
+    let counts = tokio::select! {
         biased;
-        tally = call_repeatedly(&client, CALLS, AT_ONCE) => tally,
+        counts = call_repeatedly(&client, CALLS, CONCURRENT_CALLS) => counts,
         () = hostile.serve() => unreachable!("the server does not stop"),
     };
-    assert_eq!(tally.total(), CALLS, "{tally:?}");
-    assert_eq!(tally.lost, 0, "the connection stays open: {tally:?}");
+    assert_eq!(counts.total(), CALLS, "{counts:?}");
+    assert_eq!(counts.lost, 0, "the connection stays open: {counts:?}");
     for count in [
-        tally.responses,
-        tally.timeouts,
-        tally.rejections,
-        tally.malformed,
+        counts.responses,
+        counts.timeouts,
+        counts.rejections,
+        counts.malformed,
     ] {
-        assert!(count > CALLS / 100, "{tally:?}");
+        assert!(count > CALLS / 100, "{counts:?}");
     }
-    assert!(tally.progress > CALLS / 100, "{tally:?}");
+    assert!(counts.progress > CALLS / 100, "{counts:?}");
     // The delayed responses arrive after their calls have ended.
     let late = tokio::time::timeout(Duration::from_secs(5), hostile.serve()).await;
     late.expect_err("the server does not stop");
     assert_eq!(
         hostile.cancelled.len(),
-        tally.timeouts,
+        counts.timeouts,
         "each timeout is cancelled once"
     );
     assert!(hostile.without_response.is_subset(&hostile.cancelled));
