@@ -54,33 +54,33 @@ fn shop(recorder: &Recorder) -> Server {
 #[tokio::test]
 async fn dependent_input_requests_and_an_effect_complete_in_both_eras() {
     for version in BOTH {
-        let (recorder, asked) = (Recorder::default(), Recorder::default());
+        let (recorder, requested) = (Recorder::default(), Recorder::default());
         let responses = [
             ("Who", accept(json!({"name": "Ada"}))),
             ("Order", accept(json!({"sure": true}))),
         ];
-        let client = client(&shop(&recorder), version, &responses, &asked).await;
+        let client = client(&shop(&recorder), version, &responses, &requested).await;
         let outcome = client.call_tool("order", json!({})).await;
         assert_eq!(result_text(outcome), "ordered 42");
         assert_eq!(recorder.take(), ["reserved for Ada"], "{version}");
-        assert_eq!(asked.take(), ["Who are you?", "Order 42 for Ada?"]);
+        assert_eq!(requested.take(), ["Who are you?", "Order 42 for Ada?"]);
     }
 }
 
 #[tokio::test]
 async fn declined_form_is_an_outcome_or_a_tool_error() {
     for version in BOTH {
-        let (recorder, asked) = (Recorder::default(), Recorder::default());
+        let (recorder, requested) = (Recorder::default(), Recorder::default());
         let responses = [
             ("Who", accept(json!({"name": "Ada"}))),
             ("Order", json!({"action": "decline"})),
         ];
-        let client_ = client(&shop(&recorder), version, &responses, &asked).await;
+        let client_ = client(&shop(&recorder), version, &responses, &requested).await;
         let outcome = client_.call_tool("order", json!({})).await;
         assert_eq!(result_text(outcome), "declined");
 
         let responses = [("Who", json!({"action": "decline"}))];
-        let client = client(&shop(&recorder), version, &responses, &asked).await;
+        let client = client(&shop(&recorder), version, &responses, &requested).await;
         let outcome = client.call_tool("order", json!({})).await;
         assert_eq!(result_text(outcome), "failed: the user declined \"name\"");
     }
@@ -89,15 +89,15 @@ async fn declined_form_is_an_outcome_or_a_tool_error() {
 #[tokio::test]
 async fn ask_all_sends_one_round() {
     for version in BOTH {
-        let (recorder, asked) = (Recorder::default(), Recorder::default());
+        let (recorder, requested) = (Recorder::default(), Recorder::default());
         let responses = [("Who", accept(json!({"name": "Ada"})))];
-        let client = client(&shop(&recorder), version, &responses, &asked).await;
+        let client = client(&shop(&recorder), version, &responses, &requested).await;
         let outcome = client.call_tool("all_at_once", json!({})).await;
         assert_eq!(result_text(outcome), "Ada 1 well true");
-        let mut asked = asked.take();
-        asked.sort();
+        let mut requested = requested.take();
+        requested.sort();
         assert_eq!(
-            asked,
+            requested,
             ["1 messages", "Who are you?", "https://example.com/"]
         );
     }
@@ -118,23 +118,23 @@ async fn sampling_and_roots_work_in_every_revision() {
     });
     let server = Server::new("test", "1").tool(tool);
     for version in ProtocolVersion::ALL {
-        let asked = Recorder::default();
-        let client = client(&server, version, &[], &asked).await;
+        let requested = Recorder::default();
+        let client = client(&server, version, &[], &requested).await;
         let outcome = client.call_tool("work", json!({})).await;
         assert_eq!(result_text(outcome), "well 1 7 well 1", "{version}");
-        assert_eq!(asked.take(), ["1 messages", "1 messages"], "{version}");
+        assert_eq!(requested.take(), ["1 messages", "1 messages"], "{version}");
     }
 }
 
 #[tokio::test]
 async fn concurrent_calls_are_independent() {
     for version in BOTH {
-        let (recorder, asked) = (Recorder::default(), Recorder::default());
+        let (recorder, requested) = (Recorder::default(), Recorder::default());
         let responses = [
             ("Who", accept(json!({"name": "Ada"}))),
             ("Order", accept(json!({"sure": true}))),
         ];
-        let client = client(&shop(&recorder), version, &responses, &asked).await;
+        let client = client(&shop(&recorder), version, &responses, &requested).await;
         let order = || client.call_tool("order", json!({}));
         let (one, other) = tokio::join!(order(), order());
         assert_eq!(
@@ -142,6 +142,6 @@ async fn concurrent_calls_are_independent() {
             ["ordered 42", "ordered 42"]
         );
         assert_eq!(recorder.take().len(), 2, "{version}");
-        assert_eq!(asked.take().len(), 4, "{version}");
+        assert_eq!(requested.take().len(), 4, "{version}");
     }
 }

@@ -51,7 +51,7 @@ fn server(recorder: &Recorder) -> Server {
                 ctx.once("effect", async { recorder.record("started") })
                     .await?;
                 ask_for(&ctx, kind).await?;
-                Ok::<_, Error>("asked")
+                Ok::<_, Error>("requested")
             }
         })
     };

@@ -13,7 +13,7 @@ use toolwire_tests::peer::plain;
 use super::manual_call::ManualCall;
 use super::{BOTH, Confirm, Name, Recorder, accept, client, result_text};
 
-fn deploy(tool: ToolHandler) -> Server {
+fn server_with(tool: ToolHandler) -> Server {
     Server::new("service", "1")
         .with_request_state_keys(KeyRing::new(StateKey::new([7; 32])))
         .tool(tool)
@@ -61,7 +61,7 @@ async fn effect_runs_once_and_its_result_is_stored() {
             ("Who", accept(json!({"name": "Ada"}))),
             ("Sure", accept(json!({"sure": true}))),
         ];
-        let server = deploy(shop(&recorder));
+        let server = server_with(shop(&recorder));
         let client = client(&server, version, &responses, &Recorder::default()).await;
         let text = result_text(client.call_tool("work", json!({})).await);
         assert_eq!(
@@ -75,7 +75,7 @@ async fn effect_runs_once_and_its_result_is_stored() {
 #[tokio::test]
 async fn replayed_state_repeats_an_effect_unless_states_are_single_use() {
     let recorder = Recorder::default();
-    let server = deploy(shop(&recorder));
+    let server = server_with(shop(&recorder));
     let mut call = ManualCall::call(&server, "work");
     let first = call.start().await;
     let second = call.respond(&first, named()).await;
@@ -91,7 +91,8 @@ async fn replayed_state_repeats_an_effect_unless_states_are_single_use() {
     assert!(call.respond(&second, sure()).await.text().contains("true"));
     assert_eq!(recorder.take().len(), 0);
 
-    let server = deploy(shop(&recorder)).with_single_use_request_state(MemoryNonceStore::default());
+    let server =
+        server_with(shop(&recorder)).with_single_use_request_state(MemoryNonceStore::default());
     let mut call = ManualCall::call(&server, "work");
     let first = call.start().await;
     let second = call.respond(&first, named()).await;
@@ -107,7 +108,7 @@ async fn replayed_state_repeats_an_effect_unless_states_are_single_use() {
 #[tokio::test]
 async fn stored_result_of_another_type_is_an_error_and_not_repeated() {
     let recorder = Recorder::default();
-    let server = deploy(shop(&recorder));
+    let server = server_with(shop(&recorder));
     let mut call = ManualCall::call(&server, "work");
     let first = call.start().await;
     let second = call.respond(&first, named()).await;
@@ -122,7 +123,7 @@ async fn stored_result_of_another_type_is_an_error_and_not_repeated() {
             Ok::<_, Error>(number)
         }
     });
-    let third = ManualCall::call(&deploy(changed), "work")
+    let third = ManualCall::call(&server_with(changed), "work")
         .respond(&second, sure())
         .await;
     assert_eq!(
@@ -155,7 +156,13 @@ async fn failed_effect_is_repeated_by_the_next_run() {
         });
         let responses = [("Sure", accept(json!({"sure": true})))];
         tokio::time::pause();
-        let client = client(&deploy(tool), version, &responses, &Recorder::default()).await;
+        let client = client(
+            &server_with(tool),
+            version,
+            &responses,
+            &Recorder::default(),
+        )
+        .await;
         let text = result_text(client.call_tool("work", json!({})).await);
         assert_eq!(text, "it worked true", "{version}");
         assert_eq!(recorder.take(), ["tried"; 3], "{version}");
@@ -171,7 +178,7 @@ async fn result_that_is_not_json_is_an_error() {
             let odd = ctx.once("odd", async { odd }).await?;
             Ok::<_, Error>(odd.len().to_string())
         });
-        let client = client(&deploy(tool), version, &[], &Recorder::default()).await;
+        let client = client(&server_with(tool), version, &[], &Recorder::default()).await;
         let error = client
             .call_tool("work", json!({}))
             .await
@@ -207,14 +214,14 @@ async fn first_run_sees_the_deserialized_result() {
             let _: Name = ctx.ask("name", format!("Who? {lossy:?}")).await?;
             Ok::<_, Error>(format!("{lossy:?}"))
         });
-        let (responses, asked) = (
+        let (responses, requested) = (
             [("Who", accept(json!({"name": "Ada"})))],
             Recorder::default(),
         );
-        let client_ = client(&deploy(tool), version, &responses, &asked).await;
+        let client_ = client(&server_with(tool), version, &responses, &requested).await;
         let text = result_text(client_.call_tool("work", json!({})).await);
         assert_eq!(text, "Lossy { number: 7, note: None }", "{version}");
-        assert_eq!(asked.take().len(), 1, "{version}");
+        assert_eq!(requested.take().len(), 1, "{version}");
 
         // NaN cannot be represented in JSON.
         let tool = plain("work", |ctx: RequestContext| async move {
@@ -222,11 +229,11 @@ async fn first_run_sees_the_deserialized_result() {
             let _: Name = ctx.ask("name", "Who?").await?;
             Ok::<_, Error>(format!("{number}"))
         });
-        let client_ = client(&deploy(tool), version, &responses, &asked).await;
+        let client_ = client(&server_with(tool), version, &responses, &requested).await;
         let text = result_text(client_.call_tool("work", json!({})).await);
         assert!(text.contains("stored as"), "{version}: {text}");
         assert_eq!(
-            asked.take(),
+            requested.take(),
             [""; 0],
             "{version}: the error is detected before the input request"
         );
@@ -249,7 +256,7 @@ async fn concurrent_uses_of_an_effect_run_it_once() {
                 Ok::<_, Error>(format!("{:?} {:?}", one.ok(), other.ok()))
             }
         });
-        let client = client(&deploy(tool), version, &[], &Recorder::default()).await;
+        let client = client(&server_with(tool), version, &[], &Recorder::default()).await;
         result_text(client.call_tool("work", json!({})).await);
         assert_eq!(recorder.take(), ["paid"], "{version}");
     }
@@ -277,7 +284,13 @@ async fn effect_with_a_pending_input_request_is_not_stored() {
             ("Who", accept(json!({"name": "Ada"}))),
             ("Sure", accept(json!({"sure": true}))),
         ];
-        let client = client(&deploy(tool), version, &responses, &Recorder::default()).await;
+        let client = client(
+            &server_with(tool),
+            version,
+            &responses,
+            &Recorder::default(),
+        )
+        .await;
         let text = result_text(client.call_tool("work", json!({})).await);
         assert_eq!(text, r#"Some("Ada") true"#, "{version}");
         assert_eq!(recorder.take(), ["paid by Ada"], "{version}");
@@ -310,7 +323,7 @@ async fn concurrent_tasks_run_an_effect_once() {
             Ok("done")
         }
     });
-    let server = deploy(tool);
+    let server = server_with(tool);
     for _ in 0..50 {
         let round = ManualCall::call(&server, "work").start().await;
         assert_eq!(round.text(), "done");

@@ -109,12 +109,12 @@ fn server() -> Server {
         .handlers(Greeter { word: "hi" })
 }
 
-async fn connect(server: &Server, version: ProtocolVersion, asked: &Recorder) -> Client {
+async fn connect(server: &Server, version: ProtocolVersion, requested: &Recorder) -> Client {
     let responses = [
         ("Who", accept(json!({"name": "Ada"}))),
         ("Mood of Ada", accept(json!({"name": "fine"}))),
     ];
-    client(server, version, &responses, asked).await
+    client(server, version, &responses, requested).await
 }
 
 fn prompt_text(outcome: Result<GetPromptResult, Error>) -> String {
@@ -141,8 +141,8 @@ fn text_at(result: Result<Value, Error>, pointer: &str) -> String {
 async fn tools_may_send_input_requests() {
     let server = server();
     for version in BOTH {
-        let asked = Recorder::default();
-        let client = connect(&server, version, &asked).await;
+        let requested = Recorder::default();
+        let client = connect(&server, version, &requested).await;
         for (tool, arguments, expected) in [
             ("tool_fn", json!({}), "Ada fine 7"),
             ("tool_argument", json!({"times": 2}), "Ada fine 7"),
@@ -151,7 +151,11 @@ async fn tools_may_send_input_requests() {
         ] {
             let text = result_text(client.call_tool(tool, arguments).await);
             assert_eq!(text, expected, "{version} {tool}");
-            assert_eq!(asked.take(), ["Who?", "Mood of Ada?"], "{version} {tool}");
+            assert_eq!(
+                requested.take(),
+                ["Who?", "Mood of Ada?"],
+                "{version} {tool}"
+            );
         }
     }
 }
@@ -160,8 +164,8 @@ async fn tools_may_send_input_requests() {
 async fn prompts_may_send_input_requests() {
     let server = server();
     for version in BOTH {
-        let asked = Recorder::default();
-        let client = connect(&server, version, &asked).await;
+        let requested = Recorder::default();
+        let client = connect(&server, version, &requested).await;
         for (prompt, expected) in [
             ("prompt_fn", "ho Ada fine 7"),
             ("prompt_closure", "Ada fine 7"),
@@ -170,7 +174,11 @@ async fn prompts_may_send_input_requests() {
             let arguments = (prompt == "prompt_fn").then_some(("word", "ho"));
             let text = prompt_text(client.get_prompt(prompt, arguments).await);
             assert_eq!(text, expected, "{version} {prompt}");
-            assert_eq!(asked.take(), ["Who?", "Mood of Ada?"], "{version} {prompt}");
+            assert_eq!(
+                requested.take(),
+                ["Who?", "Mood of Ada?"],
+                "{version} {prompt}"
+            );
         }
     }
 }
@@ -179,8 +187,8 @@ async fn prompts_may_send_input_requests() {
 async fn resources_and_templates_may_send_input_requests() {
     let server = server();
     for version in BOTH {
-        let asked = Recorder::default();
-        let client = connect(&server, version, &asked).await;
+        let requested = Recorder::default();
+        let client = connect(&server, version, &requested).await;
         for (uri, expected) in [
             ("ask://fn", "Ada fine 7"),
             ("ask://closure", "Ada fine 7"),
@@ -191,7 +199,11 @@ async fn resources_and_templates_may_send_input_requests() {
         ] {
             let text = resource_text(client.read_resource(uri).await);
             assert_eq!(text, expected, "{version} {uri}");
-            assert_eq!(asked.take(), ["Who?", "Mood of Ada?"], "{version} {uri}");
+            assert_eq!(
+                requested.take(),
+                ["Who?", "Mood of Ada?"],
+                "{version} {uri}"
+            );
         }
     }
 }
@@ -212,8 +224,8 @@ async fn declined_form_fails_a_prompt_and_a_resource() {
 
 fn server_with_other_methods() -> Server {
     let complete = |ctx: RequestContext, _: CompletionRequest| async move {
-        let asked = ctx.ask::<Name>("name", "Who?").await;
-        let text = asked.map_or_else(|error| error.to_string(), |name| name.name);
+        let outcome = ctx.ask::<Name>("name", "Who?").await;
+        let text = outcome.map_or_else(|error| error.to_string(), |name| name.name);
         CompletionValues::new(vec![text])
     };
     let prompt = PromptHandler::new("p", |_, _| async { "hi" })
@@ -233,8 +245,8 @@ async fn other_methods_may_send_input_requests_in_legacy_revisions_only() {
     let server = server_with_other_methods();
     let error_text = "ask for input in tools, prompts and resources";
     for (version, expected, input_requests) in [(MODERN, error_text, 0), (LEGACY, "Ada", 2)] {
-        let asked = Recorder::default();
-        let client = connect(&server, version, &asked).await;
+        let requested = Recorder::default();
+        let client = connect(&server, version, &requested).await;
         let argument = CompletionArgument::new("word", "");
         let completed = client.complete(PromptReference::new("p"), argument).await;
         let completed = serde_json::to_string(&completed.expect("values")).expect("JSON");
@@ -246,6 +258,6 @@ async fn other_methods_may_send_input_requests_in_legacy_revisions_only() {
             Err(error) => error.to_string(),
         };
         assert!(greeted.contains(expected), "{version}: {greeted}");
-        assert_eq!(asked.take().len(), input_requests, "{version}");
+        assert_eq!(requested.take().len(), input_requests, "{version}");
     }
 }

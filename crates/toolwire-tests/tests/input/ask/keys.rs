@@ -15,15 +15,15 @@ async fn key_cannot_be_used_for_two_purposes() {
     let conflict = "is used for two purposes";
     for version in BOTH {
         let check = async |tool: ToolHandler, expected: &str| {
-            let asked = Recorder::default();
+            let requested = Recorder::default();
             let responses = [("", accept(json!({"name": "Ada"})))];
-            let client = client(&server_with(tool), version, &responses, &asked).await;
+            let client = client(&server_with(tool), version, &responses, &requested).await;
             let text = result_text(client.call_tool("work", json!({})).await);
             assert!(text.contains(expected), "{version}: {text}");
-            asked.take()
+            requested.take()
         };
         // The same input request twice is sent once.
-        let asked = check(
+        let requested = check(
             plain("work", |ctx: RequestContext| async move {
                 let first: Name = ctx.ask("k", "Who?").await?;
                 let second: Name = ctx.ask("k", "Who?").await?;
@@ -32,8 +32,8 @@ async fn key_cannot_be_used_for_two_purposes() {
             "Ada Ada",
         )
         .await;
-        assert_eq!(asked, ["Who?"], "{version}");
-        let asked = check(
+        assert_eq!(requested, ["Who?"], "{version}");
+        let requested = check(
             plain("work", |ctx: RequestContext| async move {
                 let form = || ask::form::<Name>("k", "Who?");
                 let (first, second) = ctx.ask_all((form(), form())).await?;
@@ -42,9 +42,9 @@ async fn key_cannot_be_used_for_two_purposes() {
             "Ada Ada",
         )
         .await;
-        assert_eq!(asked, ["Who?"], "{version}");
+        assert_eq!(requested, ["Who?"], "{version}");
 
-        let asked = check(
+        let requested = check(
             plain("work", |ctx: RequestContext| async move {
                 let first: Name = ctx.ask("k", "Who?").await?;
                 let second: Name = ctx.ask("k", "Who else?").await?;
@@ -53,8 +53,8 @@ async fn key_cannot_be_used_for_two_purposes() {
             conflict,
         )
         .await;
-        assert_eq!(asked, ["Who?"], "{version}");
-        let asked = check(
+        assert_eq!(requested, ["Who?"], "{version}");
+        let requested = check(
             plain("work", |ctx: RequestContext| async move {
                 let form = |message| ask::form::<Name>("k", message);
                 ctx.ask_all((form("Who?"), form("Who else?"))).await?;
@@ -63,7 +63,7 @@ async fn key_cannot_be_used_for_two_purposes() {
             conflict,
         )
         .await;
-        assert_eq!(asked, [""; 0], "{version}");
+        assert_eq!(requested, [""; 0], "{version}");
         check(
             plain("work", |ctx: RequestContext| async move {
                 ctx.once("k", async {}).await?;
@@ -100,8 +100,8 @@ async fn keys_have_1_to_256_bytes() {
                     Ok::<_, Error>("fits")
                 });
                 let responses = [("", accept(json!({"name": "Ada"})))];
-                let asked = Recorder::default();
-                let client = client(&server_with(tool), version, &responses, &asked).await;
+                let requested = Recorder::default();
+                let client = client(&server_with(tool), version, &responses, &requested).await;
                 let text = result_text(client.call_tool("work", json!({})).await);
                 let expected = if fits {
                     "fits"
@@ -109,7 +109,7 @@ async fn keys_have_1_to_256_bytes() {
                     "a key has 1 to 256 bytes"
                 };
                 assert!(text.contains(expected), "{version} {length}: {text}");
-                assert_eq!(asked.take().len(), usize::from(fits && asks));
+                assert_eq!(requested.take().len(), usize::from(fits && asks));
             }
         }
     }

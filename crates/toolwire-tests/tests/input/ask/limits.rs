@@ -12,7 +12,7 @@ fn keys() -> KeyRing {
     KeyRing::new(StateKey::new([7; 32]))
 }
 
-fn deploy(tool: ToolHandler) -> Server {
+fn server_with(tool: ToolHandler) -> Server {
     Server::new("service", "1")
         .with_request_state_keys(keys())
         .tool(tool)
@@ -64,7 +64,7 @@ async fn stored_results_have_a_limit_in_bytes() {
         assert!(!fits(rest + bytes - 1, bytes).await);
     }
     // The default limit has the same effect.
-    let server = |bytes| deploy(storing_tool(bytes));
+    let server = |bytes| server_with(storing_tool(bytes));
     let edge = DEFAULT_MAX_PAYLOAD - rest;
     assert!(
         ManualCall::call(&server(edge), "work")
@@ -77,7 +77,7 @@ async fn stored_results_have_a_limit_in_bytes() {
 
     // A legacy client gets no state, so the limit does not apply.
     let responses = [("Who", accept(json!({"name": "Ada"})))];
-    let large = deploy(storing_tool(2 * DEFAULT_MAX_PAYLOAD));
+    let large = server_with(storing_tool(2 * DEFAULT_MAX_PAYLOAD));
     let client = client(&large, LEGACY, &responses, &Recorder::default()).await;
     assert_eq!(
         result_text(client.call_tool("work", json!({})).await),
@@ -99,7 +99,7 @@ fn asking_tool(input_requests: usize) -> ToolHandler {
 #[tokio::test]
 async fn call_has_at_most_64_rounds() {
     for (input_requests, enough) in [(64, true), (65, false)] {
-        let server = deploy(asking_tool(input_requests));
+        let server = server_with(asking_tool(input_requests));
         let mut call = ManualCall::call(&server, "work");
         let mut round = call.start().await;
         let mut rounds = 0;
@@ -129,7 +129,7 @@ async fn input_request_that_differs_in_each_run_fails_after_64_rounds() {
             Ok::<_, Error>(name.name)
         }
     });
-    let server = deploy(tool);
+    let server = server_with(tool);
     let mut call = ManualCall::call(&server, "work");
     let mut round = call.start().await;
     for _ in 0..64 {

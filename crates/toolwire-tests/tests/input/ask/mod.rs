@@ -62,15 +62,15 @@ impl Recorder {
 }
 
 /// Returns a client that accepts input requests. The response to a form is the first entry whose text is part of
-/// the message. All input requests are recorded in `asked`.
+/// the message. All input requests are recorded in `requested`.
 pub(crate) async fn client(
     server: &Server,
     version: ProtocolVersion,
     responses: &[(&'static str, Value)],
-    asked: &Recorder,
+    requested: &Recorder,
 ) -> Client {
-    let (responses, forms, urls) = (responses.to_vec(), asked.clone(), asked.clone());
-    let models = asked.clone();
+    let (responses, forms, urls) = (responses.to_vec(), requested.clone(), requested.clone());
+    let models = requested.clone();
     ClientBuilder::new("test", "1")
         .with_versions([version])
         .on_elicitation(move |input_request| {

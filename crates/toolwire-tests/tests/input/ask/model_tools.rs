@@ -179,8 +179,8 @@ async fn input_request_of_a_tool_use_is_sent_even_if_its_error_is_converted() {
             let use_tool = |_: ToolUseContent| {
                 let ctx = ctx.clone();
                 async move {
-                    let asked = ctx.ask::<Name>("whose", "Whose?").await;
-                    asked
+                    let outcome = ctx.ask::<Name>("whose", "Whose?").await;
+                    outcome
                         .map(|name| name.name)
                         .map_err(|error| ToolError::failed(error.to_string()))
                 }
@@ -280,8 +280,8 @@ async fn sampling_with_tools_requires_the_capability() {
     let done = Recorder::default();
     let server = Server::new("test", "1").tool(sampling_tool(3, &done));
     for version in BOTH {
-        let asked = Recorder::default();
-        let client = super::client(&server, version, &[], &asked).await;
+        let requested = Recorder::default();
+        let client = super::client(&server, version, &[], &requested).await;
         let error = client
             .call_tool("work", json!({}))
             .await
@@ -290,7 +290,7 @@ async fn sampling_with_tools_requires_the_capability() {
         let data: Value = data.expect("data").parse().expect("JSON");
         let expected = json!({"requiredCapabilities": {"sampling": {"tools": {}}}});
         assert_eq!(data, expected, "{version}");
-        assert_eq!(asked.take(), [""; 0], "{version}");
+        assert_eq!(requested.take(), [""; 0], "{version}");
     }
     assert_eq!(done.take(), [""; 0]);
 }

@@ -27,21 +27,21 @@ async fn include_context_is_sent_only_with_the_capability() {
         let call = json!({"name": "think"});
         let call = modern_with(1, "tools/call", call, sampling(&capability));
         let result = peer.result_of(call).await;
-        let asked = &result["inputRequests"]["model"]["params"];
-        assert_eq!(asked["includeContext"], expected, "{capability}");
+        let params = &result["inputRequests"]["model"]["params"];
+        assert_eq!(params["includeContext"], expected, "{capability}");
 
         for version in ["2025-06-18", "2025-11-25"] {
             let mut peer = Peer::connect(&server());
             peer.initialize_with(version, sampling(&capability)).await;
             let call = legacy("c", "tools/call", json!({"name": "think"}));
             peer.send(call).await;
-            let asked = peer.receive().await;
+            let request = peer.receive().await;
             let expected = match version {
                 // 2025-06-18 has no such capability, so the member is sent to every client.
                 "2025-06-18" => json!("thisServer"),
                 _ => expected.clone(),
             };
-            assert_eq!(asked["params"]["includeContext"], expected, "{version}");
+            assert_eq!(request["params"]["includeContext"], expected, "{version}");
             let response = json!({"type": "text", "text": "well"});
             let response = json!({"role": "assistant", "model": "m", "content": response});
             peer.send(result_response(1, response)).await;
@@ -54,12 +54,12 @@ async fn include_context_is_sent_only_with_the_capability() {
 async fn request_without_include_context_matches_its_response() {
     let mut peer = Peer::connect(&server());
     let call = |params: Value| modern_with(1, "tools/call", params, sampling(&json!({})));
-    let asked = peer.result_of(call(json!({"name": "think"}))).await;
+    let input_required = peer.result_of(call(json!({"name": "think"}))).await;
     let response =
         json!({"role": "assistant", "model": "m", "content": {"type": "text", "text": "well"}});
-    let again = json!({
-        "name": "think", "requestState": asked["requestState"], "inputResponses": {"model": response},
+    let retry = json!({
+        "name": "think", "requestState": input_required["requestState"], "inputResponses": {"model": response},
     });
-    let result = peer.result_of(call(again)).await;
+    let result = peer.result_of(call(retry)).await;
     assert_eq!(result["content"][0]["text"], "well");
 }

@@ -276,11 +276,11 @@ struct Outcome {
     text: String,
     effects: Vec<String>,
     /// Sorted, because the input requests of one round have no order.
-    asked: Vec<String>,
+    requested: Vec<String>,
 }
 
 async fn run_script(script: Vec<Step>, version: ProtocolVersion) -> Outcome {
-    let (external, asked) = (ExternalState::default(), Recorder::default());
+    let (external, requested) = (ExternalState::default(), Recorder::default());
     let inside = external.clone();
     let handler = plain("run_script", move |ctx: RequestContext| {
         let (script, external) = (script.clone(), inside.clone());
@@ -295,24 +295,24 @@ async fn run_script(script: Vec<Step>, version: ProtocolVersion) -> Outcome {
         }
     });
     let server = Server::new("scripts", "1").tool(handler);
-    let client = scripted_client(version, &asked)
+    let client = scripted_client(version, &requested)
         .in_process(&server)
         .await
         .expect("the client connects");
     let text = result_text(client.call_tool("run_script", json!({})).await);
-    let mut asked = asked.take();
-    asked.sort();
+    let mut requested = requested.take();
+    requested.sort();
     Outcome {
         text,
         effects: external.effects.take(),
-        asked,
+        requested,
     }
 }
 
 /// Returns a client that performs the action in the message.
-fn scripted_client(version: ProtocolVersion, asked: &Recorder) -> ClientBuilder {
-    fn elicit_result(asked: &Recorder, message: &str) -> ElicitResult {
-        asked.record(message);
+fn scripted_client(version: ProtocolVersion, requested: &Recorder) -> ClientBuilder {
+    fn elicit_result(requested: &Recorder, message: &str) -> ElicitResult {
+        requested.record(message);
         let (_, action) = message.rsplit_once(' ').expect("a key and an action");
         let result = match action {
             "Accept" => json!({"action": "accept", "content": {"name": message}}),
@@ -320,7 +320,7 @@ fn scripted_client(version: ProtocolVersion, asked: &Recorder) -> ClientBuilder 
         };
         serde_json::from_value(result).expect("an elicit result")
     }
-    let (forms, urls, models) = (asked.clone(), asked.clone(), asked.clone());
+    let (forms, urls, models) = (requested.clone(), requested.clone(), requested.clone());
     let mut limits = ClientLimits::default();
     limits.rounds = 1000;
     ClientBuilder::new("test", "1")
@@ -336,11 +336,11 @@ fn scripted_client(version: ProtocolVersion, asked: &Recorder) -> ClientBuilder 
             async move { Ok(result) }
         })
         .on_sampling_with_tools(move |input_request| {
-            let asked = input_request
+            let message = input_request
                 .messages
                 .first()
                 .map(|first| first.content.text());
-            let model = asked.unwrap_or_default();
+            let model = message.unwrap_or_default();
             models.record(&*model);
             let first = input_request.messages.len() == 1;
             let content = match (input_request.tools, input_request.messages.last()) {

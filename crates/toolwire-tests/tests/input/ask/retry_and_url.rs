@@ -28,15 +28,15 @@ fn slow(times: usize, recorder: &Recorder) -> ToolHandler {
 #[tokio::test(start_paused = true)]
 async fn retry_later_runs_the_handler_again_after_a_pause() {
     for version in BOTH {
-        let (recorder, asked) = (Recorder::default(), Recorder::default());
+        let (recorder, requested) = (Recorder::default(), Recorder::default());
         let server = Server::new("test", "1").tool(slow(3, &recorder));
         let responses = [("Who", accept(json!({"name": "Ada"})))];
-        let client = client(&server, version, &responses, &asked).await;
+        let client = client(&server, version, &responses, &requested).await;
         let started_at = tokio::time::Instant::now();
         let outcome = result_text(client.call_tool("slow", json!({})).await);
         assert_eq!(outcome, "ready for Ada", "{version}");
         assert_eq!(recorder.take().len(), 4, "{version}");
-        assert_eq!(asked.take(), ["Who?"], "{version}");
+        assert_eq!(requested.take(), ["Who?"], "{version}");
         // 100, 200 and 400 ms.
         let elapsed = started_at.elapsed();
         let expected = Duration::from_millis(700);
@@ -81,7 +81,7 @@ async fn retry_later_has_a_limit() {
 #[tokio::test(start_paused = true)]
 async fn input_request_takes_precedence_over_retry_later() {
     for version in BOTH {
-        let (recorder, asked) = (Recorder::default(), Recorder::default());
+        let (recorder, requested) = (Recorder::default(), Recorder::default());
         let events = recorder.clone();
         let tool = plain("work", move |ctx: RequestContext| {
             let events = events.clone();
@@ -99,12 +99,12 @@ async fn input_request_takes_precedence_over_retry_later() {
         });
         let server = Server::new("test", "1").tool(tool);
         let responses = [("Who", accept(json!({"name": "Ada"})))];
-        let client = client(&server, version, &responses, &asked).await;
+        let client = client(&server, version, &responses, &requested).await;
         assert_eq!(
             result_text(client.call_tool("work", json!({})).await),
             "Ada"
         );
-        assert_eq!(asked.take(), ["Who?"], "{version}");
+        assert_eq!(requested.take(), ["Who?"], "{version}");
         assert_eq!(recorder.take().len(), 2, "{version}");
     }
 }

@@ -24,13 +24,13 @@ fn responses() -> [(&'static str, Value); 2] {
 async fn check(tool: ToolHandler, text: &str, input_requests: &[&str]) {
     let server = Server::new("test", "1").tool(tool);
     for version in BOTH {
-        let asked = Recorder::default();
-        let client = client(&server, version, &responses(), &asked).await;
+        let requested = Recorder::default();
+        let client = client(&server, version, &responses(), &requested).await;
         let outcome = result_text(client.call_tool("work", json!({})).await);
         assert_eq!(outcome, text, "{version}");
-        let mut asked = asked.take();
-        asked.sort();
-        assert_eq!(asked, input_requests, "{version}");
+        let mut requested = requested.take();
+        requested.sort();
+        assert_eq!(requested, input_requests, "{version}");
     }
 }
 
@@ -79,12 +79,22 @@ fn converting<E: IntoToolError + 'static>(
 
 #[tokio::test]
 async fn converted_error_still_suspends_the_handler() {
-    let asked = ["Sure?", "Who?"];
-    check(converting(|error| error), "Ada true", &asked).await;
-    check(converting(|error| error.to_string()), "Ada true", &asked).await;
-    check(converting(|_| "it did not work"), "Ada true", &asked).await;
-    check(converting(|_| ToolError::failed("no")), "Ada true", &asked).await;
-    check(converting(std::io::Error::other), "Ada true", &asked).await;
+    let requested = ["Sure?", "Who?"];
+    check(converting(|error| error), "Ada true", &requested).await;
+    check(
+        converting(|error| error.to_string()),
+        "Ada true",
+        &requested,
+    )
+    .await;
+    check(converting(|_| "it did not work"), "Ada true", &requested).await;
+    check(
+        converting(|_| ToolError::failed("no")),
+        "Ada true",
+        &requested,
+    )
+    .await;
+    check(converting(std::io::Error::other), "Ada true", &requested).await;
 }
 
 #[tokio::test]
@@ -155,8 +165,8 @@ async fn handler_may_finish_without_the_input_response() {
 async fn panic_fails_the_request_and_sends_no_input_request() {
     #[expect(clippy::panic, reason = "the test is about a panic")]
     async fn panics(ctx: RequestContext) -> Result<String, Error> {
-        let asked = ctx.ask::<Name>("name", "Who?").await;
-        panic!("{}", asked.is_ok());
+        let outcome = ctx.ask::<Name>("name", "Who?").await;
+        panic!("{}", outcome.is_ok());
     }
     let server = Server::new("test", "1").tool(plain("work", panics));
     let round = ManualCall::call(&server, "work").start().await;
@@ -207,6 +217,6 @@ async fn recursive_functions_may_send_input_requests() {
     let tool = plain("work", |ctx: RequestContext| async move {
         confirmed(&ctx, 3).await.map(|sure| sure.to_string())
     });
-    let asked = ["Sure about 1?", "Sure about 2?", "Sure about 3?"];
-    check(tool, "3", &asked).await;
+    let requested = ["Sure about 1?", "Sure about 2?", "Sure about 3?"];
+    check(tool, "3", &requested).await;
 }
