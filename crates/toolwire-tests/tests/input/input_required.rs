@@ -24,12 +24,12 @@ fn form() -> Value {
 }
 
 /// Returns the input request that all handlers here return first.
-fn who() -> InputRequests {
+fn name_request() -> InputRequests {
     InputRequests::new().with("who", ElicitRequestFormParams::new("Who are you?", form()))
 }
 
-/// Returns `who()` as it is sent on the wire.
-fn who_on_the_wire() -> Value {
+/// Returns `name_request()` as it is sent on the wire.
+fn name_request_json() -> Value {
     json!({"who": {
         "method": "elicitation/create",
         "params": {"message": "Who are you?", "requestedSchema": form()},
@@ -48,14 +48,14 @@ fn name_of(ctx: &RequestContext) -> Result<Option<String>, ToolError> {
 fn greeting_server() -> Server {
     let tool = plain("greet", |ctx: RequestContext| async move {
         Ok::<_, ToolError>(match name_of(&ctx)? {
-            None => ToolResponse::input_required(who(), Some("tool".to_owned())),
+            None => ToolResponse::input_required(name_request(), Some("tool".to_owned())),
             Some(name) => CallToolResult::text(format!("{name} {}", ctx.request_state())).into(),
         })
     });
     let prompt = PromptHandler::new("greet", |ctx: RequestContext, _| async move {
         let Some(name) = name_of(&ctx)? else {
             return Ok(PromptResponse::input_required(
-                who(),
+                name_request(),
                 Some("prompt".to_owned()),
             ));
         };
@@ -67,7 +67,7 @@ fn greeting_server() -> Server {
     let resource = ResourceHandler::new("a:b", "b", |ctx: RequestContext, _| async move {
         let Some(name) = name_of(&ctx)? else {
             return Ok(ResourceResponse::input_required(
-                who(),
+                name_request(),
                 Some("resource".to_owned()),
             ));
         };
@@ -99,7 +99,7 @@ async fn tools_prompts_and_resources_receive_the_input_response() {
             .result_of(request_with_elicitation(method, params.clone()))
             .await;
         assert_eq!(input_required["resultType"], "input_required");
-        assert_eq!(input_required["inputRequests"], who_on_the_wire());
+        assert_eq!(input_required["inputRequests"], name_request_json());
         let state = input_required["requestState"].as_str().expect("a state");
         assert!(!state.contains("tool") && !state.contains("prompt"));
 
@@ -201,7 +201,7 @@ async fn input_request_without_the_client_capability_is_an_error() {
 async fn input_responses_are_read_by_type() {
     let tool = plain("all", |ctx: RequestContext| async move {
         if !ctx.is_resubmit() {
-            let requests = who()
+            let requests = name_request()
                 .with(
                     "model",
                     CreateMessageRequestParams::new([SamplingMessage::user("?")], 9),
