@@ -139,7 +139,7 @@ impl UriTemplate {
             .sum();
         let open_expressions = self
             .expressions()
-            .filter(|expression| expression.operator.rules().keeps_reserved)
+            .filter(|expression| expression.operator.rules().allows_reserved)
             .count();
         let variables = self.expressions().map(|part| part.variables.len()).sum();
         Specificity {
