@@ -13,8 +13,8 @@ pub(crate) trait SendMessage: fmt::Debug + Send + Sync {
     /// Passes one message to the transport.
     fn send(&self, message: Vec<u8>) -> BoxFuture<'static, Result<(), Error>>;
 
-    /// Returns `true` if the server may process a message, and even respond, before sending has finished. A POST ends
-    /// with a receipt, a line in a byte stream with its last byte.
+    /// Returns `true` if the server may process a message, and even respond, before sending has finished. Sending a POST
+    /// ends when the server acknowledges it with an HTTP response. Sending a line ends with its last byte.
     fn ends_with_acknowledgement(&self) -> bool {
         false
     }

@@ -250,7 +250,7 @@ impl OutgoingQueue {
 /// Sends a request to the client and waits for its response. If the future is dropped, it sends a cancellation.
 pub(crate) async fn send_request(
     sink: &dyn MessageSink,
-    caller: &ClientRequests,
+    client_requests: &ClientRequests,
     method: &'static str,
     params: RawJson,
 ) -> Result<RawJson, Error> {
@@ -263,7 +263,7 @@ pub(crate) async fn send_request(
         let cancelled = Notification::new("notifications/cancelled", Some(params));
         sink.notify(&cancelled, OutgoingKind::Other);
     };
-    caller.call(send, cancel).await
+    client_requests.call(send, cancel).await
 }
 
 /// The size of most long messages, with everything that is allocated for them.

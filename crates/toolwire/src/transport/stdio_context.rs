@@ -15,7 +15,7 @@ use crate::transport::outgoing_queue::{MessageSink as _, OutgoingQueue, send_req
 #[derive(Debug)]
 pub struct StdioContext {
     pub(super) out: Arc<OutgoingQueue>,
-    pub(super) caller: Arc<ClientRequests>,
+    pub(super) client_requests: Arc<ClientRequests>,
     pub(super) state: Arc<ConnectionState>,
     /// The token of the client, on connections that use tokens.
     pub(super) token: Option<Arc<TokenInfo>>,
@@ -32,7 +32,7 @@ impl StdioContext {
     ) -> Self {
         Self {
             out: Arc::clone(&self.out),
-            caller: Arc::clone(&self.caller),
+            client_requests: Arc::clone(&self.client_requests),
             state: Arc::clone(&self.state),
             token,
             permit,
@@ -50,7 +50,12 @@ impl TransportContext for StdioContext {
         method: &'static str,
         params: RawJson,
     ) -> BoxFuture<'_, Result<RawJson, Error>> {
-        Box::pin(send_request(&*self.out, &self.caller, method, params))
+        Box::pin(send_request(
+            &*self.out,
+            &self.client_requests,
+            method,
+            params,
+        ))
     }
 
     fn can_request(&self) -> bool {

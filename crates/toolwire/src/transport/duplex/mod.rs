@@ -70,7 +70,7 @@ pub(crate) struct MessageLoop {
     waiting: Option<Backpressure>,
     response_sink: Arc<ResponseSink>,
     /// A cancellation flag that can be reused.
-    spare_flag: Option<Cancellation>,
+    spare_cancellation: Option<Cancellation>,
     listen_streams: HashMap<RequestId, ListenStream>,
     /// Number of completed requests at the last overload. If unchanged, the connection is still overloaded.
     completed_at_overload: Option<u64>,
@@ -102,7 +102,7 @@ impl MessageLoop {
             _legacy: server.hub().listen(Arc::new(listener)),
             context: Arc::new(StdioContext {
                 out,
-                caller: Arc::new(ClientRequests::new(timeout)),
+                client_requests: Arc::new(ClientRequests::new(timeout)),
                 state,
                 token,
                 permit: None,
@@ -115,7 +115,7 @@ impl MessageLoop {
             starting: None,
             waiting: None,
             response_sink,
-            spare_flag: None,
+            spare_cancellation: None,
             listen_streams: HashMap::new(),
             completed_at_overload: None,
             server,
@@ -167,7 +167,7 @@ impl MessageLoop {
         let request = self.take_started();
         let message = encode_outcome(&request.id, outcome);
         self.responses.push(request.id, &message);
-        self.spare_flag = Some(request.cancellation).filter(Cancellation::is_reusable);
+        self.spare_cancellation = Some(request.cancellation).filter(Cancellation::is_reusable);
     }
 
     /// Runs the starting request in its own task.
@@ -265,7 +265,7 @@ impl MessageLoop {
     #[inline]
     pub(crate) fn start(&mut self, admitted: &Admitted<'_>) -> StartResult {
         let context = Arc::clone(&self.context) as Arc<dyn TransportContext>;
-        let cancellation = self.spare_flag.take().unwrap_or_default();
+        let cancellation = self.spare_cancellation.take().unwrap_or_default();
         let current = || self.server.snapshot();
         let snapshot = Arc::clone(self.snapshot.get_or_insert_with(current));
         let opened = Server::open_in(snapshot, admitted, context, Some(cancellation.clone()));
@@ -353,7 +353,7 @@ impl MessageLoop {
 
     pub(crate) fn on_response(&self, response: ResponseEnvelope<'_>) {
         self.context
-            .caller
+            .client_requests
             .resolve(&response.id, response.outcome.map(RawJson::from));
     }
 

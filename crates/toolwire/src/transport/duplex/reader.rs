@@ -155,7 +155,7 @@ impl LineReader {
             }
         }
         self.connection.listen_streams.clear();
-        self.connection.context.caller.close();
+        self.connection.context.client_requests.close();
         self.drain().await;
     }
 
@@ -203,7 +203,7 @@ impl LineReader {
         let connection = &mut self.connection;
         connection.context.state.cancel_all();
         connection.context.out.close();
-        connection.context.caller.close();
+        connection.context.client_requests.close();
         // A handler that blocks its thread cannot be aborted. It must not delay the end of the connection.
         let ended = tokio::time::timeout(ABORT_TIMEOUT, connection.tasks.shutdown());
         if ended.await.is_err() {

@@ -116,7 +116,7 @@ impl TransportContext for HttpStreamContext {
             let Some(session) = self.session() else {
                 return Err(no_channel(method));
             };
-            send_request(&self.queue, &session.caller, method, params).await
+            send_request(&self.queue, &session.client_requests, method, params).await
         })
     }
 

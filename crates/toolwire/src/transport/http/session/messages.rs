@@ -45,8 +45,10 @@ pub(crate) async fn on_response(
     response: ResponseEnvelope<'_>,
 ) -> Result<(), HttpResponse> {
     let outcome = response.outcome.map(RawJson::from);
-    if request.endpoint.options.bus.is_none() || session.caller.is_waiting_for(&response.id) {
-        session.caller.resolve(&response.id, outcome);
+    if request.endpoint.options.bus.is_none()
+        || session.client_requests.is_waiting_for(&response.id)
+    {
+        session.client_requests.resolve(&response.id, outcome);
         return Ok(());
     }
     let ResponseId::Id(id) = response.id else {

@@ -26,7 +26,7 @@ use crate::transport::http::session::stream_reader::ResumableStream;
 pub(crate) struct ActiveSession {
     pub(crate) key: SessionKey,
     pub(crate) state: Arc<ConnectionState>,
-    pub(crate) caller: ClientRequests,
+    pub(crate) client_requests: ClientRequests,
     /// The record as it was last read from the store.
     stored: Mutex<StoredSession>,
     streams: Mutex<HashMap<String, Weak<ResumableStream>>>,
@@ -78,7 +78,7 @@ impl ActiveSessions {
                 ended: Cancellation::new(),
             },
             state: Arc::new(record::state_of(&stored.record)),
-            caller: ClientRequests::with_random_ids(response_timeout()),
+            client_requests: ClientRequests::with_random_ids(response_timeout()),
             stored: Mutex::new(stored.clone()),
             streams: Mutex::default(),
             push: Mutex::default(),
@@ -217,7 +217,7 @@ impl ActiveSession {
     pub(crate) fn on_signal(&self, signal: SessionSignal) {
         match signal {
             SessionSignal::Responded { id, outcome } => {
-                self.caller.resolve(&ResponseId::Id(id), outcome);
+                self.client_requests.resolve(&ResponseId::Id(id), outcome);
             }
             SessionSignal::Cancelled { id } => self.state.cancel(&id),
             SessionSignal::StreamMoved { stream } => self.transfer_stream(&stream),
@@ -231,7 +231,7 @@ impl ActiveSession {
     pub(crate) fn end(&self) {
         self.key.ended.cancel();
         self.state.cancel_all();
-        self.caller.close();
+        self.client_requests.close();
         if let Some(registry) = self.registry.upgrade() {
             registry.evict(&self.key.id);
         }
