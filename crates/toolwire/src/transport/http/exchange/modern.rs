@@ -106,7 +106,7 @@ fn listen(post: &IncomingRequest<'_>, admitted: &Admitted<'_>) -> Result<Dispatc
     let sink = Arc::clone(&queue) as Arc<dyn MessageSink>;
     let stream = ListenStream::open(&endpoint.server, admitted, filter, sink);
     let shutdown = endpoint.server.shutdown_signal().clone();
-    let token_end = token_expiry::expiry_instant(post.auth.as_deref());
+    let token_expires_at = token_expiry::expiry_instant(post.auth.as_deref());
     let source = ListenEvents {
         queue,
         stream: Some(stream),
@@ -114,7 +114,7 @@ fn listen(post: &IncomingRequest<'_>, admitted: &Admitted<'_>) -> Result<Dispatc
         ended: Box::pin(async move {
             tokio::select! {
                 () = shutdown.cancelled() => {}
-                () = token_expiry::sleep_until_expiry(token_end) => {}
+                () = token_expiry::sleep_until_expiry(token_expires_at) => {}
             }
         }),
     };

@@ -70,7 +70,7 @@ pub(crate) async fn open(
         .map_err(|error| response::store_error(&error))?;
     let out = Arc::new(OutgoingQueue::new(options.limits.outbox()));
     let streams = &endpoint.http_sse;
-    let (guard, messages, token_end) = streams.register(&lease.key, &token);
+    let (guard, messages, latest_expiry) = streams.register(&lease.key, &token);
     let connection = MessageLoop::with_token(
         Some(token),
         endpoint.server.clone(),
@@ -86,7 +86,7 @@ pub(crate) async fn open(
     let streams = Arc::clone(streams);
     tokio::spawn(async move {
         let ending = async {
-            token_end.wait_until_expired().await;
+            latest_expiry.wait_until_expired().await;
             streams.close(&lease.key);
         };
         serve(connection.run(messages), &out, &lease, ending).await;
@@ -123,7 +123,7 @@ pub(crate) async fn deliver(
         };
         return match stream.send(message, sender).await {
             Ok(()) => Ok(response::empty(StatusCode::ACCEPTED)),
-            Err(SendError::Gone) => Err(unknown_session()),
+            Err(SendError::Disconnected) => Err(unknown_session()),
             Err(SendError::Full) => Err(response::unavailable(
                 "the client sends faster than it reads its stream",
             )),

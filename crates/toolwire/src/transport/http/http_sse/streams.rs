@@ -30,7 +30,7 @@ pub(crate) struct HttpSseStreams {
 #[derive(Debug, Clone)]
 pub(crate) struct StreamInput {
     messages: mpsc::Sender<Chunk>,
-    token_end: watch::Sender<Option<Instant>>,
+    token_expires_at: watch::Sender<Option<Instant>>,
 }
 
 /// The latest expiry of the tokens that a client has sent.
@@ -43,7 +43,7 @@ pub(crate) enum SendError {
     /// The client does not read its stream as fast as it sends.
     Full,
     /// The client has disconnected.
-    Gone,
+    Disconnected,
 }
 
 impl HttpSseStreams {
@@ -54,17 +54,18 @@ impl HttpSseStreams {
         token: &TokenInfo,
     ) -> (StreamGuard, mpsc::Receiver<Chunk>, LatestTokenExpiry) {
         let (messages, receiver) = mpsc::channel(QUEUED_MESSAGES);
-        let (token_end, ends) = watch::channel(token_expiry::expiry_instant(Some(token)));
+        let (token_expires_at, latest_expiry) =
+            watch::channel(token_expiry::expiry_instant(Some(token)));
         let input = StreamInput {
             messages,
-            token_end,
+            token_expires_at,
         };
         self.lock().insert(key.to_owned(), input);
         let guard = StreamGuard {
             streams: Arc::clone(self),
             key: key.to_owned(),
         };
-        (guard, receiver, LatestTokenExpiry(ends))
+        (guard, receiver, LatestTokenExpiry(latest_expiry))
     }
 
     pub(crate) fn find(&self, key: &str) -> Option<StreamInput> {
@@ -103,7 +104,7 @@ impl StreamInput {
         let sent = self.messages.send(self.chunk(message, sender));
         match tokio::time::timeout(SEND_TIMEOUT, sent).await {
             Ok(Ok(())) => Ok(()),
-            Ok(Err(_)) => Err(SendError::Gone),
+            Ok(Err(_)) => Err(SendError::Disconnected),
             Err(_) => Err(SendError::Full),
         }
     }
@@ -112,7 +113,7 @@ impl StreamInput {
     /// expires. The client has just sent a valid token, and the session would be lost with the stream.
     fn chunk(&self, message: &[u8], sender: ChunkSender) -> Chunk {
         let end = token_expiry::expiry_instant(Some(&sender.token));
-        self.token_end
+        self.token_expires_at
             .send_modify(|known| *known = token_expiry::latest(*known, end));
         Chunk {
             bytes: to_line(message),

@@ -38,10 +38,10 @@ pub(crate) async fn get(post: &IncomingRequest<'_>) -> HttpResponse {
         Ok(session) => session,
         Err(rejection) => return rejection,
     };
-    let token_end = token_expiry::expiry_instant(post.auth.as_deref());
+    let token_expires_at = token_expiry::expiry_instant(post.auth.as_deref());
     let outcome = match guard::text(guard::lookup(&post.parts.headers, &LAST_EVENT_ID)) {
-        Ok(None) => open(post.endpoint, session, token_end).await,
-        Ok(Some(id)) => resume(post.endpoint, session, EventId::parse(id), token_end).await,
+        Ok(None) => open(post.endpoint, session, token_expires_at).await,
+        Ok(Some(id)) => resume(post.endpoint, session, EventId::parse(id), token_expires_at).await,
         Err(()) => Err(reject_event_id()),
     };
     outcome.unwrap_or_else(|rejection| rejection)
@@ -65,7 +65,7 @@ pub(crate) async fn delete(post: &IncomingRequest<'_>) -> HttpResponse {
 async fn open(
     endpoint: &Arc<HttpEndpoint>,
     session: Arc<ActiveSession>,
-    token_end: Option<Instant>,
+    token_expires_at: Option<Instant>,
 ) -> Result<HttpResponse, HttpResponse> {
     let permit = endpoint.stream_permit(0)?;
     let name = random_id(PUSH_STREAM, 16).map_err(|error| response::store_error(&error))?;
@@ -79,7 +79,7 @@ async fn open(
     let control = session.stream(&name);
     let priming_event = priming_event(endpoint, &session, &control);
     let push = read_pushed(endpoint, &session, &control);
-    let context = endpoint.reader_context(&session, &control, push, token_end);
+    let context = endpoint.reader_context(&session, &control, push, token_expires_at);
     let events = LogReader::new(context, 0, None, priming_event);
     Ok(stream(endpoint, permit, events))
 }
@@ -88,7 +88,7 @@ async fn resume(
     endpoint: &Arc<HttpEndpoint>,
     session: Arc<ActiveSession>,
     last: Option<EventId<'_>>,
-    token_end: Option<Instant>,
+    token_expires_at: Option<Instant>,
 ) -> Result<HttpResponse, HttpResponse> {
     let last = last.ok_or_else(reject_event_id)?;
     // Acquired before the current reader of the stream is detached.
@@ -111,7 +111,7 @@ async fn resume(
         Replay::Gap { .. } | Replay::Unknown => return Err(reject_event_id()),
     }
     let control = session.stream(last.stream());
-    let (push, token_end) = if last.stream().starts_with(RESPONSE_STREAM_PREFIX) {
+    let (push, token_expires_at) = if last.stream().starts_with(RESPONSE_STREAM_PREFIX) {
         (None, None)
     } else {
         // The node that pushed to this stream stops, because this node pushes to it now.
@@ -120,9 +120,9 @@ async fn resume(
         };
         let signalled = endpoint.signal(&session.key.id, signal).await;
         signalled.map_err(|error| response::store_error(&error))?;
-        (read_pushed(endpoint, &session, &control), token_end)
+        (read_pushed(endpoint, &session, &control), token_expires_at)
     };
-    let context = endpoint.reader_context(&session, &control, push, token_end);
+    let context = endpoint.reader_context(&session, &control, push, token_expires_at);
     let events = LogReader::new(context, last.sequence(), Some(replay), None);
     Ok(stream(endpoint, permit, events))
 }

@@ -37,7 +37,7 @@ pub(crate) struct ReaderContext {
     /// Ends a stream that has no end of its own when the server shuts down.
     pub(crate) shutdown: Option<Cancellation>,
     /// When the token of such a stream expires. The client resumes the stream with a new token and loses no event.
-    pub(crate) token_end: Option<Instant>,
+    pub(crate) token_expires_at: Option<Instant>,
     /// Registers this connection as a reader of pushed messages.
     pub(crate) _push: Option<PushReader>,
 }
@@ -175,7 +175,7 @@ impl ReaderContext {
             },
             () = self.session.key.ended.cancelled() => ReadStep::End,
             () = shutdown => ReadStep::End,
-            () = token_expiry::sleep_until_expiry(self.token_end) => ReadStep::End,
+            () = token_expiry::sleep_until_expiry(self.token_expires_at) => ReadStep::End,
             step = self.read(after, self.interval) => if self.touch_session().await { step } else { ReadStep::End }
         }
     }

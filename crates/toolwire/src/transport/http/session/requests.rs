@@ -394,7 +394,7 @@ impl HttpEndpoint {
         session: &Arc<ActiveSession>,
         control: &Arc<ResumableStream>,
         push: Option<PushReader>,
-        token_end: Option<Instant>,
+        token_expires_at: Option<Instant>,
     ) -> ReaderContext {
         let options = &self.options;
         ReaderContext {
@@ -408,7 +408,7 @@ impl HttpEndpoint {
             session_idle: options.limits.session_idle,
             // The response to a request ends with the request. A stream of pushed messages has no end of its own.
             shutdown: push.as_ref().map(|_| self.server.shutdown_signal().clone()),
-            token_end,
+            token_expires_at,
             _push: push,
         }
     }
