@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 use toolwire::store::StoreError;
 
 use crate::proxy::ProxyState;
-use crate::proxy::browser::{BrowserSession, Consent, LOGIN_TIME};
+use crate::proxy::browser::{BrowserSession, Consent, LOGIN_TTL};
 use crate::proxy::clients::NoClient;
 use crate::proxy::page::{self, ConsentPage};
 use crate::proxy::records::{AuthorizationRecord, ClientRecord, LoginRecord};
@@ -38,28 +38,29 @@ const FORM: &str = "consent";
 /// The authorization that a user decides on. The form contains it, sealed for one browser.
 #[derive(Debug, Serialize, Deserialize)]
 struct Pending {
-    asked: AuthorizationRecord,
+    #[serde(rename = "asked")]
+    authorization: AuthorizationRecord,
     registered_redirect: String,
 }
 
 impl Pending {
     fn consent(&self) -> Consent<'_> {
         Consent {
-            client_id: &self.asked.client_id,
+            client_id: &self.authorization.client_id,
             registered_redirect: &self.registered_redirect,
-            scopes: &self.asked.scopes,
+            scopes: &self.authorization.scopes,
         }
     }
 }
 
 /// Responds to an authorization request from the user's browser.
-pub(super) async fn authorize(core: &ProxyState, request: &Request<Bytes>) -> ProxyResponse {
-    let response = respond(core, request).await;
+pub(super) async fn authorize(proxy: &ProxyState, request: &Request<Bytes>) -> ProxyResponse {
+    let response = respond(proxy, request).await;
     response.unwrap_or_else(|rejection| rejection)
 }
 
 async fn respond(
-    core: &ProxyState,
+    proxy: &ProxyState,
     request: &Request<Bytes>,
 ) -> Result<ProxyResponse, ProxyResponse> {
     let reject = |reason: &dyn std::fmt::Display| {
@@ -69,12 +70,12 @@ async fn respond(
     let query = request.uri().query().unwrap_or_default();
     let parameters = Parameters::read(query).map_err(|error| reject(&error))?;
     let sender = AuthorizationClient::read(&parameters).map_err(|error| reject(&error))?;
-    let source = core.sources.of(request);
-    let found = core
+    let source = proxy.sources.of(request);
+    let client = proxy
         .clients
-        .find(&core.vault, sender.client_id, source)
+        .find(&proxy.store, sender.client_id, source)
         .await;
-    let client = found.map_err(|missing| match missing {
+    let client = client.map_err(|error| match error {
         NoClient::Unknown => reject(&"the client is not registered with this server"),
         NoClient::Unavailable => {
             let reason = "clients cannot be looked up at the moment";
@@ -85,80 +86,80 @@ async fn respond(
         .check_redirect(&client.redirect_uris)
         .map_err(|error| reject(&error))?;
     let destination = Destination::of(sender.redirect_uri)
-        .filter(|destination| core.sends_users_to(destination))
+        .filter(|destination| proxy.permits_redirect_to(destination))
         .ok_or_else(|| reject(&"this server does not permit redirects to this host"))?;
 
-    let browser = BrowserSession::known(&core.vault, request.headers());
+    let browser = BrowserSession::from_cookies(&proxy.store, request.headers());
     let is_trusted = browser
         .as_ref()
         .is_some_and(|browser| browser.has_consented_to_client(&client.client_id, registered));
     let state = authorization::state(&parameters);
-    let wanted = AuthorizationParams::read(&parameters, &core.offer()).map_err(|error| {
+    let params = AuthorizationParams::read(&parameters, &proxy.policy()).map_err(|error| {
         if !is_trusted {
             return reject(&error);
         }
-        let back = core.way_back(sender.redirect_uri, state);
-        responses::redirect(&back.with_error(error.code(), &error.to_string()))
+        let target = proxy.redirect_target(sender.redirect_uri, state);
+        responses::redirect(&target.with_error(error.code(), &error.to_string()))
     })?;
     let pending = Pending {
-        asked: AuthorizationRecord {
+        authorization: AuthorizationRecord {
             client_id: client.client_id.clone(),
             redirect_uri: sender.redirect_uri.to_owned(),
             state: state.map(str::to_owned),
-            code_challenge: wanted.code_challenge,
-            scopes: wanted.scopes.to_string(),
+            code_challenge: params.code_challenge,
+            scopes: params.scopes.to_string(),
         },
         registered_redirect: registered.to_owned(),
     };
-    // RFC 8252, section 8.6: on the user's machine any program can impersonate the client, so each request asks the
-    // user.
-    let may_be_remembered = !destination.is_this_machine;
+    // RFC 8252, section 8.6: on the user's machine any program can impersonate the client, so each request needs
+    // the user's consent.
+    let is_consent_reusable = !destination.is_this_machine;
     let outcome = match browser {
-        Some(browser) if may_be_remembered && browser.has_agreed_to(&pending.consent()) => {
-            let owner = login_owner(core, request);
-            send_to_provider(core, browser, pending.asked, owner).await
+        Some(browser) if is_consent_reusable && browser.has_consented_to(&pending.consent()) => {
+            let owner = login_owner(proxy, request);
+            send_to_provider(proxy, browser, pending.authorization, owner).await
         }
-        Some(browser) => ask(core, &browser, &pending, &client, &destination),
+        Some(browser) => consent_response(proxy, &browser, &pending, &client, &destination),
         None => BrowserSession::new()
-            .and_then(|browser| ask(core, &browser, &pending, &client, &destination)),
+            .and_then(|browser| consent_response(proxy, &browser, &pending, &client, &destination)),
     };
-    outcome.map_err(|error| out_of_order(&error))
+    outcome.map_err(|error| unavailable_page(&error))
 }
 
 /// Creates the consent page.
-fn ask(
-    core: &ProxyState,
+fn consent_response(
+    proxy: &ProxyState,
     browser: &BrowserSession,
     pending: &Pending,
     client: &ClientRecord,
     destination: &Destination,
 ) -> Result<ProxyResponse, StoreError> {
-    let sealed = core.vault.seal(FORM, browser.id(), pending, LOGIN_TIME)?;
+    let sealed = proxy.store.seal(FORM, browser.id(), pending, LOGIN_TTL)?;
     let mut response = page::consent_page(&ConsentPage {
-        server: &core.name,
+        server: &proxy.name,
         client_name: client.name.as_deref(),
         client_id: &client.client_id,
         is_described: check_client_id_url(&client.client_id).is_ok(),
         destination,
-        redirect_uri: &pending.asked.redirect_uri,
-        scopes: &pending.asked.scopes,
-        action: &core.paths.consent,
+        redirect_uri: &pending.authorization.redirect_uri,
+        scopes: &pending.authorization.scopes,
+        action: &proxy.paths.consent,
         request: &sealed,
     });
-    browser.keep(&core.vault, &mut response)?;
+    browser.set_browser_cookie(&proxy.store, &mut response)?;
     Ok(response)
 }
 
 /// Handles the submitted consent form.
-pub(super) async fn consent(core: &ProxyState, request: &Request<Bytes>) -> ProxyResponse {
+pub(super) async fn consent(proxy: &ProxyState, request: &Request<Bytes>) -> ProxyResponse {
     let reject = |reason| page::error_page(StatusCode::BAD_REQUEST, reason);
     // Browsers that send Fetch Metadata are trusted if they report a cross-site request.
     if is_cross_site(request.headers()) {
         return reject("the form was submitted from another site");
     }
-    let stale = "the form has expired, or was opened in another browser";
-    let Some(mut browser) = BrowserSession::known(&core.vault, request.headers()) else {
-        return reject(stale);
+    let expired_form = "the form has expired, or was opened in another browser";
+    let Some(mut browser) = BrowserSession::from_cookies(&proxy.store, request.headers()) else {
+        return reject(expired_form);
     };
     let Some(form) = form_of(request) else {
         return reject("the form is malformed");
@@ -166,74 +167,78 @@ pub(super) async fn consent(core: &ProxyState, request: &Request<Bytes>) -> Prox
     let (Ok(Some(sealed)), Ok(decision)) = (form.single("request"), form.single("decision")) else {
         return reject("the form is malformed");
     };
-    let opened = core.vault.open::<Pending>(FORM, browser.id(), sealed);
+    let opened = proxy.store.open::<Pending>(FORM, browser.id(), sealed);
     let Some(pending) = opened else {
-        return reject(stale);
+        return reject(expired_form);
     };
     match decision {
         Some("allow") => {}
         Some("deny") => {
-            let asked = &pending.asked;
-            let back = core.way_back(&asked.redirect_uri, asked.state.as_deref());
+            let authorization = &pending.authorization;
+            let target =
+                proxy.redirect_target(&authorization.redirect_uri, authorization.state.as_deref());
             let reason = "the user denied access";
-            return responses::redirect(&back.with_error("access_denied", reason));
+            return responses::redirect(&target.with_error("access_denied", reason));
         }
         // The form has two buttons, and this value is neither. The user's decision is unknown.
         _ => return reject("the decision must be allow or deny"),
     }
-    browser.agree_to(&pending.consent());
-    let owner = login_owner(core, request);
-    match send_to_provider(core, browser, pending.asked, owner).await {
+    browser.add_consent(&pending.consent());
+    let owner = login_owner(proxy, request);
+    match send_to_provider(proxy, browser, pending.authorization, owner).await {
         Ok(response) => response,
-        Err(error) => out_of_order(&error),
+        Err(error) => unavailable_page(&error),
     }
 }
 
 /// Returns the owner of a stored login. A new login never removes a login in progress, also not of the same source,
 /// because many users may share an address.
-fn login_owner(core: &ProxyState, request: &Request<Bytes>) -> Option<ProxyOwner> {
-    core.sources.owner(request, OwnerLimit::Reject)
+fn login_owner(proxy: &ProxyState, request: &Request<Bytes>) -> Option<ProxyOwner> {
+    proxy.sources.owner(request, OwnerLimit::Reject)
 }
 
-/// Redirects a user who has consented to the identity provider.
+/// Redirects a user to the identity provider, after consent.
 async fn send_to_provider(
-    core: &ProxyState,
+    proxy: &ProxyState,
     mut browser: BrowserSession,
-    asked: AuthorizationRecord,
+    authorization: AuthorizationRecord,
     owner: Option<ProxyOwner>,
 ) -> Result<ProxyResponse, StoreError> {
     let state = state_from_random(random()?);
     let verifier = Verifier::from_random(random()?);
-    let url = match core.leg.endpoints().await {
-        Ok(endpoints) => core.leg.authorization_url(&endpoints, &state, &verifier),
+    let url = match proxy.upstream_client.endpoints().await {
+        Ok(endpoints) => proxy
+            .upstream_client
+            .authorization_url(&endpoints, &state, &verifier),
         Err(error) => Err(error),
     };
     let url = match url {
         Ok(url) => url,
         Err(error) => {
             tracing::error!(%error, "the login cannot start");
-            let back = core.way_back(&asked.redirect_uri, asked.state.as_deref());
+            let target =
+                proxy.redirect_target(&authorization.redirect_uri, authorization.state.as_deref());
             let reason = "the identity provider does not respond";
-            let url = back.with_error("temporarily_unavailable", reason);
+            let url = target.with_error("temporarily_unavailable", reason);
             return Ok(responses::redirect(&url));
         }
     };
     let login = LoginRecord {
-        asked,
+        authorization,
         code_verifier: verifier.as_secret().clone(),
     };
     let key = key_of(state.expose());
-    let terms = Terms::lasting(LOGIN_TIME).owned_by(owner);
-    core.vault.put(&key, &login, terms).await?;
-    browser.begin(state.expose());
+    let terms = Terms::new(LOGIN_TTL).with_owner(owner);
+    proxy.store.put(&key, &login, terms).await?;
+    browser.add_login(state.expose());
     let mut response = responses::redirect(&url);
-    browser.keep(&core.vault, &mut response)?;
-    browser.keep_logins(&core.vault, &mut response)?;
+    browser.set_browser_cookie(&proxy.store, &mut response)?;
+    browser.set_logins_cookie(&proxy.store, &mut response)?;
     Ok(response)
 }
 
 /// Returns the error page if a required service is unavailable.
-pub(super) fn out_of_order(error: &StoreError) -> ProxyResponse {
+pub(super) fn unavailable_page(error: &StoreError) -> ProxyResponse {
     let reason = match error {
         StoreError::Full => {
             tracing::warn!("a login is rejected because too many are in progress");
@@ -265,7 +270,7 @@ fn is_cross_site(headers: &HeaderMap) -> bool {
 }
 
 impl ProxyState {
-    pub(super) fn way_back<'a>(
+    pub(super) fn redirect_target<'a>(
         &'a self,
         redirect_uri: &'a str,
         state: Option<&'a str>,

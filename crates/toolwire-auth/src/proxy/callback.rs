@@ -10,7 +10,7 @@ use toolwire::store::StoreError;
 
 use crate::documents::Secret;
 use crate::proxy::ProxyState;
-use crate::proxy::authorize::out_of_order;
+use crate::proxy::authorize::unavailable_page;
 use crate::proxy::browser::BrowserSession;
 use crate::proxy::grants::now;
 use crate::proxy::page;
@@ -25,40 +25,43 @@ use crate::rules::authorization_server::redirection::relayed_error;
 use crate::rules::pkce::Verifier;
 
 /// Handles a redirect from the identity provider.
-pub(super) async fn callback(core: &ProxyState, request: &Request<Bytes>) -> ProxyResponse {
-    match finish(core, request).await {
+pub(super) async fn callback(proxy: &ProxyState, request: &Request<Bytes>) -> ProxyResponse {
+    match finish_login(proxy, request).await {
         Ok(response) => response,
-        Err(error) => out_of_order(&error),
+        Err(error) => unavailable_page(&error),
     }
 }
 
-async fn finish(core: &ProxyState, request: &Request<Bytes>) -> Result<ProxyResponse, StoreError> {
+async fn finish_login(
+    proxy: &ProxyState,
+    request: &Request<Bytes>,
+) -> Result<ProxyResponse, StoreError> {
     let reject = |reason| Ok(page::error_page(StatusCode::BAD_REQUEST, reason));
-    let not_ours =
+    let unknown_login =
         "this login has expired, was completed already, or was started in another browser";
     let query = request.uri().query().unwrap_or_default();
     let Some(state) = state_of(query) else {
-        return reject(not_ours);
+        return reject(unknown_login);
     };
-    let Some(mut browser) = BrowserSession::known(&core.vault, request.headers()) else {
-        return reject(not_ours);
+    let Some(mut browser) = BrowserSession::from_cookies(&proxy.store, request.headers()) else {
+        return reject(unknown_login);
     };
-    if !browser.has_begun(state.expose()) {
+    if !browser.has_login(state.expose()) {
         tracing::warn!("a login returned in a browser that did not start it");
-        return reject(not_ours);
+        return reject(unknown_login);
     }
     let key = key_of(state.expose());
-    if core.vault.get::<LoginRecord>(&key).await?.is_none() {
-        return reject(not_ours);
+    if proxy.store.get::<LoginRecord>(&key).await?.is_none() {
+        return reject(unknown_login);
     }
     // The provider's metadata has to be known before its response is checked.
-    let endpoints = match core.leg.endpoints().await {
+    let endpoints = match proxy.upstream_client.endpoints().await {
         Ok(endpoints) => endpoints,
         Err(error) => return Err(StoreError::unavailable(error)),
     };
     let expected = ExpectedResponse {
         state: &state,
-        issuer: &core.leg.upstream.issuer,
+        issuer: &proxy.upstream_client.upstream.issuer,
         announces_iss: endpoints.announces_iss,
     };
     let response = read(query, &expected);
@@ -69,37 +72,37 @@ async fn finish(core: &ProxyState, request: &Request<Bytes>) -> Result<ProxyResp
         return reject("this redirect does not come from the configured identity provider");
     }
     // Only one request with this state continues.
-    let Some(login) = core.vault.take::<LoginRecord>(&key).await? else {
-        return reject(not_ours);
+    let Some(login) = proxy.store.take::<LoginRecord>(&key).await? else {
+        return reject(unknown_login);
     };
-    browser.end(state.expose());
+    browser.remove_login(state.expose());
     let url = match response {
-        Ok(code) => log_in(core, &login, &code).await?,
+        Ok(code) => log_in(proxy, &login, &code).await?,
         Err(error) => {
             tracing::warn!(%error, "the identity provider rejected a login");
             let code = match &error {
                 AuthorizationResponseError::Refusal(error) => relayed_error(&error.error),
                 _ => "server_error",
             };
-            error_url(core, &login.asked, code)
+            error_url(proxy, &login.authorization, code)
         }
     };
     let mut redirect = responses::redirect(&url);
-    browser.keep_logins(&core.vault, &mut redirect)?;
+    browser.set_logins_cookie(&proxy.store, &mut redirect)?;
     Ok(redirect)
 }
 
 /// Redeems the provider's code. Returns the redirect URL with our code.
 async fn log_in(
-    core: &ProxyState,
+    proxy: &ProxyState,
     login: &LoginRecord,
     code: &Secret,
 ) -> Result<String, StoreError> {
-    let asked = &login.asked;
+    let authorization = &login.authorization;
     let Some(verifier) = Verifier::from_stored(login.code_verifier.clone()) else {
-        return Ok(error_url(core, asked, "server_error"));
+        return Ok(error_url(proxy, authorization, "server_error"));
     };
-    let logged_in = match core.leg.log_in(code, &verifier).await {
+    let logged_in = match proxy.upstream_client.log_in(code, &verifier).await {
         Ok(logged_in) => logged_in,
         Err(error) => {
             tracing::warn!(%error, "a login failed");
@@ -107,19 +110,19 @@ async fn log_in(
                 UpstreamError::Fetch(_) => "temporarily_unavailable",
                 _ => "server_error",
             };
-            return Ok(error_url(core, asked, code));
+            return Ok(error_url(proxy, authorization, code));
         }
     };
-    if !core.admits(&logged_in.user) {
+    if !proxy.admits(&logged_in.user) {
         tracing::info!("the user filter rejected a user");
-        return Ok(error_url(core, asked, "access_denied"));
+        return Ok(error_url(proxy, authorization, "access_denied"));
     }
     let mut grant = GrantRecord {
-        client_id: asked.client_id.clone(),
-        scopes: asked.scopes.clone(),
-        resource: core.grants.resource.clone(),
-        ends_at: core.grants.end(&logged_in.tokens),
-        id_token_claims: core.claims_for_filter(&logged_in.user),
+        client_id: authorization.client_id.clone(),
+        scopes: authorization.scopes.clone(),
+        resource: proxy.grants.resource.clone(),
+        ends_at: proxy.grants.end_of_new_grant(&logged_in.tokens),
+        id_token_claims: proxy.claims_for_filter(&logged_in.user),
         user: logged_in.user.with_retained_claims(),
         upstream: logged_in.tokens,
         code: None,
@@ -127,23 +130,23 @@ async fn log_in(
         used_refresh: None,
         access: Vec::new(),
     };
-    let code = core.grants.begin(
-        &core.vault,
+    let code = proxy.grants.create(
+        &proxy.store,
         &mut grant,
-        &asked.redirect_uri,
-        &asked.code_challenge,
+        &authorization.redirect_uri,
+        &authorization.code_challenge,
         now(),
     );
     let code = code.await?;
-    let back = core.way_back(&asked.redirect_uri, asked.state.as_deref());
-    Ok(back.with_code(&code).expose().to_owned())
+    let target = proxy.redirect_target(&authorization.redirect_uri, authorization.state.as_deref());
+    Ok(target.with_code(&code).expose().to_owned())
 }
 
-fn error_url(core: &ProxyState, asked: &AuthorizationRecord, code: &str) -> String {
-    let back = core.way_back(&asked.redirect_uri, asked.state.as_deref());
+fn error_url(proxy: &ProxyState, authorization: &AuthorizationRecord, code: &str) -> String {
+    let target = proxy.redirect_target(&authorization.redirect_uri, authorization.state.as_deref());
     let description = match code {
         "access_denied" => "the login was denied",
         _ => "the identity provider rejected the login",
     };
-    back.with_error(code, description)
+    target.with_error(code, description)
 }

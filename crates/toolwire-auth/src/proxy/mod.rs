@@ -74,12 +74,12 @@ const LARGEST_REGISTRATION: usize = 64 * 1024;
 /// An authorization server in front of an identity provider, and the authorizer of the MCP server. Built by an
 /// [`OAuthProxyConfig`]. Clones share their state.
 ///
-/// Pass it to [`HttpOptions::with_authorizer`](toolwire::transport::http::HttpOptions::with_authorizer). Handlers that act
-/// for the user at the provider get a clone.
+/// Pass it to [`HttpOptions::with_authorizer`](toolwire::transport::http::HttpOptions::with_authorizer). Handlers that
+/// act for the user at the provider get a clone.
 #[derive(Debug, Clone)]
 pub struct OAuthProxy {
-    core: Arc<ProxyState>,
-    guard: Arc<ResourceServer>,
+    state: Arc<ProxyState>,
+    resource_server: Arc<ResourceServer>,
 }
 
 /// The filter that decides which users are admitted.
@@ -95,18 +95,18 @@ struct ProxyState {
     default_scopes: ScopeSet,
     /// The permitted hosts of redirect URIs besides the user's machine. All hosts are permitted if empty.
     redirect_hosts: Vec<String>,
-    admission: Option<Box<UserFilter>>,
+    user_filter: Option<Box<UserFilter>>,
     sources: Sources,
     paths: Paths,
     metadata: Bytes,
     clients: Clients,
     grants: GrantStore,
-    leg: UpstreamClient,
-    vault: SealedStore,
+    upstream_client: UpstreamClient,
+    store: SealedStore,
 }
 
 impl ProxyState {
-    fn offer(&self) -> ServerPolicy<'_> {
+    fn policy(&self) -> ServerPolicy<'_> {
         ServerPolicy {
             resource: &self.resource,
             scopes: &self.scopes,
@@ -114,41 +114,49 @@ impl ProxyState {
         }
     }
 
-    fn sends_users_to(&self, place: &Destination) -> bool {
-        let is_listed = |host: &String| host.eq_ignore_ascii_case(&place.host);
-        place.is_this_machine
+    /// Returns `true` if users may be redirected to a destination.
+    fn permits_redirect_to(&self, destination: &Destination) -> bool {
+        let is_listed = |host: &String| host.eq_ignore_ascii_case(&destination.host);
+        destination.is_this_machine
             || self.redirect_hosts.is_empty()
             || self.redirect_hosts.iter().any(is_listed)
     }
 
     fn admits(&self, user: &UpstreamUser) -> bool {
-        self.admission.as_ref().is_none_or(|admits| admits(user))
+        self.user_filter.as_ref().is_none_or(|filter| filter(user))
     }
 
     /// Returns the grant with a valid token of the identity provider. Runs in a separate task, so that a dropped call
     /// does not lose tokens that the provider is issuing.
-    async fn fresh(self: &Arc<Self>, grant: RecordDigest) -> Result<GrantRecord, GrantError> {
-        let core = Arc::clone(self);
-        let renewing =
-            tokio::spawn(async move { core.grants.fresh(&core.vault, &core.leg, &grant).await });
-        let renewed = renewing.await;
+    async fn renewed_grant(
+        self: &Arc<Self>,
+        grant: RecordDigest,
+    ) -> Result<GrantRecord, GrantError> {
+        let state = Arc::clone(self);
+        let task = tokio::spawn(async move {
+            state
+                .grants
+                .renewed_grant(&state.store, &state.upstream_client, &grant)
+                .await
+        });
+        let renewed = task.await;
         renewed.map_err(|error| GrantError::Unavailable(Box::new(error)))?
     }
 
     /// Renews the token of the identity provider if necessary, and checks that the user is still admitted.
-    async fn renewed_and_admitted(self: &Arc<Self>, key: RecordDigest) -> Result<(), GrantError> {
-        let grant = self.fresh(key).await?;
+    async fn renew_and_readmit(self: &Arc<Self>, key: RecordDigest) -> Result<(), GrantError> {
+        let grant = self.renewed_grant(key).await?;
         self.readmit(&key, grant).await
     }
 }
 
 impl fmt::Debug for ProxyState {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Core")
+        f.debug_struct("ProxyState")
             .field("issuer", &self.issuer)
-            .field("leg", &self.leg)
+            .field("upstream_client", &self.upstream_client)
             .field("grants", &self.grants)
-            .field("vault", &self.vault)
+            .field("store", &self.store)
             .finish_non_exhaustive()
     }
 }
@@ -157,13 +165,13 @@ impl OAuthProxy {
     /// Returns the redirect URI to register at the identity provider.
     #[must_use]
     pub fn callback_url(&self) -> &str {
-        &self.core.leg.callback
+        &self.state.upstream_client.callback
     }
 
     /// Returns the issuer of the tokens, which identifies this authorization server to clients.
     #[must_use]
     pub fn issuer(&self) -> &str {
-        &self.core.issuer
+        &self.state.issuer
     }
 
     /// Returns the identity provider's token for the user of a request. It is renewed if necessary.
@@ -186,7 +194,7 @@ impl OAuthProxy {
     /// Dropping the future is safe: a started renewal completes, and the next caller gets its token.
     pub async fn upstream_token(&self, token: &TokenInfo) -> Result<Secret, UpstreamTokenError> {
         let grant = grant_of(token).ok_or(UpstreamTokenError::NotGranted)?;
-        match self.core.fresh(grant).await {
+        match self.state.renewed_grant(grant).await {
             Ok(grant) => Ok(grant.upstream.access_token),
             Err(GrantError::Gone) => Err(UpstreamTokenError::NotGranted),
             Err(GrantError::Unavailable(error)) => Err(UpstreamTokenError::Unavailable(error)),
@@ -239,7 +247,7 @@ impl TokenVerifier for OwnTokens {
         _: &'a TokenPurpose,
     ) -> BoxFuture<'a, Result<AccessTokenClaims, TokenError>> {
         Box::pin(async {
-            match self.0.grants.claims(&self.0.vault, token, now()).await {
+            match self.0.grants.claims(&self.0.store, token, now()).await {
                 Ok(Some(claims)) => Ok(claims),
                 Ok(None) => Err(TokenError::Invalid("the token is unknown".to_owned())),
                 Err(error) => Err(TokenError::Unavailable(Box::new(error))),
@@ -264,24 +272,29 @@ impl Authorizer for OAuthProxy {
         &'a self,
         head: &'a Parts,
     ) -> BoxFuture<'a, Result<TokenInfo, AuthorizationError>> {
-        self.guard.authorize(head)
+        self.resource_server.authorize(head)
     }
 
     fn insufficient_scope(&self, needed: &ScopeSet, token: &TokenInfo) -> AuthorizationError {
-        self.guard.insufficient_scope(needed, token)
+        self.resource_server.insufficient_scope(needed, token)
     }
 
     fn document(&self, path: &str) -> Option<Bytes> {
-        let is_own = self.core.paths.metadata.iter().any(|own| own == path);
-        if is_own {
-            Some(self.core.metadata.clone())
+        let is_metadata = self
+            .state
+            .paths
+            .metadata
+            .iter()
+            .any(|own_path| own_path == path);
+        if is_metadata {
+            Some(self.state.metadata.clone())
         } else {
-            self.guard.document(path)
+            self.resource_server.document(path)
         }
     }
 
     fn public_route(&self, path: &str) -> Option<PublicRoute> {
-        Some(match self.core.paths.route(path)? {
+        Some(match self.state.paths.route(path)? {
             ProxyRoute::Authorize | ProxyRoute::Callback => PublicRoute::get(),
             ProxyRoute::Consent => PublicRoute::post(LONGEST_PARAMETERS),
             ProxyRoute::Token | ProxyRoute::Revoke => {
@@ -293,14 +306,14 @@ impl Authorizer for OAuthProxy {
 
     fn serve_public(&self, request: Request<Bytes>) -> BoxFuture<'_, Response<Bytes>> {
         Box::pin(async move {
-            let core = &self.core;
-            match core.paths.route(request.uri().path()) {
-                Some(ProxyRoute::Authorize) => authorize::authorize(core, &request).await,
-                Some(ProxyRoute::Consent) => authorize::consent(core, &request).await,
-                Some(ProxyRoute::Callback) => callback::callback(core, &request).await,
-                Some(ProxyRoute::Token) => token::token(core, &request).await,
-                Some(ProxyRoute::Register) => register::register(core, &request).await,
-                Some(ProxyRoute::Revoke) => token::revoke(core, &request).await,
+            let state = &self.state;
+            match state.paths.route(request.uri().path()) {
+                Some(ProxyRoute::Authorize) => authorize::authorize(state, &request).await,
+                Some(ProxyRoute::Consent) => authorize::consent(state, &request).await,
+                Some(ProxyRoute::Callback) => callback::callback(state, &request).await,
+                Some(ProxyRoute::Token) => token::token(state, &request).await,
+                Some(ProxyRoute::Register) => register::register(state, &request).await,
+                Some(ProxyRoute::Revoke) => token::revoke(state, &request).await,
                 None => responses::plain(http::StatusCode::NOT_FOUND, Bytes::new()),
             }
         })

@@ -104,7 +104,7 @@ fn page(status: StatusCode, title: &str, body: &str) -> ProxyResponse {
          <meta name=\"viewport\" content=\"width=device-width\"><style>{STYLE}</style></head><body>{body}</body></html>"
     );
     let mut response = responses::plain(status, html);
-    responses::name_retry(&mut response);
+    responses::set_retry_after(&mut response);
     let style = STANDARD.encode(Sha256::digest(STYLE));
     // No `form-action`: browsers also apply it to the redirects after the form, which go to the identity provider and
     // to the client.
@@ -147,7 +147,7 @@ fn escaped(text: &str) -> String {
 mod tests {
     use super::*;
 
-    fn ask(name: Option<&str>, redirect: &str, is_described: bool) -> String {
+    fn consent_html(name: Option<&str>, redirect: &str, is_described: bool) -> String {
         let destination = Destination::of(redirect).unwrap();
         let response = consent_page(&ConsentPage {
             server: "demo",
@@ -166,7 +166,7 @@ mod tests {
     #[test]
     fn client_metadata_is_escaped() {
         let attack = "</h1><script>alert('1')</script>\"&";
-        let page = ask(Some(attack), "https://app.example.com/cb", true);
+        let page = consent_html(Some(attack), "https://app.example.com/cb", true);
         assert!(!page.contains("<script>"), "{page}");
         let shown = "&lt;/h1&gt;&lt;script&gt;alert(&#39;1&#39;)&lt;/script&gt;&quot;&amp;";
         assert!(page.contains(shown), "{page}");
@@ -176,7 +176,7 @@ mod tests {
     #[test]
     fn unverified_names_and_local_redirects_show_warnings() {
         let check = |redirect: &str, is_described, warnings: usize| {
-            let page = ask(Some("A"), redirect, is_described);
+            let page = consent_html(Some("A"), redirect, is_described);
             assert_eq!(
                 page.matches("class=\"warning\"").count(),
                 warnings,
@@ -192,7 +192,7 @@ mod tests {
     #[test]
     fn unnamed_client_has_a_placeholder_name() {
         for name in [None, Some(""), Some("\u{200B}")] {
-            let page = ask(name, "https://a/cb", true);
+            let page = consent_html(name, "https://a/cb", true);
             assert!(page.contains("A client without a name"), "{page}");
         }
     }

@@ -69,8 +69,9 @@ impl Paths {
             (&self.register, ProxyRoute::Register),
             (&self.revoke, ProxyRoute::Revoke),
         ];
-        let found = routes.into_iter().find(|(own, _)| *own == path);
-        found.map(|(_, place)| place)
+        let mut routes = routes.into_iter();
+        let (_, route) = routes.find(|(own_path, _)| *own_path == path)?;
+        Some(route)
     }
 
     /// Returns the metadata of the authorization server (RFC 8414).

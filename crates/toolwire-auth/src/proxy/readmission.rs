@@ -18,44 +18,47 @@ impl ProxyState {
         key: &RecordDigest,
         grant: GrantRecord,
     ) -> Result<(), GrantError> {
-        if self.admission.is_none() {
+        if self.user_filter.is_none() {
             return Ok(());
         }
         let token = &grant.upstream.access_token;
-        let asked = match self.leg.current_user(token).await {
-            Ok(asked) => asked,
-            Err(UpstreamError::Rejected) => return self.end(key, "its token was revoked").await,
+        let fetched_user = match self.upstream_client.current_user(token).await {
+            Ok(fetched_user) => fetched_user,
+            Err(UpstreamError::Rejected) => {
+                return self.end_grant(key, "its token was revoked").await;
+            }
             Err(error) => return Err(GrantError::Unavailable(Box::new(error))),
         };
-        let known = asked.clone().unwrap_or_else(|| UpstreamUser {
+        let user = fetched_user.clone().unwrap_or_else(|| UpstreamUser {
             subject: grant.user.subject.clone(),
             claims: grant
                 .id_token_claims
                 .unwrap_or_else(|| grant.user.claims.clone()),
         });
-        if known.subject != grant.user.subject || !self.admits(&known) {
-            return self.end(key, "its user is no longer admitted").await;
+        if user.subject != grant.user.subject || !self.admits(&user) {
+            return self.end_grant(key, "its user is no longer admitted").await;
         }
-        let Some(asked) = asked.map(UpstreamUser::with_retained_claims) else {
+        let Some(new_user) = fetched_user.map(UpstreamUser::with_retained_claims) else {
             return Ok(());
         };
-        let update = self.grants.change(&self.vault, key, |grant| {
-            let is_changed = grant.user != asked;
-            grant.user = asked.clone();
+        let update = self.grants.change(&self.store, key, |grant| {
+            let is_changed = grant.user != new_user;
+            grant.user = new_user.clone();
             is_changed
         });
         update.await?.map(|_| ()).ok_or(GrantError::Gone)
     }
 
-    async fn end(&self, key: &RecordDigest, reason: &str) -> Result<(), GrantError> {
+    async fn end_grant(&self, key: &RecordDigest, reason: &str) -> Result<(), GrantError> {
         tracing::info!(reason, "a grant ends");
-        self.grants.revoke(&self.vault, key).await?;
+        self.grants.revoke(&self.store, key).await?;
         Err(GrantError::Gone)
     }
 
     /// Returns the claims of a user that have to be stored so that the filter can run again.
     pub(super) fn claims_for_filter(&self, user: &UpstreamUser) -> Option<Map<String, Value>> {
-        let is_needed = self.admission.is_some() && self.leg.knows_users_by_id_token();
+        let is_needed =
+            self.user_filter.is_some() && self.upstream_client.identifies_users_by_id_token();
         is_needed.then(|| user.claims.clone())
     }
 }

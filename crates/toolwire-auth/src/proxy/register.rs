@@ -13,7 +13,7 @@ use crate::rules::authorization_server::registration::AcceptedRegistration;
 use crate::rules::redirect_uri::Destination;
 
 /// Registers a client.
-pub(super) async fn register(core: &ProxyState, request: &Request<Bytes>) -> ProxyResponse {
+pub(super) async fn register(proxy: &ProxyState, request: &Request<Bytes>) -> ProxyResponse {
     let invalid =
         |code: &str, reason: &str| responses::error(StatusCode::BAD_REQUEST, code, reason);
     let content_type = request.headers().get(CONTENT_TYPE);
@@ -25,23 +25,20 @@ pub(super) async fn register(core: &ProxyState, request: &Request<Bytes>) -> Pro
         let reason = "the body must be client metadata as JSON";
         return invalid("invalid_client_metadata", reason);
     };
-    let accepted = match AcceptedRegistration::judge(&metadata) {
+    let accepted = match AcceptedRegistration::check(&metadata) {
         Ok(accepted) => accepted,
         Err(error) => return invalid(error.code(), &error.to_string()),
     };
-    let mut destinations = accepted
-        .redirect_uris
-        .iter()
-        .map(|uri| Destination::of(uri));
-    let all_served = destinations
-        .all(|destination| destination.is_some_and(|place| core.sends_users_to(&place)));
-    if !all_served {
+    let is_permitted = |uri: &String| {
+        Destination::of(uri).is_some_and(|destination| proxy.permits_redirect_to(&destination))
+    };
+    if !accepted.redirect_uris.iter().all(is_permitted) {
         let reason = "this server does not permit redirects to this host";
         return invalid("invalid_redirect_uri", reason);
     }
     // A source that registers many clients evicts its own unused ones.
-    let owner = core.sources.owner(request, OwnerLimit::RemoveFirst);
-    match core.clients.register(&core.vault, &accepted, owner).await {
+    let owner = proxy.sources.owner(request, OwnerLimit::RemoveFirst);
+    match proxy.clients.register(&proxy.store, &accepted, owner).await {
         Ok(registration) => responses::json(StatusCode::CREATED, &registration),
         Err(error) => responses::unavailable(&error),
     }

@@ -31,50 +31,50 @@ impl GrantStore {
     /// Returns the grant with a valid token of the identity provider, renewed if necessary.
     ///
     /// Do not drop the future once it has started: the provider may revoke the old tokens when it issues new ones.
-    pub(super) async fn fresh(
+    pub(super) async fn renewed_grant(
         &self,
-        vault: &SealedStore,
-        leg: &UpstreamClient,
+        store: &SealedStore,
+        upstream_client: &UpstreamClient,
         key: &RecordDigest,
     ) -> Result<GrantRecord, GrantError> {
-        let grant = vault
+        let grant = store
             .get::<GrantRecord>(key)
             .await?
             .ok_or(GrantError::Gone)?;
-        if renewable(&grant.upstream).is_none() {
+        if refresh_token_if_due(&grant.upstream).is_none() {
             return Ok(grant);
         }
         let [first, ..] = key;
         let lock = self.renewals.get(usize::from(*first) % self.renewals.len());
-        let _one_at_a_time = match lock {
+        let _guard = match lock {
             Some(lock) => Some(lock.lock().await),
             None => None,
         };
-        // Another request may have renewed it first.
-        let grant = vault
+        // Another request may have renewed the grant first.
+        let grant = store
             .get::<GrantRecord>(key)
             .await?
             .ok_or(GrantError::Gone)?;
-        let Some(refresh_token) = renewable(&grant.upstream) else {
+        let Some(refresh_token) = refresh_token_if_due(&grant.upstream) else {
             return Ok(grant);
         };
-        let renewed = match leg.renew(refresh_token).await {
+        let renewed = match upstream_client.renew(refresh_token).await {
             Ok(renewed) => renewed,
             Err(UpstreamError::Rejected) => {
-                return self.renewed_elsewhere(vault, key, &grant).await;
+                return self.renewed_by_other_node(store, key, &grant).await;
             }
             Err(error) => return Err(GrantError::Unavailable(Box::new(error))),
         };
-        self.store_renewed(vault, key, &renewed).await
+        self.store_renewed(store, key, &renewed).await
     }
 
     async fn store_renewed(
         &self,
-        vault: &SealedStore,
+        store: &SealedStore,
         key: &RecordDigest,
         renewed: &Renewed,
     ) -> Result<GrantRecord, GrantError> {
-        let change = self.change(vault, key, |grant| {
+        let change = self.change(store, key, |grant| {
             grant.upstream = renewed.tokens.clone();
             if let Some(user) = &renewed.user
                 && user.subject == grant.user.subject
@@ -88,12 +88,12 @@ impl GrantStore {
         });
         let grant = change.await?.ok_or(GrantError::Gone)?;
         // OpenID Connect Core, section 12.2: the ID token of a refresh names the same user.
-        let is_another = |user: &UpstreamUser| user.subject != grant.user.subject;
-        if renewed.user.as_ref().is_some_and(is_another) {
+        let is_other_user = |user: &UpstreamUser| user.subject != grant.user.subject;
+        if renewed.user.as_ref().is_some_and(is_other_user) {
             tracing::warn!(
                 "the identity provider renewed a token for another user; the grant ends"
             );
-            self.revoke(vault, key).await?;
+            self.revoke(store, key).await?;
             return Err(GrantError::Gone);
         }
         Ok(grant)
@@ -101,27 +101,27 @@ impl GrantStore {
 
     /// Handles a refresh token that the provider rejected. Returns the grant if another node renewed it. Otherwise, the
     /// user revoked the token, and the grant is removed.
-    async fn renewed_elsewhere(
+    async fn renewed_by_other_node(
         &self,
-        vault: &SealedStore,
+        store: &SealedStore,
         key: &RecordDigest,
-        before: &GrantRecord,
+        previous: &GrantRecord,
     ) -> Result<GrantRecord, GrantError> {
-        let now = vault
+        let current = store
             .get::<GrantRecord>(key)
             .await?
             .ok_or(GrantError::Gone)?;
-        if now.upstream != before.upstream {
-            return Ok(now);
+        if current.upstream != previous.upstream {
+            return Ok(current);
         }
-        self.revoke(vault, key).await?;
+        self.revoke(store, key).await?;
         Err(GrantError::Gone)
     }
 }
 
 /// Returns the refresh token for a renewal, if the access token expires soon.
-fn renewable(upstream: &UpstreamTokens) -> Option<&Secret> {
+fn refresh_token_if_due(upstream: &UpstreamTokens) -> Option<&Secret> {
     let soon = now().saturating_add(RENEWAL_MARGIN);
-    let ends_soon = upstream.expires_at.is_some_and(|end| end <= soon);
-    upstream.refresh_token.as_ref().filter(|_| ends_soon)
+    let expires_soon = upstream.expires_at.is_some_and(|expiry| expiry <= soon);
+    upstream.refresh_token.as_ref().filter(|_| expires_soon)
 }

@@ -48,19 +48,19 @@ pub(super) fn token_error(rejection: TokenRequestError, in_header: bool) -> Prox
 }
 
 /// Creates the response if a required service is unavailable.
-pub(super) fn unavailable(why: &dyn std::fmt::Display) -> ProxyResponse {
-    tracing::error!(%why, "a request to the OAuth proxy failed");
+pub(super) fn unavailable(reason: &dyn std::fmt::Display) -> ProxyResponse {
+    tracing::error!(%reason, "a request to the OAuth proxy failed");
     let mut response = error(
         StatusCode::SERVICE_UNAVAILABLE,
         "temporarily_unavailable",
         "the server is temporarily unavailable; try again later",
     );
-    name_retry(&mut response);
+    set_retry_after(&mut response);
     response
 }
 
 /// Adds `Retry-After` to a response with status 503.
-pub(super) fn name_retry(response: &mut ProxyResponse) {
+pub(super) fn set_retry_after(response: &mut ProxyResponse) {
     if response.status() == StatusCode::SERVICE_UNAVAILABLE {
         let seconds = HeaderValue::from_static("60");
         response.headers_mut().insert(RETRY_AFTER, seconds);

@@ -31,7 +31,7 @@ pub(super) struct Terms {
 
 impl Terms {
     /// Creates terms with a lifetime and no owner.
-    pub(super) fn lasting(lifetime: Duration) -> Self {
+    pub(super) fn new(lifetime: Duration) -> Self {
         Self {
             lifetime,
             protection: lifetime,
@@ -40,13 +40,13 @@ impl Terms {
     }
 
     /// Permits eviction of the record after a time.
-    pub(super) fn protected_for(mut self, protection: Duration) -> Self {
+    pub(super) fn with_protection(mut self, protection: Duration) -> Self {
         self.protection = protection;
         self
     }
 
     /// Sets the owner, if one is known.
-    pub(super) fn owned_by(mut self, owner: Option<ProxyOwner>) -> Self {
+    pub(super) fn with_owner(mut self, owner: Option<ProxyOwner>) -> Self {
         self.owner = owner;
         self
     }
@@ -91,7 +91,7 @@ impl SealedStore {
         record: &T,
         terms: Terms,
     ) -> Result<NewProxyRecord, StoreError> {
-        let sealed = self.seal(T::KIND.as_str(), &named(key), record, terms.lifetime)?;
+        let sealed = self.seal(T::KIND.as_str(), &encoded_key(key), record, terms.lifetime)?;
         let mut new = NewProxyRecord::new(sealed, terms.lifetime);
         new.protection = terms.protection;
         new.owner = terms.owner;
@@ -115,7 +115,7 @@ impl SealedStore {
         let Some(sealed) = self.store.get(T::KIND, key).await? else {
             return Ok(None);
         };
-        let opened = self.open(T::KIND.as_str(), &named(key), &sealed);
+        let opened = self.open(T::KIND.as_str(), &encoded_key(key), &sealed);
         Ok(opened.map(|record| (record, Sealed(sealed))))
     }
 
@@ -125,7 +125,7 @@ impl SealedStore {
         key: &RecordDigest,
     ) -> Result<Option<T>, StoreError> {
         let sealed = self.store.take(T::KIND, key).await?;
-        Ok(sealed.and_then(|sealed| self.open(T::KIND.as_str(), &named(key), &sealed)))
+        Ok(sealed.and_then(|sealed| self.open(T::KIND.as_str(), &encoded_key(key), &sealed)))
     }
 
     /// Seals a value for a purpose and binds it to a name.
@@ -173,7 +173,7 @@ impl SealedStore {
     }
 }
 
-fn named(key: &RecordDigest) -> String {
+fn encoded_key(key: &RecordDigest) -> String {
     URL_SAFE_NO_PAD.encode(key)
 }
 
@@ -200,10 +200,10 @@ mod tests {
     use crate::proxy::store::{MemoryProxyStore, ProxyRecord};
 
     fn hour() -> Terms {
-        Terms::lasting(Duration::from_secs(3600))
+        Terms::new(Duration::from_secs(3600))
     }
 
-    fn vault(store: &Arc<MemoryProxyStore>, key: u8, issuer: &str) -> SealedStore {
+    fn sealed_store(store: &Arc<MemoryProxyStore>, key: u8, issuer: &str) -> SealedStore {
         SealedStore {
             store: Arc::<MemoryProxyStore>::clone(store),
             keys: KeyRing::new(StateKey::new([key; 32])),
@@ -224,37 +224,56 @@ mod tests {
     #[tokio::test]
     async fn records_are_encrypted_and_bound_to_their_key() {
         let store = Arc::new(MemoryProxyStore::default());
-        let vault = vault(&store, 1, "https://a");
+        let sealed_store = sealed_store(&store, 1, "https://a");
         let (one, other) = (key_of("one"), key_of("other"));
-        vault.put(&one, &record("visible"), hour()).await.unwrap();
+        sealed_store
+            .put(&one, &record("visible"), hour())
+            .await
+            .unwrap();
         let sealed = store.get(ProxyRecord::Client, &one).await.unwrap();
         let sealed = sealed.unwrap();
         assert!(!sealed.contains("visible"));
         let moved = NewProxyRecord::new(sealed, Duration::from_secs(3600));
         let moved = store.put(ProxyRecord::Client, &other, moved);
         moved.await.unwrap();
-        assert!(vault.get::<ClientRecord>(&other).await.unwrap().is_none());
-        let found = vault.take::<ClientRecord>(&one).await.unwrap().unwrap();
-        assert_eq!(found.client_id, "visible");
+        assert!(
+            sealed_store
+                .get::<ClientRecord>(&other)
+                .await
+                .unwrap()
+                .is_none()
+        );
+        let record = sealed_store
+            .take::<ClientRecord>(&one)
+            .await
+            .unwrap()
+            .unwrap();
+        assert_eq!(record.client_id, "visible");
     }
 
     #[tokio::test]
     async fn other_keys_and_other_proxies_cannot_open_records() {
         let store = Arc::new(MemoryProxyStore::default());
         let key = key_of("one");
-        let own = vault(&store, 1, "https://a");
+        let own = sealed_store(&store, 1, "https://a");
         own.put(&key, &record("visible"), hour()).await.unwrap();
-        for stranger in [vault(&store, 2, "https://a"), vault(&store, 1, "https://b")] {
-            assert!(stranger.get::<ClientRecord>(&key).await.unwrap().is_none());
+        for other in [
+            sealed_store(&store, 2, "https://a"),
+            sealed_store(&store, 1, "https://b"),
+        ] {
+            assert!(other.get::<ClientRecord>(&key).await.unwrap().is_none());
         }
-        let same = vault(&store, 1, "https://a");
+        let same = sealed_store(&store, 1, "https://a");
         assert!(same.get::<ClientRecord>(&key).await.unwrap().is_some());
     }
 
     #[tokio::test]
     async fn one_of_two_concurrent_replacements_succeeds() {
         let store = Arc::new(MemoryProxyStore::default());
-        let (one, other) = (vault(&store, 1, "https://a"), vault(&store, 1, "https://a"));
+        let (one, other) = (
+            sealed_store(&store, 1, "https://a"),
+            sealed_store(&store, 1, "https://a"),
+        );
         let key = key_of("one");
         one.put(&key, &record("first"), hour()).await.unwrap();
         let (_, read_by_one) = one.read::<ClientRecord>(&key).await.unwrap().unwrap();

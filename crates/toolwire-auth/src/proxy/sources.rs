@@ -8,7 +8,7 @@ use crate::proxy::store::{OwnerLimit, ProxyOwner};
 use crate::rules::authorization_server::source::Source;
 
 /// The default limit per source of unused registrations, and of logins in progress.
-pub(super) const PER_SOURCE: usize = 200;
+pub(super) const DEFAULT_LIMIT_PER_SOURCE: usize = 200;
 
 /// The settings that determine the source of a request.
 #[derive(Debug)]

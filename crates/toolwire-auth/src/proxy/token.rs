@@ -46,8 +46,8 @@ impl From<NotAuthenticated> for NoToken {
 }
 
 impl From<GrantError> for NoToken {
-    fn from(stale: GrantError) -> Self {
-        match stale {
+    fn from(error: GrantError) -> Self {
+        match error {
             GrantError::Gone => Self::Rejected(TokenRequestError::InvalidGrant),
             GrantError::Unavailable(error) => Self::Unavailable(error),
         }
@@ -64,17 +64,20 @@ impl NoToken {
 }
 
 /// Handles a token request.
-pub(super) async fn token(core: &Arc<ProxyState>, request: &Request<Bytes>) -> ProxyResponse {
+pub(super) async fn token(proxy: &Arc<ProxyState>, request: &Request<Bytes>) -> ProxyResponse {
     let in_header = request.headers().contains_key(AUTHORIZATION);
-    match issue(core, request).await {
+    match issue(proxy, request).await {
         Ok(response) => responses::json(StatusCode::OK, &response),
         Err(failure) => failure.into_response(in_header),
     }
 }
 
-async fn issue(core: &Arc<ProxyState>, request: &Request<Bytes>) -> Result<TokenResponse, NoToken> {
-    let (client_id, form) = client(core, request).await?;
-    let issued = match GrantRequest::read(&form, &core.resource)? {
+async fn issue(
+    proxy: &Arc<ProxyState>,
+    request: &Request<Bytes>,
+) -> Result<TokenResponse, NoToken> {
+    let (client_id, form) = authenticate_client(proxy, request).await?;
+    let issued = match GrantRequest::read(&form, &proxy.resource)? {
         GrantRequest::AuthorizationCode {
             code,
             redirect_uri,
@@ -86,26 +89,26 @@ async fn issue(core: &Arc<ProxyState>, request: &Request<Bytes>) -> Result<Token
                 redirect_uri: &redirect_uri,
                 verifier: &code_verifier,
             };
-            let redeemed = core.grants.redeem(&core.vault, &redemption, now());
+            let redeemed = proxy.grants.redeem(&proxy.store, &redemption, now());
             redeemed.await?.ok_or(TokenRequestError::InvalidGrant)?
         }
         GrantRequest::RefreshToken { token, scope } => {
-            refresh(core, &client_id, &token, scope.as_deref()).await?
+            refresh(proxy, &client_id, &token, scope.as_deref()).await?
         }
     };
     // The grant is already consumed, so the client gets its tokens even if this fails.
-    let used = core
+    let marked = proxy
         .clients
-        .mark_used(&core.vault, &client_id, issued.principal);
-    if let Err(error) = used.await {
+        .mark_used(&proxy.store, &client_id, issued.principal);
+    if let Err(error) = marked.await {
         tracing::warn!(%error, "the registration of a client cannot be prolonged");
     }
     Ok(issued.response)
 }
 
 /// Authenticates the client and parses its request.
-async fn client(
-    core: &ProxyState,
+async fn authenticate_client(
+    proxy: &ProxyState,
     request: &Request<Bytes>,
 ) -> Result<(String, Parameters), NoToken> {
     let form = form_of(request).ok_or(TokenRequestError::InvalidRequest)?;
@@ -113,39 +116,39 @@ async fn client(
     let headers: Result<Vec<_>, _> = headers.map(HeaderValue::to_str).collect();
     let headers = headers.map_err(|_| TokenRequestError::InvalidClient)?;
     let presented = PresentedClient::read(&headers, &form)?;
-    let client_id = core.clients.authenticate(&core.vault, presented).await?;
+    let client_id = proxy.clients.authenticate(&proxy.store, presented).await?;
     Ok((client_id, form))
 }
 
 /// Uses a refresh token (OAuth 2.1, section 4.3.1).
 async fn refresh(
-    core: &Arc<ProxyState>,
+    proxy: &Arc<ProxyState>,
     client_id: &str,
     token: &Secret,
     scope: Option<&str>,
 ) -> Result<Issued, NoToken> {
     let rejected = NoToken::Rejected(TokenRequestError::InvalidGrant);
-    let (grants, vault) = (&core.grants, &core.vault);
-    let refreshable = grants.refreshable(vault, client_id, token, now());
+    let (grants, store) = (&proxy.grants, &proxy.store);
+    let refreshable = grants.refreshable(store, client_id, token, now());
     let Some((key, grant)) = refreshable.await? else {
         return Err(rejected);
     };
-    let scopes = narrowed(&grant.scopes, scope)?;
+    let scopes = narrowed_scopes(&grant.scopes, scope)?;
     // Steps that can fail temporarily run first, because the token is consumed afterwards.
-    core.renewed_and_admitted(key).await?;
-    let issued = grants.refresh(vault, client_id, token, &scopes, now());
+    proxy.renew_and_readmit(key).await?;
+    let issued = grants.refresh(store, client_id, token, &scopes, now());
     issued.await?.ok_or(rejected)
 }
 
 /// Returns the requested scopes. A client may request fewer scopes than were granted, never more (RFC 6749, section 6).
-fn narrowed(granted: &str, asked: Option<&str>) -> Result<String, TokenRequestError> {
-    let Some(asked) = asked else {
+fn narrowed_scopes(granted: &str, requested: Option<&str>) -> Result<String, TokenRequestError> {
+    let Some(requested) = requested else {
         return Ok(granted.to_owned());
     };
-    let read = |text| ScopeSet::parse(text).map_err(|_| TokenRequestError::InvalidScope);
-    let (granted, asked) = (read(granted)?, read(asked)?);
-    if granted.contains_all(&asked) {
-        Ok(asked.to_string())
+    let parse = |text| ScopeSet::parse(text).map_err(|_| TokenRequestError::InvalidScope);
+    let (granted, requested) = (parse(granted)?, parse(requested)?);
+    if granted.contains_all(&requested) {
+        Ok(requested.to_string())
     } else {
         Err(TokenRequestError::InvalidScope)
     }
@@ -153,20 +156,20 @@ fn narrowed(granted: &str, asked: Option<&str>) -> Result<String, TokenRequestEr
 
 /// Revokes a token. The response does not reveal whether the token was valid or belongs to another client (RFC 7009,
 /// section 2.2).
-pub(super) async fn revoke(core: &ProxyState, request: &Request<Bytes>) -> ProxyResponse {
+pub(super) async fn revoke(proxy: &ProxyState, request: &Request<Bytes>) -> ProxyResponse {
     let in_header = request.headers().contains_key(AUTHORIZATION);
-    match revoke_presented(core, request).await {
+    match revoke_presented(proxy, request).await {
         Ok(()) => responses::plain(StatusCode::OK, Bytes::new()),
         Err(failure) => failure.into_response(in_header),
     }
 }
 
-async fn revoke_presented(core: &ProxyState, request: &Request<Bytes>) -> Result<(), NoToken> {
-    let (client_id, form) = client(core, request).await?;
+async fn revoke_presented(proxy: &ProxyState, request: &Request<Bytes>) -> Result<(), NoToken> {
+    let (client_id, form) = authenticate_client(proxy, request).await?;
     let token = form.single("token").ok().flatten();
     let token = Secret::from(token.ok_or(TokenRequestError::InvalidRequest)?);
-    let giving_back = core
+    let revocation = proxy
         .grants
-        .give_back(&core.vault, &client_id, &token, now());
-    Ok(giving_back.await?)
+        .revoke_token(&proxy.store, &client_id, &token, now());
+    Ok(revocation.await?)
 }

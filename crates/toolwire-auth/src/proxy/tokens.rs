@@ -47,21 +47,21 @@ impl TokenFamily {
 
     /// Returns the family of a code or refresh token, valid or not. Returns `None` for any other text.
     pub(super) fn of(kind: TokenKind, token: &Secret) -> Option<Self> {
-        read(kind, token).map(Self)
+        decode(kind, token).map(Self)
     }
 
     /// Returns the key of the grant.
     pub(super) fn grant(self) -> RecordDigest {
-        grant_key(self.shown())
+        grant_key(self.public_id())
     }
 
     /// Creates a code, an access token or a refresh token.
     pub(super) fn token(self, kind: TokenKind) -> Result<Secret, StoreError> {
         let family = match kind {
             TokenKind::Code | TokenKind::Refresh => self.0,
-            TokenKind::Access => self.shown(),
+            TokenKind::Access => self.public_id(),
         };
-        Ok(write(kind, family, random()?))
+        Ok(encode(kind, family, random()?))
     }
 
     /// Returns the refresh token that follows a used one. It cannot be derived from the store and its keys alone,
@@ -71,46 +71,46 @@ impl TokenFamily {
         digest.update(b"toolwire refresh");
         digest.update(salt);
         digest.update(used.expose());
-        write(TokenKind::Refresh, self.0, digest.finalize().into())
+        encode(TokenKind::Refresh, self.0, digest.finalize().into())
     }
 
-    /// Returns the value that access tokens contain in place of the family.
-    fn shown(self) -> [u8; 16] {
-        let mut digest = Sha256::new();
-        digest.update(b"toolwire access");
-        digest.update(self.0);
-        let digest: RecordDigest = digest.finalize().into();
-        let mut shown = [0; 16];
-        for (byte, digested) in shown.iter_mut().zip(digest) {
-            *byte = digested;
+    /// Returns the value that access tokens contain instead of the family.
+    fn public_id(self) -> [u8; 16] {
+        let mut hasher = Sha256::new();
+        hasher.update(b"toolwire access");
+        hasher.update(self.0);
+        let digest: RecordDigest = hasher.finalize().into();
+        let mut public_id = [0; 16];
+        for (byte, digest_byte) in public_id.iter_mut().zip(digest) {
+            *byte = digest_byte;
         }
-        shown
+        public_id
     }
 }
 
 /// Returns the key of the grant of an access token, valid or not. Returns `None` for any other text.
 pub(super) fn grant_of_access_token(token: &Secret) -> Option<RecordDigest> {
-    read(TokenKind::Access, token).map(grant_key)
+    decode(TokenKind::Access, token).map(grant_key)
 }
 
-fn grant_key(shown: [u8; 16]) -> RecordDigest {
+fn grant_key(public_id: [u8; 16]) -> RecordDigest {
     let mut digest = Sha256::new();
     digest.update(b"toolwire grant");
-    digest.update(shown);
+    digest.update(public_id);
     digest.finalize().into()
 }
 
-fn write(kind: TokenKind, family: [u8; 16], secret: RecordDigest) -> Secret {
+fn encode(kind: TokenKind, family: [u8; 16], secret: RecordDigest) -> Secret {
     let bytes = [&[kind.byte()][..], &family, &secret].concat();
     Secret::new(URL_SAFE_NO_PAD.encode(bytes))
 }
 
-fn read(kind: TokenKind, token: &Secret) -> Option<[u8; 16]> {
+fn decode(kind: TokenKind, token: &Secret) -> Option<[u8; 16]> {
     let bytes = URL_SAFE_NO_PAD.decode(token.expose()).ok()?;
     let (first, rest) = bytes.split_first()?;
     let (family, secret) = rest.split_at_checked(16)?;
-    let is_whole = *first == kind.byte() && secret.len() == 32;
-    is_whole.then(|| family.try_into().ok()).flatten()
+    let is_valid = *first == kind.byte() && secret.len() == 32;
+    is_valid.then(|| family.try_into().ok()).flatten()
 }
 
 #[cfg(test)]
@@ -131,25 +131,25 @@ mod tests {
         assert_eq!(grant(TokenKind::Refresh, &refresh), Some(family.grant()));
         assert_eq!(grant_of_access_token(&access), Some(family.grant()));
         assert_ne!(refresh, token(TokenKind::Refresh));
-        let stranger = TokenFamily::new().unwrap().token(TokenKind::Code).unwrap();
-        assert_ne!(grant(TokenKind::Code, &stranger), Some(family.grant()));
+        let unrelated = TokenFamily::new().unwrap().token(TokenKind::Code).unwrap();
+        assert_ne!(grant(TokenKind::Code, &unrelated), Some(family.grant()));
     }
 
     #[test]
     fn token_kinds_are_not_interchangeable() {
         let family = TokenFamily::new().unwrap();
         let kinds = [TokenKind::Code, TokenKind::Access, TokenKind::Refresh];
-        for (made, wanted) in kinds
+        for (kind, other) in kinds
             .iter()
-            .flat_map(|made| kinds.map(|other| (*made, other)))
+            .flat_map(|kind| kinds.map(|other| (*kind, other)))
         {
-            let token = family.token(made).unwrap();
-            assert_eq!(read(wanted, &token).is_some(), made == wanted);
+            let token = family.token(kind).unwrap();
+            assert_eq!(decode(other, &token).is_some(), kind == other);
         }
         let zeros = "A".repeat(66);
         for text in ["", "A", "AAAA", "not base64!", zeros.as_str()] {
             for kind in kinds {
-                assert_eq!(read(kind, &text.into()), None, "{text}");
+                assert_eq!(decode(kind, &text.into()), None, "{text}");
             }
         }
     }
@@ -158,7 +158,7 @@ mod tests {
     fn access_token_does_not_reveal_the_family() {
         let family = TokenFamily::new().unwrap();
         let access = family.token(TokenKind::Access).unwrap();
-        assert_ne!(read(TokenKind::Access, &access), Some(family.0));
+        assert_ne!(decode(TokenKind::Access, &access), Some(family.0));
     }
 
     #[test]

@@ -215,8 +215,8 @@ mod tests {
     #[test]
     fn user_is_identified_by_a_string_or_a_number() {
         let check = |document: Value, expected: Option<&str>| {
-            let found = user(document, "id");
-            assert_eq!(found.as_ref().map(|user| user.subject.as_str()), expected);
+            let user = user(document, "id");
+            assert_eq!(user.as_ref().map(|user| user.subject.as_str()), expected);
         };
         check(json!({"id": 583_231}), Some("583231"));
         check(json!({"id": "ann"}), Some("ann"));
@@ -238,8 +238,8 @@ mod tests {
             "id": 1, "login": "ann", "email": "a".repeat(LONGEST_CLAIM + 1), "email_verified": true,
             "name": ["ann"], "hd": "a".repeat(LONGEST_CLAIM), "bio": "long",
         });
-        let kept = user(document, "id").unwrap().with_retained_claims();
-        let names: Vec<&String> = kept.claims.keys().collect();
+        let user = user(document, "id").unwrap().with_retained_claims();
+        let names: Vec<&String> = user.claims.keys().collect();
         assert_eq!(names, ["login", "email_verified", "hd"]);
     }
 

@@ -21,7 +21,7 @@ const BROWSER: &str = "__Host-toolwire-browser";
 const LOGINS: &str = "__Host-toolwire-logins";
 
 /// The lifetime of a stored consent: 30 days.
-const CONSENT_TIME: Duration = Duration::from_secs(30 * 24 * 60 * 60);
+const CONSENT_TTL: Duration = Duration::from_secs(30 * 24 * 60 * 60);
 
 /// The maximum number of consents per browser. One more removes the oldest.
 const MAX_CONSENTS: usize = 32;
@@ -30,7 +30,7 @@ const MAX_CONSENTS: usize = 32;
 const MAX_LOGINS: usize = 4;
 
 /// The time limit of a login.
-pub(super) const LOGIN_TIME: Duration = Duration::from_secs(10 * 60);
+pub(super) const LOGIN_TTL: Duration = Duration::from_secs(10 * 60);
 
 /// A truncated digest, long enough to resist a second preimage.
 type ConsentDigest = [u8; 16];
@@ -46,16 +46,16 @@ pub(super) struct BrowserSession {
 struct CookieState {
     /// A random id. Values that are bound to it work in this browser only.
     id: String,
-    /// The digests of consents, oldest first; see [`Consent::mark`].
+    /// The digests of consents, oldest first; see [`Consent::digest`].
     consents: Vec<String>,
 }
 
 impl BrowserSession {
     /// Returns the browser that sent these cookies, or `None` if it is unknown.
-    pub(super) fn known(vault: &SealedStore, headers: &HeaderMap) -> Option<Self> {
-        let cookie_state: CookieState = vault.open(BROWSER, "", cookie(headers, BROWSER)?)?;
+    pub(super) fn from_cookies(store: &SealedStore, headers: &HeaderMap) -> Option<Self> {
+        let cookie_state: CookieState = store.open(BROWSER, "", cookie(headers, BROWSER)?)?;
         let logins = cookie(headers, LOGINS);
-        let logins = logins.and_then(|sealed| vault.open(LOGINS, &cookie_state.id, sealed));
+        let logins = logins.and_then(|sealed| store.open(LOGINS, &cookie_state.id, sealed));
         Some(Self {
             logins: logins.unwrap_or_default(),
             cookie_state,
@@ -79,8 +79,9 @@ impl BrowserSession {
         &self.cookie_state.id
     }
 
-    pub(super) fn has_agreed_to(&self, consent: &Consent<'_>) -> bool {
-        self.cookie_state.consents.contains(&consent.mark())
+    /// Returns `true` if the user of this browser has consented to exactly this.
+    pub(super) fn has_consented_to(&self, consent: &Consent<'_>) -> bool {
+        self.cookie_state.consents.contains(&consent.digest())
     }
 
     /// Returns `true` if the user of this browser has consented to a client before, with this registered redirect URI
@@ -90,53 +91,54 @@ impl BrowserSession {
         client_id: &str,
         registered_redirect: &str,
     ) -> bool {
-        let client = client_mark(client_id, registered_redirect);
+        let client = client_digest(client_id, registered_redirect);
         let mut consents = self.cookie_state.consents.iter();
         consents.any(|consent| consent.starts_with(&client))
     }
 
-    pub(super) fn agree_to(&mut self, consent: &Consent<'_>) {
-        remember(
+    pub(super) fn add_consent(&mut self, consent: &Consent<'_>) {
+        push_limited(
             &mut self.cookie_state.consents,
-            consent.mark(),
+            consent.digest(),
             MAX_CONSENTS,
         );
     }
 
-    pub(super) fn has_begun(&self, state: &str) -> bool {
-        self.logins.contains(&mark([state]))
+    /// Returns `true` if a login with this `state` was started in this browser.
+    pub(super) fn has_login(&self, state: &str) -> bool {
+        self.logins.contains(&digest_of([state]))
     }
 
-    pub(super) fn begin(&mut self, state: &str) {
-        remember(&mut self.logins, mark([state]), MAX_LOGINS);
+    pub(super) fn add_login(&mut self, state: &str) {
+        push_limited(&mut self.logins, digest_of([state]), MAX_LOGINS);
     }
 
-    pub(super) fn end(&mut self, state: &str) {
-        let ended = mark([state]);
-        self.logins.retain(|login| *login != ended);
+    pub(super) fn remove_login(&mut self, state: &str) {
+        let removed = digest_of([state]);
+        self.logins.retain(|login| *login != removed);
     }
 
     /// Sets the cookie with the browser's id and consents.
-    pub(super) fn keep<T>(
+    pub(super) fn set_browser_cookie<T>(
         &self,
-        vault: &SealedStore,
+        store: &SealedStore,
         response: &mut Response<T>,
     ) -> Result<(), StoreError> {
-        let sealed = vault.seal(BROWSER, "", &self.cookie_state, CONSENT_TIME)?;
-        set_cookie(response, BROWSER, &sealed, CONSENT_TIME)
+        let sealed = store.seal(BROWSER, "", &self.cookie_state, CONSENT_TTL)?;
+        set_cookie(response, BROWSER, &sealed, CONSENT_TTL)
     }
 
     /// Sets the cookie with the logins, which happens only after consent.
-    pub(super) fn keep_logins<T>(
+    pub(super) fn set_logins_cookie<T>(
         &self,
-        vault: &SealedStore,
+        store: &SealedStore,
         response: &mut Response<T>,
     ) -> Result<(), StoreError> {
-        let sealed = vault.seal(LOGINS, self.id(), &self.logins, LOGIN_TIME)?;
+        let sealed = store.seal(LOGINS, self.id(), &self.logins, LOGIN_TTL)?;
         let lifetime = if self.logins.is_empty() {
             Duration::ZERO
         } else {
-            LOGIN_TIME
+            LOGIN_TTL
         };
         set_cookie(response, LOGINS, &sealed, lifetime)
     }
@@ -154,40 +156,41 @@ pub(super) struct Consent<'a> {
 impl Consent<'_> {
     /// Returns the digest of client and redirect URI, followed by that of the scopes. Encoded as text, 32 of them fit
     /// into the 4096 bytes that browsers store in one cookie.
-    fn mark(&self) -> String {
+    fn digest(&self) -> String {
         let mut scopes: Vec<&str> = self.scopes.split(' ').collect();
         scopes.sort_unstable();
-        let mut consent = client_mark(self.client_id, self.registered_redirect);
-        URL_SAFE_NO_PAD.encode_string(mark([&scopes.join(" ")]), &mut consent);
+        let mut consent = client_digest(self.client_id, self.registered_redirect);
+        URL_SAFE_NO_PAD.encode_string(digest_of([&scopes.join(" ")]), &mut consent);
         consent
     }
 }
 
 /// Returns the first part of a consent's digest, which does not depend on the scopes.
-fn client_mark(client_id: &str, registered_redirect: &str) -> String {
-    URL_SAFE_NO_PAD.encode(mark([client_id, registered_redirect]))
+fn client_digest(client_id: &str, registered_redirect: &str) -> String {
+    URL_SAFE_NO_PAD.encode(digest_of([client_id, registered_redirect]))
 }
 
 /// Returns a digest of all parts with their lengths, so that no two lists have the same input.
-fn mark<const N: usize>(parts: [&str; N]) -> ConsentDigest {
-    let mut digest = Sha256::new();
+fn digest_of<const N: usize>(parts: [&str; N]) -> ConsentDigest {
+    let mut hasher = Sha256::new();
     for part in parts {
-        digest.update((part.len() as u64).to_be_bytes());
-        digest.update(part);
+        hasher.update((part.len() as u64).to_be_bytes());
+        hasher.update(part);
     }
-    let digest: [u8; 32] = digest.finalize().into();
-    let mut mark = [0; 16];
-    for (byte, digested) in mark.iter_mut().zip(digest) {
-        *byte = digested;
+    let digest: [u8; 32] = hasher.finalize().into();
+    let mut truncated = [0; 16];
+    for (byte, digest_byte) in truncated.iter_mut().zip(digest) {
+        *byte = digest_byte;
     }
-    mark
+    truncated
 }
 
-fn remember<M: PartialEq>(marks: &mut Vec<M>, mark: M, limit: usize) {
-    marks.retain(|own| *own != mark);
-    marks.push(mark);
-    if marks.len() > limit {
-        marks.remove(0);
+/// Appends an item, and removes the oldest one if there are more than `limit`.
+fn push_limited<T: PartialEq>(items: &mut Vec<T>, item: T, limit: usize) {
+    items.retain(|existing| *existing != item);
+    items.push(item);
+    if items.len() > limit {
+        items.remove(0);
     }
 }
 
@@ -198,7 +201,7 @@ fn cookie<'h>(headers: &'h HeaderMap, name: &str) -> Option<&'h str> {
     let mut values = pairs
         .flat_map(|line| line.split(';'))
         .filter_map(|pair| pair.trim().split_once('='))
-        .filter(|(own, _)| *own == name)
+        .filter(|(cookie_name, _)| *cookie_name == name)
         .map(|(_, value)| value);
     let value = values.next()?;
     values.next().is_none().then_some(value)

@@ -5,7 +5,7 @@ use toolwire_proto::request_state::{KeyRing, StateKey};
 use super::*;
 use crate::proxy::store::MemoryProxyStore;
 
-fn vault(key: u8) -> SealedStore {
+fn store(key: u8) -> SealedStore {
     SealedStore {
         store: Arc::new(MemoryProxyStore::default()),
         keys: KeyRing::new(StateKey::new([key; 32])),
@@ -32,32 +32,32 @@ fn next_request(response: &Response<()>) -> HeaderMap {
     headers
 }
 
-fn cookies(vault: &SealedStore, browser: &BrowserSession) -> HeaderMap {
+fn cookies(store: &SealedStore, browser: &BrowserSession) -> HeaderMap {
     let mut response = Response::new(());
-    browser.keep(vault, &mut response).unwrap();
-    browser.keep_logins(vault, &mut response).unwrap();
+    browser.set_browser_cookie(store, &mut response).unwrap();
+    browser.set_logins_cookie(store, &mut response).unwrap();
     next_request(&response)
 }
 
 #[test]
 fn browser_is_identified_by_its_sealed_cookie() {
-    let vault = vault(1);
+    let store = store(1);
     let mut browser = BrowserSession::new().unwrap();
-    browser.agree_to(&consent("one"));
-    browser.begin("state");
-    let known = BrowserSession::known(&vault, &cookies(&vault, &browser)).unwrap();
+    browser.add_consent(&consent("one"));
+    browser.add_login("state");
+    let known = BrowserSession::from_cookies(&store, &cookies(&store, &browser)).unwrap();
     assert_eq!(known.id(), browser.id());
-    assert!(known.has_agreed_to(&consent("one")));
-    assert!(known.has_begun("state"));
-    assert!(!known.has_begun("other"));
+    assert!(known.has_consented_to(&consent("one")));
+    assert!(known.has_login("state"));
+    assert!(!known.has_login("other"));
 }
 
 #[test]
 fn consent_covers_one_client_redirect_uri_and_scopes() {
     let mut browser = BrowserSession::new().unwrap();
     let given = consent("one");
-    browser.agree_to(&given);
-    assert!(browser.has_agreed_to(&Consent {
+    browser.add_consent(&given);
+    assert!(browser.has_consented_to(&Consent {
         scopes: "b a",
         ..given
     }));
@@ -76,7 +76,7 @@ fn consent_covers_one_client_redirect_uri_and_scopes() {
             ..given
         },
     ] {
-        assert!(!browser.has_agreed_to(&other), "{other:?}");
+        assert!(!browser.has_consented_to(&other), "{other:?}");
     }
 }
 
@@ -86,7 +86,7 @@ fn client_consent_ignores_scopes() {
     let given = consent("one");
     let redirect = given.registered_redirect;
     assert!(!browser.has_consented_to_client("one", redirect));
-    browser.agree_to(&given);
+    browser.add_consent(&given);
     assert!(browser.has_consented_to_client("one", redirect));
     for (client_id, redirect) in [
         ("two", redirect),
@@ -101,11 +101,11 @@ fn client_consent_ignores_scopes() {
 
 #[test]
 fn cookies_of_other_browsers_and_keys_are_ignored() {
-    let (own, other) = (vault(1), vault(2));
+    let (own, other) = (store(1), store(2));
     let mut browser = BrowserSession::new().unwrap();
-    browser.begin("state");
-    assert!(BrowserSession::known(&own, &cookies(&other, &browser)).is_none());
-    assert!(BrowserSession::known(&own, &HeaderMap::new()).is_none());
+    browser.add_login("state");
+    assert!(BrowserSession::from_cookies(&own, &cookies(&other, &browser)).is_none());
+    assert!(BrowserSession::from_cookies(&own, &HeaderMap::new()).is_none());
 
     // The logins of one browser in the cookies of another.
     let stolen = cookies(&own, &browser);
@@ -115,22 +115,22 @@ fn cookies_of_other_browsers_and_keys_are_ignored() {
     headers.clear();
     headers.append(COOKIE, victim.clone());
     headers.append(COOKIE, logins);
-    let known = BrowserSession::known(&own, &headers).unwrap();
-    assert!(!known.has_begun("state"));
+    let known = BrowserSession::from_cookies(&own, &headers).unwrap();
+    assert!(!known.has_login("state"));
 
     // Two cookies with one name are ambiguous.
     headers.append(COOKIE, victim);
-    assert!(BrowserSession::known(&own, &headers).is_none());
+    assert!(BrowserSession::from_cookies(&own, &headers).is_none());
 }
 
 #[test]
 fn cookies_are_host_only_and_http_only() {
-    let vault = vault(1);
+    let store = store(1);
     let mut response = Response::new(());
     let mut browser = BrowserSession::new().unwrap();
-    browser.begin("state");
-    browser.keep(&vault, &mut response).unwrap();
-    browser.keep_logins(&vault, &mut response).unwrap();
+    browser.add_login("state");
+    browser.set_browser_cookie(&store, &mut response).unwrap();
+    browser.set_logins_cookie(&store, &mut response).unwrap();
     let cookies: Vec<_> = response.headers().get_all(SET_COOKIE).iter().collect();
     assert_eq!(cookies.len(), 2);
     for (cookie, age) in cookies.iter().zip(["2592000", "600"]) {
@@ -144,12 +144,12 @@ fn cookies_are_host_only_and_http_only() {
 
 #[test]
 fn last_login_removes_its_cookie() {
-    let vault = vault(1);
+    let store = store(1);
     let mut browser = BrowserSession::new().unwrap();
-    browser.begin("one");
-    browser.end("one");
+    browser.add_login("one");
+    browser.remove_login("one");
     let mut response = Response::new(());
-    browser.keep_logins(&vault, &mut response).unwrap();
+    browser.set_logins_cookie(&store, &mut response).unwrap();
     let text = response
         .headers()
         .get(SET_COOKIE)
@@ -164,22 +164,22 @@ fn consents_and_logins_are_limited() {
     let mut browser = BrowserSession::new().unwrap();
     let names: Vec<String> = (0..=MAX_CONSENTS).map(|at| at.to_string()).collect();
     for name in &names[..MAX_CONSENTS] {
-        browser.agree_to(&consent(name));
+        browser.add_consent(&consent(name));
     }
-    assert!(browser.has_agreed_to(&consent("0")));
-    browser.agree_to(&consent(&names[MAX_CONSENTS]));
-    assert!(!browser.has_agreed_to(&consent("0")));
-    assert!(browser.has_agreed_to(&consent("1")));
+    assert!(browser.has_consented_to(&consent("0")));
+    browser.add_consent(&consent(&names[MAX_CONSENTS]));
+    assert!(!browser.has_consented_to(&consent("0")));
+    assert!(browser.has_consented_to(&consent("1")));
 
     for name in &names[..MAX_LOGINS] {
-        browser.begin(name);
+        browser.add_login(name);
     }
-    assert!(browser.has_begun("0"));
-    browser.begin(&names[MAX_LOGINS]);
-    assert!(!browser.has_begun("0"));
-    assert!(browser.has_begun("1"));
+    assert!(browser.has_login("0"));
+    browser.add_login(&names[MAX_LOGINS]);
+    assert!(!browser.has_login("0"));
+    assert!(browser.has_login("1"));
     // The cookies stay far below the header limit, and each cookie below the limit of browsers.
-    let headers = cookies(&vault(1), &browser);
+    let headers = cookies(&store(1), &browser);
     for cookie in headers.values() {
         assert!(cookie.len() < 4_096, "{}", cookie.len());
     }

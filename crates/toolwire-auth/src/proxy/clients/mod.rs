@@ -18,8 +18,8 @@ use crate::rules::authorization_server::token::{PresentedClient, TokenRequestErr
 use crate::rules::metadata_rules::{AuthMethod, check_client_id_url};
 
 /// The retention of a registration without a login, and the retention after its last token.
-const UNUSED_TIME: Duration = Duration::from_secs(24 * 60 * 60);
-const USED_TIME: Duration = Duration::from_secs(90 * 24 * 60 * 60);
+const UNUSED_TTL: Duration = Duration::from_secs(24 * 60 * 60);
+const USED_TTL: Duration = Duration::from_secs(90 * 24 * 60 * 60);
 
 /// The time during which an unused registration is not evicted, because its user is about to log in.
 const PROTECTED_TIME: Duration = Duration::from_secs(10 * 60);
@@ -60,21 +60,21 @@ impl Clients {
     /// Returns the client with an id. `source` is the source of the request that names it.
     pub(super) async fn find(
         &self,
-        vault: &SealedStore,
+        store: &SealedStore,
         id: &str,
         source: Option<Source>,
     ) -> Result<Arc<ClientRecord>, NoClient> {
         if check_client_id_url(id).is_ok() {
             return self.documents.find(id, source).await;
         }
-        let client = vault.get::<ClientRecord>(&key_of(id)).await?;
+        let client = store.get::<ClientRecord>(&key_of(id)).await?;
         client.map(Arc::new).ok_or(NoClient::Unknown)
     }
 
     /// Registers a client for an owner, if one is known.
     pub(super) async fn register(
         &self,
-        vault: &SealedStore,
+        store: &SealedStore,
         accepted: &AcceptedRegistration,
         owner: Option<ProxyOwner>,
     ) -> Result<ClientRegistration, StoreError> {
@@ -90,17 +90,17 @@ impl Clients {
             name: accepted.name.clone(),
             first_user: None,
         };
-        let terms = Terms::lasting(UNUSED_TIME)
-            .protected_for(PROTECTED_TIME)
-            .owned_by(owner);
-        vault.put(&key_of(&client_id), &client, terms).await?;
+        let terms = Terms::new(UNUSED_TTL)
+            .with_protection(PROTECTED_TIME)
+            .with_owner(owner);
+        store.put(&key_of(&client_id), &client, terms).await?;
         Ok(accepted.response(&client_id, secret, since_epoch().as_secs()))
     }
 
     /// Authenticates a client. Returns its id.
     pub(super) async fn authenticate(
         &self,
-        vault: &SealedStore,
+        store: &SealedStore,
         presented: PresentedClient,
     ) -> Result<String, NotAuthenticated> {
         let PresentedClient {
@@ -115,7 +115,7 @@ impl Clients {
             };
         }
         let key = key_of(&client_id);
-        let Some(client) = vault.get::<ClientRecord>(&key).await? else {
+        let Some(client) = store.get::<ClientRecord>(&key).await? else {
             return Err(rejected);
         };
         // Digests are compared, so that the duration does not reveal the secret.
@@ -126,10 +126,10 @@ impl Clients {
     }
 
     /// Prolongs the registration of a client that received a token. With the first token, the user of that token
-    /// becomes its owner in place of the source that registered it.
+    /// becomes its owner instead of the source that registered it.
     pub(super) async fn mark_used(
         &self,
-        vault: &SealedStore,
+        store: &SealedStore,
         client_id: &str,
         principal: RecordDigest,
     ) -> Result<(), StoreError> {
@@ -137,16 +137,16 @@ impl Clients {
             return Ok(());
         }
         let key = key_of(client_id);
-        let Some((mut client, read)) = vault.read::<ClientRecord>(&key).await? else {
+        let Some((mut client, read)) = store.read::<ClientRecord>(&key).await? else {
             return Ok(());
         };
         let user = *client.first_user.get_or_insert(principal);
         let owner = ProxyOwner::new(user, MAX_CLIENTS_OF_USER, OwnerLimit::RemoveFirst);
-        let terms = Terms::lasting(USED_TIME)
-            .protected_for(self.used_protection)
-            .owned_by(Some(owner));
+        let terms = Terms::new(USED_TTL)
+            .with_protection(self.used_protection)
+            .with_owner(Some(owner));
         // If the replacement fails, another node has just done the same.
-        vault.replace(&key, &read, &client, terms).await.map(|_| ())
+        store.replace(&key, &read, &client, terms).await.map(|_| ())
     }
 }
 

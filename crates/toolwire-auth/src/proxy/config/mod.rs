@@ -13,7 +13,7 @@ use crate::proxy::clients::Clients;
 use crate::proxy::grants::GrantStore;
 use crate::proxy::paths::Paths;
 use crate::proxy::sealed_store::{SealedStore, random};
-use crate::proxy::sources::{PER_SOURCE, Sources};
+use crate::proxy::sources::{DEFAULT_LIMIT_PER_SOURCE, Sources};
 use crate::proxy::store::{MemoryProxyStore, ProxyStore};
 use crate::proxy::upstream::{Upstream, UpstreamUser};
 use crate::proxy::upstream_client::{UpstreamClient, check_upstream};
@@ -25,10 +25,10 @@ use crate::rules::endpoints::{self, InvalidUrl};
 use crate::rules::resource_indicator::ResourceIndicator;
 
 /// The default lifetime of an access token.
-const ACCESS_TOKEN_TIME: Duration = Duration::from_secs(60 * 60);
+const DEFAULT_ACCESS_TOKEN_TTL: Duration = Duration::from_secs(60 * 60);
 
 /// The default duration of a login.
-const GRANT_TIME: Duration = Duration::from_secs(30 * 24 * 60 * 60);
+const DEFAULT_SESSION_TTL: Duration = Duration::from_secs(30 * 24 * 60 * 60);
 
 /// The configuration of an OAuth proxy: the protected server, and the client at an identity provider.
 ///
@@ -52,16 +52,16 @@ pub struct OAuthProxyConfig {
     upstream: Upstream,
     issuer: Option<String>,
     name: Option<String>,
-    required: Vec<String>,
-    supported: Vec<String>,
+    required_scopes: Vec<String>,
+    supported_scopes: Vec<String>,
     redirect_hosts: Vec<String>,
-    admission: Option<Box<UserFilter>>,
-    access_token: Duration,
-    grant: Duration,
-    grace: Duration,
+    user_filter: Option<Box<UserFilter>>,
+    access_token_ttl: Duration,
+    session_ttl: Duration,
+    refresh_grace: Duration,
     trusted_proxies: usize,
-    per_source: usize,
-    shared: Option<(Arc<dyn ProxyStore>, KeyRing)>,
+    limit_per_source: usize,
+    shared_store: Option<(Arc<dyn ProxyStore>, KeyRing)>,
     fetcher: DocumentFetcher,
     document_fetcher: DocumentFetcher,
 }
@@ -75,16 +75,16 @@ impl OAuthProxyConfig {
             upstream,
             issuer: None,
             name: None,
-            required: Vec::new(),
-            supported: Vec::new(),
+            required_scopes: Vec::new(),
+            supported_scopes: Vec::new(),
             redirect_hosts: Vec::new(),
-            admission: None,
-            access_token: ACCESS_TOKEN_TIME,
-            grant: GRANT_TIME,
-            grace: Duration::from_secs(DEFAULT_GRACE),
+            user_filter: None,
+            access_token_ttl: DEFAULT_ACCESS_TOKEN_TTL,
+            session_ttl: DEFAULT_SESSION_TTL,
+            refresh_grace: Duration::from_secs(DEFAULT_GRACE),
             trusted_proxies: 0,
-            per_source: PER_SOURCE,
-            shared: None,
+            limit_per_source: DEFAULT_LIMIT_PER_SOURCE,
+            shared_store: None,
             fetcher: DocumentFetcher::new(),
             document_fetcher: DocumentFetcher::new(),
         }
@@ -111,7 +111,8 @@ impl OAuthProxyConfig {
         mut self,
         scopes: impl IntoIterator<Item = S>,
     ) -> Self {
-        self.required.extend(scopes.into_iter().map(Into::into));
+        self.required_scopes
+            .extend(scopes.into_iter().map(Into::into));
         self
     }
 
@@ -122,7 +123,8 @@ impl OAuthProxyConfig {
         mut self,
         scopes: impl IntoIterator<Item = S>,
     ) -> Self {
-        self.supported.extend(scopes.into_iter().map(Into::into));
+        self.supported_scopes
+            .extend(scopes.into_iter().map(Into::into));
         self
     }
 
@@ -136,9 +138,9 @@ impl OAuthProxyConfig {
     #[must_use]
     pub fn with_user_filter(
         mut self,
-        admits: impl Fn(&UpstreamUser) -> bool + Send + Sync + 'static,
+        filter: impl Fn(&UpstreamUser) -> bool + Send + Sync + 'static,
     ) -> Self {
-        self.admission = Some(Box::new(admits));
+        self.user_filter = Some(Box::new(filter));
         self
     }
 
@@ -155,15 +157,15 @@ impl OAuthProxyConfig {
 
     /// Sets the lifetime of an access token. Default: 1 h. It never exceeds the lifetime of the provider's token.
     #[must_use]
-    pub fn with_access_token_ttl(mut self, time: Duration) -> Self {
-        self.access_token = time;
+    pub fn with_access_token_ttl(mut self, ttl: Duration) -> Self {
+        self.access_token_ttl = ttl;
         self
     }
 
     /// Sets the duration of a login. Default: 30 days.
     #[must_use]
-    pub fn with_session_ttl(mut self, time: Duration) -> Self {
-        self.grant = time;
+    pub fn with_session_ttl(mut self, ttl: Duration) -> Self {
+        self.session_ttl = ttl;
         self
     }
 
@@ -174,7 +176,7 @@ impl OAuthProxyConfig {
     /// the next token was used, reuse of a used token ends the login. With a duration of zero, any reuse ends it.
     #[must_use]
     pub fn with_refresh_grace(mut self, grace: Duration) -> Self {
-        self.grace = grace;
+        self.refresh_grace = grace;
         self
     }
 
@@ -197,7 +199,7 @@ impl OAuthProxyConfig {
     /// peer with a non-public address counts as an unknown source, and only the limits of the store apply.
     #[must_use]
     pub fn with_limit_per_source(mut self, limit: usize) -> Self {
-        self.per_source = limit;
+        self.limit_per_source = limit;
         self
     }
 
@@ -205,7 +207,7 @@ impl OAuthProxyConfig {
     /// memory of this process.
     #[must_use]
     pub fn with_shared_store(mut self, store: Arc<dyn ProxyStore>, keys: KeyRing) -> Self {
-        self.shared = Some((store, keys));
+        self.shared_store = Some((store, keys));
         self
     }
 
@@ -236,22 +238,22 @@ impl OAuthProxyConfig {
         let origin = endpoints::origin(&self.resource).map_err(OAuthProxyConfigError::Url)?;
         let issuer = self.issuer.unwrap_or_else(|| origin.clone());
         let paths = Paths::new(&issuer, &self.resource)?;
-        let default_scopes = scope_set(&self.required)?;
-        let scopes = default_scopes.union(&scope_set(&self.supported)?);
-        let mut guard = ResourceServerConfig::new(&*self.resource, [&*issuer])
-            .with_required_scopes(self.required)
+        let default_scopes = scope_set(&self.required_scopes)?;
+        let scopes = default_scopes.union(&scope_set(&self.supported_scopes)?);
+        let mut resource_config = ResourceServerConfig::new(&*self.resource, [&*issuer])
+            .with_required_scopes(self.required_scopes)
             .with_supported_scopes(scopes.iter());
         if let Some(name) = &self.name {
-            guard = guard.with_name(name);
+            resource_config = resource_config.with_name(name);
         }
-        let leg = UpstreamClient {
+        let upstream_client = UpstreamClient {
             scopes: scope_set(&self.upstream.scopes)?,
             callback: format!("{}{}", paths.origin, paths.callback),
             upstream: self.upstream,
             fetcher: self.fetcher,
-            found: Mutex::default(),
+            cached: Mutex::default(),
         };
-        let (store, keys) = match self.shared {
+        let (store, keys) = match self.shared_store {
             Some(shared) => shared,
             None => {
                 let key = StateKey::new(random().map_err(OAuthProxyConfigError::Keys)?);
@@ -259,31 +261,31 @@ impl OAuthProxyConfig {
                 (store, KeyRing::new(key))
             }
         };
-        if self.access_token.as_secs() == 0 || self.grant.as_secs() == 0 {
+        if self.access_token_ttl.as_secs() == 0 || self.session_ttl.as_secs() == 0 {
             return Err(OAuthProxyConfigError::NoTime);
         }
         let lifetimes = Lifetimes {
-            access_token: self.access_token.as_secs(),
-            grant: self.grant.as_secs(),
+            access_token: self.access_token_ttl.as_secs(),
+            grant: self.session_ttl.as_secs(),
         };
-        let grace = self.grace.as_secs().min(LONGEST_GRACE);
+        let grace = self.refresh_grace.as_secs().min(LONGEST_GRACE);
         let host = origin.split_once("://").map_or(&*origin, |(_, host)| host);
-        let core = Arc::new(ProxyState {
+        let state = Arc::new(ProxyState {
             name: self.name.unwrap_or_else(|| host.to_owned()),
             metadata: paths.document(&issuer, &scopes),
             scopes,
             default_scopes,
             redirect_hosts: self.redirect_hosts,
-            admission: self.admission,
+            user_filter: self.user_filter,
             paths,
             sources: Sources {
                 trusted_proxies: self.trusted_proxies,
-                limit: self.per_source,
+                limit: self.limit_per_source,
             },
-            clients: Clients::new(self.document_fetcher, self.grant),
+            clients: Clients::new(self.document_fetcher, self.session_ttl),
             grants: GrantStore::new(lifetimes, grace, issuer.clone(), self.resource),
-            leg,
-            vault: SealedStore {
+            upstream_client,
+            store: SealedStore {
                 store,
                 keys,
                 issuer: issuer.clone(),
@@ -291,10 +293,14 @@ impl OAuthProxyConfig {
             resource,
             issuer,
         });
-        let guard = guard.with_verifier(OwnTokens(Arc::clone(&core)));
+        let resource_config = resource_config.with_verifier(OwnTokens(Arc::clone(&state)));
         Ok(OAuthProxy {
-            core,
-            guard: Arc::new(guard.build().map_err(OAuthProxyConfigError::Guard)?),
+            state,
+            resource_server: Arc::new(
+                resource_config
+                    .build()
+                    .map_err(OAuthProxyConfigError::ResourceServer)?,
+            ),
         })
     }
 }
@@ -328,7 +334,7 @@ pub enum OAuthProxyConfigError {
     /// The path of the server is the path of a proxy endpoint.
     PathConflict(String),
     /// The resource server configuration is invalid.
-    Guard(ResourceServerConfigError),
+    ResourceServer(ResourceServerConfigError),
     /// The operating system returned no random bytes for the keys.
     Keys(StoreError),
 }
@@ -349,7 +355,7 @@ impl fmt::Display for OAuthProxyConfigError {
                 f,
                 "the path {path:?} of the server is the path of an endpoint of the OAuth proxy"
             ),
-            Self::Guard(invalid) => write!(f, "{invalid}"),
+            Self::ResourceServer(invalid) => write!(f, "{invalid}"),
             Self::Keys(error) => write!(f, "cannot create keys for the OAuth proxy: {error}"),
         }
     }
@@ -360,7 +366,7 @@ impl std::error::Error for OAuthProxyConfigError {
         match self {
             Self::Url(invalid) => Some(invalid),
             Self::Scope(invalid) => Some(invalid),
-            Self::Guard(invalid) => Some(invalid),
+            Self::ResourceServer(invalid) => Some(invalid),
             Self::Keys(error) => Some(error),
             Self::Parameter(_) | Self::NoTime | Self::PathConflict(_) => None,
         }

@@ -13,7 +13,7 @@ fn endpoints_are_at_the_root_of_the_resource() {
     assert_eq!(proxy.issuer(), "https://mcp.example.com:8443");
     let callback = "https://mcp.example.com:8443/callback";
     assert_eq!(proxy.callback_url(), callback);
-    let paths = &proxy.core.paths;
+    let paths = &proxy.state.paths;
     assert_eq!(paths.route("/authorize"), Some(ProxyRoute::Authorize));
     assert_eq!(paths.route("/authorize/"), None);
     assert_eq!(
@@ -32,11 +32,11 @@ fn issuer_may_have_a_path() {
         .build()
         .unwrap();
     assert_eq!(proxy.callback_url(), "https://a.example/team/callback");
-    let paths = &proxy.core.paths;
+    let paths = &proxy.state.paths;
     assert_eq!(paths.route("/team/token"), Some(ProxyRoute::Token));
     assert_eq!(paths.route("/token"), None);
-    let at = "/.well-known/oauth-authorization-server/team";
-    assert_eq!(paths.metadata, [at]);
+    let path = "/.well-known/oauth-authorization-server/team";
+    assert_eq!(paths.metadata, [path]);
 }
 
 #[test]
@@ -48,13 +48,13 @@ fn invalid_configuration_fails_at_build() {
             "{resource}"
         );
     }
-    let in_the_way = error(config("https://a.example/token"));
-    assert!(matches!(in_the_way, OAuthProxyConfigError::PathConflict(path) if path == "/token"));
-    let brief = Duration::from_millis(999);
+    let conflict = error(config("https://a.example/token"));
+    assert!(matches!(conflict, OAuthProxyConfigError::PathConflict(path) if path == "/token"));
+    let too_short = Duration::from_millis(999);
     let config_of = || config("https://a.example/mcp");
     for config in [
-        config_of().with_access_token_ttl(brief),
-        config_of().with_session_ttl(brief),
+        config_of().with_access_token_ttl(too_short),
+        config_of().with_session_ttl(too_short),
     ] {
         assert!(matches!(error(config), OAuthProxyConfigError::NoTime));
     }
@@ -79,8 +79,8 @@ fn invalid_configuration_fails_at_build() {
         let config = OAuthProxyConfig::new("https://a.example/mcp", upstream);
         assert!(matches!(error(config), OAuthProxyConfigError::Url(_)));
     }
-    let taken = Upstream::new("https://idp.example", "id", "s").with_parameter("state", "fixed");
-    let config = OAuthProxyConfig::new("https://a.example/mcp", taken);
+    let upstream = Upstream::new("https://idp.example", "id", "s").with_parameter("state", "fixed");
+    let config = OAuthProxyConfig::new("https://a.example/mcp", upstream);
     assert!(matches!(error(config), OAuthProxyConfigError::Parameter(name) if name == "state"));
 }
 

@@ -23,8 +23,8 @@ use crate::sync::lock;
 const LARGEST_DOCUMENT: usize = 64 * 1024;
 
 /// How long a document is cached, and how long its absence is cached.
-const DOCUMENT_TIME: Duration = Duration::from_secs(5 * 60);
-const FAILURE_TIME: Duration = Duration::from_secs(30);
+const DOCUMENT_TTL: Duration = Duration::from_secs(5 * 60);
+const FAILURE_TTL: Duration = Duration::from_secs(30);
 
 /// The maximum number of cached documents.
 const MAX_DOCUMENTS: usize = 1_000;
@@ -69,39 +69,39 @@ impl Documents {
         url: &str,
         source: Option<Source>,
     ) -> Result<Arc<ClientRecord>, NoClient> {
-        if let Some(known) = self.known(url) {
-            return known;
+        if let Some(cached) = self.cached_client(url) {
+            return cached;
         }
         let overloaded = |reason: &'static str| {
             tracing::warn!(reason, "the metadata document of a client is not fetched");
             NoClient::Unavailable
         };
-        let _of_source = match source {
+        let _source_entry = match source {
             None => None,
             Some(source) => {
-                let joined = self.sources.join(source, MAX_WAITING_OF_SOURCE);
-                let joined = joined.ok_or_else(|| overloaded("too many requests of one source"))?;
-                Some(joined)
+                let entry = self.sources.join(source, MAX_WAITING_OF_SOURCE);
+                let entry = entry.ok_or_else(|| overloaded("too many requests of one source"))?;
+                Some(entry)
             }
         };
         let uri: http::Uri = url.parse().map_err(|_| NoClient::Unknown)?;
         let host = uri.host().unwrap_or_default().to_ascii_lowercase();
-        let of_host = self.hosts.join(host, MAX_WAITING_FOR_HOST);
-        let of_host = of_host.ok_or_else(|| overloaded("too many requests for one host"))?;
-        let permit = of_host.permits.acquire().await;
-        let _fetch_of_host = permit.map_err(|_| NoClient::Unavailable)?;
-        // A request that waited for another one with the same URL finds its document.
-        if let Some(known) = self.known(url) {
-            return known;
+        let host_entry = self.hosts.join(host, MAX_WAITING_FOR_HOST);
+        let host_entry = host_entry.ok_or_else(|| overloaded("too many requests for one host"))?;
+        let permit = host_entry.permits.acquire().await;
+        let _host_permit = permit.map_err(|_| NoClient::Unavailable)?;
+        // Another request may have fetched the same document while this one waited.
+        if let Some(cached) = self.cached_client(url) {
+            return cached;
         }
         let permit = self.fetches.try_acquire();
         let _permit = permit.map_err(|_| overloaded("too many concurrent fetches"))?;
         let client = self.fetch(url).await.map(Arc::new);
-        self.keep(url, client.clone());
+        self.store_in_cache(url, client.clone());
         client.ok_or(NoClient::Unknown)
     }
 
-    fn known(&self, url: &str) -> Option<Result<Arc<ClientRecord>, NoClient>> {
+    fn cached_client(&self, url: &str) -> Option<Result<Arc<ClientRecord>, NoClient>> {
         let cached = self.cached();
         let (until, client) = cached.get(url)?;
         (*until > Instant::now()).then(|| client.clone().ok_or(NoClient::Unknown))
@@ -115,8 +115,8 @@ impl Documents {
                 return None;
             }
         };
-        if let Err(refused) = check_client_id_document(&document, url) {
-            tracing::debug!(%refused, "rejected the metadata document of a client");
+        if let Err(error) = check_client_id_document(&document, url) {
+            tracing::debug!(%error, "rejected the metadata document of a client");
             return None;
         }
         let metadata = document.metadata;
@@ -136,18 +136,18 @@ impl Documents {
         })
     }
 
-    fn keep(&self, url: &str, client: Option<Arc<ClientRecord>>) {
-        let time = match client {
-            Some(_) => DOCUMENT_TIME,
-            None => FAILURE_TIME,
+    fn store_in_cache(&self, url: &str, client: Option<Arc<ClientRecord>>) {
+        let ttl = match client {
+            Some(_) => DOCUMENT_TTL,
+            None => FAILURE_TTL,
         };
         let now = Instant::now();
         let mut cached = self.cached();
-        cached.insert(url.to_owned(), (now + time, client));
+        cached.insert(url.to_owned(), (now + ttl, client));
         if cached.len() > MAX_DOCUMENTS {
-            let first = cached.iter().min_by_key(|(_, (until, _))| *until);
-            if let Some(first) = first.map(|(url, _)| url.clone()) {
-                cached.remove(&first);
+            let first_to_expire = cached.iter().min_by_key(|(_, (until, _))| *until);
+            if let Some(url) = first_to_expire.map(|(url, _)| url.clone()) {
+                cached.remove(&url);
             }
         }
     }

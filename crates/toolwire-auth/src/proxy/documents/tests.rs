@@ -23,7 +23,7 @@ fn documents(site: &CannedHttp) -> Arc<Documents> {
 }
 
 /// Requests a document in a separate task.
-fn asking(
+fn spawn_find(
     documents: &Arc<Documents>,
     url: impl Into<String>,
     source: Option<Source>,
@@ -33,12 +33,12 @@ fn asking(
 }
 
 /// Waits until the site has received this many requests.
-async fn asked(site: &CannedHttp, count: usize) {
+async fn wait_for_fetches(site: &CannedHttp, count: usize) {
     until(|| site.count() >= count).await;
 }
 
 /// Waits until this many requests wait for a host.
-async fn waiting(documents: &Documents, host: &str, count: usize) {
+async fn wait_for_queue(documents: &Documents, host: &str, count: usize) {
     let requests = || {
         let hosts = documents.hosts.lock();
         hosts.get(host).map_or(0, |queue| queue.requests)
@@ -47,9 +47,9 @@ async fn waiting(documents: &Documents, host: &str, count: usize) {
 }
 
 /// Waits for a condition that other tasks cause. Only a defect reaches the timeout.
-async fn until(is_so: impl Fn() -> bool) {
+async fn until(condition: impl Fn() -> bool) {
     let waiting = async {
-        while !is_so() {
+        while !condition() {
             tokio::task::yield_now().await;
         }
     };
@@ -57,8 +57,8 @@ async fn until(is_so: impl Fn() -> bool) {
     in_time.expect("the condition holds in time");
 }
 
-fn is_rejected(found: &Result<Arc<ClientRecord>, NoClient>) -> bool {
-    matches!(found, Err(NoClient::Unavailable))
+fn is_rejected(result: &Result<Arc<ClientRecord>, NoClient>) -> bool {
+    matches!(result, Err(NoClient::Unavailable))
 }
 
 fn source(address: &str) -> Option<Source> {
@@ -72,7 +72,7 @@ async fn documents_are_cached_until_they_expire() {
     let find = async |url: &str| documents.find(url, None).await.is_ok();
     assert!(find("https://a/b").await && find("https://a/b").await);
     assert_eq!(site.count(), 1);
-    tokio::time::advance(DOCUMENT_TIME - Duration::from_millis(1)).await;
+    tokio::time::advance(DOCUMENT_TTL - Duration::from_millis(1)).await;
     assert!(find("https://a/b").await);
     assert_eq!(site.count(), 1);
     tokio::time::advance(Duration::from_millis(1)).await;
@@ -81,7 +81,7 @@ async fn documents_are_cached_until_they_expire() {
 
     assert!(!find("https://a/missing").await && !find("https://a/missing").await);
     assert_eq!(site.count(), 3);
-    tokio::time::advance(FAILURE_TIME).await;
+    tokio::time::advance(FAILURE_TTL).await;
     assert!(!find("https://a/missing").await);
     assert_eq!(site.count(), 4);
 }
@@ -108,17 +108,17 @@ async fn slow_host_does_not_delay_other_hosts() {
     let site = site().blocked();
     let documents = documents(&site);
     let slow: Vec<_> = (0..MAX_WAITING_FOR_HOST)
-        .map(|number| asking(&documents, format!("https://slow/{number}"), None))
+        .map(|number| spawn_find(&documents, format!("https://slow/{number}"), None))
         .collect();
-    waiting(&documents, "slow", MAX_WAITING_FOR_HOST).await;
-    asked(&site, MAX_FETCHES_OF_HOST).await;
+    wait_for_queue(&documents, "slow", MAX_WAITING_FOR_HOST).await;
+    wait_for_fetches(&site, MAX_FETCHES_OF_HOST).await;
     // One more request for the slow host is rejected, without regard to case. A request for another host is served.
     for url in ["https://slow/more", "https://SLOW/more"] {
         assert!(is_rejected(&documents.find(url, None).await));
     }
     assert_eq!(site.count(), MAX_FETCHES_OF_HOST);
-    let honest = asking(&documents, "https://honest/client", None);
-    asked(&site, MAX_FETCHES_OF_HOST + 1).await;
+    let honest = spawn_find(&documents, "https://honest/client", None);
+    wait_for_fetches(&site, MAX_FETCHES_OF_HOST + 1).await;
     site.release();
     assert!(honest.await.unwrap().is_ok());
     for request in slow {
@@ -133,10 +133,10 @@ async fn waiting_requests_use_the_cached_document() {
     let site = site().blocked();
     let documents = documents(&site);
     let requests: Vec<_> = (0..MAX_WAITING_FOR_HOST)
-        .map(|_| asking(&documents, "https://a/b", None))
+        .map(|_| spawn_find(&documents, "https://a/b", None))
         .collect();
-    waiting(&documents, "a", MAX_WAITING_FOR_HOST).await;
-    asked(&site, MAX_FETCHES_OF_HOST).await;
+    wait_for_queue(&documents, "a", MAX_WAITING_FOR_HOST).await;
+    wait_for_fetches(&site, MAX_FETCHES_OF_HOST).await;
     site.release();
     for request in requests {
         assert!(request.await.unwrap().is_ok());
@@ -150,13 +150,13 @@ async fn one_source_cannot_use_all_fetches() {
     let documents = documents(&site);
     let (attacker, honest) = (source("93.184.215.14"), source("93.184.215.15"));
     let slow: Vec<_> = (0..MAX_WAITING_OF_SOURCE)
-        .map(|number| asking(&documents, format!("https://host{number}/a"), attacker))
+        .map(|number| spawn_find(&documents, format!("https://host{number}/a"), attacker))
         .collect();
-    asked(&site, MAX_WAITING_OF_SOURCE).await;
+    wait_for_fetches(&site, MAX_WAITING_OF_SOURCE).await;
     let more = documents.find("https://more/a", attacker).await;
     assert!(is_rejected(&more));
-    let other = asking(&documents, "https://more/a", honest);
-    asked(&site, MAX_WAITING_OF_SOURCE + 1).await;
+    let other = spawn_find(&documents, "https://more/a", honest);
+    wait_for_fetches(&site, MAX_WAITING_OF_SOURCE + 1).await;
     site.release();
     assert!(other.await.unwrap().is_ok());
     for request in slow {
@@ -171,11 +171,11 @@ async fn number_of_concurrent_fetches_is_limited() {
     let site = site().blocked();
     let documents = documents(&site);
     let requests: Vec<_> = (0..MAX_FETCHES)
-        .map(|number| asking(&documents, format!("https://host{number}/a"), None))
+        .map(|number| spawn_find(&documents, format!("https://host{number}/a"), None))
         .collect();
-    asked(&site, MAX_FETCHES).await;
-    let refused = documents.find("https://more/a", None).await;
-    assert!(is_rejected(&refused));
+    wait_for_fetches(&site, MAX_FETCHES).await;
+    let rejected = documents.find("https://more/a", None).await;
+    assert!(is_rejected(&rejected));
     assert_eq!(site.count(), MAX_FETCHES);
     site.release();
     for request in requests {
@@ -188,8 +188,8 @@ async fn number_of_concurrent_fetches_is_limited() {
 async fn dropped_request_releases_its_permits() {
     let site = site().blocked();
     let documents = documents(&site);
-    let waiting_request = asking(&documents, "https://a/b", source("93.184.215.14"));
-    asked(&site, 1).await;
+    let waiting_request = spawn_find(&documents, "https://a/b", source("93.184.215.14"));
+    wait_for_fetches(&site, 1).await;
     waiting_request.abort();
     assert!(waiting_request.await.unwrap_err().is_cancelled());
     assert!(documents.hosts.lock().is_empty() && documents.sources.lock().is_empty());

@@ -34,10 +34,10 @@ use crate::rules::authorization_server::rotation::{Presented, RefreshTokens};
 use crate::rules::pkce;
 
 /// The lifetime of a code, in seconds (OAuth 2.1, section 4.1.2, permits ten times as much).
-const CODE_TIME: u64 = 60;
+const CODE_TTL: u64 = 60;
 
 /// The retention of a grant whose code is not redeemed.
-const UNREDEEMED_TIME: Duration = Duration::from_secs(120);
+const UNREDEEMED_TTL: Duration = Duration::from_secs(120);
 
 /// The maximum number of valid access tokens of one grant. One more removes the oldest.
 pub(super) const MAX_ACCESS_TOKENS: usize = 8;
@@ -92,37 +92,37 @@ impl GrantStore {
     }
 
     /// Returns the end of a grant that starts now.
-    pub(super) fn end(&self, upstream: &UpstreamTokens) -> u64 {
-        self.lifetimes.grant_end(now(), times(upstream))
+    pub(super) fn end_of_new_grant(&self, upstream: &UpstreamTokens) -> u64 {
+        self.lifetimes.grant_end(now(), upstream_token(upstream))
     }
 
     /// Stores a grant and issues its code.
-    pub(super) async fn begin(
+    pub(super) async fn create(
         &self,
-        vault: &SealedStore,
+        store: &SealedStore,
         grant: &mut GrantRecord,
         redirect_uri: &str,
         code_challenge: &str,
         now: u64,
     ) -> Result<Secret, StoreError> {
         let family = TokenFamily::new()?;
-        let text = family.token(TokenKind::Code)?;
+        let code = family.token(TokenKind::Code)?;
         grant.code = Some(CodeRecord {
-            digest: key_of(text.expose()),
+            digest: key_of(code.expose()),
             redirect_uri: redirect_uri.to_owned(),
             code_challenge: code_challenge.to_owned(),
-            expires_at: now.saturating_add(CODE_TIME),
+            expires_at: now.saturating_add(CODE_TTL),
         });
-        let terms = Terms::lasting(UNREDEEMED_TIME).owned_by(Some(self.owner(grant)));
-        vault.put(&family.grant(), grant, terms).await?;
-        Ok(text)
+        let terms = Terms::new(UNREDEEMED_TTL).with_owner(Some(self.owner(grant)));
+        store.put(&family.grant(), grant, terms).await?;
+        Ok(code)
     }
 
     /// Redeems a code. A code is valid once. An invalid use consumes it and ends its grant. Returns `None` if the code
     /// is invalid.
     pub(super) async fn redeem(
         &self,
-        vault: &SealedStore,
+        store: &SealedStore,
         redemption: &Redemption<'_>,
         now: u64,
     ) -> Result<Option<Issued>, StoreError> {
@@ -131,14 +131,14 @@ impl GrantStore {
         };
         let key = family.grant();
         for _ in 0..ATTEMPTS {
-            let Some((mut grant, read)) = vault.read::<GrantRecord>(&key).await? else {
+            let Some((mut grant, read)) = store.read::<GrantRecord>(&key).await? else {
                 return Ok(None);
             };
             let code = grant.code.take();
-            if !code.is_some_and(|code| self.is_redeemed_by(&grant, &code, redemption, now)) {
+            if !code.is_some_and(|code| self.is_valid_redemption(&grant, &code, redemption, now)) {
                 // OAuth 2.1, section 4.1.3: reuse of a code ends the grant that it was used for.
                 tracing::warn!("a code was used twice, or by another client; its grant ends");
-                self.revoke(vault, &key).await?;
+                self.revoke(store, &key).await?;
                 return Ok(None);
             }
             let scopes = grant.scopes.clone();
@@ -146,14 +146,14 @@ impl GrantStore {
             let Some(response) = self.issue(family, &mut grant, &scopes, refresh, now)? else {
                 return Ok(None);
             };
-            if self.save(vault, &key, &read, &grant, now).await? {
+            if self.save(store, &key, &read, &grant, now).await? {
                 return Ok(Some(self.issued(&grant, response)));
             }
         }
-        Err(contended())
+        Err(contention_error())
     }
 
-    fn is_redeemed_by(
+    fn is_valid_redemption(
         &self,
         grant: &GrantRecord,
         code: &CodeRecord,
@@ -173,7 +173,7 @@ impl GrantStore {
     /// period ends its grant.
     pub(super) async fn refreshable(
         &self,
-        vault: &SealedStore,
+        store: &SealedStore,
         client_id: &str,
         token: &Secret,
         now: u64,
@@ -181,13 +181,13 @@ impl GrantStore {
         let Some(key) = TokenFamily::of(TokenKind::Refresh, token).map(TokenFamily::grant) else {
             return Ok(None);
         };
-        let grant = vault.get::<GrantRecord>(&key).await?;
+        let grant = store.get::<GrantRecord>(&key).await?;
         let Some(grant) = grant.filter(|grant| self.is_for(grant, client_id)) else {
             return Ok(None);
         };
-        match self.judge(&grant, token, now) {
+        match self.classify(&grant, token, now) {
             Presented::Current | Presented::Repeated => Ok(Some((key, grant))),
-            Presented::Reused => self.end_reused(vault, &key).await.map(|()| None),
+            Presented::Reused => self.end_reused(store, &key).await.map(|()| None),
         }
     }
 
@@ -195,7 +195,7 @@ impl GrantStore {
     /// the same refresh token again. Returns `None` if the token is invalid or the grant is absent.
     pub(super) async fn refresh(
         &self,
-        vault: &SealedStore,
+        store: &SealedStore,
         client_id: &str,
         token: &Secret,
         scopes: &str,
@@ -206,18 +206,18 @@ impl GrantStore {
         };
         let key = family.grant();
         for _ in 0..ATTEMPTS {
-            let read = vault.read::<GrantRecord>(&key).await?;
+            let read = store.read::<GrantRecord>(&key).await?;
             let Some((mut grant, read)) = read.filter(|(grant, _)| self.is_for(grant, client_id))
             else {
                 return Ok(None);
             };
-            let salt = match self.judge(&grant, token, now) {
+            let salt = match self.classify(&grant, token, now) {
                 Presented::Current => random()?,
                 Presented::Repeated => grant
                     .used_refresh
                     .as_ref()
                     .map_or([0; 32], |used| used.salt),
-                Presented::Reused => return self.end_reused(vault, &key).await.map(|()| None),
+                Presented::Reused => return self.end_reused(store, &key).await.map(|()| None),
             };
             let digest = key_of(token.expose());
             if grant.refresh == Some(digest) {
@@ -231,30 +231,30 @@ impl GrantStore {
             let Some(response) = self.issue(family, &mut grant, scopes, next, now)? else {
                 return Ok(None);
             };
-            if self.save(vault, &key, &read, &grant, now).await? {
+            if self.save(store, &key, &read, &grant, now).await? {
                 return Ok(Some(self.issued(&grant, response)));
             }
         }
-        Err(contended())
+        Err(contention_error())
     }
 
     fn is_for(&self, grant: &GrantRecord, client_id: &str) -> bool {
         grant.client_id == client_id && grant.resource == self.resource
     }
 
-    fn judge(&self, grant: &GrantRecord, token: &Secret, now: u64) -> Presented {
+    fn classify(&self, grant: &GrantRecord, token: &Secret, now: u64) -> Presented {
         let used = grant.used_refresh.as_ref();
         let tokens = RefreshTokens {
             current: grant.refresh.as_ref(),
             used: used.map(|used| (&used.digest, used.used_at)),
         };
-        tokens.judge(&key_of(token.expose()), now, self.grace)
+        tokens.classify(&key_of(token.expose()), now, self.grace)
     }
 
     /// Ends a grant whose refresh token was reused, because it is unknown which client stole the token.
-    async fn end_reused(&self, vault: &SealedStore, key: &RecordDigest) -> Result<(), StoreError> {
+    async fn end_reused(&self, store: &SealedStore, key: &RecordDigest) -> Result<(), StoreError> {
         tracing::warn!("an invalid refresh token was used; its grant ends");
-        self.revoke(vault, key).await
+        self.revoke(store, key).await
     }
 
     /// Adds tokens to a grant. Returns `None` if the grant has ended.
@@ -266,9 +266,9 @@ impl GrantStore {
         refresh: Secret,
         now: u64,
     ) -> Result<Option<TokenResponse>, StoreError> {
-        let upstream = times(&grant.upstream);
-        let end = self.lifetimes.access_end(now, grant.ends_at, upstream);
-        let lifetime = end.saturating_sub(now);
+        let upstream = upstream_token(&grant.upstream);
+        let expires_at = self.lifetimes.access_end(now, grant.ends_at, upstream);
+        let lifetime = expires_at.saturating_sub(now);
         if lifetime == 0 {
             return Ok(None);
         }
@@ -280,13 +280,13 @@ impl GrantStore {
         grant.access.push(AccessToken {
             digest: key_of(access.expose()),
             scopes: scopes.to_owned(),
-            expires_at: end,
+            expires_at,
         });
         let mut response = TokenResponse::new(access, "Bearer").with_expires_in(lifetime);
         if !scopes.is_empty() {
             response = response.with_scope(scopes);
         }
-        let can_be_refreshed = end < grant.ends_at;
+        let can_be_refreshed = expires_at < grant.ends_at;
         grant.refresh = can_be_refreshed.then(|| key_of(refresh.expose()));
         if can_be_refreshed {
             response = response.with_refresh_token(refresh);
@@ -304,20 +304,20 @@ impl GrantStore {
     /// Returns the claims of an access token, or `None` if it is invalid.
     pub(super) async fn claims(
         &self,
-        vault: &SealedStore,
+        store: &SealedStore,
         token: &Secret,
         now: u64,
     ) -> Result<Option<AccessTokenClaims>, StoreError> {
         let Some(key) = grant_of_access_token(token) else {
             return Ok(None);
         };
-        let Some(grant) = vault.get::<GrantRecord>(&key).await? else {
+        let Some(grant) = store.get::<GrantRecord>(&key).await? else {
             return Ok(None);
         };
         let digest = key_of(token.expose());
         let mut tokens = grant.access.iter();
-        let is_good = |access: &&AccessToken| access.digest == digest && access.expires_at > now;
-        let Some(access) = tokens.find(is_good) else {
+        let is_valid = |access: &&AccessToken| access.digest == digest && access.expires_at > now;
+        let Some(access) = tokens.find(is_valid) else {
             return Ok(None);
         };
         let mut claims = AccessTokenClaims {
@@ -339,62 +339,62 @@ impl GrantStore {
     /// something to store, and may run several times.
     pub(super) async fn change(
         &self,
-        vault: &SealedStore,
+        store: &SealedStore,
         key: &RecordDigest,
         mut change: impl FnMut(&mut GrantRecord) -> bool,
     ) -> Result<Option<GrantRecord>, StoreError> {
         for _ in 0..ATTEMPTS {
-            let Some((mut grant, read)) = vault.read::<GrantRecord>(key).await? else {
+            let Some((mut grant, read)) = store.read::<GrantRecord>(key).await? else {
                 return Ok(None);
             };
-            if !change(&mut grant) || self.save(vault, key, &read, &grant, now()).await? {
+            if !change(&mut grant) || self.save(store, key, &read, &grant, now()).await? {
                 return Ok(Some(grant));
             }
         }
-        Err(contended())
+        Err(contention_error())
     }
 
     async fn save(
         &self,
-        vault: &SealedStore,
+        store: &SealedStore,
         key: &RecordDigest,
         read: &Sealed,
         grant: &GrantRecord,
         now: u64,
     ) -> Result<bool, StoreError> {
-        let left = Duration::from_secs(grant.ends_at.saturating_sub(now));
-        let terms = Terms::lasting(left).owned_by(Some(self.owner(grant)));
-        vault.replace(key, read, grant, terms).await
+        let lifetime = Duration::from_secs(grant.ends_at.saturating_sub(now));
+        let terms = Terms::new(lifetime).with_owner(Some(self.owner(grant)));
+        store.replace(key, read, grant, terms).await
     }
 
     /// Revokes a token that a client presents. Tokens of other clients and invalid tokens are ignored.
-    pub(super) async fn give_back(
+    pub(super) async fn revoke_token(
         &self,
-        vault: &SealedStore,
+        store: &SealedStore,
         client_id: &str,
         token: &Secret,
         now: u64,
     ) -> Result<(), StoreError> {
         if let Some(key) = grant_of_access_token(token) {
             let digest = key_of(token.expose());
-            let removal = self.change(vault, &key, |grant| {
-                let before = grant.access.len();
+            let removal = self.change(store, &key, |grant| {
+                let count = grant.access.len();
                 if grant.client_id == client_id {
                     grant.access.retain(|access| access.digest != digest);
                 }
-                grant.access.len() < before
+                grant.access.len() < count
             });
             return removal.await.map(|_| ());
         }
         let Some(key) = TokenFamily::of(TokenKind::Refresh, token).map(TokenFamily::grant) else {
             return Ok(());
         };
-        let grant = vault.get::<GrantRecord>(&key).await?;
-        let is_good = |grant: &GrantRecord| {
-            grant.client_id == client_id && self.judge(grant, token, now) != Presented::Reused
+        let grant = store.get::<GrantRecord>(&key).await?;
+        let is_valid = |grant: &GrantRecord| {
+            grant.client_id == client_id && self.classify(grant, token, now) != Presented::Reused
         };
-        if grant.as_ref().is_some_and(is_good) {
-            self.revoke(vault, &key).await
+        if grant.as_ref().is_some_and(is_valid) {
+            self.revoke(store, &key).await
         } else {
             Ok(())
         }
@@ -403,10 +403,10 @@ impl GrantStore {
     /// Removes a grant and all its tokens.
     pub(super) async fn revoke(
         &self,
-        vault: &SealedStore,
+        store: &SealedStore,
         key: &RecordDigest,
     ) -> Result<(), StoreError> {
-        vault.take::<GrantRecord>(key).await.map(|_| ())
+        store.take::<GrantRecord>(key).await.map(|_| ())
     }
 
     /// Returns the user as an owner of grants, so that a user can only evict their own grants.
@@ -429,18 +429,18 @@ impl GrantStore {
 
 impl fmt::Debug for GrantStore {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Grants")
+        f.debug_struct("GrantStore")
             .field("lifetimes", &self.lifetimes)
             .field("grace", &self.grace)
             .finish_non_exhaustive()
     }
 }
 
-fn contended() -> StoreError {
+fn contention_error() -> StoreError {
     StoreError::unavailable("too many requests change the same grant at once; try again")
 }
 
-fn times(upstream: &UpstreamTokens) -> UpstreamToken {
+fn upstream_token(upstream: &UpstreamTokens) -> UpstreamToken {
     UpstreamToken {
         expires_at: upstream.expires_at,
         can_be_refreshed: upstream.refresh_token.is_some(),

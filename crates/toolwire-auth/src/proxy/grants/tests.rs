@@ -16,7 +16,7 @@ const GRACE: u64 = 30;
 
 /// A node of a proxy: grants, a sealed store, and a clock that the test sets.
 struct Node {
-    vault: SealedStore,
+    store: SealedStore,
     grants: GrantStore,
     now: u64,
 }
@@ -33,7 +33,7 @@ impl Node {
         };
         let (issuer, resource) = ("https://a".to_owned(), "https://a/mcp".to_owned());
         Self {
-            vault: SealedStore {
+            store: SealedStore {
                 store: Arc::clone(store),
                 keys: KeyRing::new(StateKey::new([1; 32])),
                 issuer: issuer.clone(),
@@ -64,12 +64,12 @@ impl Node {
         }
     }
 
-    async fn begin(&self, mut grant: GrantRecord) -> Secret {
+    async fn issue_code(&self, mut grant: GrantRecord) -> Secret {
         let challenge = verifier().challenge();
-        let begun = self
+        let code = self
             .grants
-            .begin(&self.vault, &mut grant, REDIRECT, &challenge, self.now);
-        begun.await.unwrap()
+            .create(&self.store, &mut grant, REDIRECT, &challenge, self.now);
+        code.await.unwrap()
     }
 
     async fn redeem(&self, code: &Secret) -> Option<TokenResponse> {
@@ -80,25 +80,25 @@ impl Node {
             redirect_uri: REDIRECT,
             verifier: verifier.as_secret(),
         };
-        let redeemed = self.grants.redeem(&self.vault, &redemption, self.now);
+        let redeemed = self.grants.redeem(&self.store, &redemption, self.now);
         redeemed.await.unwrap().map(|issued| issued.response)
     }
 
     /// Completes a login and returns its tokens.
     async fn log_in(&self, subject: &str) -> TokenResponse {
-        let code = self.begin(self.grant(subject)).await;
+        let code = self.issue_code(self.grant(subject)).await;
         self.redeem(&code).await.unwrap()
     }
 
     async fn refresh(&self, token: &Secret) -> Option<TokenResponse> {
         let refreshed = self
             .grants
-            .refresh(&self.vault, CLIENT, token, "read", self.now);
+            .refresh(&self.store, CLIENT, token, "read", self.now);
         refreshed.await.unwrap().map(|issued| issued.response)
     }
 
-    async fn is_good(&self, access: &Secret) -> bool {
-        let claims = self.grants.claims(&self.vault, access, self.now).await;
+    async fn is_valid(&self, access: &Secret) -> bool {
+        let claims = self.grants.claims(&self.store, access, self.now).await;
         claims.unwrap().is_some()
     }
 }
@@ -164,10 +164,10 @@ fn refresh_token(response: &TokenResponse) -> &Secret {
 async fn code_expires_after_one_minute() {
     let mut node = Node::new();
     let (in_time, late) = (
-        node.begin(node.grant("ann")).await,
-        node.begin(node.grant("ann")).await,
+        node.issue_code(node.grant("ann")).await,
+        node.issue_code(node.grant("ann")).await,
     );
-    node.now += CODE_TIME - 1;
+    node.now += CODE_TTL - 1;
     assert!(node.redeem(&in_time).await.is_some());
     node.now += 1;
     assert!(node.redeem(&late).await.is_none());
@@ -176,11 +176,11 @@ async fn code_expires_after_one_minute() {
 #[tokio::test(start_paused = true)]
 async fn grant_without_redeemed_code_is_removed() {
     let node = Node::new();
-    let code = node.begin(node.grant("ann")).await;
+    let code = node.issue_code(node.grant("ann")).await;
     let key = TokenFamily::of(TokenKind::Code, &code).unwrap().grant();
-    assert!(node.vault.get::<GrantRecord>(&key).await.unwrap().is_some());
-    tokio::time::advance(UNREDEEMED_TIME).await;
-    assert!(node.vault.get::<GrantRecord>(&key).await.unwrap().is_none());
+    assert!(node.store.get::<GrantRecord>(&key).await.unwrap().is_some());
+    tokio::time::advance(UNREDEEMED_TTL).await;
+    assert!(node.store.get::<GrantRecord>(&key).await.unwrap().is_none());
 }
 
 #[tokio::test]
@@ -189,9 +189,9 @@ async fn tokens_expire_after_their_lifetime() {
     let issued = node.log_in("ann").await;
     assert_eq!(issued.expires_in, Some(100));
     node.now += 99;
-    assert!(node.is_good(&issued.access_token).await);
+    assert!(node.is_valid(&issued.access_token).await);
     node.now += 1;
-    assert!(!node.is_good(&issued.access_token).await);
+    assert!(!node.is_valid(&issued.access_token).await);
     node.now += 899;
     assert!(node.refresh(refresh_token(&issued)).await.is_some());
     node.now += 1;
@@ -205,23 +205,23 @@ async fn revoked_grant_issues_no_tokens() {
     let issued = node.log_in("ann").await;
     let token = refresh_token(&issued);
     let key = TokenFamily::of(TokenKind::Refresh, token).unwrap().grant();
-    node.grants.revoke(&node.vault, &key).await.unwrap();
-    assert!(!node.is_good(&issued.access_token).await);
+    node.grants.revoke(&node.store, &key).await.unwrap();
+    assert!(!node.is_valid(&issued.access_token).await);
     assert!(node.refresh(token).await.is_none());
-    let changed = node.grants.change(&node.vault, &key, |_| true).await;
+    let changed = node.grants.change(&node.store, &key, |_| true).await;
     assert!(changed.unwrap().is_none(), "the grant stays removed");
 }
 
 #[tokio::test]
 async fn ended_grant_issues_no_tokens() {
     let node = Node::new();
-    let mut over = node.grant("ann");
-    over.ends_at = node.now;
-    let code = node.begin(over).await;
+    let mut ended = node.grant("ann");
+    ended.ends_at = node.now;
+    let code = node.issue_code(ended).await;
     assert!(node.redeem(&code).await.is_none());
-    let mut over = node.grant("ann");
-    over.upstream.expires_at = Some(node.now);
-    let code = node.begin(over).await;
+    let mut ended = node.grant("ann");
+    ended.upstream.expires_at = Some(node.now);
+    let code = node.issue_code(ended).await;
     assert!(node.redeem(&code).await.is_none());
 }
 
@@ -236,12 +236,12 @@ async fn reused_refresh_token_returns_the_same_successor_within_the_grace() {
     assert_eq!(again.refresh_token, next.refresh_token);
     assert_ne!(again.access_token, next.access_token);
     for access in [&next.access_token, &again.access_token] {
-        assert!(node.is_good(access).await);
+        assert!(node.is_valid(access).await);
     }
     // Reuse does not prolong the grace period.
     node.now += 1;
     assert!(node.refresh(used).await.is_none());
-    assert!(!node.is_good(&again.access_token).await);
+    assert!(!node.is_valid(&again.access_token).await);
     assert!(node.refresh(refresh_token(&next)).await.is_none());
 }
 
@@ -253,7 +253,7 @@ async fn reuse_after_use_of_the_successor_ends_the_grant() {
     let next = node.refresh(used).await.unwrap();
     let third = node.refresh(refresh_token(&next)).await.unwrap();
     assert!(node.refresh(used).await.is_none());
-    assert!(!node.is_good(&third.access_token).await);
+    assert!(!node.is_valid(&third.access_token).await);
 }
 
 #[tokio::test]
@@ -285,9 +285,9 @@ async fn other_client_can_neither_use_nor_end_a_grant() {
     node.refresh(token).await.unwrap();
     let refreshed = node
         .grants
-        .refresh(&node.vault, "other", token, "read", node.now);
+        .refresh(&node.store, "other", token, "read", node.now);
     assert!(refreshed.await.unwrap().is_none());
-    assert!(node.is_good(&first.access_token).await);
+    assert!(node.is_valid(&first.access_token).await);
     assert!(node.refresh(token).await.is_some());
 }
 
@@ -298,7 +298,7 @@ async fn grant_is_not_refreshed_for_another_resource() {
     let mut other = Node::sharing(&store);
     other.grants.resource = "https://a/other".to_owned();
     assert!(other.refresh(refresh_token(&first)).await.is_none());
-    assert!(Node::sharing(&store).is_good(&first.access_token).await);
+    assert!(Node::sharing(&store).is_valid(&first.access_token).await);
 }
 
 #[tokio::test]
@@ -312,13 +312,13 @@ async fn number_of_access_tokens_of_a_grant_is_limited() {
         issued.push(node.refresh(refresh_token(last)).await.unwrap());
     }
     for tokens in &issued {
-        assert!(node.is_good(&tokens.access_token).await);
+        assert!(node.is_valid(&tokens.access_token).await);
     }
     let last = issued.last().unwrap();
     issued.push(node.refresh(refresh_token(last)).await.unwrap());
-    assert!(!node.is_good(&first.access_token).await);
+    assert!(!node.is_valid(&first.access_token).await);
     for tokens in issued.iter().skip(1).chain([&other]) {
-        assert!(node.is_good(&tokens.access_token).await);
+        assert!(node.is_valid(&tokens.access_token).await);
     }
 }
 
@@ -331,13 +331,13 @@ async fn number_of_grants_of_a_user_is_limited() {
         issued.push(node.log_in("ann").await);
         node.now += 1;
     }
-    assert!(node.is_good(&issued[0].access_token).await);
+    assert!(node.is_valid(&issued[0].access_token).await);
     issued.push(node.log_in("ann").await);
     // The grant of the first login ends first. It is removed with its tokens.
-    assert!(!node.is_good(&issued[0].access_token).await);
+    assert!(!node.is_valid(&issued[0].access_token).await);
     assert!(node.refresh(refresh_token(&issued[0])).await.is_none());
     for tokens in issued.iter().skip(1).chain([&other]) {
-        assert!(node.is_good(&tokens.access_token).await);
+        assert!(node.is_valid(&tokens.access_token).await);
     }
 }
 
@@ -348,9 +348,9 @@ async fn concurrent_change_is_not_lost() {
     let token = refresh_token(&first);
     let key = TokenFamily::of(TokenKind::Refresh, token).unwrap().grant();
     let mut tries = 0;
-    let (_, read) = node.vault.read::<GrantRecord>(&key).await.unwrap().unwrap();
+    let (_, read) = node.store.read::<GrantRecord>(&key).await.unwrap().unwrap();
     node.refresh(token).await.unwrap();
-    let changed = node.grants.change(&node.vault, &key, |grant| {
+    let changed = node.grants.change(&node.store, &key, |grant| {
         tries += 1;
         grant.upstream.access_token = "renewed".into();
         true
@@ -359,7 +359,7 @@ async fn concurrent_change_is_not_lost() {
     assert_eq!(tries, 1);
     assert_eq!(changed.access.len(), 2);
     // A request that read the grant earlier cannot restore it.
-    let (grant, _) = node.vault.read::<GrantRecord>(&key).await.unwrap().unwrap();
-    let saved = node.grants.save(&node.vault, &key, &read, &grant, node.now);
+    let (grant, _) = node.store.read::<GrantRecord>(&key).await.unwrap().unwrap();
+    let saved = node.grants.save(&node.store, &key, &read, &grant, node.now);
     assert!(!saved.await.unwrap());
 }

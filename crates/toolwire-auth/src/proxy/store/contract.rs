@@ -36,8 +36,8 @@ async fn in_time<T>(rule: &str, future: impl Future<Output = T>) -> T {
 }
 
 /// Returns the value of a call that should succeed.
-fn ok<T>(what: &str, result: Result<T, StoreError>) -> T {
-    result.unwrap_or_else(|error| panic!("{what}: the store failed: {error:?}"))
+fn ok<T>(operation: &str, result: Result<T, StoreError>) -> T {
+    result.unwrap_or_else(|error| panic!("{operation}: the store failed: {error:?}"))
 }
 
 /// Checks a [`ProxyStore`]. `connect` is called once per node. `shortest` is the shortest time to live that the store
@@ -83,22 +83,22 @@ pub async fn proxy_store_bound(store: &dyn ProxyStore, bound: usize, shortest: D
         rejected(store, kind, record("b")).await;
         for key in &keys {
             assert!(
-                is_there(store, kind, key).await,
+                exists(store, kind, key).await,
                 "a rejected record removes no other"
             );
         }
         let Some(last) = keys.pop() else { return };
         ok("take", store.take(kind, &last).await);
         // Its protection ends at once, so another record may replace it.
-        let loose = record("c").with_protection(Duration::ZERO);
-        let loose_key = key();
-        let put = store.put(kind, &loose_key, loose).await;
+        let unprotected = record("c").with_protection(Duration::ZERO);
+        let unprotected_key = key();
+        let put = store.put(kind, &unprotected_key, unprotected).await;
         ok("a taken record frees its space", put);
         let short = key();
         let put = store.put(kind, &short, NewProxyRecord::new("d", shortest));
         ok("a record without protection is evicted", put.await);
         assert!(
-            !is_there(store, kind, &loose_key).await,
+            !exists(store, kind, &unprotected_key).await,
             "a record without protection is removed if the store is full"
         );
         rejected(store, kind, record("e")).await;
@@ -122,7 +122,7 @@ async fn rejected(store: &dyn ProxyStore, kind: ProxyRecord, record: NewProxyRec
         "a record beyond the limit is rejected as full: {put:?}"
     );
     assert!(
-        !is_there(store, kind, &key).await,
+        !exists(store, kind, &key).await,
         "a rejected record is not stored"
     );
 }
@@ -158,17 +158,17 @@ async fn owner_loses_its_first_record(store: &dyn ProxyStore, kind: ProxyRecord)
     ok("put", store.put(kind, &first, owned(LIFETIME / 2)).await);
     ok("put", store.put(kind, &first, owned(LIFETIME / 2)).await);
     assert!(
-        is_there(store, kind, &second).await,
+        exists(store, kind, &second).await,
         "a record that replaces another does not count twice"
     );
     ok("put", store.put(kind, &third, owned(LIFETIME)).await);
     assert!(
-        !is_there(store, kind, &first).await,
+        !exists(store, kind, &first).await,
         "an owner at its limit loses the record that expires first"
     );
     for key in [&second, &third, &of_other_owner] {
         assert!(
-            is_there(store, kind, key).await,
+            exists(store, kind, key).await,
             "an owner at its limit loses one record, and another owner none"
         );
         ok("take", store.take(kind, key).await);
@@ -184,7 +184,7 @@ async fn owner_is_rejected_at_its_limit(store: &dyn ProxyStore, kind: ProxyRecor
     rejected(store, kind, owned()).await;
     for key in [&one, &two] {
         assert!(
-            is_there(store, kind, key).await,
+            exists(store, kind, key).await,
             "a rejected record removes no other"
         );
     }
@@ -216,7 +216,7 @@ async fn replaces_only_what_is_expected(store: &dyn ProxyStore) {
     };
     assert!(!replace("", "a").await, "an absent record is not replaced");
     assert!(
-        !is_there(store, kind, &key).await,
+        !exists(store, kind, &key).await,
         "a failed replacement stores nothing"
     );
     ok("put", store.put(kind, &key, record("b")).await);
@@ -243,7 +243,7 @@ async fn replacement_changes_the_owner(store: &dyn ProxyStore) {
     let replaced = store.replace(kind, &one, "a", new).await;
     assert!(ok("replace", replaced), "a record can change its owner");
     assert!(
-        !is_there(store, kind, &two).await && is_there(store, kind, &one).await,
+        !exists(store, kind, &two).await && exists(store, kind, &one).await,
         "the new owner loses another record if it has too many"
     );
     let put = store.put(kind, &three, record("c").with_owner(before));
@@ -326,7 +326,7 @@ async fn replaces_once<S: ProxyStore + 'static>(store: &Arc<S>) {
     assert_eq!(taken, winners.pop(), "the successful replacement is stored");
 }
 
-async fn is_there(store: &dyn ProxyStore, kind: ProxyRecord, key: &[u8; 32]) -> bool {
+async fn exists(store: &dyn ProxyStore, kind: ProxyRecord, key: &[u8; 32]) -> bool {
     ok("get", store.get(kind, key).await).is_some()
 }
 

@@ -26,8 +26,8 @@ pub trait ProxyStore: Send + Sync + fmt::Debug {
     ///    removed. If all are protected, the new record is rejected.
     ///
     /// # Errors
-    /// Returns [`StoreError::Full`](toolwire::store::StoreError::Full) if the record is rejected, and another error if the
-    /// store fails.
+    /// Returns [`StoreError::Full`](toolwire::store::StoreError::Full) if the record is rejected, and another error if
+    /// the store fails.
     fn put<'a>(
         &'a self,
         kind: ProxyRecord,

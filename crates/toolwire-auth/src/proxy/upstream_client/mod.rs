@@ -30,7 +30,7 @@ use crate::rules::well_known::server_metadata_urls;
 use crate::sync::lock;
 
 /// How long the metadata of a provider is cached.
-const METADATA_TIME: Duration = Duration::from_secs(60 * 60);
+const METADATA_TTL: Duration = Duration::from_secs(60 * 60);
 
 /// The client that sends requests to the identity provider.
 pub(super) struct UpstreamClient {
@@ -39,7 +39,8 @@ pub(super) struct UpstreamClient {
     pub(super) fetcher: DocumentFetcher,
     /// The redirect URI that is registered at the provider.
     pub(super) callback: String,
-    pub(super) found: Mutex<Option<(Instant, Arc<Endpoints>)>>,
+    /// The endpoints with the time at which they are discovered again.
+    pub(super) cached: Mutex<Option<(Instant, Arc<Endpoints>)>>,
 }
 
 /// The endpoints of a provider, and its declared support.
@@ -49,7 +50,7 @@ pub(super) struct Endpoints {
     token: String,
     /// Whether its redirects carry `iss`.
     pub(super) announces_iss: bool,
-    method: AuthMethod,
+    auth_method: AuthMethod,
 }
 
 /// The result of redeeming a code at the provider.
@@ -70,39 +71,39 @@ pub(super) struct Renewed {
 impl UpstreamClient {
     /// Returns the endpoints of the provider.
     pub(super) async fn endpoints(&self) -> Result<Arc<Endpoints>, UpstreamError> {
-        if let Some(known) = self.known() {
-            return Ok(known);
+        if let Some(endpoints) = self.cached_endpoints() {
+            return Ok(endpoints);
         }
-        let found = Arc::new(match &self.upstream.endpoints {
+        let endpoints = Arc::new(match &self.upstream.endpoints {
             Some((authorization, token)) => Endpoints {
                 authorization: authorization.clone(),
                 token: token.clone(),
                 announces_iss: false,
-                method: self.method(None)?,
+                auth_method: self.auth_method(None)?,
             },
             None => self.discover().await?,
         });
-        let until = Instant::now() + METADATA_TIME;
-        let mut cached = lock(&self.found);
-        *cached = Some((until, Arc::clone(&found)));
-        Ok(found)
+        let until = Instant::now() + METADATA_TTL;
+        let mut cached = lock(&self.cached);
+        *cached = Some((until, Arc::clone(&endpoints)));
+        Ok(endpoints)
     }
 
-    fn known(&self) -> Option<Arc<Endpoints>> {
-        let found = lock(&self.found);
-        let (until, endpoints) = found.as_ref()?;
+    fn cached_endpoints(&self) -> Option<Arc<Endpoints>> {
+        let cached = lock(&self.cached);
+        let (until, endpoints) = cached.as_ref()?;
         (*until > Instant::now()).then(|| Arc::clone(endpoints))
     }
 
     async fn discover(&self) -> Result<Endpoints, UpstreamError> {
         let issuer = &self.upstream.issuer;
         let version = ProtocolVersion::LATEST;
-        let mut problem = UpstreamError::Unusable("it publishes no metadata");
+        let mut last_error = UpstreamError::Unusable("it publishes no metadata");
         for url in server_metadata_urls(issuer, version).map_err(UpstreamError::Url)? {
             let metadata: AuthorizationServerMetadata = match self.fetcher.get(&url).await {
                 Ok(metadata) => metadata,
                 Err(error) => {
-                    problem = UpstreamError::Fetch(error);
+                    last_error = UpstreamError::Fetch(error);
                     continue;
                 }
             };
@@ -110,20 +111,20 @@ impl UpstreamClient {
             check_identity(&metadata, issuer, IssuerPolicy::new(version))
                 .map_err(|_| UpstreamError::Unusable("its metadata is invalid"))?;
             let supported = metadata.token_endpoint_auth_methods_supported.as_deref();
-            let method = self.method(supported)?;
+            let auth_method = self.auth_method(supported)?;
             let missing = || UpstreamError::Unusable("its metadata lacks an endpoint");
             return Ok(Endpoints {
                 authorization: metadata.authorization_endpoint.ok_or_else(missing)?,
                 token: metadata.token_endpoint.ok_or_else(missing)?,
                 announces_iss: metadata.authorization_response_iss_parameter_supported
                     == Some(true),
-                method,
+                auth_method,
             });
         }
-        Err(problem)
+        Err(last_error)
     }
 
-    fn method(&self, supported: Option<&[String]>) -> Result<AuthMethod, UpstreamError> {
+    fn auth_method(&self, supported: Option<&[String]>) -> Result<AuthMethod, UpstreamError> {
         if self.upstream.secret_in_body {
             return Ok(AuthMethod::ClientSecretPost);
         }
@@ -166,7 +167,7 @@ impl UpstreamClient {
             redirect_uri: &self.callback,
             verifier,
         };
-        let response = self.ask(grant).await?;
+        let response = self.request_tokens(grant).await?;
         let tokens = read_tokens(&response, None)?;
         let user = self.user(&response, &tokens.access_token).await?;
         Ok(UpstreamLogin { user, tokens })
@@ -174,7 +175,9 @@ impl UpstreamClient {
 
     /// Renews tokens. If the provider returns no new refresh token, the old one stays valid.
     pub(super) async fn renew(&self, refresh_token: &Secret) -> Result<Renewed, UpstreamError> {
-        let response = self.ask(Grant::RefreshToken(refresh_token)).await?;
+        let response = self
+            .request_tokens(Grant::RefreshToken(refresh_token))
+            .await?;
         let tokens = read_tokens(&response, Some(refresh_token))?;
         let user = match &self.upstream.user {
             UserSource::IdToken if response.id_token.is_some() => {
@@ -191,7 +194,7 @@ impl UpstreamClient {
     }
 
     /// Requests the current data of an access token's user. Returns `None` if the provider identifies users only by ID
-    /// tokens. A token that is no longer valid has an error of its own.
+    /// tokens. Returns [`UpstreamError::Rejected`] if the token is no longer valid.
     pub(super) async fn current_user(
         &self,
         access_token: &Secret,
@@ -199,23 +202,23 @@ impl UpstreamClient {
         let UserSource::Endpoint { url, subject } = &self.upstream.user else {
             return Ok(None);
         };
-        let asked = self.user_info(url, subject, access_token).await;
-        asked.map(Some).map_err(|error| match error {
-            UpstreamError::Fetch(failure) if failure.status() == Some(StatusCode::UNAUTHORIZED) => {
+        let user = self.user_info(url, subject, access_token).await;
+        user.map(Some).map_err(|error| match error {
+            UpstreamError::Fetch(error) if error.status() == Some(StatusCode::UNAUTHORIZED) => {
                 UpstreamError::Rejected
             }
             error => error,
         })
     }
 
-    pub(super) fn knows_users_by_id_token(&self) -> bool {
+    pub(super) fn identifies_users_by_id_token(&self) -> bool {
         matches!(self.upstream.user, UserSource::IdToken)
     }
 
-    async fn ask(&self, grant: Grant<'_>) -> Result<TokenResponse, UpstreamError> {
+    async fn request_tokens(&self, grant: Grant<'_>) -> Result<TokenResponse, UpstreamError> {
         let endpoints = self.endpoints().await?;
         let (client_id, client_secret) = (&*self.upstream.client_id, &self.upstream.client_secret);
-        let client = match endpoints.method {
+        let client = match endpoints.auth_method {
             AuthMethod::ClientSecretPost => ClientAuthentication::Post {
                 client_id,
                 client_secret,
@@ -228,16 +231,16 @@ impl UpstreamClient {
         };
         let request = TokenRequest::new(grant, client);
         let form = request.body();
-        let sending = self.fetcher.post_form(
+        let response = self.fetcher.post_form(
             &endpoints.token,
             &form,
             request.authorization(),
             HeaderMap::new(),
         );
-        let fetched = sending.await.map_err(UpstreamError::Fetch)?;
+        let response = response.await.map_err(UpstreamError::Fetch)?;
         // GitHub sends error responses with status 200.
-        if let Some(rejection) = fetched.error_document::<OAuthError>() {
-            let consequence = consequence(fetched.status.as_u16(), Some(&rejection));
+        if let Some(rejection) = response.error_document::<OAuthError>() {
+            let consequence = consequence(response.status.as_u16(), Some(&rejection));
             tracing::warn!(
                 error = %rejection.error.escape_debug(),
                 "the identity provider rejected a code or a refresh token"
@@ -247,7 +250,7 @@ impl UpstreamClient {
                 _ => UpstreamError::Unusable("it rejected the token request"),
             });
         }
-        fetched
+        response
             .document(&endpoints.token)
             .map_err(UpstreamError::Fetch)
     }
@@ -287,11 +290,11 @@ impl UpstreamClient {
             .map_err(|_| UpstreamError::Unusable("its token is not a valid header value"))?;
         value.set_sensitive(true);
         let headers = HeaderMap::from_iter([(AUTHORIZATION, value)]);
-        let asking = self
+        let response = self
             .fetcher
             .exchange(Method::GET, url, headers, Bytes::new());
-        let fetched = asking.await.map_err(UpstreamError::Fetch)?;
-        let claims = fetched.document(url).map_err(UpstreamError::Fetch)?;
+        let response = response.await.map_err(UpstreamError::Fetch)?;
+        let claims = response.document(url).map_err(UpstreamError::Fetch)?;
         UpstreamUser::read(claims, subject).ok_or(NO_USER)
     }
 }
@@ -362,7 +365,7 @@ impl fmt::Display for UpstreamError {
             Self::Url(invalid) => write!(f, "{invalid}"),
             Self::Fetch(error) => write!(f, "{error}"),
             Self::IdToken(error) => write!(f, "{error}"),
-            Self::Unusable(why) => f.write_str(why),
+            Self::Unusable(reason) => f.write_str(reason),
         }
     }
 }

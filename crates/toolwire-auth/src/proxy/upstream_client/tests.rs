@@ -13,7 +13,7 @@ fn client(upstream: Upstream, http: &CannedHttp) -> UpstreamClient {
         upstream,
         fetcher: DocumentFetcher::with_http_client(http.clone()),
         callback: "https://mcp.example/callback".to_owned(),
-        found: Mutex::default(),
+        cached: Mutex::default(),
     }
 }
 
@@ -42,7 +42,7 @@ async fn metadata_is_cached_for_an_hour() {
     let client = client(generic(), &http);
     assert!(client.endpoints().await.is_ok());
     assert_eq!(http.count(), 2);
-    tokio::time::advance(METADATA_TIME - Duration::from_millis(1)).await;
+    tokio::time::advance(METADATA_TTL - Duration::from_millis(1)).await;
     assert!(client.endpoints().await.is_ok());
     assert_eq!(http.count(), 2);
     tokio::time::advance(Duration::from_millis(1)).await;
@@ -62,20 +62,23 @@ async fn invalid_metadata_is_rejected() {
     keys_only["token_endpoint_auth_methods_supported"] = json!(["private_key_jwt"]);
     for bad in [other, plain, half, keys_only] {
         let client = client(generic(), &provider(bad.clone()));
-        let found = client.endpoints().await;
-        assert!(matches!(found, Err(UpstreamError::Unusable(_))), "{bad}");
+        let endpoints = client.endpoints().await;
+        assert!(
+            matches!(endpoints, Err(UpstreamError::Unusable(_))),
+            "{bad}"
+        );
     }
-    let nothing = CannedHttp::new(|_| (404, String::new()));
-    let found = client(generic(), &nothing).endpoints().await;
-    assert!(matches!(found, Err(UpstreamError::Fetch(_))));
+    let empty = CannedHttp::new(|_| (404, String::new()));
+    let endpoints = client(generic(), &empty).endpoints().await;
+    assert!(matches!(endpoints, Err(UpstreamError::Fetch(_))));
 }
 
 #[tokio::test]
 async fn authorization_url_has_the_required_parameters() {
     async fn sent(upstream: Upstream) -> Vec<(String, String)> {
-        let mut known = metadata();
-        known["issuer"] = json!(upstream.issuer);
-        let client = client(upstream, &provider(known));
+        let mut metadata = metadata();
+        metadata["issuer"] = json!(upstream.issuer);
+        let client = client(upstream, &provider(metadata));
         let endpoints = client.endpoints().await.unwrap();
         let (state, verifier) = (Secret::new("s"), Verifier::from_random([1; 32]));
         let url = client
@@ -153,8 +156,8 @@ async fn id_token_for_another_client_is_rejected() {
         (json!({"iss": ISSUER, "aud": "us", "exp": u32::MAX}), false),
     ] {
         let token = format!("e30.{}.", URL_SAFE_NO_PAD.encode(claims.to_string()));
-        let answer = json!({"access_token": "t", "token_type": "bearer", "id_token": token});
-        let http = CannedHttp::new(move |_| (200, answer.to_string()));
+        let response = json!({"access_token": "t", "token_type": "bearer", "id_token": token});
+        let http = CannedHttp::new(move |_| (200, response.to_string()));
         let upstream =
             generic().with_endpoints("https://idp.example/authorize", "https://idp.example/token");
         let verifier = Verifier::from_random([1; 32]);
@@ -181,8 +184,8 @@ async fn renewed_tokens_with_an_invalid_id_token_are_stored() {
         ),
     ] {
         let token = format!("e30.{}.", URL_SAFE_NO_PAD.encode(claims.to_string()));
-        let answer = json!({"access_token": "new", "token_type": "bearer", "id_token": token});
-        let http = CannedHttp::new(move |_| (200, answer.to_string()));
+        let response = json!({"access_token": "new", "token_type": "bearer", "id_token": token});
+        let http = CannedHttp::new(move |_| (200, response.to_string()));
         let upstream =
             generic().with_endpoints("https://idp.example/authorize", "https://idp.example/token");
         let renewed = client(upstream, &http).renew(&"old".into()).await.unwrap();

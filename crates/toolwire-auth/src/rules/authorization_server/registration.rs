@@ -37,7 +37,7 @@ impl AcceptedRegistration {
     ///
     /// # Errors
     /// Returns an error if it has no redirect URIs or invalid ones, or requires unsupported features.
-    pub(crate) fn judge(metadata: &ClientMetadata) -> Result<Self, ClientRegistrationError> {
+    pub(crate) fn check(metadata: &ClientMetadata) -> Result<Self, ClientRegistrationError> {
         let redirect_uris = metadata.redirect_uris.clone().unwrap_or_default();
         if !(1..=MAX_REDIRECT_URIS).contains(&redirect_uris.len()) {
             return Err(ClientRegistrationError::RedirectUriCount);
@@ -167,7 +167,7 @@ mod tests {
             panic!("objects");
         };
         members.extend(changes);
-        AcceptedRegistration::judge(&serde_json::from_value(metadata).unwrap())
+        AcceptedRegistration::check(&serde_json::from_value(metadata).unwrap())
     }
 
     #[test]

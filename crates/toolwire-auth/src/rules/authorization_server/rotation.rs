@@ -39,7 +39,7 @@ impl RefreshTokens<'_> {
     /// The nodes of a service may have different clocks. If the first use is in the future by more than the grace
     /// period, it counts as one in the past. So a clock that is behind does not prolong the grace period.
     #[must_use]
-    pub(crate) fn judge(&self, presented: &Digest, now: u64, grace: u64) -> Presented {
+    pub(crate) fn classify(&self, presented: &Digest, now: u64, grace: u64) -> Presented {
         if self.current == Some(presented) {
             return Presented::Current;
         }
@@ -64,7 +64,7 @@ mod tests {
             used: Some((&used, 1_000)),
         };
         let check = |presented: &Digest, now, grace, expected: Presented| {
-            assert_eq!(tokens.judge(presented, now, grace), expected, "{now}");
+            assert_eq!(tokens.classify(presented, now, grace), expected, "{now}");
         };
         check(&current, 1_000, 30, Presented::Current);
         check(&current, 9_999, 30, Presented::Current);
@@ -84,6 +84,6 @@ mod tests {
             current: None,
             used: None,
         };
-        assert_eq!(none.judge(&[0; 32], 0, LONGEST_GRACE), Presented::Reused);
+        assert_eq!(none.classify(&[0; 32], 0, LONGEST_GRACE), Presented::Reused);
     }
 }

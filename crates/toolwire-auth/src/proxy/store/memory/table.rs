@@ -80,11 +80,11 @@ impl Table {
             },
             _ => None,
         };
-        // The record that is removed in any case also frees its space.
+        // The replaced record and the owner's evicted record free their space.
         let freed = victim.map(|victim| self.length_of(&victim));
-        let gone = [replaced_bytes, freed].into_iter().flatten();
+        let removed_lengths = [replaced_bytes, freed].into_iter().flatten();
         let (mut count, mut bytes) = (self.records.len(), self.bytes);
-        for length in gone {
+        for length in removed_lengths {
             count = count.saturating_sub(1);
             bytes = bytes.saturating_sub(length);
         }
@@ -168,12 +168,10 @@ impl Table {
         self.count_of(owner) >= owner.limit.max(1)
     }
 
-    /// Returns the record of an owner that expires first, other than this one.
-    fn first_of(&self, owner: &ProxyOwner, other_than: &RecordKey) -> Option<RecordKey> {
+    /// Returns the record of an owner that expires first, except `excluded`.
+    fn first_of(&self, owner: &ProxyOwner, excluded: &RecordKey) -> Option<RecordKey> {
         let mut owned = self.owners.get(&owner.key)?.iter();
-        owned
-            .find(|(_, key)| key != other_than)
-            .map(|(_, key)| *key)
+        owned.find(|(_, key)| key != excluded).map(|(_, key)| *key)
     }
 
     fn length_of(&self, key: &RecordKey) -> usize {

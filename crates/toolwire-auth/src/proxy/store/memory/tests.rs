@@ -90,9 +90,9 @@ async fn bytes_of_a_kind_are_limited() {
     store.take(kind, &key(1)).await.unwrap();
     assert!(put(&store, kind, 3, of_length(4)).await);
     // The new record evicts as many unprotected records as it needs.
-    let loose = of_length(3).with_protection(Duration::ZERO);
+    let unprotected = of_length(3).with_protection(Duration::ZERO);
     for number in [2, 3] {
-        assert!(put(&store, kind, number, loose.clone()).await);
+        assert!(put(&store, kind, number, unprotected.clone()).await);
     }
     assert!(put(&store, kind, 4, of_length(9)).await);
     assert!(!has(&store, kind, 2).await && !has(&store, kind, 3).await);
