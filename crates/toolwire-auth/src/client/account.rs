@@ -107,20 +107,20 @@ impl OAuthConfig {
     /// cannot be stored.
     pub async fn log_in(&self, url: &str) -> Result<Account, AuthError> {
         let endpoint = endpoint_of(url)?;
-        let flow = Arc::new(self.flow(&endpoint));
-        let stored = flow.stored_token().await?;
-        let generation = stored.map_or(0, |held| held.token.generation);
+        let source = Arc::new(self.token_source(&endpoint));
+        let stored = source.stored_token().await?;
+        let generation = stored.map_or(0, |active| active.token.generation);
         let rejected = self.probe_endpoint(&endpoint, generation).await?;
-        let renewed = flow.renew(NextStep::Authorize, rejected).await?;
-        if let Some(error) = renewed.not_kept {
+        let renewed = source.renew(NextStep::Authorize, rejected).await?;
+        if let Some(error) = renewed.store_error {
             return Err(error);
         }
-        let stored = flow.records.last_token(&flow.resource()).await;
+        let stored = source.records.last_token(&source.resource()).await;
         let issuer = stored.map_err(AuthError::of)?.map(|(issuer, _)| issuer);
         Ok(Account {
-            resource: flow.resource(),
+            resource: source.resource(),
             issuer: issuer.unwrap_or_default(),
-            token: renewed.held.token.clone(),
+            token: renewed.active.token.clone(),
         })
     }
 
@@ -129,15 +129,15 @@ impl OAuthConfig {
     /// # Errors
     /// Returns an error if the store fails. The login is also removed if its tokens cannot be revoked.
     pub async fn log_out(&self, url: &str) -> Result<LogoutOutcome, AuthError> {
-        let flow = self.flow(&endpoint_of(url)?);
-        let resource = flow.resource();
-        let stored = flow.records.last_token(&resource).await;
+        let source = self.token_source(&endpoint_of(url)?);
+        let resource = source.resource();
+        let stored = source.records.last_token(&resource).await;
         let Some((issuer, token)) = stored.map_err(AuthError::of)? else {
             return Ok(LogoutOutcome::NotLoggedIn);
         };
-        let revoked = revoke(&flow, &issuer, &token).await;
-        let forgotten = flow.records.forget_token(&issuer, &resource).await;
-        forgotten.map_err(AuthError::of)?;
+        let revoked = revoke(&source, &issuer, &token).await;
+        let removed = source.records.remove_token(&issuer, &resource).await;
+        removed.map_err(AuthError::of)?;
         Ok(match revoked {
             Ok(()) => LogoutOutcome::Revoked,
             Err(error) => LogoutOutcome::RemovedLocally(error),
@@ -149,8 +149,8 @@ impl OAuthConfig {
     /// # Errors
     /// Returns an error if the URL is invalid or the store fails.
     pub async fn account(&self, url: &str) -> Result<Option<Account>, AuthError> {
-        let flow = self.flow(&endpoint_of(url)?);
-        account(&flow.records, flow.resource()).await
+        let source = self.token_source(&endpoint_of(url)?);
+        account(&source.records, source.resource()).await
     }
 
     /// Returns all stored logins.
@@ -212,7 +212,7 @@ fn endpoint_of(url: &str) -> Result<Uri, AuthError> {
 }
 
 /// Revokes the longest-lived token. The authorization server invalidates the others with it (RFC 7009, section 2.1).
-async fn revoke(flow: &TokenSource, issuer: &str, token: &StoredToken) -> Result<(), AuthError> {
+async fn revoke(source: &TokenSource, issuer: &str, token: &StoredToken) -> Result<(), AuthError> {
     let rejected = RejectedRequest {
         challenges: Vec::new(),
         scope: None,
@@ -221,23 +221,23 @@ async fn revoke(flow: &TokenSource, issuer: &str, token: &StoredToken) -> Result
         allow_origin_server: false,
         may_ask_user: false,
     };
-    let server = flow.search(&rejected).server(issuer).await?;
+    let server = source.discovery(&rejected).server_metadata(issuer).await?;
     let Some(url) = server.revocation_endpoint.clone() else {
         return Err(AuthError::new(format!(
             "{issuer} does not support token revocation"
         )));
     };
-    let resource = flow.resource();
+    let resource = source.resource();
     let registrar = Registrar {
-        config: &flow.config,
-        records: &flow.records,
-        fetcher: &flow.fetcher,
+        config: &source.config,
+        records: &source.records,
+        fetcher: &source.fetcher,
         server: &server,
         resource: &resource,
     };
     let client = registrar.client_of(token).await?;
     let endpoint = TokenEndpoint {
-        fetcher: &flow.fetcher,
+        fetcher: &source.fetcher,
         url: &url,
         issuer,
         client: &client,

@@ -42,9 +42,9 @@ impl AssertionSource for AssertionFile {
     fn assertion<'a>(&'a self, _: &'a str) -> BoxFuture<'a, Result<Secret, AuthError>> {
         Box::pin(async {
             let path = self.path.clone();
-            let reading = tokio::task::spawn_blocking(move || std::fs::read_to_string(path)).await;
-            let read = reading.unwrap_or_else(|error| Err(std::io::Error::other(error)));
-            let text = read.map_err(|error| {
+            let text = tokio::task::spawn_blocking(move || std::fs::read_to_string(path)).await;
+            let text = text.unwrap_or_else(|error| Err(std::io::Error::other(error)));
+            let text = text.map_err(|error| {
                 AuthError::new(format!("cannot read the token in {}", self.path.display()))
                     .with_source(error)
             })?;

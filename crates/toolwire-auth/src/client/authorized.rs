@@ -24,7 +24,7 @@ use crate::rules::denied_upgrades::operation;
 #[derive(Debug)]
 pub struct OAuthHttpClient<C> {
     inner: C,
-    flow: Arc<TokenSource>,
+    token_source: Arc<TokenSource>,
     endpoint: Uri,
     origin: String,
     user_interaction: UserInteraction,
@@ -35,7 +35,7 @@ impl<C: HttpClient> OAuthHttpClient<C> {
     pub fn new(inner: C, oauth: OAuthConfig, endpoint: &Uri) -> Self {
         Self {
             inner,
-            flow: Arc::new(oauth.flow(endpoint)),
+            token_source: Arc::new(oauth.token_source(endpoint)),
             origin: origin_of(endpoint),
             endpoint: endpoint.clone(),
             user_interaction: UserInteraction::default(),
@@ -58,36 +58,40 @@ impl<C: HttpClient> OAuthHttpClient<C> {
         }
         let version = version_of(&request);
         let mut attempts = Attempts::new();
-        let mut may_take_over = true;
-        let mut held = self.flow.token().await.map_err(failure)?;
+        let mut has_free_retry = true;
+        let mut active = self.token_source.token().await.map_err(http_error)?;
         loop {
-            let attempt = self.with_token(&request, held.as_deref()).await?;
+            let attempt = self.with_token(&request, active.as_deref()).await?;
             let response = self.inner.send(attempt).await?;
-            self.flow.proofs.learn(&self.origin, response.headers());
+            self.token_source
+                .proofs
+                .store_nonce(&self.origin, response.headers());
             let challenges = challenges_of(&response);
             let status = response.status().as_u16();
             let Some((rejection, challenge)) = AuthRejection::read(status, &challenges) else {
                 return Ok(response);
             };
             let scope = challenge.and_then(|challenge| challenge.scope.clone());
-            let wanted = match &rejection {
+            let required_scopes = match &rejection {
                 AuthRejection::InsufficientScope(scopes) => scopes.clone(),
                 _ => None,
             };
             let attempts_before = attempts.clone();
-            let step = attempts.next(rejection, self.flow.has_refresh_token());
+            let step = attempts.next(rejection, self.token_source.has_refresh_token());
             match &step {
                 NextStep::RepeatWithNonce => continue,
-                NextStep::GiveUp(why) => {
-                    tracing::debug!(%why, status, "the request stays rejected");
-                    if let Some(scopes) = wanted {
+                NextStep::GiveUp(reason) => {
+                    tracing::debug!(%reason, status, "the request stays rejected");
+                    if let Some(scopes) = required_scopes {
                         let operation = operation(request.body());
-                        self.flow.remember_denied(&operation, scopes);
+                        self.token_source.record_denied(&operation, scopes);
                     }
                     return Ok(response);
                 }
                 NextStep::StepUp(scopes)
-                    if self.flow.was_denied(&operation(request.body()), scopes) =>
+                    if self
+                        .token_source
+                        .was_denied(&operation(request.body()), scopes) =>
                 {
                     return Ok(response);
                 }
@@ -97,28 +101,28 @@ impl<C: HttpClient> OAuthHttpClient<C> {
                 challenges,
                 scope,
                 version,
-                generation: held.as_ref().map_or(0, |held| held.token.generation),
-                allow_origin_server: self.flow.config.allow_origin_server,
+                generation: active.as_ref().map_or(0, |active| active.token.generation),
+                allow_origin_server: self.token_source.config.allow_origin_server,
                 may_ask_user: true,
             };
-            let asks_user = self.flow.config.grant.needs_redirect();
-            let _waiting = asks_user.then(|| self.user_interaction.begin());
-            match self.flow.renew(step, rejected).await {
+            let needs_user = self.token_source.config.grant.needs_redirect();
+            let _interaction = needs_user.then(|| self.user_interaction.begin());
+            match self.token_source.renew(step, rejected).await {
                 Ok(renewed) => {
-                    // The token of another process can be equally old. In that case, the retry does not count as an
-                    // attempt, once.
-                    if renewed.was_taken_over && may_take_over {
-                        may_take_over = false;
+                    // A token of another task or process may be as old as the rejected one. One retry with such a token
+                    // does not count as an attempt.
+                    if renewed.was_renewed_elsewhere && has_free_retry {
+                        has_free_retry = false;
                         attempts = attempts_before;
                     }
-                    held = Some(renewed.held);
+                    active = Some(renewed.active);
                 }
                 Err(error) => {
-                    if let Some(scopes) = wanted {
+                    if let Some(scopes) = required_scopes {
                         let operation = operation(request.body());
-                        self.flow.remember_denied(&operation, scopes);
+                        self.token_source.record_denied(&operation, scopes);
                     }
-                    return Err(failure(error));
+                    return Err(http_error(error));
                 }
             }
         }
@@ -127,31 +131,31 @@ impl<C: HttpClient> OAuthHttpClient<C> {
     async fn with_token(
         &self,
         request: &Request<Bytes>,
-        held: Option<&ActiveToken>,
+        active: Option<&ActiveToken>,
     ) -> Result<Request<Bytes>, HttpError> {
         let mut request = request.clone();
-        let Some(held) = held else {
+        let Some(active) = active else {
             return Ok(request);
         };
         if self.endpoint.scheme_str() != Some("https") && !is_loopback(&self.endpoint) {
-            let what =
+            let message =
                 "an access token is not sent over plain HTTP, because it can be read in transit";
-            let failure = HttpError::new(HttpPhase::Prepare, what);
-            return Err(failure.with_advice("use the server's https URL"));
+            let error = HttpError::new(HttpPhase::Prepare, message);
+            return Err(error.with_advice("use the server's https URL"));
         }
-        if held.token.is_bound() {
+        if active.token.is_bound() {
             let url = request.uri().to_string();
             let method = request.method().clone();
-            let token = Some(&held.token.access_token);
+            let token = Some(&active.token.access_token);
             let headers = request.headers_mut();
-            let proving = self
-                .flow
-                .proofs
-                .prove(headers, &method, &url, &self.origin, token);
-            proving.await.map_err(failure)?;
+            let proof =
+                self.token_source
+                    .proofs
+                    .add_proof(headers, &method, &url, &self.origin, token);
+            proof.await.map_err(http_error)?;
         }
         let headers = request.headers_mut();
-        headers.insert(AUTHORIZATION, held.header.clone());
+        headers.insert(AUTHORIZATION, active.header.clone());
         Ok(request)
     }
 }
@@ -167,7 +171,7 @@ impl<C: HttpClient> HttpClient for OAuthHttpClient<C> {
 
 impl OAuthConfig {
     /// Returns the token source for one endpoint.
-    pub(super) fn flow(&self, endpoint: &Uri) -> TokenSource {
+    pub(super) fn token_source(&self, endpoint: &Uri) -> TokenSource {
         let fetcher = self.config.fetcher.clone();
         let fetcher = fetcher.unwrap_or_else(|| {
             if is_loopback(endpoint) {
@@ -200,7 +204,7 @@ pub(super) fn challenges_of(response: &Response<ClientBody>) -> Vec<Challenge> {
     challenge::parse(headers.filter_map(|header| header.to_str().ok()))
 }
 
-fn failure(error: AuthError) -> HttpError {
+fn http_error(error: AuthError) -> HttpError {
     HttpError::new(
         HttpPhase::Authorize,
         "the server requires an access token, and none is available",

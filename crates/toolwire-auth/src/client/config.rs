@@ -24,7 +24,8 @@ const CLIENT_CREDENTIALS: &str = "io.modelcontextprotocol/oauth-client-credentia
 /// The extension that a client declares if an enterprise's identity provider decides.
 const ENTERPRISE_MANAGED: &str = "io.modelcontextprotocol/enterprise-managed-authorization";
 
-/// The way in which a client gets access tokens, for [`ClientBuilder::with_http_layer`](toolwire::ClientBuilder::with_http_layer).
+/// The way in which a client gets access tokens, for
+/// [`ClientBuilder::with_http_layer`](toolwire::ClientBuilder::with_http_layer).
 ///
 /// ```no_run
 /// use toolwire::Client;
@@ -57,7 +58,7 @@ pub(super) struct OAuthSettings {
     pub(super) fetcher: Option<DocumentFetcher>,
     pub(super) http: Option<Arc<dyn HttpClient>>,
     pub(super) allow_origin_server: bool,
-    pub(super) always_proves: bool,
+    pub(super) always_uses_dpop: bool,
     pub(super) issuer_exceptions: Vec<(String, String)>,
 }
 
@@ -166,7 +167,7 @@ impl OAuthConfig {
                 fetcher: None,
                 http: None,
                 allow_origin_server: true,
-                always_proves: false,
+                always_uses_dpop: false,
                 issuer_exceptions: Vec::new(),
             },
         }
@@ -229,7 +230,7 @@ impl OAuthConfig {
     /// bound only for servers that require it.
     #[must_use]
     pub fn with_dpop(mut self) -> Self {
-        self.config.always_proves = true;
+        self.config.always_uses_dpop = true;
         self
     }
 
@@ -249,15 +250,15 @@ impl OAuthConfig {
         self
     }
 
-    /// Accepts an authorization server whose metadata states another issuer than expected. Only for servers that are
-    /// known to do so: the check prevents sending tokens to another server.
+    /// Accepts an authorization server whose metadata states the issuer `stated` instead of `expected`. Only for servers
+    /// that are known to do so: the check prevents sending tokens to another server.
     #[must_use]
     pub fn with_issuer_exception(
         mut self,
-        named: impl Into<String>,
-        calls_itself: impl Into<String>,
+        expected: impl Into<String>,
+        stated: impl Into<String>,
     ) -> Self {
-        let exception = (named.into(), calls_itself.into());
+        let exception = (expected.into(), stated.into());
         self.config.issuer_exceptions.push(exception);
         self
     }

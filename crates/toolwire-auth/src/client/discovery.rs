@@ -19,11 +19,11 @@ use crate::rules::well_known::{DiscoveryPlan, OriginServer, server_metadata_urls
 pub(super) struct DiscoveredServer {
     /// The resource of the token, or `None` in protocol versions without resource indicators.
     pub(super) resource: Option<ResourceIndicator>,
-    pub(super) server: AuthorizationServerMetadata,
+    pub(super) metadata: AuthorizationServerMetadata,
     /// The scopes that the resource metadata names.
     pub(super) scopes_supported: Option<Vec<String>>,
     /// Whether the resource requires tokens that are bound to a key.
-    pub(super) wants_proofs: bool,
+    pub(super) requires_dpop: bool,
 }
 
 /// The inputs of a discovery.
@@ -47,24 +47,29 @@ impl Discovery<'_> {
         &self,
         challenges: &[Challenge],
     ) -> Result<DiscoveredServer, AuthError> {
-        let named = challenges
+        let metadata_url = challenges
             .iter()
             .find_map(|challenge| challenge.resource_metadata.as_deref());
-        let plan = DiscoveryPlan::new(self.endpoint, named, self.version, self.allow_origin_server)
-            .map_err(AuthError::of)?;
-        if let Some(error) = &plan.refused {
+        let plan = DiscoveryPlan::new(
+            self.endpoint,
+            metadata_url,
+            self.version,
+            self.allow_origin_server,
+        )
+        .map_err(AuthError::of)?;
+        if let Some(error) = &plan.invalid_url {
             tracing::warn!(%error, "the metadata URL in the challenge is invalid and is not fetched");
         }
-        let mut problem = None;
+        let mut last_error = None;
         for url in &plan.resource_metadata {
-            match self.resource(url).await {
+            match self.resource_metadata(url).await {
                 Ok(Some(metadata)) => return self.server_of(&metadata, challenges).await,
                 Ok(None) => {}
-                Err(error) => problem = Some(error),
+                Err(error) => last_error = Some(error),
             }
         }
-        match (plan.origin_server, problem) {
-            (Some(origin), _) => self.origin(&origin, challenges).await,
+        match (plan.origin_server, last_error) {
+            (Some(origin), _) => self.use_origin(&origin, challenges).await,
             (None, Some(error)) => Err(AuthError::of(error)),
             (None, None) => Err(AuthError::new(format!(
                 "{} does not name its authorization server",
@@ -75,11 +80,14 @@ impl Discovery<'_> {
     }
 
     /// Fetches the metadata of the resource. Returns `None` if the resource has no metadata.
-    async fn resource(&self, url: &str) -> Result<Option<ProtectedResourceMetadata>, FetchError> {
-        let fetched = self.get(url).await?;
-        match fetched.status {
+    async fn resource_metadata(
+        &self,
+        url: &str,
+    ) -> Result<Option<ProtectedResourceMetadata>, FetchError> {
+        let response = self.get(url).await?;
+        match response.status {
             StatusCode::NOT_FOUND | StatusCode::METHOD_NOT_ALLOWED => Ok(None),
-            _ => fetched.document(url).map(Some),
+            _ => response.document(url).map(Some),
         }
     }
 
@@ -89,56 +97,61 @@ impl Discovery<'_> {
         challenges: &[Challenge],
     ) -> Result<DiscoveredServer, AuthError> {
         let checked = check_resource(metadata, self.endpoint).map_err(AuthError::of)?;
-        let mut problem = None;
+        let mut last_error = None;
         // The first usable server is taken. The choice is the client's (RFC 9728, section 7.6).
         for issuer in &checked.authorization_servers {
-            match self.server(issuer).await {
+            match self.server_metadata(issuer).await {
                 Ok(server) => {
-                    let names_resource = self.version.has_resource_indicators();
+                    let has_resource = self.version.has_resource_indicators();
                     return Ok(DiscoveredServer {
-                        resource: names_resource.then_some(checked.resource),
-                        server,
+                        resource: has_resource.then_some(checked.resource),
+                        metadata: server,
                         scopes_supported: metadata.scopes_supported.clone(),
-                        wants_proofs: dpop::is_wanted(challenges, Some(metadata)),
+                        requires_dpop: dpop::is_required(challenges, Some(metadata)),
                     });
                 }
-                Err(error) => problem = Some(error),
+                Err(error) => last_error = Some(error),
             }
         }
-        Err(problem.unwrap_or_else(|| AuthError::new("the metadata names no authorization server")))
+        Err(last_error
+            .unwrap_or_else(|| AuthError::new("the metadata names no authorization server")))
     }
 
     /// Fetches and checks the metadata of an authorization server.
-    pub(super) async fn server(
+    pub(super) async fn server_metadata(
         &self,
         issuer: &str,
     ) -> Result<AuthorizationServerMetadata, AuthError> {
         let urls = server_metadata_urls(issuer, self.version).map_err(AuthError::of)?;
-        let mut problem = None;
+        let mut last_error = None;
         for url in &urls {
-            let fetched = match self.get(url).await {
-                Ok(fetched) => fetched,
+            let response = match self.get(url).await {
+                Ok(response) => response,
                 Err(error) => {
-                    problem = Some(error);
+                    last_error = Some(error);
                     continue;
                 }
             };
-            match fetched.document::<AuthorizationServerMetadata>(url) {
+            match response.document::<AuthorizationServerMetadata>(url) {
                 Ok(metadata) => {
-                    self.check(&metadata, issuer)?;
+                    self.check_server(&metadata, issuer)?;
                     return Ok(metadata);
                 }
-                Err(error) => problem = Some(error),
+                Err(error) => last_error = Some(error),
             }
         }
         let error = AuthError::new(format!("{issuer} publishes no usable metadata"));
-        Err(match problem {
-            Some(problem) => error.with_source(problem),
+        Err(match last_error {
+            Some(source) => error.with_source(source),
             None => error,
         })
     }
 
-    fn check(&self, metadata: &AuthorizationServerMetadata, issuer: &str) -> Result<(), AuthError> {
+    fn check_server(
+        &self,
+        metadata: &AuthorizationServerMetadata,
+        issuer: &str,
+    ) -> Result<(), AuthError> {
         let policy = IssuerPolicy {
             version: self.version,
             exceptions: self.issuer_exceptions,
@@ -152,13 +165,13 @@ impl Discovery<'_> {
     }
 
     /// Uses an origin as its own authorization server (2025-03-26).
-    async fn origin(
+    async fn use_origin(
         &self,
         origin: &OriginServer,
         challenges: &[Challenge],
     ) -> Result<DiscoveredServer, AuthError> {
-        let fetched = self.get(&origin.metadata).await.map_err(AuthError::of)?;
-        let server = match fetched.status {
+        let response = self.get(&origin.metadata).await.map_err(AuthError::of)?;
+        let server = match response.status {
             StatusCode::NOT_FOUND => {
                 let mut server = AuthorizationServerMetadata::new(&*origin.issuer);
                 server.authorization_endpoint = Some(origin.authorization_endpoint.clone());
@@ -168,18 +181,18 @@ impl Discovery<'_> {
             }
             _ => {
                 let server: AuthorizationServerMetadata =
-                    fetched.document(&origin.metadata).map_err(AuthError::of)?;
-                self.check(&server, &origin.issuer)?;
+                    response.document(&origin.metadata).map_err(AuthError::of)?;
+                self.check_server(&server, &origin.issuer)?;
                 server
             }
         };
-        let names_resource = self.version.has_resource_indicators();
-        let resource = names_resource.then(|| ResourceIndicator::of_endpoint(self.endpoint));
+        let has_resource = self.version.has_resource_indicators();
+        let resource = has_resource.then(|| ResourceIndicator::of_endpoint(self.endpoint));
         Ok(DiscoveredServer {
             resource: resource.transpose().map_err(AuthError::of)?,
-            server,
+            metadata: server,
             scopes_supported: None,
-            wants_proofs: dpop::is_wanted(challenges, None),
+            requires_dpop: dpop::is_required(challenges, None),
         })
     }
 
@@ -189,9 +202,9 @@ impl Discovery<'_> {
         if let Ok(version) = HeaderValue::from_str(self.version.as_str()) {
             headers.insert("mcp-protocol-version", version);
         }
-        let fetched = self
+        let response = self
             .fetcher
             .exchange(Method::GET, url, headers, Bytes::new());
-        fetched.await
+        response.await
     }
 }

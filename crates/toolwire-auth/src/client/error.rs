@@ -9,7 +9,7 @@ use toolwire::Error;
 /// The reason why no access token is available, and advice for the user.
 #[derive(Debug, Clone)]
 pub struct AuthError {
-    what: AuthErrorKind,
+    kind: AuthErrorKind,
     advice: Option<String>,
     needs_login: bool,
     wanted_scopes: Option<String>,
@@ -25,9 +25,9 @@ enum AuthErrorKind {
 
 impl AuthError {
     /// Creates an error with a message. The message must not contain a secret.
-    pub fn new(what: impl Into<String>) -> Self {
+    pub fn new(message: impl Into<String>) -> Self {
         Self {
-            what: AuthErrorKind::Message(what.into(), None),
+            kind: AuthErrorKind::Message(message.into(), None),
             advice: None,
             needs_login: false,
             wanted_scopes: None,
@@ -45,8 +45,8 @@ impl AuthError {
     #[must_use]
     pub fn with_source(mut self, source: impl Into<Box<dyn StdError + Send + Sync>>) -> Self {
         let source = Arc::from(source.into());
-        self.what = match self.what {
-            AuthErrorKind::Message(what, _) => AuthErrorKind::Message(what, Some(source)),
+        self.kind = match self.kind {
+            AuthErrorKind::Message(message, _) => AuthErrorKind::Message(message, Some(source)),
             AuthErrorKind::Wrapped(error) => {
                 AuthErrorKind::Message(error.to_string(), Some(source))
             }
@@ -64,7 +64,7 @@ impl AuthError {
     /// a server was unreachable.
     #[must_use]
     pub fn find<T: StdError + 'static>(&self) -> Option<&T> {
-        let mut cause: Option<&(dyn StdError + 'static)> = match &self.what {
+        let mut cause: Option<&(dyn StdError + 'static)> = match &self.kind {
             AuthErrorKind::Message(_, source) => source.as_deref().map(|source| source as _),
             AuthErrorKind::Wrapped(error) => Some(&**error),
         };
@@ -90,15 +90,15 @@ impl AuthError {
         self.wanted_scopes.as_deref()
     }
 
-    pub(super) fn login_needed(resource: &str) -> Self {
+    pub(super) fn login_required(resource: &str) -> Self {
         let mut error = Self::new(format!("there is no login at {resource}"));
         error.needs_login = true;
         error
     }
 
-    pub(super) fn more_needed(resource: &str, scopes: &str) -> Self {
-        let what = format!("the login at {resource} lacks required scopes: {scopes}");
-        let mut error = Self::new(what);
+    pub(super) fn scopes_required(resource: &str, scopes: &str) -> Self {
+        let message = format!("the login at {resource} lacks required scopes: {scopes}");
+        let mut error = Self::new(message);
         error.needs_login = true;
         error.wanted_scopes = Some(scopes.to_owned());
         error
@@ -107,7 +107,7 @@ impl AuthError {
     /// Wraps an error whose own message is sufficient.
     pub(super) fn of(error: impl StdError + Send + Sync + 'static) -> Self {
         Self {
-            what: AuthErrorKind::Wrapped(Arc::new(error)),
+            kind: AuthErrorKind::Wrapped(Arc::new(error)),
             advice: None,
             needs_login: false,
             wanted_scopes: None,
@@ -117,8 +117,8 @@ impl AuthError {
 
 impl fmt::Display for AuthError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &self.what {
-            AuthErrorKind::Message(what, _) => f.write_str(what)?,
+        match &self.kind {
+            AuthErrorKind::Message(message, _) => f.write_str(message)?,
             AuthErrorKind::Wrapped(error) => write!(f, "{error}")?,
         }
         match &self.advice {
@@ -130,7 +130,7 @@ impl fmt::Display for AuthError {
 
 impl StdError for AuthError {
     fn source(&self) -> Option<&(dyn StdError + 'static)> {
-        match &self.what {
+        match &self.kind {
             AuthErrorKind::Message(_, source) => source
                 .as_deref()
                 .map(|source| source as &(dyn StdError + 'static)),

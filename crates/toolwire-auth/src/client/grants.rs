@@ -29,8 +29,8 @@ pub(super) struct GrantClient<'a> {
     pub(super) records: &'a Records,
     pub(super) fetcher: &'a DocumentFetcher,
     pub(super) proofs: &'a DpopSigner,
-    pub(super) found: &'a DiscoveredServer,
-    pub(super) search: Discovery<'a>,
+    pub(super) server: &'a DiscoveredServer,
+    pub(super) discovery: Discovery<'a>,
     /// The MCP server that the token is for, as the store names it.
     pub(super) resource: &'a str,
     /// The generation of the previous token.
@@ -41,24 +41,24 @@ impl GrantClient<'_> {
     /// Refreshes a token. Returns `None` if the refresh token is no longer valid and a new authorization is required.
     pub(super) async fn refresh(
         &self,
-        before: &StoredToken,
+        previous: &StoredToken,
     ) -> Result<Option<StoredToken>, AuthError> {
-        let Some(refresh_token) = &before.refresh_token else {
+        let Some(refresh_token) = &previous.refresh_token else {
             return Ok(None);
         };
-        let client = self.registrar().client_of(before).await?;
-        let is_bound = before.is_bound() || self.wants_proofs();
+        let client = self.registrar().client_of(previous).await?;
+        let is_bound = previous.is_bound() || self.uses_dpop();
         let endpoint = self.endpoint(&client, is_bound);
         let grant = Grant::RefreshToken(refresh_token);
-        let asked = endpoint.ask(grant, self.found.resource.as_ref(), None);
-        match asked.await {
+        let response = endpoint.request_token(grant, self.server.resource.as_ref(), None);
+        match response.await {
             Ok(response) => {
-                let mut token = self.stored_form(response, &client, None)?;
+                let mut token = self.stored_token(response, &client, None)?;
                 // If the server returns no new refresh token, the old one stays valid.
                 token.refresh_token = token.refresh_token.or_else(|| Some(refresh_token.clone()));
-                token.scope = token.scope.or_else(|| before.scope.clone());
-                token.requested.clone_from(&before.requested);
-                token.user = token.user.or_else(|| before.user.clone());
+                token.scope = token.scope.or_else(|| previous.scope.clone());
+                token.requested.clone_from(&previous.requested);
+                token.user = token.user.or_else(|| previous.user.clone());
                 Ok(Some(token))
             }
             Err(TokenRequestFailure::Rejected(Consequence::AuthorizeAnew, error)) => {
@@ -68,7 +68,7 @@ impl GrantClient<'_> {
             Err(TokenRequestFailure::Rejected(Consequence::RegisterAnew, error))
                 if client.is_dynamic =>
             {
-                self.forget_client(&error).await?;
+                self.remove_client(&error).await?;
                 Ok(None)
             }
             Err(error) => Err(error.into_error()),
@@ -84,9 +84,9 @@ impl GrantClient<'_> {
             Err(TokenRequestFailure::Rejected(Consequence::RegisterAnew, error))
                 if self.is_registered().await? =>
             {
-                self.forget_client(&error).await?;
-                let again = self.authorize_once(scopes).await;
-                again.map_err(TokenRequestFailure::into_error)
+                self.remove_client(&error).await?;
+                let retried = self.authorize_once(scopes).await;
+                retried.map_err(TokenRequestFailure::into_error)
             }
             outcome => outcome.map_err(TokenRequestFailure::into_error),
         }
@@ -96,34 +96,33 @@ impl GrantClient<'_> {
         &self,
         scopes: Option<&ScopeSet>,
     ) -> Result<StoredToken, TokenRequestFailure> {
-        let resource = self.found.resource.as_ref();
-        let server = &self.found.server;
+        let resource = self.server.resource.as_ref();
         match &self.config.grant {
             GrantKind::Code(login) => {
-                let (client, code) = self.code(&**login, scopes).await?;
+                let (client, code) = self.authorization_code(&**login, scopes).await?;
                 let grant = Grant::AuthorizationCode {
                     code: &code.code,
                     redirect_uri: &code.redirect_uri,
                     verifier: &code.verifier,
                 };
-                let endpoint = self.endpoint(&client, self.wants_proofs());
+                let endpoint = self.endpoint(&client, self.uses_dpop());
                 // The scopes were sent with the authorization request.
-                let response = endpoint.ask(grant, resource, None).await?;
-                Ok(self.stored_form(response, &client, scopes)?)
+                let response = endpoint.request_token(grant, resource, None).await?;
+                Ok(self.stored_token(response, &client, scopes)?)
             }
             GrantKind::ClientCredentials => {
                 let client = self.registrar().client(None).await?;
-                let endpoint = self.endpoint(&client, self.wants_proofs());
-                let asked = endpoint.ask(Grant::ClientCredentials, resource, scopes);
-                Ok(self.stored_form(asked.await?, &client, scopes)?)
+                let endpoint = self.endpoint(&client, self.uses_dpop());
+                let response = endpoint.request_token(Grant::ClientCredentials, resource, scopes);
+                Ok(self.stored_token(response.await?, &client, scopes)?)
             }
             GrantKind::Workload(source) => {
-                let assertion = source.assertion(&server.issuer).await?;
+                let assertion = source.assertion(&self.server.metadata.issuer).await?;
                 Ok(self.present_assertion(&assertion, scopes).await?)
             }
-            GrantKind::Stored => Err(AuthError::login_needed(self.resource))?,
+            GrantKind::Stored => Err(AuthError::login_required(self.resource))?,
             GrantKind::Enterprise(provider) => {
-                let assertion = self.exchange(provider, scopes).await?;
+                let assertion = self.exchange_for_assertion(provider, scopes).await?;
                 Ok(self.present_assertion(&assertion, scopes).await?)
             }
         }
@@ -136,15 +135,15 @@ impl GrantClient<'_> {
         scopes: Option<&ScopeSet>,
     ) -> Result<StoredToken, TokenRequestFailure> {
         let client = self.registrar().client(None).await?;
-        let endpoint = self.endpoint(&client, self.wants_proofs());
-        let resource = self.found.resource.as_ref();
-        let asked = endpoint.ask(Grant::JwtBearer(assertion), resource, scopes);
-        Ok(self.stored_form(asked.await?, &client, scopes)?)
+        let endpoint = self.endpoint(&client, self.uses_dpop());
+        let resource = self.server.resource.as_ref();
+        let response = endpoint.request_token(Grant::JwtBearer(assertion), resource, scopes);
+        Ok(self.stored_token(response.await?, &client, scopes)?)
     }
 
     /// Requests an assertion for the authorization server from an identity provider (extension enterprise-managed
     /// authorization, section 4).
-    async fn exchange(
+    async fn exchange_for_assertion(
         &self,
         provider: &IdentityProvider,
         scopes: Option<&ScopeSet>,
@@ -153,7 +152,7 @@ impl GrantClient<'_> {
         let (url, supported) = match &provider.token_endpoint {
             Some(url) => (url.as_str(), None),
             None => {
-                metadata = self.search.server(&provider.issuer).await?;
+                metadata = self.discovery.server_metadata(&provider.issuer).await?;
                 let methods = metadata.token_endpoint_auth_methods_supported.as_deref();
                 let url = metadata.token_endpoint.as_deref();
                 (url.unwrap_or_default(), methods)
@@ -182,31 +181,31 @@ impl GrantClient<'_> {
         let grant = Grant::ExchangeForAssertion {
             subject_token: &subject,
             subject_token_type: provider.subject_type,
-            audience: &self.found.server.issuer,
+            audience: &self.server.metadata.issuer,
         };
-        let asked = endpoint.ask(grant, self.found.resource.as_ref(), scopes);
-        let response = asked.await.map_err(TokenRequestFailure::into_error)?;
+        let response = endpoint.request_token(grant, self.server.resource.as_ref(), scopes);
+        let response = response.await.map_err(TokenRequestFailure::into_error)?;
         read_assertion(&response).map_err(AuthError::of)
     }
 
     /// Runs a user login and returns the authorization code.
-    async fn code(
+    async fn authorization_code(
         &self,
         login: &dyn Login,
         scopes: Option<&ScopeSet>,
     ) -> Result<(KnownClient, AuthorizationCode), AuthError> {
-        let server = &self.found.server;
-        let known = self.records.client(&server.issuer).await;
-        let known = known.map_err(AuthError::of)?;
-        let registered = known.and_then(|known| known.redirect_uris.into_iter().next());
-        let pending = login.begin(registered.as_deref()).await?;
+        let server = &self.server.metadata;
+        let registered = self.records.client(&server.issuer).await;
+        let registered = registered.map_err(AuthError::of)?;
+        let registered_uri = registered.and_then(|client| client.redirect_uris.into_iter().next());
+        let pending = login.begin(registered_uri.as_deref()).await?;
         let redirect_uri = pending.redirect_uri().to_owned();
         let client = self.registrar().client(Some(&redirect_uri)).await?;
         let state = state_from_random(crate::client::random()?);
         let verifier = Verifier::from_random(crate::client::random()?);
         let mut request =
             AuthorizationRequest::new(&client.client_id, &redirect_uri, &state, &verifier);
-        if let Some(resource) = &self.found.resource {
+        if let Some(resource) = &self.server.resource {
             request = request.with_resource(resource);
         }
         if let Some(scopes) = scopes {
@@ -234,7 +233,7 @@ impl GrantClient<'_> {
     }
 
     /// Returns the token in its stored form.
-    fn stored_form(
+    fn stored_token(
         &self,
         response: TokenResponse,
         client: &KnownClient,
@@ -242,7 +241,7 @@ impl GrantClient<'_> {
     ) -> Result<StoredToken, AuthError> {
         let now = since_epoch().as_secs();
         let granted = GrantedToken::read(&response, scopes, now).map_err(AuthError::of)?;
-        let issuer = &self.found.server.issuer;
+        let issuer = &self.server.metadata.issuer;
         let id_token = response.id_token.as_ref();
         Ok(StoredToken {
             user: id_token.and_then(|token| id_token::user(token, issuer, &client.client_id)),
@@ -258,12 +257,12 @@ impl GrantClient<'_> {
         })
     }
 
-    fn wants_proofs(&self) -> bool {
-        self.config.always_proves || self.found.wants_proofs
+    fn uses_dpop(&self) -> bool {
+        self.config.always_uses_dpop || self.server.requires_dpop
     }
 
     fn endpoint<'s>(&'s self, client: &'s KnownClient, is_bound: bool) -> TokenEndpoint<'s> {
-        let server = &self.found.server;
+        let server = &self.server.metadata;
         TokenEndpoint {
             fetcher: self.fetcher,
             url: server.token_endpoint.as_deref().unwrap_or_default(),
@@ -278,21 +277,24 @@ impl GrantClient<'_> {
             config: self.config,
             records: self.records,
             fetcher: self.fetcher,
-            server: &self.found.server,
+            server: &self.server.metadata,
             resource: self.resource,
         }
     }
 
     /// Returns `true` if the client registered itself with this server.
     async fn is_registered(&self) -> Result<bool, AuthError> {
-        let known = self.records.client(&self.found.server.issuer).await;
-        Ok(known.map_err(AuthError::of)?.is_some())
+        let client = self.records.client(&self.server.metadata.issuer).await;
+        Ok(client.map_err(AuthError::of)?.is_some())
     }
 
-    async fn forget_client(&self, error: &AuthError) -> Result<(), AuthError> {
+    async fn remove_client(&self, error: &AuthError) -> Result<(), AuthError> {
         tracing::debug!(%error, "the authorization server no longer knows this client");
-        let forgotten = self.records.forget_client(&self.found.server.issuer).await;
-        forgotten.map_err(AuthError::of)
+        let removed = self
+            .records
+            .remove_client(&self.server.metadata.issuer)
+            .await;
+        removed.map_err(AuthError::of)
     }
 }
 

@@ -25,7 +25,7 @@ const LONGEST_NONCE: usize = 512;
 
 /// The maximum number of servers with a cached nonce. A client uses two or three servers. A removed nonce costs one
 /// round trip.
-const MOST_NONCES: usize = 16;
+const MAX_NONCES: usize = 16;
 
 /// The client's DPoP key and the nonces of servers.
 #[derive(Debug)]
@@ -52,13 +52,13 @@ impl DpopSigner {
     }
 
     /// Stores the nonce of a response. Returns `true` if there is one.
-    pub(super) fn learn(&self, origin: &str, response: &HeaderMap) -> bool {
+    pub(super) fn store_nonce(&self, origin: &str, response: &HeaderMap) -> bool {
         let nonce = response.get(&NONCE).and_then(|nonce| nonce.to_str().ok());
         let Some(nonce) = nonce.filter(|nonce| nonce.len() <= LONGEST_NONCE) else {
             return false;
         };
         let mut nonces = self.nonces();
-        if nonces.len() >= MOST_NONCES && !nonces.contains_key(origin) {
+        if nonces.len() >= MAX_NONCES && !nonces.contains_key(origin) {
             nonces.clear();
         }
         nonces.insert(origin.to_owned(), nonce.to_owned());
@@ -66,7 +66,7 @@ impl DpopSigner {
     }
 
     /// Adds a proof for one request to its headers.
-    pub(super) async fn prove(
+    pub(super) async fn add_proof(
         &self,
         headers: &mut HeaderMap,
         method: &Method,
@@ -122,22 +122,22 @@ mod tests {
     #[test]
     fn nonces_are_accepted_up_to_the_maximum_length() {
         let proofs = proofs();
-        assert!(!proofs.learn("https://a", &HeaderMap::new()));
-        assert!(proofs.learn("https://a", &with_nonce(&"n".repeat(LONGEST_NONCE))));
-        assert!(!proofs.learn("https://a", &with_nonce(&"o".repeat(LONGEST_NONCE + 1))));
+        assert!(!proofs.store_nonce("https://a", &HeaderMap::new()));
+        assert!(proofs.store_nonce("https://a", &with_nonce(&"n".repeat(LONGEST_NONCE))));
+        assert!(!proofs.store_nonce("https://a", &with_nonce(&"o".repeat(LONGEST_NONCE + 1))));
         assert_eq!(proofs.nonces()["https://a"].len(), LONGEST_NONCE);
     }
 
     #[test]
     fn number_of_servers_with_cached_nonces_is_limited() {
         let proofs = proofs();
-        for number in 0..MOST_NONCES {
-            assert!(proofs.learn(&number.to_string(), &with_nonce("n")));
+        for number in 0..MAX_NONCES {
+            assert!(proofs.store_nonce(&number.to_string(), &with_nonce("n")));
         }
         // A known server needs no further entry.
-        assert!(proofs.learn("0", &with_nonce("m")));
-        assert_eq!(proofs.nonces().len(), MOST_NONCES);
-        assert!(proofs.learn("one more", &with_nonce("n")));
+        assert!(proofs.store_nonce("0", &with_nonce("m")));
+        assert_eq!(proofs.nonces().len(), MAX_NONCES);
+        assert!(proofs.store_nonce("one more", &with_nonce("n")));
         assert_eq!(proofs.nonces().len(), 1);
     }
 }

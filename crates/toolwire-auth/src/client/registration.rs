@@ -8,6 +8,7 @@ use http::{HeaderMap, HeaderValue, Method};
 
 use crate::client::AuthError;
 use crate::client::config::OAuthSettings;
+use crate::client::registered_client::RegisteredClient;
 use crate::client::signing::SigningKey;
 use crate::client::store::{Records, StoredClient, StoredToken};
 use crate::client::token_endpoint::reason;
@@ -62,24 +63,26 @@ impl Registrar<'_> {
         redirect_uri: Option<&str>,
     ) -> Result<KnownClient, AuthError> {
         let issuer = &self.server.issuer;
-        let mut clients = self.config.clients.iter();
-        let given = clients.find(|given| given.issuer.as_ref().is_none_or(|own| own == issuer));
-        if let Some(given) = given {
-            if given.issuer.is_none() {
-                self.bind(&given.client_id).await?;
+        let is_for_issuer = |configured: &&RegisteredClient| {
+            let configured_issuer = configured.issuer.as_ref();
+            configured_issuer.is_none_or(|configured_issuer| configured_issuer == issuer)
+        };
+        if let Some(configured) = self.config.clients.iter().find(is_for_issuer) {
+            if configured.issuer.is_none() {
+                self.bind(&configured.client_id).await?;
             }
-            let known = KnownClient {
-                client_id: given.client_id.clone(),
-                secret: given.secret.clone(),
-                key: given.key.clone(),
+            let client = KnownClient {
+                client_id: configured.client_id.clone(),
+                secret: configured.secret.clone(),
+                key: configured.key.clone(),
                 method: AuthMethod::None,
                 is_dynamic: false,
             };
-            return self.with_method(known, None);
+            return self.with_method(client, None);
         }
         let mut clients = self.config.clients.iter();
         let options = RegistrationOptions {
-            pre_registered_with: clients.find_map(|given| given.issuer.as_deref()),
+            pre_registered_with: clients.find_map(|configured| configured.issuer.as_deref()),
             has_document: self.config.document.is_some(),
             may_register: self.config.may_register,
         };
@@ -87,16 +90,16 @@ impl Registrar<'_> {
             Registration::Document => {
                 let url = self.config.document.clone().unwrap_or_default();
                 check_client_id_url(&url).map_err(AuthError::of)?;
-                let known = KnownClient {
+                let client = KnownClient {
                     client_id: url,
                     secret: None,
                     key: self.config.document_key.clone(),
                     method: AuthMethod::None,
                     is_dynamic: false,
                 };
-                self.with_method(known, None)
+                self.with_method(client, None)
             }
-            Registration::Dynamic => self.dynamic(redirect_uri).await,
+            Registration::Dynamic => self.dynamic_client(redirect_uri).await,
             Registration::PreRegistered | Registration::AskUser => Err(AuthError::new(format!(
                 "{issuer} does not know this client and does not support registration"
             ))
@@ -109,20 +112,20 @@ impl Registrar<'_> {
         let stored = &token.client;
         let registered = self.records.client(&self.server.issuer).await;
         let registered = registered.map_err(AuthError::of)?;
-        let mut given = self.config.clients.iter();
-        let given = given.find(|given| given.client_id == stored.client_id);
+        let mut configured = self.config.clients.iter();
+        let configured = configured.find(|client| client.client_id == stored.client_id);
         let is_document = self.config.document.as_ref() == Some(&stored.client_id);
-        let known = KnownClient {
+        let client = KnownClient {
             client_id: stored.client_id.clone(),
             secret: stored.client_secret.clone(),
-            key: match given {
-                Some(given) => given.key.clone(),
+            key: match configured {
+                Some(configured) => configured.key.clone(),
                 None => self.config.document_key.clone().filter(|_| is_document),
             },
             method: AuthMethod::None,
-            is_dynamic: registered.is_some_and(|own| own.client_id == stored.client_id),
+            is_dynamic: registered.is_some_and(|client| client.client_id == stored.client_id),
         };
-        self.with_method(known, stored.auth_method.as_deref())
+        self.with_method(client, stored.auth_method.as_deref())
     }
 
     /// Binds credentials without an issuer to the first authorization server that they are used with.
@@ -138,32 +141,32 @@ impl Registrar<'_> {
         .with_advice("register the client there as well"))
     }
 
-    async fn dynamic(&self, redirect_uri: Option<&str>) -> Result<KnownClient, AuthError> {
+    async fn dynamic_client(&self, redirect_uri: Option<&str>) -> Result<KnownClient, AuthError> {
         let issuer = &self.server.issuer;
-        let known = self.records.client(issuer).await.map_err(AuthError::of)?;
+        let stored = self.records.client(issuer).await.map_err(AuthError::of)?;
         let now = since_epoch().as_secs();
-        let usable = known.filter(|client| {
-            let is_over = client.expires_at.is_some_and(|end| end <= now);
-            let redirects = &client.redirect_uris;
-            !is_over && redirect_uri.is_none_or(|uri| redirects.iter().any(|own| own == uri))
+        let usable = stored.filter(|client| {
+            let is_expired = client.expires_at.is_some_and(|expiry| expiry <= now);
+            let has_uri = |uri: &str| client.redirect_uris.iter().any(|own| own == uri);
+            !is_expired && redirect_uri.is_none_or(has_uri)
         });
         let stored = match usable {
             Some(stored) => stored,
             None => {
                 let stored = self.register(redirect_uri).await?;
-                let outcome = self.records.keep_client(issuer, &stored).await;
-                outcome.map_err(AuthError::of)?;
+                let result = self.records.store_client(issuer, &stored).await;
+                result.map_err(AuthError::of)?;
                 stored
             }
         };
-        let known = KnownClient {
+        let client = KnownClient {
             client_id: stored.client_id,
             secret: stored.client_secret,
             key: None,
             method: AuthMethod::None,
             is_dynamic: true,
         };
-        self.with_method(known, stored.auth_method.as_deref())
+        self.with_method(client, stored.auth_method.as_deref())
     }
 
     async fn register(&self, redirect_uri: Option<&str>) -> Result<StoredClient, AuthError> {
@@ -182,27 +185,27 @@ impl Registrar<'_> {
         let mut headers = HeaderMap::new();
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
         let body = serde_json::to_vec(&metadata).map_err(AuthError::of)?;
-        let fetched = self
+        let response = self
             .fetcher
             .exchange(Method::POST, url, headers, Bytes::from(body))
             .await
             .map_err(AuthError::of)?;
-        if !fetched.status.is_success() {
-            let error: Option<OAuthError> = fetched.error_document();
-            let why = reason(fetched.status, error.as_ref());
+        if !response.status.is_success() {
+            let error: Option<OAuthError> = response.error_document();
+            let reason = reason(response.status, error.as_ref());
             return Err(AuthError::new(format!(
-                "{url} rejected the registration of this client: {why}"
+                "{url} rejected the registration of this client: {reason}"
             ))
             .with_advice("register the client there manually and configure its client id"));
         }
-        let registration: ClientRegistration = fetched.created(url).map_err(AuthError::of)?;
-        // A server may change the registered metadata (RFC 7591, section 3.2.1), but it has to accept our redirect URI.
-        if let Some(own) = redirect_uri
+        let registration: ClientRegistration = response.created(url).map_err(AuthError::of)?;
+        // A server may change the registered metadata (RFC 7591, section 3.2.1), but it has to accept the redirect URI.
+        if let Some(requested) = redirect_uri
             && let Some(accepted) = &registration.metadata.redirect_uris
-            && !is_registered(own, accepted)
+            && !is_registered(requested, accepted)
         {
             return Err(AuthError::new(format!(
-                "{url} does not accept the redirect URI {own}"
+                "{url} does not accept the redirect URI {requested}"
             )));
         }
         Ok(StoredClient {
@@ -212,7 +215,7 @@ impl Registrar<'_> {
             // Zero means that the secret does not expire (RFC 7591, section 3.2.1).
             expires_at: registration
                 .client_secret_expires_at
-                .filter(|end| *end != 0),
+                .filter(|expiry| *expiry != 0),
             redirect_uris,
         })
     }

@@ -52,27 +52,26 @@ impl TokenRequestFailure {
 
 impl TokenEndpoint<'_> {
     /// Requests a token in exchange for a grant.
-    pub(super) async fn ask(
+    pub(super) async fn request_token(
         &self,
         grant: Grant<'_>,
         resource: Option<&ResourceIndicator>,
         scopes: Option<&ScopeSet>,
     ) -> Result<TokenResponse, TokenRequestFailure> {
-        let fetched = self.post(grant, resource, scopes).await?;
-        let Some((what, error)) = self.rejection(&fetched) else {
-            let response = fetched.document(self.url).map_err(AuthError::of)?;
-            return Ok(response);
+        let response = self.post(grant, resource, scopes).await?;
+        let Some((consequence, error)) = self.rejection(&response) else {
+            return Ok(response.document(self.url).map_err(AuthError::of)?);
         };
-        let is_new = self
+        let has_nonce = self
             .proofs
-            .is_some_and(|proofs| proofs.learn(self.issuer, &fetched.headers));
-        if what != Consequence::RepeatWithNonce || !is_new {
-            return Err(TokenRequestFailure::Rejected(what, error));
+            .is_some_and(|proofs| proofs.store_nonce(self.issuer, &response.headers));
+        if consequence != Consequence::RepeatWithNonce || !has_nonce {
+            return Err(TokenRequestFailure::Rejected(consequence, error));
         }
-        let again = self.post(grant, resource, scopes).await?;
-        match self.rejection(&again) {
-            None => Ok(again.document(self.url).map_err(AuthError::of)?),
-            Some((what, error)) => Err(TokenRequestFailure::Rejected(what, error)),
+        let response = self.post(grant, resource, scopes).await?;
+        match self.rejection(&response) {
+            None => Ok(response.document(self.url).map_err(AuthError::of)?),
+            Some((consequence, error)) => Err(TokenRequestFailure::Rejected(consequence, error)),
         }
     }
 
@@ -81,19 +80,19 @@ impl TokenEndpoint<'_> {
         let assertion = self.assertion()?;
         let request = TokenRequest::revocation(token, self.authentication(assertion.as_ref())?);
         let form = request.body();
-        let posting =
+        let response =
             self.fetcher
                 .post_form(self.url, &form, request.authorization(), HeaderMap::new());
-        let fetched = posting.await.map_err(AuthError::of)?;
-        if fetched.status.is_success() {
+        let response = response.await.map_err(AuthError::of)?;
+        if response.status.is_success() {
             return Ok(());
         }
-        let why = reason(
-            fetched.status,
-            fetched.error_document::<OAuthError>().as_ref(),
+        let reason = reason(
+            response.status,
+            response.error_document::<OAuthError>().as_ref(),
         );
         Err(AuthError::new(format!(
-            "{} rejected the revocation: {why}",
+            "{} rejected the revocation: {reason}",
             self.url
         )))
     }
@@ -115,25 +114,25 @@ impl TokenEndpoint<'_> {
         }
         let mut headers = HeaderMap::new();
         if let Some(proofs) = self.proofs {
-            let proving = proofs.prove(&mut headers, &Method::POST, self.url, self.issuer, None);
-            proving.await?;
+            let proof = proofs.add_proof(&mut headers, &Method::POST, self.url, self.issuer, None);
+            proof.await?;
         }
         let form = request.body();
-        let posting = self
+        let response = self
             .fetcher
             .post_form(self.url, &form, request.authorization(), headers);
-        posting.await.map_err(AuthError::of)
+        response.await.map_err(AuthError::of)
     }
 
-    fn rejection(&self, fetched: &FetchedDocument) -> Option<(Consequence, AuthError)> {
-        if fetched.status.is_success() {
+    fn rejection(&self, response: &FetchedDocument) -> Option<(Consequence, AuthError)> {
+        if response.status.is_success() {
             return None;
         }
-        let error: Option<OAuthError> = fetched.error_document();
-        let what = consequence(fetched.status.as_u16(), error.as_ref());
-        let why = reason(fetched.status, error.as_ref());
-        let error = AuthError::new(format!("{} issued no token: {why}", self.url));
-        Some((what, error))
+        let error: Option<OAuthError> = response.error_document();
+        let consequence = consequence(response.status.as_u16(), error.as_ref());
+        let reason = reason(response.status, error.as_ref());
+        let error = AuthError::new(format!("{} issued no token: {reason}", self.url));
+        Some((consequence, error))
     }
 
     fn assertion(&self) -> Result<Option<Secret>, AuthError> {

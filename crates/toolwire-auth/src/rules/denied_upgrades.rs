@@ -51,7 +51,7 @@ struct Denied {
 
 impl DeniedUpgrades {
     /// Records that an operation on a resource was rejected with these scopes, or that they were not granted.
-    pub(crate) fn remember(&mut self, resource: &str, operation: &str, scopes: ScopeSet, now: u64) {
+    pub(crate) fn insert(&mut self, resource: &str, operation: &str, scopes: ScopeSet, now: u64) {
         let key = (resource.to_owned(), operation.to_owned());
         // Removed and inserted again, so that the order is that of time.
         self.denied.shift_remove(&key);
@@ -108,7 +108,7 @@ mod tests {
     #[test]
     fn denied_scopes_are_stored_per_operation_until_they_expire() {
         let mut denied = DeniedUpgrades::default();
-        denied.remember("https://a", "tools/call deploy", scopes("x y"), 1_000);
+        denied.insert("https://a", "tools/call deploy", scopes("x y"), 1_000);
         let check = |resource: &str, operation: &str, wanted: &str, now: u64, expected: bool| {
             let found = denied.contains(resource, operation, &scopes(wanted), now);
             assert_eq!(found, expected, "{resource} {operation} {wanted} {now}");
@@ -137,12 +137,12 @@ mod tests {
     fn oldest_operation_is_removed_first() {
         let mut denied = DeniedUpgrades::default();
         for number in 0..MAX_DENIED {
-            denied.remember("https://a", &number.to_string(), scopes("x"), 0);
+            denied.insert("https://a", &number.to_string(), scopes("x"), 0);
         }
         // Denied again, so it is not the oldest any more.
-        denied.remember("https://a", "0", scopes("x"), 0);
+        denied.insert("https://a", "0", scopes("x"), 0);
         assert!(denied.contains("https://a", "1", &scopes("x"), 0));
-        denied.remember("https://a", "one more", scopes("x"), 0);
+        denied.insert("https://a", "one more", scopes("x"), 0);
         assert!(denied.contains("https://a", "0", &scopes("x"), 0));
         assert!(!denied.contains("https://a", "1", &scopes("x"), 0));
         assert!(denied.contains("https://a", "2", &scopes("x"), 0));

@@ -21,8 +21,8 @@ pub(crate) struct DiscoveryPlan {
     pub resource_metadata: Vec<String>,
     /// The server to use without such metadata. `None` if that is not permitted.
     pub origin_server: Option<OriginServer>,
-    /// The invalid URL of the challenge. The default URLs are used in its place.
-    pub refused: Option<InvalidUrl>,
+    /// The invalid URL of the challenge. The default URLs are used instead.
+    pub invalid_url: Option<InvalidUrl>,
 }
 
 impl DiscoveryPlan {
@@ -47,19 +47,19 @@ impl DiscoveryPlan {
             return Ok(Self {
                 resource_metadata: Vec::new(),
                 origin_server: Some(origin_server),
-                refused: None,
+                invalid_url: None,
             });
         }
         let named = named.map(|named| endpoints::check_named_by(named, endpoint).map(|()| named));
-        let (resource_metadata, refused) = match named {
+        let (resource_metadata, invalid_url) = match named {
             Some(Ok(named)) => (vec![named.to_owned()], None),
-            Some(Err(refused)) => (default_urls(&url), Some(refused)),
+            Some(Err(error)) => (default_urls(&url), Some(error)),
             None => (default_urls(&url), None),
         };
         Ok(Self {
             resource_metadata,
             origin_server: allow_origin_server.then_some(origin_server),
-            refused,
+            invalid_url,
         })
     }
 }
@@ -224,7 +224,7 @@ mod tests {
         let named = "https://other.example.com/custom/metadata.json";
         let plan = plan("https://example.com/mcp", Some(named));
         assert_eq!(plan.resource_metadata, [named]);
-        assert_eq!(plan.refused, None);
+        assert_eq!(plan.invalid_url, None);
     }
 
     #[test]
@@ -237,7 +237,7 @@ mod tests {
         ] {
             let plan = plan("https://example.com/mcp", Some(named));
             assert_eq!(plan.resource_metadata.len(), 2, "{named}");
-            assert!(plan.refused.is_some(), "{named}");
+            assert!(plan.invalid_url.is_some(), "{named}");
         }
     }
 

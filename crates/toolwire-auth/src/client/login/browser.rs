@@ -69,8 +69,9 @@ mod tests {
     #[test]
     fn browser_is_opened_only_in_a_local_desktop_session() {
         fn check(has_desktop: bool, set: &[&str], expected: bool) {
-            let found = is_available(has_desktop, |name| set.contains(&name).then(|| "x".into()));
-            assert_eq!(found, expected, "{has_desktop} {set:?}");
+            let available =
+                is_available(has_desktop, |name| set.contains(&name).then(|| "x".into()));
+            assert_eq!(available, expected, "{has_desktop} {set:?}");
         }
         check(true, &[], true);
         check(false, &[], false);

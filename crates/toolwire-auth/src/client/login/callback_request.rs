@@ -6,7 +6,7 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 
 /// The timeout for reading a request and for writing the response.
-pub(super) const REQUEST_TIME: Duration = Duration::from_secs(5);
+pub(super) const REQUEST_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// The maximum size of request headers, in bytes.
 pub(super) const LONGEST_HEAD: usize = 32 * 1024;
@@ -23,7 +23,7 @@ impl CallbackRequest {
     ///
     /// `host` is the host of the redirect URI. Another host indicates DNS rebinding.
     pub(super) async fn receive(mut stream: TcpStream, host: &str, path: &str) -> Option<Self> {
-        let head = tokio::time::timeout(REQUEST_TIME, read_head(&mut stream)).await;
+        let head = tokio::time::timeout(REQUEST_TIMEOUT, read_head(&mut stream)).await;
         let head = head.ok()??;
         match query_of(&head, host, path) {
             Some(query) => {
@@ -58,13 +58,13 @@ impl CallbackRequest {
 
 async fn read_head(stream: &mut TcpStream) -> Option<String> {
     let mut head = Vec::new();
-    let mut piece = [0; 1024];
+    let mut buffer = [0; 1024];
     while !head.windows(4).any(|window| window == b"\r\n\r\n") {
-        let count = stream.read(&mut piece).await.ok()?;
+        let count = stream.read(&mut buffer).await.ok()?;
         if count == 0 || head.len() + count > LONGEST_HEAD {
             return None;
         }
-        head.extend_from_slice(piece.get(..count)?);
+        head.extend_from_slice(buffer.get(..count)?);
     }
     String::from_utf8(head).ok()
 }
@@ -79,8 +79,8 @@ fn query_of<'a>(head: &'a str, host: &str, path: &str) -> Option<&'a str> {
         .filter_map(|line| line.split_once(':'))
         .filter(|(name, _)| name.eq_ignore_ascii_case("host"))
         .map(|(_, value)| value.trim());
-    let is_for_us = hosts.next() == Some(host) && hosts.next().is_none();
-    (method == "GET" && target_path == path && is_for_us).then_some(query)
+    let is_expected_host = hosts.next() == Some(host) && hosts.next().is_none();
+    (method == "GET" && target_path == path && is_expected_host).then_some(query)
 }
 
 /// Responds with a page that contains nothing from the request.
@@ -93,7 +93,7 @@ async fn respond(mut stream: TcpStream, status: &str, text: &str) {
          cache-control: no-store\r\nreferrer-policy: no-referrer\r\nconnection: close\r\n\r\n{page}"
     );
     // A browser that disconnected or does not read needs no response.
-    let _ = tokio::time::timeout(REQUEST_TIME, async {
+    let _ = tokio::time::timeout(REQUEST_TIMEOUT, async {
         stream.write_all(response.as_bytes()).await?;
         stream.shutdown().await
     })
@@ -113,8 +113,8 @@ mod tests {
         let _silent = TcpStream::connect(address).await.unwrap();
         let (stream, _) = listener.accept().await.unwrap();
         let start = tokio::time::Instant::now();
-        let visitor = CallbackRequest::receive(stream, "127.0.0.1:7", "/callback").await;
-        assert!(visitor.is_none());
+        let request = CallbackRequest::receive(stream, "127.0.0.1:7", "/callback").await;
+        assert!(request.is_none());
         assert_eq!(start.elapsed().as_secs(), 5);
     }
 

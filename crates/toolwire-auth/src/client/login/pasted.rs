@@ -4,7 +4,7 @@
 pub(super) const NO_QUERY: &str = "paste the complete URL of the page that the browser shows";
 
 /// The error for a pasted URL of another login.
-pub(super) const NOT_OURS: &str =
+pub(super) const OTHER_LOGIN: &str =
     "the URL does not belong to this login; open the login URL again and paste the resulting URL";
 
 /// Returns the query of a pasted text: a complete URL, or only its query.

@@ -80,9 +80,9 @@ async fn unusual_texts(store: &impl TokenStore) {
             put(store, name, value).await;
             check(store, name, Some(value), "every text is stored unchanged").await;
         }
-        let shown = format!("{store:?}");
+        let debug = format!("{store:?}");
         assert!(
-            !shown.contains("short again"),
+            !debug.contains("short again"),
             "the debug output of a store shows no secrets"
         );
         remove(store, name).await;
@@ -94,7 +94,7 @@ async fn unusual_texts(store: &impl TokenStore) {
 }
 
 async fn concurrent_writes<S: TokenStore + 'static>(store: &Arc<S>, other: &Arc<S>) {
-    let name = unique_name("crowd");
+    let name = unique_name("concurrent");
     let tasks: Vec<_> = (0..CONCURRENT_TASKS)
         .map(|number| {
             let store = Arc::clone(if number % 2 == 0 { store } else { other });
@@ -117,12 +117,12 @@ async fn concurrent_writes<S: TokenStore + 'static>(store: &Arc<S>, other: &Arc<
 
 async fn lock_waits<S: TokenStore + 'static>(store: &Arc<S>, other: &Arc<S>) {
     let (name, second) = (unique_name("lock"), unique_name("lock"));
-    let held = in_time("a free lock is acquired", store.lock(&name)).await;
-    let held = ok("lock", held);
-    let another = in_time("locks of other names are independent", store.lock(&second)).await;
-    drop(ok("lock", another));
+    let lock = in_time("a free lock is acquired", store.lock(&name)).await;
+    let lock = ok("lock", lock);
+    let second_lock = in_time("locks of other names are independent", store.lock(&second)).await;
+    drop(ok("lock", second_lock));
     {
-        // A dropped future releases its place in the queue.
+        // A dropped future stops waiting for the lock.
         let mut waiting = other.lock(&name);
         let first = std::future::poll_fn(|cx| std::task::Poll::Ready(waiting.as_mut().poll(cx)));
         assert!(
@@ -130,21 +130,21 @@ async fn lock_waits<S: TokenStore + 'static>(store: &Arc<S>, other: &Arc<S>) {
             "a lock is not acquired while another owner holds it"
         );
     }
-    let (waits, waiting) = oneshot::channel();
+    let (started, has_started) = oneshot::channel();
     let waiter = {
         let (other, name) = (Arc::clone(other), name.clone());
         tokio::spawn(async move {
-            let _ = waits.send(());
+            let _ = started.send(());
             let _lock = ok("lock", other.lock(&name).await);
             ok("get", other.get(&name).await)
         })
     };
-    let _ = waiting.await;
+    let _ = has_started.await;
     put(&**store, &name, "made under the lock").await;
-    drop(held);
-    let seen = in_time("a released lock is acquired", waiter).await;
+    drop(lock);
+    let value = in_time("a released lock is acquired", waiter).await;
     assert_eq!(
-        seen.expect("no call panics"),
+        value.expect("no call panics"),
         Some("made under the lock".into()),
         "the next owner sees the previous owner's writes"
     );
@@ -160,8 +160,8 @@ async fn lock_is_exclusive<S: TokenStore + 'static>(store: &Arc<S>, other: &Arc<
             let (name, is_held) = (name.clone(), Arc::clone(&is_held));
             tokio::spawn(async move {
                 let _lock = ok("lock", store.lock(&name).await);
-                let others = is_held.swap(true, Ordering::SeqCst);
-                assert!(!others, "one owner at a time holds a lock");
+                let was_held = is_held.swap(true, Ordering::SeqCst);
+                assert!(!was_held, "one owner at a time holds a lock");
                 for _ in 0..16 {
                     tokio::task::yield_now().await;
                 }
@@ -198,8 +198,8 @@ async fn in_time<T>(rule: &str, future: impl Future<Output = T>) -> T {
         .unwrap_or_else(|_| panic!("{rule}: timed out after {TIMEOUT:?}"))
 }
 
-fn ok<T>(what: &str, result: Result<T, TokenStoreError>) -> T {
-    result.unwrap_or_else(|error| panic!("{what}: the store failed: {error:?}"))
+fn ok<T>(operation: &str, result: Result<T, TokenStoreError>) -> T {
+    result.unwrap_or_else(|error| panic!("{operation}: the store failed: {error:?}"))
 }
 
 /// Returns a unique name.

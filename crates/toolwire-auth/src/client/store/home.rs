@@ -32,9 +32,9 @@ fn directory_of(
     variable: impl Fn(&str) -> Option<OsString>,
 ) -> Result<PathBuf, TokenStoreError> {
     let set = |name| variable(name).filter(|value| !value.is_empty());
-    if let Some(own) = set(VARIABLE).map(PathBuf::from) {
-        return if own.is_absolute() {
-            Ok(own)
+    if let Some(directory) = set(VARIABLE).map(PathBuf::from) {
+        return if directory.is_absolute() {
+            Ok(directory)
         } else {
             Err(TokenStoreError::new(format!(
                 "{VARIABLE} is not an absolute path; set it to an absolute path"
@@ -68,11 +68,11 @@ mod tests {
     #[test]
     fn each_platform_has_its_directory() {
         fn check(platform: Platform, variables: &[(&str, &str)], expected: Option<&str>) {
-            let found = directory_of(platform, |name| {
-                let found = variables.iter().find(|(known, _)| *known == name);
-                found.map(|(_, value)| value.into())
+            let directory = directory_of(platform, |name| {
+                let variable = variables.iter().find(|(variable, _)| *variable == name);
+                variable.map(|(_, value)| value.into())
             });
-            assert_eq!(found.ok(), expected.map(PathBuf::from), "{variables:?}");
+            assert_eq!(directory.ok(), expected.map(PathBuf::from), "{variables:?}");
         }
         let home = ("HOME", "/people/ann");
         check(

@@ -22,29 +22,29 @@ const LONGEST_PAUSE: Duration = Duration::from_millis(100);
 /// Waits for the lock of a file, up to a timeout. The lock is held until the file is dropped.
 ///
 /// The function polls, because a blocking lock call of the system can be neither cancelled nor limited in time.
-pub(super) async fn acquire(path: PathBuf, wait: Duration) -> Result<File, TokenStoreError> {
-    let end = deadline_after(Instant::now(), wait);
-    let shown = path.display().to_string();
-    let mut file = blocking(&shown, move || open(&path)).await?;
+pub(super) async fn acquire(path: PathBuf, timeout: Duration) -> Result<File, TokenStoreError> {
+    let deadline = deadline_after(Instant::now(), timeout);
+    let path_text = path.display().to_string();
+    let mut file = blocking(&path_text, move || open(&path)).await?;
     let mut pause = FIRST_PAUSE;
     loop {
-        let outcome;
-        (file, outcome) = blocking(&shown, move || {
-            let outcome = match file.try_lock() {
+        let is_locked;
+        (file, is_locked) = blocking(&path_text, move || {
+            let is_locked = match file.try_lock() {
                 Ok(()) => true,
                 Err(TryLockError::WouldBlock) => false,
                 Err(TryLockError::Error(error)) => return Err(error),
             };
-            Ok((file, outcome))
+            Ok((file, is_locked))
         })
         .await?;
-        if outcome {
+        if is_locked {
             return Ok(file);
         }
-        if Instant::now() >= end {
+        if Instant::now() >= deadline {
             return Err(TokenStoreError::new(format!(
-                "another process has held {shown} for {} s; it may be waiting for a login: finish the login, or end the process",
-                wait.as_secs_f64()
+                "another process has held {path_text} for {} s; it may be waiting for a login: finish the login, or end the process",
+                timeout.as_secs_f64()
             )));
         }
         tokio::time::sleep(pause).await;
@@ -56,7 +56,7 @@ pub(super) async fn acquire(path: PathBuf, wait: Duration) -> Result<File, Token
 ///
 /// Two names may share a file, because FNV-1a is short. They then only wait for each other. The digest needs no
 /// secrecy.
-pub(super) fn beside(path: &Path, name: &str) -> PathBuf {
+pub(super) fn path_beside(path: &Path, name: &str) -> PathBuf {
     let hash = name.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
         (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
     });
@@ -72,12 +72,12 @@ fn open(path: &Path) -> io::Result<File> {
 }
 
 async fn blocking<T: Send + 'static>(
-    shown: &str,
+    path_text: &str,
     work: impl FnOnce() -> io::Result<T> + Send + 'static,
 ) -> Result<T, TokenStoreError> {
-    let done = tokio::task::spawn_blocking(work).await;
-    let done = done.map_err(io::Error::other).flatten();
-    done.map_err(|error| {
-        TokenStoreError::new(format!("cannot use the lock {shown}: {error}")).with_source(error)
+    let result = tokio::task::spawn_blocking(work).await;
+    let result = result.map_err(io::Error::other).flatten();
+    result.map_err(|error| {
+        TokenStoreError::new(format!("cannot use the lock {path_text}: {error}")).with_source(error)
     })
 }

@@ -67,15 +67,15 @@ impl<T: TokenStore + ?Sized> TokenStore for Arc<T> {
 
 /// A lock that is released on drop.
 pub struct TokenStoreLock {
-    _held: Box<dyn Send + Sync>,
+    _guard: Box<dyn Send + Sync>,
 }
 
 impl TokenStoreLock {
-    /// Creates a lock that holds a value until it is dropped.
+    /// Creates a lock that owns a guard and drops it when the lock is released.
     #[must_use]
-    pub fn new(held: impl Send + Sync + 'static) -> Self {
+    pub fn new(guard: impl Send + Sync + 'static) -> Self {
         Self {
-            _held: Box::new(held),
+            _guard: Box::new(guard),
         }
     }
 }
@@ -89,15 +89,15 @@ impl fmt::Debug for TokenStoreLock {
 /// The error of a token store.
 #[derive(Debug)]
 pub struct TokenStoreError {
-    what: String,
+    message: String,
     source: Option<Box<dyn StdError + Send + Sync>>,
 }
 
 impl TokenStoreError {
     /// Creates an error with a message. The message must not contain a secret.
-    pub fn new(what: impl Into<String>) -> Self {
+    pub fn new(message: impl Into<String>) -> Self {
         Self {
-            what: what.into(),
+            message: message.into(),
             source: None,
         }
     }
@@ -112,7 +112,7 @@ impl TokenStoreError {
 
 impl fmt::Display for TokenStoreError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.what)
+        f.write_str(&self.message)
     }
 }
 

@@ -12,7 +12,7 @@ use std::path::Path;
 pub(super) fn open(options: &mut OpenOptions, path: &Path) -> io::Result<File> {
     let is_link = fs::symlink_metadata(path).is_ok_and(|metadata| metadata.is_symlink());
     if is_link {
-        return Err(rejected(
+        return Err(rejection(
             "it is a symbolic link; use the path of the file itself",
         ));
     }
@@ -20,7 +20,7 @@ pub(super) fn open(options: &mut OpenOptions, path: &Path) -> io::Result<File> {
     let file = options.open(path)?;
     let metadata = file.metadata()?;
     if !metadata.is_file() {
-        return Err(rejected("it is not a regular file"));
+        return Err(rejection("it is not a regular file"));
     }
     check_owner(&file, &metadata, path)?;
     Ok(file)
@@ -43,8 +43,8 @@ pub(super) fn create_directory_of(path: &Path) -> io::Result<()> {
     builder.create(directory)
 }
 
-fn rejected(why: impl Into<String>) -> io::Error {
-    io::Error::new(io::ErrorKind::PermissionDenied, why.into())
+fn rejection(reason: impl Into<String>) -> io::Error {
+    io::Error::new(io::ErrorKind::PermissionDenied, reason.into())
 }
 
 #[cfg(unix)]
@@ -70,13 +70,13 @@ fn check_owner(file: &File, metadata: &fs::Metadata, path: &Path) -> io::Result<
     Ok(())
 }
 
-/// Checks the owner, also for root: a user cannot read a file that root creates in place of the user's file.
+/// Checks the owner, also for root: a user cannot read a file that root creates instead of the user's file.
 #[cfg(unix)]
 fn check_user(owner: u32, current: u32) -> io::Result<()> {
     if owner == current {
         Ok(())
     } else {
-        Err(rejected(format!(
+        Err(rejection(format!(
             "it belongs to user {owner}, and the current user is {current}"
         )))
     }

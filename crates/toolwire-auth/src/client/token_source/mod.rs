@@ -39,17 +39,18 @@ pub(super) struct TokenSource {
     state: Mutex<TokenState>,
     loaded: OnceCell<()>,
     /// Serializes renewals in this process.
-    getting: tokio::sync::Mutex<()>,
+    renewal_lock: tokio::sync::Mutex<()>,
 }
 
 #[derive(Debug, Default)]
 struct TokenState {
-    held: Option<Arc<ActiveToken>>,
-    found: Option<DiscoveredServer>,
+    active: Option<Arc<ActiveToken>>,
+    /// The server that issued the active token, if it was discovered by this process.
+    server: Option<DiscoveredServer>,
     denied: DeniedUpgrades,
-    /// The number of completed renewals. `failure` is the error of the last one.
-    ended: u64,
-    failure: Option<AuthError>,
+    completed_renewals: u64,
+    /// The error of the last renewal, if it failed and was permitted to ask the user.
+    last_error: Option<AuthError>,
 }
 
 /// A token with its `Authorization` header value.
@@ -75,19 +76,19 @@ impl ActiveToken {
 /// A token that replaces a rejected token.
 #[derive(Debug)]
 pub(super) struct RenewedToken {
-    pub(super) held: Arc<ActiveToken>,
-    /// Whether another task or process had stored it before. It may be equally old.
-    pub(super) was_taken_over: bool,
+    pub(super) active: Arc<ActiveToken>,
+    /// Whether another task or process had renewed the token before. It may be as old as the rejected token.
+    pub(super) was_renewed_elsewhere: bool,
     /// The error if the token could not be stored and is lost when this process ends.
-    pub(super) not_kept: Option<AuthError>,
+    pub(super) store_error: Option<AuthError>,
 }
 
 impl RenewedToken {
-    fn taken_over(held: Arc<ActiveToken>) -> Self {
+    fn renewed_elsewhere(active: Arc<ActiveToken>) -> Self {
         Self {
-            held,
-            was_taken_over: true,
-            not_kept: None,
+            active,
+            was_renewed_elsewhere: true,
+            store_error: None,
         }
     }
 }
@@ -118,21 +119,21 @@ impl TokenSource {
             fetcher,
             state: Mutex::default(),
             loaded: OnceCell::new(),
-            getting: tokio::sync::Mutex::default(),
+            renewal_lock: tokio::sync::Mutex::default(),
         }
     }
 
     /// Returns the token for a request, if there is one that may still be valid.
     pub(super) async fn token(self: &Arc<Self>) -> Result<Option<Arc<ActiveToken>>, AuthError> {
-        let Some(held) = self.stored_token().await? else {
+        let Some(active) = self.stored_token().await? else {
             return Ok(None);
         };
         let now = since_epoch().as_secs();
-        if !held.token.is_due(now) {
-            return Ok(Some(held));
+        if !active.token.is_due(now) {
+            return Ok(Some(active));
         }
         // Renewing before the server rejects the token saves a round trip. It does not start a user login.
-        let step = match held.token.refresh_token {
+        let step = match active.token.refresh_token {
             Some(_) => Some(NextStep::Refresh),
             None => self
                 .config
@@ -140,21 +141,21 @@ impl TokenSource {
                 .is_unattended()
                 .then_some(NextStep::Authorize),
         };
-        let still_good = (!held.token.is_over(now)).then_some(held.clone());
+        let still_valid = (!active.token.is_expired(now)).then_some(active.clone());
         let Some(step) = step else {
-            return Ok(still_good);
+            return Ok(still_valid);
         };
         let rejected = RejectedRequest {
             challenges: Vec::new(),
             scope: None,
             version: ProtocolVersion::LATEST,
-            generation: held.token.generation,
+            generation: active.token.generation,
             allow_origin_server: self.config.allow_origin_server,
             may_ask_user: false,
         };
         // On failure, the request itself reports the error.
         let renewed = self.renew(step, rejected).await;
-        Ok(renewed.ok().map(|token| token.held).or(still_good))
+        Ok(renewed.ok().map(|token| token.active).or(still_valid))
     }
 
     /// Returns the active token, or loads the stored one.
@@ -164,8 +165,8 @@ impl TokenSource {
     }
 
     pub(super) fn has_refresh_token(&self) -> bool {
-        let held = self.active();
-        held.is_some_and(|held| held.token.refresh_token.is_some())
+        let active = self.active();
+        active.is_some_and(|active| active.token.refresh_token.is_some())
     }
 
     /// Returns `true` if requesting scopes for an operation failed recently.
@@ -177,12 +178,10 @@ impl TokenSource {
             .contains(&self.endpoint, operation, scopes, now)
     }
 
-    pub(super) fn remember_denied(&self, operation: &str, scopes: ScopeSet) {
+    pub(super) fn record_denied(&self, operation: &str, scopes: ScopeSet) {
         let now = since_epoch().as_secs();
         let mut state = self.state();
-        state
-            .denied
-            .remember(&self.endpoint, operation, scopes, now);
+        state.denied.insert(&self.endpoint, operation, scopes, now);
     }
 
     /// Gets a token that replaces the rejected one.
@@ -191,62 +190,69 @@ impl TokenSource {
         step: NextStep,
         rejected: RejectedRequest,
     ) -> Result<RenewedToken, AuthError> {
-        let seen = self.state().ended;
-        let flow = Arc::clone(self);
-        let improving = async move { flow.improve_alone(&step, &rejected, seen).await };
-        let improved = tokio::spawn(improving.in_current_span()).await;
-        improved.unwrap_or_else(|_| Err(AuthError::new("the token renewal was interrupted")))
+        let completed_before = self.state().completed_renewals;
+        let source = Arc::clone(self);
+        let renewal = async move {
+            source
+                .renew_exclusively(&step, &rejected, completed_before)
+                .await
+        };
+        let renewed = tokio::spawn(renewal.in_current_span()).await;
+        renewed.unwrap_or_else(|_| Err(AuthError::new("the token renewal was interrupted")))
     }
 
-    async fn improve_alone(
+    /// Renews the token, unless another task did so while this one waited. `completed_before` is the number of
+    /// completed renewals when the request was rejected.
+    async fn renew_exclusively(
         &self,
         step: &NextStep,
         rejected: &RejectedRequest,
-        seen: u64,
+        completed_before: u64,
     ) -> Result<RenewedToken, AuthError> {
-        let _one = self.getting.lock().await;
+        let _guard = self.renewal_lock.lock().await;
         let now = since_epoch().as_secs();
         {
             let state = self.state();
-            if let Some(held) = &state.held
-                && held.token.generation != rejected.generation
-                && !held.token.is_over(now)
+            if let Some(active) = &state.active
+                && active.token.generation != rejected.generation
+                && !active.token.is_expired(now)
             {
-                return Ok(RenewedToken::taken_over(Arc::clone(held)));
+                return Ok(RenewedToken::renewed_elsewhere(Arc::clone(active)));
             }
             // If a user declined while other requests waited, the user is not asked again for each of them.
-            if let Some(failure) = &state.failure
-                && state.ended > seen
+            if let Some(error) = &state.last_error
+                && state.completed_renewals > completed_before
             {
-                return Err(failure.clone());
+                return Err(error.clone());
             }
         }
         let outcome = self.renew_token(step, rejected).await;
         let mut state = self.state();
-        state.ended += 1;
+        state.completed_renewals += 1;
         // A failure without user interaction is not returned to requests that may ask the user.
-        let failure = outcome.as_ref().err().filter(|_| rejected.may_ask_user);
-        state.failure = failure.cloned();
+        let error = outcome.as_ref().err().filter(|_| rejected.may_ask_user);
+        state.last_error = error.cloned();
         outcome
     }
 
-    fn hold(
+    /// Sets the active token and the server that issued it.
+    fn set_active(
         &self,
         token: StoredToken,
-        found: Option<DiscoveredServer>,
+        server: Option<DiscoveredServer>,
     ) -> Result<Arc<ActiveToken>, AuthError> {
-        let held = Arc::new(ActiveToken::new(token)?);
+        let active = Arc::new(ActiveToken::new(token)?);
         let mut state = self.state();
-        state.held = Some(Arc::clone(&held));
-        state.found = found;
-        Ok(held)
+        state.active = Some(Arc::clone(&active));
+        state.server = server;
+        Ok(active)
     }
 
     /// Loads the stored token.
     async fn load(&self) -> Result<(), AuthError> {
-        let last = self.records.last_token(&self.resource()).await;
-        if let Some((_, token)) = last.map_err(AuthError::of)?
-            && let Err(error) = self.hold(token, None)
+        let stored = self.records.last_token(&self.resource()).await;
+        if let Some((_, token)) = stored.map_err(AuthError::of)?
+            && let Err(error) = self.set_active(token, None)
         {
             tracing::warn!(%error, "the stored token cannot be used");
         }
@@ -254,7 +260,7 @@ impl TokenSource {
     }
 
     fn active(&self) -> Option<Arc<ActiveToken>> {
-        self.state().held.clone()
+        self.state().active.clone()
     }
 
     /// Returns the store key of tokens for the endpoint.

@@ -1,4 +1,4 @@
-//! Renews a token: takes over the token of another process, refreshes it, or starts a new authorization.
+//! Renews a token: uses the token that another process stored, refreshes it, or starts a new authorization.
 
 use toolwire_proto::scopes::ScopeSet;
 
@@ -20,48 +20,55 @@ impl TokenSource {
         rejected: &RejectedRequest,
     ) -> Result<RenewedToken, AuthError> {
         // A refresh uses the server that issued the token. Discovery runs only if the refresh fails.
-        let known = self.state().found.clone();
+        let known_server = self.state().server.clone();
         if *step == NextStep::Refresh {
-            let found = match known {
-                Some(found) => found,
-                None => self.search(rejected).discover(&rejected.challenges).await?,
+            let server = match known_server {
+                Some(server) => server,
+                None => {
+                    self.discovery(rejected)
+                        .discover(&rejected.challenges)
+                        .await?
+                }
             };
-            if let Some(renewed) = self.refresh(&found, rejected).await? {
+            if let Some(renewed) = self.refresh(&server, rejected).await? {
                 return Ok(renewed);
             }
         }
         if !rejected.may_ask_user && !self.config.grant.is_unattended() {
-            return Err(AuthError::login_needed(&self.resource()));
+            return Err(AuthError::login_required(&self.resource()));
         }
         if matches!(self.config.grant, GrantKind::Stored) {
-            self.reload_stored(step, rejected).await?;
+            self.check_stored(step, rejected).await?;
         }
-        let found = self.search(rejected).discover(&rejected.challenges).await?;
-        self.authorize(step, &found, rejected).await
+        let server = self
+            .discovery(rejected)
+            .discover(&rejected.challenges)
+            .await?;
+        self.authorize(step, &server, rejected).await
     }
 
     async fn refresh(
         &self,
-        found: &DiscoveredServer,
+        server: &DiscoveredServer,
         rejected: &RejectedRequest,
     ) -> Result<Option<RenewedToken>, AuthError> {
         let resource = self.resource();
-        let _lock = self.lock(found, &resource).await?;
-        let stored = self.stored(found, &resource).await?;
-        if let Some(other) = is_newer_token(stored.as_ref(), rejected) {
-            return self.take_over(other, found).map(Some);
+        let _lock = self.lock(server, &resource).await?;
+        let stored = self.newest_token(server, &resource).await?;
+        if let Some(other) = newer_token(stored.as_ref(), rejected) {
+            return self.use_stored(other, server).map(Some);
         }
-        let grants = self.grants(found, rejected, &resource, stored.as_ref());
+        let grants = self.grant_client(server, rejected, &resource, stored.as_ref());
         let refreshed = match &stored {
             Some(stored) => grants.refresh(stored).await?,
             None => None,
         };
         match (refreshed, stored) {
-            (Some(token), _) => self.keep(token, found, &resource).await.map(Some),
+            (Some(token), _) => self.store(token, server, &resource).await.map(Some),
             (None, Some(mut stored)) => {
                 // The refresh token is no longer valid. The access token may still be valid.
                 stored.refresh_token = None;
-                self.keep(stored, found, &resource).await?;
+                self.store(stored, server, &resource).await?;
                 Ok(None)
             }
             (None, None) => Ok(None),
@@ -71,127 +78,135 @@ impl TokenSource {
     async fn authorize(
         &self,
         step: &NextStep,
-        found: &DiscoveredServer,
+        server: &DiscoveredServer,
         rejected: &RejectedRequest,
     ) -> Result<RenewedToken, AuthError> {
         let resource = self.resource();
-        let _lock = self.lock(found, &resource).await?;
-        let stored = self.stored(found, &resource).await?;
-        if let Some(other) = is_newer_token(stored.as_ref(), rejected) {
-            return self.take_over(other, found);
+        let _lock = self.lock(server, &resource).await?;
+        let stored = self.newest_token(server, &resource).await?;
+        if let Some(other) = newer_token(stored.as_ref(), rejected) {
+            return self.use_stored(other, server);
         }
-        let grants = self.grants(found, rejected, &resource, stored.as_ref());
+        let grants = self.grant_client(server, rejected, &resource, stored.as_ref());
         // An expired token with an unused refresh token avoids a user login.
         if let Some(other) = &stored
             && other.generation != rejected.generation
             && let Some(token) = grants.refresh(other).await?
         {
-            return self.keep(token, found, &resource).await;
+            return self.store(token, server, &resource).await;
         }
-        let scopes = self.scopes(step, rejected, found, stored.as_ref())?;
+        let scopes = self.scopes(step, rejected, server, stored.as_ref())?;
         let token = grants.authorize(scopes.as_ref()).await?;
-        self.keep(token, found, &resource).await
+        self.store(token, server, &resource).await
     }
 
     /// Locks the stored token, so that one process at a time renews it.
     async fn lock(
         &self,
-        found: &DiscoveredServer,
+        server: &DiscoveredServer,
         resource: &str,
     ) -> Result<TokenStoreLock, AuthError> {
-        let locked = self.records.lock(&found.server.issuer, resource).await;
+        let locked = self.records.lock(&server.metadata.issuer, resource).await;
         locked.map_err(AuthError::of)
     }
 
     /// Returns the newest token of the authorization server. The token in memory is newer if the store could not be
     /// written.
-    async fn stored(
+    async fn newest_token(
         &self,
-        found: &DiscoveredServer,
+        server: &DiscoveredServer,
         resource: &str,
     ) -> Result<Option<StoredToken>, AuthError> {
-        let issuer = &found.server.issuer;
+        let issuer = &server.metadata.issuer;
         let stored = self.records.token(issuer, resource).await;
         let stored = stored.map_err(AuthError::of)?;
         let state = self.state();
-        let came_from = state.found.as_ref().map(|known| &known.server.issuer);
-        let held = state.held.as_ref().filter(|_| came_from == Some(issuer));
-        let held = held.map(|held| &held.token);
-        let known = stored.as_ref().map_or(0, |stored| stored.generation);
-        Ok(match held.filter(|held| held.generation > known) {
-            Some(held) => Some(held.clone()),
-            None => stored,
-        })
+        let active_server = state.server.as_ref();
+        let issuer_of_active = active_server.map(|server| &server.metadata.issuer);
+        let active = state.active.as_ref();
+        let active = active.filter(|_| issuer_of_active == Some(issuer));
+        let active = active.map(|active| &active.token);
+        let stored_generation = stored.as_ref().map_or(0, |stored| stored.generation);
+        Ok(
+            match active.filter(|token| token.generation > stored_generation) {
+                Some(active) => Some(active.clone()),
+                None => stored,
+            },
+        )
     }
 
-    fn grants<'a>(
+    fn grant_client<'a>(
         &'a self,
-        found: &'a DiscoveredServer,
+        server: &'a DiscoveredServer,
         rejected: &RejectedRequest,
         resource: &'a str,
-        before: Option<&StoredToken>,
+        previous: Option<&StoredToken>,
     ) -> GrantClient<'a> {
-        let generation = before.map_or(0, |before| before.generation);
+        let generation = previous.map_or(0, |previous| previous.generation);
         GrantClient {
             config: &self.config,
             records: &self.records,
             fetcher: &self.fetcher,
             proofs: &self.proofs,
-            found,
-            search: self.search(rejected),
+            server,
+            discovery: self.discovery(rejected),
             resource,
             generation: generation.max(rejected.generation),
         }
     }
 
-    fn take_over(
+    /// Activates a token that another process stored.
+    fn use_stored(
         &self,
         other: &StoredToken,
-        found: &DiscoveredServer,
+        server: &DiscoveredServer,
     ) -> Result<RenewedToken, AuthError> {
-        let held = self.hold(other.clone(), Some(found.clone()))?;
-        Ok(RenewedToken::taken_over(held))
+        let active = self.set_active(other.clone(), Some(server.clone()))?;
+        Ok(RenewedToken::renewed_elsewhere(active))
     }
 
-    async fn keep(
+    /// Activates and stores a token.
+    async fn store(
         &self,
         token: StoredToken,
-        found: &DiscoveredServer,
+        server: &DiscoveredServer,
         resource: &str,
     ) -> Result<RenewedToken, AuthError> {
-        let held = self.hold(token, Some(found.clone()))?;
-        let issuer = &found.server.issuer;
-        let storing = self.records.keep_token(issuer, resource, &held.token);
-        let not_kept = storing.await.err().map(AuthError::of);
+        let active = self.set_active(token, Some(server.clone()))?;
+        let issuer = &server.metadata.issuer;
+        let stored = self.records.store_token(issuer, resource, &active.token);
+        let store_error = stored.await.err().map(AuthError::of);
         // The token stays usable as long as this process runs.
-        if let Some(error) = &not_kept {
+        if let Some(error) = &store_error {
             tracing::warn!(%error, "the access token cannot be stored");
         }
         Ok(RenewedToken {
-            held,
-            was_taken_over: false,
-            not_kept,
+            active,
+            was_renewed_elsewhere: false,
+            store_error,
         })
     }
 
-    /// Checks that another process has stored a new token. Otherwise, it returns an error that requires a login.
-    async fn reload_stored(
+    /// Checks that another process has stored a new token. Otherwise, returns an error that requires a login.
+    async fn check_stored(
         &self,
         step: &NextStep,
         rejected: &RejectedRequest,
     ) -> Result<(), AuthError> {
         let resource = self.resource();
-        let last = self.records.last_token(&resource).await;
-        match last.map_err(AuthError::of)? {
+        let stored = self.records.last_token(&resource).await;
+        match stored.map_err(AuthError::of)? {
             Some((_, token)) if token.generation != rejected.generation => Ok(()),
             _ => Err(match step {
-                NextStep::StepUp(scopes) => AuthError::more_needed(&resource, &scopes.to_string()),
-                _ => AuthError::login_needed(&resource),
+                NextStep::StepUp(scopes) => {
+                    AuthError::scopes_required(&resource, &scopes.to_string())
+                }
+                _ => AuthError::login_required(&resource),
             }),
         }
     }
 
-    pub(in crate::client) fn search(&self, rejected: &RejectedRequest) -> Discovery<'_> {
+    pub(in crate::client) fn discovery(&self, rejected: &RejectedRequest) -> Discovery<'_> {
         Discovery {
             fetcher: &self.fetcher,
             endpoint: &self.endpoint,
@@ -206,14 +221,14 @@ impl TokenSource {
         &self,
         step: &NextStep,
         rejected: &RejectedRequest,
-        found: &DiscoveredServer,
-        before: Option<&StoredToken>,
+        server: &DiscoveredServer,
+        previous: Option<&StoredToken>,
     ) -> Result<Option<ScopeSet>, AuthError> {
-        let requested = before.and_then(|before| before.requested.as_deref());
+        let requested = previous.and_then(|previous| previous.requested.as_deref());
         let requested = requested.and_then(|text| ScopeSet::parse(text).ok());
-        let wanted = match (&self.config.scopes, requested) {
-            (Some(own), Some(requested)) => Some(requested.union(own)),
-            (own, requested) => requested.or_else(|| own.clone()),
+        let requested = match (&self.config.scopes, requested) {
+            (Some(configured), Some(requested)) => Some(requested.union(configured)),
+            (configured, requested) => requested.or_else(|| configured.clone()),
         };
         let challenged = match step {
             NextStep::StepUp(scopes) => Some(scopes.to_string()),
@@ -221,20 +236,20 @@ impl TokenSource {
         };
         let sources = ScopeSources {
             challenged: challenged.as_deref(),
-            resource_supports: found.scopes_supported.as_deref(),
-            server_supports: found.server.scopes_supported.as_deref(),
+            resource_supports: server.scopes_supported.as_deref(),
+            server_supports: server.metadata.scopes_supported.as_deref(),
             wants_refresh_token: self.config.grant.needs_redirect(),
-            requested_before: wanted.as_ref(),
+            requested_before: requested.as_ref(),
         };
         sources.select().map_err(AuthError::of)
     }
 }
 
-/// Returns `true` if a token is not the rejected one and has not expired, so that another process renewed it.
-fn is_newer_token<'a>(
+/// Returns the stored token if another process has renewed it: it is not the rejected one and has not expired.
+fn newer_token<'a>(
     stored: Option<&'a StoredToken>,
     rejected: &RejectedRequest,
 ) -> Option<&'a StoredToken> {
     let now = since_epoch().as_secs();
-    stored.filter(|token| token.generation != rejected.generation && !token.is_over(now))
+    stored.filter(|token| token.generation != rejected.generation && !token.is_expired(now))
 }

@@ -57,7 +57,7 @@ pub(crate) fn proof_claims(
 /// Returns `true` if a resource requires tokens that are bound to a key: by its metadata, or because all its challenges
 /// are `DPoP` (RFC 9449, section 7.1; RFC 9728, section 2).
 #[must_use]
-pub(crate) fn is_wanted(
+pub(crate) fn is_required(
     challenges: &[Challenge],
     resource: Option<&ProtectedResourceMetadata>,
 ) -> bool {

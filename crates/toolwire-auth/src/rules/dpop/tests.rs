@@ -247,10 +247,10 @@ fn proofs_are_required_by_metadata_or_dpop_only_challenges() {
     let mut strict = plain.clone();
     strict.dpop_bound_access_tokens_required = Some(true);
     let (bearer, dpop) = (Challenge::bearer(), Challenge::dpop());
-    assert!(is_wanted(&[], Some(&strict)));
-    assert!(is_wanted(std::slice::from_ref(&bearer), Some(&strict)));
-    assert!(is_wanted(std::slice::from_ref(&dpop), None));
-    assert!(!is_wanted(&[bearer, dpop], Some(&plain)));
-    assert!(!is_wanted(&[], Some(&plain)));
-    assert!(!is_wanted(&[], None));
+    assert!(is_required(&[], Some(&strict)));
+    assert!(is_required(std::slice::from_ref(&bearer), Some(&strict)));
+    assert!(is_required(std::slice::from_ref(&dpop), None));
+    assert!(!is_required(&[bearer, dpop], Some(&plain)));
+    assert!(!is_required(&[], Some(&plain)));
+    assert!(!is_required(&[], None));
 }

@@ -29,9 +29,9 @@ const MAX_CONNECTIONS: usize = 32;
 /// The path of the redirect URI.
 const PATH: &str = "/callback";
 
-type Show = dyn Fn(&str) + Send + Sync;
-type Open = dyn Fn(&str) -> bool + Send + Sync;
-type Ask = dyn Fn(Option<&'static str>) -> BoxFuture<'static, Option<String>> + Send + Sync;
+type DisplayUrl = dyn Fn(&str) + Send + Sync;
+type OpenBrowser = dyn Fn(&str) -> bool + Send + Sync;
+type PastePrompt = dyn Fn(Option<&'static str>) -> BoxFuture<'static, Option<String>> + Send + Sync;
 
 /// A login that opens the user's browser and waits for the redirect to a port of this machine.
 ///
@@ -40,9 +40,9 @@ type Ask = dyn Fn(Option<&'static str>) -> BoxFuture<'static, Option<String>> + 
 #[derive(Clone)]
 pub struct LoopbackLogin {
     port: u16,
-    open: Option<Arc<Open>>,
-    show: Arc<Show>,
-    ask: Option<Arc<Ask>>,
+    open_browser: Option<Arc<OpenBrowser>>,
+    display_url: Arc<DisplayUrl>,
+    paste_prompt: Option<Arc<PastePrompt>>,
     timeout: Duration,
 }
 
@@ -52,9 +52,9 @@ impl LoopbackLogin {
     pub fn new() -> Self {
         Self {
             port: 0,
-            open: Some(Arc::new(browser::open)),
-            show: Arc::new(|url| eprintln!("Log in at:\n\n  {url}\n")),
-            ask: None,
+            open_browser: Some(Arc::new(browser::open)),
+            display_url: Arc::new(|url| eprintln!("Log in at:\n\n  {url}\n")),
+            paste_prompt: None,
             timeout: DEFAULT_TIMEOUT,
         }
     }
@@ -69,7 +69,7 @@ impl LoopbackLogin {
     /// Does not open a browser. The user opens the URL.
     #[must_use]
     pub fn without_browser(mut self) -> Self {
-        self.open = None;
+        self.open_browser = None;
         self
     }
 
@@ -80,30 +80,30 @@ impl LoopbackLogin {
         mut self,
         open: impl Fn(&str) -> bool + Send + Sync + 'static,
     ) -> Self {
-        self.open = Some(Arc::new(open));
+        self.open_browser = Some(Arc::new(open));
         self
     }
 
     /// Sets a function that displays the URL. Default: standard error.
     #[must_use]
-    pub fn with_url_display(mut self, show: impl Fn(&str) + Send + Sync + 'static) -> Self {
-        self.show = Arc::new(show);
+    pub fn with_url_display(mut self, display: impl Fn(&str) + Send + Sync + 'static) -> Self {
+        self.display_url = Arc::new(display);
         self
     }
 
     /// Lets the user paste the redirect URL or its query, while the listener also waits for the redirect.
     ///
-    /// `ask` is called until a pasted text is valid. Its argument is the error of the previous text. It returns `None`
-    /// if there is no further text.
+    /// `prompt` is called until a pasted text is valid. Its argument is the error of the previous text. It returns
+    /// `None` if there is no further text.
     #[must_use]
     pub fn with_paste_prompt<F>(
         mut self,
-        ask: impl Fn(Option<&'static str>) -> F + Send + Sync + 'static,
+        prompt: impl Fn(Option<&'static str>) -> F + Send + Sync + 'static,
     ) -> Self
     where
         F: Future<Output = Option<String>> + Send + 'static,
     {
-        self.ask = Some(Arc::new(move |problem| Box::pin(ask(problem))));
+        self.paste_prompt = Some(Arc::new(move |error| Box::pin(prompt(error))));
         self
     }
 
@@ -137,7 +137,7 @@ impl Login for LoopbackLogin {
         Box::pin(async move {
             let address = SocketAddr::from((Ipv4Addr::LOCALHOST, self.port));
             let listener = match self.port {
-                0 => bind_again(registered).await,
+                0 => bind_registered(registered).await,
                 _ => None,
             };
             let listener = match listener {
@@ -145,21 +145,21 @@ impl Login for LoopbackLogin {
                 None => TcpListener::bind(address).await,
             };
             let listener = listener.map_err(|error| cannot_listen(address, error))?;
-            let port = listener
+            let address = listener
                 .local_addr()
                 .map_err(|error| cannot_listen(address, error))?;
             Ok(Box::new(PendingLoopback {
                 settings: self.clone(),
                 listener,
-                host: port.to_string(),
-                redirect_uri: format!("http://{port}{PATH}"),
+                host: address.to_string(),
+                redirect_uri: format!("http://{address}{PATH}"),
             }) as Box<dyn PendingLogin>)
         })
     }
 }
 
 /// Listens on the previously registered address, if it is a loopback address and free.
-async fn bind_again(registered: Option<&str>) -> Option<TcpListener> {
+async fn bind_registered(registered: Option<&str>) -> Option<TcpListener> {
     let authority = registered?.strip_prefix("http://")?.strip_suffix(PATH)?;
     let address: SocketAddr = authority.parse().ok()?;
     if address.ip() != Ipv4Addr::LOCALHOST {
@@ -169,13 +169,13 @@ async fn bind_again(registered: Option<&str>) -> Option<TcpListener> {
 }
 
 fn cannot_listen(address: SocketAddr, error: io::Error) -> AuthError {
-    let is_taken = error.kind() == io::ErrorKind::AddrInUse;
-    let failed =
+    let is_in_use = error.kind() == io::ErrorKind::AddrInUse;
+    let error =
         AuthError::new(format!("cannot listen on {address} for the login")).with_source(error);
-    if is_taken {
-        failed.with_advice("another login may be using that port; finish it, or use another port")
+    if is_in_use {
+        error.with_advice("another login may be using that port; finish it, or use another port")
     } else {
-        failed
+        error
     }
 }
 
@@ -188,7 +188,7 @@ struct PendingLoopback {
 
 impl fmt::Debug for PendingLoopback {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Waiting")
+        f.debug_struct("PendingLoopback")
             .field("redirect_uri", &self.redirect_uri)
             .finish_non_exhaustive()
     }
@@ -207,20 +207,20 @@ impl PendingLogin for PendingLoopback {
         Box::pin(async move {
             // The authorization endpoint is untrusted, and users open the URL that they see.
             endpoints::check(url).map_err(AuthError::of)?;
-            (self.settings.show)(url);
-            if let Some(open) = &self.settings.open
+            (self.settings.display_url)(url);
+            if let Some(open) = &self.settings.open_browser
                 && !open(url)
             {
                 tracing::info!("no browser is available; the user has to open the URL");
             }
-            let returning = async {
+            let redirect = async {
                 tokio::select! {
                     query = self.wait_for_redirect(check) => query,
                     query = self.wait_for_paste(check) => Ok(query),
                 }
             };
-            let returned = tokio::time::timeout(self.settings.timeout, returning).await;
-            returned.unwrap_or_else(|_| {
+            let query = tokio::time::timeout(self.settings.timeout, redirect).await;
+            query.unwrap_or_else(|_| {
                 let seconds = self.settings.timeout.as_secs_f64();
                 Err(AuthError::new(format!(
                     "the login was not completed within {seconds} s"
@@ -233,28 +233,28 @@ impl PendingLogin for PendingLoopback {
 impl PendingLoopback {
     /// Waits for the redirect. Connections are read concurrently, so that a slow one does not block the browser.
     async fn wait_for_redirect(&self, check: CheckCallback<'_>) -> Result<String, AuthError> {
-        let (arrived, mut arrivals) = mpsc::channel(1);
-        let mut visits = CallbackTasks::default();
+        let (sender, mut receiver) = mpsc::channel(1);
+        let mut tasks = CallbackTasks::default();
         loop {
             let request: CallbackRequest = tokio::select! {
                 accepted = self.listener.accept() => {
                     match accepted {
-                        Ok((stream, _)) => visits.begin(stream, self.host.clone(), arrived.clone()),
+                        Ok((stream, _)) => tasks.receive(stream, self.host.clone(), sender.clone()),
                         // A connection that was aborted before it was accepted does not affect the next one.
                         Err(error) if error.kind() == io::ErrorKind::ConnectionAborted => {}
                         Err(error) => {
-                            let failed = AuthError::new("cannot accept connections for the login");
-                            return Err(failed.with_source(error));
+                            let message = "cannot accept connections for the login";
+                            return Err(AuthError::new(message).with_source(error));
                         }
                     }
                     continue;
                 }
-                arrival = arrivals.recv() => arrival.expect("this function holds a sender"),
+                received = receiver.recv() => received.expect("this function holds a sender"),
             };
             let query = request.query.clone();
             match check(&query) {
                 CallbackOutcome::Unrelated => {
-                    visits.spawn(request.respond_not_found());
+                    tasks.spawn(request.respond_not_found());
                     continue;
                 }
                 CallbackOutcome::Failure => request.respond_failed().await,
@@ -266,16 +266,16 @@ impl PendingLoopback {
 
     /// Waits for a valid pasted redirect URL.
     async fn wait_for_paste(&self, check: CheckCallback<'_>) -> String {
-        let Some(ask) = &self.settings.ask else {
+        let Some(prompt) = &self.settings.paste_prompt else {
             return std::future::pending().await;
         };
-        let mut problem = None;
-        while let Some(text) = ask(problem).await {
-            problem = match pasted::query_of(&text) {
+        let mut error = None;
+        while let Some(text) = prompt(error).await {
+            error = match pasted::query_of(&text) {
                 Some(query) if check(query) != CallbackOutcome::Unrelated => {
                     return query.to_owned();
                 }
-                Some(_) => Some(pasted::NOT_OURS),
+                Some(_) => Some(pasted::OTHER_LOGIN),
                 None => Some(pasted::NO_QUERY),
             };
         }
@@ -291,11 +291,11 @@ struct CallbackTasks {
 }
 
 impl CallbackTasks {
-    fn begin(&mut self, stream: TcpStream, host: String, arrived: mpsc::Sender<CallbackRequest>) {
+    fn receive(&mut self, stream: TcpStream, host: String, sender: mpsc::Sender<CallbackRequest>) {
         self.spawn(async move {
             if let Some(request) = CallbackRequest::receive(stream, &host, PATH).await {
-                // The receiver is gone if the login has ended.
-                let _ = arrived.send(request).await;
+                // The receiver is closed if the login has ended.
+                let _ = sender.send(request).await;
             }
         });
     }

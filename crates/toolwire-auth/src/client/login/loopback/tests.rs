@@ -6,7 +6,7 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::task::JoinHandle;
 
 use super::*;
-use crate::client::login::callback_request::{LONGEST_HEAD, REQUEST_TIME};
+use crate::client::login::callback_request::{LONGEST_HEAD, REQUEST_TIMEOUT};
 
 const URL: &str = "https://auth.example.com/authorize?state=right";
 
@@ -45,7 +45,7 @@ impl Attempt {
     }
 
     /// Sends a request line with the expected host. Returns the response.
-    async fn visit(&self, line: &str) -> String {
+    async fn request(&self, line: &str) -> String {
         self.send(&format!("{line} HTTP/1.1\r\nHost: {}\r\n\r\n", self.host))
             .await
     }
@@ -60,7 +60,7 @@ impl Attempt {
 
     /// Sends the expected redirect and checks that the login succeeds.
     async fn succeed(self) {
-        let response = self.visit("GET /callback?code=1&state=right").await;
+        let response = self.request("GET /callback?code=1&state=right").await;
         assert!(response.starts_with("HTTP/1.1 200 OK\r\n"), "{response}");
         assert_eq!(self.outcome.await.unwrap().unwrap(), "code=1&state=right");
     }
@@ -81,13 +81,13 @@ async fn other_requests_are_rejected_and_the_login_continues() {
         "POST /callback?code=1&state=right",
         "GET /elsewhere?code=1&state=right",
     ] {
-        let response = attempt.visit(line).await;
+        let response = attempt.request(line).await;
         assert!(response.starts_with("HTTP/1.1 404 "), "{line}: {response}");
     }
     let rebound = "GET /callback?code=1&state=right HTTP/1.1\r\nHost: evil.example\r\n\r\n";
     let response = attempt.send(rebound).await;
     assert!(response.starts_with("HTTP/1.1 404 "), "{response}");
-    let forged = attempt.visit("GET /callback?code=2&state=wrong").await;
+    let forged = attempt.request("GET /callback?code=2&state=wrong").await;
     assert!(forged.starts_with("HTTP/1.1 400 "), "{forged}");
     attempt.succeed().await;
 }
@@ -101,7 +101,7 @@ async fn pages_contain_nothing_from_the_request() {
         format!("GET /callback?state={evil}"),
         format!("GET /callback?error={evil}&state=right"),
     ] {
-        let response = attempt.visit(&line).await;
+        let response = attempt.request(&line).await;
         assert!(!response.contains("script"), "{response}");
         for header in [
             "content-security-policy: default-src 'none'; frame-ancestors 'none'\r\n",
@@ -118,7 +118,7 @@ async fn pages_contain_nothing_from_the_request() {
 async fn error_response_ends_the_login() {
     let attempt = Attempt::begin(LoopbackLogin::new()).await;
     let response = attempt
-        .visit("GET /callback?error=access_denied&state=right")
+        .request("GET /callback?error=access_denied&state=right")
         .await;
     assert!(response.contains("did not succeed"), "{response}");
     let query = attempt.outcome.await.unwrap().unwrap();
@@ -129,7 +129,7 @@ async fn error_response_ends_the_login() {
 async fn code_of_another_issuer_shows_the_failure_page() {
     let attempt = Attempt::begin(LoopbackLogin::new()).await;
     let response = attempt
-        .visit("GET /callback?code=1&state=right&iss=wrong")
+        .request("GET /callback?code=1&state=right&iss=wrong")
         .await;
     assert!(response.contains("did not succeed"), "{response}");
     assert!(!response.contains("logged in"), "{response}");
@@ -146,16 +146,16 @@ async fn slow_connections_do_not_block_the_redirect() {
         stream.write_all(b"GET /callback?").await.unwrap();
         slow.push(stream);
     }
-    let at_once = async {
+    let redirect = async {
         // The oldest connections were closed.
-        let mut nothing = Vec::new();
+        let mut rest = Vec::new();
         let first = slow.first_mut().unwrap();
-        let _ = first.read_to_end(&mut nothing).await;
-        assert!(nothing.is_empty());
+        let _ = first.read_to_end(&mut rest).await;
+        assert!(rest.is_empty());
         attempt.succeed().await;
     };
     // Before the timeout of the first connection.
-    tokio::time::timeout(REQUEST_TIME / 2, at_once)
+    tokio::time::timeout(REQUEST_TIMEOUT / 2, redirect)
         .await
         .unwrap();
 }
@@ -165,8 +165,8 @@ async fn oversized_request_headers_close_the_connection() {
     let attempt = Attempt::begin(LoopbackLogin::new()).await;
     let head = |length: usize| {
         let start = format!("GET / HTTP/1.1\r\nHost: {}\r\nX: ", attempt.host);
-        let filling = "x".repeat(length - start.len() - 4);
-        format!("{start}{filling}\r\n\r\n")
+        let padding = "x".repeat(length - start.len() - 4);
+        format!("{start}{padding}\r\n\r\n")
     };
     let longest = attempt.send(&head(LONGEST_HEAD)).await;
     assert!(longest.starts_with("HTTP/1.1 404 "), "{longest}");
@@ -202,13 +202,13 @@ async fn port_in_use_is_named_in_the_error() {
 async fn registered_port_is_reused_if_free() {
     let first = LoopbackLogin::new().begin(None).await.unwrap();
     let uri = first.redirect_uri().to_owned();
-    let while_taken = LoopbackLogin::new().begin(Some(&uri)).await.unwrap();
-    assert_ne!(while_taken.redirect_uri(), uri);
+    let in_use = LoopbackLogin::new().begin(Some(&uri)).await.unwrap();
+    assert_ne!(in_use.redirect_uri(), uri);
     drop(first);
     let later = LoopbackLogin::new().begin(Some(&uri)).await.unwrap();
     assert_eq!(later.redirect_uri(), uri);
-    for elsewhere in ["http://0.0.0.0:7/callback", "https://a.example/callback"] {
-        let login = LoopbackLogin::new().begin(Some(elsewhere)).await.unwrap();
+    for other in ["http://0.0.0.0:7/callback", "https://a.example/callback"] {
+        let login = LoopbackLogin::new().begin(Some(other)).await.unwrap();
         let uri = login.redirect_uri();
         assert!(uri.starts_with("http://127.0.0.1:"), "{uri}");
     }
@@ -221,8 +221,8 @@ async fn login_times_out() {
     let text = attempt.outcome.await.unwrap().unwrap_err().to_string();
     assert!(text.contains("within 300 s"), "{text}");
     assert_eq!(start.elapsed().as_secs(), 300);
-    let impatient = LoopbackLogin::new().with_timeout(Duration::from_secs(1));
-    let attempt = Attempt::begin(impatient).await;
+    let short = LoopbackLogin::new().with_timeout(Duration::from_secs(1));
+    let attempt = Attempt::begin(short).await;
     let text = attempt.outcome.await.unwrap().unwrap_err().to_string();
     assert!(text.contains("within 1 s"), "{text}");
 }
@@ -251,9 +251,9 @@ async fn only_https_and_loopback_urls_are_shown_and_opened() {
 #[tokio::test]
 async fn valid_url_is_opened_unchanged() {
     let opened = Arc::new(Mutex::new(Vec::new()));
-    let seen = Arc::clone(&opened);
+    let recorded = Arc::clone(&opened);
     let login = LoopbackLogin::new().with_browser_opener(move |url| {
-        seen.lock().unwrap().push(url.to_owned());
+        recorded.lock().unwrap().push(url.to_owned());
         // The URL could not be opened. The user still sees it.
         false
     });
@@ -262,23 +262,23 @@ async fn valid_url_is_opened_unchanged() {
     assert_eq!(*opened.lock().unwrap(), [URL]);
 }
 
-/// Returns a login with these pasted texts, and the error shown for each of them.
-fn pasting(
+/// Returns a login with these pasted texts, and the errors that its prompts show.
+fn login_with_pastes(
     texts: &'static [&'static str],
 ) -> (LoopbackLogin, Arc<Mutex<Vec<Option<&'static str>>>>) {
-    let said = Arc::new(Mutex::new(Vec::new()));
+    let prompts = Arc::new(Mutex::new(Vec::new()));
     let texts = Mutex::new(texts.iter().copied());
-    let problems = Arc::clone(&said);
-    let login = LoopbackLogin::new().with_paste_prompt(move |problem| {
-        problems.lock().unwrap().push(problem);
+    let recorded = Arc::clone(&prompts);
+    let login = LoopbackLogin::new().with_paste_prompt(move |error| {
+        recorded.lock().unwrap().push(error);
         std::future::ready(texts.lock().unwrap().next().map(str::to_owned))
     });
-    (login, said)
+    (login, prompts)
 }
 
 #[tokio::test]
 async fn redirect_url_can_be_pasted() {
-    let (login, said) = pasting(&[
+    let (login, prompts) = login_with_pastes(&[
         "what?",
         "http://127.0.0.1:1/callback?code=3&state=wrong",
         "http://127.0.0.1:1/callback?code=1&state=right\n",
@@ -288,20 +288,20 @@ async fn redirect_url_can_be_pasted() {
         attempt.outcome.await.unwrap().unwrap(),
         "code=1&state=right"
     );
-    let said = said.lock().unwrap();
+    let prompts = prompts.lock().unwrap();
     assert_eq!(
-        *said,
-        [None, Some(pasted::NO_QUERY), Some(pasted::NOT_OURS)]
+        *prompts,
+        [None, Some(pasted::NO_QUERY), Some(pasted::OTHER_LOGIN)]
     );
 }
 
 #[tokio::test]
 async fn redirect_is_awaited_after_the_last_paste() {
-    let (login, said) = pasting(&["code=2&state=wrong"]);
+    let (login, prompts) = login_with_pastes(&["code=2&state=wrong"]);
     let attempt = Attempt::begin(login).await;
     attempt.succeed().await;
-    let said = said.lock().unwrap();
-    assert_eq!(*said, [None, Some(pasted::NOT_OURS)]);
+    let prompts = prompts.lock().unwrap();
+    assert_eq!(*prompts, [None, Some(pasted::OTHER_LOGIN)]);
 }
 
 #[test]

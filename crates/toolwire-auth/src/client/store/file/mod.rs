@@ -83,7 +83,7 @@ impl FileTokenStore {
     }
 
     fn lock_path(&self, name: &str) -> PathBuf {
-        lock_file::beside(&self.path, name)
+        lock_file::path_beside(&self.path, name)
     }
 
     async fn blocking<T: Send + 'static>(
@@ -91,9 +91,9 @@ impl FileTokenStore {
         work: impl FnOnce(&Path) -> Result<T, FileError> + Send + 'static,
     ) -> Result<T, TokenStoreError> {
         let path = Arc::clone(&self.path);
-        let done = tokio::task::spawn_blocking(move || work(&path)).await;
-        let done = done.unwrap_or_else(|error| Err(FileError::Io(io::Error::other(error))));
-        done.map_err(|problem| problem.at(&self.path))
+        let result = tokio::task::spawn_blocking(move || work(&path)).await;
+        let result = result.unwrap_or_else(|error| Err(FileError::Io(io::Error::other(error))));
+        result.map_err(|error| error.into_store_error(&self.path))
     }
 }
 
@@ -120,8 +120,8 @@ impl TokenStore for FileTokenStore {
         // The lock of the empty name is for changes of the file.
         let path = self.lock_path(&format!("lock of {name}"));
         Box::pin(async move {
-            let held = lock_file::acquire(path, self.lock_timeout).await?;
-            Ok(TokenStoreLock::new(held))
+            let file = lock_file::acquire(path, self.lock_timeout).await?;
+            Ok(TokenStoreLock::new(file))
         })
     }
 }
@@ -151,18 +151,18 @@ enum FileError {
 }
 
 impl FileError {
-    fn at(self, path: &Path) -> TokenStoreError {
-        let shown = path.display();
+    fn into_store_error(self, path: &Path) -> TokenStoreError {
+        let path_text = path.display();
         match self {
             Self::Io(error) => {
-                TokenStoreError::new(format!("cannot use the token file {shown}: {error}"))
+                TokenStoreError::new(format!("cannot use the token file {path_text}: {error}"))
                     .with_source(error)
             }
             Self::Damaged(line, column) => TokenStoreError::new(format!(
-                "{shown} is not a token file, or it is damaged at line {line}, column {column}; move it away and log in again"
+                "{path_text} is not a token file, or it is damaged at line {line}, column {column}; move it away and log in again"
             )),
             Self::UnknownVersion(layout) => TokenStoreError::new(format!(
-                "the token file {shown} was written by a newer version (layout {layout}); update this program, or move the file away and log in again"
+                "the token file {path_text} was written by a newer version (layout {layout}); update this program, or move the file away and log in again"
             )),
         }
     }

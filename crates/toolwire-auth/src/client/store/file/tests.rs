@@ -112,7 +112,7 @@ async fn incomplete_new_file_is_replaced() {
 async fn waiting_for_a_lock_times_out() {
     let scratch = Scratch::new();
     let store = scratch.store();
-    let held = store.lock("a").await.unwrap();
+    let lock = store.lock("a").await.unwrap();
     let start = tokio::time::Instant::now();
     let text = store.lock("a").await.unwrap_err().to_string();
     let waited = start.elapsed();
@@ -120,13 +120,13 @@ async fn waiting_for_a_lock_times_out() {
     assert!(text.contains(".lock"), "{text}");
     assert!(waited >= Duration::from_secs(60), "{waited:?}");
     assert!(waited < Duration::from_secs(61), "{waited:?}");
-    let impatient = store.clone().with_lock_timeout(Duration::from_secs(1));
-    let text = impatient.lock("a").await.unwrap_err().to_string();
+    let short = store.clone().with_lock_timeout(Duration::from_secs(1));
+    let text = short.lock("a").await.unwrap_err().to_string();
     assert!(text.contains("for 1 s"), "{text}");
-    drop(held);
+    drop(lock);
     store.lock("a").await.unwrap();
-    let patient = store.with_lock_timeout(Duration::MAX);
-    patient.lock("a").await.unwrap();
+    let unlimited = store.with_lock_timeout(Duration::MAX);
+    unlimited.lock("a").await.unwrap();
 }
 
 #[tokio::test(start_paused = true)]
@@ -134,7 +134,7 @@ async fn waiting_for_the_file_lock_times_out() {
     let scratch = Scratch::new();
     let store = scratch.store();
     let lock = lock_file::acquire(store.lock_path(""), Duration::ZERO);
-    let _held = lock.await.unwrap();
+    let _lock = lock.await.unwrap();
     let text = store.put("a", &"one".into()).await.unwrap_err().to_string();
     assert!(text.contains("for 60 s"), "{text}");
     assert_eq!(store.get("a").await.unwrap(), None, "reading needs no lock");
@@ -201,10 +201,10 @@ mod on_unix {
     async fn non_regular_file_is_rejected() {
         let scratch = Scratch::new();
         let store = FileTokenStore::new(scratch.0.join("tokens.json"));
-        let made = std::process::Command::new("mkfifo")
+        let created = std::process::Command::new("mkfifo")
             .arg(store.path())
             .status();
-        assert!(made.unwrap().success());
+        assert!(created.unwrap().success());
         let text = store.get("a").await.unwrap_err().to_string();
         assert!(text.contains("not a regular file"), "{text}");
     }
@@ -212,7 +212,7 @@ mod on_unix {
     #[tokio::test]
     async fn error_names_a_directory_that_cannot_be_created() {
         let scratch = Scratch::with(b"");
-        // A file in place of a directory also stops a privileged user.
+        // A file at the path of a directory also stops a privileged user.
         let store = FileTokenStore::new(scratch.file().join("tokens.json"));
         let text = store.put("a", &"one".into()).await.unwrap_err().to_string();
         assert!(

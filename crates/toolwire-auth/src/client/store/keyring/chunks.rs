@@ -10,7 +10,7 @@ use keyring_core::{CredentialStore, Entry, Error as KeyringError};
 use ring::digest;
 
 use crate::client::store::TokenStoreError;
-use crate::client::store::keyring::failed;
+use crate::client::store::keyring::store_error;
 use crate::documents::Secret;
 
 /// The maximum number of value bytes in one entry. Windows permits 2560 bytes, including a header.
@@ -32,7 +32,7 @@ pub(super) struct Keyring<'a> {
 /// The header of a name's entry.
 struct EntryHeader {
     /// The number of chunks besides the first.
-    others: usize,
+    further_chunks: usize,
     /// The id that distinguishes the chunks of different values.
     id: String,
     first: Vec<u8>,
@@ -44,78 +44,85 @@ impl<'a> Keyring<'a> {
     }
 
     pub(super) fn get(&self, name: &str) -> Result<Option<Secret>, TokenStoreError> {
-        let name = short(name);
+        let name = entry_name(name);
         for _ in 0..ATTEMPTS {
-            let Some(head) = self.head(&name)? else {
+            let Some(header) = self.header(&name)? else {
                 return Ok(None);
             };
-            let mut value = head.first;
+            let mut value = header.first;
             let mut is_complete = true;
-            for number in 1..=head.others {
-                match self.read(&chunk_name(&name, &head.id, number))? {
+            for number in 1..=header.further_chunks {
+                match self.read(&chunk_name(&name, &header.id, number))? {
                     Some(chunk) => value.extend_from_slice(&chunk),
                     // The value was rewritten during the read.
                     None => is_complete = false,
                 }
             }
             if is_complete {
-                let value = String::from_utf8(value).map_err(|_| damaged(&name))?;
+                let value = String::from_utf8(value).map_err(|_| damaged_entry(&name))?;
                 return Ok(Some(value.into()));
             }
         }
-        Err(damaged(&name))
+        Err(damaged_entry(&name))
     }
 
     pub(super) fn put(&self, name: &str, value: &Secret) -> Result<(), TokenStoreError> {
-        let name = short(name);
+        let name = entry_name(name);
         // An entry that cannot be parsed is overwritten.
-        let before = self.head(&name).ok().flatten();
+        let previous = self.header(&name).ok().flatten();
         let id = random_id()?;
         let mut chunks = value.expose().as_bytes().chunks(CHUNK_BYTES);
         let first = chunks.next().unwrap_or_default();
-        let others = chunks.len();
+        let further_chunks = chunks.len();
         let written = chunks
             .zip(1..)
             .try_for_each(|(bytes, number)| self.write(&chunk_name(&name, &id, number), bytes));
-        let head = match others {
+        let header = match further_chunks {
             0 => b"=".to_vec(),
-            _ => format!("+{others} {id}\n").into_bytes(),
+            _ => format!("+{further_chunks} {id}\n").into_bytes(),
         };
-        match written.and_then(|()| self.write(&name, &[&head, first].concat())) {
+        match written.and_then(|()| self.write(&name, &[&header, first].concat())) {
             Ok(()) => {
-                self.remove_chunks(&name, before.as_ref());
+                self.remove_chunks(&name, previous.as_ref());
                 Ok(())
             }
             Err(error) => {
                 let first = Vec::new();
-                self.remove_chunks(&name, Some(&EntryHeader { others, id, first }));
+                self.remove_chunks(
+                    &name,
+                    Some(&EntryHeader {
+                        further_chunks,
+                        id,
+                        first,
+                    }),
+                );
                 Err(error)
             }
         }
     }
 
     pub(super) fn remove(&self, name: &str) -> Result<(), TokenStoreError> {
-        let name = short(name);
-        let before = self.head(&name).ok().flatten();
+        let name = entry_name(name);
+        let previous = self.header(&name).ok().flatten();
         self.delete(&name)?;
-        self.remove_chunks(&name, before.as_ref());
+        self.remove_chunks(&name, previous.as_ref());
         Ok(())
     }
 
-    fn head(&self, name: &str) -> Result<Option<EntryHeader>, TokenStoreError> {
+    fn header(&self, name: &str) -> Result<Option<EntryHeader>, TokenStoreError> {
         let Some(bytes) = self.read(name)? else {
             return Ok(None);
         };
         EntryHeader::parse(&bytes)
             .map(Some)
-            .ok_or_else(|| damaged(name))
+            .ok_or_else(|| damaged_entry(name))
     }
 
     /// Removes the chunks of an old value. Remaining chunks only occupy space.
-    fn remove_chunks(&self, name: &str, head: Option<&EntryHeader>) {
-        let Some(head) = head else { return };
-        for number in 1..=head.others {
-            if let Err(error) = self.delete(&chunk_name(name, &head.id, number)) {
+    fn remove_chunks(&self, name: &str, header: Option<&EntryHeader>) {
+        let Some(header) = header else { return };
+        for number in 1..=header.further_chunks {
+            if let Err(error) = self.delete(&chunk_name(name, &header.id, number)) {
                 tracing::warn!(%error, "a chunk of an old token cannot be removed from the keyring");
             }
         }
@@ -125,25 +132,25 @@ impl<'a> Keyring<'a> {
         match self.entry(name)?.get_secret() {
             Ok(bytes) => Ok(Some(bytes)),
             Err(KeyringError::NoEntry) => Ok(None),
-            Err(error) => Err(failed(&error)),
+            Err(error) => Err(store_error(&error)),
         }
     }
 
     fn write(&self, name: &str, bytes: &[u8]) -> Result<(), TokenStoreError> {
         let written = self.entry(name)?.set_secret(bytes);
-        written.map_err(|error| failed(&error))
+        written.map_err(|error| store_error(&error))
     }
 
     fn delete(&self, name: &str) -> Result<(), TokenStoreError> {
         match self.entry(name)?.delete_credential() {
             Ok(()) | Err(KeyringError::NoEntry) => Ok(()),
-            Err(error) => Err(failed(&error)),
+            Err(error) => Err(store_error(&error)),
         }
     }
 
     fn entry(&self, name: &str) -> Result<Entry, TokenStoreError> {
         let entry = self.store.build(self.service, name, None);
-        entry.map_err(|error| failed(&error))
+        entry.map_err(|error| store_error(&error))
     }
 }
 
@@ -151,7 +158,7 @@ impl EntryHeader {
     fn parse(bytes: &[u8]) -> Option<Self> {
         if let Some(first) = bytes.strip_prefix(b"=") {
             return Some(Self {
-                others: 0,
+                further_chunks: 0,
                 id: String::new(),
                 first: first.to_vec(),
             });
@@ -159,9 +166,12 @@ impl EntryHeader {
         let rest = bytes.strip_prefix(b"+")?;
         let end = rest.iter().position(|byte| *byte == b'\n')?;
         let (line, first) = rest.split_at_checked(end)?;
-        let (others, id) = std::str::from_utf8(line).ok()?.split_once(' ')?;
+        let (further_chunks, id) = std::str::from_utf8(line).ok()?.split_once(' ')?;
         Some(Self {
-            others: others.parse().ok().filter(|others| *others <= 10_000)?,
+            further_chunks: further_chunks
+                .parse()
+                .ok()
+                .filter(|count| *count <= 10_000)?,
             id: id.to_owned(),
             first: first.get(1..)?.to_vec(),
         })
@@ -169,7 +179,7 @@ impl EntryHeader {
 }
 
 /// Returns the name of an entry. A long name is cut and gets a digest, so that it stays readable and unique.
-fn short(name: &str) -> String {
+fn entry_name(name: &str) -> String {
     if name.len() <= LONGEST_NAME {
         return name.to_owned();
     }
@@ -195,7 +205,7 @@ fn random_id() -> Result<String, TokenStoreError> {
     Ok(format!("{:016x}", u64::from_le_bytes(bytes)))
 }
 
-fn damaged(name: &str) -> TokenStoreError {
+fn damaged_entry(name: &str) -> TokenStoreError {
     TokenStoreError::new(format!(
         "the entry {name:?} of the keyring is damaged; remove it there and log in again"
     ))

@@ -58,7 +58,7 @@ impl KeyringTokenStore {
         open: impl Fn() -> Result<Arc<CredentialStore>, KeyringError> + Send + Sync + 'static,
     ) -> Self {
         // Services do not share locks. File names are shorter than service names, so the same short form is used.
-        let lock_base = lock_file::beside(&lock_directory.join("keyring"), &service);
+        let lock_base = lock_file::path_beside(&lock_directory.join("keyring"), &service);
         Self {
             service: service.into(),
             lock_base,
@@ -75,18 +75,18 @@ impl KeyringTokenStore {
     ) -> Result<T, TokenStoreError> {
         let (service, open) = (Arc::clone(&self.service), Arc::clone(&self.open));
         let opened = Arc::clone(&self.opened);
-        let done = tokio::task::spawn_blocking(move || {
+        let task = tokio::task::spawn_blocking(move || {
             let store = match opened.get() {
                 Some(store) => store,
                 None => {
-                    let store = open().map_err(|error| failed(&error))?;
+                    let store = open().map_err(|error| store_error(&error))?;
                     opened.get_or_init(|| store)
                 }
             };
             work(&Keyring::new(&**store, &service))
         });
-        match tokio::time::timeout(self.lock_timeout, done).await {
-            Ok(Ok(done)) => done,
+        match tokio::time::timeout(self.lock_timeout, task).await {
+            Ok(Ok(result)) => result,
             Ok(Err(error)) => {
                 Err(TokenStoreError::new("cannot use the keyring").with_source(error))
             }
@@ -102,8 +102,11 @@ impl KeyringTokenStore {
         &self,
         change: impl FnOnce(&Keyring<'_>) -> Result<(), TokenStoreError> + Send + 'static,
     ) -> Result<(), TokenStoreError> {
-        let lock =
-            lock_file::acquire(lock_file::beside(&self.lock_base, ""), self.lock_timeout).await?;
+        let lock = lock_file::acquire(
+            lock_file::path_beside(&self.lock_base, ""),
+            self.lock_timeout,
+        )
+        .await?;
         self.blocking(move |keyring| {
             // The caller may have dropped the future. A started change completes under the lock.
             let _lock = lock;
@@ -139,16 +142,16 @@ impl TokenStore for KeyringTokenStore {
 
     fn lock<'a>(&'a self, name: &'a str) -> TokenStoreFuture<'a, TokenStoreLock> {
         // The lock of the empty name is for changes.
-        let path = lock_file::beside(&self.lock_base, &format!("lock of {name}"));
+        let path = lock_file::path_beside(&self.lock_base, &format!("lock of {name}"));
         Box::pin(async move {
-            let held = lock_file::acquire(path, self.lock_timeout).await?;
-            Ok(TokenStoreLock::new(held))
+            let file = lock_file::acquire(path, self.lock_timeout).await?;
+            Ok(TokenStoreLock::new(file))
         })
     }
 }
 
 /// Converts a keyring error to text without its source, because some errors contain the secret.
-fn failed(error: &KeyringError) -> TokenStoreError {
+fn store_error(error: &KeyringError) -> TokenStoreError {
     let advice = match error {
         KeyringError::NoStorageAccess(_) | KeyringError::PlatformFailure(_) => {
             "; check that a keyring is available and unlocked, or store tokens in a file"

@@ -242,6 +242,6 @@ async fn services_are_isolated() {
     let directory = scratch.directory.clone();
     let other = KeyringTokenStore::with_keyring("others".to_owned(), directory, open);
     assert_eq!(other.get("a").await.unwrap(), None);
-    let _held = store.lock("a").await.unwrap();
+    let _lock = store.lock("a").await.unwrap();
     other.lock("a").await.unwrap();
 }

@@ -71,8 +71,8 @@ pub(crate) struct Records(pub(crate) Arc<dyn TokenStore>);
 
 impl StoredToken {
     /// Returns `true` if the token has expired at `now`, in seconds since the Unix epoch.
-    pub(crate) fn is_over(&self, now: u64) -> bool {
-        self.expires_at.is_some_and(|end| end <= now)
+    pub(crate) fn is_expired(&self, now: u64) -> bool {
+        self.expires_at.is_some_and(|expiry| expiry <= now)
     }
 
     /// Returns `true` if the token should be renewed.
@@ -108,7 +108,8 @@ impl Records {
         self.read(&client_name(issuer)).await
     }
 
-    pub(crate) async fn keep_client(
+    /// Stores the client registration at an authorization server.
+    pub(crate) async fn store_client(
         &self,
         issuer: &str,
         client: &StoredClient,
@@ -116,7 +117,7 @@ impl Records {
         self.write(&client_name(issuer), client).await
     }
 
-    pub(crate) async fn forget_client(&self, issuer: &str) -> Result<(), TokenStoreError> {
+    pub(crate) async fn remove_client(&self, issuer: &str) -> Result<(), TokenStoreError> {
         self.0.remove(&client_name(issuer)).await
     }
 
@@ -135,6 +136,7 @@ impl Records {
         }
     }
 
+    /// Returns the token of an issuer for a resource.
     pub(crate) async fn token(
         &self,
         issuer: &str,
@@ -143,7 +145,8 @@ impl Records {
         self.read(&token_name(issuer, resource)).await
     }
 
-    pub(crate) async fn keep_token(
+    /// Stores a token, and its issuer as the last one of the resource.
+    pub(crate) async fn store_token(
         &self,
         issuer: &str,
         resource: &str,
@@ -154,7 +157,7 @@ impl Records {
         self.list_resource(resource, true).await
     }
 
-    pub(crate) async fn forget_token(
+    pub(crate) async fn remove_token(
         &self,
         issuer: &str,
         resource: &str,
@@ -171,23 +174,23 @@ impl Records {
     }
 
     /// Adds an MCP server to the list of servers, or removes it.
-    async fn list_resource(&self, resource: &str, is_there: bool) -> Result<(), TokenStoreError> {
-        let _alone = self.0.lock(RESOURCES).await?;
+    async fn list_resource(&self, resource: &str, is_listed: bool) -> Result<(), TokenStoreError> {
+        let _lock = self.0.lock(RESOURCES).await?;
         let mut list = self.resources().await?;
-        if list.iter().any(|known| known == resource) == is_there {
+        if list.iter().any(|listed| listed == resource) == is_listed {
             return Ok(());
         }
-        if is_there {
+        if is_listed {
             list.push(resource.to_owned());
         } else {
-            list.retain(|known| known != resource);
+            list.retain(|listed| listed != resource);
         }
         self.write(RESOURCES, &list).await
     }
 
     /// Returns the key that tokens are bound to. Creates it if it is absent.
     pub(crate) async fn proof_key(&self) -> Result<SigningKey, AuthError> {
-        let _alone = self.0.lock(PROOF_KEY).await.map_err(AuthError::of)?;
+        let _lock = self.0.lock(PROOF_KEY).await.map_err(AuthError::of)?;
         let stored: Option<Secret> = self.read(PROOF_KEY).await.map_err(AuthError::of)?;
         let stored = stored.and_then(|stored| STANDARD.decode(stored.expose()).ok());
         if let Some(key) = stored.and_then(|der| SigningKey::from_pkcs8(&der).ok()) {

@@ -28,9 +28,11 @@ fn token(access_token: &str) -> StoredToken {
     }
 }
 
-async fn keep(records: &Records, resource: &str) {
-    let kept = records.keep_token(ISSUER, resource, &token(resource)).await;
-    kept.unwrap();
+async fn store(records: &Records, resource: &str) {
+    let stored = records
+        .store_token(ISSUER, resource, &token(resource))
+        .await;
+    stored.unwrap();
 }
 
 #[tokio::test]
@@ -38,12 +40,12 @@ async fn servers_are_listed_until_their_token_is_removed() {
     let records = records();
     assert!(records.resources().await.unwrap().is_empty());
     for resource in ["https://b", "https://a", "https://b"] {
-        keep(&records, resource).await;
+        store(&records, resource).await;
     }
     let listed = records.resources().await.unwrap();
     assert_eq!(listed, ["https://b", "https://a"]);
     for resource in ["https://b", "https://never"] {
-        records.forget_token(ISSUER, resource).await.unwrap();
+        records.remove_token(ISSUER, resource).await.unwrap();
     }
     assert_eq!(records.resources().await.unwrap(), ["https://a"]);
     assert!(records.last_token("https://b").await.unwrap().is_none());
@@ -60,7 +62,7 @@ async fn concurrent_logins_are_all_listed() {
     let tasks: Vec<_> = (0..16)
         .map(|number| {
             let records = records.clone();
-            tokio::spawn(async move { keep(&records, &format!("https://{number}")).await })
+            tokio::spawn(async move { store(&records, &format!("https://{number}")).await })
         })
         .collect();
     for task in tasks {
@@ -80,17 +82,17 @@ async fn invalid_record_counts_as_absent() {
 #[tokio::test]
 async fn tokens_are_separated_by_issuer() {
     let records = records();
-    keep(&records, "https://a").await;
-    let elsewhere = records.token("https://evil", "https://a").await.unwrap();
-    assert!(elsewhere.is_none());
+    store(&records, "https://a").await;
+    let token = records.token("https://evil", "https://a").await.unwrap();
+    assert!(token.is_none());
     assert!(records.token(ISSUER, "https://a").await.unwrap().is_some());
 }
 
 #[test]
 fn token_expires_at_its_expiry() {
     let token = token("a");
-    assert!(!token.is_over(99));
-    assert!(token.is_over(100));
+    assert!(!token.is_expired(99));
+    assert!(token.is_expired(100));
     assert!(!token.is_due(69));
     assert!(token.is_due(70));
 }
