@@ -20,20 +20,20 @@ use crate::rules::addresses::is_global;
 use crate::rules::endpoints;
 
 /// The default maximum size of a document.
-const DEFAULT_BYTES: usize = 256 * 1024;
+const DEFAULT_MAX_BYTES: usize = 256 * 1024;
 
 /// The `User-Agent` header. Some servers reject requests without one.
-const OWN_NAME: &str = concat!("toolwire/", env!("CARGO_PKG_VERSION"));
+const USER_AGENT_VALUE: &str = concat!("toolwire/", env!("CARGO_PKG_VERSION"));
 
 /// The default time limit of a complete fetch.
-const DEFAULT_TIME: Duration = Duration::from_secs(10);
+const DEFAULT_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// A client that fetches documents from public addresses only.
 #[derive(Debug, Clone)]
 pub struct DocumentFetcher {
     http: Arc<dyn HttpClient>,
-    bytes: usize,
-    time: Duration,
+    max_bytes: usize,
+    timeout: Duration,
 }
 
 impl DocumentFetcher {
@@ -61,30 +61,30 @@ impl DocumentFetcher {
     pub fn with_http_client(http: impl HttpClient + 'static) -> Self {
         Self {
             http: Arc::new(http),
-            bytes: DEFAULT_BYTES,
-            time: DEFAULT_TIME,
+            max_bytes: DEFAULT_MAX_BYTES,
+            timeout: DEFAULT_TIMEOUT,
         }
     }
 
     /// Sets the maximum size of a document. Default: 256 KiB.
     #[must_use]
     pub fn with_size_limit(mut self, bytes: usize) -> Self {
-        self.bytes = bytes;
+        self.max_bytes = bytes;
         self
     }
 
     /// Sets the time limit of a fetch. Default: 10 s.
     #[must_use]
-    pub fn with_time_limit(mut self, time: Duration) -> Self {
-        self.time = time;
+    pub fn with_time_limit(mut self, limit: Duration) -> Self {
+        self.timeout = limit;
         self
     }
 
     /// Fetches a JSON document.
     #[cfg(feature = "resource-server")]
     pub(crate) async fn get<T: DeserializeOwned>(&self, url: &str) -> Result<T, FetchError> {
-        let fetched = self.exchange(Method::GET, url, HeaderMap::new(), Bytes::new());
-        fetched.await?.document(url)
+        let response = self.exchange(Method::GET, url, HeaderMap::new(), Bytes::new());
+        response.await?.document(url)
     }
 
     /// Sends a form and parses the JSON response.
@@ -95,8 +95,8 @@ impl DocumentFetcher {
         form: &Secret,
         authorization: Option<&Secret>,
     ) -> Result<T, FetchError> {
-        let fetched = self.post_form(url, form, authorization, HeaderMap::new());
-        fetched.await?.document(url)
+        let response = self.post_form(url, form, authorization, HeaderMap::new());
+        response.await?.document(url)
     }
 
     /// Sends a JSON document, which may contain a secret, and parses the JSON response.
@@ -111,8 +111,8 @@ impl DocumentFetcher {
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
         headers.insert(AUTHORIZATION, sensitive(url, authorization)?);
         let body = Bytes::copy_from_slice(document.expose().as_bytes());
-        let fetched = self.exchange(Method::POST, url, headers, body);
-        fetched.await?.document(url)
+        let response = self.exchange(Method::POST, url, headers, body);
+        response.await?.document(url)
     }
 
     /// Sends a form and returns the response.
@@ -145,10 +145,10 @@ impl DocumentFetcher {
         let request = Request::builder().method(method).uri(url).body(body);
         let mut request = request.map_err(|_| FetchError::new(url, FetchErrorKind::Request))?;
         *request.headers_mut() = headers;
-        let own = request.headers_mut();
-        own.insert(ACCEPT, HeaderValue::from_static("application/json"));
-        own.insert(USER_AGENT, HeaderValue::from_static(OWN_NAME));
-        let fetching = async {
+        let headers = request.headers_mut();
+        headers.insert(ACCEPT, HeaderValue::from_static("application/json"));
+        headers.insert(USER_AGENT, HeaderValue::from_static(USER_AGENT_VALUE));
+        let exchange = async {
             let response = self
                 .http
                 .send(request)
@@ -156,7 +156,7 @@ impl DocumentFetcher {
                 .map_err(FetchErrorKind::Http)?;
             let (head, body) = response.into_parts();
             let body = body
-                .collect(self.bytes)
+                .collect(self.max_bytes)
                 .await
                 .map_err(FetchErrorKind::Http)?;
             Ok(FetchedDocument {
@@ -166,10 +166,10 @@ impl DocumentFetcher {
                 body,
             })
         };
-        let fetched = tokio::time::timeout(self.time, fetching).await;
-        fetched
-            .unwrap_or(Err(FetchErrorKind::Time(self.time)))
-            .map_err(|problem| FetchError::new(url, problem))
+        let response = tokio::time::timeout(self.timeout, exchange).await;
+        response
+            .unwrap_or(Err(FetchErrorKind::Timeout(self.timeout)))
+            .map_err(|kind| FetchError::new(url, kind))
     }
 }
 
@@ -236,7 +236,7 @@ impl Default for DocumentFetcher {
 pub struct FetchError {
     /// The URL without its query.
     url: String,
-    problem: FetchErrorKind,
+    kind: FetchErrorKind,
 }
 
 #[derive(Debug)]
@@ -245,7 +245,7 @@ enum FetchErrorKind {
     Request,
     Http(HttpError),
     Status(StatusCode),
-    Time(Duration),
+    Timeout(Duration),
     Json(serde_json::Error),
     #[cfg(feature = "resource-server")]
     Unusable(String),
@@ -254,23 +254,23 @@ enum FetchErrorKind {
 impl FetchError {
     /// Creates an error for a URL whose document is invalid or must not be fetched.
     #[cfg(feature = "resource-server")]
-    pub(crate) fn unusable(url: &str, why: String) -> Self {
-        Self::new(url, FetchErrorKind::Unusable(why))
+    pub(crate) fn unusable(url: &str, reason: String) -> Self {
+        Self::new(url, FetchErrorKind::Unusable(reason))
     }
 
     /// Returns the status of a response without a document.
     #[cfg(feature = "resource-server")]
     pub(crate) fn status(&self) -> Option<StatusCode> {
-        match self.problem {
+        match self.kind {
             FetchErrorKind::Status(status) => Some(status),
             _ => None,
         }
     }
 
-    fn new(url: &str, problem: FetchErrorKind) -> Self {
+    fn new(url: &str, kind: FetchErrorKind) -> Self {
         Self {
             url: url.split(['?', '#']).next().unwrap_or_default().to_owned(),
-            problem,
+            kind,
         }
     }
 }
@@ -278,28 +278,28 @@ impl FetchError {
 impl fmt::Display for FetchError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let url = &self.url;
-        match &self.problem {
+        match &self.kind {
             FetchErrorKind::Url(invalid) => write!(f, "{invalid}"),
             FetchErrorKind::Request => write!(f, "the request to {url:?} is invalid"),
-            FetchErrorKind::Http(failure) => write!(f, "{url:?}: {failure}"),
+            FetchErrorKind::Http(error) => write!(f, "{url:?}: {error}"),
             FetchErrorKind::Status(status) => write!(f, "{url:?} responded with {status}"),
-            FetchErrorKind::Time(time) => {
-                write!(f, "{url:?} took longer than {} s", time.as_secs())
+            FetchErrorKind::Timeout(timeout) => {
+                write!(f, "{url:?} took longer than {} s", timeout.as_secs())
             }
             FetchErrorKind::Json(_) => {
                 write!(f, "{url:?} responded with an unexpected document")
             }
             #[cfg(feature = "resource-server")]
-            FetchErrorKind::Unusable(why) => write!(f, "{url:?}: {why}"),
+            FetchErrorKind::Unusable(reason) => write!(f, "{url:?}: {reason}"),
         }
     }
 }
 
 impl std::error::Error for FetchError {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        match &self.problem {
+        match &self.kind {
             FetchErrorKind::Url(invalid) => Some(invalid),
-            FetchErrorKind::Http(failure) => Some(failure),
+            FetchErrorKind::Http(error) => Some(error),
             FetchErrorKind::Json(error) => Some(error),
             _ => None,
         }

@@ -10,7 +10,7 @@ use crate::test_http::CannedHttp;
 const URL: &str = "https://auth.example.com/keys";
 
 async fn get(fetcher: &DocumentFetcher, url: &str) -> Result<Value, FetchErrorKind> {
-    fetcher.get(url).await.map_err(|error| error.problem)
+    fetcher.get(url).await.map_err(|error| error.kind)
 }
 
 fn fetcher_with_response(status: u16, body: &str) -> (DocumentFetcher, CannedHttp) {
@@ -45,7 +45,7 @@ async fn document_needs_status_200_and_valid_json() {
         let (fetcher, _) = fetcher_with_response(status, "{}");
         let outcome = get(&fetcher, URL).await;
         assert!(
-            matches!(outcome, Err(FetchErrorKind::Status(own)) if own == status),
+            matches!(outcome, Err(FetchErrorKind::Status(actual)) if actual == status),
             "{status}"
         );
     }
@@ -60,7 +60,7 @@ async fn document_needs_status_200_and_valid_json() {
 
 #[tokio::test]
 async fn document_over_the_size_limit_is_rejected() {
-    let body = format!("\"{}\"", "a".repeat(DEFAULT_BYTES - 2));
+    let body = format!("\"{}\"", "a".repeat(DEFAULT_MAX_BYTES - 2));
     let (fetcher, _) = fetcher_with_response(200, &body);
     assert!(get(&fetcher, URL).await.is_ok());
     let (fetcher, _) = fetcher_with_response(200, &format!("{body} "));
@@ -77,24 +77,24 @@ async fn document_over_the_size_limit_is_rejected() {
 async fn fetch_times_out() {
     let http = CannedHttp::new(|_| (200, String::new())).blocked();
     let fetcher = DocumentFetcher::with_http_client(http);
-    let began = tokio::time::Instant::now();
+    let start = tokio::time::Instant::now();
     assert!(matches!(
         get(&fetcher, URL).await,
-        Err(FetchErrorKind::Time(_))
+        Err(FetchErrorKind::Timeout(_))
     ));
-    assert_eq!(began.elapsed(), DEFAULT_TIME);
+    assert_eq!(start.elapsed(), DEFAULT_TIMEOUT);
     let fetcher = fetcher.with_time_limit(Duration::from_secs(1));
     assert!(get(&fetcher, URL).await.is_err());
-    assert_eq!(began.elapsed(), DEFAULT_TIME + Duration::from_secs(1));
+    assert_eq!(start.elapsed(), DEFAULT_TIMEOUT + Duration::from_secs(1));
 }
 
 #[track_caller]
-fn assert_rejected_by_policy(outcome: &Result<Value, FetchErrorKind>, what: &str) {
-    let Err(FetchErrorKind::Http(failure)) = outcome else {
-        panic!("{what}: {outcome:?}");
+fn assert_rejected_by_policy(outcome: &Result<Value, FetchErrorKind>, name: &str) {
+    let Err(FetchErrorKind::Http(error)) = outcome else {
+        panic!("{name}: {outcome:?}");
     };
-    let message = failure.to_string();
-    assert!(message.contains("address policy"), "{what}: {message}");
+    let message = error.to_string();
+    assert!(message.contains("address policy"), "{name}: {message}");
 }
 
 #[tokio::test]
@@ -124,11 +124,11 @@ async fn non_public_addresses_are_rejected() {
 
 #[tokio::test]
 async fn name_with_private_address_is_rejected() {
-    for inside in ["127.0.0.1:443", "10.1.2.3:443", "[fd00::1]:443"] {
-        let address: SocketAddr = inside.parse().unwrap();
+    for private in ["127.0.0.1:443", "10.1.2.3:443", "[fd00::1]:443"] {
+        let address: SocketAddr = private.parse().unwrap();
         let http = HyperClient::new().with_resolve_override("auth.example.com", address);
         let fetcher = DocumentFetcher::with_http_client(public_only(http));
-        assert_rejected_by_policy(&get(&fetcher, URL).await, inside);
+        assert_rejected_by_policy(&get(&fetcher, URL).await, private);
     }
 }
 
@@ -142,7 +142,7 @@ async fn loopback_fetcher_rejects_private_networks() {
 }
 
 /// Starts a server that sends the same response to every request. Returns its address.
-async fn serve(answer: String) -> SocketAddr {
+async fn serve(response: String) -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
     tokio::spawn(async move {
@@ -153,7 +153,7 @@ async fn serve(answer: String) -> SocketAddr {
                     break;
                 }
             }
-            let _ = socket.write_all(answer.as_bytes()).await;
+            let _ = socket.write_all(response.as_bytes()).await;
         }
     });
     address
@@ -162,17 +162,22 @@ async fn serve(answer: String) -> SocketAddr {
 #[tokio::test]
 async fn redirects_to_another_origin_are_not_followed() {
     let fetcher = DocumentFetcher::with_loopback_allowed();
-    let goal = serve("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}".to_owned()).await;
+    let destination = serve("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}".to_owned()).await;
     assert_eq!(
-        get(&fetcher, &format!("http://{goal}/")).await.unwrap(),
+        get(&fetcher, &format!("http://{destination}/"))
+            .await
+            .unwrap(),
         json!({})
     );
     for status in ["301", "302", "303", "307", "308"] {
-        for target in [format!("http://{goal}/"), "http://10.0.0.1/".to_owned()] {
-            let answer =
+        for target in [
+            format!("http://{destination}/"),
+            "http://10.0.0.1/".to_owned(),
+        ] {
+            let response =
                 format!("HTTP/1.1 {status} X\r\nLocation: {target}\r\nContent-Length: 0\r\n\r\n");
-            let from = serve(answer).await;
-            let outcome = get(&fetcher, &format!("http://{from}/")).await;
+            let source = serve(response).await;
+            let outcome = get(&fetcher, &format!("http://{source}/")).await;
             assert!(outcome.is_err(), "{status} {target}: {outcome:?}");
         }
     }

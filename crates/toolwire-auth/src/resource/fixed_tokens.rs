@@ -43,13 +43,13 @@ impl TokenVerifier for StaticTokens {
         purpose: &'a TokenPurpose,
     ) -> BoxFuture<'a, Result<AccessTokenClaims, TokenError>> {
         // All tokens are compared, so that the duration does not reveal a partial match.
-        let mut found = None;
-        for (known, claims) in &self.tokens {
-            if known == token {
-                found = Some(claims);
+        let mut matching = None;
+        for (known_token, claims) in &self.tokens {
+            if known_token == token {
+                matching = Some(claims);
             }
         }
-        let outcome = match found {
+        let outcome = match matching {
             Some(claims) => {
                 let mut claims = claims.clone();
                 claims.iss = purpose.issuers.first().cloned();

@@ -47,8 +47,8 @@ pub struct ResourceServer {
     purpose: TokenPurpose,
     proofs: DpopVerifier,
     /// Whether every token has to be bound to a key.
-    needs_proof: bool,
-    required: ScopeSet,
+    requires_dpop: bool,
+    required_scopes: ScopeSet,
     hierarchy: ScopeHierarchy,
     realm: Option<String>,
     metadata: Bytes,
@@ -58,7 +58,7 @@ pub struct ResourceServer {
 }
 
 impl ResourceServer {
-    async fn identify(&self, head: &Parts) -> Result<TokenInfo, AuthorizationError> {
+    async fn authenticate(&self, head: &Parts) -> Result<TokenInfo, AuthorizationError> {
         let preferred = self.preferred_scheme();
         let malformed = |reason| {
             let error = Some(ChallengeError::InvalidRequest);
@@ -84,7 +84,7 @@ impl ResourceServer {
         if let Some(proof) = proof {
             self.mark_proof_used(&proof, &token).await?;
         }
-        if token.missing_scopes(&self.required).is_empty() {
+        if token.missing_scopes(&self.required_scopes).is_empty() {
             Ok(token)
         } else {
             Err(self.insufficient_scope(&ScopeSet::new(), &token))
@@ -102,7 +102,7 @@ impl ResourceServer {
                 tracing::error!(%error, "access tokens cannot be verified");
                 return Err(unavailable());
             }
-            Err(rejected) => return Err(self.reject(credentials.scheme, &rejected)),
+            Err(error) => return Err(self.reject(credentials.scheme, &error)),
         };
         match self.purpose.rules.check_claims(&claims, now()) {
             Ok(()) => Ok(claims),
@@ -120,19 +120,19 @@ impl ResourceServer {
     ) -> Result<Option<Proof>, AuthorizationError> {
         let scheme = credentials.scheme;
         if scheme == TokenScheme::Bearer {
-            let bound_to_key = claims.cnf.as_ref().is_some_and(|cnf| cnf.jkt.is_some());
-            if self.needs_proof || bound_to_key {
-                let why = "a token that is or has to be bound to a key has no proof";
-                return Err(self.reject(TokenScheme::Dpop, &why));
+            let is_bound = claims.cnf.as_ref().is_some_and(|cnf| cnf.jkt.is_some());
+            if self.requires_dpop || is_bound {
+                let cause = "a token that is or has to be bound to a key has no proof";
+                return Err(self.reject(TokenScheme::Dpop, &cause));
             }
             return dpop::check_binding(claims, scheme, None)
                 .map(|()| None)
-                .map_err(|why| self.reject(scheme, &why));
+                .map_err(|error| self.reject(scheme, &error));
         }
         let proof = self.proofs.verify(head, &credentials.token, now());
-        let proof = proof.map_err(|why| self.reject_proof(&why))?;
+        let proof = proof.map_err(|error| self.reject_proof(&error))?;
         dpop::check_binding(claims, scheme, Some(&proof.key))
-            .map_err(|why| self.reject(scheme, &why))?;
+            .map_err(|error| self.reject(scheme, &error))?;
         Ok(Some(proof))
     }
 
@@ -173,8 +173,9 @@ impl ResourceServer {
         token.client_id = client_of(&claims).map(str::to_owned);
         token.scopes = scopes.iter().map(str::to_owned).collect();
         // An expiry beyond the range of `SystemTime` counts as no expiry.
-        let end = self.purpose.rules.end_of(&claims);
-        token.expires_at = end.and_then(|end| UNIX_EPOCH.checked_add(Duration::from_secs(end)));
+        let expiry = self.purpose.rules.expiry_of(&claims);
+        token.expires_at =
+            expiry.and_then(|expiry| UNIX_EPOCH.checked_add(Duration::from_secs(expiry)));
         // Sessions belong to the principal of a token. Sessions without a principal would belong to all such tokens.
         if token.subject.is_none() && token.client_id.is_none() {
             return Err(self.reject(scheme, &"the token names neither a subject nor a client"));
@@ -186,16 +187,16 @@ impl ResourceServer {
     }
 
     /// Rejects a proof of possession.
-    fn reject_proof(&self, why: &dyn fmt::Display) -> AuthorizationError {
-        tracing::debug!(%why, "a proof of possession is rejected");
+    fn reject_proof(&self, cause: &dyn fmt::Display) -> AuthorizationError {
+        tracing::debug!(%cause, "a proof of possession is rejected");
         let error = Some(ChallengeError::InvalidDpopProof);
         let reason = "the proof of possession is not accepted";
         self.unauthorized(TokenScheme::Dpop, error, reason)
     }
 
-    /// Rejects a token. The reason is only logged, so that responses reveal nothing about tokens.
-    fn reject(&self, scheme: TokenScheme, why: &dyn fmt::Display) -> AuthorizationError {
-        tracing::debug!(%why, "an access token is rejected");
+    /// Rejects a token. The cause is only logged, so that responses reveal nothing about tokens.
+    fn reject(&self, scheme: TokenScheme, cause: &dyn fmt::Display) -> AuthorizationError {
+        tracing::debug!(%cause, "an access token is rejected");
         self.unauthorized(
             scheme,
             Some(ChallengeError::InvalidToken),
@@ -209,11 +210,11 @@ impl ResourceServer {
         error: Option<ChallengeError>,
         reason: &'static str,
     ) -> AuthorizationError {
-        let mut challenge = self.challenge(scheme).with_scopes(&self.required);
+        let mut challenge = self.challenge(scheme).with_scopes(&self.required_scopes);
         if let Some(error) = error {
             challenge = challenge.with_error(error).with_error_description(reason);
         }
-        challenged(&challenge, reason)
+        challenge_error(&challenge, reason)
     }
 
     fn challenge(&self, scheme: TokenScheme) -> Challenge {
@@ -229,7 +230,7 @@ impl ResourceServer {
 
     /// Returns the scheme of the challenge for clients that have not chosen one.
     fn preferred_scheme(&self) -> TokenScheme {
-        if self.needs_proof {
+        if self.requires_dpop {
             TokenScheme::Dpop
         } else {
             TokenScheme::Bearer
@@ -242,7 +243,7 @@ impl Authorizer for ResourceServer {
         &'a self,
         head: &'a Parts,
     ) -> BoxFuture<'a, Result<TokenInfo, AuthorizationError>> {
-        Box::pin(self.identify(head))
+        Box::pin(self.authenticate(head))
     }
 
     fn insufficient_scope(&self, needed: &ScopeSet, token: &TokenInfo) -> AuthorizationError {
@@ -256,13 +257,13 @@ impl Authorizer for ResourceServer {
             .challenge(scheme)
             .with_error(ChallengeError::InsufficientScope)
             .with_error_description(reason)
-            .with_scopes(&self.required.union(needed));
-        challenged(&challenge, reason)
+            .with_scopes(&self.required_scopes.union(needed));
+        challenge_error(&challenge, reason)
     }
 
     fn document(&self, path: &str) -> Option<Bytes> {
-        let served = self.metadata_paths.iter().any(|own| own == path);
-        served.then(|| self.metadata.clone())
+        let is_metadata = self.metadata_paths.iter().any(|own_path| own_path == path);
+        is_metadata.then(|| self.metadata.clone())
     }
 }
 
@@ -270,7 +271,7 @@ impl fmt::Debug for ResourceServer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("ResourceServer")
             .field("purpose", &self.purpose)
-            .field("required", &self.required)
+            .field("required_scopes", &self.required_scopes)
             .finish_non_exhaustive()
     }
 }
@@ -283,7 +284,7 @@ fn unavailable() -> AuthorizationError {
     )
 }
 
-fn challenged(challenge: &Challenge, reason: &'static str) -> AuthorizationError {
+fn challenge_error(challenge: &Challenge, reason: &'static str) -> AuthorizationError {
     let status = StatusCode::from_u16(challenge.status()).unwrap_or(StatusCode::UNAUTHORIZED);
     let error = AuthorizationError::new(status, reason);
     match HeaderValue::from_str(&challenge.to_string()) {

@@ -24,7 +24,8 @@ pub(super) struct DpopVerifier {
     pub(super) origin: String,
     /// The URL of the resource, for servers behind a proxy that changes the path.
     pub(super) resource: String,
-    pub(super) spent: Arc<dyn NonceStore>,
+    /// The store of used proofs.
+    pub(super) used: Arc<dyn NonceStore>,
 }
 
 /// A valid proof that may have been used before.
@@ -51,12 +52,12 @@ impl DpopVerifier {
         let jws = jws.ok_or(DpopError::Unreadable)?;
         let (algorithm, key) = dpop::check_header(&jws.header)?;
         let claims: Option<DpopProofClaims> = match &jws.header.jwk {
-            Some(own) => jws.verify(algorithm, own),
+            Some(jwk) => jws.verify(algorithm, jwk),
             None => None,
         };
         let claims = claims.ok_or(DpopError::Signature)?;
         let path = head.uri.path();
-        let here = format!("{}{path}", self.origin);
+        let url = format!("{}{path}", self.origin);
         let expected = |url| ExpectedProof {
             method: head.method.as_str(),
             url,
@@ -65,9 +66,9 @@ impl DpopVerifier {
             token: Some(token),
             nonces: &[],
         };
-        match dpop::check_claims(&claims, &expected(&here)) {
+        match dpop::check_claims(&claims, &expected(&url)) {
             Err(DpopProofError::Url) => dpop::check_claims(&claims, &expected(&self.resource))?,
-            judged => judged?,
+            result => result?,
         }
         // Clients choose the ids, so ids are compared only within one key.
         let fingerprint = Sha256::digest(format!("{key} {}", claims.jti)).into();
@@ -83,7 +84,7 @@ impl DpopVerifier {
         proof: &Proof,
     ) -> Result<bool, StoreError> {
         let lifetime = Duration::from_secs(DEFAULT_PROOF_AGE + MAX_CLOCK_SKEW + 1);
-        self.spent
+        self.used
             .mark_used(owner, &proof.fingerprint, lifetime)
             .await
     }

@@ -18,7 +18,7 @@ use crate::test_http::CannedHttp;
 const RESOURCE: &str = "https://mcp.example.com/mcp";
 
 /// Returns a fetcher that returns this text for every URL.
-fn fetching(text: String) -> DocumentFetcher {
+fn fetcher_with_response(text: String) -> DocumentFetcher {
     DocumentFetcher::with_http_client(CannedHttp::new(move |_| (200, text.clone())))
 }
 
@@ -70,7 +70,7 @@ proptest! {
     #[test]
     fn arbitrary_header_is_rejected(bytes in prop::collection::vec(0x20..=0xff_u8, 0..200)) {
         let keys = SIGNED.1.to_string();
-        let server = with_keys(fetching(keys));
+        let server = with_keys(fetcher_with_response(keys));
         let scheme = |name: &str| [name.as_bytes(), b" ", &bytes].concat();
         for header in [bytes.clone(), scheme("Bearer"), scheme("DPoP"), scheme("bearer")] {
             prop_assert!(authorized(&server, &header).is_none());
@@ -87,11 +87,11 @@ proptest! {
         let metadata = json!({"issuer": ISSUER, "jwks_uri": "https://auth.example.com/keys"});
         let metadata = changed(&metadata.to_string(), &at, count, &part);
         for text in [text, metadata] {
-            let server = with_keys(fetching(text));
+            let server = with_keys(fetcher_with_response(text));
             prop_assert!(authorized(&server, header.as_bytes()).is_none());
         }
         // Keys may be unchanged after a change without meaning.
-        let fetcher = fetching(changed(&SIGNED.1.to_string(), &at, count, &part));
+        let fetcher = fetcher_with_response(changed(&SIGNED.1.to_string(), &at, count, &part));
         let verifier = JwtVerifier::new(Vec::<String>::new(), &fetcher);
         let url = "https://auth.example.com/keys";
         let verifier = verifier.with_keys_at(ISSUER, url, &fetcher).unwrap();
@@ -106,9 +106,9 @@ proptest! {
         (at, count) in (any::<Index>(), 0..30_usize),
         part in "[\\[\\]{}\":,a-z0-9]{0,6}",
     ) {
-        let good = json!({"active": true, "sub": "ann", "aud": RESOURCE, "scope": "read", "exp": now() + 60});
-        for text in [text, changed(&good.to_string(), &at, count, &part)] {
-            let server = with_introspection(fetching(text.clone()));
+        let valid = json!({"active": true, "sub": "ann", "aud": RESOURCE, "scope": "read", "exp": now() + 60});
+        for text in [text, changed(&valid.to_string(), &at, count, &part)] {
+            let server = with_introspection(fetcher_with_response(text.clone()));
             if let Some(token) = authorized(&server, b"Bearer opaque") {
                 let response: IntrospectionResponse = serde_json::from_str(&text).unwrap();
                 prop_assert!(response.active);
@@ -123,8 +123,8 @@ proptest! {
 #[test]
 fn valid_tokens_are_accepted() {
     let (token, keys) = &*SIGNED;
-    let asked = Arc::new(Mutex::new(0));
-    let (counted, keys) = (Arc::clone(&asked), keys.to_string());
+    let requests = Arc::new(Mutex::new(0));
+    let (counted, keys) = (Arc::clone(&requests), keys.to_string());
     let http = CannedHttp::new(move |request| {
         *counted.lock().unwrap() += 1;
         let metadata = json!({"issuer": ISSUER, "jwks_uri": "https://auth.example.com/keys"});
@@ -137,9 +137,9 @@ fn valid_tokens_are_accepted() {
     let ann = authorized(&server, format!("Bearer {token}").as_bytes()).unwrap();
     assert_eq!(ann.subject.as_deref(), Some("ann"));
     assert!(ann.expires_at.is_some());
-    assert_eq!(*asked.lock().unwrap(), 2);
+    assert_eq!(*requests.lock().unwrap(), 2);
     let response = json!({"active": true, "sub": "ann", "aud": RESOURCE});
-    let server = with_introspection(fetching(response.to_string()));
+    let server = with_introspection(fetcher_with_response(response.to_string()));
     let ann = authorized(&server, b"Bearer opaque").unwrap();
     // The token has no stated expiry, so streams opened with it end after 1 h.
     let left = ann.expires_at.unwrap().duration_since(UNIX_EPOCH).unwrap() - since_epoch();

@@ -166,7 +166,11 @@ fn check_claims_document(text: &[u8]) {
     let _ = (scopes_of(&claims), client_of(&claims));
     if rules().check_claims(&claims, NOW).is_ok() {
         assert_eq!(claims.iss.as_deref(), Some(ISSUER));
-        assert!(rules().end_of(&claims).is_some_and(|end| end > NOW));
+        assert!(
+            rules()
+                .expiry_of(&claims)
+                .is_some_and(|expiry| expiry > NOW)
+        );
         check_accepted(&claims);
     }
 }

@@ -33,16 +33,16 @@ pub struct ResourceServerConfig {
     issuers: Vec<String>,
     verifier: Option<Box<dyn TokenVerifier>>,
     fetcher: DocumentFetcher,
-    required: Vec<String>,
-    supported: Vec<String>,
+    required_scopes: Vec<String>,
+    supported_scopes: Vec<String>,
     hierarchy: ScopeHierarchy,
     realm: Option<String>,
     name: Option<String>,
     documentation: Option<String>,
     leeway: Option<u64>,
     access_tokens_only: bool,
-    needs_proof: bool,
-    spent_proofs: Arc<dyn NonceStore>,
+    requires_dpop: bool,
+    used_proofs: Arc<dyn NonceStore>,
 }
 
 impl ResourceServerConfig {
@@ -58,20 +58,20 @@ impl ResourceServerConfig {
             issuers: issuers.into_iter().map(Into::into).collect(),
             verifier: None,
             fetcher: DocumentFetcher::new(),
-            required: Vec::new(),
-            supported: Vec::new(),
+            required_scopes: Vec::new(),
+            supported_scopes: Vec::new(),
             hierarchy: ScopeHierarchy::new(),
             realm: None,
             name: None,
             documentation: None,
             leeway: None,
             access_tokens_only: false,
-            needs_proof: false,
-            spent_proofs: Arc::new(MemoryNonceStore::default()),
+            requires_dpop: false,
+            used_proofs: Arc::new(MemoryNonceStore::default()),
         }
     }
 
-    /// Sets a verifier in place of the signature check with the issuers' keys.
+    /// Sets a verifier instead of the signature check with the issuers' keys.
     #[must_use]
     pub fn with_verifier(mut self, verifier: impl TokenVerifier + 'static) -> Self {
         self.verifier = Some(Box::new(verifier));
@@ -91,7 +91,8 @@ impl ResourceServerConfig {
         mut self,
         scopes: impl IntoIterator<Item = S>,
     ) -> Self {
-        self.required.extend(scopes.into_iter().map(Into::into));
+        self.required_scopes
+            .extend(scopes.into_iter().map(Into::into));
         self
     }
 
@@ -101,7 +102,8 @@ impl ResourceServerConfig {
         mut self,
         scopes: impl IntoIterator<Item = S>,
     ) -> Self {
-        self.supported.extend(scopes.into_iter().map(Into::into));
+        self.supported_scopes
+            .extend(scopes.into_iter().map(Into::into));
         self
     }
 
@@ -137,7 +139,7 @@ impl ResourceServerConfig {
     /// tokens are also accepted. A bound token is never accepted without a proof.
     #[must_use]
     pub fn with_dpop_required(mut self) -> Self {
-        self.needs_proof = true;
+        self.requires_dpop = true;
         self
     }
 
@@ -145,7 +147,7 @@ impl ResourceServerConfig {
     /// process. Nodes of one service share one store.
     #[must_use]
     pub fn with_nonce_store(mut self, store: impl NonceStore + 'static) -> Self {
-        self.spent_proofs = Arc::new(store);
+        self.used_proofs = Arc::new(store);
         self
     }
 
@@ -186,11 +188,11 @@ impl ResourceServerConfig {
             ResourceIndicator::parse(&self.resource).map_err(ResourceServerConfigError::Url)?;
         let metadata_url =
             resource_metadata_url(&self.resource).map_err(ResourceServerConfigError::Url)?;
-        let required = scope_set(&self.required)?;
-        let supported = if self.supported.is_empty() {
-            required.clone()
+        let required_scopes = scope_set(&self.required_scopes)?;
+        let supported_scopes = if self.supported_scopes.is_empty() {
+            required_scopes.clone()
         } else {
-            scope_set(&self.supported)?
+            scope_set(&self.supported_scopes)?
         };
         let mut rules = TokenRules::new(first, resource.clone());
         for issuer in self.issuers.iter().skip(1) {
@@ -203,17 +205,17 @@ impl ResourceServerConfig {
             rules = rules.with_leeway(seconds);
         }
         if self.access_tokens_only {
-            rules = rules.needing_access_token_type();
+            rules = rules.with_access_token_type_required();
         }
         let mut metadata = ProtectedResourceMetadata::new(&*self.resource, &self.issuers);
         metadata.bearer_methods_supported = Some(vec!["header".to_owned()]);
         metadata.dpop_signing_alg_values_supported =
             Some(proofs::algorithms().split(' ').map(str::to_owned).collect());
-        metadata.dpop_bound_access_tokens_required = self.needs_proof.then_some(true);
+        metadata.dpop_bound_access_tokens_required = self.requires_dpop.then_some(true);
         metadata.resource_name = self.name;
         metadata.resource_documentation = self.documentation;
-        if !supported.is_empty() {
-            metadata = metadata.with_scopes(supported.iter());
+        if !supported_scopes.is_empty() {
+            metadata = metadata.with_scopes(supported_scopes.iter());
         }
         let metadata = serde_json::to_vec(&metadata).expect("the metadata serializes to JSON");
         let verifier = self
@@ -226,15 +228,15 @@ impl ResourceServerConfig {
             proofs: DpopVerifier {
                 origin: origin.to_owned(),
                 resource: self.resource,
-                spent: self.spent_proofs,
+                used: self.used_proofs,
             },
-            needs_proof: self.needs_proof,
+            requires_dpop: self.requires_dpop,
             purpose: TokenPurpose {
                 resource,
                 issuers: self.issuers,
                 rules,
             },
-            required,
+            required_scopes,
             hierarchy: self.hierarchy,
             realm: self.realm,
             metadata: Bytes::from(metadata),

@@ -52,11 +52,11 @@ impl Introspection {
     /// disables the cache.
     #[must_use]
     pub fn with_cache_ttl(mut self, ttl: Duration) -> Self {
-        self.cache.with_ttl(ttl);
+        self.cache.set_ttl(ttl);
         self
     }
 
-    async fn ask(
+    async fn introspect(
         &self,
         token: &Secret,
         purpose: &TokenPurpose,
@@ -89,7 +89,10 @@ impl TokenVerifier for Introspection {
         token: &'a Secret,
         purpose: &'a TokenPurpose,
     ) -> BoxFuture<'a, Result<AccessTokenClaims, TokenError>> {
-        Box::pin(self.cache.get_or_verify(token, self.ask(token, purpose)))
+        Box::pin(
+            self.cache
+                .get_or_verify(token, self.introspect(token, purpose)),
+        )
     }
 }
 

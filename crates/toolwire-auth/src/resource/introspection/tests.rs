@@ -32,7 +32,7 @@ fn now() -> u64 {
     now.unwrap().as_secs()
 }
 
-async fn ask(verifier: &Introspection, token: &str) -> Result<AccessTokenClaims, TokenError> {
+async fn verify(verifier: &Introspection, token: &str) -> Result<AccessTokenClaims, TokenError> {
     verifier.verify(&token.into(), &purpose()).await
 }
 
@@ -42,18 +42,18 @@ async fn response_is_cached() {
         verifier_with_response(json!({"active": true, "sub": "ann", "aud": RESOURCE}));
     for _ in 0..3 {
         assert_eq!(
-            ask(&verifier, "t").await.unwrap().sub.as_deref(),
+            verify(&verifier, "t").await.unwrap().sub.as_deref(),
             Some("ann")
         );
     }
     assert_eq!(http.count(), 1);
-    ask(&verifier, "another").await.unwrap();
+    verify(&verifier, "another").await.unwrap();
     assert_eq!(http.count(), 2);
     advance(Duration::from_secs(30) - Duration::from_millis(1)).await;
-    ask(&verifier, "t").await.unwrap();
+    verify(&verifier, "t").await.unwrap();
     assert_eq!(http.count(), 2);
     advance(Duration::from_millis(1)).await;
-    ask(&verifier, "t").await.unwrap();
+    verify(&verifier, "t").await.unwrap();
     assert_eq!(http.count(), 3);
 }
 
@@ -62,9 +62,9 @@ async fn cached_response_ends_with_its_token() {
     let end = now() + 10;
     let (verifier, http) =
         verifier_with_response(json!({"active": true, "sub": "ann", "exp": end}));
-    ask(&verifier, "t").await.unwrap();
+    verify(&verifier, "t").await.unwrap();
     advance(Duration::from_secs(10)).await;
-    ask(&verifier, "t").await.unwrap();
+    verify(&verifier, "t").await.unwrap();
     assert_eq!(http.count(), 2);
 }
 
@@ -72,11 +72,11 @@ async fn cached_response_ends_with_its_token() {
 async fn cache_time_is_configurable_and_limited() {
     let (verifier, http) = verifier_with_response(json!({"active": true, "sub": "ann"}));
     let verifier = verifier.with_cache_ttl(Duration::ZERO);
-    ask(&verifier, "t").await.unwrap();
-    ask(&verifier, "t").await.unwrap();
+    verify(&verifier, "t").await.unwrap();
+    verify(&verifier, "t").await.unwrap();
     assert_eq!(http.count(), 2);
     let verifier = verifier.with_cache_ttl(Duration::MAX);
-    ask(&verifier, "t").await.unwrap();
+    verify(&verifier, "t").await.unwrap();
 }
 
 #[tokio::test]
@@ -84,7 +84,7 @@ async fn inactive_token_is_rejected_and_cached() {
     let (verifier, http) =
         verifier_with_response(json!({"active": false, "sub": "ann", "aud": RESOURCE}));
     for _ in 0..2 {
-        let outcome = ask(&verifier, "t").await;
+        let outcome = verify(&verifier, "t").await;
         assert!(matches!(outcome, Err(TokenError::Invalid(_))));
     }
     assert_eq!(http.count(), 1);
@@ -102,37 +102,37 @@ async fn failed_introspection_is_not_cached() {
     });
     let verifier = verifier_over(&http);
     for _ in 0..4 {
-        let outcome = ask(&verifier, "t").await;
+        let outcome = verify(&verifier, "t").await;
         assert!(matches!(outcome, Err(TokenError::Unavailable(_))));
     }
-    assert!(ask(&verifier, "t").await.is_ok());
+    assert!(verify(&verifier, "t").await.is_ok());
 }
 
 #[tokio::test]
 async fn omitted_claims_have_defaults_except_the_audience() {
     let (verifier, _) =
         verifier_with_response(json!({"active": true, "username": "ann", "aud": RESOURCE}));
-    let claims = ask(&verifier, "t").await.unwrap();
+    let claims = verify(&verifier, "t").await.unwrap();
     assert_eq!(claims.iss.as_deref(), Some(ISSUER));
     assert_eq!(claims.sub.as_deref(), Some("ann"));
     let now = now();
     assert_eq!(purpose().rules.check_claims(&claims, now), Ok(()));
 
     let (verifier, _) = verifier_with_response(json!({"active": true, "sub": "ann"}));
-    let claims = ask(&verifier, "t").await.unwrap();
+    let claims = verify(&verifier, "t").await.unwrap();
     assert!(purpose().rules.check_claims(&claims, now).is_err());
 
     let (verifier, _) = verifier_with_response(
         json!({"active": true, "iss": "https://evil.example", "aud": RESOURCE}),
     );
-    let claims = ask(&verifier, "t").await.unwrap();
+    let claims = verify(&verifier, "t").await.unwrap();
     assert!(purpose().rules.check_claims(&claims, now).is_err());
 }
 
 #[tokio::test]
 async fn introspection_request_is_an_authenticated_form() {
     let (verifier, http) = verifier_with_response(json!({"active": false}));
-    ask(&verifier, "a+b/c=").await.unwrap_err();
+    verify(&verifier, "a+b/c=").await.unwrap_err();
     let request = http.last();
     assert_eq!(request.method(), http::Method::POST);
     assert_eq!(

@@ -59,24 +59,24 @@ impl JwtVerifier {
     ) -> Result<Self, InvalidUrl> {
         let url = url.into();
         endpoints::check(&url)?;
-        Ok(self.with(issuer.into(), fetcher, KeySource::Url(url)))
+        Ok(self.with_source(issuer.into(), fetcher, KeySource::Url(url)))
     }
 
     /// Sets fixed keys of an issuer.
     #[must_use]
     pub fn with_keys(self, issuer: impl Into<String>, keys: JwkSet) -> Self {
-        let place = KeySource::Given(keys.keys.into());
-        self.with(issuer.into(), &DocumentFetcher::new(), place)
+        let source = KeySource::Fixed(keys.keys.into());
+        self.with_source(issuer.into(), &DocumentFetcher::new(), source)
     }
 
-    fn with(mut self, name: String, fetcher: &DocumentFetcher, place: KeySource) -> Self {
+    fn with_source(mut self, name: String, fetcher: &DocumentFetcher, source: KeySource) -> Self {
         self.issuers.retain(|issuer| issuer.name != name);
-        let keys = Arc::new(IssuerKeys::new(fetcher.clone(), place));
+        let keys = Arc::new(IssuerKeys::new(fetcher.clone(), source));
         self.issuers.push(Issuer { name, keys });
         self
     }
 
-    async fn verify_now(
+    async fn verify_token(
         &self,
         token: &Secret,
         purpose: &TokenPurpose,
@@ -109,7 +109,7 @@ impl TokenVerifier for JwtVerifier {
         token: &'a Secret,
         purpose: &'a TokenPurpose,
     ) -> BoxFuture<'a, Result<AccessTokenClaims, TokenError>> {
-        Box::pin(self.verify_now(token, purpose))
+        Box::pin(self.verify_token(token, purpose))
     }
 }
 

@@ -109,7 +109,7 @@ async fn access_token_type_can_be_required() {
     let key = TestKey::new(SigningAlgorithm::Es256);
     let verifier = verifier(&key);
     let mut purpose = purpose();
-    purpose.rules = purpose.rules.needing_access_token_type();
+    purpose.rules = purpose.rules.with_access_token_type_required();
     for (typ, expected) in [
         ("at+jwt", true),
         ("application/at+jwt", true),

@@ -19,7 +19,7 @@ use crate::rules::well_known::server_metadata_urls;
 use crate::sync::lock;
 
 /// How long keys are used before they are fetched again.
-const FRESH: Duration = Duration::from_secs(60 * 60);
+const FRESH_TTL: Duration = Duration::from_secs(60 * 60);
 
 /// How long stale keys may be used while fetches fail.
 const STALE_TTL: Duration = Duration::from_secs(60 * 60);
@@ -45,14 +45,14 @@ pub(super) enum KeySource {
     /// The issuer's metadata.
     Metadata(String),
     /// Fixed keys.
-    Given(Arc<Vec<Jwk>>),
+    Fixed(Arc<Vec<Jwk>>),
 }
 
 /// The keys of one issuer.
 #[derive(Debug)]
 pub(super) struct IssuerKeys {
     fetcher: DocumentFetcher,
-    place: KeySource,
+    source: KeySource,
     state: Mutex<KeyState>,
     /// Locked while keys are fetched.
     fetching: Arc<tokio::sync::Mutex<()>>,
@@ -61,14 +61,14 @@ pub(super) struct IssuerKeys {
 #[derive(Debug, Default)]
 struct KeyState {
     keys: Option<(Arc<Vec<Jwk>>, Instant)>,
-    last_try: Option<Instant>,
+    last_attempt: Option<Instant>,
 }
 
 impl IssuerKeys {
-    pub(super) fn new(fetcher: DocumentFetcher, place: KeySource) -> Self {
+    pub(super) fn new(fetcher: DocumentFetcher, source: KeySource) -> Self {
         Self {
             fetcher,
-            place,
+            source,
             state: Mutex::default(),
             fetching: Arc::default(),
         }
@@ -80,50 +80,50 @@ impl IssuerKeys {
         kid: Option<&str>,
         algorithm: SigningAlgorithm,
     ) -> Result<Vec<Jwk>, FetchError> {
-        if let KeySource::Given(keys) = &self.place {
-            return Ok(fitting(keys, kid, algorithm));
+        if let KeySource::Fixed(keys) = &self.source {
+            return Ok(matching_keys(keys, kid, algorithm));
         }
-        if let Some((keys, is_fresh)) = self.known() {
-            let found = fitting(&keys, kid, algorithm);
-            if !found.is_empty() {
-                if !is_fresh && let Ok(only_one) = Arc::clone(&self.fetching).try_lock_owned() {
+        if let Some((keys, is_fresh)) = self.cached_keys() {
+            let matching = matching_keys(&keys, kid, algorithm);
+            if !matching.is_empty() {
+                if !is_fresh && let Ok(guard) = Arc::clone(&self.fetching).try_lock_owned() {
                     // The caller does not wait, because the stale keys are still usable.
-                    drop(self.fetch(only_one));
+                    drop(self.start_fetch(guard));
                 }
-                return Ok(found);
+                return Ok(matching);
             }
         }
         // Concurrent requests wait for the running fetch.
-        let only_one = Arc::clone(&self.fetching).lock_owned().await;
-        let problem = match self.fetch(only_one) {
-            Some(fetching) => match fetching.await {
-                Ok(fetched) => fetched.err(),
-                Err(_) => Some(self.problem("fetching its keys was interrupted")),
+        let guard = Arc::clone(&self.fetching).lock_owned().await;
+        let error = match self.start_fetch(guard) {
+            Some(task) => match task.await {
+                Ok(result) => result.err(),
+                Err(_) => Some(self.fetch_error("fetching its keys was interrupted")),
             },
             None => None,
         };
-        match self.known() {
+        match self.cached_keys() {
             // If the issuer's keys are known, an unknown key is not an error.
-            Some((keys, _)) => Ok(fitting(&keys, kid, algorithm)),
-            None => Err(problem.unwrap_or_else(|| self.problem("its keys could not be fetched"))),
+            Some((keys, _)) => Ok(matching_keys(&keys, kid, algorithm)),
+            None => Err(error.unwrap_or_else(|| self.fetch_error("its keys could not be fetched"))),
         }
     }
 
     /// Returns the usable keys, and whether they are fresh.
-    fn known(&self) -> Option<(Arc<Vec<Jwk>>, bool)> {
+    fn cached_keys(&self) -> Option<(Arc<Vec<Jwk>>, bool)> {
         let state = self.state();
-        let (keys, fetched) = state.keys.as_ref()?;
-        let age = fetched.elapsed();
-        (age < FRESH + STALE_TTL).then(|| (Arc::clone(keys), age < FRESH))
+        let (keys, fetched_at) = state.keys.as_ref()?;
+        let age = fetched_at.elapsed();
+        (age < FRESH_TTL + STALE_TTL).then(|| (Arc::clone(keys), age < FRESH_TTL))
     }
 
     /// Starts to fetch the keys, unless a fetch was tried recently.
     ///
     /// The fetch runs in a separate task, so that a client that sends an invented key and disconnects cannot cancel it.
     /// The time limit of the fetcher ends it.
-    fn fetch(
+    fn start_fetch(
         self: &Arc<Self>,
-        only_one: OwnedMutexGuard<()>,
+        guard: OwnedMutexGuard<()>,
     ) -> Option<JoinHandle<Result<(), FetchError>>> {
         {
             let mut state = self.state();
@@ -131,18 +131,18 @@ impl IssuerKeys {
                 Some(_) => COOL_DOWN,
                 None => COOL_DOWN_WITHOUT_KEYS,
             };
-            let tried = state.last_try;
-            if tried.is_some_and(|tried| tried.elapsed() < cool_down) {
+            let last_attempt = state.last_attempt;
+            if last_attempt.is_some_and(|attempt| attempt.elapsed() < cool_down) {
                 return None;
             }
-            state.last_try = Some(Instant::now());
+            state.last_attempt = Some(Instant::now());
         }
-        let own = Arc::clone(self);
+        let issuer_keys = Arc::clone(self);
         Some(tokio::spawn(async move {
-            let fetched = own.fetch_now().await;
-            let mut state = own.state();
+            let fetched = issuer_keys.fetch_keys().await;
+            let mut state = issuer_keys.state();
             // Counted from the end of the fetch, so that a slow issuer also gets a pause.
-            state.last_try = Some(Instant::now());
+            state.last_attempt = Some(Instant::now());
             let outcome = match fetched {
                 Ok(keys) => {
                     state.keys = Some((Arc::new(keys), Instant::now()));
@@ -154,47 +154,47 @@ impl IssuerKeys {
                 }
             };
             drop(state);
-            drop(only_one);
+            drop(guard);
             outcome
         }))
     }
 
-    fn problem(&self, why: &str) -> FetchError {
-        let place = match &self.place {
+    fn fetch_error(&self, reason: &str) -> FetchError {
+        let url = match &self.source {
             KeySource::Url(url) | KeySource::Metadata(url) => url,
-            KeySource::Given(_) => "",
+            KeySource::Fixed(_) => "",
         };
-        FetchError::unusable(place, why.to_owned())
+        FetchError::unusable(url, reason.to_owned())
     }
 
-    async fn fetch_now(&self) -> Result<Vec<Jwk>, FetchError> {
-        let url = match &self.place {
+    async fn fetch_keys(&self) -> Result<Vec<Jwk>, FetchError> {
+        let url = match &self.source {
             KeySource::Url(url) => url.clone(),
-            KeySource::Metadata(issuer) => self.find(issuer).await?,
-            KeySource::Given(keys) => return Ok(keys.to_vec()),
+            KeySource::Metadata(issuer) => self.discover_keys_url(issuer).await?,
+            KeySource::Fixed(keys) => return Ok(keys.to_vec()),
         };
         let set: JwkSet = self.fetcher.get(&url).await?;
         Ok(set.keys.into_iter().take(MAX_KEYS).collect())
     }
 
     /// Returns the URL of the keys from the issuer's metadata.
-    async fn find(&self, issuer: &str) -> Result<String, FetchError> {
+    async fn discover_keys_url(&self, issuer: &str) -> Result<String, FetchError> {
         let version = ProtocolVersion::LATEST;
         let urls = server_metadata_urls(issuer, version)
             .map_err(|invalid| FetchError::unusable(issuer, invalid.to_string()))?;
-        let mut problem = FetchError::unusable(issuer, "it has no metadata".to_owned());
+        let mut last_error = FetchError::unusable(issuer, "it has no metadata".to_owned());
         for url in urls {
             match self.fetcher.get::<AuthorizationServerMetadata>(&url).await {
                 Ok(metadata) => {
-                    let named = keys_url(&metadata, issuer, IssuerPolicy::new(version));
-                    return named
+                    let url = keys_url(&metadata, issuer, IssuerPolicy::new(version));
+                    return url
                         .map(str::to_owned)
                         .map_err(|error| FetchError::unusable(issuer, error.to_string()));
                 }
-                Err(error) => problem = error,
+                Err(error) => last_error = error,
             }
         }
-        Err(problem)
+        Err(last_error)
     }
 
     fn state(&self) -> MutexGuard<'_, KeyState> {
@@ -202,13 +202,13 @@ impl IssuerKeys {
     }
 }
 
-fn fitting(keys: &[Jwk], kid: Option<&str>, algorithm: SigningAlgorithm) -> Vec<Jwk> {
-    let fits = |key: &&Jwk| {
-        let named = kid.is_none_or(|kid| key.kid.as_deref() == Some(kid));
-        named && algorithm.fits(key)
+fn matching_keys(keys: &[Jwk], kid: Option<&str>, algorithm: SigningAlgorithm) -> Vec<Jwk> {
+    let is_match = |key: &&Jwk| {
+        let has_kid = kid.is_none_or(|kid| key.kid.as_deref() == Some(kid));
+        has_kid && algorithm.fits(key)
     };
     keys.iter()
-        .filter(fits)
+        .filter(is_match)
         .take(MAX_TRIED_KEYS)
         .cloned()
         .collect()

@@ -18,9 +18,9 @@ fn key_set(kids: impl IntoIterator<Item = String>) -> String {
     json!({ "keys": keys }).to_string()
 }
 
-fn keys_from(http: &CannedHttp, place: KeySource) -> Arc<IssuerKeys> {
+fn keys_from(http: &CannedHttp, source: KeySource) -> Arc<IssuerKeys> {
     let fetcher = DocumentFetcher::with_http_client(http.clone());
-    Arc::new(IssuerKeys::new(fetcher, place))
+    Arc::new(IssuerKeys::new(fetcher, source))
 }
 
 fn at_url(http: &CannedHttp) -> Arc<IssuerKeys> {
@@ -29,8 +29,8 @@ fn at_url(http: &CannedHttp) -> Arc<IssuerKeys> {
 
 /// Creates an issuer with the key `a` that responds while the switch is on.
 fn issuer() -> (CannedHttp, Arc<AtomicBool>) {
-    let works = Arc::new(AtomicBool::new(true));
-    let switch = Arc::clone(&works);
+    let is_available = Arc::new(AtomicBool::new(true));
+    let switch = Arc::clone(&is_available);
     let http = CannedHttp::new(move |_| {
         if switch.load(Ordering::SeqCst) {
             (200, key_set(["a".to_owned()]))
@@ -38,7 +38,7 @@ fn issuer() -> (CannedHttp, Arc<AtomicBool>) {
             (500, String::new())
         }
     });
-    (http, works)
+    (http, is_available)
 }
 
 async fn finds(keys: &Arc<IssuerKeys>, kid: &str) -> bool {
@@ -109,11 +109,11 @@ async fn rotated_key_is_fetched() {
 
 #[tokio::test(start_paused = true)]
 async fn stale_keys_are_used_while_fetches_fail() {
-    let (http, works) = issuer();
+    let (http, is_available) = issuer();
     let keys = at_url(&http);
     assert!(finds(&keys, "a").await);
-    works.store(false, Ordering::SeqCst);
-    advance(FRESH).await;
+    is_available.store(false, Ordering::SeqCst);
+    advance(FRESH_TTL).await;
     assert!(finds(&keys, "a").await);
     settle().await;
     assert!(finds(&keys, "a").await);
@@ -125,7 +125,7 @@ async fn stale_keys_are_used_while_fetches_fail() {
     assert_eq!(http.count(), 3);
     advance(STALE_TTL - COOL_DOWN).await;
     assert!(keys.candidates(Some("a"), ALGORITHM).await.is_err());
-    works.store(true, Ordering::SeqCst);
+    is_available.store(true, Ordering::SeqCst);
     advance(COOL_DOWN).await;
     assert!(finds(&keys, "a").await);
 }
@@ -135,7 +135,7 @@ async fn stale_keys_are_renewed_in_the_background() {
     let (http, _) = issuer();
     let keys = at_url(&http);
     assert!(finds(&keys, "a").await);
-    advance(FRESH - Duration::from_millis(1)).await;
+    advance(FRESH_TTL - Duration::from_millis(1)).await;
     assert!(finds(&keys, "a").await);
     settle().await;
     assert_eq!(http.count(), 1);
@@ -143,7 +143,7 @@ async fn stale_keys_are_renewed_in_the_background() {
     assert!(finds(&keys, "a").await);
     settle().await;
     assert_eq!(http.count(), 2);
-    advance(FRESH - Duration::from_millis(1)).await;
+    advance(FRESH_TTL - Duration::from_millis(1)).await;
     assert!(finds(&keys, "a").await);
     settle().await;
     assert_eq!(http.count(), 2);
@@ -151,14 +151,14 @@ async fn stale_keys_are_renewed_in_the_background() {
 
 #[tokio::test(start_paused = true)]
 async fn unreachable_issuer_has_a_cool_down() {
-    let (http, works) = issuer();
-    works.store(false, Ordering::SeqCst);
+    let (http, is_available) = issuer();
+    is_available.store(false, Ordering::SeqCst);
     let keys = at_url(&http);
     for _ in 0..5 {
         assert!(keys.candidates(Some("a"), ALGORITHM).await.is_err());
     }
     assert_eq!(http.count(), 1);
-    works.store(true, Ordering::SeqCst);
+    is_available.store(true, Ordering::SeqCst);
     advance(COOL_DOWN_WITHOUT_KEYS).await;
     assert!(finds(&keys, "a").await);
     assert_eq!(http.count(), 2);
@@ -169,13 +169,13 @@ async fn dropped_request_does_not_cancel_the_fetch() {
     let (http, _) = issuer();
     let http = http.blocked();
     let keys = at_url(&http);
-    let leaving = {
+    let dropped = {
         let keys = Arc::clone(&keys);
         tokio::spawn(async move { finds(&keys, "a").await })
     };
     settle().await;
-    leaving.abort();
-    assert!(leaving.await.unwrap_err().is_cancelled());
+    dropped.abort();
+    assert!(dropped.await.unwrap_err().is_cancelled());
     http.release();
     assert!(finds(&keys, "a").await);
     assert_eq!(http.count(), 1);
@@ -206,8 +206,8 @@ async fn with_metadata(metadata: Value) -> (Result<Vec<Jwk>, FetchError>, Vec<St
 #[tokio::test]
 async fn metadata_names_the_key_url() {
     let issuer = "https://auth.example.com/tenant";
-    let (found, urls) = with_metadata(json!({"issuer": issuer, "jwks_uri": URL})).await;
-    assert_eq!(found.unwrap().len(), 1);
+    let (keys, urls) = with_metadata(json!({"issuer": issuer, "jwks_uri": URL})).await;
+    assert_eq!(keys.unwrap().len(), 1);
     assert_eq!(
         urls,
         [
@@ -230,8 +230,8 @@ async fn metadata_of_another_issuer_is_rejected() {
         json!({"issuer": issuer, "jwks_uri": "https://localhost/keys"}),
         json!([]),
     ] {
-        let (found, urls) = with_metadata(metadata.clone()).await;
-        assert!(found.is_err(), "{metadata}");
+        let (keys, urls) = with_metadata(metadata.clone()).await;
+        assert!(keys.is_err(), "{metadata}");
         assert!(!urls.iter().any(|url| url.ends_with("/keys")), "{urls:?}");
     }
 }

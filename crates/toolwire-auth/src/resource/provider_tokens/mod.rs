@@ -32,12 +32,15 @@ impl GoogleTokens {
         }
     }
 
-    async fn ask(&self, token: &Secret) -> Result<Option<AccessTokenClaims>, FetchError> {
+    async fn request_claims(
+        &self,
+        token: &Secret,
+    ) -> Result<Option<AccessTokenClaims>, FetchError> {
         let bearer = Secret::new(format!("Bearer {}", token.expose()));
         let url = "https://oauth2.googleapis.com/tokeninfo";
-        let nothing = Secret::new("");
-        let request = self.fetcher.post(url, &nothing, Some(&bearer));
-        let Some(mut claims): Option<AccessTokenClaims> = unless_unknown(request.await)? else {
+        let empty_form = Secret::new("");
+        let request = self.fetcher.post(url, &empty_form, Some(&bearer));
+        let Some(mut claims): Option<AccessTokenClaims> = none_if_unknown(request.await)? else {
             return Ok(None);
         };
         claims.iss = Some(GOOGLE_ISSUER.to_owned());
@@ -51,7 +54,7 @@ impl TokenVerifier for GoogleTokens {
         token: &'a Secret,
         _: &'a TokenPurpose,
     ) -> BoxFuture<'a, Result<AccessTokenClaims, TokenError>> {
-        Box::pin(self.cache.get_or_verify(token, self.ask(token)))
+        Box::pin(self.cache.get_or_verify(token, self.request_claims(token)))
     }
 }
 
@@ -92,7 +95,10 @@ impl GitHubTokens {
         }
     }
 
-    async fn ask(&self, token: &Secret) -> Result<Option<AccessTokenClaims>, FetchError> {
+    async fn request_claims(
+        &self,
+        token: &Secret,
+    ) -> Result<Option<AccessTokenClaims>, FetchError> {
         let url = format!(
             "https://api.github.com/applications/{}/token",
             self.client_id
@@ -105,7 +111,7 @@ impl GitHubTokens {
         let body = json!({ "access_token": token.expose() });
         let body = Secret::new(body.to_string());
         let request = self.fetcher.post_json(&url, &body, &authorization);
-        let Some(response): Option<GitHubToken> = unless_unknown(request.await)? else {
+        let Some(response): Option<GitHubToken> = none_if_unknown(request.await)? else {
             return Ok(None);
         };
         let mut claims = AccessTokenClaims {
@@ -130,13 +136,13 @@ impl TokenVerifier for GitHubTokens {
         token: &'a Secret,
         _: &'a TokenPurpose,
     ) -> BoxFuture<'a, Result<AccessTokenClaims, TokenError>> {
-        Box::pin(self.cache.get_or_verify(token, self.ask(token)))
+        Box::pin(self.cache.get_or_verify(token, self.request_claims(token)))
     }
 }
 
 /// Converts the status with which both providers report an unknown token to `None`. Wrong client credentials have
 /// another status and stay an error.
-fn unless_unknown<T>(response: Result<T, FetchError>) -> Result<Option<T>, FetchError> {
+fn none_if_unknown<T>(response: Result<T, FetchError>) -> Result<Option<T>, FetchError> {
     match response {
         Ok(response) => Ok(Some(response)),
         Err(error) => match error.status() {

@@ -28,21 +28,21 @@ type Fingerprint = [u8; 32];
 /// Cached results by the digests of their tokens, so that no token is stored.
 #[derive(Debug)]
 pub(super) struct VerificationCache {
-    time: Duration,
+    ttl: Duration,
     entries: Mutex<CachedVerification>,
 }
 
 /// The cached results. `None` is the result for an invalid token.
 #[derive(Debug, Default)]
 struct CachedVerification {
-    known: HashMap<Fingerprint, (Instant, Option<AccessTokenClaims>)>,
-    by_age: BTreeSet<(Instant, Fingerprint)>,
+    results: HashMap<Fingerprint, (Instant, Option<AccessTokenClaims>)>,
+    by_expiry: BTreeSet<(Instant, Fingerprint)>,
 }
 
 impl Default for VerificationCache {
     fn default() -> Self {
         Self {
-            time: DEFAULT_TTL,
+            ttl: DEFAULT_TTL,
             entries: Mutex::default(),
         }
     }
@@ -50,8 +50,8 @@ impl Default for VerificationCache {
 
 impl VerificationCache {
     /// Sets how long results are cached. The maximum is 1 h.
-    pub(super) fn with_ttl(&mut self, time: Duration) {
-        self.time = time.min(MAX_TTL);
+    pub(super) fn set_ttl(&mut self, ttl: Duration) {
+        self.ttl = ttl.min(MAX_TTL);
     }
 
     /// Returns the claims of a token from the cache, or runs `verification`.
@@ -62,17 +62,17 @@ impl VerificationCache {
     ) -> Result<AccessTokenClaims, TokenError> {
         let inactive = || TokenError::Invalid("the token is not active".to_owned());
         let fingerprint: Fingerprint = Sha256::digest(token.expose()).into();
-        let known = self.entries().find(&fingerprint);
-        if let Some(known) = known {
-            return known.ok_or_else(inactive);
+        let cached = self.entries().get(&fingerprint);
+        if let Some(cached) = cached {
+            return cached.ok_or_else(inactive);
         }
         let result = verification.await;
         let mut result = result.map_err(|error| TokenError::Unavailable(Box::new(error)))?;
-        let mut lifetime = self.time;
+        let mut lifetime = self.ttl;
         if let Some(claims) = &mut result {
             let now = since_epoch();
-            let end = *claims.exp.get_or_insert((now + MAX_TTL).as_secs());
-            lifetime = lifetime.min(Duration::from_secs(end).saturating_sub(now));
+            let expiry = *claims.exp.get_or_insert((now + MAX_TTL).as_secs());
+            lifetime = lifetime.min(Duration::from_secs(expiry).saturating_sub(now));
         }
         self.entries().insert(fingerprint, result.clone(), lifetime);
         result.ok_or_else(inactive)
@@ -84,8 +84,8 @@ impl VerificationCache {
 }
 
 impl CachedVerification {
-    fn find(&self, fingerprint: &Fingerprint) -> Option<Option<AccessTokenClaims>> {
-        let (expiry, result) = self.known.get(fingerprint)?;
+    fn get(&self, fingerprint: &Fingerprint) -> Option<Option<AccessTokenClaims>> {
+        let (expiry, result) = self.results.get(fingerprint)?;
         (*expiry > Instant::now()).then(|| result.clone())
     }
 
@@ -99,14 +99,14 @@ impl CachedVerification {
             return;
         }
         let expiry = Instant::now() + lifetime;
-        if let Some((older, _)) = self.known.insert(fingerprint, (expiry, result)) {
-            self.by_age.remove(&(older, fingerprint));
+        if let Some((old_expiry, _)) = self.results.insert(fingerprint, (expiry, result)) {
+            self.by_expiry.remove(&(old_expiry, fingerprint));
         }
-        self.by_age.insert((expiry, fingerprint));
-        while self.known.len() > MAX_RESULTS
-            && let Some((_, oldest)) = self.by_age.pop_first()
+        self.by_expiry.insert((expiry, fingerprint));
+        while self.results.len() > MAX_RESULTS
+            && let Some((_, first_to_expire)) = self.by_expiry.pop_first()
         {
-            self.known.remove(&oldest);
+            self.results.remove(&first_to_expire);
         }
     }
 }

@@ -69,7 +69,7 @@ impl TokenRules {
 
     /// Accepts only tokens that declare the access token type (`at+jwt`, RFC 9068).
     #[must_use]
-    pub(crate) const fn needing_access_token_type(mut self) -> Self {
+    pub(crate) const fn with_access_token_type_required(mut self) -> Self {
         self.needs_access_token_type = true;
         self
     }
@@ -126,7 +126,7 @@ impl TokenRules {
 
     /// Returns the expiry of a token plus the leeway, in seconds since the Unix epoch, or `None` if it has no expiry.
     #[must_use]
-    pub(crate) fn end_of(&self, claims: &AccessTokenClaims) -> Option<u64> {
+    pub(crate) fn expiry_of(&self, claims: &AccessTokenClaims) -> Option<u64> {
         Some(claims.exp?.saturating_add(self.leeway))
     }
 
@@ -147,7 +147,7 @@ impl TokenRules {
 
     fn check_times(&self, claims: &AccessTokenClaims, now: u64) -> Result<(), AccessTokenError> {
         let latest = now.saturating_add(self.leeway);
-        if self.end_of(claims).is_some_and(|end| now >= end) {
+        if self.expiry_of(claims).is_some_and(|expiry| now >= expiry) {
             return Err(AccessTokenError::Expired);
         }
         if claims.nbf.is_some_and(|begin| begin > latest) {

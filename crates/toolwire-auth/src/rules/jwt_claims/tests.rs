@@ -129,7 +129,7 @@ fn token_type_must_be_an_access_token() {
         let mut header = JwtHeader::new("ES256");
         header.typ = typ.map(str::to_owned);
         assert_eq!(rules().check_header(&header).is_ok(), usual, "{typ:?}");
-        let rules = rules().needing_access_token_type();
+        let rules = rules().with_access_token_type_required();
         assert_eq!(rules.check_header(&header).is_ok(), strict, "{typ:?}");
     };
     check(Some("at+jwt"), true, true);
