@@ -61,11 +61,11 @@ impl GrantClient<'_> {
                 token.user = token.user.or_else(|| previous.user.clone());
                 Ok(Some(token))
             }
-            Err(TokenRequestFailure::Rejected(Consequence::AuthorizeAnew, error)) => {
+            Err(TokenRequestFailure::Rejected(Consequence::AuthorizeAgain, error)) => {
                 tracing::debug!(%error, "the refresh token is no longer valid");
                 Ok(None)
             }
-            Err(TokenRequestFailure::Rejected(Consequence::RegisterAnew, error))
+            Err(TokenRequestFailure::Rejected(Consequence::RegisterAgain, error))
                 if client.is_dynamic =>
             {
                 self.remove_client(&error).await?;
@@ -81,7 +81,7 @@ impl GrantClient<'_> {
         scopes: Option<&ScopeSet>,
     ) -> Result<StoredToken, AuthError> {
         match self.authorize_once(scopes).await {
-            Err(TokenRequestFailure::Rejected(Consequence::RegisterAnew, error))
+            Err(TokenRequestFailure::Rejected(Consequence::RegisterAgain, error))
                 if self.is_registered().await? =>
             {
                 self.remove_client(&error).await?;

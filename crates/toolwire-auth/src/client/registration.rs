@@ -173,7 +173,7 @@ impl Registrar<'_> {
         let url = self.server.registration_endpoint.as_deref();
         let url = url.unwrap_or_default();
         let supported = self.server.token_endpoint_auth_methods_supported.as_deref();
-        let method = AuthMethod::to_register(supported, false);
+        let method = AuthMethod::for_registration(supported, false);
         let redirect_uris: Vec<String> = redirect_uri.into_iter().map(str::to_owned).collect();
         let mut metadata = self.config.metadata.clone();
         metadata = metadata

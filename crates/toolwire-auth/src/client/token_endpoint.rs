@@ -14,7 +14,7 @@ use crate::rules::resource_indicator::ResourceIndicator;
 use crate::rules::token_request::{
     ClientAssertionClaims, ClientAuthentication, Grant, RevokedToken, TokenRequest,
 };
-use crate::rules::token_response::{Consequence, consequence, described};
+use crate::rules::token_response::{Consequence, consequence, describe};
 
 /// The token endpoint and the client that sends requests to it.
 #[derive(Debug, Clone, Copy)]
@@ -177,5 +177,5 @@ impl TokenEndpoint<'_> {
 
 /// Returns the reason of an error response as text.
 pub(super) fn reason(status: StatusCode, error: Option<&OAuthError>) -> String {
-    error.map_or_else(|| status.to_string(), described)
+    error.map_or_else(|| status.to_string(), describe)
 }

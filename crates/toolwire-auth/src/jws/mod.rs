@@ -54,7 +54,7 @@ impl<'a> Jws<'a> {
         algorithm: SigningAlgorithm,
         key: &Jwk,
     ) -> Option<T> {
-        let verified = algorithm.fits(key)
+        let verified = algorithm.matches(key)
             && is_signed_with(algorithm, key, self.signed.as_bytes(), &self.signature)
                 .unwrap_or(false);
         if verified {

@@ -66,7 +66,7 @@ async fn finish_login(
     };
     let response = read(query, &expected);
     if let Err(error) = &response
-        && error.is_foreign()
+        && error.is_unrelated()
     {
         tracing::warn!(%error, "a redirect does not come from the identity provider");
         return reject("this redirect does not come from the configured identity provider");
@@ -81,7 +81,7 @@ async fn finish_login(
         Err(error) => {
             tracing::warn!(%error, "the identity provider rejected a login");
             let code = match &error {
-                AuthorizationResponseError::Refusal(error) => relayed_error(&error.error),
+                AuthorizationResponseError::Rejected(error) => relayed_error(&error.error),
                 _ => "server_error",
             };
             error_url(proxy, &login.authorization, code)

@@ -13,7 +13,7 @@ use http::{HeaderValue, StatusCode};
 use sha2::{Digest as _, Sha256};
 
 use crate::proxy::responses::{self, ProxyResponse};
-use crate::rules::authorization_server::names::shown_name;
+use crate::rules::authorization_server::names::display_name;
 use crate::rules::redirect_uri::Destination;
 
 const STYLE: &str = "body{font:1rem/1.5 system-ui,sans-serif;max-width:34rem;margin:3rem auto;padding:0 1rem}\
@@ -40,7 +40,7 @@ pub(super) struct ConsentPage<'a> {
 
 /// Creates the consent page.
 pub(super) fn consent_page(consent: &ConsentPage<'_>) -> ProxyResponse {
-    let name = consent.client_name.and_then(shown_name);
+    let name = consent.client_name.and_then(display_name);
     let name = name.as_deref().unwrap_or("A client without a name");
     let host = &consent.destination.host;
     let mut body = format!(

@@ -49,7 +49,7 @@ impl DpopVerifier {
             return Err(DpopError::Count);
         };
         let jws = HeaderValue::to_str(header).ok().and_then(Jws::parse);
-        let jws = jws.ok_or(DpopError::Unreadable)?;
+        let jws = jws.ok_or(DpopError::Malformed)?;
         let (algorithm, key) = dpop::check_header(&jws.header)?;
         let claims: Option<DpopProofClaims> = match &jws.header.jwk {
             Some(jwk) => jws.verify(algorithm, jwk),
@@ -101,7 +101,7 @@ pub(super) fn algorithms() -> String {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum DpopError {
     Count,
-    Unreadable,
+    Malformed,
     Signature,
     Rejected(DpopProofError),
 }
@@ -116,7 +116,7 @@ impl fmt::Display for DpopError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Count => f.write_str("the request does not have exactly one proof"),
-            Self::Unreadable => f.write_str("the proof is malformed"),
+            Self::Malformed => f.write_str("the proof is malformed"),
             Self::Signature => f.write_str("the proof is not signed with its own key"),
             Self::Rejected(error) => write!(f, "{error}"),
         }

@@ -36,7 +36,7 @@ pub(crate) enum AuthRejection {
     /// 403 `insufficient_scope`, with the scopes of the challenge.
     InsufficientScope(Option<ScopeSet>),
     /// `use_dpop_nonce`: the proof needs the nonce of the response.
-    NonceWanted,
+    NonceRequired,
 }
 
 impl AuthRejection {
@@ -49,9 +49,9 @@ impl AuthRejection {
         status: u16,
         challenges: &[Challenge],
     ) -> Option<(Self, Option<&Challenge>)> {
-        let saying = |wanted: &ChallengeError| {
+        let with_error = |error: &ChallengeError| {
             let mut all = challenges.iter();
-            all.find(|challenge| challenge.error.as_ref() == Some(wanted))
+            all.find(|challenge| challenge.error.as_ref() == Some(error))
         };
         let scopes = |challenge: Option<&Challenge>| {
             let scope = challenge.and_then(|challenge| challenge.scope.as_deref());
@@ -59,8 +59,8 @@ impl AuthRejection {
         };
         match status {
             401 => {
-                if let Some(challenge) = saying(&ChallengeError::UseDpopNonce) {
-                    return Some((Self::NonceWanted, Some(challenge)));
+                if let Some(challenge) = with_error(&ChallengeError::UseDpopNonce) {
+                    return Some((Self::NonceRequired, Some(challenge)));
                 }
                 let mut all = challenges.iter();
                 let challenge = all
@@ -69,7 +69,7 @@ impl AuthRejection {
                 Some((Self::Unauthorized(scopes(challenge)), challenge))
             }
             403 => {
-                let challenge = saying(&ChallengeError::InsufficientScope)?;
+                let challenge = with_error(&ChallengeError::InsufficientScope)?;
                 Some((
                     Self::InsufficientScope(scopes(Some(challenge))),
                     Some(challenge),
@@ -105,7 +105,7 @@ pub(crate) struct Attempts {
     step_ups: u8,
     nonces: u8,
     /// The scopes that were requested since the request was first sent.
-    asked: ScopeSet,
+    requested: ScopeSet,
 }
 
 impl Attempts {
@@ -118,18 +118,18 @@ impl Attempts {
             has_authorized: false,
             step_ups: 0,
             nonces: 0,
-            asked: ScopeSet::new(),
+            requested: ScopeSet::new(),
         }
     }
 
     /// Returns the next step after a rejection.
     pub(crate) fn next(&mut self, rejection: AuthRejection, has_refresh_token: bool) -> NextStep {
         match rejection {
-            AuthRejection::NonceWanted if self.nonces < MAX_NONCES => {
+            AuthRejection::NonceRequired if self.nonces < MAX_NONCES => {
                 self.nonces += 1;
                 NextStep::RepeatWithNonce
             }
-            AuthRejection::NonceWanted => NextStep::GiveUp(AttemptsExhausted::Nonces),
+            AuthRejection::NonceRequired => NextStep::GiveUp(AttemptsExhausted::Nonces),
             AuthRejection::Unauthorized(scopes) => self.authorize(scopes, has_refresh_token),
             AuthRejection::InsufficientScope(scopes) => self.step_up(scopes.unwrap_or_default()),
         }
@@ -145,21 +145,21 @@ impl Attempts {
             return NextStep::Refresh;
         }
         self.has_authorized = true;
-        self.asked = scopes.unwrap_or_default();
+        self.requested = scopes.unwrap_or_default();
         NextStep::Authorize
     }
 
     fn step_up(&mut self, scopes: ScopeSet) -> NextStep {
-        let was_asked =
-            (self.has_authorized || self.step_ups > 0) && self.asked.contains_all(&scopes);
-        if scopes.is_empty() || was_asked {
+        let was_requested =
+            (self.has_authorized || self.step_ups > 0) && self.requested.contains_all(&scopes);
+        if scopes.is_empty() || was_requested {
             return NextStep::GiveUp(AttemptsExhausted::NothingToAdd);
         }
         if self.step_ups == self.max_step_ups {
             return NextStep::GiveUp(AttemptsExhausted::StepUps);
         }
         self.step_ups += 1;
-        self.asked = self.asked.union(&scopes);
+        self.requested = self.requested.union(&scopes);
         NextStep::StepUp(scopes)
     }
 }
@@ -244,7 +244,7 @@ mod tests {
             (
                 401,
                 vec![&plain, &nonce],
-                Some((AuthRejection::NonceWanted, Some(&nonce))),
+                Some((AuthRejection::NonceRequired, Some(&nonce))),
             ),
             (
                 403,
@@ -364,11 +364,11 @@ mod tests {
         check(
             true,
             &[
-                (AuthRejection::NonceWanted, NextStep::RepeatWithNonce),
+                (AuthRejection::NonceRequired, NextStep::RepeatWithNonce),
                 (unauthorized(), NextStep::Refresh),
-                (AuthRejection::NonceWanted, NextStep::RepeatWithNonce),
+                (AuthRejection::NonceRequired, NextStep::RepeatWithNonce),
                 (
-                    AuthRejection::NonceWanted,
+                    AuthRejection::NonceRequired,
                     NextStep::GiveUp(AttemptsExhausted::Nonces),
                 ),
             ],
@@ -388,7 +388,7 @@ mod tests {
                 let rejection = match kind {
                     0 => unauthorized(),
                     1 => insufficient(&scope),
-                    _ => AuthRejection::NonceWanted,
+                    _ => AuthRejection::NonceRequired,
                 };
                 match attempts.next(rejection, has_refresh_token) {
                     NextStep::GiveUp(_) => break,

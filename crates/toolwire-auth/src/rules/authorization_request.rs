@@ -47,7 +47,7 @@ pub(crate) struct AuthorizationRequest<'a> {
     challenge: String,
     resource: Option<&'a ResourceIndicator>,
     scopes: Option<&'a ScopeSet>,
-    others: Vec<(String, String)>,
+    extra_parameters: Vec<(String, String)>,
 }
 
 impl<'a> AuthorizationRequest<'a> {
@@ -66,7 +66,7 @@ impl<'a> AuthorizationRequest<'a> {
             challenge: verifier.challenge(),
             resource: None,
             scopes: None,
-            others: Vec::new(),
+            extra_parameters: Vec::new(),
         }
     }
 
@@ -97,7 +97,7 @@ impl<'a> AuthorizationRequest<'a> {
         if is_reserved(&name) {
             return Err(ReservedParameter { name });
         }
-        self.others.push((name, value.into()));
+        self.extra_parameters.push((name, value.into()));
         Ok(self)
     }
 
@@ -128,12 +128,15 @@ impl<'a> AuthorizationRequest<'a> {
         let is_offline = self
             .scopes
             .is_some_and(|scopes| scopes.contains(OFFLINE_ACCESS));
-        let says_prompt = self.others.iter().any(|(name, _)| name == "prompt");
-        if is_offline && !says_prompt {
+        let has_prompt = self
+            .extra_parameters
+            .iter()
+            .any(|(name, _)| name == "prompt");
+        if is_offline && !has_prompt {
             pairs.push(("prompt", "consent"));
         }
-        let others = self.others.iter();
-        pairs.extend(others.map(|(name, value)| (name.as_str(), value.as_str())));
+        let extra_parameters = self.extra_parameters.iter();
+        pairs.extend(extra_parameters.map(|(name, value)| (name.as_str(), value.as_str())));
         let separator = match authorization_endpoint.split_once('?') {
             None => "?",
             Some((_, "")) => "",
@@ -280,8 +283,8 @@ mod tests {
         let (state, verifier) = (Secret::new("s"), Verifier::from_random([0; 32]));
         let request = AuthorizationRequest::new("c", CALLBACK, &state, &verifier);
         for name in RESERVED {
-            let refused = request.clone().with_parameter(name, "x").unwrap_err();
-            assert_eq!(refused.name, name);
+            let error = request.clone().with_parameter(name, "x").unwrap_err();
+            assert_eq!(error.name, name);
             assert!(is_reserved(name));
         }
     }

@@ -7,7 +7,7 @@ use std::fmt;
 
 use crate::documents::{OAuthError, Secret};
 use crate::rules::form;
-use crate::rules::token_response::described;
+use crate::rules::token_response::describe;
 
 /// The maximum length of a query, in bytes.
 pub(crate) const LONGEST_QUERY: usize = 16 * 1024;
@@ -26,16 +26,16 @@ pub(crate) struct ExpectedResponse<'a> {
 /// Parses the query of a redirect and returns the code.
 ///
 /// # Errors
-/// Returns an error if the query is malformed or has a duplicate parameter, does not belong to our request, or is an
-/// error response. Retain the stored values after [`AuthorizationResponseError::is_foreign`] errors: the real response
-/// may still arrive.
+/// Returns an error if the query is malformed or has a duplicate parameter, does not belong to the request, or is an
+/// error response. Retain the stored values after [`AuthorizationResponseError::is_unrelated`] errors: the real
+/// response may still arrive.
 pub(crate) fn read(
     query: &str,
     expected: &ExpectedResponse<'_>,
 ) -> Result<Secret, AuthorizationResponseError> {
     let parameters = ResponseParameters::read(query)?;
 
-    // `state` and `iss` decide whether the response belongs to our request. All other parameters are used only if it
+    // `state` and `iss` decide whether the response belongs to the request. All other parameters are used only if it
     // does.
     let state = parameters
         .get("state")
@@ -57,7 +57,7 @@ pub(crate) fn read(
             let mut error = OAuthError::new(error);
             error.error_description = parameters.get("error_description").map(str::to_owned);
             error.error_uri = parameters.get("error_uri").map(str::to_owned);
-            Err(AuthorizationResponseError::Refusal(Box::new(error)))
+            Err(AuthorizationResponseError::Rejected(Box::new(error)))
         }
         (None, Some(code)) if !code.is_empty() => Ok(Secret::new(code)),
         (None, _) => Err(AuthorizationResponseError::NoCode),
@@ -87,14 +87,14 @@ impl ResponseParameters {
             .windows(2)
             .any(|pair| matches!(pair, [one, other] if one == other))
         {
-            return Err(AuthorizationResponseError::Doubled);
+            return Err(AuthorizationResponseError::Duplicate);
         }
         Ok(Self(pairs))
     }
 
     fn get(&self, name: &str) -> Option<&str> {
-        let found = self.0.iter().find(|(own, _)| own == name);
-        found.map(|(_, value)| value.as_str())
+        let pair = self.0.iter().find(|(pair_name, _)| pair_name == name);
+        pair.map(|(_, value)| value.as_str())
     }
 }
 
@@ -105,7 +105,7 @@ pub(crate) enum AuthorizationResponseError {
     /// It is too long, cannot be decoded, or is both a success and an error.
     Malformed,
     /// It has a duplicate parameter.
-    Doubled,
+    Duplicate,
     /// It has no `state`.
     NoState,
     /// Its `state` differs from the one that was sent.
@@ -117,14 +117,14 @@ pub(crate) enum AuthorizationResponseError {
     /// It has no code.
     NoCode,
     /// The authorization server or the user rejected the request.
-    Refusal(Box<OAuthError>),
+    Rejected(Box<OAuthError>),
 }
 
 impl AuthorizationResponseError {
-    /// Returns `true` if this was not a response to our request.
+    /// Returns `true` if this is not a response to the request.
     #[must_use]
-    pub(crate) fn is_foreign(&self) -> bool {
-        !matches!(self, Self::NoCode | Self::Refusal(_))
+    pub(crate) fn is_unrelated(&self) -> bool {
+        !matches!(self, Self::NoCode | Self::Rejected(_))
     }
 }
 
@@ -132,7 +132,7 @@ impl fmt::Display for AuthorizationResponseError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Malformed => "the query of the redirect is malformed",
-            Self::Doubled => "the redirect has a duplicate parameter",
+            Self::Duplicate => "the redirect has a duplicate parameter",
             Self::NoState => "the redirect has no `state`",
             Self::OtherState => "the `state` of the redirect is not the one that was sent",
             Self::NoIssuer => {
@@ -140,8 +140,8 @@ impl fmt::Display for AuthorizationResponseError {
             }
             Self::OtherIssuer => "the `iss` of the redirect is another authorization server",
             Self::NoCode => "the redirect has no code",
-            Self::Refusal(error) => {
-                return write!(f, "authorization was rejected: {}", described(error));
+            Self::Rejected(error) => {
+                return write!(f, "authorization was rejected: {}", describe(error));
             }
         })
     }
@@ -238,7 +238,7 @@ mod tests {
     fn errors_are_returned_only_for_our_request() {
         let error = "error=access_denied&error_description=No%20way&error_uri=https://a";
         let response = outcome(&format!("{error}&state=s1&iss={ISSUER}"), true);
-        let Err(AuthorizationResponseError::Refusal(rejection)) = response else {
+        let Err(AuthorizationResponseError::Rejected(rejection)) = response else {
             panic!("{response:?}");
         };
         assert_eq!(rejection.error, "access_denied");
@@ -264,23 +264,23 @@ mod tests {
         let rest = format!("state=s1&iss={ISSUER}");
         assert_rejected(
             &format!("code=c&code=c&{rest}"),
-            &AuthorizationResponseError::Doubled,
+            &AuthorizationResponseError::Duplicate,
         );
         assert_rejected(
             &format!("code=c&{rest}&state=s1"),
-            &AuthorizationResponseError::Doubled,
+            &AuthorizationResponseError::Duplicate,
         );
         assert_rejected(
             &format!("code=c&{rest}&iss={ISSUER}"),
-            &AuthorizationResponseError::Doubled,
+            &AuthorizationResponseError::Duplicate,
         );
         assert_rejected(
             &format!("code=c&{rest}&x=1&x=2"),
-            &AuthorizationResponseError::Doubled,
+            &AuthorizationResponseError::Duplicate,
         );
         assert_rejected(
             &format!("code=c&{rest}&%73tate=s1"),
-            &AuthorizationResponseError::Doubled,
+            &AuthorizationResponseError::Duplicate,
         );
         assert_rejected(
             &format!("code=c&error=e&{rest}"),
@@ -312,10 +312,13 @@ mod tests {
     #[test]
     fn foreign_responses_differ_from_error_responses() {
         for query in ["", "state=s2", "state=s1&iss=x", "a=1&a=2"] {
-            assert!(outcome(query, false).unwrap_err().is_foreign(), "{query}");
+            assert!(outcome(query, false).unwrap_err().is_unrelated(), "{query}");
         }
         for query in ["state=s1", "state=s1&error=server_error"] {
-            assert!(!outcome(query, false).unwrap_err().is_foreign(), "{query}");
+            assert!(
+                !outcome(query, false).unwrap_err().is_unrelated(),
+                "{query}"
+            );
         }
     }
 

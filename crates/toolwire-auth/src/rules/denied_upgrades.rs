@@ -110,8 +110,8 @@ mod tests {
         let mut denied = DeniedUpgrades::default();
         denied.insert("https://a", "tools/call deploy", scopes("x y"), 1_000);
         let check = |resource: &str, operation: &str, wanted: &str, now: u64, expected: bool| {
-            let found = denied.contains(resource, operation, &scopes(wanted), now);
-            assert_eq!(found, expected, "{resource} {operation} {wanted} {now}");
+            let denied = denied.contains(resource, operation, &scopes(wanted), now);
+            assert_eq!(denied, expected, "{resource} {operation} {wanted} {now}");
         };
         check("https://a", "tools/call deploy", "x", 1_000, true);
         check(

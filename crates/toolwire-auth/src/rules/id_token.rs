@@ -36,19 +36,19 @@ pub(crate) fn read(
     if claims.iss.as_deref() != Some(issuer) {
         return Err(IdTokenError::OtherIssuer);
     }
-    let is_ours = match &claims.aud {
+    let is_for_client = match &claims.aud {
         Some(OneOrMany::One(audience)) => audience == client_id,
         Some(OneOrMany::Many(audiences)) => audiences.iter().any(|one| one == client_id),
         None => false,
     };
-    if !is_ours {
+    if !is_for_client {
         return Err(IdTokenError::OtherClient);
     }
     if claims
         .exp
-        .is_none_or(|end| end.saturating_add(LEEWAY) <= now)
+        .is_none_or(|expiry| expiry.saturating_add(LEEWAY) <= now)
     {
-        return Err(IdTokenError::Over);
+        return Err(IdTokenError::Expired);
     }
     match claims.sub.as_deref().map(str::trim) {
         None | Some("") => Err(IdTokenError::NoSubject),
@@ -67,7 +67,7 @@ pub(crate) enum IdTokenError {
     /// It is for another client.
     OtherClient,
     /// It has expired.
-    Over,
+    Expired,
     /// It has no subject.
     NoSubject,
 }
@@ -78,7 +78,7 @@ impl fmt::Display for IdTokenError {
             Self::Malformed => "the ID token is malformed",
             Self::OtherIssuer => "the ID token is of another issuer",
             Self::OtherClient => "the ID token is for another client",
-            Self::Over => "the ID token has expired",
+            Self::Expired => "the ID token has expired",
             Self::NoSubject => "the ID token has no subject",
         })
     }
@@ -125,8 +125,8 @@ mod tests {
         check("aud", json!("them"), IdTokenError::OtherClient);
         check("aud", json!([]), IdTokenError::OtherClient);
         check("aud", Value::Null, IdTokenError::OtherClient);
-        check("exp", json!(940), IdTokenError::Over);
-        check("exp", Value::Null, IdTokenError::Over);
+        check("exp", json!(940), IdTokenError::Expired);
+        check("exp", Value::Null, IdTokenError::Expired);
         check("sub", json!(""), IdTokenError::NoSubject);
         check("sub", json!(" \t\u{2003}"), IdTokenError::NoSubject);
         check("sub", Value::Null, IdTokenError::NoSubject);
@@ -138,7 +138,7 @@ mod tests {
             outcome(&json!({"iss": "https://idp.example", "aud": "us", "exp": exp, "sub": "ann"}))
         };
         assert!(at(941).is_ok());
-        assert_eq!(at(940), Err(IdTokenError::Over));
+        assert_eq!(at(940), Err(IdTokenError::Expired));
     }
 
     #[test]

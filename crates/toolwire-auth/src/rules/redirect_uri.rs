@@ -23,15 +23,16 @@ pub(crate) fn check(uri: &str) -> Result<(), InvalidUrl> {
 /// Returns `true` if the client's registered URIs permit a redirect to a URI.
 #[must_use]
 pub(crate) fn is_registered(requested: &str, registered: &[String]) -> bool {
-    self::registered(requested, registered).is_some()
+    find_registered(requested, registered).is_some()
 }
 
 /// Returns the registered redirect URI that permits redirecting to `requested`.
 #[must_use]
-pub(crate) fn registered<'r>(requested: &str, registered: &'r [String]) -> Option<&'r str> {
+pub(crate) fn find_registered<'r>(requested: &str, registered: &'r [String]) -> Option<&'r str> {
     check(requested).ok()?;
-    let own = registered.iter().find(|own| matches(own, requested));
-    own.map(String::as_str)
+    let mut registered = registered.iter();
+    let uri = registered.find(|registered| matches(registered, requested));
+    uri.map(String::as_str)
 }
 
 /// The destination of a redirect URI, for display on the consent page.
@@ -73,7 +74,7 @@ fn matches(registered: &str, requested: &str) -> bool {
     if registered == requested {
         return true;
     }
-    match (portless(registered), portless(requested)) {
+    match (without_port(registered), without_port(requested)) {
         (Some(registered), Some(requested)) => registered == requested,
         _ => false,
     }
@@ -81,7 +82,7 @@ fn matches(registered: &str, requested: &str) -> bool {
 
 /// Returns host, path and query of a plain `http` URI on this machine, the only kind whose port may vary. `localhost`
 /// and the loopback addresses are different hosts, because different programs may listen there.
-fn portless(uri: &str) -> Option<(String, &str, Option<&str>)> {
+fn without_port(uri: &str) -> Option<(String, &str, Option<&str>)> {
     let url = WebUrl::parse(uri).ok()?;
     let is_variable = !url.is_secure && url.is_loopback() && !url.has_fragment;
     is_variable.then(|| (url.host(), url.path, url.query))
@@ -222,10 +223,10 @@ mod tests {
     #[test]
     fn destination_has_the_host() {
         let check = |uri: &str, expected: Option<(&str, bool)>| {
-            let found = Destination::of(uri);
-            let found = found.as_ref();
-            let found = found.map(|found| (found.host.as_str(), found.is_this_machine));
-            assert_eq!(found, expected, "{uri}");
+            let destination = Destination::of(uri);
+            let destination = destination.as_ref();
+            let destination = destination.map(|it| (it.host.as_str(), it.is_this_machine));
+            assert_eq!(destination, expected, "{uri}");
         };
         check(
             "https://app.example.com/cb",

@@ -21,7 +21,7 @@ impl ResourceIndicator {
     /// # Errors
     /// Returns an error if it is not an absolute `http` or `https` URL, or has a fragment or dot segments in its path.
     pub fn parse(text: &str) -> Result<Self, InvalidUrl> {
-        let url = readable(text)?;
+        let url = parse_checked(text)?;
         Ok(Self {
             written: text.to_owned(),
             canonical: canonical(&url, url.query),
@@ -33,7 +33,7 @@ impl ResourceIndicator {
     /// # Errors
     /// Returns the errors of [`parse`](Self::parse).
     pub fn of_endpoint(endpoint: &str) -> Result<Self, InvalidUrl> {
-        let canonical = canonical(&readable(endpoint)?, None);
+        let canonical = canonical(&parse_checked(endpoint)?, None);
         Ok(Self {
             written: canonical.clone(),
             canonical,
@@ -56,21 +56,22 @@ impl ResourceIndicator {
     #[must_use]
     pub fn is_named_by(&self, audience: &str) -> bool {
         audience == self.written
-            || readable(audience).is_ok_and(|url| canonical(&url, url.query) == self.canonical)
+            || parse_checked(audience).is_ok_and(|url| canonical(&url, url.query) == self.canonical)
     }
 
     /// Returns `true` if an endpoint is this resource or below it: it has the same origin, and its path continues this
     /// path.
     #[must_use]
     pub fn contains(&self, endpoint: &str) -> bool {
-        let (Ok(own), Ok(endpoint)) = (readable(&self.written), WebUrl::parse(endpoint)) else {
+        let (Ok(resource), Ok(endpoint)) = (parse_checked(&self.written), WebUrl::parse(endpoint))
+        else {
             return false;
         };
-        let rest = endpoint.path.strip_prefix(own.trimmed_path());
-        own.is_same_origin(&endpoint)
+        let rest = endpoint.path.strip_prefix(resource.trimmed_path());
+        resource.is_same_origin(&endpoint)
             && !endpoint.has_dot_segments()
             && rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
-            && (own.query.is_none() || own.query == endpoint.query)
+            && (resource.query.is_none() || resource.query == endpoint.query)
     }
 }
 
@@ -89,7 +90,7 @@ impl fmt::Display for ResourceIndicator {
     }
 }
 
-fn readable(text: &str) -> Result<WebUrl<'_>, InvalidUrl> {
+fn parse_checked(text: &str) -> Result<WebUrl<'_>, InvalidUrl> {
     let url = WebUrl::parse(text)?;
     let problem = if url.has_fragment {
         UrlProblem::HasFragment

@@ -9,10 +9,10 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use crate::documents::Jwk;
 
 /// The minimum size of an RSA key, in bits (RFC 7518, section 3.3).
-pub(crate) const FEWEST_RSA_BITS: usize = 2048;
+pub(crate) const MIN_RSA_BITS: usize = 2048;
 
 /// The maximum size of an RSA key, in bits. Larger keys only cost time.
-pub(crate) const MOST_RSA_BITS: usize = 16_384;
+pub(crate) const MAX_RSA_BITS: usize = 16_384;
 
 /// A signature algorithm (RFC 7518, section 3.1; RFC 8037).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -73,15 +73,15 @@ impl SigningAlgorithm {
     /// Returns `true` if a key may verify signatures of this algorithm: its type, curve and size match, and its
     /// declared use permits it.
     #[must_use]
-    pub(crate) fn fits(self, key: &Jwk) -> bool {
-        let is_kind = match self {
+    pub(crate) fn matches(self, key: &Jwk) -> bool {
+        let is_type = match self {
             Self::Es256 => is_on_curve(key, "EC", &["P-256"]),
             Self::Es384 => is_on_curve(key, "EC", &["P-384"]),
             Self::Es512 => is_on_curve(key, "EC", &["P-521"]),
             Self::EdDsa => is_on_curve(key, "OKP", &["Ed25519", "Ed448"]),
             _ => key.kty == "RSA" && is_rsa_size(key.n.as_deref().unwrap_or_default()),
         };
-        is_kind
+        is_type
             && key.alg.as_deref().is_none_or(|only| only == self.as_str())
             && key.use_.as_deref().is_none_or(|purpose| purpose == "sig")
             && key
@@ -108,7 +108,7 @@ fn is_rsa_size(modulus: &str) -> bool {
         return false;
     };
     let bits = (bytes.len() - zeros) * 8 - first.leading_zeros() as usize;
-    (FEWEST_RSA_BITS..=MOST_RSA_BITS).contains(&bits)
+    (MIN_RSA_BITS..=MAX_RSA_BITS).contains(&bits)
 }
 
 #[cfg(test)]
@@ -141,10 +141,10 @@ mod tests {
         use SigningAlgorithm::*;
 
         let check = |key: &Jwk, expected: &[SigningAlgorithm]| {
-            let fitting = SigningAlgorithm::ALL
+            let matching = SigningAlgorithm::ALL
                 .into_iter()
-                .filter(|algorithm| algorithm.fits(key));
-            assert_eq!(fitting.collect::<Vec<_>>(), expected, "{key:?}");
+                .filter(|algorithm| algorithm.matches(key));
+            assert_eq!(matching.collect::<Vec<_>>(), expected, "{key:?}");
         };
         check(&Jwk::ec("P-256", "AA", "AA"), &[Es256]);
         check(&Jwk::ec("P-384", "AA", "AA"), &[Es384]);
@@ -171,12 +171,12 @@ mod tests {
             (2048, 0xff, true),
             (2049, 0x01, false),
         ] {
-            let fits = SigningAlgorithm::Rs256.fits(&rsa(bytes, first));
-            assert_eq!(fits, expected, "{bytes} {first}");
+            let matches = SigningAlgorithm::Rs256.matches(&rsa(bytes, first));
+            assert_eq!(matches, expected, "{bytes} {first}");
         }
         for modulus in ["", "AA", "not base64!"] {
             assert!(
-                !SigningAlgorithm::Rs256.fits(&Jwk::rsa(modulus, "AQAB")),
+                !SigningAlgorithm::Rs256.matches(&Jwk::rsa(modulus, "AQAB")),
                 "{modulus}"
             );
         }
@@ -187,7 +187,7 @@ mod tests {
         let check = |change: fn(&mut Jwk), expected: bool| {
             let mut key = Jwk::ec("P-256", "AA", "AA");
             change(&mut key);
-            assert_eq!(SigningAlgorithm::Es256.fits(&key), expected, "{key:?}");
+            assert_eq!(SigningAlgorithm::Es256.matches(&key), expected, "{key:?}");
         };
         check(|key| key.use_ = Some("sig".to_owned()), true);
         check(|key| key.use_ = Some("enc".to_owned()), false);

@@ -26,7 +26,7 @@ pub(crate) struct GrantedToken {
 
 /// How many seconds before its expiry a token is renewed. It is less for short-lived tokens, which would otherwise be
 /// renewed on every use.
-pub(crate) const RENEWED_BEFORE_END: u64 = 30;
+pub(crate) const RENEWED_BEFORE_EXPIRY: u64 = 30;
 
 impl GrantedToken {
     /// Checks a response to a request for scopes, received at a time in seconds since the Unix epoch.
@@ -48,12 +48,12 @@ impl GrantedToken {
             None => requested.cloned(),
         };
         let after = |seconds: u64| now.saturating_add(seconds);
-        let early = |seconds: u64| seconds - RENEWED_BEFORE_END.min(seconds / 4);
+        let renewal = |seconds: u64| seconds - RENEWED_BEFORE_EXPIRY.min(seconds / 4);
         Ok(Self {
             scheme,
             scopes,
             expires_at: response.expires_in.map(after),
-            renew_at: response.expires_in.map(early).map(after),
+            renew_at: response.expires_in.map(renewal).map(after),
         })
     }
 }
@@ -107,7 +107,7 @@ impl std::error::Error for TokenUnusable {
 
 /// Returns the text of an OAuth error for an error message. It is untrusted, so it is shortened and escaped.
 #[must_use]
-pub(crate) fn described(error: &OAuthError) -> String {
+pub(crate) fn describe(error: &OAuthError) -> String {
     let quoted = |text: &str| shown(text).escape_debug().to_string();
     match &error.error_description {
         Some(description) => format!("{} ({})", quoted(&error.error), quoted(description)),
@@ -120,9 +120,9 @@ pub(crate) fn described(error: &OAuthError) -> String {
 #[non_exhaustive]
 pub(crate) enum Consequence {
     /// The code or refresh token is no longer valid. Remove it, and authorize again.
-    AuthorizeAnew,
+    AuthorizeAgain,
     /// The server does not know the client. Remove its registration.
-    RegisterAnew,
+    RegisterAgain,
     /// Repeat the request with the nonce of the response.
     RepeatWithNonce,
     /// The server is temporarily unavailable. Retain everything, and try again later.
@@ -141,8 +141,8 @@ pub(crate) fn consequence(status: u16, error: Option<&OAuthError>) -> Consequenc
         (_, Some("temporarily_unavailable" | "server_error" | "slow_down")) => {
             Consequence::TryLater
         }
-        (_, Some("invalid_grant")) => Consequence::AuthorizeAnew,
-        (_, Some("invalid_client")) => Consequence::RegisterAnew,
+        (_, Some("invalid_grant")) => Consequence::AuthorizeAgain,
+        (_, Some("invalid_client")) => Consequence::RegisterAgain,
         (_, Some("use_dpop_nonce")) => Consequence::RepeatWithNonce,
         _ => Consequence::Fail,
     }
@@ -174,9 +174,9 @@ mod tests {
     #[test]
     fn error_text_is_escaped() {
         let error = OAuthError::new("invalid_grant").with_description("no\n\u{1b}[31mway");
-        assert_eq!(described(&error), r"invalid_grant (no\n\u{1b}[31mway)");
+        assert_eq!(describe(&error), r"invalid_grant (no\n\u{1b}[31mway)");
         assert_eq!(
-            described(&OAuthError::new("a".repeat(101))).chars().count(),
+            describe(&OAuthError::new("a".repeat(101))).chars().count(),
             101
         );
     }
@@ -240,8 +240,8 @@ mod tests {
                 "{status} {error:?}"
             );
         }
-        check(400, Some("invalid_grant"), Consequence::AuthorizeAnew);
-        check(401, Some("invalid_client"), Consequence::RegisterAnew);
+        check(400, Some("invalid_grant"), Consequence::AuthorizeAgain);
+        check(401, Some("invalid_client"), Consequence::RegisterAgain);
         check(400, Some("use_dpop_nonce"), Consequence::RepeatWithNonce);
         check(400, Some("temporarily_unavailable"), Consequence::TryLater);
         check(429, None, Consequence::TryLater);

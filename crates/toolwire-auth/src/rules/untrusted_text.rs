@@ -128,10 +128,10 @@ fn check_client_document(text: &[u8]) {
 
 fn check_keys(text: &[u8]) {
     for key in read::<JwkSet>(text).into_iter().flat_map(|set| set.keys) {
-        let fitting = SigningAlgorithm::ALL.iter().filter(|one| one.fits(&key));
-        assert!(fitting.count() <= 6, "{key:?}");
+        let matching = SigningAlgorithm::ALL.iter().filter(|one| one.matches(&key));
+        assert!(matching.count() <= 6, "{key:?}");
         let _ = (jwk_rules::thumbprint(&key), jwk_rules::is_secret(&key));
-        assert!(key.kty != "oct" || !SigningAlgorithm::Es256.fits(&key));
+        assert!(key.kty != "oct" || !SigningAlgorithm::Es256.matches(&key));
     }
 }
 
@@ -143,7 +143,7 @@ fn check_header_document(text: &[u8]) {
     assert!(outcome.is_err() || header.crit.is_none());
     if let Ok((algorithm, _)) = dpop::check_header(&header) {
         assert_eq!(algorithm.as_str(), header.alg);
-        assert!(header.jwk.is_some_and(|key| algorithm.fits(&key)));
+        assert!(header.jwk.is_some_and(|key| algorithm.matches(&key)));
     }
 }
 
@@ -251,28 +251,28 @@ enum Edit {
 
 impl Edit {
     fn apply(&self, text: &mut Vec<u8>) {
-        let place = |index: &Index, text: &[u8]| index.index(text.len() + 1);
+        let position = |index: &Index, text: &[u8]| index.index(text.len() + 1);
         match self {
             Self::Set(index, byte) => {
-                let at = place(index, text);
+                let at = position(index, text);
                 if let Some(old) = text.get_mut(at) {
                     *old = *byte;
                 }
             }
             Self::Insert(index, bytes) => {
-                let at = place(index, text);
+                let at = position(index, text);
                 text.splice(at..at, bytes.iter().copied());
             }
             Self::Remove(index, count) => {
-                let at = place(index, text);
+                let at = position(index, text);
                 text.drain(at..text.len().min(at + count));
             }
             Self::Repeat(index, count, times) => {
-                let at = place(index, text);
+                let at = position(index, text);
                 let piece = text[at..text.len().min(at + count)].repeat(*times);
                 text.splice(at..at, piece);
             }
-            Self::Cut(index) => text.truncate(place(index, text)),
+            Self::Cut(index) => text.truncate(position(index, text)),
         }
     }
 }

@@ -100,7 +100,7 @@ impl OriginServer {
 pub(crate) fn resource_metadata_url(resource: &str) -> Result<String, InvalidUrl> {
     endpoints::check(resource)?;
     let url = WebUrl::parse(resource)?;
-    Ok(inserted(&url, RESOURCE, url.path))
+    Ok(insert_well_known(&url, RESOURCE, url.path))
 }
 
 /// Returns the URL of an authorization server's own metadata (RFC 8414, section 3).
@@ -153,17 +153,17 @@ fn issuer_url(issuer: &str) -> Result<WebUrl<'_>, InvalidUrl> {
 
 /// Returns the metadata URLs of the endpoint's path, with and without a trailing slash, then that of the origin.
 fn default_urls(endpoint: &WebUrl<'_>) -> Vec<String> {
-    let mut places = vec![
-        inserted(endpoint, RESOURCE, endpoint.path),
-        inserted(endpoint, RESOURCE, endpoint.trimmed_path()),
+    let mut urls = vec![
+        insert_well_known(endpoint, RESOURCE, endpoint.path),
+        insert_well_known(endpoint, RESOURCE, endpoint.trimmed_path()),
         format!("{}{RESOURCE}", endpoint.written_origin()),
     ];
-    places.dedup();
-    places
+    urls.dedup();
+    urls
 }
 
 /// Inserts the well-known part between the host and the path. A path that is only a slash counts as empty.
-fn inserted(url: &WebUrl<'_>, well_known: &str, path: &str) -> String {
+fn insert_well_known(url: &WebUrl<'_>, well_known: &str, path: &str) -> String {
     let path = if path == "/" { "" } else { path };
     let query = url.query.map(|query| format!("?{query}"));
     format!(
@@ -331,8 +331,8 @@ mod tests {
             "https://a:8443/b/",
         ] {
             let published = server_metadata_url(issuer).unwrap();
-            let places = server_metadata_urls(issuer, V2025_03_26).unwrap();
-            assert_eq!(places, [published]);
+            let urls = server_metadata_urls(issuer, V2025_03_26).unwrap();
+            assert_eq!(urls, [published]);
         }
         assert!(server_metadata_url("https://a?b").is_err());
     }

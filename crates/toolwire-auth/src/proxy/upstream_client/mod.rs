@@ -246,7 +246,7 @@ impl UpstreamClient {
                 "the identity provider rejected a code or a refresh token"
             );
             return Err(match consequence {
-                Consequence::AuthorizeAnew => UpstreamError::Rejected,
+                Consequence::AuthorizeAgain => UpstreamError::Rejected,
                 _ => UpstreamError::Unusable("it rejected the token request"),
             });
         }

@@ -205,7 +205,7 @@ impl IssuerKeys {
 fn matching_keys(keys: &[Jwk], kid: Option<&str>, algorithm: SigningAlgorithm) -> Vec<Jwk> {
     let is_match = |key: &&Jwk| {
         let has_kid = kid.is_none_or(|kid| key.kid.as_deref() == Some(kid));
-        has_kid && algorithm.fits(key)
+        has_kid && algorithm.matches(key)
     };
     keys.iter()
         .filter(is_match)

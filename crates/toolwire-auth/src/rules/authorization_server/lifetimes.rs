@@ -19,13 +19,13 @@ pub(crate) struct UpstreamToken {
 }
 
 impl Lifetimes {
-    /// Returns the end of a grant that began at a time, never later than the identity provider's token.
+    /// Returns the end of a grant that starts at a time, never later than the identity provider's token.
     #[must_use]
-    pub(crate) fn grant_end(&self, began: u64, upstream: UpstreamToken) -> u64 {
-        let own = began.saturating_add(self.grant);
+    pub(crate) fn grant_end(&self, start: u64, upstream: UpstreamToken) -> u64 {
+        let end = start.saturating_add(self.grant);
         match upstream.expires_at {
-            Some(end) if !upstream.can_be_refreshed => own.min(end),
-            _ => own,
+            Some(expiry) if !upstream.can_be_refreshed => end.min(expiry),
+            _ => end,
         }
     }
 

@@ -8,7 +8,7 @@ pub(crate) const LONGEST_SHOWN: usize = 64;
 /// Returns a name as one line without invisible and direction characters, shortened if it is long. Returns `None` if no
 /// visible character remains.
 #[must_use]
-pub(crate) fn shown_name(name: &str) -> Option<String> {
+pub(crate) fn display_name(name: &str) -> Option<String> {
     let visible: String = name
         .chars()
         .map(|character| {
@@ -48,7 +48,7 @@ mod tests {
     #[test]
     fn name_is_one_line_of_visible_characters() {
         let check = |name: &str, expected: Option<&str>| {
-            assert_eq!(shown_name(name).as_deref(), expected, "{name:?}");
+            assert_eq!(display_name(name).as_deref(), expected, "{name:?}");
         };
         check("Cursor", Some("Cursor"));
         check("クライアント名", Some("クライアント名"));
@@ -63,15 +63,15 @@ mod tests {
     #[test]
     fn long_names_are_shortened_with_an_ellipsis() {
         let fits = "ü".repeat(LONGEST_SHOWN);
-        assert_eq!(shown_name(&fits), Some(fits.clone()));
-        let cut = shown_name(&format!("{fits}ü")).unwrap();
+        assert_eq!(display_name(&fits), Some(fits.clone()));
+        let cut = display_name(&format!("{fits}ü")).unwrap();
         assert_eq!(cut, format!("{fits}…"));
     }
 
     proptest! {
         #[test]
         fn name_is_one_line_within_the_limit(name in any::<String>()) {
-            if let Some(shown) = shown_name(&name) {
+            if let Some(shown) = display_name(&name) {
                 prop_assert!(shown.chars().count() <= LONGEST_SHOWN + 1);
                 prop_assert!(!shown.chars().any(char::is_control));
             }

@@ -22,9 +22,9 @@ impl Parameters {
     /// Returns an error if it is too long or cannot be decoded.
     pub(crate) fn read(text: &str) -> Result<Self, ParametersError> {
         if text.len() > LONGEST_PARAMETERS {
-            return Err(ParametersError::Unreadable);
+            return Err(ParametersError::Malformed);
         }
-        let mut pairs = form::decode(text).ok_or(ParametersError::Unreadable)?;
+        let mut pairs = form::decode(text).ok_or(ParametersError::Malformed)?;
         pairs.retain(|(_, value)| !value.is_empty());
         Ok(Self(pairs))
     }
@@ -38,27 +38,28 @@ impl Parameters {
         let value = values.next();
         match values.next() {
             None => Ok(value),
-            Some(_) => Err(ParametersError::Doubled(name)),
+            Some(_) => Err(ParametersError::Duplicate(name)),
         }
     }
 
     /// Returns all values of a parameter.
     pub(crate) fn all(&self, name: &str) -> impl Iterator<Item = &str> {
-        let found = self.0.iter().filter(move |(own, _)| own == name);
-        found.map(|(_, value)| value.as_str())
+        let pairs = self.0.iter();
+        let matching = pairs.filter(move |(pair_name, _)| pair_name == name);
+        matching.map(|(_, value)| value.as_str())
     }
 
     /// Rejects duplicate parameters, including unknown ones.
     ///
     /// # Errors
     /// Returns an error if a parameter other than `resource` occurs twice.
-    pub(crate) fn check_each_once(&self) -> Result<(), ParametersError> {
+    pub(crate) fn check_no_duplicates(&self) -> Result<(), ParametersError> {
         let mut names: Vec<&str> = self.0.iter().map(|(name, _)| name.as_str()).collect();
         names.retain(|name| *name != REPEATABLE);
         names.sort_unstable();
-        let doubled = |pair: &[&str]| matches!(pair, [one, other] if one == other);
-        if names.windows(2).any(doubled) {
-            Err(ParametersError::Doubled("a parameter"))
+        let is_duplicate = |pair: &[&str]| matches!(pair, [one, other] if one == other);
+        if names.windows(2).any(is_duplicate) {
+            Err(ParametersError::Duplicate("a parameter"))
         } else {
             Ok(())
         }
@@ -78,16 +79,16 @@ impl fmt::Debug for Parameters {
 #[non_exhaustive]
 pub(crate) enum ParametersError {
     /// The parameters are too long or cannot be decoded.
-    Unreadable,
+    Malformed,
     /// This parameter occurs twice.
-    Doubled(&'static str),
+    Duplicate(&'static str),
 }
 
 impl fmt::Display for ParametersError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Unreadable => f.write_str("the parameters are too long or malformed"),
-            Self::Doubled(name) => write!(f, "{name} occurs twice"),
+            Self::Malformed => f.write_str("the parameters are too long or malformed"),
+            Self::Duplicate(name) => write!(f, "{name} occurs twice"),
         }
     }
 }
@@ -106,12 +107,12 @@ mod tests {
         assert_eq!(parameters.single("a"), Ok(Some("1")));
         assert_eq!(parameters.single("b"), Ok(None));
         assert_eq!(parameters.single("d"), Ok(None));
-        let doubled = Err(ParametersError::Doubled("c"));
-        assert_eq!(parameters.single("c"), doubled);
-        assert!(parameters.check_each_once().is_err());
+        let duplicate = Err(ParametersError::Duplicate("c"));
+        assert_eq!(parameters.single("c"), duplicate);
+        assert!(parameters.check_no_duplicates().is_err());
         assert!(parameters.all("resource").eq(["x", "y"]));
         let fine = Parameters::read("a=1&resource=x&resource=y").unwrap();
-        assert_eq!(fine.check_each_once(), Ok(()));
+        assert_eq!(fine.check_no_duplicates(), Ok(()));
     }
 
     #[test]
@@ -119,7 +120,7 @@ mod tests {
         let longest = format!("a={}", "b".repeat(LONGEST_PARAMETERS - 2));
         assert!(Parameters::read(&longest).is_ok());
         let longer = Parameters::read(&format!("{longest}b"));
-        assert_eq!(longer.unwrap_err(), ParametersError::Unreadable);
+        assert_eq!(longer.unwrap_err(), ParametersError::Malformed);
         assert!(Parameters::read("a=%zz").is_err());
     }
 
@@ -133,7 +134,7 @@ mod tests {
         #[test]
         fn parsing_never_panics(text in any::<String>()) {
             if let Ok(parameters) = Parameters::read(&text) {
-                let _ = parameters.check_each_once();
+                let _ = parameters.check_no_duplicates();
                 let _ = parameters.single("a");
             }
         }

@@ -72,8 +72,8 @@ mod tests {
     fn redirect_is_parsed_by_clients() {
         let back = target("http://127.0.0.1:3000/cb", Some("s 1"));
         let url = back.with_code(&"c+d".into());
-        let (place, query) = url.expose().split_once('?').unwrap();
-        assert_eq!(place, "http://127.0.0.1:3000/cb");
+        let (uri, query) = url.expose().split_once('?').unwrap();
+        assert_eq!(uri, "http://127.0.0.1:3000/cb");
         let expected = ExpectedResponse {
             state: &"s 1".into(),
             issuer: ISSUER,

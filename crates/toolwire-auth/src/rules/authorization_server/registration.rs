@@ -42,8 +42,8 @@ impl AcceptedRegistration {
         if !(1..=MAX_REDIRECT_URIS).contains(&redirect_uris.len()) {
             return Err(ClientRegistrationError::RedirectUriCount);
         }
-        let together: usize = redirect_uris.iter().map(String::len).sum();
-        if together > LONGEST_REDIRECT_URIS {
+        let total_length: usize = redirect_uris.iter().map(String::len).sum();
+        if total_length > LONGEST_REDIRECT_URIS {
             return Err(ClientRegistrationError::RedirectUriTooLong);
         }
         for uri in &redirect_uris {
@@ -226,13 +226,13 @@ mod tests {
         };
         assert!(uri(LONGEST_REDIRECT_URI));
         assert!(!uri(LONGEST_REDIRECT_URI + 1));
-        let together = |total: usize| {
+        let with_total = |total: usize| {
             let uri = |length: usize| format!("https://a/{}", "b".repeat(length - 10));
             let uris = [uri(819), uri(819), uri(819), uri(819), uri(total - 4 * 819)];
             outcome(json!({"redirect_uris": uris})).is_ok()
         };
-        assert!(together(LONGEST_REDIRECT_URIS));
-        assert!(!together(LONGEST_REDIRECT_URIS + 1));
+        assert!(with_total(LONGEST_REDIRECT_URIS));
+        assert!(!with_total(LONGEST_REDIRECT_URIS + 1));
         let name = |length: usize| outcome(json!({"client_name": "n".repeat(length)})).is_ok();
         assert!(name(LONGEST_NAME));
         assert!(!name(LONGEST_NAME + 1));
@@ -241,9 +241,9 @@ mod tests {
     #[test]
     fn response_contains_the_accepted_values() {
         let accepted = outcome(json!({"logo_uri": "https://a/logo", "scope": "x"})).unwrap();
-        let answer = serde_json::to_value(accepted.response("id", Some("s".into()), 7)).unwrap();
+        let response = serde_json::to_value(accepted.response("id", Some("s".into()), 7)).unwrap();
         assert_eq!(
-            answer,
+            response,
             json!({
                 "client_id": "id", "client_secret": "s", "client_id_issued_at": 7, "client_secret_expires_at": 0,
                 "redirect_uris": ["http://127.0.0.1/cb"], "grant_types": ["authorization_code", "refresh_token"],
@@ -251,7 +251,7 @@ mod tests {
             })
         );
         let public = outcome(json!({"token_endpoint_auth_method": "none"})).unwrap();
-        let answer = serde_json::to_value(public.response("id", None, 7)).unwrap();
-        assert_eq!(answer.get("client_secret_expires_at"), None);
+        let response = serde_json::to_value(public.response("id", None, 7)).unwrap();
+        assert_eq!(response.get("client_secret_expires_at"), None);
     }
 }

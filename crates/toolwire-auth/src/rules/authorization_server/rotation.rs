@@ -44,7 +44,7 @@ impl RefreshTokens<'_> {
             return Presented::Current;
         }
         match self.used {
-            Some((used, at)) if used == presented && now.abs_diff(at) < grace => {
+            Some((used, used_at)) if used == presented && now.abs_diff(used_at) < grace => {
                 Presented::Repeated
             }
             _ => Presented::Reused,

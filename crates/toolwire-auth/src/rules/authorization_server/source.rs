@@ -26,14 +26,14 @@ impl Source {
         trusted_proxies: usize,
     ) -> Option<Self> {
         let Some(skipped) = trusted_proxies.checked_sub(1) else {
-            return peer.filter(|peer| is_global(*peer)).map(Self::group);
+            return peer.filter(|peer| is_global(*peer)).map(Self::from_address);
         };
         let values = forwarded_for.iter().rev();
         let mut entries = values.flat_map(|value| value.rsplit(','));
-        parse(entries.nth(skipped)?).map(Self::group)
+        parse(entries.nth(skipped)?).map(Self::from_address)
     }
 
-    fn group(address: IpAddr) -> Self {
+    fn from_address(address: IpAddr) -> Self {
         Self(client_network(address))
     }
 }

@@ -41,25 +41,25 @@ impl GrantRequest {
     /// another resource.
     pub(crate) fn read(
         parameters: &Parameters,
-        own: &ResourceIndicator,
+        resource: &ResourceIndicator,
     ) -> Result<Self, TokenRequestError> {
         parameters
-            .check_each_once()
+            .check_no_duplicates()
             .map_err(|_| TokenRequestError::InvalidRequest)?;
-        check_resource(parameters, own).map_err(|_| TokenRequestError::InvalidTarget)?;
+        check_resource(parameters, resource).map_err(|_| TokenRequestError::InvalidTarget)?;
         let optional = |name| {
             let value = parameters.single(name);
             value.map_err(|_| TokenRequestError::InvalidRequest)
         };
-        let needed = |name| optional(name)?.ok_or(TokenRequestError::InvalidRequest);
-        match needed("grant_type")? {
+        let required = |name| optional(name)?.ok_or(TokenRequestError::InvalidRequest);
+        match required("grant_type")? {
             "authorization_code" => Ok(Self::AuthorizationCode {
-                code: needed("code")?.into(),
-                redirect_uri: needed("redirect_uri")?.to_owned(),
-                code_verifier: needed("code_verifier")?.into(),
+                code: required("code")?.into(),
+                redirect_uri: required("redirect_uri")?.to_owned(),
+                code_verifier: required("code_verifier")?.into(),
             }),
             "refresh_token" => Ok(Self::RefreshToken {
-                token: needed("refresh_token")?.into(),
+                token: required("refresh_token")?.into(),
                 scope: optional("scope")?.map(str::to_owned),
             }),
             _ => Err(TokenRequestError::UnsupportedGrantType),

@@ -53,7 +53,7 @@ fn read_header(header: &str, challenges: &mut Vec<Challenge>) {
 
 /// Returns the challenge with one more parameter, or `None` if it is a duplicate.
 fn with_parameter(mut challenge: Challenge, name: &str, value: String) -> Option<Challenge> {
-    let slot = match name.to_ascii_lowercase().as_str() {
+    let field = match name.to_ascii_lowercase().as_str() {
         "error" => {
             let error = ChallengeError::from_code(value);
             return challenge
@@ -69,7 +69,7 @@ fn with_parameter(mut challenge: Challenge, name: &str, value: String) -> Option
         "algs" => &mut challenge.algs,
         _ => return Some(challenge),
     };
-    slot.replace(value).is_none().then_some(challenge)
+    field.replace(value).is_none().then_some(challenge)
 }
 
 struct ChallengeCursor<'a> {
@@ -86,8 +86,8 @@ impl<'a> ChallengeCursor<'a> {
     }
 
     /// Returns the text before the first character that does not match, or `None` if it is empty.
-    fn take_while(&mut self, fits: impl Fn(char) -> bool) -> Option<&'a str> {
-        let end = self.rest.find(|character| !fits(character));
+    fn take_while(&mut self, accepts: impl Fn(char) -> bool) -> Option<&'a str> {
+        let end = self.rest.find(|character| !accepts(character));
         let (taken, rest) = self.rest.split_at(end.unwrap_or(self.rest.len()));
         self.rest = rest;
         (!taken.is_empty()).then_some(taken)
@@ -117,10 +117,10 @@ impl<'a> ChallengeCursor<'a> {
                 self.quoted()
             }
             None => {
-                let fits = |character: char| {
+                let is_character = |character: char| {
                     character.is_ascii_graphic() && !matches!(character, ',' | '"' | '\\')
                 };
-                self.take_while(fits).map(str::to_owned)
+                self.take_while(is_character).map(str::to_owned)
             }
         }
     }
@@ -144,19 +144,19 @@ impl<'a> ChallengeCursor<'a> {
         Some(value)
     }
 
-    /// Skips the single opaque value that schemes such as `Negotiate` have in place of parameters.
+    /// Skips the single opaque value that schemes such as `Negotiate` have instead of parameters.
     fn skip_token68(&mut self) {
-        let before = self.rest;
+        let start = self.rest;
         let is_character = |character: char| {
             character.is_ascii_alphanumeric()
                 || matches!(character, '-' | '.' | '_' | '~' | '+' | '/')
         };
-        let found = self.take_while(is_character).is_some();
+        let has_value = self.take_while(is_character).is_some();
         self.rest = self.rest.trim_start_matches('=');
-        let ends_here = self.rest.trim_start_matches([' ', '\t']);
-        let is_token68 = found && (ends_here.is_empty() || ends_here.starts_with(','));
+        let following = self.rest.trim_start_matches([' ', '\t']);
+        let is_token68 = has_value && (following.is_empty() || following.starts_with(','));
         if !is_token68 {
-            self.rest = before;
+            self.rest = start;
         }
     }
 }

@@ -101,7 +101,7 @@ pub(crate) fn check_header(
     }
     let algorithm = SigningAlgorithm::from_name(&header.alg).ok_or(DpopProofError::Algorithm)?;
     let key = header.jwk.as_ref().ok_or(DpopProofError::Key)?;
-    if jwk_rules::is_secret(key) || !algorithm.fits(key) {
+    if jwk_rules::is_secret(key) || !algorithm.matches(key) {
         return Err(DpopProofError::Key);
     }
     let thumbprint = jwk_rules::thumbprint(key).ok_or(DpopProofError::Key)?;
@@ -141,7 +141,7 @@ pub(crate) fn check_claims(
     }
     let has_query = claims.htu.contains(['?', '#']);
     let is_same = match (target(&claims.htu), target(expected.url)) {
-        (Ok(claimed), Ok(asked)) => claimed == asked,
+        (Ok(claimed), Ok(expected)) => claimed == expected,
         _ => false,
     };
     if has_query || !is_same {
@@ -184,12 +184,12 @@ pub(crate) fn check_binding(
             None => return Err(DpopProofError::Binding),
         },
     };
-    let is_fine = match (scheme, bound_key, proved_key) {
+    let is_valid = match (scheme, bound_key, proved_key) {
         (TokenScheme::Bearer, None, _) => true,
         (TokenScheme::Dpop, Some(bound), Some(proved)) => bound == proved,
         _ => false,
     };
-    is_fine.then_some(()).ok_or(DpopProofError::Binding)
+    is_valid.then_some(()).ok_or(DpopProofError::Binding)
 }
 
 /// The reason why a proof is rejected.

@@ -2,7 +2,7 @@
 //!
 //! RFC 9068, section 4; RFC 8725; RFC 7662 for opaque tokens; spec 2026-07-28, authorization, "Token Handling". This
 //! module does not verify signatures. Call [`TokenRules::check_header`] first, verify the signature with the returned
-//! algorithm and a key that [fits](SigningAlgorithm::fits), then call [`TokenRules::check_claims`].
+//! algorithm and a key that [matches](SigningAlgorithm::matches), then call [`TokenRules::check_claims`].
 
 #[cfg(test)]
 mod tests;
@@ -29,7 +29,7 @@ pub(crate) struct TokenRules {
     audiences: Vec<String>,
     algorithms: Vec<SigningAlgorithm>,
     leeway: u64,
-    needs_access_token_type: bool,
+    requires_access_token_type: bool,
 }
 
 impl TokenRules {
@@ -42,7 +42,7 @@ impl TokenRules {
             audiences: Vec::new(),
             algorithms: SigningAlgorithm::ALL.to_vec(),
             leeway: DEFAULT_LEEWAY,
-            needs_access_token_type: false,
+            requires_access_token_type: false,
         }
     }
 
@@ -70,7 +70,7 @@ impl TokenRules {
     /// Accepts only tokens that declare the access token type (`at+jwt`, RFC 9068).
     #[must_use]
     pub(crate) const fn with_access_token_type_required(mut self) -> Self {
-        self.needs_access_token_type = true;
+        self.requires_access_token_type = true;
         self
     }
 
@@ -99,8 +99,8 @@ impl TokenRules {
         let is_accepted = match header.typ.as_deref() {
             Some(typ) if is_type(typ, "at+jwt") => true,
             // Servers older than RFC 9068 use `JWT` or no type. Proofs, assertions and others have their own type.
-            Some(typ) => !self.needs_access_token_type && is_type(typ, "JWT"),
-            None => !self.needs_access_token_type,
+            Some(typ) => !self.requires_access_token_type && is_type(typ, "JWT"),
+            None => !self.requires_access_token_type,
         };
         is_accepted
             .then_some(algorithm)
@@ -131,18 +131,18 @@ impl TokenRules {
     }
 
     fn check_issuer(&self, issuer: &str) -> Result<(), AccessTokenError> {
-        let is_known = self.issuers.iter().any(|own| own == issuer);
+        let is_known = self.issuers.iter().any(|known| known == issuer);
         is_known.then_some(()).ok_or(AccessTokenError::Issuer)
     }
 
     fn check_audience(&self, claims: &AccessTokenClaims) -> Result<(), AccessTokenError> {
         let mut audiences = claims.aud.iter().flat_map(|audiences| audiences.iter());
-        let is_for_us = audiences.any(|audience| {
+        let is_accepted = audiences.any(|audience| {
             let mut resources = self.resources.iter();
             resources.any(|resource| resource.is_named_by(audience))
-                || self.audiences.iter().any(|own| own == audience)
+                || self.audiences.iter().any(|accepted| accepted == audience)
         });
-        is_for_us.then_some(()).ok_or(AccessTokenError::Audience)
+        is_accepted.then_some(()).ok_or(AccessTokenError::Audience)
     }
 
     fn check_times(&self, claims: &AccessTokenClaims, now: u64) -> Result<(), AccessTokenError> {
@@ -150,11 +150,11 @@ impl TokenRules {
         if self.expiry_of(claims).is_some_and(|expiry| now >= expiry) {
             return Err(AccessTokenError::Expired);
         }
-        if claims.nbf.is_some_and(|begin| begin > latest) {
-            return Err(AccessTokenError::NotYet);
+        if claims.nbf.is_some_and(|start| start > latest) {
+            return Err(AccessTokenError::NotYetValid);
         }
         if claims.iat.is_some_and(|issued| issued > latest) {
-            return Err(AccessTokenError::FromTheFuture);
+            return Err(AccessTokenError::IssuedInFuture);
         }
         Ok(())
     }
@@ -195,9 +195,9 @@ pub(crate) enum AccessTokenError {
     /// It has expired, or has no expiry.
     Expired,
     /// It is not valid yet.
-    NotYet,
+    NotYetValid,
     /// Its issue time is in the future.
-    FromTheFuture,
+    IssuedInFuture,
 }
 
 impl fmt::Display for AccessTokenError {
@@ -209,8 +209,8 @@ impl fmt::Display for AccessTokenError {
             Self::Issuer => "the token has an untrusted issuer",
             Self::Audience => "the token is not for this server",
             Self::Expired => "the token has expired",
-            Self::NotYet => "the token is not valid yet",
-            Self::FromTheFuture => "the issue time of the token is in the future",
+            Self::NotYetValid => "the token is not valid yet",
+            Self::IssuedInFuture => "the issue time of the token is in the future",
         })
     }
 }

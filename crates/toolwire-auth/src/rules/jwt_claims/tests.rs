@@ -81,13 +81,13 @@ fn times_are_checked_with_the_leeway() {
     check(json!({"nbf": NOW + leeway}), Ok(()));
     check(
         json!({"nbf": NOW + leeway + 1}),
-        Err(AccessTokenError::NotYet),
+        Err(AccessTokenError::NotYetValid),
     );
-    check(json!({"nbf": u64::MAX}), Err(AccessTokenError::NotYet));
+    check(json!({"nbf": u64::MAX}), Err(AccessTokenError::NotYetValid));
     check(json!({"iat": NOW + leeway}), Ok(()));
     check(
         json!({"iat": NOW + leeway + 1}),
-        Err(AccessTokenError::FromTheFuture),
+        Err(AccessTokenError::IssuedInFuture),
     );
     check(json!({"iat": 0}), Ok(()));
 }

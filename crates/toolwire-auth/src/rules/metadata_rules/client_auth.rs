@@ -51,8 +51,8 @@ impl AuthMethod {
     /// Parses a method name.
     #[must_use]
     pub(crate) fn from_name(name: &str) -> Option<Self> {
-        let mut known = Self::PREFERRED.into_iter();
-        known.find(|method| method.as_str() == name)
+        let mut methods = Self::PREFERRED.into_iter();
+        methods.find(|method| method.as_str() == name)
     }
 
     fn is_possible_with(self, credentials: ClientCredentials) -> bool {
@@ -88,7 +88,7 @@ impl AuthMethod {
         }
         Self::PREFERRED
             .into_iter()
-            .find(|method| method.is_in(supported) && method.is_possible_with(credentials))
+            .find(|method| method.is_listed_in(supported) && method.is_possible_with(credentials))
             .ok_or_else(|| NoAuthMethod {
                 offered: supported.unwrap_or_default().to_vec(),
             })
@@ -97,20 +97,20 @@ impl AuthMethod {
     /// Returns the method for registration: public if the server permits it, because a secret on a user's machine is
     /// not confidential.
     #[must_use]
-    pub(crate) fn to_register(supported: Option<&[String]>, has_key: bool) -> Self {
-        let mut wanted = [
+    pub(crate) fn for_registration(supported: Option<&[String]>, has_key: bool) -> Self {
+        let mut preferred = [
             (Self::PrivateKeyJwt, has_key),
             (Self::None, true),
             (Self::ClientSecretBasic, true),
             (Self::ClientSecretPost, true),
         ]
         .into_iter();
-        wanted
-            .find(|(method, is_possible)| *is_possible && method.is_in(supported))
+        preferred
+            .find(|(method, is_possible)| *is_possible && method.is_listed_in(supported))
             .map_or(Self::None, |(method, _)| method)
     }
 
-    fn is_in(self, supported: Option<&[String]>) -> bool {
+    fn is_listed_in(self, supported: Option<&[String]>) -> bool {
         match supported {
             Some(names) => names.iter().any(|name| name == self.as_str()),
             None => self == Self::ClientSecretBasic,
@@ -222,7 +222,7 @@ mod tests {
         let check = |supported: Option<&str>, has_key, expected| {
             let supported = supported.map(list);
             assert_eq!(
-                AuthMethod::to_register(supported.as_deref(), has_key),
+                AuthMethod::for_registration(supported.as_deref(), has_key),
                 expected
             );
         };

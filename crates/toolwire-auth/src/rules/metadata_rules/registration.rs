@@ -49,8 +49,8 @@ impl RegistrationOptions<'_> {
                 })
             };
         }
-        let reads_documents = metadata.client_id_metadata_document_supported == Some(true);
-        Ok(if self.has_document && reads_documents {
+        let supports_documents = metadata.client_id_metadata_document_supported == Some(true);
+        Ok(if self.has_document && supports_documents {
             Registration::Document
         } else if self.may_register && metadata.registration_endpoint.is_some() {
             Registration::Dynamic
@@ -86,14 +86,14 @@ mod tests {
 
     #[test]
     fn first_available_option_is_chosen() {
-        let check = |has_document, may_register, reads_documents, has_endpoint, expected| {
+        let check = |has_document, may_register, supports_documents, has_endpoint, expected| {
             let options = RegistrationOptions {
                 pre_registered_with: None,
                 has_document,
                 may_register,
             };
             let mut metadata = AuthorizationServerMetadata::new("https://a");
-            metadata.client_id_metadata_document_supported = reads_documents;
+            metadata.client_id_metadata_document_supported = supports_documents;
             if has_endpoint {
                 metadata = metadata.with_registration_endpoint("https://a/register");
             }

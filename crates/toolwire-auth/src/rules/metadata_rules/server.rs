@@ -29,18 +29,18 @@ impl IssuerPolicy<'_> {
         }
     }
 
-    fn accepts(&self, asked: &str, found: &str) -> bool {
+    fn accepts(&self, requested: &str, stated: &str) -> bool {
         let without_slash = |text: &'_ str| text.strip_suffix('/').unwrap_or(text).len();
         let is_same = if self.version.needs_identical_issuer() {
-            asked == found
+            requested == stated
         } else {
-            asked.get(..without_slash(asked)) == found.get(..without_slash(found))
+            requested.get(..without_slash(requested)) == stated.get(..without_slash(stated))
         };
         is_same
             || self
                 .exceptions
                 .iter()
-                .any(|(from, to)| from == asked && to == found)
+                .any(|(expected, accepted)| expected == requested && accepted == stated)
     }
 }
 
@@ -54,10 +54,10 @@ impl IssuerPolicy<'_> {
 /// endpoint of the code flow is missing or not permitted.
 pub(crate) fn check_server(
     metadata: &AuthorizationServerMetadata,
-    asked: &str,
+    requested: &str,
     policy: IssuerPolicy<'_>,
 ) -> Result<(), ServerMetadataError> {
-    check_identity(metadata, asked, policy)?;
+    check_identity(metadata, requested, policy)?;
     if metadata.authorization_endpoint.is_none() {
         return Err(ServerMetadataError::NoEndpoint("authorization_endpoint"));
     }
@@ -75,10 +75,10 @@ pub(crate) fn check_server(
 /// Returns the errors of [`check_server`], except those of the code flow.
 pub(crate) fn check_identity(
     metadata: &AuthorizationServerMetadata,
-    asked: &str,
+    requested: &str,
     policy: IssuerPolicy<'_>,
 ) -> Result<(), ServerMetadataError> {
-    check_name(metadata, asked, policy)?;
+    check_issuer(metadata, requested, policy)?;
     if metadata.token_endpoint.is_none() {
         return Err(ServerMetadataError::NoEndpoint("token_endpoint"));
     }
@@ -91,7 +91,7 @@ pub(crate) fn check_identity(
         &metadata.jwks_uri,
     ];
     for url in urls.into_iter().flatten() {
-        endpoints::check_named_by(url, asked).map_err(ServerMetadataError::Url)?;
+        endpoints::check_named_by(url, requested).map_err(ServerMetadataError::Url)?;
     }
     Ok(())
 }
@@ -102,23 +102,23 @@ pub(crate) fn check_identity(
 /// Returns an error if the document is of another issuer, names no keys, or names a URL that is not permitted.
 pub(crate) fn keys_url<'m>(
     metadata: &'m AuthorizationServerMetadata,
-    asked: &str,
+    requested: &str,
     policy: IssuerPolicy<'_>,
 ) -> Result<&'m str, ServerMetadataError> {
-    check_name(metadata, asked, policy)?;
+    check_issuer(metadata, requested, policy)?;
     let url = metadata.jwks_uri.as_deref();
     let url = url.ok_or(ServerMetadataError::NoEndpoint("jwks_uri"))?;
-    endpoints::check_named_by(url, asked).map_err(ServerMetadataError::Url)?;
+    endpoints::check_named_by(url, requested).map_err(ServerMetadataError::Url)?;
     Ok(url)
 }
 
 /// Checks the issuer (RFC 8414, section 3.3).
-fn check_name(
+fn check_issuer(
     metadata: &AuthorizationServerMetadata,
-    asked: &str,
+    requested: &str,
     policy: IssuerPolicy<'_>,
 ) -> Result<(), ServerMetadataError> {
-    if policy.accepts(asked, &metadata.issuer) {
+    if policy.accepts(requested, &metadata.issuer) {
         Ok(())
     } else {
         Err(ServerMetadataError::OtherIssuer(shown(&metadata.issuer)))
@@ -200,11 +200,11 @@ mod tests {
 
     #[test]
     fn issuer_must_be_the_requested_one() {
-        let check = |asked: &str, found: &str, version, expected: bool| {
+        let check = |requested: &str, stated: &str, version, expected: bool| {
             let mut metadata = metadata();
-            metadata.issuer = found.to_owned();
-            let outcome = check_server(&metadata, asked, IssuerPolicy::new(version));
-            assert_eq!(outcome.is_ok(), expected, "{asked} {found} {version}");
+            metadata.issuer = stated.to_owned();
+            let outcome = check_server(&metadata, requested, IssuerPolicy::new(version));
+            assert_eq!(outcome.is_ok(), expected, "{requested} {stated} {version}");
         };
         for version in [V2025_03_26, V2025_06_18, V2025_11_25, V2026_07_28] {
             check("https://a.example", "https://a.example", version, true);
@@ -283,9 +283,9 @@ mod tests {
             |metadata| &mut metadata.revocation_endpoint,
             |metadata| &mut metadata.jwks_uri,
         ];
-        for slot in with {
+        for field in with {
             let mut metadata = metadata();
-            *slot(&mut metadata) = url();
+            *field(&mut metadata) = url();
             assert!(matches!(
                 outcome(&metadata),
                 Err(ServerMetadataError::Url(_))

@@ -65,7 +65,7 @@ impl<'a> AuthorizationClient<'a> {
         &self,
         registered: &'r [String],
     ) -> Result<&'r str, AuthorizationClientError> {
-        redirect_uri::registered(self.redirect_uri, registered)
+        redirect_uri::find_registered(self.redirect_uri, registered)
             .ok_or(AuthorizationClientError::RedirectNotRegistered)
     }
 }
@@ -98,10 +98,10 @@ impl AuthorizationParams {
     /// Returns an error if the request cannot be granted. Redirect the user with the error.
     pub(crate) fn read(
         parameters: &Parameters,
-        offer: &ServerPolicy<'_>,
+        policy: &ServerPolicy<'_>,
     ) -> Result<Self, AuthorizationParamsError> {
         parameters
-            .check_each_once()
+            .check_no_duplicates()
             .map_err(AuthorizationParamsError::Parameters)?;
         let single = |name| {
             parameters
@@ -123,11 +123,11 @@ impl AuthorizationParams {
             (Some(challenge), Some(pkce::METHOD)) => challenge.to_owned(),
             _ => return Err(AuthorizationParamsError::NoPkce),
         };
-        check_resource(parameters, offer.resource)
+        check_resource(parameters, policy.resource)
             .map_err(|_| AuthorizationParamsError::OtherResource)?;
         let scopes = match single("scope")? {
-            None => offer.default_scopes.clone(),
-            Some(text) => known_scopes(text, offer.scopes)?,
+            None => policy.default_scopes.clone(),
+            Some(text) => known_scopes(text, policy.scopes)?,
         };
         Ok(Self {
             code_challenge,
@@ -154,10 +154,10 @@ fn is_state(text: &str) -> bool {
 /// Returns an error if it names another resource.
 pub(crate) fn check_resource(
     parameters: &Parameters,
-    own: &ResourceIndicator,
+    resource: &ResourceIndicator,
 ) -> Result<(), ResourceMismatch> {
     let mut named = parameters.all("resource");
-    if named.all(|resource| own.is_named_by(resource)) {
+    if named.all(|name| resource.is_named_by(name)) {
         Ok(())
     } else {
         Err(ResourceMismatch)
@@ -179,10 +179,10 @@ impl std::error::Error for ResourceMismatch {}
 
 /// Returns the known scopes. Unknown scopes are omitted, and the token response names the granted ones (RFC 6749,
 /// section 3.3). If no known scope remains, it returns an error, because the token would be useless.
-fn known_scopes(text: &str, offered: &ScopeSet) -> Result<ScopeSet, AuthorizationParamsError> {
-    let asked = ScopeSet::parse(text).map_err(|_| AuthorizationParamsError::Scope)?;
-    let known = asked.intersection(offered);
-    if known.is_empty() && !asked.is_empty() && !offered.is_empty() {
+fn known_scopes(text: &str, supported: &ScopeSet) -> Result<ScopeSet, AuthorizationParamsError> {
+    let requested = ScopeSet::parse(text).map_err(|_| AuthorizationParamsError::Scope)?;
+    let known = requested.intersection(supported);
+    if known.is_empty() && !requested.is_empty() && !supported.is_empty() {
         Err(AuthorizationParamsError::Scope)
     } else {
         Ok(known)

@@ -46,11 +46,11 @@ fn client_id_and_redirect_uri_are_required() {
         "client_id=c&redirect_uri=",
         AuthorizationClientError::Missing("redirect_uri"),
     );
-    let doubled = |name| AuthorizationClientError::Parameters(ParametersError::Doubled(name));
-    check("client_id=c&client_id=d", doubled("client_id"));
+    let duplicate = |name| AuthorizationClientError::Parameters(ParametersError::Duplicate(name));
+    check("client_id=c&client_id=d", duplicate("client_id"));
     check(
         "client_id=c&redirect_uri=r&redirect_uri=s",
-        doubled("redirect_uri"),
+        duplicate("redirect_uri"),
     );
 }
 
@@ -146,8 +146,8 @@ fn invalid_requests_are_rejected_with_their_code() {
     check(&other, OtherResource, "invalid_target");
     check(&with("&scope=admin"), Scope, "invalid_scope");
     check(&with("&scope=%22"), Scope, "invalid_scope");
-    let doubled = wanted(&with("&x=1&x=2")).unwrap_err();
-    assert_eq!(doubled.code(), "invalid_request");
+    let duplicate = wanted(&with("&x=1&x=2")).unwrap_err();
+    assert_eq!(duplicate.code(), "invalid_request");
 }
 
 #[test]
