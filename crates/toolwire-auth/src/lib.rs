@@ -18,8 +18,8 @@
 //! #[tool]
 //! async fn add(a: i64, b: i64) -> i64 { a + b }
 //!
-//! let guard = ResourceServerConfig::new("https://mcp.example.com/mcp", ["https://auth.example.com"]).build()?;
-//! let options = HttpOptions::new().with_public_hosts(["mcp.example.com"]).with_authorizer(guard);
+//! let config = ResourceServerConfig::new("https://mcp.example.com/mcp", ["https://auth.example.com"]);
+//! let options = HttpOptions::new().with_public_hosts(["mcp.example.com"]).with_authorizer(config.build()?);
 //! Server::new("demo", "1.0.0").tool(add).serve_http_with("0.0.0.0:8080", options).await?;
 //! # Ok(())
 //! # }

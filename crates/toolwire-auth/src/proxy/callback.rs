@@ -92,7 +92,7 @@ async fn finish_login(
     Ok(redirect)
 }
 
-/// Redeems the provider's code. Returns the redirect URL with our code.
+/// Redeems the provider's code. Returns the redirect URL with a code of the proxy.
 async fn log_in(
     proxy: &ProxyState,
     login: &LoginRecord,

@@ -274,8 +274,8 @@ mod tests {
         ] {
             assert!(request.url(endpoint).is_err(), "{endpoint}");
         }
-        let elsewhere = AuthorizationRequest::new("c", "http://evil.test/", &state, &verifier);
-        assert!(elsewhere.url(ENDPOINT).is_err());
+        let plain_redirect = AuthorizationRequest::new("c", "http://evil.test/", &state, &verifier);
+        assert!(plain_redirect.url(ENDPOINT).is_err());
     }
 
     #[test]

@@ -235,7 +235,7 @@ mod tests {
     }
 
     #[test]
-    fn errors_are_returned_only_for_our_request() {
+    fn errors_are_returned_only_for_the_sent_request() {
         let error = "error=access_denied&error_description=No%20way&error_uri=https://a";
         let response = outcome(&format!("{error}&state=s1&iss={ISSUER}"), true);
         let Err(AuthorizationResponseError::Rejected(rejection)) = response else {
@@ -310,7 +310,7 @@ mod tests {
     }
 
     #[test]
-    fn foreign_responses_differ_from_error_responses() {
+    fn unrelated_responses_differ_from_error_responses() {
         for query in ["", "state=s2", "state=s1&iss=x", "a=1&a=2"] {
             assert!(outcome(query, false).unwrap_err().is_unrelated(), "{query}");
         }
@@ -339,7 +339,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn code_requires_our_state(query in "((code|state|iss|error|x)=[a-z0-9]{0,2}&){0,5}") {
+        fn code_requires_the_sent_state(query in "((code|state|iss|error|x)=[a-z0-9]{0,2}&){0,5}") {
             let state = Secret::new("s1");
             let expected = ExpectedResponse { state: &state, issuer: "a", announces_iss: true };
             if read(&query, &expected).is_ok() {

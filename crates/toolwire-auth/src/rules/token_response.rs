@@ -167,8 +167,12 @@ mod tests {
             let renew_at = granted.renew_at.map(|at| at - 1_000);
             assert_eq!(renew_at, Some(renewed_after), "{lives}");
         }
-        let endless = GrantedToken::read(&TokenResponse::new("t", "Bearer"), None, 1_000).unwrap();
-        assert_eq!((endless.expires_at, endless.renew_at), (None, None));
+        let without_expiry =
+            GrantedToken::read(&TokenResponse::new("t", "Bearer"), None, 1_000).unwrap();
+        assert_eq!(
+            (without_expiry.expires_at, without_expiry.renew_at),
+            (None, None)
+        );
     }
 
     #[test]
@@ -210,10 +214,11 @@ mod tests {
         assert_eq!(less.scopes, Some(ScopeSet::parse("a").unwrap()));
         assert_eq!(less.expires_at, Some(1_060));
 
-        let endless = read(TokenResponse::new("t", "Bearer").with_expires_in(u64::MAX)).unwrap();
-        assert_eq!(endless.expires_at, Some(u64::MAX));
-        let silent = GrantedToken::read(&TokenResponse::new("t", "Bearer"), None, 0).unwrap();
-        assert_eq!(silent.scopes, None);
+        let longest = read(TokenResponse::new("t", "Bearer").with_expires_in(u64::MAX)).unwrap();
+        assert_eq!(longest.expires_at, Some(u64::MAX));
+        let without_scope =
+            GrantedToken::read(&TokenResponse::new("t", "Bearer"), None, 0).unwrap();
+        assert_eq!(without_scope.scopes, None);
     }
 
     #[test]

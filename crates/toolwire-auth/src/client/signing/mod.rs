@@ -50,9 +50,9 @@ impl SigningKey {
     /// # Errors
     /// Returns an error if the section is missing or contains no valid key.
     pub fn from_pem(pem: &str) -> Result<Self, AuthError> {
-        let inside = pem.split_once("-----BEGIN PRIVATE KEY-----");
-        let inside = inside.and_then(|(_, rest)| rest.split_once("-----END PRIVATE KEY-----"));
-        let Some((text, _)) = inside else {
+        let section = pem.split_once("-----BEGIN PRIVATE KEY-----");
+        let section = section.and_then(|(_, rest)| rest.split_once("-----END PRIVATE KEY-----"));
+        let Some((text, _)) = section else {
             return Err(AuthError::new("the PEM text has no PKCS#8 private key")
                 .with_advice("convert the key with `openssl pkcs8 -topk8 -nocrypt`"));
         };

@@ -70,8 +70,8 @@ mod tests {
 
     #[test]
     fn redirect_is_parsed_by_clients() {
-        let back = target("http://127.0.0.1:3000/cb", Some("s 1"));
-        let url = back.with_code(&"c+d".into());
+        let target = target("http://127.0.0.1:3000/cb", Some("s 1"));
+        let url = target.with_code(&"c+d".into());
         let (uri, query) = url.expose().split_once('?').unwrap();
         assert_eq!(uri, "http://127.0.0.1:3000/cb");
         let expected = ExpectedResponse {

@@ -196,8 +196,8 @@ mod tests {
     }
 
     fn read(text: &str) -> Result<GrantRequest, TokenRequestError> {
-        let own = ResourceIndicator::parse("https://mcp.example.com/mcp").unwrap();
-        GrantRequest::read(&parameters(text), &own)
+        let resource = ResourceIndicator::parse("https://mcp.example.com/mcp").unwrap();
+        GrantRequest::read(&parameters(text), &resource)
     }
 
     #[test]

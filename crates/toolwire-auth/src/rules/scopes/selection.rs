@@ -124,16 +124,16 @@ mod tests {
             ..sources
         };
         check(unlisted, Some("a"));
-        let unwanted = ScopeSources {
+        let without_refresh_token = ScopeSources {
             wants_refresh_token: false,
             ..sources
         };
-        check(unwanted, Some("a"));
-        let alone = ScopeSources {
+        check(without_refresh_token, Some("a"));
+        let offline_only = ScopeSources {
             challenged: None,
             ..sources
         };
-        check(alone, None);
+        check(offline_only, None);
     }
 
     #[test]

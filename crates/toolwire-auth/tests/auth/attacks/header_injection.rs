@@ -10,13 +10,13 @@ use super::routers::ROUTERS;
 const MARKER: &str = "injected";
 
 #[track_caller]
-fn assert_not_reflected(fixture: &AttackFixture, response: &ReceivedResponse, what: &str) {
+fn assert_not_reflected(fixture: &AttackFixture, response: &ReceivedResponse, context: &str) {
     for (name, value) in &response.headers {
         let value = String::from_utf8_lossy(value.as_bytes()).to_ascii_lowercase();
         let line = format!("{name}: {value}");
         assert!(
             !line.contains(MARKER),
-            "{}: {what}: {line}",
+            "{}: {context}: {line}",
             fixture.router.name
         );
     }
@@ -51,9 +51,9 @@ async fn request_values_do_not_appear_in_response_headers() {
                 "X-Forwarded-Host",
             ] {
                 for value in [MARKER, &value] {
-                    let what = format!("{}: {name}: {value:?}", operation.name);
+                    let context = format!("{}: {name}: {value:?}", operation.name);
                     let response = fixture.response_to(&replacing(&valid, name, value)).await;
-                    assert_not_reflected(&fixture, &response, &what);
+                    assert_not_reflected(&fixture, &response, &context);
                 }
             }
             let target = valid.target().to_owned();

@@ -15,18 +15,27 @@ const EVIL_HOSTS: [&str; 8] = [
 ];
 
 #[track_caller]
-fn assert_rejected(fixture: &AttackFixture, response: &ReceivedResponse, status: u16, what: &str) {
+fn assert_rejected(
+    fixture: &AttackFixture,
+    response: &ReceivedResponse,
+    status: u16,
+    context: &str,
+) {
     let name = fixture.router.name;
-    assert_eq!(response.status, status, "{name}: {what}: {}", response.text);
+    assert_eq!(
+        response.status, status,
+        "{name}: {context}: {}",
+        response.text
+    );
     for header in [
         "mcp-session-id",
         "access-control-allow-origin",
         "www-authenticate",
         "allow",
     ] {
-        assert_eq!(response.header(header), None, "{name}: {what}: {header}");
+        assert_eq!(response.header(header), None, "{name}: {context}: {header}");
     }
-    assert_eq!(fixture.runs(), 0, "{name}: {what}");
+    assert_eq!(fixture.runs(), 0, "{name}: {context}");
 }
 
 #[tokio::test]
@@ -36,11 +45,11 @@ async fn request_with_an_unknown_host_returns_403() {
         for operation in fixture.operations() {
             let valid = fixture.with_token_of("ann", (operation.request)(&fixture.ann));
             for host in EVIL_HOSTS {
-                let what = format!("{} at {host}", operation.name);
+                let context = format!("{} at {host}", operation.name);
                 let response = fixture
                     .response_to(&valid.clone().replacing("Host", host))
                     .await;
-                assert_rejected(&fixture, &response, 403, &what);
+                assert_rejected(&fixture, &response, 403, &context);
             }
             let unknown_path = valid
                 .clone()
@@ -107,7 +116,7 @@ async fn cross_origin_request_with_a_valid_token_returns_403() {
                 "https://mcp.example.com",
                 "file://",
             ] {
-                let what = format!("{} from {origin:?}", operation.name);
+                let context = format!("{} from {origin:?}", operation.name);
                 let cross_origin = if valid.has("Origin") {
                     valid.clone().replacing("Origin", origin)
                 } else {
@@ -116,12 +125,12 @@ async fn cross_origin_request_with_a_valid_token_returns_403() {
                 let response = fixture.response_to(&cross_origin).await;
                 // The metadata is public, so every origin may read it.
                 if operation.name.starts_with("metadata") {
-                    assert_eq!(response.status, 200, "{what}");
+                    assert_eq!(response.status, 200, "{context}");
                     let allowed = response.header("access-control-allow-origin");
-                    assert_eq!(allowed, Some("*"), "{what}");
+                    assert_eq!(allowed, Some("*"), "{context}");
                     continue;
                 }
-                assert_rejected(&fixture, &response, 403, &what);
+                assert_rejected(&fixture, &response, 403, &context);
             }
         }
     }
@@ -141,8 +150,8 @@ async fn body_of_a_simple_cors_request_returns_415() {
                 "",
             ] {
                 let simple = valid.clone().replacing("Content-Type", content_type);
-                let what = format!("{} as {content_type:?}", operation.name);
-                assert_rejected(&fixture, &fixture.response_to(&simple).await, 415, &what);
+                let context = format!("{} as {content_type:?}", operation.name);
+                assert_rejected(&fixture, &fixture.response_to(&simple).await, 415, &context);
             }
             let untyped = valid.without("Content-Type");
             assert_rejected(

@@ -19,20 +19,28 @@ async fn handle_of_another_user_gets_the_response_for_an_unknown_handle() {
             .operations()
             .filter(|operation| operation.needs_handle)
         {
-            let what = format!("{}: {}", router.name, operation.name);
+            let context = format!("{}: {}", router.name, operation.name);
             let of_other_user = fixture.with_token_of("bob", (operation.request)(&fixture.ann));
             let unknown = fixture.with_token_of("bob", (operation.request)(&unknown_handles));
             let (of_other_user, unknown) = (
                 fixture.response_to(&of_other_user).await,
                 fixture.response_to(&unknown).await,
             );
-            assert_eq!(of_other_user.status, 404, "{what}: {}", of_other_user.text);
-            assert_eq!(of_other_user.shape(), unknown.shape(), "{what}");
+            assert_eq!(
+                of_other_user.status, 404,
+                "{context}: {}",
+                of_other_user.text
+            );
+            assert_eq!(of_other_user.shape(), unknown.shape(), "{context}");
             // A handle does not replace the token.
-            let alone = fixture
+            let without_token = fixture
                 .response_to(&(operation.request)(&fixture.ann))
                 .await;
-            assert_eq!(alone.status, 401, "{what}: {}", alone.text);
+            assert_eq!(
+                without_token.status, 401,
+                "{context}: {}",
+                without_token.text
+            );
         }
         assert_eq!(fixture.runs(), 0, "{}", router.name);
         // The owner can still use the handle.

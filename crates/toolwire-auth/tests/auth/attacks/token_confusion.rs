@@ -12,20 +12,20 @@ use crate::resource::issuer::Issuer;
 use crate::resource::protected_server::{RESOURCE, invalid_token, with_token};
 
 /// Asserts that every operation that requires a token rejects this one.
-async fn assert_rejected_by_all_operations(fixture: &AttackFixture, token: &str, what: &str) {
+async fn assert_rejected_by_all_operations(fixture: &AttackFixture, token: &str, context: &str) {
     for operation in fixture
         .operations()
         .filter(|operation| operation.needs_token)
     {
-        let what = format!("{}: {}: {what}", fixture.router.name, operation.name);
+        let context = format!("{}: {}: {context}", fixture.router.name, operation.name);
         let request = with_token((operation.request)(&fixture.ann), token);
         let response = fixture.response_to(&request).await;
-        assert_eq!(response.status, 401, "{what}: {}", response.text);
+        assert_eq!(response.status, 401, "{context}: {}", response.text);
         let challenge = response.header("www-authenticate");
-        assert_eq!(challenge, Some(&*invalid_token()), "{what}");
-        assert_eq!(response.header("mcp-session-id"), None, "{what}");
+        assert_eq!(challenge, Some(&*invalid_token()), "{context}");
+        assert_eq!(response.header("mcp-session-id"), None, "{context}");
     }
-    assert_eq!(fixture.runs(), 0, "{what}");
+    assert_eq!(fixture.runs(), 0, "{context}");
 }
 
 #[tokio::test]
@@ -218,8 +218,8 @@ async fn forged_token_is_rejected_by_every_operation() {
         encrypting.use_ = Some("enc".to_owned());
         keys.keys.extend([symmetric, encrypting]);
         let fixture = AttackFixture::open_with(router, issuer, keys).await;
-        for (what, token) in forgeries(&fixture.issuer, &AttackFixture::claims("ann")) {
-            assert_rejected_by_all_operations(&fixture, &token, what).await;
+        for (context, token) in forgeries(&fixture.issuer, &AttackFixture::claims("ann")) {
+            assert_rejected_by_all_operations(&fixture, &token, context).await;
         }
     }
 }
@@ -259,10 +259,10 @@ async fn token_in_the_query_returns_400() {
                 let target = format!("{target}{separator}{query}");
                 let in_query = request.clone().with_target(target);
                 for request in [in_query.clone(), fixture.with_token_of("ann", in_query)] {
-                    let what = format!("{}: {}: {query}", router.name, operation.name);
+                    let context = format!("{}: {}: {query}", router.name, operation.name);
                     let response = fixture.response_to(&request).await;
-                    assert_eq!(response.status, 400, "{what}: {}", response.text);
-                    assert!(!response.text.contains(&token), "{what}");
+                    assert_eq!(response.status, 400, "{context}: {}", response.text);
+                    assert!(!response.text.contains(&token), "{context}");
                 }
             }
         }
@@ -283,8 +283,8 @@ async fn request_with_two_authorization_headers_returns_400() {
                 let response = fixture
                     .response_to(&request.clone().with("Authorization", second))
                     .await;
-                let what = format!("{}: {}", router.name, operation.name);
-                assert_eq!(response.status, 400, "{what}: {}", response.text);
+                let context = format!("{}: {}", router.name, operation.name);
+                assert_eq!(response.status, 400, "{context}: {}", response.text);
             }
         }
         assert_eq!(fixture.runs(), 0, "{}", router.name);

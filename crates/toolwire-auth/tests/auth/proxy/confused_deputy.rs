@@ -109,8 +109,8 @@ async fn one_of_two_concurrent_callbacks_is_accepted() {
     let mut browser = fixture.browser();
     let url = begin(&mut browser, &client).await;
     let callback = fixture.provider.log_in(&url);
-    let mut twin = browser.clone();
-    let (one, other) = tokio::join!(browser.open(&callback), twin.open(&callback));
+    let mut same_browser = browser.clone();
+    let (one, other) = tokio::join!(browser.open(&callback), same_browser.open(&callback));
     let mut statuses = [one.status(), other.status()];
     statuses.sort_unstable();
     assert_eq!(statuses, [303, 400]);

@@ -41,8 +41,8 @@ async fn unregistered_redirect_uri_returns_400_without_a_redirect() {
         (response.status(), response.header("location")),
         (400, None)
     );
-    let doubled = format!("{}&redirect_uri=https://evil.test", client.authorize(&[]));
-    assert_eq!(browser.open(&doubled).await.status(), 400);
+    let duplicate = format!("{}&redirect_uri=https://evil.test", client.authorize(&[]));
+    assert_eq!(browser.open(&duplicate).await.status(), 400);
     assert!(browser.cookies.is_empty());
 }
 

@@ -9,16 +9,16 @@ fn parameters(text: &str) -> Parameters {
     Parameters::read(text).unwrap()
 }
 
-fn wanted(text: &str) -> Result<AuthorizationParams, AuthorizationParamsError> {
+fn read_params(text: &str) -> Result<AuthorizationParams, AuthorizationParamsError> {
     let resource = ResourceIndicator::parse(RESOURCE).unwrap();
     let scopes = ScopeSet::parse("read write").unwrap();
     let default_scopes = ScopeSet::parse("read").unwrap();
-    let offer = ServerPolicy {
+    let policy = ServerPolicy {
         resource: &resource,
         scopes: &scopes,
         default_scopes: &default_scopes,
     };
-    AuthorizationParams::read(&parameters(text), &offer)
+    AuthorizationParams::read(&parameters(text), &policy)
 }
 
 fn with(rest: &str) -> String {
@@ -94,20 +94,20 @@ fn redirect_uri_must_be_registered() {
 
 #[test]
 fn complete_request_is_parsed() {
-    let read = wanted(&with(
+    let read = read_params(&with(
         "&scope=write+other&resource=https://mcp.example.com/mcp",
     ))
     .unwrap();
     assert_eq!(read.code_challenge, CHALLENGE);
     assert_eq!(read.scopes.to_string(), "write");
-    assert_eq!(wanted(&with("")).unwrap().scopes.to_string(), "read");
+    assert_eq!(read_params(&with("")).unwrap().scopes.to_string(), "read");
 }
 
 #[test]
 fn invalid_requests_are_rejected_with_their_code() {
     #[track_caller]
     fn check(text: &str, expected: AuthorizationParamsError, code: &str) {
-        let error = wanted(text).unwrap_err();
+        let error = read_params(text).unwrap_err();
         assert_eq!(error, expected, "{text}");
         assert_eq!(error.code(), code);
     }
@@ -146,7 +146,7 @@ fn invalid_requests_are_rejected_with_their_code() {
     check(&other, OtherResource, "invalid_target");
     check(&with("&scope=admin"), Scope, "invalid_scope");
     check(&with("&scope=%22"), Scope, "invalid_scope");
-    let duplicate = wanted(&with("&x=1&x=2")).unwrap_err();
+    let duplicate = read_params(&with("&x=1&x=2")).unwrap_err();
     assert_eq!(duplicate.code(), "invalid_request");
 }
 
@@ -154,27 +154,27 @@ fn invalid_requests_are_rejected_with_their_code() {
 fn server_without_scopes_ignores_requested_scopes() {
     let resource = ResourceIndicator::parse(RESOURCE).unwrap();
     let none = ScopeSet::new();
-    let offer = ServerPolicy {
+    let policy = ServerPolicy {
         resource: &resource,
         scopes: &none,
         default_scopes: &none,
     };
-    let read = AuthorizationParams::read(&parameters(&with("&scope=a+b")), &offer).unwrap();
+    let read = AuthorizationParams::read(&parameters(&with("&scope=a+b")), &policy).unwrap();
     assert!(read.scopes.is_empty());
 }
 
 #[test]
 fn length_of_state_is_limited() {
     let of = |length: usize| with(&format!("&state={}", "s".repeat(length)));
-    assert!(wanted(&of(LONGEST_STATE)).is_ok());
+    assert!(read_params(&of(LONGEST_STATE)).is_ok());
     let longer = of(LONGEST_STATE + 1);
-    assert_eq!(wanted(&longer), Err(AuthorizationParamsError::State));
+    assert_eq!(read_params(&longer), Err(AuthorizationParamsError::State));
     assert_eq!(state(&parameters(&longer)), None);
     assert_eq!(state(&parameters("state=a%20~")), Some("a ~"));
     for foreign in ["a%0D%0Ab", "%00", "%C3%BC", "%7F"] {
         let text = with(&format!("&state={foreign}"));
         assert_eq!(
-            wanted(&text),
+            read_params(&text),
             Err(AuthorizationParamsError::State),
             "{foreign}"
         );
@@ -188,7 +188,7 @@ proptest! {
     fn pkce_is_required(
         text in "((response_type=code|code_challenge_method=(S256|plain)|code_challenge=[a-zA-Z0-9]{40,45}|x=y)&){0,5}"
     ) {
-        if wanted(&text).is_ok() {
+        if read_params(&text).is_ok() {
             prop_assert!(text.contains("code_challenge_method=S256"));
         }
     }
