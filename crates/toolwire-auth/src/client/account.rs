@@ -241,7 +241,7 @@ async fn revoke(source: &TokenSource, issuer: &str, token: &StoredToken) -> Resu
         url: &url,
         issuer,
         client: &client,
-        proofs: None,
+        dpop_signer: None,
     };
     let revocation = match &token.refresh_token {
         Some(token) => RevokedToken::Refresh(token),

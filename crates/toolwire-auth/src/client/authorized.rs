@@ -64,7 +64,7 @@ impl<C: HttpClient> OAuthHttpClient<C> {
             let attempt = self.with_token(&request, active.as_deref()).await?;
             let response = self.inner.send(attempt).await?;
             self.token_source
-                .proofs
+                .dpop_signer
                 .store_nonce(&self.origin, response.headers());
             let challenges = challenges_of(&response);
             let status = response.status().as_u16();
@@ -148,10 +148,13 @@ impl<C: HttpClient> OAuthHttpClient<C> {
             let method = request.method().clone();
             let token = Some(&active.token.access_token);
             let headers = request.headers_mut();
-            let proof =
-                self.token_source
-                    .proofs
-                    .add_proof(headers, &method, &url, &self.origin, token);
+            let proof = self.token_source.dpop_signer.add_proof(
+                headers,
+                &method,
+                &url,
+                &self.origin,
+                token,
+            );
             proof.await.map_err(http_error)?;
         }
         let headers = request.headers_mut();

@@ -28,7 +28,7 @@ pub(super) struct GrantClient<'a> {
     pub(super) config: &'a OAuthSettings,
     pub(super) records: &'a Records,
     pub(super) fetcher: &'a DocumentFetcher,
-    pub(super) proofs: &'a DpopSigner,
+    pub(super) dpop_signer: &'a DpopSigner,
     pub(super) server: &'a DiscoveredServer,
     pub(super) discovery: Discovery<'a>,
     /// The MCP server that the token is for, as the store names it.
@@ -175,7 +175,7 @@ impl GrantClient<'_> {
             url,
             issuer: &provider.issuer,
             client: &client,
-            proofs: None,
+            dpop_signer: None,
         };
         let subject = provider.subject.assertion(&provider.issuer).await?;
         let grant = Grant::ExchangeForAssertion {
@@ -216,7 +216,7 @@ impl GrantClient<'_> {
         let expected = ExpectedResponse {
             state: &state,
             issuer: &server.issuer,
-            announces_iss: server.authorization_response_iss_parameter_supported == Some(true),
+            declares_iss: server.authorization_response_iss_parameter_supported == Some(true),
         };
         let check = |query: &str| match read(query, &expected) {
             _ if state_of(query).as_ref() != Some(&state) => CallbackOutcome::Unrelated,
@@ -268,7 +268,7 @@ impl GrantClient<'_> {
             url: server.token_endpoint.as_deref().unwrap_or_default(),
             issuer: &server.issuer,
             client,
-            proofs: is_bound.then_some(self.proofs),
+            dpop_signer: is_bound.then_some(self.dpop_signer),
         }
     }
 

@@ -111,7 +111,7 @@ mod tests {
     use super::*;
     use crate::client::MemoryTokenStore;
 
-    fn proofs() -> DpopSigner {
+    fn signer() -> DpopSigner {
         DpopSigner::new(Records(Arc::new(MemoryTokenStore::new())))
     }
 
@@ -121,23 +121,23 @@ mod tests {
 
     #[test]
     fn nonces_are_accepted_up_to_the_maximum_length() {
-        let proofs = proofs();
-        assert!(!proofs.store_nonce("https://a", &HeaderMap::new()));
-        assert!(proofs.store_nonce("https://a", &with_nonce(&"n".repeat(LONGEST_NONCE))));
-        assert!(!proofs.store_nonce("https://a", &with_nonce(&"o".repeat(LONGEST_NONCE + 1))));
-        assert_eq!(proofs.nonces()["https://a"].len(), LONGEST_NONCE);
+        let signer = signer();
+        assert!(!signer.store_nonce("https://a", &HeaderMap::new()));
+        assert!(signer.store_nonce("https://a", &with_nonce(&"n".repeat(LONGEST_NONCE))));
+        assert!(!signer.store_nonce("https://a", &with_nonce(&"o".repeat(LONGEST_NONCE + 1))));
+        assert_eq!(signer.nonces()["https://a"].len(), LONGEST_NONCE);
     }
 
     #[test]
     fn number_of_servers_with_cached_nonces_is_limited() {
-        let proofs = proofs();
+        let signer = signer();
         for number in 0..MAX_NONCES {
-            assert!(proofs.store_nonce(&number.to_string(), &with_nonce("n")));
+            assert!(signer.store_nonce(&number.to_string(), &with_nonce("n")));
         }
         // A known server needs no further entry.
-        assert!(proofs.store_nonce("0", &with_nonce("m")));
-        assert_eq!(proofs.nonces().len(), MAX_NONCES);
-        assert!(proofs.store_nonce("one more", &with_nonce("n")));
-        assert_eq!(proofs.nonces().len(), 1);
+        assert!(signer.store_nonce("0", &with_nonce("m")));
+        assert_eq!(signer.nonces().len(), MAX_NONCES);
+        assert!(signer.store_nonce("one more", &with_nonce("n")));
+        assert_eq!(signer.nonces().len(), 1);
     }
 }

@@ -24,7 +24,7 @@ pub(super) struct TokenEndpoint<'a> {
     pub(super) issuer: &'a str,
     pub(super) client: &'a KnownClient,
     /// The DPoP signer, if the token is to be bound to a key.
-    pub(super) proofs: Option<&'a DpopSigner>,
+    pub(super) dpop_signer: Option<&'a DpopSigner>,
 }
 
 /// The reason why a token request failed.
@@ -63,8 +63,8 @@ impl TokenEndpoint<'_> {
             return Ok(response.document(self.url).map_err(AuthError::of)?);
         };
         let has_nonce = self
-            .proofs
-            .is_some_and(|proofs| proofs.store_nonce(self.issuer, &response.headers));
+            .dpop_signer
+            .is_some_and(|dpop_signer| dpop_signer.store_nonce(self.issuer, &response.headers));
         if consequence != Consequence::RepeatWithNonce || !has_nonce {
             return Err(TokenRequestFailure::Rejected(consequence, error));
         }
@@ -113,8 +113,9 @@ impl TokenEndpoint<'_> {
             request = request.with_scopes(scopes);
         }
         let mut headers = HeaderMap::new();
-        if let Some(proofs) = self.proofs {
-            let proof = proofs.add_proof(&mut headers, &Method::POST, self.url, self.issuer, None);
+        if let Some(dpop_signer) = self.dpop_signer {
+            let proof =
+                dpop_signer.add_proof(&mut headers, &Method::POST, self.url, self.issuer, None);
             proof.await?;
         }
         let form = request.body();

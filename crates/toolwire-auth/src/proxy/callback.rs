@@ -62,7 +62,7 @@ async fn finish_login(
     let expected = ExpectedResponse {
         state: &state,
         issuer: &proxy.upstream_client.upstream.issuer,
-        announces_iss: endpoints.announces_iss,
+        declares_iss: endpoints.declares_iss,
     };
     let response = read(query, &expected);
     if let Err(error) = &response

@@ -45,7 +45,9 @@ impl GrantStore {
             return Ok(grant);
         }
         let [first, ..] = key;
-        let lock = self.renewals.get(usize::from(*first) % self.renewals.len());
+        let lock = self
+            .renewal_locks
+            .get(usize::from(*first) % self.renewal_locks.len());
         let _guard = match lock {
             Some(lock) => Some(lock.lock().await),
             None => None,

@@ -45,7 +45,7 @@ use crate::rules::scopes::ScopeHierarchy;
 pub struct ResourceServer {
     verifier: Box<dyn TokenVerifier>,
     purpose: TokenPurpose,
-    proofs: DpopVerifier,
+    dpop_verifier: DpopVerifier,
     /// Whether every token has to be bound to a key.
     requires_dpop: bool,
     required_scopes: ScopeSet,
@@ -129,7 +129,7 @@ impl ResourceServer {
                 .map(|()| None)
                 .map_err(|error| self.reject(scheme, &error));
         }
-        let proof = self.proofs.verify(head, &credentials.token, now());
+        let proof = self.dpop_verifier.verify(head, &credentials.token, now());
         let proof = proof.map_err(|error| self.reject_proof(&error))?;
         dpop::check_binding(claims, scheme, Some(&proof.key))
             .map_err(|error| self.reject(scheme, &error))?;
@@ -142,7 +142,11 @@ impl ResourceServer {
         proof: &Proof,
         token: &TokenInfo,
     ) -> Result<(), AuthorizationError> {
-        match self.proofs.mark_used(&Principal::of(token), proof).await {
+        match self
+            .dpop_verifier
+            .mark_used(&Principal::of(token), proof)
+            .await
+        {
             Ok(true) => Ok(()),
             Ok(false) => Err(self.reject_proof(&"the proof was used before")),
             Err(StoreError::OwnerFull) => {

@@ -20,7 +20,7 @@ pub(crate) struct ExpectedResponse<'a> {
     /// The `issuer` of the validated metadata of the authorization server.
     pub issuer: &'a str,
     /// `authorization_response_iss_parameter_supported` of that metadata.
-    pub announces_iss: bool,
+    pub declares_iss: bool,
 }
 
 /// Parses the query of a redirect and returns the code.
@@ -48,7 +48,7 @@ pub(crate) fn read(
         Some(issuer) if issuer != expected.issuer => {
             return Err(AuthorizationResponseError::OtherIssuer);
         }
-        None if expected.announces_iss => return Err(AuthorizationResponseError::NoIssuer),
+        None if expected.declares_iss => return Err(AuthorizationResponseError::NoIssuer),
         _ => {}
     }
 
@@ -157,21 +157,21 @@ mod tests {
 
     const ISSUER: &str = "https://honest.as.example";
 
-    fn outcome(query: &str, announces_iss: bool) -> Result<String, AuthorizationResponseError> {
+    fn outcome(query: &str, declares_iss: bool) -> Result<String, AuthorizationResponseError> {
         let state = Secret::new("s1");
         let expected = ExpectedResponse {
             state: &state,
             issuer: ISSUER,
-            announces_iss,
+            declares_iss,
         };
         read(query, &expected).map(|code| code.expose().to_owned())
     }
 
     #[track_caller]
     fn assert_rejected(query: &str, expected: &AuthorizationResponseError) {
-        for announces_iss in [true, false] {
+        for declares_iss in [true, false] {
             assert_eq!(
-                outcome(query, announces_iss).as_ref(),
+                outcome(query, declares_iss).as_ref(),
                 Err(expected),
                 "{query}"
             );
@@ -341,7 +341,7 @@ mod tests {
         #[test]
         fn code_requires_the_sent_state(query in "((code|state|iss|error|x)=[a-z0-9]{0,2}&){0,5}") {
             let state = Secret::new("s1");
-            let expected = ExpectedResponse { state: &state, issuer: "a", announces_iss: true };
+            let expected = ExpectedResponse { state: &state, issuer: "a", declares_iss: true };
             if read(&query, &expected).is_ok() {
                 prop_assert!(query.contains("state=s1") && query.contains("iss=a"));
             }

@@ -227,7 +227,7 @@ fn read_text(text: &str) {
     let expected = ExpectedResponse {
         state: &Secret::new("state"),
         issuer: ISSUER,
-        announces_iss: true,
+        declares_iss: true,
     };
     let _ = authorization_response::read(text, &expected);
     let _ = authorization_response::state_of(text);

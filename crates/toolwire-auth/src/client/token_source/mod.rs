@@ -35,7 +35,7 @@ pub(super) struct TokenSource {
     endpoint: String,
     pub(super) records: Records,
     pub(super) fetcher: DocumentFetcher,
-    pub(super) proofs: DpopSigner,
+    pub(super) dpop_signer: DpopSigner,
     state: Mutex<TokenState>,
     loaded: OnceCell<()>,
     /// Serializes renewals in this process.
@@ -112,7 +112,7 @@ impl TokenSource {
     pub(super) fn new(config: OAuthSettings, endpoint: String, fetcher: DocumentFetcher) -> Self {
         let records = Records(Arc::clone(&config.store));
         Self {
-            proofs: DpopSigner::new(records.clone()),
+            dpop_signer: DpopSigner::new(records.clone()),
             records,
             config,
             endpoint,

@@ -147,7 +147,7 @@ impl TokenSource {
             config: &self.config,
             records: &self.records,
             fetcher: &self.fetcher,
-            proofs: &self.proofs,
+            dpop_signer: &self.dpop_signer,
             server,
             discovery: self.discovery(rejected),
             resource,

@@ -46,7 +46,7 @@ type Cached = HashMap<String, (Instant, Option<Arc<ClientRecord>>)>;
 #[derive(Debug)]
 pub(super) struct Documents {
     fetcher: DocumentFetcher,
-    fetches: Semaphore,
+    fetch_permits: Semaphore,
     hosts: Waiting<String>,
     sources: Waiting<Source>,
     cached: Mutex<Cached>,
@@ -56,7 +56,7 @@ impl Documents {
     pub(super) fn new(fetcher: DocumentFetcher) -> Self {
         Self {
             fetcher: fetcher.with_size_limit(LARGEST_DOCUMENT),
-            fetches: Semaphore::new(MAX_FETCHES),
+            fetch_permits: Semaphore::new(MAX_FETCHES),
             hosts: Waiting::default(),
             sources: Waiting::default(),
             cached: Mutex::default(),
@@ -94,7 +94,7 @@ impl Documents {
         if let Some(cached) = self.cached_client(url) {
             return cached;
         }
-        let permit = self.fetches.try_acquire();
+        let permit = self.fetch_permits.try_acquire();
         let _permit = permit.map_err(|_| overloaded("too many concurrent fetches"))?;
         let client = self.fetch(url).await.map(Arc::new);
         self.store_in_cache(url, client.clone());

@@ -193,5 +193,5 @@ async fn dropped_request_releases_its_permits() {
     waiting_request.abort();
     assert!(waiting_request.await.unwrap_err().is_cancelled());
     assert!(documents.hosts.lock().is_empty() && documents.sources.lock().is_empty());
-    assert_eq!(documents.fetches.available_permits(), MAX_FETCHES);
+    assert_eq!(documents.fetch_permits.available_permits(), MAX_FETCHES);
 }

@@ -61,7 +61,7 @@ pub(super) struct GrantStore {
     pub(super) grace: u64,
     pub(super) issuer: String,
     pub(super) resource: String,
-    pub(super) renewals: [Mutex<()>; RENEWALS],
+    pub(super) renewal_locks: [Mutex<()>; RENEWALS],
 }
 
 /// The tokens for a client, and their user.
@@ -87,7 +87,7 @@ impl GrantStore {
             grace,
             issuer,
             resource,
-            renewals: std::array::from_fn(|_| Mutex::new(())),
+            renewal_locks: std::array::from_fn(|_| Mutex::new(())),
         }
     }
 

@@ -49,7 +49,7 @@ pub(super) struct Endpoints {
     authorization: String,
     token: String,
     /// Whether its redirects carry `iss`.
-    pub(super) announces_iss: bool,
+    pub(super) declares_iss: bool,
     auth_method: AuthMethod,
 }
 
@@ -78,7 +78,7 @@ impl UpstreamClient {
             Some((authorization, token)) => Endpoints {
                 authorization: authorization.clone(),
                 token: token.clone(),
-                announces_iss: false,
+                declares_iss: false,
                 auth_method: self.auth_method(None)?,
             },
             None => self.discover().await?,
@@ -116,8 +116,7 @@ impl UpstreamClient {
             return Ok(Endpoints {
                 authorization: metadata.authorization_endpoint.ok_or_else(missing)?,
                 token: metadata.token_endpoint.ok_or_else(missing)?,
-                announces_iss: metadata.authorization_response_iss_parameter_supported
-                    == Some(true),
+                declares_iss: metadata.authorization_response_iss_parameter_supported == Some(true),
                 auth_method,
             });
         }

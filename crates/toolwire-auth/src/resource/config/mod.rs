@@ -225,7 +225,7 @@ impl ResourceServerConfig {
         let path = path.to_owned();
         Ok(ResourceServer {
             verifier,
-            proofs: DpopVerifier {
+            dpop_verifier: DpopVerifier {
                 origin: origin.to_owned(),
                 resource: self.resource,
                 used: self.used_proofs,

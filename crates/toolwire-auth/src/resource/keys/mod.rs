@@ -55,7 +55,7 @@ pub(super) struct IssuerKeys {
     source: KeySource,
     state: Mutex<KeyState>,
     /// Locked while keys are fetched.
-    fetching: Arc<tokio::sync::Mutex<()>>,
+    fetch_lock: Arc<tokio::sync::Mutex<()>>,
 }
 
 #[derive(Debug, Default)]
@@ -70,7 +70,7 @@ impl IssuerKeys {
             fetcher,
             source,
             state: Mutex::default(),
-            fetching: Arc::default(),
+            fetch_lock: Arc::default(),
         }
     }
 
@@ -86,7 +86,7 @@ impl IssuerKeys {
         if let Some((keys, is_fresh)) = self.cached_keys() {
             let matching = matching_keys(&keys, kid, algorithm);
             if !matching.is_empty() {
-                if !is_fresh && let Ok(guard) = Arc::clone(&self.fetching).try_lock_owned() {
+                if !is_fresh && let Ok(guard) = Arc::clone(&self.fetch_lock).try_lock_owned() {
                     // The caller does not wait, because the stale keys are still usable.
                     drop(self.start_fetch(guard));
                 }
@@ -94,7 +94,7 @@ impl IssuerKeys {
             }
         }
         // Concurrent requests wait for the running fetch.
-        let guard = Arc::clone(&self.fetching).lock_owned().await;
+        let guard = Arc::clone(&self.fetch_lock).lock_owned().await;
         let error = match self.start_fetch(guard) {
             Some(task) => match task.await {
                 Ok(result) => result.err(),

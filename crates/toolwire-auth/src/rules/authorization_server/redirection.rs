@@ -77,7 +77,7 @@ mod tests {
         let expected = ExpectedResponse {
             state: &"s 1".into(),
             issuer: ISSUER,
-            announces_iss: true,
+            declares_iss: true,
         };
         assert_eq!(read(query, &expected).unwrap().expose(), "c+d");
     }
