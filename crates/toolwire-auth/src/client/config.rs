@@ -250,8 +250,8 @@ impl OAuthConfig {
         self
     }
 
-    /// Accepts an authorization server whose metadata states the issuer `stated` instead of `expected`. Only for servers
-    /// that are known to do so: the check prevents sending tokens to another server.
+    /// Accepts an authorization server whose metadata states the issuer `stated` instead of `expected`. Only for
+    /// servers that are known to do so: the check prevents sending tokens to another server.
     #[must_use]
     pub fn with_issuer_exception(
         mut self,
