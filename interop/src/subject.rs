@@ -48,7 +48,7 @@ impl Subject {
                 if wire == Wire::Http {
                     arguments.push("127.0.0.1:0".into());
                 }
-                Ok((built_example("peered_onboarding")?, arguments))
+                Ok((built_example("interop_onboarding")?, arguments))
             }
         }
     }

@@ -39,7 +39,7 @@ async fn example_logs_in_once() {
 
 /// Runs the example, opens the address that it prints, and returns its lines.
 async fn run(fixture: &Fixture<'_>, file: &TokenFile, flag: &str) -> Vec<String> {
-    let program = built_example("peered_log_in").expect("the example is built");
+    let program = built_example("interop_log_in").expect("the example is built");
     let mut child = Command::new(program)
         .arg(&fixture.server.url)
         .arg(file.path())

@@ -9,13 +9,13 @@ use toolwire::types::{
 };
 use toolwire::{ContentBlock, LoggingLevel, ResourceContents};
 
-use super::peered::{Failure, MODEL, Outcome, Peered, ROOT, ensure, equal, text_of};
+use super::pair::{Failure, MODEL, Outcome, Pair, ROOT, ensure, equal, text_of};
 
 /// One of the resources that support subscriptions.
 const DYNAMIC: &str = "demo://resource/dynamic/text/1";
 
-pub(crate) async fn lists(at: &Peered) -> Outcome {
-    let tools = at.client.list_tools().await?;
+pub(crate) async fn lists(pair: &Pair) -> Outcome {
+    let tools = pair.client.list_tools().await?;
     let names: Vec<&str> = tools.iter().map(|tool| tool.name.as_str()).collect();
     // The server lists the tools from the fifth on because of the client's capabilities.
     for name in [
@@ -31,33 +31,33 @@ pub(crate) async fn lists(at: &Peered) -> Outcome {
             format!("{name} is not in {names:?}")
         })?;
     }
-    ensure(!at.client.list_resources().await?.is_empty(), || {
+    ensure(!pair.client.list_resources().await?.is_empty(), || {
         "no resources".to_owned()
     })?;
     ensure(
-        at.client.list_resource_templates().await?.len() >= 2,
+        pair.client.list_resource_templates().await?.len() >= 2,
         || "no templates".to_owned(),
     )?;
-    ensure(at.client.list_prompts().await?.len() >= 3, || {
+    ensure(pair.client.list_prompts().await?.len() >= 3, || {
         "no prompts".to_owned()
     })
 }
 
-pub(crate) async fn calls_tools(at: &Peered) -> Outcome {
+pub(crate) async fn calls_tools(pair: &Pair) -> Outcome {
     equal(
-        at.call("echo", json!({"message": "grüß dich"})).await?,
+        pair.call("echo", json!({"message": "grüß dich"})).await?,
         "Echo: grüß dich",
     )?;
     equal(
-        at.call("get-sum", json!({"a": 2, "b": 40})).await?,
+        pair.call("get-sum", json!({"a": 2, "b": 40})).await?,
         "The sum of 2 and 40 is 42.",
     )?;
-    let image = at.client.call_tool("get-tiny-image", json!({})).await?;
+    let image = pair.client.call_tool("get-tiny-image", json!({})).await?;
     let is_image = |block: &ContentBlock| matches!(block, ContentBlock::Image(_));
     ensure(image.content.iter().any(is_image), || {
         format!("{image:?} has no image")
     })?;
-    let links = at
+    let links = pair
         .client
         .call_tool("get-resource-links", json!({"count": 2}))
         .await?;
@@ -65,9 +65,9 @@ pub(crate) async fn calls_tools(at: &Peered) -> Outcome {
     equal(links.content.iter().filter(is_link).count(), 2)
 }
 
-pub(crate) async fn reads_structured_results(at: &Peered) -> Outcome {
+pub(crate) async fn reads_structured_results(pair: &Pair) -> Outcome {
     let chicago = json!({"location": "Chicago"});
-    let result = at
+    let result = pair
         .client
         .call_tool("get-structured-content", chicago)
         .await?;
@@ -81,15 +81,15 @@ pub(crate) async fn reads_structured_results(at: &Peered) -> Outcome {
     )
 }
 
-pub(crate) async fn reads_resources(at: &Peered) -> Outcome {
-    let read = at.client.read_resource(DYNAMIC).await?;
+pub(crate) async fn reads_resources(pair: &Pair) -> Outcome {
+    let read = pair.client.read_resource(DYNAMIC).await?;
     match &read.contents[..] {
         [ResourceContents::Text(read)] => {
             ensure(read.text.starts_with("Resource 1:"), || read.text.clone())?;
         }
         other => return Err(Failure::new(format!("{other:?} is not text"))),
     }
-    let read = at
+    let read = pair
         .client
         .read_resource("demo://resource/dynamic/blob/2")
         .await?;
@@ -99,8 +99,8 @@ pub(crate) async fn reads_resources(at: &Peered) -> Outcome {
     )
 }
 
-pub(crate) async fn gets_prompts_and_completes(at: &Peered) -> Outcome {
-    let prompt = at
+pub(crate) async fn gets_prompts_and_completes(pair: &Pair) -> Outcome {
+    let prompt = pair
         .client
         .get_prompt("args-prompt", [("city", "Ulm")])
         .await?;
@@ -111,7 +111,7 @@ pub(crate) async fn gets_prompts_and_completes(at: &Peered) -> Outcome {
     equal(text, Some("What's weather in Ulm?"))?;
     let department = CompletionArgument::new("department", "S");
     let prompt = PromptReference::new("completable-prompt");
-    let values = at
+    let values = pair
         .client
         .complete(prompt.clone(), department)
         .await?
@@ -121,19 +121,19 @@ pub(crate) async fn gets_prompts_and_completes(at: &Peered) -> Outcome {
     // The second argument depends on the first.
     let name = CompleteRequestParams::new(prompt, CompletionArgument::new("name", ""))
         .with_known_argument("department", "Sales");
-    let values = at.client.complete_with(name).await?.completion.values;
+    let values = pair.client.complete_with(name).await?.completion.values;
     equal(&values[..], ["David", "Eve", "Frank"])
 }
 
-pub(crate) async fn receives_progress(at: &Peered) -> Outcome {
+pub(crate) async fn receives_progress(pair: &Pair) -> Outcome {
     let steps = Arc::new(Mutex::new(Vec::new()));
-    let heard = Arc::clone(&steps);
-    let call = at.client.call_tool(
+    let received = Arc::clone(&steps);
+    let call = pair.client.call_tool(
         "trigger-long-running-operation",
         json!({"duration": 0.1, "steps": 4}),
     );
     let call = call.on_progress(move |step| {
-        heard
+        received
             .lock()
             .expect("no thread panics with the lock")
             .push(step.progress);
@@ -151,9 +151,11 @@ pub(crate) async fn receives_progress(at: &Peered) -> Outcome {
 }
 
 /// The server does not report the cancellation. Its later messages for the call are ignored.
-pub(crate) async fn dropped_call_does_not_affect_others(at: &Peered) -> Outcome {
+pub(crate) async fn dropped_call_does_not_affect_others(pair: &Pair) -> Outcome {
     let long = json!({"duration": 1, "steps": 50});
-    let call = at.client.call_tool("trigger-long-running-operation", long);
+    let call = pair
+        .client
+        .call_tool("trigger-long-running-operation", long);
     let (call, mut progress) = call.with_progress();
     let mut call = Box::pin(call.into_future());
     tokio::select! {
@@ -162,17 +164,17 @@ pub(crate) async fn dropped_call_does_not_affect_others(at: &Peered) -> Outcome 
     }
     drop(call);
     equal(
-        at.call("echo", json!({"message": "here"})).await?,
+        pair.call("echo", json!({"message": "here"})).await?,
         "Echo: here",
     )?;
-    equal(at.client.pending_operations(), 0)
+    equal(pair.client.pending_operations(), 0)
 }
 
 /// A form with every kind of field. All but the name have defaults or are optional.
-pub(crate) async fn elicits(at: &Peered) -> Outcome {
-    at.user.take_asked();
-    let text = at.call("trigger-elicitation-request", json!({})).await?;
-    equal(at.user.take_asked().len(), 1)?;
+pub(crate) async fn elicits(pair: &Pair) -> Outcome {
+    pair.user.take_asked();
+    let text = pair.call("trigger-elicitation-request", json!({})).await?;
+    equal(pair.user.take_asked().len(), 1)?;
     let (_, raw) = text
         .split_once("Raw result: ")
         .ok_or_else(|| Failure::new(text.clone()))?;
@@ -195,23 +197,23 @@ pub(crate) async fn elicits(at: &Peered) -> Outcome {
     Ok(())
 }
 
-pub(crate) async fn elicits_a_url(at: &Peered) -> Outcome {
-    at.user.take_asked();
+pub(crate) async fn elicits_a_url(pair: &Pair) -> Outcome {
+    pair.user.take_asked();
     let url = "https://example.com/consent";
-    let text = at
+    let text = pair
         .call("trigger-url-elicitation", json!({"url": url}))
         .await?;
     ensure(
         text.contains("User completed the URL elicitation flow"),
         || text.clone(),
     )?;
-    equal(&at.user.take_asked()[..], [url])
+    equal(&pair.user.take_asked()[..], [url])
 }
 
 /// The alternative form: an error that contains the URLs.
-pub(crate) async fn url_elicitation_is_an_error(at: &Peered) -> Outcome {
+pub(crate) async fn url_elicitation_is_an_error(pair: &Pair) -> Outcome {
     let arguments = json!({"url": "https://example.com/first", "errorPath": true});
-    let Err(error) = at
+    let Err(error) = pair
         .client
         .call_tool("trigger-url-elicitation", arguments)
         .await
@@ -221,8 +223,8 @@ pub(crate) async fn url_elicitation_is_an_error(at: &Peered) -> Outcome {
     equal(error.rpc().map(|rpc| rpc.code), Some(-32042))
 }
 
-pub(crate) async fn samples(at: &Peered) -> Outcome {
-    let text = at
+pub(crate) async fn samples(pair: &Pair) -> Outcome {
+    let text = pair
         .call(
             "trigger-sampling-request",
             json!({"prompt": "a story", "maxTokens": 20}),
@@ -233,40 +235,40 @@ pub(crate) async fn samples(at: &Peered) -> Outcome {
     })
 }
 
-pub(crate) async fn lists_roots(at: &Peered) -> Outcome {
-    let text = at.call("get-roots-list", json!({})).await?;
+pub(crate) async fn lists_roots(pair: &Pair) -> Outcome {
+    let text = pair.call("get-roots-list", json!({})).await?;
     ensure(text.contains(ROOT), || text.clone())
 }
 
-pub(crate) async fn receives_resource_changes(at: &Peered) -> Outcome {
-    let mut changes = at
+pub(crate) async fn receives_resource_changes(pair: &Pair) -> Outcome {
+    let mut changes = pair
         .client
         .listen(SubscriptionFilter::new().with_resource(DYNAMIC))
         .await?;
-    at.call("toggle-subscriber-updates", json!({})).await?;
+    pair.call("toggle-subscriber-updates", json!({})).await?;
     equal(
         changes.next().await?,
         Some(Change::ResourceUpdated(DYNAMIC.to_owned())),
     )?;
-    at.call("toggle-subscriber-updates", json!({})).await?;
+    pair.call("toggle-subscriber-updates", json!({})).await?;
     Ok(())
 }
 
 /// The level of its messages is random, so the client requests all levels.
-pub(crate) async fn receives_log_messages(at: &Peered) -> Outcome {
-    at.client.set_log_level(Some(LoggingLevel::Debug)).await?;
-    at.call("toggle-simulated-logging", json!({})).await?;
+pub(crate) async fn receives_log_messages(pair: &Pair) -> Outcome {
+    pair.client.set_log_level(Some(LoggingLevel::Debug)).await?;
+    pair.call("toggle-simulated-logging", json!({})).await?;
     loop {
-        let message = at.user.logged().await;
+        let message = pair.user.logged().await;
         // It also logs that it received the roots.
         if message.data.get().contains("level") {
             break;
         }
     }
-    at.call("toggle-simulated-logging", json!({})).await?;
+    pair.call("toggle-simulated-logging", json!({})).await?;
     Ok(())
 }
 
-pub(crate) async fn pings(at: &Peered) -> Outcome {
-    Ok(at.client.ping().await?)
+pub(crate) async fn pings(pair: &Pair) -> Outcome {
+    Ok(pair.client.ping().await?)
 }

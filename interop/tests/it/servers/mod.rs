@@ -4,12 +4,12 @@
 //! server lacks, with the reason. A test runs all its checks, so a failure lists every failed check with server,
 //! transport and revision.
 
-mod answers;
-mod ends;
+mod client_requests;
+mod disconnections;
 mod everything;
-mod news;
-mod peered;
-mod questions;
+mod input_requests;
+mod notifications;
+mod pair;
 
 use std::pin::Pin;
 use std::time::Duration;
@@ -19,7 +19,7 @@ use toolwire::VersionFeatures;
 use toolwire_interop::ServerPeer::{self, Everything, Python, TypeScript1, TypeScript2};
 use toolwire_interop::ServerWire::{self, Http, Sse, Stateless, Stdio};
 
-use self::peered::{Outcome, Peered, Setting};
+use self::pair::{Outcome, Pair, Setting};
 
 /// Longer than a check needs on a busy machine. Most take milliseconds.
 const CHECK_TIMEOUT: Duration = Duration::from_secs(30);
@@ -28,7 +28,7 @@ const CHECK_TIMEOUT: Duration = Duration::from_secs(30);
 struct Check {
     name: &'static str,
     needs: fn(ProtocolVersion, ServerWire) -> bool,
-    run: for<'a> fn(&'a Peered) -> Pin<Box<dyn Future<Output = Outcome> + 'a>>,
+    run: for<'a> fn(&'a Pair) -> Pin<Box<dyn Future<Output = Outcome> + 'a>>,
 }
 
 /// A table of checks: the revisions and transports, then the name.
@@ -37,58 +37,58 @@ macro_rules! checks {
         &[$(Check {
             name: stringify!($name),
             needs: $needs,
-            run: |at| Box::pin($module::$name(at)),
+            run: |pair| Box::pin($module::$name(pair)),
         }),*]
     };
 }
 
 /// The checks for the servers of the SDKs, in this order.
 const CHECKS: &[Check] = checks! {
-    answers::returns_server_info: |_, _| true,
-    answers::lists_tools: |_, _| true,
-    answers::calls_a_tool: |_, _| true,
-    answers::calls_in_parallel: |_, _| true,
-    answers::carries_large_messages: |_, _| true,
-    answers::reads_structured_results: |version, _| version.has_structured_output(),
-    answers::failing_tool_is_a_result: |_, _| true,
-    answers::unknown_tool_is_an_error: |_, _| true,
-    answers::mirrors_arguments_into_headers: |_, _| true,
-    answers::follows_pages: |_, _| true,
-    answers::reads_resources: |_, _| true,
-    answers::caches_results: |_, _| true,
-    answers::reads_templates: |_, _| true,
-    answers::missing_resource_is_an_error: |_, _| true,
-    answers::gets_prompts: |_, _| true,
-    answers::completes: |_, _| true,
-    answers::pings: |_, _| true,
-    answers::starts_from_a_detected_era: |_, wire| wire != Stdio,
-    news::receives_progress: |_, _| true,
-    news::dropped_call_is_cancelled: |_, _| true,
-    news::receives_log_messages: |_, _| true,
-    news::resumes_a_released_stream: |version, wire| wire == Http && version.has_priming_event(),
-    questions::elicits_and_fills_in_defaults: |version, _| version.has_elicitation(),
-    questions::elicitation_is_declined: |version, _| version.has_elicitation(),
-    questions::elicitation_is_cancelled: |version, _| version.has_elicitation(),
-    questions::elicitation_is_not_declared: |version, _| !version.has_elicitation(),
-    questions::asks_twice: |version, _| version.has_elicitation(),
-    questions::asks_in_parallel: |version, _| version.has_elicitation(),
-    questions::resource_requests_input: |version, _| version.has_elicitation(),
-    questions::prompt_requests_input: |version, _| version.has_elicitation(),
-    questions::samples: |_, _| true,
-    questions::lists_roots: |_, _| true,
-    news::receives_resource_changes: |_, _| true,
-    news::receives_list_changes: |_, _| true,
-    ends::resumes_a_cut_stream: |version, wire| wire == Http && version.has_resumable_streams(),
-    ends::cut_stream_is_an_error: |version, wire| wire == Http && !version.has_resumable_streams(),
-    ends::resumes_listening_after_a_cut: |_, wire| wire == Http,
-    ends::survives_a_restart: |_, wire| wire == Http,
-    ends::dropped_client_ends_its_child: |_, wire| wire == Stdio && cfg!(unix),
-    ends::ends: |_, _| true,
+    client_requests::returns_server_info: |_, _| true,
+    client_requests::lists_tools: |_, _| true,
+    client_requests::calls_a_tool: |_, _| true,
+    client_requests::calls_in_parallel: |_, _| true,
+    client_requests::carries_large_messages: |_, _| true,
+    client_requests::reads_structured_results: |version, _| version.has_structured_output(),
+    client_requests::failing_tool_is_a_result: |_, _| true,
+    client_requests::unknown_tool_is_an_error: |_, _| true,
+    client_requests::mirrors_arguments_into_headers: |_, _| true,
+    client_requests::follows_pages: |_, _| true,
+    client_requests::reads_resources: |_, _| true,
+    client_requests::caches_results: |_, _| true,
+    client_requests::reads_templates: |_, _| true,
+    client_requests::missing_resource_is_an_error: |_, _| true,
+    client_requests::gets_prompts: |_, _| true,
+    client_requests::completes: |_, _| true,
+    client_requests::pings: |_, _| true,
+    client_requests::starts_from_a_detected_era: |_, wire| wire != Stdio,
+    notifications::receives_progress: |_, _| true,
+    notifications::dropped_call_is_cancelled: |_, _| true,
+    notifications::receives_log_messages: |_, _| true,
+    notifications::resumes_a_released_stream: |version, wire| wire == Http && version.has_priming_event(),
+    input_requests::elicits_and_fills_in_defaults: |version, _| version.has_elicitation(),
+    input_requests::elicitation_is_declined: |version, _| version.has_elicitation(),
+    input_requests::elicitation_is_cancelled: |version, _| version.has_elicitation(),
+    input_requests::elicitation_is_not_declared: |version, _| !version.has_elicitation(),
+    input_requests::asks_twice: |version, _| version.has_elicitation(),
+    input_requests::asks_in_parallel: |version, _| version.has_elicitation(),
+    input_requests::resource_requests_input: |version, _| version.has_elicitation(),
+    input_requests::prompt_requests_input: |version, _| version.has_elicitation(),
+    input_requests::samples: |_, _| true,
+    input_requests::lists_roots: |_, _| true,
+    notifications::receives_resource_changes: |_, _| true,
+    notifications::receives_list_changes: |_, _| true,
+    disconnections::resumes_a_cut_stream: |version, wire| wire == Http && version.has_resumable_streams(),
+    disconnections::cut_stream_is_an_error: |version, wire| wire == Http && !version.has_resumable_streams(),
+    disconnections::resumes_listening_after_a_cut: |_, wire| wire == Http,
+    disconnections::survives_a_restart: |_, wire| wire == Http,
+    disconnections::dropped_client_ends_its_child: |_, wire| wire == Stdio && cfg!(unix),
+    disconnections::closed_client_rejects_calls: |_, _| true,
 };
 
 /// The checks for the reference server.
-const CHECKS_OF_EVERYTHING: &[Check] = checks! {
-    answers::returns_server_info: |_, _| true,
+const REFERENCE_SERVER_CHECKS: &[Check] = checks! {
+    client_requests::returns_server_info: |_, _| true,
     everything::lists: |_, _| true,
     everything::calls_tools: |_, _| true,
     everything::reads_structured_results: |_, _| true,
@@ -104,21 +104,21 @@ const CHECKS_OF_EVERYTHING: &[Check] = checks! {
     everything::receives_resource_changes: |_, _| true,
     everything::receives_log_messages: |_, _| true,
     everything::pings: |_, _| true,
-    ends::ends: |_, _| true,
+    disconnections::closed_client_rejects_calls: |_, _| true,
 };
 
 /// A feature that a server lacks although its revision has it.
-struct Cannot {
+struct MissingFeature {
     peer: ServerPeer,
     wire: ServerWire,
     versions: fn(ProtocolVersion) -> bool,
     checks: &'static [&'static str],
     #[expect(dead_code, reason = "it documents the table")]
-    because: &'static str,
+    reason: &'static str,
 }
 
-const CANNOT: &[Cannot] = &[
-    Cannot {
+const MISSING_FEATURES: &[MissingFeature] = &[
+    MissingFeature {
         peer: TypeScript2,
         wire: Stateless,
         versions: VersionFeatures::is_legacy,
@@ -133,21 +133,21 @@ const CANNOT: &[Cannot] = &[
             "samples",
             "lists_roots",
         ],
-        because: "each request is served separately, so the server does not know the client's capabilities",
+        reason: "each request is served separately, so the server does not know the client's capabilities",
     },
-    Cannot {
+    MissingFeature {
         peer: TypeScript2,
         wire: Stateless,
         versions: VersionFeatures::is_legacy,
         checks: &["dropped_call_is_cancelled"],
-        because: "each request is served separately, so the cancellation does not find its call",
+        reason: "each request is served separately, so the cancellation does not find its call",
     },
-    Cannot {
+    MissingFeature {
         peer: TypeScript2,
         wire: Stateless,
         versions: VersionFeatures::is_legacy,
         checks: &["receives_resource_changes", "receives_list_changes"],
-        because: "there is no server stream: GET returns 405",
+        reason: "there is no server stream: GET returns 405",
     },
 ];
 
@@ -155,35 +155,35 @@ async fn check(
     peer: ServerPeer,
     wire: ServerWire,
     only: Option<ProtocolVersion>,
-    speaks: ProtocolVersion,
+    negotiated: ProtocolVersion,
 ) {
     let setting = Setting { peer, wire, only };
-    let connecting = tokio::time::timeout(CHECK_TIMEOUT, Peered::connect(setting));
-    let at = match connecting.await {
-        Ok(Ok(at)) => at,
+    let connecting = tokio::time::timeout(CHECK_TIMEOUT, Pair::connect(setting));
+    let pair = match connecting.await {
+        Ok(Ok(pair)) => pair,
         Ok(Err(failure)) => panic!("{setting}: cannot connect: {failure}"),
         Err(_) => panic!("{setting}: no connection after {CHECK_TIMEOUT:?}"),
     };
-    assert_eq!(at.client.version(), speaks, "{setting}");
+    assert_eq!(pair.client.version(), negotiated, "{setting}");
 
     let mut failed = Vec::new();
-    for check in checks_for(peer, wire, speaks) {
-        let outcome = tokio::time::timeout(CHECK_TIMEOUT, (check.run)(&at)).await;
+    for check in checks_for(peer, wire, negotiated) {
+        let outcome = tokio::time::timeout(CHECK_TIMEOUT, (check.run)(&pair)).await;
         match outcome {
             Ok(Ok(())) => {}
             Ok(Err(failure)) => failed.push(format!("{}: {failure}", check.name)),
             Err(_) => failed.push(format!("{}: timeout after {CHECK_TIMEOUT:?}", check.name)),
         }
     }
-    let said = at
+    let stderr = pair
         .server
         .map(|server| server.into_inner().said().join("\n"));
     assert!(
         failed.is_empty(),
         "{setting}, revision {}:\n{}\nstandard error of the server:\n{}",
-        speaks.as_str(),
+        negotiated.as_str(),
         failed.join("\n"),
-        said.unwrap_or_default()
+        stderr.unwrap_or_default()
     );
 }
 
@@ -193,27 +193,27 @@ fn checks_for(
     version: ProtocolVersion,
 ) -> impl Iterator<Item = &'static Check> {
     let checks = match peer {
-        Everything => CHECKS_OF_EVERYTHING,
+        Everything => REFERENCE_SERVER_CHECKS,
         _ => CHECKS,
     };
     checks.iter().filter(move |check| {
-        let impossible = CANNOT.iter().any(|cannot| {
-            cannot.peer == peer
-                && cannot.wire == wire
-                && (cannot.versions)(version)
-                && cannot.checks.contains(&check.name)
+        let is_missing = MISSING_FEATURES.iter().any(|missing| {
+            missing.peer == peer
+                && missing.wire == wire
+                && (missing.versions)(version)
+                && missing.checks.contains(&check.name)
         });
-        (check.needs)(version, wire) && !impossible
+        (check.needs)(version, wire) && !is_missing
     })
 }
 
 #[test]
 fn every_missing_feature_names_a_check() {
-    for cannot in CANNOT {
-        for name in cannot.checks {
+    for missing in MISSING_FEATURES {
+        for name in missing.checks {
             let known = CHECKS
                 .iter()
-                .chain(CHECKS_OF_EVERYTHING)
+                .chain(REFERENCE_SERVER_CHECKS)
                 .any(|check| check.name == *name);
             assert!(known, "{name}");
         }
@@ -222,10 +222,10 @@ fn every_missing_feature_names_a_check() {
 
 /// One test: the server, the transport, the only revision of the client or `any`, and the negotiated revision.
 macro_rules! settings {
-    ($($name:ident: $peer:ident, $wire:ident, $only:expr => $speaks:ident;)*) => {$(
+    ($($name:ident: $peer:ident, $wire:ident, $only:expr => $negotiated:ident;)*) => {$(
         #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
         async fn $name() {
-            check($peer, $wire, $only, ProtocolVersion::$speaks).await;
+            check($peer, $wire, $only, ProtocolVersion::$negotiated).await;
         }
     )*};
 }

@@ -7,7 +7,7 @@ use toolwire::types::{CompletionArgument, PromptReference, ResourceTemplateRefer
 use toolwire::{CacheMode, ResourceContents};
 use toolwire_interop::ServerPeer;
 
-use super::peered::{Failure, Outcome, Peered, ensure, equal, text_at, text_of};
+use super::pair::{Failure, Outcome, Pair, ensure, equal, text_at, text_of};
 
 const TOOLS: [&str; 15] = [
     "echo",
@@ -27,12 +27,12 @@ const TOOLS: [&str; 15] = [
     "grow",
 ];
 
-pub(crate) async fn returns_server_info(at: &Peered) -> Outcome {
-    let server = at
+pub(crate) async fn returns_server_info(pair: &Pair) -> Outcome {
+    let server = pair
         .client
         .server()
         .ok_or_else(|| Failure::new("the server is unknown"))?;
-    let name = match at.setting.peer {
+    let name = match pair.setting.peer {
         ServerPeer::TypeScript2 => "interop-typescript-2",
         ServerPeer::TypeScript1 => "interop-typescript-1",
         ServerPeer::Python => "interop-python",
@@ -51,24 +51,24 @@ pub(crate) async fn returns_server_info(at: &Peered) -> Outcome {
     })
 }
 
-pub(crate) async fn lists_tools(at: &Peered) -> Outcome {
-    let tools = at.client.list_tools().await?;
+pub(crate) async fn lists_tools(pair: &Pair) -> Outcome {
+    let tools = pair.client.list_tools().await?;
     let names: Vec<&str> = tools.iter().map(|tool| tool.name.as_str()).collect();
     equal(&names[..], TOOLS)
 }
 
-pub(crate) async fn calls_a_tool(at: &Peered) -> Outcome {
+pub(crate) async fn calls_a_tool(pair: &Pair) -> Outcome {
     let text = "grüß dich, 世界\n\"two\" lines \u{2028} and a tab\t";
-    equal(at.call("echo", json!({"text": text})).await?, text)
+    equal(pair.call("echo", json!({"text": text})).await?, text)
 }
 
-pub(crate) async fn calls_in_parallel(at: &Peered) -> Outcome {
+pub(crate) async fn calls_in_parallel(pair: &Pair) -> Outcome {
     let texts: Vec<String> = (0..32).map(|number| format!("call {number}")).collect();
     let calls: Vec<_> = texts
         .iter()
         .map(|text| {
             tokio::spawn(
-                at.client
+                pair.client
                     .call_tool("echo", json!({"text": text}))
                     .into_future(),
             )
@@ -80,28 +80,31 @@ pub(crate) async fn calls_in_parallel(at: &Peered) -> Outcome {
     Ok(())
 }
 
-pub(crate) async fn carries_large_messages(at: &Peered) -> Outcome {
+pub(crate) async fn carries_large_messages(pair: &Pair) -> Outcome {
     let text = "0123456789".repeat(30_000);
-    let response = at.call("echo", json!({"text": text})).await?;
+    let response = pair.call("echo", json!({"text": text})).await?;
     ensure(response == text, || {
         format!("{} characters came back", response.len())
     })
 }
 
-pub(crate) async fn reads_structured_results(at: &Peered) -> Outcome {
+pub(crate) async fn reads_structured_results(pair: &Pair) -> Outcome {
     #[derive(Deserialize)]
     struct Added {
         sum: f64,
     }
 
-    let tools = at.client.list_tools().await?;
+    let tools = pair.client.list_tools().await?;
     let add = tools.iter().find(|tool| tool.name == "add");
     let schema = add.and_then(|add| add.output_schema.as_ref());
     let schema: Value = schema
         .ok_or_else(|| Failure::new("add has no output schema"))?
         .parse()?;
     equal(&schema["properties"]["sum"]["type"], "number")?;
-    let result = at.client.call_tool("add", json!({"a": -2, "b": 5})).await?;
+    let result = pair
+        .client
+        .call_tool("add", json!({"a": -2, "b": 5}))
+        .await?;
     let structured = result.structured_content.as_ref();
     let added: Added = structured
         .ok_or_else(|| Failure::new("nothing is structured"))?
@@ -109,8 +112,8 @@ pub(crate) async fn reads_structured_results(at: &Peered) -> Outcome {
     equal(added.sum, 3.0)
 }
 
-pub(crate) async fn failing_tool_is_a_result(at: &Peered) -> Outcome {
-    let result = at
+pub(crate) async fn failing_tool_is_a_result(pair: &Pair) -> Outcome {
+    let result = pair
         .client
         .call_tool("fail", json!({"message": "out of paper"}))
         .await?;
@@ -119,17 +122,17 @@ pub(crate) async fn failing_tool_is_a_result(at: &Peered) -> Outcome {
 }
 
 /// Some servers return a protocol error, others a tool error. The client must report either one.
-pub(crate) async fn unknown_tool_is_an_error(at: &Peered) -> Outcome {
-    match at.client.call_tool("no-such-tool", json!({})).await {
+pub(crate) async fn unknown_tool_is_an_error(pair: &Pair) -> Outcome {
+    match pair.client.call_tool("no-such-tool", json!({})).await {
         Ok(result) => equal(result.is_error, Some(true)),
         Err(error) => equal(error.rpc().map(|rpc| rpc.code), Some(-32602)),
     }
 }
 
 /// In the newest revision, the region is also in a header, and the server compares the two.
-pub(crate) async fn mirrors_arguments_into_headers(at: &Peered) -> Outcome {
+pub(crate) async fn mirrors_arguments_into_headers(pair: &Pair) -> Outcome {
     for region in ["eu-west", "grüße ", ""] {
-        let text = at
+        let text = pair
             .call("route", json!({"region": region, "count": 3}))
             .await?;
         equal(text, format!("3 to {region}"))?;
@@ -137,13 +140,13 @@ pub(crate) async fn mirrors_arguments_into_headers(at: &Peered) -> Outcome {
     Ok(())
 }
 
-pub(crate) async fn follows_pages(at: &Peered) -> Outcome {
-    let first = at.client.list_resources_page(None).await?;
+pub(crate) async fn follows_pages(pair: &Pair) -> Outcome {
+    let first = pair.client.list_resources_page(None).await?;
     equal(first.resources.len(), 2)?;
     ensure(first.next_cursor.is_some(), || {
         "there is only one page".to_owned()
     })?;
-    let all = at.client.list_resources().await?;
+    let all = pair.client.list_resources().await?;
     let uris: Vec<&str> = all.iter().map(|resource| resource.uri.as_str()).collect();
     equal(
         &uris[..],
@@ -156,9 +159,9 @@ pub(crate) async fn follows_pages(at: &Peered) -> Outcome {
     )
 }
 
-pub(crate) async fn reads_resources(at: &Peered) -> Outcome {
-    equal(at.read("demo://motto").await?, "less is more")?;
-    let pixel = at.client.read_resource("demo://pixel").await?;
+pub(crate) async fn reads_resources(pair: &Pair) -> Outcome {
+    equal(pair.read("demo://motto").await?, "less is more")?;
+    let pixel = pair.client.read_resource("demo://pixel").await?;
     match &pixel.contents[..] {
         [ResourceContents::Blob(pixel)] => {
             equal(&pixel.uri[..], "demo://pixel")?;
@@ -169,18 +172,18 @@ pub(crate) async fn reads_resources(at: &Peered) -> Outcome {
 }
 
 /// A cacheable result is not requested twice. Older revisions have no cache hints.
-pub(crate) async fn caches_results(at: &Peered) -> Outcome {
+pub(crate) async fn caches_results(pair: &Pair) -> Outcome {
     let almanac = "demo://almanac";
-    let first = at.read(almanac).await?;
-    let second = at.read(almanac).await?;
-    equal(first == second, at.client.version().has_cache_hints())?;
-    let asking = at.client.read_resource(almanac);
+    let first = pair.read(almanac).await?;
+    let second = pair.read(almanac).await?;
+    equal(first == second, pair.client.version().has_cache_hints())?;
+    let asking = pair.client.read_resource(almanac);
     let third = text_at(&asking.with_cache(CacheMode::Bypass).await?)?;
     ensure(third != second, || format!("{third:?} was not asked for"))
 }
 
-pub(crate) async fn reads_templates(at: &Peered) -> Outcome {
-    let templates = at.client.list_resource_templates().await?;
+pub(crate) async fn reads_templates(pair: &Pair) -> Outcome {
+    let templates = pair.client.list_resource_templates().await?;
     let mut templates: Vec<&str> = templates
         .iter()
         .map(|entry| entry.uri_template.as_str())
@@ -190,11 +193,11 @@ pub(crate) async fn reads_templates(at: &Peered) -> Outcome {
         &templates[..],
         ["demo://notes/{name}", "demo://secrets/{name}"],
     )?;
-    equal(at.read("demo://notes/first").await?, "a note of first")
+    equal(pair.read("demo://notes/first").await?, "a note of first")
 }
 
-pub(crate) async fn missing_resource_is_an_error(at: &Peered) -> Outcome {
-    let Err(error) = at.client.read_resource("demo://nowhere").await else {
+pub(crate) async fn missing_resource_is_an_error(pair: &Pair) -> Outcome {
+    let Err(error) = pair.client.read_resource("demo://nowhere").await else {
         return Err(Failure::new("the resource was read"));
     };
     let code = error.rpc().map(|rpc| rpc.code);
@@ -202,11 +205,11 @@ pub(crate) async fn missing_resource_is_an_error(at: &Peered) -> Outcome {
     ensure(matches!(code, Some(-32602 | -32002)), || format!("{error}"))
 }
 
-pub(crate) async fn gets_prompts(at: &Peered) -> Outcome {
-    let prompts = at.client.list_prompts().await?;
+pub(crate) async fn gets_prompts(pair: &Pair) -> Outcome {
+    let prompts = pair.client.list_prompts().await?;
     let names: Vec<&str> = prompts.iter().map(|prompt| prompt.name.as_str()).collect();
     equal(&names[..], ["greet", "signed"])?;
-    let greeting = at.client.get_prompt("greet", [("name", "Ada")]).await?;
+    let greeting = pair.client.get_prompt("greet", [("name", "Ada")]).await?;
     let text = greeting
         .messages
         .first()
@@ -214,40 +217,40 @@ pub(crate) async fn gets_prompts(at: &Peered) -> Outcome {
     equal(text, Some("Say hello to Ada."))
 }
 
-pub(crate) async fn completes(at: &Peered) -> Outcome {
+pub(crate) async fn completes(pair: &Pair) -> Outcome {
     let argument = CompletionArgument::new("name", "A");
-    let names = at
+    let names = pair
         .client
         .complete(PromptReference::new("greet"), argument)
         .await?;
     equal(&names.completion.values[..], ["Ada", "Alan"])?;
     let template = ResourceTemplateReference::new("demo://notes/{name}");
     let argument = CompletionArgument::new("name", "G");
-    let names = at.client.complete(template, argument).await?;
+    let names = pair.client.complete(template, argument).await?;
     equal(&names.completion.values[..], ["Grace"])
 }
 
-pub(crate) async fn pings(at: &Peered) -> Outcome {
-    Ok(at.client.ping().await?)
+pub(crate) async fn pings(pair: &Pair) -> Outcome {
+    Ok(pair.client.ping().await?)
 }
 
 /// A new connection starts from the detected era of an earlier one, without probing.
-pub(crate) async fn starts_from_a_detected_era(at: &Peered) -> Outcome {
-    let builder = at
+pub(crate) async fn starts_from_a_detected_era(pair: &Pair) -> Outcome {
+    let builder = pair
         .setting
-        .builder(&at.user)
-        .with_detected_era(at.client.detected_era());
-    let url = at.listening()?.borrow().url();
+        .builder(&pair.user)
+        .with_detected_era(pair.client.detected_era());
+    let url = pair.listening()?.borrow().url();
     let second = builder.connect(url).await?;
-    equal(second.version(), at.client.version())?;
+    equal(second.version(), pair.client.version())?;
     // A modern server gets no request at all. A legacy server is initialized, and its response has the server info.
-    equal(second.server().is_none(), at.client.version().is_modern())?;
+    equal(second.server().is_none(), pair.client.version().is_modern())?;
     let result = second.call_tool("echo", json!({"text": "again"})).await?;
     equal(text_of(&result), "again")?;
     second.close().await;
     // The other connection is still open.
     equal(
-        at.call("echo", json!({"text": "still here"})).await?,
+        pair.call("echo", json!({"text": "still here"})).await?,
         "still here",
     )
 }

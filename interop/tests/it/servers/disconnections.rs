@@ -10,18 +10,22 @@ use toolwire::Change;
 use toolwire::types::SubscriptionFilter;
 use toolwire_interop::CuttingProxy;
 
-use super::peered::{Failure, MODEL, Outcome, Peered, Setting, User, equal, text_of};
+use super::pair::{Failure, MODEL, Outcome, Pair, Setting, User, equal, text_of};
 
 /// The stream of a call breaks in the middle of a message. The call is resumed, and no message arrives twice.
-pub(crate) async fn resumes_a_cut_stream(at: &Peered) -> Outcome {
-    let proxy = CuttingProxy::start(address_of(at)?, "notifications/progress").await?;
-    let client = at.setting.builder(&at.user).connect(url_of(&proxy)).await?;
+pub(crate) async fn resumes_a_cut_stream(pair: &Pair) -> Outcome {
+    let proxy = CuttingProxy::start(address_of(pair)?, "notifications/progress").await?;
+    let client = pair
+        .setting
+        .builder(&pair.user)
+        .connect(url_of(&proxy))
+        .await?;
     let steps = Arc::new(Mutex::new(Vec::new()));
-    let heard = Arc::clone(&steps);
+    let received = Arc::clone(&steps);
     let result = client
         .call_tool("count", json!({"to": 6, "delay_ms": 100}))
         .on_progress(move |step| {
-            heard
+            received
                 .lock()
                 .expect("no thread panics with the lock")
                 .push(step.progress);
@@ -39,9 +43,13 @@ pub(crate) async fn resumes_a_cut_stream(at: &Peered) -> Outcome {
 }
 
 /// If streams cannot be resumed, the call fails at once.
-pub(crate) async fn cut_stream_is_an_error(at: &Peered) -> Outcome {
-    let proxy = CuttingProxy::start(address_of(at)?, "notifications/progress").await?;
-    let client = at.setting.builder(&at.user).connect(url_of(&proxy)).await?;
+pub(crate) async fn cut_stream_is_an_error(pair: &Pair) -> Outcome {
+    let proxy = CuttingProxy::start(address_of(pair)?, "notifications/progress").await?;
+    let client = pair
+        .setting
+        .builder(&pair.user)
+        .connect(url_of(&proxy))
+        .await?;
     let call = client.call_tool("count", json!({"to": 6, "delay_ms": 100}));
     match call.on_progress(|_| {}).await {
         Ok(result) => return Err(Failure::new(format!("{result:?}"))),
@@ -56,15 +64,19 @@ pub(crate) async fn cut_stream_is_an_error(at: &Peered) -> Outcome {
 }
 
 /// The stream of change notifications breaks during a notification. The change is not lost.
-pub(crate) async fn resumes_listening_after_a_cut(at: &Peered) -> Outcome {
+pub(crate) async fn resumes_listening_after_a_cut(pair: &Pair) -> Outcome {
     let counter = "demo://counter";
-    let proxy = CuttingProxy::start(address_of(at)?, "notifications/resources/updated").await?;
-    let listener = at.setting.builder(&at.user).connect(url_of(&proxy)).await?;
+    let proxy = CuttingProxy::start(address_of(pair)?, "notifications/resources/updated").await?;
+    let listener = pair
+        .setting
+        .builder(&pair.user)
+        .connect(url_of(&proxy))
+        .await?;
     let filter = SubscriptionFilter::new().with_resource(counter);
     let mut changes = listener.listen(filter).await?;
     for _ in 0..2 {
         // Another client changes the resource. The second change breaks the connection.
-        at.call("bump", json!({})).await?;
+        pair.call("bump", json!({})).await?;
         let change = Change::ResourceUpdated(counter.to_owned());
         equal(changes.next().await?, Some(change))?;
     }
@@ -75,24 +87,24 @@ pub(crate) async fn resumes_listening_after_a_cut(at: &Peered) -> Outcome {
 }
 
 /// The server is restarted: sessions and connections are gone, but the next call succeeds.
-pub(crate) async fn survives_a_restart(at: &Peered) -> Outcome {
-    at.listening()?.borrow_mut().restart()?;
-    equal(at.call("echo", json!({"text": "after"})).await?, "after")?;
+pub(crate) async fn survives_a_restart(pair: &Pair) -> Outcome {
+    pair.listening()?.borrow_mut().restart()?;
+    equal(pair.call("echo", json!({"text": "after"})).await?, "after")?;
     // The new session has the same client capabilities as the old one.
-    let text = at
+    let text = pair
         .call("summarise", json!({"text": "a long story"}))
         .await?;
     equal(text, format!("{MODEL}: in short: a long story"))
 }
 
 /// The last check: after it, the client is closed.
-pub(crate) async fn ends(at: &Peered) -> Outcome {
-    at.client.close().await;
-    if let Some(file) = at.process_id_file.as_ref().filter(|_| cfg!(unix)) {
+pub(crate) async fn closed_client_rejects_calls(pair: &Pair) -> Outcome {
+    pair.client.close().await;
+    if let Some(file) = pair.process_id_file.as_ref().filter(|_| cfg!(unix)) {
         equal(is_running(&process_id(file)?)?, false)?;
         std::fs::remove_file(file)?;
     }
-    let Err(error) = at
+    let Err(error) = pair
         .client
         .call_tool("echo", json!({"text": "too late"}))
         .await
@@ -100,17 +112,17 @@ pub(crate) async fn ends(at: &Peered) -> Outcome {
         return Err(Failure::new("a closed client made a call"));
     };
     equal(error.is_closed(), true)?;
-    equal(at.client.pending_operations(), 0)
+    equal(pair.client.pending_operations(), 0)
 }
 
 /// A client that is dropped without closing ends its child process, too.
-pub(crate) async fn dropped_client_ends_its_child(at: &Peered) -> Outcome {
-    let Some(file) = &at.process_id_file else {
+pub(crate) async fn dropped_client_ends_its_child(pair: &Pair) -> Outcome {
+    let Some(file) = &pair.process_id_file else {
         return Err(Failure::new("there is no child process"));
     };
     let file = file.with_extension("dropped");
     let user = Arc::new(User::default());
-    let client = connect_child(at.setting, &user, &file).await?;
+    let client = connect_child(pair.setting, &user, &file).await?;
     let process = process_id(&file)?;
     equal(is_running(&process)?, true)?;
     drop(client);
@@ -142,8 +154,8 @@ fn is_running(process: &str) -> Result<bool, Failure> {
     Ok(status.success())
 }
 
-fn address_of(at: &Peered) -> Result<SocketAddr, Failure> {
-    Ok(at.listening()?.borrow().address())
+fn address_of(pair: &Pair) -> Result<SocketAddr, Failure> {
+    Ok(pair.listening()?.borrow().address())
 }
 
 fn url_of(proxy: &CuttingProxy) -> String {

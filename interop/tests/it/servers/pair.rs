@@ -43,7 +43,7 @@ impl fmt::Display for Setting {
 
 /// A connected client and its server.
 #[derive(Debug)]
-pub(crate) struct Peered {
+pub(crate) struct Pair {
     pub(crate) setting: Setting,
     pub(crate) client: Client,
     /// The server, if the client did not start it. One check restarts it.
@@ -53,7 +53,7 @@ pub(crate) struct Peered {
     pub(crate) user: Arc<User>,
 }
 
-impl Peered {
+impl Pair {
     /// Starts the server if the transport needs it, and connects.
     pub(crate) async fn connect(setting: Setting) -> Result<Self, Failure> {
         let user = Arc::new(User::default());
@@ -135,7 +135,7 @@ impl Setting {
                 let result = samples.sample(&request);
                 async move { result }
             })
-            .on_log(move |message| logs.hear(message));
+            .on_log(move |message| logs.record_log(message));
         match self.only {
             Some(version) => builder.with_versions([version]),
             None => builder,
@@ -172,15 +172,15 @@ pub(crate) struct User {
 
 #[derive(Debug)]
 struct Log {
-    heard: UnboundedSender<LoggingMessageNotificationParams>,
+    sender: UnboundedSender<LoggingMessageNotificationParams>,
     unread: tokio::sync::Mutex<UnboundedReceiver<LoggingMessageNotificationParams>>,
 }
 
 impl Default for Log {
     fn default() -> Self {
-        let (heard, unread) = unbounded_channel();
+        let (sender, unread) = unbounded_channel();
         Self {
-            heard,
+            sender,
             unread: tokio::sync::Mutex::new(unread),
         }
     }
@@ -244,9 +244,9 @@ impl User {
         Ok(CreateMessageResult::new(MODEL, content))
     }
 
-    fn hear(&self, message: LoggingMessageNotificationParams) {
+    fn record_log(&self, message: LoggingMessageNotificationParams) {
         // After the check, no task reads the log.
-        let _ = self.log.heard.send(message);
+        let _ = self.log.sender.send(message);
     }
 }
 

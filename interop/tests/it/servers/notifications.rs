@@ -7,19 +7,19 @@ use toolwire::Change;
 use toolwire::LoggingLevel;
 use toolwire::types::SubscriptionFilter;
 
-use super::peered::{Failure, Outcome, Peered, equal, text_of};
+use super::pair::{Failure, Outcome, Pair, equal, text_of};
 
 const COUNTER: &str = "demo://counter";
 
-pub(crate) async fn receives_progress(at: &Peered) -> Outcome {
+pub(crate) async fn receives_progress(pair: &Pair) -> Outcome {
     let steps = Arc::new(Mutex::new(Vec::new()));
-    let heard = Arc::clone(&steps);
-    let result = at
+    let received = Arc::clone(&steps);
+    let result = pair
         .client
         .call_tool("count", json!({"to": 4, "delay_ms": 5}))
         .on_progress(move |step| {
-            let mut heard = heard.lock().expect("no thread panics with the lock");
-            heard.push((step.progress, step.total));
+            let mut received = received.lock().expect("no thread panics with the lock");
+            received.push((step.progress, step.total));
         })
         .await?;
     equal(text_of(&result), "counted to 4")?;
@@ -35,9 +35,9 @@ pub(crate) async fn receives_progress(at: &Peered) -> Outcome {
 }
 
 /// Dropping the future cancels the handler of the server.
-pub(crate) async fn dropped_call_is_cancelled(at: &Peered) -> Outcome {
-    let before: u32 = at.call("cancelled", json!({})).await?.parse()?;
-    let (call, mut progress) = at.client.call_tool("wait", json!({})).with_progress();
+pub(crate) async fn dropped_call_is_cancelled(pair: &Pair) -> Outcome {
+    let before: u32 = pair.call("cancelled", json!({})).await?.parse()?;
+    let (call, mut progress) = pair.client.call_tool("wait", json!({})).with_progress();
     let mut call = Box::pin(call.into_future());
     tokio::select! {
         response = &mut call => return Err(Failure::new(format!("the call did not wait: {response:?}"))),
@@ -45,51 +45,51 @@ pub(crate) async fn dropped_call_is_cancelled(at: &Peered) -> Outcome {
     }
     drop(call);
     // The server may process the cancellation later. The check has a timeout.
-    while at.call("cancelled", json!({})).await?.parse::<u32>()? == before {}
+    while pair.call("cancelled", json!({})).await?.parse::<u32>()? == before {}
     equal(
-        at.call("cancelled", json!({})).await?.parse::<u32>()?,
+        pair.call("cancelled", json!({})).await?.parse::<u32>()?,
         before + 1,
     )
 }
 
 /// The server closes the stream of the call and stores the response until the client resumes.
-pub(crate) async fn resumes_a_released_stream(at: &Peered) -> Outcome {
-    equal(at.call("send_away", json!({})).await?, "sent you away")
+pub(crate) async fn resumes_a_released_stream(pair: &Pair) -> Outcome {
+    equal(pair.call("send_away", json!({})).await?, "sent you away")
 }
 
-pub(crate) async fn receives_log_messages(at: &Peered) -> Outcome {
-    at.client.set_log_level(Some(LoggingLevel::Info)).await?;
+pub(crate) async fn receives_log_messages(pair: &Pair) -> Outcome {
+    pair.client.set_log_level(Some(LoggingLevel::Info)).await?;
     equal(
-        at.call("log", json!({"text": "low on paper"})).await?,
+        pair.call("log", json!({"text": "low on paper"})).await?,
         "logged",
     )?;
-    let message = at.user.logged().await;
+    let message = pair.user.logged().await;
     equal(message.level, LoggingLevel::Warning)?;
     equal(message.logger.as_deref(), Some("demo"))?;
     equal(message.data.get(), "\"low on paper\"")
 }
 
-pub(crate) async fn receives_resource_changes(at: &Peered) -> Outcome {
+pub(crate) async fn receives_resource_changes(pair: &Pair) -> Outcome {
     let filter = SubscriptionFilter::new().with_resource(COUNTER);
-    let mut changes = at.client.listen(filter).await?;
+    let mut changes = pair.client.listen(filter).await?;
     for _ in 0..2 {
-        let value = at.call("bump", json!({})).await?;
+        let value = pair.call("bump", json!({})).await?;
         equal(
             changes.next().await?,
             Some(Change::ResourceUpdated(COUNTER.to_owned())),
         )?;
         // The cached value is invalid.
-        equal(at.read(COUNTER).await?, value)?;
+        equal(pair.read(COUNTER).await?, value)?;
     }
     Ok(())
 }
 
-pub(crate) async fn receives_list_changes(at: &Peered) -> Outcome {
+pub(crate) async fn receives_list_changes(pair: &Pair) -> Outcome {
     let filter = SubscriptionFilter::new().with_tools_list_changed();
-    let mut changes = at.client.listen(filter).await?;
-    let grown = at.call("grow", json!({})).await?;
+    let mut changes = pair.client.listen(filter).await?;
+    let grown = pair.call("grow", json!({})).await?;
     equal(changes.next().await?, Some(Change::ToolsListChanged))?;
-    let tools = at.client.list_tools().await?;
+    let tools = pair.client.list_tools().await?;
     equal(tools.iter().any(|tool| tool.name == grown), true)?;
-    equal(at.call(&grown, json!({})).await?, grown)
+    equal(pair.call(&grown, json!({})).await?, grown)
 }
