@@ -2,7 +2,7 @@
 //
 //     node login.mjs ts1|ts2 <revision> <url>
 //
-// Prints `open <url>` where its user has to go, and `said <text>` for what each of the two tools says.
+// Prints `open <url>` where its user has to go, and `result <text>` for the text of each tool result.
 
 import { createServer } from 'node:http';
 
@@ -86,14 +86,14 @@ async function authorized(attempt) {
   }
 }
 
-async function say(name, args) {
+async function printResult(name, args) {
   const { content } = await authorized(() => client.callTool({ name, arguments: args }));
-  print(`said ${content[0].text}`);
+  print(`result ${content[0].text}`);
 }
 
 await authorized(connect);
-await say('who_calls', {});
-await say('write', { text: 'a' });
+await printResult('who_calls', {});
+await printResult('write', { text: 'a' });
 await client.close();
 listener.close();
 listener.closeAllConnections();

@@ -2,7 +2,7 @@
 
 usage: login.py <2025-11-25|2026-07-28> <url>
 
-Prints `open <url>` where its user has to go, and `said <text>` for what each of the two tools says.
+Prints `open <url>` where its user has to go, and `result <text>` for the text of each tool result.
 """
 
 import asyncio
@@ -87,7 +87,7 @@ async def main(revision: str, url: str) -> None:
         async with Client(transport, mode=revision if revision == NEWEST else "legacy") as client:
             for name, arguments in (("who_calls", {}), ("write", {"text": "a"})):
                 result = await client.call_tool(name, arguments)
-                show(f"said {result.content[0].text}")
+                show(f"result {result.content[0].text}")
 
 
 asyncio.run(main(*sys.argv[1:]))

@@ -40,7 +40,7 @@ impl Variation {
 #[derive(Debug)]
 pub struct AuthorizationServer {
     child: Child,
-    errors: Receiver<String>,
+    stderr: Receiver<String>,
     issuer: String,
 }
 
@@ -61,24 +61,24 @@ impl AuthorizationServer {
             .map_err(|error| {
                 Problem::new(format!("the authorization server does not start: {error}"))
             })?;
-        let errors = lines_of(child.stderr.take().expect("stderr is piped"));
+        let stderr = lines_of(child.stderr.take().expect("stderr is piped"));
         let mut server = Self {
             child,
-            errors,
+            stderr,
             issuer: String::new(),
         };
-        let mut said = Vec::new();
+        let mut output = Vec::new();
         // It prints warnings about its test configuration before its address.
-        while let Ok(line) = server.errors.recv_timeout(START_TIMEOUT) {
+        while let Ok(line) = server.stderr.recv_timeout(START_TIMEOUT) {
             if let Some(issuer) = line.strip_prefix("listening on ") {
                 server.issuer = issuer.to_owned();
                 return Ok(server);
             }
-            said.push(line);
+            output.push(line);
         }
         Err(Problem::new(format!(
             "the authorization server does not listen:\n{}",
-            said.join("\n")
+            output.join("\n")
         )))
     }
 
@@ -92,8 +92,8 @@ impl AuthorizationServer {
 impl Drop for AuthorizationServer {
     fn drop(&mut self) {
         if std::thread::panicking() {
-            let said: Vec<String> = self.errors.try_iter().collect();
-            eprintln!("the authorization server printed:\n{}", said.join("\n"));
+            let output: Vec<String> = self.stderr.try_iter().collect();
+            eprintln!("the authorization server printed:\n{}", output.join("\n"));
         }
         // An error means that the process has exited already.
         let _ = self.child.kill();

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use crate::installed::{node, peers_directory, python};
 use crate::lines::{collect, lines_of};
-use crate::listening::Listening;
+use crate::listening::ListeningServer;
 use crate::problem::Problem;
 use crate::subject::Subject;
 
@@ -65,7 +65,7 @@ impl Peer {
                 run_script(command, SCRIPT_TIMEOUT)
             }
             Wire::Http => {
-                let server = Listening::start(subject)?;
+                let server = ListeningServer::start(subject)?;
                 command.arg(server.url());
                 let mut checks = run_script(command, SCRIPT_TIMEOUT)?;
                 checks.push(server.end());
@@ -77,7 +77,7 @@ impl Peer {
     /// Returns the command that logs in at the protected server at `url` and calls two tools. The second one needs
     /// another scope.
     ///
-    /// It writes a line `open <url>` when its user has to open a page, and a line `said <text>` for each result.
+    /// It writes a line `open <url>` when its user has to open a page, and a line `result <text>` for each result.
     ///
     /// # Errors
     ///

@@ -16,13 +16,13 @@ const START_TIMEOUT: Duration = Duration::from_secs(30);
 const END_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// The running server. It is killed when this is dropped.
-pub(crate) struct Listening {
+pub(crate) struct ListeningServer {
     child: Child,
-    errors: Receiver<String>,
+    stderr: Receiver<String>,
     url: String,
 }
 
-impl Listening {
+impl ListeningServer {
     /// Starts the server and waits until it prints its address.
     pub(crate) fn start(subject: &Subject) -> Result<Self, Problem> {
         let (program, arguments) = subject.command(Wire::Http)?;
@@ -35,14 +35,14 @@ impl Listening {
             .map_err(|error| {
                 Problem::new(format!("{} does not start: {error}", program.display()))
             })?;
-        let errors = lines_of(child.stderr.take().expect("stderr is piped"));
+        let stderr = lines_of(child.stderr.take().expect("stderr is piped"));
         let mut server = Self {
             child,
-            errors,
+            stderr,
             url: String::new(),
         };
         let line = server
-            .errors
+            .stderr
             .recv_timeout(START_TIMEOUT)
             .unwrap_or_default();
         server.url = line
@@ -77,13 +77,13 @@ impl Listening {
             return Err("the server has exited already".to_owned());
         }
         // Its standard error closes when it exits.
-        let said = collect(&self.errors, END_TIMEOUT)
-            .map_err(|said| format!("the server still runs after {END_TIMEOUT:?}: {said:?}"))?;
+        let output = collect(&self.stderr, END_TIMEOUT)
+            .map_err(|output| format!("the server still runs after {END_TIMEOUT:?}: {output:?}"))?;
         let status = self.child.wait().map_err(|error| error.to_string())?;
         if status.success() {
             Ok(())
         } else {
-            Err(format!("the server exited with {status}: {said:?}"))
+            Err(format!("the server exited with {status}: {output:?}"))
         }
     }
 
@@ -98,7 +98,7 @@ impl Listening {
     }
 }
 
-impl Drop for Listening {
+impl Drop for ListeningServer {
     fn drop(&mut self) {
         // An error means that the process has exited already.
         let _ = self.child.kill();

@@ -115,15 +115,15 @@ impl ServerPeer {
             .map_err(|error| {
                 Problem::new(format!("{} does not start: {error}", program.display()))
             })?;
-        let errors = lines_of(child.stderr.take().expect("stderr is piped"));
+        let stderr = lines_of(child.stderr.take().expect("stderr is piped"));
         let server = RunningServer {
             peer: self,
             wire,
             port,
             child,
-            errors,
+            stderr,
         };
-        server.wait_until_it_listens()?;
+        server.wait_until_listening()?;
         Ok(server)
     }
 }
@@ -153,7 +153,7 @@ pub struct RunningServer {
     wire: ServerWire,
     port: u16,
     child: Child,
-    errors: Receiver<String>,
+    stderr: Receiver<String>,
 }
 
 impl RunningServer {
@@ -175,8 +175,8 @@ impl RunningServer {
 
     /// Returns the lines that the server wrote to standard error since the last call.
     #[must_use]
-    pub fn said(&self) -> Vec<String> {
-        self.errors.try_iter().collect()
+    pub fn take_stderr(&self) -> Vec<String> {
+        self.stderr.try_iter().collect()
     }
 
     /// Kills the server and starts another one on the same port, without the earlier sessions.
@@ -190,21 +190,21 @@ impl RunningServer {
         Ok(())
     }
 
-    fn wait_until_it_listens(&self) -> Result<(), Problem> {
-        let mut said = Vec::new();
+    fn wait_until_listening(&self) -> Result<(), Problem> {
+        let mut output = Vec::new();
         // Every server writes one line with one of these texts when it listens.
-        while let Ok(line) = self.errors.recv_timeout(START_TIMEOUT) {
+        while let Ok(line) = self.stderr.recv_timeout(START_TIMEOUT) {
             let line = line.to_lowercase();
             if line.contains("listening on") || line.contains("running on port") {
                 return Ok(());
             }
-            said.push(line);
+            output.push(line);
         }
         Err(Problem::new(format!(
             "{:?} does not listen on {:?}:\n{}",
             self.peer,
             self.wire,
-            said.join("\n")
+            output.join("\n")
         )))
     }
 

@@ -86,7 +86,7 @@ function newProvider(issuer) {
   });
   provider.on('interaction.started', (_, prompt) => seen.push(`asked for ${prompt.name}`));
   provider.on('grant.success', ctx => seen.push(`granted ${ctx.oidc.params.grant_type}`));
-  provider.on('grant.error', (_, error) => seen.push(`refused ${error.error}`));
+  provider.on('grant.error', (_, error) => seen.push(`rejected ${error.error}`));
   provider.on('grant.revoked', () => seen.push('revoked'));
   provider.on('access_token.saved', token => given.push(token));
   provider.on('server_error', (_, error) => process.stderr.write(`${error.stack}\n`));

@@ -8,8 +8,8 @@ use tokio::process::Command;
 use toolwire::ProtocolVersion;
 use toolwire_interop::built_example;
 
-use super::guarded::Guard;
 use super::logins::ONE_LOGIN;
+use super::protected_server::TokenKind;
 use super::token_file::TokenFile;
 use super::{Fixture, start};
 
@@ -19,7 +19,7 @@ const TIMEOUT: Duration = Duration::from_secs(60);
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn example_logs_in_once() {
     let provider = start(&[]);
-    let fixture = Fixture::new(&provider, Guard::Signed).await;
+    let fixture = Fixture::new(&provider, TokenKind::Signed).await;
     let file = TokenFile::new("example", ProtocolVersion::LATEST);
     let issuer = provider.issuer();
     let work = [
@@ -28,8 +28,8 @@ async fn example_logs_in_once() {
         "tool write".to_owned(),
     ];
     for _ in 0..2 {
-        let said = run(&fixture, &file, "--no-browser").await;
-        assert!(said.ends_with(&work), "{said:?}");
+        let output = run(&fixture, &file, "--no-browser").await;
+        assert!(output.ends_with(&work), "{output:?}");
         assert_eq!(fixture.browser.opened().len(), 1);
     }
     assert_eq!(fixture.seen().await, ONE_LOGIN);
@@ -49,21 +49,26 @@ async fn run(fixture: &Fixture<'_>, file: &TokenFile, flag: &str) -> Vec<String>
         .kill_on_drop(true)
         .spawn()
         .expect("the example starts");
-    let mut lines = BufReader::new(child.stderr.take().expect("standard error is piped")).lines();
+    let mut stderr_lines =
+        BufReader::new(child.stderr.take().expect("standard error is piped")).lines();
     let running = async {
-        let mut said = Vec::new();
-        while let Some(line) = lines.next_line().await.expect("standard error is text") {
+        let mut output = Vec::new();
+        while let Some(line) = stderr_lines
+            .next_line()
+            .await
+            .expect("standard error is text")
+        {
             let address = line.trim();
             if address.starts_with("http://") {
                 fixture.browser.log_in(address).await;
             }
-            said.push(line);
+            output.push(line);
         }
-        said
+        output
     };
-    let said = tokio::time::timeout(TIMEOUT, running).await;
-    let said = said.expect("the example exits in time");
+    let output = tokio::time::timeout(TIMEOUT, running).await;
+    let output = output.expect("the example exits in time");
     let status = child.wait().await.expect("the example exits");
-    assert!(status.success(), "{status}: {said:?}");
-    said
+    assert!(status.success(), "{status}: {output:?}");
+    output
 }

@@ -5,15 +5,15 @@
 //! more logins and requests than needed.
 
 mod browser;
-mod ends;
+mod client_credentials;
+mod dpop;
 mod example;
-mod foreign;
-mod guarded;
+mod independent_clients;
 mod logins;
-mod machines;
-mod proofs;
-mod refusals;
+mod protected_server;
 mod rejected_requests;
+mod rejections;
+mod revocation;
 mod token_file;
 
 use std::sync::Arc;
@@ -25,7 +25,7 @@ use toolwire_auth::client::OAuthConfig;
 use toolwire_interop::{AuthorizationServer, Variation};
 
 use self::browser::Browser;
-use self::guarded::{Guard, Guarded};
+use self::protected_server::{ProtectedServer, TokenKind};
 
 /// Longer than the refresh of a token that lasts one second.
 const RENEWAL_TIME: Duration = Duration::from_secs(30);
@@ -33,22 +33,22 @@ const RENEWAL_TIME: Duration = Duration::from_secs(30);
 /// The server, the authorization server and the browser of a test.
 struct Fixture<'a> {
     provider: &'a AuthorizationServer,
-    server: Guarded,
+    server: ProtectedServer,
     browser: Arc<Browser>,
 }
 
 /// Runs a test with clients of both eras. They share the authorization server, and have their own server and browser.
 async fn in_both_eras(variations: &[Variation], test: impl AsyncFn(&Fixture<'_>, ProtocolVersion)) {
-    let guard = if variations.contains(&Variation::Opaque) {
-        Guard::Introspected
+    let token_kind = if variations.contains(&Variation::Opaque) {
+        TokenKind::Introspected
     } else {
-        Guard::Signed
+        TokenKind::Signed
     };
-    in_both_eras_with(guard, variations, test).await;
+    in_both_eras_with(token_kind, variations, test).await;
 }
 
 async fn in_both_eras_with(
-    guard: Guard,
+    token_kind: TokenKind,
     variations: &[Variation],
     test: impl AsyncFn(&Fixture<'_>, ProtocolVersion),
 ) {
@@ -56,7 +56,7 @@ async fn in_both_eras_with(
     for version in [ProtocolVersion::V2026_07_28, ProtocolVersion::V2025_11_25] {
         // Printed if the test fails.
         eprintln!("revision {}", version.as_str());
-        test(&Fixture::new(&provider, guard).await, version).await;
+        test(&Fixture::new(&provider, token_kind).await, version).await;
     }
 }
 
@@ -66,9 +66,9 @@ fn start(variations: &[Variation]) -> AuthorizationServer {
 }
 
 impl<'a> Fixture<'a> {
-    async fn new(provider: &'a AuthorizationServer, guard: Guard) -> Self {
+    async fn new(provider: &'a AuthorizationServer, token_kind: TokenKind) -> Self {
         Self {
-            server: Guarded::start(provider.issuer(), guard).await,
+            server: ProtectedServer::start(provider.issuer(), token_kind).await,
             browser: Browser::new(provider.issuer(), "ann"),
             provider,
         }

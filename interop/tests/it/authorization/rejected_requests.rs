@@ -33,7 +33,7 @@ async fn serve() -> String {
     let options = HttpOptions::new()
         .with_authorizer(resource_server.expect("the configuration is valid"))
         .without_signals();
-    let server = Server::new("guarded", "1.0.0").tool(who_calls);
+    let server = Server::new("protected", "1.0.0").tool(who_calls);
     let listener = HttpListener::from_listener(server, listener, options);
     let listener = listener.expect("the listener is bound");
     tokio::spawn(async move { listener.run().await.expect("the server runs") });
@@ -50,16 +50,16 @@ async fn check(peer: Peer, most: usize) {
     let output = output
         .expect("the client exits in time")
         .expect("the client starts");
-    let said = String::from_utf8_lossy(&output.stdout);
-    let errors = String::from_utf8_lossy(&output.stderr);
-    let connections = said
+    let stdout = String::from_utf8_lossy(&output.stdout);
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    let connections = stdout
         .strip_prefix(&format!("sequences {SEQUENCES}, connections "))
-        .unwrap_or_else(|| panic!("{said}{errors}"));
+        .unwrap_or_else(|| panic!("{stdout}{stderr}"));
     let connections: usize = connections
         .trim_end()
         .parse()
         .expect("the count is a number");
-    assert!((1..=most).contains(&connections), "{said}");
+    assert!((1..=most).contains(&connections), "{stdout}");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

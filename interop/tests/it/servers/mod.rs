@@ -177,7 +177,7 @@ async fn check(
     }
     let stderr = pair
         .server
-        .map(|server| server.into_inner().said().join("\n"));
+        .map(|server| server.into_inner().take_stderr().join("\n"));
     assert!(
         failed.is_empty(),
         "{setting}, revision {}:\n{}\nstandard error of the server:\n{}",

@@ -48,7 +48,7 @@ async fn wrong_secret_is_not_sent_again() {
         let rejected = fixture.try_to_connect(OAuthConfig::client_credentials(machine), version);
         let why = error_chain(&rejected.await.expect_err("the secret is wrong"));
         assert!(why.contains("invalid_client"), "{why}");
-        assert_eq!(fixture.seen().await, ["refused invalid_client"]);
+        assert_eq!(fixture.seen().await, ["rejected invalid_client"]);
     })
     .await;
 }

@@ -8,7 +8,7 @@ use tokio::process::Command;
 use toolwire::ProtocolVersion;
 use toolwire_interop::Peer;
 
-use super::guarded::Guard;
+use super::protected_server::TokenKind;
 use super::{Fixture, in_both_eras, start};
 
 /// Longer than two logins take on a busy machine.
@@ -24,9 +24,9 @@ async fn typescript_2_logs_in() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn typescript_1_logs_in() {
-    // It supports one era only.
+    // This SDK supports one era only.
     let provider = start(&[]);
-    let fixture = Fixture::new(&provider, Guard::Signed).await;
+    let fixture = Fixture::new(&provider, TokenKind::Signed).await;
     check(&fixture, Peer::TypeScript1, ProtocolVersion::V2025_11_25).await;
 }
 
@@ -39,20 +39,20 @@ async fn python_logs_in() {
 }
 
 async fn check(fixture: &Fixture<'_>, peer: Peer, version: ProtocolVersion) {
-    let said = tokio::time::timeout(TIMEOUT, run(fixture, peer, version)).await;
-    let said = said.expect("the client exits in time");
+    let results = tokio::time::timeout(TIMEOUT, run(fixture, peer, version)).await;
+    let results = results.expect("the client exits in time");
     let client_id = fixture.browser.asked_for("client_id").unwrap_or_default();
     let expected = [
-        format!("said ann, {client_id}, notes:read"),
-        "said written: a".to_owned(),
+        format!("result ann, {client_id}, notes:read"),
+        "result written: a".to_owned(),
     ];
-    assert_eq!(said, expected);
+    assert_eq!(results, expected);
     let scopes = fixture.browser.asked_for("scope").unwrap_or_default();
     assert!(scopes.contains("notes:read") && scopes.contains("notes:write"));
     assert_eq!(fixture.browser.opened().len(), 2);
 }
 
-/// Runs the client, opens the pages that it requests, and returns its other lines.
+/// Runs the client, opens the pages that it requests, and returns its result lines.
 async fn run(fixture: &Fixture<'_>, peer: Peer, version: ProtocolVersion) -> Vec<String> {
     let command = peer.login(version.as_str(), &fixture.server.url);
     let mut command = Command::from(command.expect("the peers are installed"));
@@ -64,14 +64,14 @@ async fn run(fixture: &Fixture<'_>, peer: Peer, version: ProtocolVersion) -> Vec
         .expect("the client starts");
     let output = child.stdout.take().expect("standard output is piped");
     let mut lines = BufReader::new(output).lines();
-    let mut said = Vec::new();
+    let mut results = Vec::new();
     while let Some(line) = lines.next_line().await.expect("standard output is text") {
         match line.strip_prefix("open ") {
             Some(url) => drop(fixture.browser.log_in(url).await),
-            None => said.push(line),
+            None => results.push(line),
         }
     }
     let status = child.wait().await.expect("the client exits");
-    assert!(status.success(), "{status}: {said:?}");
-    said
+    assert!(status.success(), "{status}: {results:?}");
+    results
 }

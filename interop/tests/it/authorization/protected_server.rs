@@ -30,7 +30,7 @@ async fn write(text: String) -> String {
 
 /// The kind of tokens that the server accepts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Guard {
+pub(crate) enum TokenKind {
     /// Signed tokens, verified with the keys of the authorization server.
     Signed,
     /// Signed tokens that are bound to a key of the client.
@@ -41,7 +41,7 @@ pub(crate) enum Guard {
 
 /// A server on a port. It ends when this is dropped.
 #[derive(Debug)]
-pub(crate) struct Guarded {
+pub(crate) struct ProtectedServer {
     pub(crate) url: String,
     tokens: Tokens,
     serving: JoinHandle<()>,
@@ -50,28 +50,30 @@ pub(crate) struct Guarded {
 /// The tokens that the server received, oldest first.
 type Tokens = Arc<Mutex<Vec<Secret>>>;
 
-impl Guarded {
-    pub(crate) async fn start(issuer: &str, guard: Guard) -> Self {
+impl ProtectedServer {
+    pub(crate) async fn start(issuer: &str, token_kind: TokenKind) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await;
         let listener = listener.expect("a free port");
         let address = listener.local_addr().expect("the listener is bound");
         let url = format!("http://{address}/mcp");
         let tokens = Tokens::default();
-        let verifier = Noting {
-            inner: verifier(issuer, guard),
+        let verifier = RecordingVerifier {
+            inner: verifier(issuer, token_kind),
             tokens: Arc::clone(&tokens),
         };
         let mut config = ResourceServerConfig::new(&url, [issuer])
             .with_required_scopes(["notes:read"])
             .with_verifier(verifier);
-        if guard == Guard::Bound {
+        if token_kind == TokenKind::Bound {
             config = config.with_dpop_required();
         }
         let resource_server = config.build().expect("the configuration is valid");
         let options = HttpOptions::new()
             .with_authorizer(resource_server)
             .without_signals();
-        let server = Server::new("guarded", "1.0.0").tool(who_calls).tool(write);
+        let server = Server::new("protected", "1.0.0")
+            .tool(who_calls)
+            .tool(write);
         let listener = HttpListener::from_listener(server, listener, options);
         let listener = listener.expect("the listener is bound");
         let serving = tokio::spawn(async move { listener.run().await.expect("the server runs") });
@@ -89,33 +91,33 @@ impl Guarded {
     }
 }
 
-impl Drop for Guarded {
+impl Drop for ProtectedServer {
     fn drop(&mut self) {
         self.serving.abort();
     }
 }
 
-fn verifier(issuer: &str, guard: Guard) -> Box<dyn TokenVerifier> {
+fn verifier(issuer: &str, token_kind: TokenKind) -> Box<dyn TokenVerifier> {
     let fetcher = DocumentFetcher::with_loopback_allowed();
-    if guard != Guard::Introspected {
+    if token_kind != TokenKind::Introspected {
         return Box::new(JwtVerifier::new([issuer], &fetcher));
     }
     let endpoint = format!("{issuer}/token/introspection");
     let secret = Secret::new("secret of the resource server");
-    let asking = Introspection::new(endpoint, "resource-server", &secret, fetcher);
-    let asking = asking.expect("the URL is valid");
+    let introspection = Introspection::new(endpoint, "resource-server", &secret, fetcher);
+    let introspection = introspection.expect("the URL is valid");
     // Without a cache, a revoked token is rejected at once.
-    Box::new(asking.with_cache_ttl(Duration::ZERO))
+    Box::new(introspection.with_cache_ttl(Duration::ZERO))
 }
 
 /// Records every token before it is verified.
 #[derive(Debug)]
-struct Noting {
+struct RecordingVerifier {
     inner: Box<dyn TokenVerifier>,
     tokens: Tokens,
 }
 
-impl TokenVerifier for Noting {
+impl TokenVerifier for RecordingVerifier {
     fn verify<'a>(
         &'a self,
         token: &'a Secret,

@@ -6,7 +6,7 @@ use http::header::{ACCEPT, AUTHORIZATION, WWW_AUTHENTICATE};
 use toolwire::transport::http_client::{HttpClient as _, HyperClient};
 use toolwire_interop::Variation::{Nonces, Short};
 
-use super::guarded::Guard;
+use super::protected_server::TokenKind;
 use super::{call_until_renewed, in_both_eras, in_both_eras_with, who_calls};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -39,7 +39,9 @@ async fn bound_token_is_rejected_without_a_proof() {
 
         call_until_renewed(fixture, &client).await;
         let seen = fixture.seen().await;
-        let without_nonce = seen.iter().filter(|what| *what == "refused use_dpop_nonce");
+        let without_nonce = seen
+            .iter()
+            .filter(|what| *what == "rejected use_dpop_nonce");
         assert_eq!(without_nonce.count(), 1, "{seen:?}");
         assert_eq!(who_calls(&client).await, caller);
         assert_eq!(fixture.browser.opened().len(), 1);
@@ -49,7 +51,7 @@ async fn bound_token_is_rejected_without_a_proof() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn server_that_requires_bound_tokens_gets_them() {
-    in_both_eras_with(Guard::Bound, &[], async |fixture, version| {
+    in_both_eras_with(TokenKind::Bound, &[], async |fixture, version| {
         let oauth = fixture.oauth();
         let client = fixture.connect(oauth.clone(), version).await;
         who_calls(&client).await;

@@ -60,7 +60,7 @@ async fn revoked_login_starts_a_new_login() {
         assert_eq!(page.status, 200, "{page:?}");
 
         assert_eq!(who_calls(&client).await, before);
-        let rejected = ["refused invalid_grant"];
+        let rejected = ["rejected invalid_grant"];
         let expected = [&ONE_LOGIN[..], &rejected, &LOGIN_AGAIN].concat();
         assert_eq!(fixture.seen().await, expected);
     })
