@@ -5,7 +5,7 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
-use crate::plain_http::{Post, ask};
+use crate::plain_http::{Post, send};
 use crate::user::User;
 use crate::{AuthorizationRun, Fixture, Problem, Suite, Verdict};
 
@@ -29,9 +29,9 @@ pub async fn check_authorization(
         resource: &format!("{issuer}/mcp"),
         port: free_port()?,
     };
-    let agree = async |url: &str| User::default().log_in(url).await;
+    let consent = async |url: &str| User::default().log_in(url).await;
     let outcomes = suite
-        .run_authorization(&run, spec_version, results, agree)
+        .run_authorization(&run, spec_version, results, consent)
         .await?;
     Ok(Verdict::of(spec_version, &expected, &outcomes))
 }
@@ -46,7 +46,7 @@ async fn register(issuer: &str) -> Result<String, Problem> {
         content_type: "application/json",
         body: &metadata.to_string(),
     };
-    let response = ask(&format!("{issuer}/register"), "", Some(post)).await?;
+    let response = send(&format!("{issuer}/register"), "", Some(post)).await?;
     let registered: Option<Value> = serde_json::from_str(response.body()).ok();
     let id = registered
         .as_ref()

@@ -11,9 +11,9 @@ use tokio::time::timeout;
 use crate::Problem;
 
 /// The longest start time. The server has nothing to load, so it is ready at once.
-const START: Duration = Duration::from_secs(30);
+const START_TIMEOUT: Duration = Duration::from_secs(30);
 
-const GREETING: &str = "listening on ";
+const ADDRESS_PREFIX: &str = "listening on ";
 
 /// A running server. Dropping it ends the process.
 #[derive(Debug)]
@@ -36,10 +36,10 @@ impl Fixture {
             .spawn()
             .map_err(|error| Problem::new(format!("cannot start {}: {error}", binary.display())))?;
         let stdout = process.stdout.take().expect("stdout is piped");
-        let line = timeout(START, first_line(stdout))
+        let line = timeout(START_TIMEOUT, first_line(stdout))
             .await
             .map_err(|_| Problem::new("the server does not print its address"))?;
-        let url = line.strip_prefix(GREETING).ok_or_else(|| {
+        let url = line.strip_prefix(ADDRESS_PREFIX).ok_or_else(|| {
             Problem::new(format!(
                 "the server printed {line:?} instead of its address"
             ))

@@ -7,12 +7,12 @@
 
 mod authorization;
 mod fixture;
-mod judge;
 mod plain_http;
 mod results;
 mod suite;
 mod table;
 mod user;
+mod verdict;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -22,16 +22,16 @@ use toolwire::ProtocolVersion;
 
 pub use authorization::check_authorization;
 pub use fixture::Fixture;
-pub use judge::{Check, Status, Verdict};
 pub use suite::{AuthorizationRun, ClientRun, ClientUnderTest, Suite};
 pub use table::Table;
+pub use verdict::{Check, Status, Verdict};
 
 /// Client scenarios that are not run: the start of their names, and the reason.
 const LEFT_OUT: [(&str, &str); 1] = [("sep-2640-", "the client does not support skills yet")];
 
 /// Client scenarios with an untrusted server or authorization server. The suite accepts a client that continues without
 /// harm. Our client must return an error.
-const HAVE_TO_FAIL: [&str; 7] = [
+const MUST_FAIL: [&str; 7] = [
     "auth/iss-normalized",
     "auth/iss-supported-missing",
     "auth/iss-unexpected",
@@ -120,23 +120,23 @@ async fn run_scenarios(
         .into_iter()
         .partition(|name| reason_to_leave_out(name).is_none());
     let mut outcomes = BTreeMap::new();
-    let mut ends = Vec::new();
+    let mut exit_problems = Vec::new();
     for scenario in &expected {
         let results = results.join(scenario);
         let run = suite.run_client(client, scenario, &results).await?;
-        ends.extend(wrong_end(scenario, run.bad_end));
+        exit_problems.extend(unexpected_exit(scenario, run.failure));
         outcomes.insert(scenario.clone(), run.checks);
     }
     let mut verdict = Verdict::of(client.spec_version, &expected, &outcomes);
-    verdict.problems.extend(ends);
+    verdict.problems.extend(exit_problems);
     verdict.left_out = describe(left_out);
     Ok(verdict)
 }
 
-fn wrong_end(scenario: &str, bad_end: Option<String>) -> Option<String> {
-    match (HAVE_TO_FAIL.contains(&scenario), bad_end) {
+fn unexpected_exit(scenario: &str, failure: Option<String>) -> Option<String> {
+    match (MUST_FAIL.contains(&scenario), failure) {
         (true, None) => Some(format!("{scenario}: the client returns no error")),
-        (false, Some(end)) => Some(format!("{scenario}: {end}")),
+        (false, Some(failure)) => Some(format!("{scenario}: {failure}")),
         (true, Some(_)) | (false, None) => None,
     }
 }

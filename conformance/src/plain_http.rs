@@ -22,7 +22,7 @@ pub(crate) struct Post<'a> {
 pub(crate) struct Response(String);
 
 /// Sends a GET request, or a POST request if there is a body.
-pub(crate) async fn ask(
+pub(crate) async fn send(
     url: &str,
     cookies: &str,
     post: Option<Post<'_>>,

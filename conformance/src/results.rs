@@ -5,7 +5,7 @@ use std::fs;
 use std::path::Path;
 
 use crate::Problem;
-use crate::judge::Check;
+use crate::verdict::Check;
 
 /// The length of the suffix of a result directory: `-2026-07-28T12-00-00-000Z`.
 const STAMP_LENGTH: usize = 25;

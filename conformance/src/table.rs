@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::judge::Verdict;
+use crate::verdict::Verdict;
 
 const TITLES: [&str; 7] = [
     "revision",

@@ -5,10 +5,10 @@ use std::collections::BTreeMap;
 use toolwire_auth::testing::form;
 
 use crate::Problem;
-use crate::plain_http::{Post, ask, resolved};
+use crate::plain_http::{Post, resolved, send};
 
 /// The number of redirects after which the login fails.
-const MOST_STEPS: usize = 10;
+const MAX_REDIRECTS: usize = 10;
 
 /// A user who consents.
 #[derive(Debug, Default)]
@@ -18,7 +18,7 @@ pub(crate) struct User {
 
 /// The next step of the browser.
 enum Next {
-    Go(String),
+    Redirect(String),
     Page(String),
 }
 
@@ -26,10 +26,10 @@ impl User {
     /// Opens a URL, consents, and follows redirects until the login ends.
     pub(crate) async fn log_in(mut self, url: &str) -> Result<(), Problem> {
         let mut request = (url.to_owned(), None);
-        for _ in 0..MOST_STEPS {
+        for _ in 0..MAX_REDIRECTS {
             let (url, form) = request;
             request = match self.open(&url, form.as_deref()).await? {
-                Next::Go(next) => (next, None),
+                Next::Redirect(next) => (next, None),
                 Next::Page(page) => match consent_form(&page) {
                     Some((action, form)) => (resolved(&url, &action), Some(form)),
                     None => return Ok(()),
@@ -48,7 +48,7 @@ impl User {
             content_type: "application/x-www-form-urlencoded",
             body,
         });
-        let response = ask(url, &cookies.join("; "), post).await?;
+        let response = send(url, &cookies.join("; "), post).await?;
         for cookie in response.headers("set-cookie") {
             let pair = cookie.split(';').next();
             let pair = pair.and_then(|pair| pair.split_once('='));
@@ -56,7 +56,7 @@ impl User {
             self.cookies.extend(pair);
         }
         if let Some(next) = response.headers("location").next() {
-            return Ok(Next::Go(resolved(url, next)));
+            return Ok(Next::Redirect(resolved(url, next)));
         }
         if response.is_ok() {
             Ok(Next::Page(response.body().to_owned()))

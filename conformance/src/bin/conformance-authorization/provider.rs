@@ -27,7 +27,7 @@ pub(crate) async fn start() -> io::Result<Upstream> {
 
 async fn serve(mut socket: TcpStream) -> io::Result<()> {
     let mut request = Vec::new();
-    while !is_whole(&request) && request.len() < LONGEST_REQUEST {
+    while !is_complete(&request) && request.len() < LONGEST_REQUEST {
         if socket.read_buf(&mut request).await? == 0 {
             return Ok(());
         }
@@ -36,7 +36,7 @@ async fn serve(mut socket: TcpStream) -> io::Result<()> {
     let target = request.split(' ').nth(1).unwrap_or_default();
     let (path, query) = target.split_once('?').unwrap_or((target, ""));
     let (head, body) = match path {
-        "/authorize" => (back(query), ""),
+        "/authorize" => (redirect(query), ""),
         "/token" => (
             "200 OK".to_owned(),
             r#"{"access_token":"upstream","token_type":"bearer"}"#,
@@ -50,8 +50,8 @@ async fn serve(mut socket: TcpStream) -> io::Result<()> {
     socket.write_all(response.as_bytes()).await
 }
 
-/// Redirects the user back at once.
-fn back(query: &str) -> String {
+/// Returns the status and location that redirect the user back at once.
+fn redirect(query: &str) -> String {
     let pairs = form::decode(query).unwrap_or_default();
     let find = |name: &str| {
         let found = pairs.iter().find(|(own, _)| own == name);
@@ -64,7 +64,7 @@ fn back(query: &str) -> String {
     )
 }
 
-fn is_whole(request: &[u8]) -> bool {
+fn is_complete(request: &[u8]) -> bool {
     let text = String::from_utf8_lossy(request);
     let Some((head, body)) = text.split_once("\r\n\r\n") else {
         return false;

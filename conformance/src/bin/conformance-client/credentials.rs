@@ -4,7 +4,7 @@ use serde::Deserialize;
 use toolwire_auth::client::{IdentityProvider, OAuthConfig, RegisteredClient, SigningKey};
 use toolwire_auth::documents::Secret;
 
-use crate::login::Agreeing;
+use crate::login::ConsentingUser;
 use crate::scenarios::Problem;
 
 /// The client ID that the suite expects of a client with a metadata document.
@@ -29,7 +29,7 @@ impl Credentials {
     /// grants, so their names decide.
     pub(crate) fn oauth(&self, scenario: &str) -> Result<OAuthConfig, Problem> {
         let Some(client) = self.registered()? else {
-            let login = OAuthConfig::login("toolwire conformance", Agreeing);
+            let login = OAuthConfig::login("toolwire conformance", ConsentingUser);
             return Ok(login.with_client_id_document(CLIENT_ID_DOCUMENT));
         };
         if let Some(assertion) = &self.valid_jwt {
@@ -53,7 +53,7 @@ impl Credentials {
         Ok(if is_without_user {
             OAuthConfig::client_credentials(client)
         } else {
-            OAuthConfig::login("toolwire conformance", Agreeing).with_client(client)
+            OAuthConfig::login("toolwire conformance", ConsentingUser).with_client(client)
         })
     }
 

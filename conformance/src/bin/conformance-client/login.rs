@@ -12,9 +12,9 @@ const REDIRECT_URI: &str = "http://localhost:3000/callback";
 
 /// A user who consents to everything.
 #[derive(Debug)]
-pub(crate) struct Agreeing;
+pub(crate) struct ConsentingUser;
 
-impl Login for Agreeing {
+impl Login for ConsentingUser {
     fn begin<'a>(
         &'a self,
         _: Option<&'a str>,
@@ -23,7 +23,7 @@ impl Login for Agreeing {
     }
 }
 
-impl PendingLogin for Agreeing {
+impl PendingLogin for ConsentingUser {
     fn redirect_uri(&self) -> &str {
         REDIRECT_URI
     }

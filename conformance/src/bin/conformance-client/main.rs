@@ -4,8 +4,8 @@
 
 mod credentials;
 mod login;
+mod parameters;
 mod scenarios;
-mod told;
 
 use std::process::ExitCode;
 use std::time::Duration;
@@ -15,11 +15,11 @@ use tokio::time::timeout;
 use toolwire::types::{CreateMessageResult, ElicitResult, Root};
 use toolwire::{Client, ClientBuilder};
 
-use crate::scenarios::{Problem, play};
-use crate::told::Told;
+use crate::parameters::Parameters;
+use crate::scenarios::{Problem, run_scenario};
 
 /// Shorter than the timeout of the suite, 30 s, so that the reason is printed.
-const LONGEST: Duration = Duration::from_secs(25);
+const SCENARIO_TIMEOUT: Duration = Duration::from_secs(25);
 
 /// Runs the scenario that `MCP_CONFORMANCE_SCENARIO` names.
 #[derive(Debug, Parser)]
@@ -31,7 +31,7 @@ struct Arguments {
 #[tokio::main]
 async fn main() -> ExitCode {
     let arguments = Arguments::parse();
-    let running = timeout(LONGEST, run(&arguments.url));
+    let running = timeout(SCENARIO_TIMEOUT, run(&arguments.url));
     match running
         .await
         .unwrap_or_else(|_| Err("the scenario timed out".into()))
@@ -50,19 +50,20 @@ async fn main() -> ExitCode {
 }
 
 async fn run(url: &str) -> Result<(), Problem> {
-    let told = Told::from_environment()?;
-    let mut builder = everything().with_versions(told.versions()?);
-    if told.scenario.starts_with("auth/") {
-        builder = builder.with_http_layer(told.context.credentials.oauth(&told.scenario)?);
+    let parameters = Parameters::from_environment()?;
+    let mut builder = client_builder().with_versions(parameters.versions()?);
+    if parameters.scenario.starts_with("auth/") {
+        builder =
+            builder.with_http_layer(parameters.context.credentials.oauth(&parameters.scenario)?);
     }
     let client = builder.connect(url).await?;
-    let outcome = play(&client, &told).await;
+    let outcome = run_scenario(&client, &parameters).await;
     client.close().await;
     outcome
 }
 
 /// Returns a client with all capabilities that a scenario may need.
-fn everything() -> ClientBuilder {
+fn client_builder() -> ClientBuilder {
     Client::builder("toolwire-conformance", env!("CARGO_PKG_VERSION"))
         .with_roots([Root::new("file:///conformance")])
         .on_sampling(|_| async {

@@ -7,14 +7,14 @@ use serde_json::json;
 use toolwire::types::CallToolResult;
 use toolwire::{Client, RawJson};
 
-use crate::told::{Context, Told};
+use crate::parameters::{Context, Parameters};
 
 /// The reason why a scenario failed to run.
 pub(crate) type Problem = Box<dyn Error + Send + Sync>;
 
 /// Makes the calls of the scenario.
-pub(crate) async fn play(client: &Client, told: &Told) -> Result<(), Problem> {
-    match told.scenario.as_str() {
+pub(crate) async fn run_scenario(client: &Client, parameters: &Parameters) -> Result<(), Problem> {
+    match parameters.scenario.as_str() {
         // These scenarios check connecting and listing.
         "initialize" | "request-metadata" | "json-schema-ref-no-deref" => list(client).await,
         "tools_call" => call(client, "add_numbers", json!({"a": 5, "b": 3})).await,
@@ -23,12 +23,12 @@ pub(crate) async fn play(client: &Client, told: &Told) -> Result<(), Problem> {
         }
         "sse-retry" => call(client, "test_reconnection", json!({})).await,
         "sep-2322-client-request-state" => respond_to_elicitation(client).await,
-        "http-standard-headers" => use_everything(client).await,
-        "http-custom-headers" => make_calls(client, &told.context).await,
-        "http-invalid-tool-headers" => call_whatever_is_listed(client).await,
+        "http-standard-headers" => use_all_features(client).await,
+        "http-custom-headers" => make_calls(client, &parameters.context).await,
+        "http-invalid-tool-headers" => call_listed_tools(client).await,
         "json-schema-2020-12-preservation" => echo_schema(client).await,
         // These scenarios check authorization. Some servers also need a call afterwards.
-        auth if auth.starts_with("auth/") => call_everything(client).await,
+        auth if auth.starts_with("auth/") => call_all_tools(client).await,
         other => Err(format!("{other} is not a scenario of this client").into()),
     }
 }
@@ -38,7 +38,7 @@ async fn list(client: &Client) -> Result<(), Problem> {
     Ok(())
 }
 
-async fn call_everything(client: &Client) -> Result<(), Problem> {
+async fn call_all_tools(client: &Client) -> Result<(), Problem> {
     for tool in client.list_tools().await? {
         succeeded(&tool.name, &client.call_tool(&tool.name, json!({})).await?)?;
     }
@@ -54,7 +54,7 @@ async fn call(client: &Client, tool: &str, arguments: impl Serialize) -> Result<
 /// Makes an unrelated call while the first one waits for input, so that the suite can check that they are separate.
 async fn respond_to_elicitation(client: &Client) -> Result<(), Problem> {
     client.list_tools().await?;
-    let (asked, unrelated) = tokio::join!(
+    let (elicited, unrelated) = tokio::join!(
         client
             .call_tool("test_mrtr_echo_state", json!({}))
             .into_future(),
@@ -62,7 +62,7 @@ async fn respond_to_elicitation(client: &Client) -> Result<(), Problem> {
             .call_tool("test_mrtr_unrelated", json!({}))
             .into_future(),
     );
-    succeeded("test_mrtr_echo_state", &asked?)?;
+    succeeded("test_mrtr_echo_state", &elicited?)?;
     succeeded("test_mrtr_unrelated", &unrelated?)?;
     for tool in ["test_mrtr_no_state", "test_mrtr_no_result_type"] {
         succeeded(tool, &client.call_tool(tool, json!({})).await?)?;
@@ -70,7 +70,7 @@ async fn respond_to_elicitation(client: &Client) -> Result<(), Problem> {
     Ok(())
 }
 
-async fn use_everything(client: &Client) -> Result<(), Problem> {
+async fn use_all_features(client: &Client) -> Result<(), Problem> {
     for tool in client.list_tools().await? {
         succeeded(&tool.name, &client.call_tool(&tool.name, json!({})).await?)?;
     }
@@ -90,15 +90,15 @@ async fn make_calls(client: &Client, context: &Context) -> Result<(), Problem> {
     if context.tool_calls.is_empty() {
         return Err("the scenario names no calls".into());
     }
-    for wanted in &context.tool_calls {
-        let result = client.call_tool(&wanted.name, &wanted.arguments).await?;
-        succeeded(&wanted.name, &result)?;
+    for call in &context.tool_calls {
+        let result = client.call_tool(&call.name, &call.arguments).await?;
+        succeeded(&call.name, &result)?;
     }
     Ok(())
 }
 
 /// Tools with invalid annotations are not listed, so they are not called.
-async fn call_whatever_is_listed(client: &Client) -> Result<(), Problem> {
+async fn call_listed_tools(client: &Client) -> Result<(), Problem> {
     for tool in client.list_tools().await? {
         let call = client.call_tool(&tool.name, json!({"region": "us-west1"}));
         succeeded(&tool.name, &call.await?)?;

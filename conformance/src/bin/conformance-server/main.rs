@@ -2,14 +2,14 @@
 //!
 //! It is written like any server that uses toolwire. Texts, names and schemas are those of the scenarios.
 
-mod asking;
+mod client_requests;
 mod content;
 mod input_required;
+mod list_changes;
 mod prompts;
 mod resources;
-mod running;
 mod schemas;
-mod triggers;
+mod streaming;
 
 use std::error::Error;
 use std::io::Write as _;
@@ -31,7 +31,7 @@ struct Arguments {
 async fn main() -> Result<(), Box<dyn Error>> {
     let arguments = Arguments::parse();
     let address = SocketAddr::from((Ipv4Addr::LOCALHOST, arguments.port));
-    let listener = HttpListener::bind(everything(), address, HttpOptions::new()).await?;
+    let listener = HttpListener::bind(server_with_fixtures(), address, HttpOptions::new()).await?;
     // The parent process waits for this line and reads the port from it.
     let mut stdout = std::io::stdout();
     writeln!(stdout, "listening on http://{}/mcp", listener.local_addr())?;
@@ -42,16 +42,16 @@ async fn main() -> Result<(), Box<dyn Error>> {
 
 /// Returns the server with all fixtures. The first tool takes no arguments and succeeds, because the suite calls the
 /// first one.
-fn everything() -> Server {
+fn server_with_fixtures() -> Server {
     let server = Server::new("toolwire-conformance", env!("CARGO_PKG_VERSION"))
         .with_logging()
         .with_resource_subscriptions();
     let server = content::add_to(server);
-    let server = running::add_to(server);
+    let server = streaming::add_to(server);
     let server = schemas::add_to(server);
-    let server = asking::add_to(server);
+    let server = client_requests::add_to(server);
     let server = input_required::add_to(server);
-    let server = triggers::add_to(server);
+    let server = list_changes::add_to(server);
     let server = prompts::add_to(server);
     resources::add_to(server)
 }

@@ -16,7 +16,7 @@ const CONTEXT: &str = "MCP_CONFORMANCE_CONTEXT";
 
 /// The parameters that the suite sets in the environment.
 #[derive(Debug)]
-pub(crate) struct Told {
+pub(crate) struct Parameters {
     pub(crate) scenario: String,
     pub(crate) context: Context,
     spec_version: String,
@@ -41,7 +41,7 @@ pub(crate) struct ToolCall {
     pub(crate) arguments: Value,
 }
 
-impl Told {
+impl Parameters {
     pub(crate) fn from_environment() -> Result<Self, Problem> {
         let read = |name| env::var(name).map_err(|error| format!("{name}: {error}"));
         Ok(Self {
@@ -56,12 +56,12 @@ impl Told {
 
     /// Returns the revision under test and the older ones, because some servers of the suite negotiate an older one.
     pub(crate) fn versions(&self) -> Result<Vec<ProtocolVersion>, Problem> {
-        let asked: ProtocolVersion = self
+        let tested: ProtocolVersion = self
             .spec_version
             .parse()
             .map_err(|error| format!("{SPEC_VERSION}: {error}"))?;
-        let asked = SupportedVersions::from_iter([asked]);
-        let up_to_it = ProtocolVersion::ALL.split_inclusive(|known| asked.contains(*known));
-        Ok(up_to_it.take(1).flatten().copied().collect())
+        let tested = SupportedVersions::from_iter([tested]);
+        let up_to_tested = ProtocolVersion::ALL.split_inclusive(|known| tested.contains(*known));
+        Ok(up_to_tested.take(1).flatten().copied().collect())
     }
 }
