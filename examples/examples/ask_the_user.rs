@@ -29,10 +29,10 @@ enum Class {
 /// Books a train ticket.
 #[tool]
 async fn book(ctx: &RequestContext, destination: String) -> Result<String, ToolError> {
-    let question = format!("A ticket to {destination}: who travels?");
+    let message = format!("A ticket to {destination}: who travels?");
     // A form with invalid values never gets here. With the output type `Details` instead of `ElicitOutcome`, `?` would
     // return an error if the user declines or cancels.
-    match ctx.ask("details", question).await? {
+    match ctx.ask("details", message).await? {
         ElicitOutcome::Accepted(Details {
             email,
             seats,

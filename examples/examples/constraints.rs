@@ -9,7 +9,7 @@ use serde::Deserialize;
 use toolwire::{Server, tool};
 
 /// Constants can be used for numbers.
-const MOST_SEATS: u32 = 8;
+const MAX_SEATS: u32 = 8;
 
 /// Nested values have their constraints in their own type, as schemars attributes.
 #[derive(Deserialize, JsonSchema)]
@@ -27,7 +27,7 @@ fn book(
     #[arg(min_length = 2, max_length = 40, pattern = "^[A-Za-z ]+$")]
     name: &str,
     /// The number of people.
-    #[arg(default = 2, minimum = 1, maximum = MOST_SEATS)]
+    #[arg(default = 2, minimum = 1, maximum = MAX_SEATS)]
     seats: u32,
     /// The day of the booking.
     #[arg(format = "date")]

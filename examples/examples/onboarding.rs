@@ -14,7 +14,6 @@ use std::path::PathBuf;
 
 use serde::Deserialize;
 use toolwire::ask::ElicitOutcome;
-
 use toolwire::transport::http::{HttpListener, HttpOptions};
 use toolwire::{Elicit, KeyRing, RequestContext, StateKey, ToolError};
 
@@ -24,7 +23,7 @@ struct Person {
 }
 
 #[derive(Deserialize, Elicit)]
-struct Place {
+struct TeamChoice {
     team: Team,
 }
 
@@ -54,7 +53,7 @@ impl Office {
         let Person { name } = ctx.ask("person", "Who is new?").await?;
 
         let question = format!("Which team does {name} join?");
-        let Place { team } = ctx.ask("place", question).await?;
+        let TeamChoice { team } = ctx.ask("team", question).await?;
 
         // The handler may run several times, but takes one desk. Later runs get the stored number.
         let taking = async { self.take_desk(&name, team) };
@@ -98,7 +97,8 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     }
     .into_server();
     if let Ok(digits) = std::env::var("ONBOARDING_KEY") {
-        let key = StateKey::from_hex(&digits).ok_or("ONBOARDING_KEY is not 64 digits")?;
+        let key =
+            StateKey::from_hex(&digits).ok_or("ONBOARDING_KEY is not 64 hexadecimal digits")?;
         server = server.with_request_state_keys(KeyRing::new(key));
     }
 

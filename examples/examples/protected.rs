@@ -1,6 +1,7 @@
-//! A server that requires access tokens: scopes for the server and for single tools, and lists without the rest.
+//! A server that requires access tokens: scopes for the server and for single tools. Lists contain only the
+//! tools that the caller's scopes permit.
 //!
-//! It has two fixed tokens, so that it runs anywhere. A real server only names its authorization server.
+//! It has two fixed tokens, so that it runs without an authorization server. A real server only names one.
 //! Run it with `cargo run -p toolwire-examples --example protected -- 127.0.0.1:3000`, and call it with
 //! `Authorization: Bearer token-of-ann`, or `token-of-bob`, who may also write.
 
@@ -36,7 +37,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         .with_token("token-of-ann", "ann", "notes:read")
         .with_token("token-of-bob", "bob", "notes:read notes:write");
     // Without this verifier, tokens are JWTs signed by the authorization server.
-    let guard =
+    let resource_server =
         ResourceServerConfig::new("http://localhost:3000/mcp", ["https://auth.example.com"])
             .with_required_scopes(["notes:read"])
             .with_supported_scopes(["notes:read", "notes:write"])
@@ -47,7 +48,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         .with_scope_filtered_lists()
         .tool(read)
         .tool(write);
-    let options = HttpOptions::new().with_authorizer(guard);
+    let options = HttpOptions::new().with_authorizer(resource_server);
     let listener = HttpListener::bind(server, address, options).await?;
     eprintln!("listening on {}", listener.url());
     listener.run().await?;

@@ -109,23 +109,23 @@ async fn gateway_passes_json_unchanged() {
             "string"
         );
 
-        // More digits than a double has, and members in no order.
+        // A number with more digits than an `f64` has, and members that are not sorted.
         let arguments = r#"{"z":1.10,"amount":12345678901234567890.123456789,"account":"CH1"}"#;
         let meta = r#"{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}"#;
         let params = match revision {
             Revision::Newest => {
-                format!(r#"{{"name":"ledger.add","arguments":{arguments},"_meta":{meta}}}"#)
+                format!(r#"{{"name":"payments.add","arguments":{arguments},"_meta":{meta}}}"#)
             }
-            Revision::Legacy => format!(r#"{{"name":"ledger.add","arguments":{arguments}}}"#),
+            Revision::Legacy => format!(r#"{{"name":"payments.add","arguments":{arguments}}}"#),
         };
         let call =
             format!(r#"{{"jsonrpc":"2.0","id":"raw","method":"tools/call","params":{params}}}"#);
         client.send_line(&format!("{call}\n")).await;
         let response = client.receive().await;
-        assert_eq!(text(&response["result"]), "ledger.add responded");
-        let untouched = format!(r#""structuredContent":{{"got":{arguments}}}"#);
+        assert_eq!(text(&response["result"]), "payments.add responded");
+        let unchanged = format!(r#""structuredContent":{{"got":{arguments}}}"#);
         assert!(
-            client.last_line.contains(&untouched),
+            client.last_line.contains(&unchanged),
             "{}",
             client.last_line
         );
@@ -138,17 +138,17 @@ async fn gateway_checks_arguments_only_without_a_service_check() {
     for revision in BOTH {
         let mut client = Client::start("raw_gateway", revision).await;
         let wrong = json!({"amount": -1, "account": "CH1"});
-        let result = client.call("ledger.add", wrong).await;
+        let result = client.call("payments.add", wrong).await;
         assert_eq!(result["isError"], true);
         assert!(text(&result).contains("arguments.amount"), "{result}");
 
-        let unchecked = client.call("ledger.search", json!({"query": 7})).await;
+        let unchecked = client.call("payments.search", json!({"query": 7})).await;
         assert_eq!(unchecked["structuredContent"], json!({"got": {"query": 7}}));
         client.end().await;
     }
 }
 
-/// Returns what `deploy` logs, as (level, logger, data).
+/// Calls `deploy` and returns its log messages as (level, logger, data).
 async fn logged(client: &mut Client, meta: Value) -> Vec<(String, Value, Value)> {
     let call = json!({"name": "deploy", "arguments": {"service": "mail"}, "_meta": meta});
     let result = client.ask("tools/call", call).await;
@@ -178,10 +178,10 @@ async fn log_messages_follow_the_level_of_the_client() {
     ];
 
     let mut newest = Client::start("logging", Revision::Newest).await;
-    let at = |level: &str| json!({"io.modelcontextprotocol/logLevel": level});
+    let meta = |level: &str| json!({"io.modelcontextprotocol/logLevel": level});
     assert!(logged(&mut newest, json!({})).await.is_empty());
-    assert_eq!(logged(&mut newest, at("debug")).await, all);
-    assert_eq!(logged(&mut newest, at("notice")).await, all[2..]);
+    assert_eq!(logged(&mut newest, meta("debug")).await, all);
+    assert_eq!(logged(&mut newest, meta("notice")).await, all[2..]);
     newest.end().await;
 
     let mut legacy = Client::start("logging", Revision::Legacy).await;
@@ -202,8 +202,8 @@ async fn extension_is_declared_and_served() {
     for revision in BOTH {
         let mut client = Client::start("custom_method", revision).await;
         if revision == Revision::Newest {
-            let found = client.ask("server/discover", json!({})).await;
-            let settings = &found["capabilities"]["extensions"]["com.example/spelling"];
+            let discovered = client.ask("server/discover", json!({})).await;
+            let settings = &discovered["capabilities"]["extensions"]["com.example/spelling"];
             assert_eq!(*settings, json!({"languages": ["en", "de"]}));
         }
         let method = "com.example/spelling/check";

@@ -33,8 +33,8 @@ async fn notes_are_written_listed_read_and_deleted() {
         let message = &result["messages"][0]["content"]["text"];
         assert_eq!(*message, "Summarise this note:\n\nbuy milk");
 
-        let gone = client.call_text("delete", json!({"name": "todo"})).await;
-        assert_eq!(gone, "deleted");
+        let deleted = client.call_text("delete", json!({"name": "todo"})).await;
+        assert_eq!(deleted, "deleted");
         client
             .notification("notifications/resources/list_changed")
             .await;

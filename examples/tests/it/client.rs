@@ -1,4 +1,4 @@
-//! A scripted client: starts an example, uses one revision, and stores the messages it receives.
+//! A scripted client: starts an example, uses one revision, and stores the notifications it receives.
 
 use std::path::PathBuf;
 use std::process::Stdio;
@@ -9,8 +9,8 @@ use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, Lines};
 use tokio::process::{Child, ChildStdin, ChildStdout, Command};
 use tokio::time::timeout;
 
-/// A safety net: a blocked test fails instead of hanging.
-const SAFETY_NET: Duration = Duration::from_secs(60);
+/// The timeout of each step, so that a blocked test fails instead of hanging.
+const STEP_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// The revision of a client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -170,9 +170,9 @@ impl Client {
         arguments: Value,
         reply: impl Fn(&str, &Value) -> Value,
     ) -> Value {
-        let reply = |question: &Value| {
-            let method = question["method"].as_str().unwrap();
-            reply(method, &question["params"])
+        let reply = |request: &Value| {
+            let method = request["method"].as_str().unwrap();
+            reply(method, &request["params"])
         };
         let mut params = json!({"name": tool, "arguments": arguments});
         loop {
@@ -190,10 +190,10 @@ impl Client {
             if result["resultType"] != "input_required" {
                 return message;
             }
-            let questions = result["inputRequests"].as_object().unwrap();
-            params["inputResponses"] = questions
+            let requests = result["inputRequests"].as_object().unwrap();
+            params["inputResponses"] = requests
                 .iter()
-                .map(|(key, question)| (key.clone(), reply(question)))
+                .map(|(key, request)| (key.clone(), reply(request)))
                 .collect();
             if let Some(state) = result.get("requestState") {
                 params["requestState"] = state.clone();
@@ -268,7 +268,9 @@ impl Client {
             }
             child.wait().await.unwrap()
         };
-        let status = timeout(SAFETY_NET, ended).await.expect("the example exits");
+        let status = timeout(STEP_TIMEOUT, ended)
+            .await
+            .expect("the example exits");
         assert!(status.success(), "{status}");
         notifications
     }
@@ -285,7 +287,7 @@ impl Client {
 
     /// Returns the next message of any kind.
     pub(crate) async fn receive(&mut self) -> Value {
-        let line = timeout(SAFETY_NET, self.output.next_line())
+        let line = timeout(STEP_TIMEOUT, self.output.next_line())
             .await
             .expect("the example responds");
         self.last_line = line
@@ -302,7 +304,7 @@ pub(crate) fn text(result: &Value) -> &str {
         .unwrap_or_else(|| panic!("no text: {result}"))
 }
 
-/// Cargo puts examples beside the directory of this test.
+/// Returns the program of an example. Cargo puts it beside the directory of this test.
 pub(crate) fn program(example: &str) -> PathBuf {
     let test = std::env::current_exe().unwrap();
     let profile = test.parent().and_then(|deps| deps.parent()).unwrap();

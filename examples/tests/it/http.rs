@@ -12,8 +12,8 @@ use tokio::time::timeout;
 
 use crate::client::program;
 
-/// A safety net: a blocked test fails instead of hanging.
-const SAFETY_NET: Duration = Duration::from_secs(60);
+/// The timeout of each step, so that a blocked test fails instead of hanging.
+const STEP_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// A running example and its address.
 pub(crate) struct Example {
@@ -35,7 +35,7 @@ impl Example {
             .spawn()
             .unwrap();
         let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
-        let line = timeout(SAFETY_NET, lines.next_line()).await.unwrap();
+        let line = timeout(STEP_TIMEOUT, lines.next_line()).await.unwrap();
         let line = line.unwrap().expect("the example prints its address");
         let url = line.strip_prefix("listening on http://").unwrap();
         let address = url.strip_suffix("/mcp").unwrap();
@@ -65,7 +65,7 @@ impl Example {
         );
         stream.write_all(request.as_bytes()).await.unwrap();
         let mut response = String::new();
-        timeout(SAFETY_NET, stream.read_to_string(&mut response))
+        timeout(STEP_TIMEOUT, stream.read_to_string(&mut response))
             .await
             .expect("the server responds and closes")
             .unwrap();
@@ -111,8 +111,8 @@ impl Example {
 
 fn header<'a>(response: &'a str, name: &str) -> &'a str {
     let mut lines = response.lines().take_while(|line| !line.is_empty());
-    let found = lines.find_map(|line| line.strip_prefix(name)?.strip_prefix(": "));
-    found.unwrap_or_else(|| panic!("no {name} in {response}"))
+    let value = lines.find_map(|line| line.strip_prefix(name)?.strip_prefix(": "));
+    value.unwrap_or_else(|| panic!("no {name} in {response}"))
 }
 
 #[tokio::test]
@@ -157,8 +157,8 @@ async fn axum_application_serves_its_routes_and_the_server() {
     assert!(health.ends_with("fine"), "{health}");
     let response = example.call("greet", json!({"name": "Ada"})).await;
     assert!(response.contains("Hello, Ada!"), "{response}");
-    let foreign = "Origin: https://evil.example\r\n";
-    let rejected = example.send("POST /mcp", foreign, "{}").await;
+    let origin = "Origin: https://evil.example\r\n";
+    let rejected = example.send("POST /mcp", origin, "{}").await;
     assert!(rejected.starts_with("HTTP/1.1 403"), "{rejected}");
     let session = example.open_session().await;
     let response = example.send("DELETE /mcp", &session, "").await;
@@ -188,11 +188,11 @@ async fn protected_serves_only_valid_tokens() {
     let rejected = send(None, "read").await;
     assert!(rejected.starts_with("HTTP/1.1 401"), "{rejected}");
     assert!(rejected.contains("scope=\"notes:read\""), "{rejected}");
-    let too_little = send(Some("token-of-ann"), "write").await;
-    assert!(too_little.starts_with("HTTP/1.1 403"), "{too_little}");
+    let insufficient = send(Some("token-of-ann"), "write").await;
+    assert!(insufficient.starts_with("HTTP/1.1 403"), "{insufficient}");
     assert!(
-        too_little.contains("scope=\"notes:read notes:write\""),
-        "{too_little}"
+        insufficient.contains("scope=\"notes:read notes:write\""),
+        "{insufficient}"
     );
     let written = send(Some("token-of-bob"), "write").await;
     assert!(written.contains("written"), "{written}");
@@ -205,7 +205,7 @@ async fn protected_serves_only_valid_tokens() {
 }
 
 #[tokio::test]
-async fn oauth_proxy_asks_its_user_and_sends_them_to_github() {
+async fn oauth_proxy_asks_for_consent_and_redirects_to_github() {
     let mut command = Command::new(program("oauth_proxy"));
     command.env("GITHUB_CLIENT_ID", "the-app");
     command.env("GITHUB_CLIENT_SECRET", "hidden");
@@ -236,12 +236,12 @@ async fn oauth_proxy_asks_its_user_and_sends_them_to_github() {
         .await;
     assert!(page.contains("Let Test use the example server?"), "{page}");
 
-    let found = |start: &str, end: char| {
+    let between = |start: &str, end: char| {
         let (_, rest) = page.split_once(start).unwrap();
         rest.split(end).next().unwrap().to_owned()
     };
-    let sealed = found("name=\"request\" value=\"", '"');
-    let cookie = found("set-cookie: ", ';');
+    let sealed = between("name=\"request\" value=\"", '"');
+    let cookie = between("set-cookie: ", ';');
     let body = format!("request={sealed}&decision=allow");
     let response = example
         .send_as(

@@ -9,7 +9,7 @@ fn with_progress(tool: &str, arguments: &Value) -> Value {
 }
 
 #[tokio::test]
-async fn progress_comes_before_the_result() {
+async fn progress_arrives_before_the_result() {
     for revision in BOTH {
         let mut client = Client::start("progress_and_cancellation", revision).await;
         let arguments = json!({"parts": 3, "milliseconds_each": 0});
@@ -17,7 +17,7 @@ async fn progress_comes_before_the_result() {
         let result = client.ask("tools/call", call).await;
         assert_eq!(text(&result), "3 parts");
         let reports = client.take_notifications("notifications/progress");
-        // Progress may be merged, but the order and the last one stay.
+        // Notifications may be merged, but the order and the last notification are preserved.
         let last = reports.last().unwrap();
         assert_eq!(last["progress"], 3.0);
         assert_eq!(last["total"], 3.0);
@@ -42,7 +42,7 @@ async fn check_cancellation(example: &str, call: Value, counter: &str) {
         client.notification("notifications/progress").await;
         assert_eq!(client.call_text(counter, json!({})).await, "1");
         client.cancel(id).await;
-        // The work ends soon after, but not at once: each call is a round trip to wait.
+        // The work ends soon after, but not at once. Each call waits for one round trip.
         let ended = async { while client.call_text(counter, json!({})).await != "0" {} };
         tokio::time::timeout(std::time::Duration::from_secs(60), ended)
             .await

@@ -5,18 +5,18 @@
     reason = "tests may panic, also in helper functions"
 )]
 
-mod asking;
 mod calls;
 mod changes;
 mod client;
-mod clients;
-mod failures;
-mod fleet;
+mod client_examples;
+mod errors;
 mod http;
+mod input_requests;
 mod long_work;
 mod onboarding;
 mod quickstart;
 mod readme;
+mod two_processes;
 
 /// The example has its own tests.
 #[path = "../../examples/in_process_test.rs"]

@@ -13,8 +13,8 @@ use toolwire::{Client, ClientBuilder, ServerCommand};
 use crate::client::program;
 use crate::http::Example;
 
-/// Returns an empty list of desks for one test.
-pub(crate) fn no_desks(name: &str) -> PathBuf {
+/// Creates an empty list of desks for one test and returns its path.
+pub(crate) fn empty_desk_file(name: &str) -> PathBuf {
     let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("{name}.txt"));
     fs::write(&path, "").unwrap();
     path
@@ -25,7 +25,7 @@ pub(crate) fn no_desks(name: &str) -> PathBuf {
 pub(crate) struct Asked(Arc<Mutex<Vec<String>>>);
 
 impl Asked {
-    pub(crate) fn note(&self, message: &str) {
+    pub(crate) fn record(&self, message: &str) {
         self.0.lock().unwrap().push(message.to_owned());
     }
 
@@ -34,11 +34,11 @@ impl Asked {
     }
 }
 
-/// Returns a client whose user selects a laptop of this size, or none.
+/// Returns a client whose user selects a laptop of this size, or declines if `inches` is `None`.
 fn client(asked: &Asked, inches: Option<u8>) -> ClientBuilder {
     let asked = asked.clone();
     Client::builder("test", "1.0.0").on_elicitation(move |form| {
-        asked.note(&form.message);
+        asked.record(&form.message);
         let content = match form.message.as_str() {
             "Who is new?" => Some(json!({"name": "Ada"})),
             "Which team does Ada join?" => Some(json!({"team": "Platform"})),
@@ -76,7 +76,7 @@ async fn check(client: Client, asked: &Asked, desks: &Path, outcome: &str) {
 async fn three_elicitations_and_one_desk_over_stdio() {
     for era in [Era::Modern, Era::Legacy] {
         let asked = Asked::default();
-        let desks = no_desks(&format!("pipes_{era:?}"));
+        let desks = empty_desk_file(&format!("stdio_{era:?}"));
         let command = ServerCommand::new(program("onboarding")).arg(&desks);
         let client = client(&asked, Some(13)).with_era(era).spawn(command);
         let outcome = "Ada sits at desk 1 at Platform, with a laptop of 13 inches.";
@@ -88,7 +88,7 @@ async fn three_elicitations_and_one_desk_over_stdio() {
 async fn three_elicitations_and_one_desk_over_http() {
     for era in [Era::Modern, Era::Legacy] {
         let asked = Asked::default();
-        let desks = no_desks(&format!("http_{era:?}"));
+        let desks = empty_desk_file(&format!("http_{era:?}"));
         let example = Example::run(Command::new(program("onboarding")).arg(&desks)).await;
         let client = client(&asked, Some(13))
             .with_era(era)
@@ -102,7 +102,7 @@ async fn three_elicitations_and_one_desk_over_http() {
 async fn declined_elicitation_continues_the_call() {
     for era in [Era::Modern, Era::Legacy] {
         let asked = Asked::default();
-        let desks = no_desks(&format!("decline_{era:?}"));
+        let desks = empty_desk_file(&format!("decline_{era:?}"));
         let command = ServerCommand::new(program("onboarding")).arg(&desks);
         let client = client(&asked, None).with_era(era).spawn(command);
         let outcome = "Ada sits at desk 1 at Platform, with no laptop.";

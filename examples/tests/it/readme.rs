@@ -17,10 +17,10 @@ fn every_example_is_listed_and_documents_how_to_run_it() {
         assert!(readme.contains(&link), "{name} is missing from README.md");
         let program = fs::read_to_string(&path).unwrap();
         // The README shows the quickstart without the module documentation.
-        let says_how = program.starts_with("//! ")
+        let documents_command = program.starts_with("//! ")
             && program.contains(&format!("cargo run -p toolwire-examples --example {name}"));
         assert!(
-            says_how || name == "quickstart",
+            documents_command || name == "quickstart",
             "{name} does not document how to run it"
         );
     }
@@ -34,7 +34,7 @@ fn readme_handler_is_part_of_the_example() {
     let (_, block) = section.split_once("```rust\n").unwrap();
     let (block, _) = block.split_once("```").unwrap();
     let example = fs::read_to_string(package.join("examples/onboarding.rs")).unwrap();
-    // In the example it is a method with more indentation.
+    // The handler is an indented method in the example.
     let lines = example.lines();
     let example: Vec<_> = lines
         .map(|line| line.strip_prefix("    ").unwrap_or(line))

@@ -47,7 +47,7 @@ fn options_respond_to_every_elicitation() {
 fn missing_value_ends_the_call_without_a_side_effect() {
     for era in ["modern", "legacy"] {
         let (printed, desks) = welcome(era, &["name=Ada"]);
-        assert_eq!(printed, "the user cancelled \"place\"\n", "{era}");
+        assert_eq!(printed, "the user cancelled \"team\"\n", "{era}");
         assert_eq!(desks, "", "{era}");
     }
 }

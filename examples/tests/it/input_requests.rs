@@ -63,18 +63,18 @@ async fn invalid_form_does_not_reach_the_handler() {
                     response.clone()
                 })
                 .await;
-            let told = message["error"]["message"].as_str().unwrap_or_default();
-            let why = r#"the response to "details" is invalid"#;
-            assert!(told.starts_with(why), "{revision:?}: {message}");
+            let text = message["error"]["message"].as_str().unwrap_or_default();
+            let expected = r#"the response to "details" is invalid"#;
+            assert!(text.starts_with(expected), "{revision:?}: {message}");
             assert_eq!(message["error"]["code"], code, "{revision:?}");
             client.end().await;
         }
     }
 }
 
-/// Bisects until the number is found.
+/// The client guesses the number by bisection.
 #[tokio::test]
-async fn game_runs_with_its_own_state() {
+async fn handler_gets_its_state_in_each_round() {
     for revision in BOTH {
         let capabilities = json!({"elicitation": {"form": {}}});
         let mut client = Client::start_with("input_required", revision, capabilities).await;
@@ -120,7 +120,7 @@ async fn modified_state_is_rejected() {
 }
 
 #[tokio::test]
-async fn model_is_asked() {
+async fn model_response_becomes_the_title() {
     for revision in BOTH {
         let capabilities = json!({"sampling": {}});
         let mut client = Client::start_with("ask_the_model", revision, capabilities).await;
@@ -151,7 +151,7 @@ async fn model_is_asked() {
 }
 
 #[tokio::test]
-async fn roots_are_requested() {
+async fn file_inside_a_root_is_permitted() {
     for revision in BOTH {
         let capabilities = json!({"roots": {}});
         let mut client = Client::start_with("roots", revision, capabilities).await;
@@ -192,8 +192,8 @@ async fn client_without_the_capability_gets_an_error() {
             let mut client = Client::start(example, revision).await;
             let call = json!({"name": tool, "arguments": arguments});
             let error = client.expect_error("tools/call", call).await;
-            let lacks = error.to_string().contains(missing);
-            assert!(lacks, "{revision:?} {example}: {error}");
+            let names_capability = error.to_string().contains(missing);
+            assert!(names_capability, "{revision:?} {example}: {error}");
             if revision == Revision::Newest {
                 assert_eq!(error["code"], -32021, "{error}");
             }

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use crate::client::{BOTH, Client, text};
 
 #[tokio::test]
-async fn tool_errors_are_for_the_model() {
+async fn tool_errors_are_results() {
     for revision in BOTH {
         let mut client = Client::start("errors", revision).await;
         for (tool, arguments, expected) in [
@@ -38,7 +38,7 @@ async fn tool_errors_are_for_the_model() {
 }
 
 #[tokio::test]
-async fn protocol_errors_are_for_the_client() {
+async fn protocol_errors_are_json_rpc_errors() {
     for revision in BOTH {
         let mut client = Client::start("errors", revision).await;
         let call = |name: &str| json!({"name": name, "arguments": {}});

@@ -17,7 +17,7 @@ use toolwire::{BoxFuture, Client, ClientBuilder};
 
 use crate::client::program;
 use crate::http::Example;
-use crate::onboarding::{Asked, no_desks, text};
+use crate::onboarding::{Asked, empty_desk_file, text};
 
 const CALLS: usize = 50;
 
@@ -44,9 +44,9 @@ impl HttpClient for RoundRobin {
         &self,
         mut request: http::Request<Bytes>,
     ) -> BoxFuture<'_, Result<http::Response<ClientBody>, HttpError>> {
-        let turn = self.sent.fetch_add(1, Ordering::Relaxed);
+        let number = self.sent.fetch_add(1, Ordering::Relaxed);
         let mut parts = request.uri().clone().into_parts();
-        parts.authority = Some(self.processes[turn % 2].clone());
+        parts.authority = Some(self.processes[number % 2].clone());
         *request.uri_mut() = Uri::from_parts(parts).unwrap();
         self.http.send(request)
     }
@@ -58,17 +58,17 @@ async fn process(desks: &Path, key: u8) -> Example {
     Example::run(command.arg(desks).env("ONBOARDING_KEY", key)).await
 }
 
-/// A user who welcomes one person after the other, never the same twice.
+/// Returns a client whose user names a different person in each call.
 fn client(asked: &Asked, round_robin: &Arc<RoundRobin>) -> ClientBuilder {
     let asked = asked.clone();
-    let welcomed = AtomicUsize::new(0);
+    let named = AtomicUsize::new(0);
     Client::builder("test", "1.0.0")
         .with_era(Era::Modern)
         .with_http_client(Arc::clone(round_robin))
         .on_elicitation(move |form| {
-            asked.note(&form.message);
+            asked.record(&form.message);
             let content = if form.message == "Who is new?" {
-                let number = welcomed.fetch_add(1, Ordering::Relaxed) + 1;
+                let number = named.fetch_add(1, Ordering::Relaxed) + 1;
                 json!({"name": format!("Person {number}")})
             } else if form.message.starts_with("Which team") {
                 json!({"team": "Design"})
@@ -81,14 +81,14 @@ fn client(asked: &Asked, round_robin: &Arc<RoundRobin>) -> ClientBuilder {
         })
 }
 
-/// Returns the elicitations and outcomes that these desks require.
+/// Returns the elicitations and outcomes that lead to this list of desks.
 fn expected(desks: &str) -> (Vec<String>, Vec<String>) {
-    let mut questions = Vec::new();
+    let mut elicitations = Vec::new();
     let mut outcomes = Vec::new();
     for (index, line) in desks.lines().enumerate() {
         let name = line.strip_suffix(", Design").unwrap();
         let desk = index + 1;
-        questions.extend([
+        elicitations.extend([
             "Who is new?".to_owned(),
             format!("Which team does {name} join?"),
             format!("{name} has desk {desk} at Design. Which laptop goes there?"),
@@ -97,26 +97,26 @@ fn expected(desks: &str) -> (Vec<String>, Vec<String>) {
             "{name} sits at desk {desk} at Design, with a laptop of 16 inches."
         ));
     }
-    questions.sort();
+    elicitations.sort();
     outcomes.sort();
-    (questions, outcomes)
+    (elicitations, outcomes)
 }
 
 /// Checks the outcome of all calls: one desk per call, every elicitation once, and no desk shared.
 fn check(desks: &Path, asked: &Asked, mut outcomes: Vec<String>) {
     let desks = fs::read_to_string(desks).unwrap();
     assert_eq!(desks.lines().count(), CALLS, "{desks}");
-    let (questions, expected) = expected(&desks);
+    let (elicitations, expected) = expected(&desks);
     let mut asked = asked.take();
     asked.sort();
-    assert_eq!(asked, questions);
+    assert_eq!(asked, elicitations);
     outcomes.sort();
     assert_eq!(outcomes, expected);
 }
 
 #[tokio::test]
 async fn rounds_of_one_call_can_use_different_processes() {
-    let desks = no_desks("fleet_one_by_one");
+    let desks = empty_desk_file("two_processes_sequential");
     let processes = [process(&desks, 7).await, process(&desks, 7).await];
     let (asked, round_robin) = (Asked::default(), RoundRobin::new(&processes));
     let client = client(&asked, &round_robin).connect(processes[0].url());
@@ -126,7 +126,7 @@ async fn rounds_of_one_call_can_use_different_processes() {
         let before = round_robin.sent.load(Ordering::Relaxed);
         let result = client.call_tool("welcome", ()).await.unwrap();
         outcomes.push(text(&result).to_owned());
-        // Four rounds, each in the other process.
+        // Each call has four rounds, which alternate between the processes.
         assert_eq!(round_robin.sent.load(Ordering::Relaxed) - before, 4);
     }
     check(&desks, &asked, outcomes);
@@ -135,7 +135,7 @@ async fn rounds_of_one_call_can_use_different_processes() {
 
 #[tokio::test]
 async fn concurrent_calls_do_not_mix() {
-    let desks = no_desks("fleet_all_at_once");
+    let desks = empty_desk_file("two_processes_concurrent");
     let processes = [process(&desks, 7).await, process(&desks, 7).await];
     let (asked, round_robin) = (Asked::default(), RoundRobin::new(&processes));
     let client = client(&asked, &round_robin).connect(processes[0].url());
@@ -155,7 +155,7 @@ async fn concurrent_calls_do_not_mix() {
 
 #[tokio::test]
 async fn processes_with_different_keys_reject_each_others_state() {
-    let desks = no_desks("fleet_of_strangers");
+    let desks = empty_desk_file("two_processes_different_keys");
     let processes = [process(&desks, 7).await, process(&desks, 8).await];
     let (asked, round_robin) = (Asked::default(), RoundRobin::new(&processes));
     let client = client(&asked, &round_robin).connect(processes[0].url());

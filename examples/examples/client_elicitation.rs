@@ -2,7 +2,7 @@
 //!
 //! Client and server run in this process. The handler is the same whether the elicitation is a request of a legacy
 //! server or part of an `input_required` result.
-//! Run it with `cargo run -p toolwire-examples --example client_answers`.
+//! Run it with `cargo run -p toolwire-examples --example client_elicitation`.
 
 use serde::Deserialize;
 use toolwire::Era;

@@ -33,8 +33,8 @@ async fn client_starts_a_server_and_calls_it() {
 }
 
 #[tokio::test]
-async fn client_responds_in_both_eras() {
-    let text = output_of("client_answers", &[]).await;
+async fn client_responds_to_elicitations_in_both_eras() {
+    let text = output_of("client_elicitation", &[]).await;
     assert_eq!(
         text.matches("the server asks: What is your name?").count(),
         2,
