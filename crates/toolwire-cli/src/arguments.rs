@@ -22,14 +22,14 @@ Exit codes:
     6  the credentials were rejected (HTTP 401 or 403), or a login is required
   130  interrupted (143: terminated, 129: the terminal was closed)";
 
-const SERVERS: &str = "\
+const SERVER_HELP: &str = "\
 A server is one of
     https://example.com/mcp   an address
     -- npx some-server /tmp   a command that starts the server; it comes last on the command line
     weather                   a name from --config, ./mcp.json, ./.mcp.json, ./.vscode/mcp.json
                               or ~/.config/toolwire/mcp.json";
 
-const GIVEN: &str = "\
+const ARGUMENT_HELP: &str = "\
 Arguments:
     count=3             converted to the type in the tool's schema
     place.city=Oslo     a member of an object
@@ -41,7 +41,7 @@ Arguments:
 /// Try, inspect and serve MCP servers.
 #[derive(Debug, Parser)]
 #[command(name = "toolwire", version, arg_required_else_help = true)]
-#[command(after_help = format!("{SERVERS}\n\n{EXIT_CODES}"))]
+#[command(after_help = format!("{SERVER_HELP}\n\n{EXIT_CODES}"))]
 pub(crate) struct Arguments {
     #[command(subcommand)]
     pub(crate) command: Command,
@@ -53,61 +53,61 @@ pub(crate) enum Command {
     #[command(
         override_usage = "toolwire discover [OPTIONS] <SERVER>\n       toolwire discover [OPTIONS] -- <COMMAND>..."
     )]
-    #[command(after_help = SERVERS)]
+    #[command(after_help = SERVER_HELP)]
     Discover(Plain),
     /// List tools, or show one tool
     #[command(
         override_usage = "toolwire tools [OPTIONS] <SERVER> [TOOL]\n       toolwire tools [OPTIONS] [TOOL] -- <COMMAND>..."
     )]
-    #[command(after_help = SERVERS)]
+    #[command(after_help = SERVER_HELP)]
     Tools(Plain),
     /// Call a tool
     #[command(
         override_usage = "toolwire call [OPTIONS] <SERVER> <TOOL> [ARGUMENT]...\n       toolwire call [OPTIONS] <TOOL> [ARGUMENT]... -- <COMMAND>..."
     )]
-    #[command(after_help = format!("{GIVEN}\n\n{SERVERS}\n\n{EXIT_CODES}"))]
+    #[command(after_help = format!("{ARGUMENT_HELP}\n\n{SERVER_HELP}\n\n{EXIT_CODES}"))]
     Call(Call),
     /// List resources and resource templates
     #[command(
         override_usage = "toolwire resources [OPTIONS] <SERVER>\n       toolwire resources [OPTIONS] -- <COMMAND>..."
     )]
-    #[command(after_help = SERVERS)]
+    #[command(after_help = SERVER_HELP)]
     Resources(Resources),
     /// Read a resource; for a template, pass the values of its variables
     #[command(
         override_usage = "toolwire read [OPTIONS] <SERVER> <URI> [VARIABLE=VALUE]...\n       toolwire read [OPTIONS] <URI> [VARIABLE=VALUE]... -- <COMMAND>..."
     )]
-    #[command(after_help = SERVERS)]
+    #[command(after_help = SERVER_HELP)]
     Read(Read),
     /// List prompts, or show one prompt
     #[command(
         override_usage = "toolwire prompts [OPTIONS] <SERVER> [PROMPT]\n       toolwire prompts [OPTIONS] [PROMPT] -- <COMMAND>..."
     )]
-    #[command(after_help = SERVERS)]
+    #[command(after_help = SERVER_HELP)]
     Prompts(Plain),
     /// Get a prompt with its arguments filled in
     #[command(
         override_usage = "toolwire prompt [OPTIONS] <SERVER> <PROMPT> [ARGUMENT]...\n       toolwire prompt [OPTIONS] <PROMPT> [ARGUMENT]... -- <COMMAND>..."
     )]
-    #[command(after_help = format!("{GIVEN}\n\n{SERVERS}"))]
+    #[command(after_help = format!("{ARGUMENT_HELP}\n\n{SERVER_HELP}"))]
     Prompt(Prompt),
     /// List completions for an argument of a prompt or a resource template
     #[command(
         override_usage = "toolwire complete [OPTIONS] <SERVER> <PROMPT|TEMPLATE> [KNOWN=VALUE]... <NAME=TYPED>\n       toolwire complete [OPTIONS] <PROMPT|TEMPLATE> [KNOWN=VALUE]... <NAME=TYPED> -- <COMMAND>..."
     )]
-    #[command(after_help = SERVERS)]
+    #[command(after_help = SERVER_HELP)]
     Complete(Complete),
     /// Show changes as they happen; by default, changes of all lists
     #[command(
         override_usage = "toolwire listen [OPTIONS] <SERVER> [URI]...\n       toolwire listen [OPTIONS] [URI]... -- <COMMAND>..."
     )]
-    #[command(after_help = SERVERS)]
+    #[command(after_help = SERVER_HELP)]
     Listen(Listen),
     /// Check that a server responds
     #[command(
         override_usage = "toolwire ping [OPTIONS] <SERVER>\n       toolwire ping [OPTIONS] -- <COMMAND>..."
     )]
-    #[command(after_help = SERVERS)]
+    #[command(after_help = SERVER_HELP)]
     Ping(Plain),
     /// Log in to a server; other commands then use and renew the login
     Login(LogIn),
@@ -216,11 +216,11 @@ pub(crate) struct InputOptions {
         value_name = "FIELD=VALUE",
         help_heading = "Input requests of the server"
     )]
-    pub(crate) answers: Vec<String>,
+    pub(crate) fields: Vec<String>,
     /// Decline every input request of the server
     #[arg(
         long,
-        conflicts_with = "answers", // tidy: allow(answers) name of the field
+        conflicts_with = "fields",
         help_heading = "Input requests of the server"
     )]
     pub(crate) decline: bool,
@@ -238,7 +238,7 @@ pub(crate) struct Call {
     #[command(flatten)]
     pub(crate) server: Server,
     #[command(flatten)]
-    pub(crate) answers: InputOptions,
+    pub(crate) input: InputOptions,
     /// All arguments as a JSON object
     #[arg(long, value_name = "JSON")]
     pub(crate) args: Option<String>,
@@ -261,7 +261,7 @@ pub(crate) struct Read {
     #[command(flatten)]
     pub(crate) server: Server,
     #[command(flatten)]
-    pub(crate) answers: InputOptions,
+    pub(crate) input: InputOptions,
     /// Save the contents to this file; `-` is standard output
     #[arg(long, short, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
@@ -272,7 +272,7 @@ pub(crate) struct Prompt {
     #[command(flatten)]
     pub(crate) server: Server,
     #[command(flatten)]
-    pub(crate) answers: InputOptions,
+    pub(crate) input: InputOptions,
     /// All arguments as a JSON object
     #[arg(long, value_name = "JSON")]
     pub(crate) args: Option<String>,

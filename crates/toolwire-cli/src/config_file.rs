@@ -11,7 +11,7 @@ use crate::failure::Failure;
 use crate::target::{ChildProcess, Endpoint, Target};
 
 /// The files that are searched if `--config` names none. The first file that contains the name is used.
-const HERE: [&str; 3] = ["mcp.json", ".mcp.json", ".vscode/mcp.json"];
+const LOCAL_FILES: [&str; 3] = ["mcp.json", ".mcp.json", ".vscode/mcp.json"];
 
 #[derive(Debug, Deserialize)]
 struct ConfigFile {
@@ -58,7 +58,7 @@ pub(crate) fn look_up(name: &str, file: Option<&Path>) -> Result<Target, Failure
 }
 
 fn default_paths() -> Vec<PathBuf> {
-    let mut paths: Vec<PathBuf> = HERE.iter().map(PathBuf::from).collect();
+    let mut paths: Vec<PathBuf> = LOCAL_FILES.iter().map(PathBuf::from).collect();
     let variable = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
     let config = variable("XDG_CONFIG_HOME")
         .map(PathBuf::from)

@@ -182,13 +182,13 @@ impl Failure {
             return Self::of_status(status, message);
         }
         if error.is_timeout() {
-            let doing = match phase {
+            let message = match phase {
                 Phase::Connecting => "the server did not respond in time while connecting",
                 Phase::Calling => "the server did not respond in time",
             };
             return Self {
                 step: Some("protocol"),
-                ..Self::new(Exit::Timeout, doing)
+                ..Self::new(Exit::Timeout, message)
             }
             .with_advice("allow more time with --timeout, or see the messages with --verbose");
         }
@@ -197,21 +197,21 @@ impl Failure {
                 step: Some("process"),
                 ..Self::new(Exit::NoConnection, message)
             };
-            let last_words = ended.stderr.trim_end();
+            let stderr = ended.stderr.trim_end();
             // A single line is part of the message already.
-            return match last_words.lines().count() {
+            return match stderr.lines().count() {
                 0 => failure.with_advice(
                     "run the command directly to see why it exits; pass environment variables that it needs with --env VARIABLE",
                 ),
                 1 => failure,
-                _ => failure.with_details(format!("its standard error:\n{}", indented(last_words))),
+                _ => failure.with_details(format!("its standard error:\n{}", indented(stderr))),
             };
         }
         if error.is_invalid_request() {
             return Self::usage(message);
         }
-        let no_answer = error.is_closed() || (phase == Phase::Connecting && is_io(error));
-        if no_answer {
+        let is_unreachable = error.is_closed() || (phase == Phase::Connecting && is_io(error));
+        if is_unreachable {
             return Self {
                 step: Some("connection"),
                 ..Self::new(Exit::NoConnection, message)

@@ -8,13 +8,13 @@ mod connect;
 mod demo;
 mod elicitation;
 mod failure;
-mod given;
 mod interrupts;
 mod logging;
 mod run;
 mod screen;
 mod show;
 mod target;
+mod tool_arguments;
 mod tour;
 
 use std::process::ExitCode;

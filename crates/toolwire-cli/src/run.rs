@@ -39,15 +39,15 @@ pub(crate) async fn run(command: Command) -> Exit {
 }
 
 async fn dispatch(command: Command, screen: &Arc<Screen>) -> Result<Exit, Failure> {
-    use commands::{at_most_one, nothing};
+    use commands::{at_most_one, no_more_words};
     match command {
         Command::Discover(plain) => {
             let run = async |session: &Session, ()| commands::discover(session).await;
-            with_client(&plain.server, None, screen, nothing, run).await
+            with_client(&plain.server, None, screen, no_more_words, run).await
         }
         Command::Ping(plain) => {
             let run = async |session: &Session, ()| commands::ping(session).await;
-            with_client(&plain.server, None, screen, nothing, run).await
+            with_client(&plain.server, None, screen, no_more_words, run).await
         }
         Command::Tools(plain) => {
             let plan = |words| at_most_one(words, "tool");
@@ -62,22 +62,22 @@ async fn dispatch(command: Command, screen: &Arc<Screen>) -> Result<Exit, Failur
             let run = async |session: &Session, ()| {
                 commands::list_resources(session, only_templates).await
             };
-            with_client(&resources.server, None, screen, nothing, run).await
+            with_client(&resources.server, None, screen, no_more_words, run).await
         }
         Command::Call(call) => {
             let plan = |words| CallPlan::new(&call, words);
             let run = async |session: &Session, plan: CallPlan| plan.run(session).await;
-            with_client(&call.server, Some(&call.answers), screen, plan, run).await
+            with_client(&call.server, Some(&call.input), screen, plan, run).await
         }
         Command::Read(read) => {
             let plan = |words| ReadPlan::new(&read, words);
             let run = async |session: &Session, plan: ReadPlan| plan.run(session).await;
-            with_client(&read.server, Some(&read.answers), screen, plan, run).await
+            with_client(&read.server, Some(&read.input), screen, plan, run).await
         }
         Command::Prompt(prompt) => {
             let plan = |words| PromptPlan::new(&prompt, words);
             let run = async |session: &Session, plan: PromptPlan| plan.run(session).await;
-            with_client(&prompt.server, Some(&prompt.answers), screen, plan, run).await
+            with_client(&prompt.server, Some(&prompt.input), screen, plan, run).await
         }
         Command::Complete(complete) => {
             let plan = |words| CompletePlan::new(&complete, words);
@@ -118,7 +118,7 @@ async fn dispatch(command: Command, screen: &Arc<Screen>) -> Result<Exit, Failur
 /// in flight.
 async fn with_client<P>(
     server: &Server,
-    answers: Option<&InputOptions>,
+    input: Option<&InputOptions>,
     screen: &Arc<Screen>,
     plan: impl FnOnce(Vec<String>) -> Result<P, Failure>,
     run: impl AsyncFnOnce(&Session, P) -> Result<Exit, Failure>,
@@ -127,8 +127,8 @@ async fn with_client<P>(
     let mut interrupts = Interrupts::listen();
     let (target, words) = target::find(server)?;
     let plan = plan(words)?;
-    let elicitation = match answers {
-        Some(answers) => ElicitationHandler::new(answers, screen)?,
+    let elicitation = match input {
+        Some(options) => ElicitationHandler::new(options, screen)?,
         None => None,
     };
     let processes = ProcessTracker::new();
@@ -188,12 +188,13 @@ async fn serve(arguments: Demo, screen: &Arc<Screen>) -> Result<Exit, Failure> {
     if arguments.sse {
         options = options.with_http_sse();
     }
-    let cannot = |error: toolwire::Error| Failure::new(Exit::NoConnection, error.to_string());
+    let serve_failure =
+        |error: toolwire::Error| Failure::new(Exit::NoConnection, error.to_string());
     let listener = HttpListener::bind(demo::server(), &address, options)
         .await
-        .map_err(cannot)?;
+        .map_err(serve_failure)?;
     // The server also runs if standard error is closed.
     let _ = writeln!(std::io::stderr(), "listening on {}", listener.url());
-    listener.run().await.map_err(cannot)?;
+    listener.run().await.map_err(serve_failure)?;
     Ok(Exit::Success)
 }

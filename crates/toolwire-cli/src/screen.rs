@@ -11,21 +11,21 @@ use toolwire::types::{LoggingMessageNotificationParams, ProgressNotificationPara
 
 use crate::arguments::Colour;
 use crate::failure::Failure;
-use crate::show::{Look, Paint, escaped_json, level_name, plain_text, pretty_json};
+use crate::show::{Paint, Style, escaped_json, level_name, plain_text, pretty_json};
 
 /// The shortest time between two updates of the progress bar.
-const REDRAW: Duration = Duration::from_millis(50);
+const REDRAW_INTERVAL: Duration = Duration::from_millis(50);
 
-const BAR: usize = 20;
+const BAR_WIDTH: usize = 20;
 
 /// Standard output and standard error, with their formatting.
 #[derive(Debug)]
 pub(crate) struct Screen {
     pub(crate) json: bool,
     /// The formatting of standard output.
-    pub(crate) look: Look,
+    pub(crate) style: Style,
     /// The formatting of standard error.
-    errors: Look,
+    errors: Style,
     bar: Mutex<Bar>,
 }
 
@@ -42,8 +42,8 @@ impl Screen {
     pub(crate) fn new(json: bool, colour: Colour) -> Self {
         Self {
             json,
-            look: look(&io::stdout(), colour),
-            errors: look(&io::stderr(), colour),
+            style: style(&io::stdout(), colour),
+            errors: style(&io::stderr(), colour),
             bar: Mutex::default(),
         }
     }
@@ -63,7 +63,7 @@ impl Screen {
 
     /// Writes a result as protocol JSON, indented if standard output is a terminal.
     pub(crate) fn print_raw(&self, raw: &RawJson) -> Result<(), Failure> {
-        match (self.look.width, raw.to_value()) {
+        match (self.style.width, raw.to_value()) {
             (Some(_), Ok(value)) => self.print(&format!("{}\n", pretty_json(&value))),
             _ => self.print(&format!("{}\n", one_line(raw))),
         }
@@ -80,12 +80,12 @@ impl Screen {
     }
 
     /// Writes a line of plain text to standard error, above the bar.
-    pub(crate) fn say(&self, text: &str) {
-        self.say_unescaped(&plain_text(text));
+    pub(crate) fn show_line(&self, text: &str) {
+        self.show_unescaped_line(&plain_text(text));
     }
 
     /// Writes a line to standard error that may contain colours of this program.
-    fn say_unescaped(&self, text: &str) {
+    fn show_unescaped_line(&self, text: &str) {
         let mut bar = self.bar();
         erase(&mut bar);
         // The program continues if standard error is closed.
@@ -106,7 +106,7 @@ impl Screen {
         };
         let logger = message.logger.as_deref().map(|name| format!("{name}: "));
         let text = format!("{}{data}", logger.unwrap_or_default());
-        self.say_unescaped(&format!("{level} {}", plain_text(&text)));
+        self.show_unescaped_line(&format!("{level} {}", plain_text(&text)));
     }
 
     /// Draws the progress of a call if standard error is a terminal.
@@ -118,7 +118,7 @@ impl Screen {
         let now = Instant::now();
         let too_soon = bar
             .drawn
-            .is_some_and(|drawn| now.duration_since(drawn) < REDRAW);
+            .is_some_and(|drawn| now.duration_since(drawn) < REDRAW_INTERVAL);
         let is_complete = progress
             .total
             .is_some_and(|total| progress.progress >= total);
@@ -154,9 +154,9 @@ impl Screen {
             return self.clear();
         }
         if self.json {
-            self.say(&escaped_json(&failure.json().to_string()));
+            self.show_line(&escaped_json(&failure.json().to_string()));
         } else {
-            self.say(failure.text().trim_end());
+            self.show_line(failure.text().trim_end());
         }
     }
 
@@ -187,10 +187,10 @@ fn bar_text(progress: &ProgressNotificationParams) -> String {
                 clippy::cast_possible_truncation,
                 clippy::cast_sign_loss,
                 clippy::cast_precision_loss,
-                reason = "it is between 0 and BAR"
+                reason = "it is between 0 and BAR_WIDTH"
             )]
-            let full = (part * BAR as f64) as usize;
-            let bar = format!("{}{}", "█".repeat(full), "░".repeat(BAR - full));
+            let full = (part * BAR_WIDTH as f64) as usize;
+            let bar = format!("{}{}", "█".repeat(full), "░".repeat(BAR_WIDTH - full));
             format!("{bar} {}/{total} {message}", progress.progress)
         }
         None => format!("… {} {message}", progress.progress),
@@ -208,7 +208,7 @@ fn one_line(raw: &RawJson) -> String {
     }
 }
 
-fn look(output: &impl Terminal, colour: Colour) -> Look {
+fn style(output: &impl Terminal, colour: Colour) -> Style {
     let is_terminal = output.is_terminal();
     let no_colour = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
     let is_dumb = std::env::var_os("TERM").is_some_and(|term| term == "dumb");
@@ -217,7 +217,7 @@ fn look(output: &impl Terminal, colour: Colour) -> Look {
         Colour::Never => false,
         Colour::Auto => is_terminal && !no_colour && !is_dumb,
     };
-    Look {
+    Style {
         paint: Paint { colours },
         width: is_terminal.then(|| output.width().unwrap_or(80)),
     }

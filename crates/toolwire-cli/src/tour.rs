@@ -108,11 +108,14 @@ impl Tour<'_> {
             .get_prompt("greet", [("name", "Ada")])
             .await
             .map_err(failed)?;
-        let said = prompt
+        let texts = prompt
             .messages
             .iter()
             .filter_map(|message| message.content.as_text());
-        self.line("prompt greet name=Ada", &said.collect::<Vec<_>>().join(" "))?;
+        self.line(
+            "prompt greet name=Ada",
+            &texts.collect::<Vec<_>>().join(" "),
+        )?;
         let filter = SubscriptionFilter::new().with_resource("demo://counter");
         let mut changes = client.listen(filter).await.map_err(failed)?;
         client.call_tool("bump", json!({})).await.map_err(failed)?;
@@ -140,7 +143,7 @@ impl Tour<'_> {
     }
 
     fn title(&self, title: &str) -> Result<(), Failure> {
-        let title = self.screen.look.paint.bold(title);
+        let title = self.screen.style.paint.bold(title);
         self.screen.print(&format!("\n{title}\n"))
     }
 
@@ -150,7 +153,7 @@ impl Tour<'_> {
     }
 
     fn line(&self, what: &str, outcome: &str) -> Result<(), Failure> {
-        let what = self.screen.look.paint.cyan(&format!("{what:<24}"));
+        let what = self.screen.style.paint.cyan(&format!("{what:<24}"));
         let outcome = plain_text(outcome);
         self.screen.print(&format!("  {what} {outcome}\n"))
     }
@@ -162,12 +165,12 @@ impl Tour<'_> {
 
     async fn count_down(&self, client: &Client) -> Result<(), Failure> {
         let steps = Arc::new(Mutex::new(Vec::new()));
-        let heard = Arc::clone(&steps);
+        let received = Arc::clone(&steps);
         let arguments = json!({"from": 3, "delay_ms": 20});
         let call = client
             .call_tool("countdown", arguments)
             .on_progress(move |progress| {
-                let mut steps = heard.lock().unwrap_or_else(PoisonError::into_inner);
+                let mut steps = received.lock().unwrap_or_else(PoisonError::into_inner);
                 steps.push(progress.message.unwrap_or_default());
             });
         let result = call.await.map_err(failed)?;

@@ -9,17 +9,17 @@ use toolwire_auth::client::LoopbackLogin;
 use crate::screen::Screen;
 
 /// The longest line that can be pasted, in bytes.
-const LONGEST_LINE: u64 = 16 * 1024;
+const MAX_LINE: u64 = 16 * 1024;
 
 const PASTE: &str = "If that browser is on another machine, paste the address that it cannot open, and press Enter.";
 
 /// Opens the browser and shows the address. If `may_paste` is set, it also reads a pasted address from standard input.
 pub(super) fn login(screen: &Arc<Screen>, may_paste: bool) -> LoopbackLogin {
-    let (shown, asked) = (Arc::clone(screen), Arc::clone(screen));
+    let (display, prompt) = (Arc::clone(screen), Arc::clone(screen));
     let login = LoopbackLogin::new().with_url_display(move |url| {
-        shown.say(&format!("Log in with your browser at\n\n  {url}\n"));
+        display.show_line(&format!("Log in with your browser at\n\n  {url}\n"));
         if may_paste {
-            shown.say(PASTE);
+            display.show_line(PASTE);
         }
     });
     if !may_paste {
@@ -27,15 +27,15 @@ pub(super) fn login(screen: &Arc<Screen>, may_paste: bool) -> LoopbackLogin {
     }
     login.with_paste_prompt(move |problem| {
         if let Some(problem) = problem {
-            asked.say(problem);
+            prompt.show_line(problem);
         }
-        line()
+        next_line()
     })
 }
 
 /// Reads the next line of standard input on a separate thread, which may outlive the login: the browser may respond
 /// first.
-async fn line() -> Option<String> {
+async fn next_line() -> Option<String> {
     let (send, receive) = oneshot::channel();
     std::thread::spawn(move || {
         let _ = send.send(read_line(io::stdin().lock()));
@@ -45,7 +45,7 @@ async fn line() -> Option<String> {
 
 fn read_line(input: impl BufRead) -> Option<String> {
     let mut line = String::new();
-    let read = input.take(LONGEST_LINE).read_line(&mut line);
+    let read = input.take(MAX_LINE).read_line(&mut line);
     read.ok().filter(|length| *length > 0).map(|_| line)
 }
 

@@ -46,7 +46,7 @@ pub(crate) async fn log_in(arguments: &LogIn, screen: &Arc<Screen>) -> Result<Ex
     if screen.json {
         screen.print_json(&show::json(&account))?;
     } else {
-        screen.print(&show::facts(&account, screen.look))?;
+        screen.print(&show::details(&account, screen.style))?;
     }
     Ok(Exit::Success)
 }
@@ -65,15 +65,15 @@ pub(crate) async fn log_out(
             resources.map(str::to_owned).collect()
         }
     };
-    let mut ended = Vec::new();
+    let mut logouts = Vec::new();
     for url in urls {
         let outcome = oauth.log_out(&url).await.map_err(|error| failed(&error))?;
-        ended.push((url, outcome));
+        logouts.push((url, outcome));
     }
     if screen.json {
-        screen.print_json(&show::ended_json(&ended))?;
+        screen.print_json(&show::logouts_json(&logouts))?;
     } else {
-        screen.print(&show::ended(&ended))?;
+        screen.print(&show::logouts(&logouts))?;
     }
     Ok(Exit::Success)
 }
@@ -86,7 +86,7 @@ pub(crate) async fn who_am_i(arguments: &WhoAmI, screen: &Screen) -> Result<Exit
         if screen.json {
             screen.print_json(&accounts.iter().map(show::json).collect::<Vec<_>>())?;
         } else {
-            screen.print(&show::list(&accounts, screen.look))?;
+            screen.print(&show::list(&accounts, screen.style))?;
         }
         return Ok(Exit::Success);
     };
@@ -99,7 +99,7 @@ pub(crate) async fn who_am_i(arguments: &WhoAmI, screen: &Screen) -> Result<Exit
     if screen.json {
         screen.print_json(&show::json(&account))?;
     } else {
-        screen.print(&show::facts(&account, screen.look))?;
+        screen.print(&show::details(&account, screen.style))?;
     }
     Ok(Exit::Success)
 }
@@ -124,14 +124,14 @@ pub(crate) fn stored() -> Result<Option<OAuthConfig>, Failure> {
 }
 
 fn store() -> Result<Arc<dyn TokenStore>, Failure> {
-    let unusable = |error: TokenStoreError| Failure::usage(error.to_string());
+    let store_failure = |error: TokenStoreError| Failure::usage(error.to_string());
     let kind = std::env::var(STORE).unwrap_or_default();
     match kind.as_str() {
-        "" | "file" => Ok(Arc::new(FileTokenStore::in_home().map_err(unusable)?)),
+        "" | "file" => Ok(Arc::new(FileTokenStore::in_home().map_err(store_failure)?)),
         #[cfg(feature = "keyring")]
         "keyring" => {
             let keyring = toolwire_auth::client::KeyringTokenStore::new(NAME);
-            Ok(Arc::new(keyring.map_err(unusable)?))
+            Ok(Arc::new(keyring.map_err(store_failure)?))
         }
         #[cfg(not(feature = "keyring"))]
         "keyring" => Err(

@@ -5,7 +5,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use serde_json::{Value, json};
 use toolwire_auth::client::{Account, LogoutOutcome};
 
-use crate::show::{Look, Table, plain_text};
+use crate::show::{Style, Table, plain_text};
 
 /// Returns a login as JSON.
 pub(super) fn json(account: &Account) -> Value {
@@ -25,47 +25,47 @@ pub(super) fn json(account: &Account) -> Value {
 }
 
 /// Returns a login as text.
-pub(super) fn facts(account: &Account, look: Look) -> String {
-    let lasts = lasts(account.expires_at(), account.can_refresh(), now());
+pub(super) fn details(account: &Account, style: Style) -> String {
+    let validity = validity(account.expires_at(), account.can_refresh(), now());
     let rows = [
         ("server", Some(account.resource())),
         ("user", account.user()),
         ("issuer", Some(account.issuer())),
         ("client", Some(account.client_id())),
         ("scopes", account.scopes()),
-        ("lasts", Some(&*lasts)),
+        ("valid", Some(&*validity)),
     ];
     rows.into_iter()
         .filter_map(|(name, value)| Some((name, value?)))
         .map(|(name, value)| {
-            let name = look.paint.dim(&format!("{name:<6}"));
+            let name = style.paint.dim(&format!("{name:<6}"));
             format!("{name}  {}\n", plain_text(value))
         })
         .collect()
 }
 
 /// Returns all logins as a table.
-pub(super) fn list(accounts: &[Account], look: Look) -> String {
-    let mut table = Table::new(&["SERVER", "USER", "LASTS", "SCOPES"]);
+pub(super) fn list(accounts: &[Account], style: Style) -> String {
+    let mut table = Table::new(&["SERVER", "USER", "VALID", "SCOPES"]);
     for account in accounts {
-        let lasts = lasts(account.expires_at(), account.can_refresh(), now());
+        let validity = validity(account.expires_at(), account.can_refresh(), now());
         let user = account.user().unwrap_or_default();
         table.row([
             account.resource(),
             user,
-            &lasts,
+            &validity,
             account.scopes().unwrap_or_default(),
         ]);
     }
     if table.is_empty() {
         "there are no logins; create one with: toolwire login URL\n".to_owned()
     } else {
-        table.render(look)
+        table.render(style)
     }
 }
 
 /// Returns the outcome of a logout as text.
-pub(super) fn ended(logins: &[(String, LogoutOutcome)]) -> String {
+pub(super) fn logouts(logins: &[(String, LogoutOutcome)]) -> String {
     let lines = logins.iter().filter_map(|(url, outcome)| match outcome {
         LogoutOutcome::NotLoggedIn => None,
         LogoutOutcome::RemovedLocally(why) => Some(format!(
@@ -82,15 +82,15 @@ pub(super) fn ended(logins: &[(String, LogoutOutcome)]) -> String {
 }
 
 /// Returns the outcome of a logout as JSON.
-pub(super) fn ended_json(logins: &[(String, LogoutOutcome)]) -> Value {
-    let ended = logins.iter().filter_map(|(url, outcome)| {
+pub(super) fn logouts_json(logins: &[(String, LogoutOutcome)]) -> Value {
+    let logged_out = logins.iter().filter_map(|(url, outcome)| {
         let is_revoked = match outcome {
             LogoutOutcome::NotLoggedIn => return None,
             outcome => matches!(outcome, LogoutOutcome::Revoked),
         };
         Some(json!({"server": url, "revoked": is_revoked}))
     });
-    json!({"loggedOut": ended.collect::<Vec<_>>()})
+    json!({"loggedOut": logged_out.collect::<Vec<_>>()})
 }
 
 fn now() -> u64 {
@@ -99,9 +99,9 @@ fn now() -> u64 {
 }
 
 /// Describes how long a login is valid.
-fn lasts(expires_at: Option<u64>, can_refresh: bool, now: u64) -> String {
+fn validity(expires_at: Option<u64>, can_refresh: bool, now: u64) -> String {
     match (expires_at, can_refresh) {
-        (_, true) => "renews itself".to_owned(),
+        (_, true) => "renewed automatically".to_owned(),
         (None, false) => "until the server revokes it".to_owned(),
         (Some(end), false) if end <= now => "expired".to_owned(),
         (Some(end), false) => match end - now {
@@ -120,10 +120,10 @@ mod tests {
     #[test]
     fn remaining_time_is_described() {
         fn check(expires_at: Option<u64>, can_refresh: bool, expected: &str) {
-            assert_eq!(lasts(expires_at, can_refresh, 1000), expected);
+            assert_eq!(validity(expires_at, can_refresh, 1000), expected);
         }
-        check(Some(1), true, "renews itself");
-        check(None, true, "renews itself");
+        check(Some(1), true, "renewed automatically");
+        check(None, true, "renewed automatically");
         check(None, false, "until the server revokes it");
         check(Some(1000), false, "expired");
         check(Some(1001), false, "1 s");

@@ -12,14 +12,14 @@ use crate::commands::save::save;
 use crate::commands::tools::{known_tools, with_similar_tools};
 use crate::commands::{Session, failed, first_and_rest};
 use crate::failure::{Exit, Failure};
-use crate::given::{Given, Schema, missing, object};
-use crate::show::{self, Look};
+use crate::show::{self, Style};
+use crate::tool_arguments::{ParsedArguments, Schema, missing, object};
 
 /// A tool call, checked as far as possible without the server.
 #[derive(Debug)]
 pub(crate) struct CallPlan {
     tool: String,
-    given: Given,
+    given: ParsedArguments,
     output: Option<PathBuf>,
 }
 
@@ -28,7 +28,7 @@ impl CallPlan {
         let (tool, rest) = first_and_rest(words, "tool", "toolwire call SERVER TOOL name=value")?;
         Ok(Self {
             tool,
-            given: Given::read(call.args.as_deref(), &rest)?,
+            given: ParsedArguments::read(call.args.as_deref(), &rest)?,
             output: call.output.clone(),
         })
     }
@@ -67,7 +67,7 @@ impl CallPlan {
             if screen.json {
                 screen.print_raw(&raw)?;
             } else {
-                screen.print(&show::call_result(&result, screen.look))?;
+                screen.print(&show::call_result(&result, screen.style))?;
             }
         }
         Ok(match result.is_error {
@@ -86,7 +86,7 @@ impl CallPlan {
         };
         let missing = missing(&self.given, schema.required());
         if !missing.is_empty() {
-            return Err(usage(misses(&missing)));
+            return Err(usage(missing_arguments(&missing)));
         }
         object(&self.given, schema)
             .map(Value::Object)
@@ -96,7 +96,7 @@ impl CallPlan {
 
 fn usage(tool: &Tool, schema: Schema<'_>) -> String {
     let description = tool.description.as_deref().unwrap_or_default().trim();
-    let usage = show::usage(&tool.name, schema, Look::default());
+    let usage = show::usage(&tool.name, schema, Style::default());
     if description.is_empty() {
         format!("\n{usage}")
     } else {
@@ -105,7 +105,7 @@ fn usage(tool: &Tool, schema: Schema<'_>) -> String {
 }
 
 /// Returns the failure for missing arguments.
-pub(super) fn misses(names: &[&str]) -> Failure {
+pub(super) fn missing_arguments(names: &[&str]) -> Failure {
     let quoted: Vec<_> = names.iter().map(|name| format!("`{name}`")).collect();
     let verb = match names.len() {
         1 => "is",

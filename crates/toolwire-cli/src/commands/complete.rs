@@ -8,8 +8,8 @@ use toolwire::types::{
 use crate::arguments::{Complete, ReferenceKind};
 use crate::commands::{Session, failed, first_and_rest};
 use crate::failure::{Exit, Failure};
-use crate::given::{Given, strings};
 use crate::show::plain_text;
+use crate::tool_arguments::{ParsedArguments, strings};
 
 /// The argument to complete, and the values of the others.
 #[derive(Debug)]
@@ -21,7 +21,7 @@ impl CompletePlan {
     pub(crate) fn new(complete: &Complete, words: Vec<String>) -> Result<Self, Failure> {
         const EXAMPLE: &str = "toolwire complete SERVER PROMPT name=typed";
         let (name, rest) = first_and_rest(words, "prompt or template", EXAMPLE)?;
-        let mut arguments = strings(&Given::read(None, &rest)?)?;
+        let mut arguments = strings(&ParsedArguments::read(None, &rest)?)?;
         let Some((argument, typed)) = arguments.pop() else {
             return Err(Failure::usage("no argument to complete").with_advice(EXAMPLE));
         };
@@ -61,7 +61,7 @@ impl CompletePlan {
         }
         screen.print(&text)?;
         if completion.has_more == Some(true) {
-            screen.say("the server has more values");
+            screen.show_line("the server has more values");
         }
         Ok(Exit::Success)
     }

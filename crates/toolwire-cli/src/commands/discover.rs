@@ -12,21 +12,21 @@ use crate::show;
 pub(crate) async fn discover(session: &Session) -> Result<Exit, Failure> {
     let (client, screen) = (&session.client, &session.screen);
     if !screen.json {
-        screen.print(&show::facts(client, screen.look))?;
+        screen.print(&show::server_info(client, screen.style))?;
         return Ok(Exit::Success);
     }
-    let mut found = json!({
+    let mut report = json!({
         "era": era_name(client.detected_era()),
         "protocolVersion": client.version(),
     });
-    if let Some(facts) = client.server() {
+    if let Some(server) = client.server() {
         // A value that `serde_json` cannot represent, such as a number out of range, is left out.
-        found["supportedVersions"] = json!(facts.versions);
-        found["serverInfo"] = serde_json::to_value(&facts.info).unwrap_or_default();
-        found["capabilities"] = serde_json::to_value(&facts.capabilities).unwrap_or_default();
-        found["instructions"] = json!(facts.instructions);
+        report["supportedVersions"] = json!(server.versions);
+        report["serverInfo"] = serde_json::to_value(&server.info).unwrap_or_default();
+        report["capabilities"] = serde_json::to_value(&server.capabilities).unwrap_or_default();
+        report["instructions"] = json!(server.instructions);
     }
-    screen.print_json(&found)?;
+    screen.print_json(&report)?;
     Ok(Exit::Success)
 }
 

@@ -53,7 +53,7 @@ impl ListenPlan {
             )
             .with_advice("`toolwire discover` shows its capabilities"));
         }
-        screen.say(&format!("listening for changes of {}", honoured.join(", ")));
+        screen.show_line(&format!("listening for changes of {}", honoured.join(", ")));
         let mut seen = 0;
         while self.count.is_none_or(|count| seen < count) {
             let Some(change) = listening.next().await.map_err(failed)? else {

@@ -62,7 +62,7 @@ pub(crate) fn at_most_one(words: Vec<String>, what: &str) -> Result<Option<Strin
 }
 
 /// Returns an error if there are words besides the server.
-pub(crate) fn nothing(mut words: Vec<String>) -> Result<(), Failure> {
+pub(crate) fn no_more_words(mut words: Vec<String>) -> Result<(), Failure> {
     words.insert(0, String::new());
     at_most_one(words, "").map(drop)
 }
@@ -82,7 +82,7 @@ fn first_and_rest(
 
 /// Returns the known names that are most similar to `name`.
 fn similar<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Vec<&'a str> {
-    const NAMED: usize = 3;
+    const MAX_NAMES: usize = 3;
     let name = name.to_lowercase();
     let mut close: Vec<_> = known
         .into_iter()
@@ -99,7 +99,7 @@ fn similar<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Vec<&'a 
     close.sort();
     close
         .into_iter()
-        .take(NAMED)
+        .take(MAX_NAMES)
         .map(|(_, candidate)| candidate)
         .collect()
 }
@@ -146,7 +146,7 @@ mod tests {
         let words = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect();
         assert_eq!(at_most_one(words(&[]), "tool").unwrap(), None);
         assert!(at_most_one(words(&["a", "b"]), "tool").is_err());
-        assert!(nothing(words(&[])).is_ok());
-        assert!(nothing(words(&["a"])).is_err());
+        assert!(no_more_words(words(&[])).is_ok());
+        assert!(no_more_words(words(&["a"])).is_err());
     }
 }

@@ -4,11 +4,11 @@ use serde_json::{Map, Value, json};
 use toolwire::types::{GetPromptResult, Prompt};
 
 use crate::arguments;
-use crate::commands::call::misses;
+use crate::commands::call::missing_arguments;
 use crate::commands::{Session, failed, first_and_rest, is_unknown_method, similar};
 use crate::failure::{Exit, Failure};
-use crate::given::{Given, missing, strings};
-use crate::show::{self, Look};
+use crate::show::{self, Style};
+use crate::tool_arguments::{ParsedArguments, missing, strings};
 
 /// Lists prompts, or shows one prompt.
 pub(crate) async fn list_prompts(session: &Session, name: Option<String>) -> Result<Exit, Failure> {
@@ -16,7 +16,7 @@ pub(crate) async fn list_prompts(session: &Session, name: Option<String>) -> Res
     let prompts = session.client.list_prompts().await.map_err(failed)?;
     match name {
         None if screen.json => screen.print_json(&prompts)?,
-        None => screen.print(&show::prompts(&prompts, screen.look))?,
+        None => screen.print(&show::prompts(&prompts, screen.style))?,
         Some(name) => {
             let prompt = prompts.iter().find(|prompt| prompt.name == name);
             let prompt = prompt.ok_or_else(|| {
@@ -26,7 +26,7 @@ pub(crate) async fn list_prompts(session: &Session, name: Option<String>) -> Res
             if screen.json {
                 screen.print_json(prompt)?;
             } else {
-                screen.print(&show::prompt(prompt, screen.look))?;
+                screen.print(&show::prompt(prompt, screen.style))?;
             }
         }
     }
@@ -37,7 +37,7 @@ pub(crate) async fn list_prompts(session: &Session, name: Option<String>) -> Res
 #[derive(Debug)]
 pub(crate) struct PromptPlan {
     prompt: String,
-    given: Given,
+    given: ParsedArguments,
 }
 
 impl PromptPlan {
@@ -46,7 +46,7 @@ impl PromptPlan {
         let (name, rest) = first_and_rest(words, "prompt", example)?;
         Ok(Self {
             prompt: name,
-            given: Given::read(prompt.args.as_deref(), &rest)?,
+            given: ParsedArguments::read(prompt.args.as_deref(), &rest)?,
         })
     }
 
@@ -76,7 +76,7 @@ impl PromptPlan {
         if screen.json {
             screen.print_raw(&raw)?;
         } else {
-            screen.print(&show::prompt_result(&result, screen.look))?;
+            screen.print(&show::prompt_result(&result, screen.style))?;
         }
         Ok(Exit::Success)
     }
@@ -84,13 +84,13 @@ impl PromptPlan {
     fn arguments(&self, known: Option<&Prompt>) -> Result<Map<String, Value>, Failure> {
         if let Some(prompt) = known {
             let usage = |failure: Failure| {
-                failure.with_details(format!("\n{}", show::prompt(prompt, Look::default())))
+                failure.with_details(format!("\n{}", show::prompt(prompt, Style::default())))
             };
             let arguments = prompt.arguments.iter().flatten();
             let required = arguments.filter(|argument| argument.required == Some(true));
             let missing = missing(&self.given, required.map(|argument| argument.name.as_str()));
             if !missing.is_empty() {
-                return Err(usage(misses(&missing)));
+                return Err(usage(missing_arguments(&missing)));
             }
         }
         let arguments = strings(&self.given)?.into_iter();
@@ -99,10 +99,10 @@ impl PromptPlan {
 }
 
 fn with_similar(failure: Failure, name: &str, prompts: &[Prompt]) -> Failure {
-    let meant = similar(name, prompts.iter().map(|prompt| prompt.name.as_str()));
-    if meant.is_empty() {
+    let candidates = similar(name, prompts.iter().map(|prompt| prompt.name.as_str()));
+    if candidates.is_empty() {
         failure.with_advice("`toolwire prompts` lists the prompts")
     } else {
-        failure.with_advice(meant.join(" or "))
+        failure.with_advice(candidates.join(" or "))
     }
 }

@@ -10,8 +10,8 @@ use crate::arguments::Read;
 use crate::commands::save::save;
 use crate::commands::{Session, failed, first_and_rest, is_unknown_method};
 use crate::failure::{Exit, Failure};
-use crate::given::{Given, missing, strings};
 use crate::show;
+use crate::tool_arguments::{ParsedArguments, missing, strings};
 
 /// Lists resources and templates.
 pub(crate) async fn list_resources(
@@ -19,13 +19,13 @@ pub(crate) async fn list_resources(
     only_templates: bool,
 ) -> Result<Exit, Failure> {
     let (client, screen) = (&session.client, &session.screen);
-    let look = screen.look;
+    let style = screen.style;
     if !only_templates {
         let resources = client.list_resources().await.map_err(failed)?;
         if screen.json {
             screen.print_json(&resources)?;
         } else {
-            screen.print(&show::resources(&resources, look))?;
+            screen.print(&show::resources(&resources, style))?;
         }
         if screen.json {
             return Ok(Exit::Success);
@@ -40,9 +40,9 @@ pub(crate) async fn list_resources(
     if screen.json {
         screen.print_json(&templates)?;
     } else if only_templates {
-        screen.print(&show::templates(&templates, look))?;
+        screen.print(&show::templates(&templates, style))?;
     } else if !templates.is_empty() {
-        screen.print(&format!("\n{}", show::templates(&templates, look)))?;
+        screen.print(&format!("\n{}", show::templates(&templates, style)))?;
     }
     Ok(Exit::Success)
 }
@@ -86,7 +86,7 @@ impl ReadPlan {
         if screen.json {
             screen.print_raw(&raw)?;
         } else {
-            screen.print(&show::contents(&result, screen.look))?;
+            screen.print(&show::contents(&result, screen.style))?;
         }
         Ok(Exit::Success)
     }
@@ -105,7 +105,7 @@ fn expanded(uri: &str, words: &[String]) -> Result<String, Failure> {
     let template = template
         .as_ref()
         .map_err(|error| Failure::usage(format!("`{uri}` is not a valid URI template: {error}")))?;
-    let given = Given::read(None, words)?;
+    let given = ParsedArguments::read(None, words)?;
     let missing = missing(&given, variables.iter().copied());
     if let Some(name) = missing.first() {
         return Err(

@@ -51,7 +51,7 @@ pub(super) fn save(
             Failure::usage(format!("{} cannot be written: {error}", path.display()))
                 .with_advice("check --output")
         })?;
-        screen.say(&format!(
+        screen.show_line(&format!(
             "saved {} to {}",
             size(bytes.len()),
             path.display()

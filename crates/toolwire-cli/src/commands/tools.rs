@@ -12,7 +12,7 @@ pub(crate) async fn list_tools(session: &Session, name: Option<String>) -> Resul
     let tools = session.client.list_tools().await.map_err(failed)?;
     match name {
         None if screen.json => screen.print_json(&tools)?,
-        None => screen.print(&show::tools(&tools, screen.look))?,
+        None => screen.print(&show::tools(&tools, screen.style))?,
         Some(name) => {
             let tool = tools.iter().find(|tool| tool.name == name);
             let tool = tool.ok_or_else(|| {
@@ -25,7 +25,7 @@ pub(crate) async fn list_tools(session: &Session, name: Option<String>) -> Resul
             if screen.json {
                 screen.print_json(tool)?;
             } else {
-                screen.print(&show::tool(tool, screen.look))?;
+                screen.print(&show::tool(tool, screen.style))?;
             }
         }
     }
@@ -43,10 +43,10 @@ pub(super) async fn known_tools(client: &Client) -> Result<Vec<Tool>, Failure> {
 
 /// Adds the names of similar tools to a failure.
 pub(super) fn with_similar_tools(failure: Failure, name: &str, tools: &[Tool]) -> Failure {
-    let meant = similar(name, tools.iter().map(|tool| tool.name.as_str()));
-    if meant.is_empty() {
+    let candidates = similar(name, tools.iter().map(|tool| tool.name.as_str()));
+    if candidates.is_empty() {
         failure.with_advice("`toolwire tools` lists the tools")
     } else {
-        failure.with_advice(meant.join(" or "))
+        failure.with_advice(candidates.join(" or "))
     }
 }

@@ -33,15 +33,15 @@ fn confirm(
     /// What to confirm.
     question: String,
 ) -> Result<ToolResponse, ToolError> {
-    let Some(answer) = ctx.input_response_as::<ElicitResult>("confirmation")? else {
+    let Some(response) = ctx.input_response_as::<ElicitResult>("confirmation")? else {
         let form = ElicitRequestFormParams::new(question, Confirmation::elicit_schema());
         return Ok(ToolResponse::input_required(
             InputRequests::new().with("confirmation", form),
             None,
         ));
     };
-    let text = match answer.action {
-        ElicitAction::Accept => match answer.content_as::<Confirmation>()? {
+    let text = match response.action {
+        ElicitAction::Accept => match response.content_as::<Confirmation>()? {
             Some(Confirmation { confirmed: true }) => "confirmed",
             _ => "not confirmed",
         },
@@ -120,8 +120,8 @@ async fn summarise(
 ) -> Result<String, ToolError> {
     let prompt = format!("Summarise in one sentence:\n\n{text}");
     let request = CreateMessageRequestParams::new([SamplingMessage::user(prompt)], 200);
-    let answer = ctx.ask_model("summary", request).await?;
-    let mut texts = answer.content.blocks().iter();
+    let response = ctx.ask_model("summary", request).await?;
+    let mut texts = response.content.blocks().iter();
     let summary = texts.find_map(|block| block.as_text());
     let summary =
         summary.ok_or_else(|| ToolError::failed("the response of the model has no text"))?;

@@ -159,7 +159,10 @@ fn log(
 
 /// Prints to the standard output of the process. The protocol messages must stay intact.
 #[tool]
-#[expect(clippy::print_stdout, reason = "that is what it is for")]
+#[expect(
+    clippy::print_stdout,
+    reason = "the tool tests printing to standard output"
+)]
 fn print(
     /// The text to print.
     text: String,

@@ -8,20 +8,20 @@ use crate::show::plain_text;
 /// A user interface for input requests.
 pub(super) trait Dialogue {
     /// Shows a line of text.
-    fn say(&mut self, text: &str);
+    fn show_line(&mut self, text: &str);
 
     /// Asks for a line of input. Returns `None` if there is no user, or if the input has ended.
     fn ask(&mut self, prompt: &str) -> Option<String>;
 
     /// Returns `true` if a user can respond.
-    fn is_live(&self) -> bool;
+    fn has_user(&self) -> bool;
 }
 
 /// A terminal: prompts go to standard error, responses come from standard input.
-pub(super) struct DialogueTerminal;
+pub(super) struct TerminalDialogue;
 
-impl Dialogue for DialogueTerminal {
-    fn say(&mut self, text: &str) {
+impl Dialogue for TerminalDialogue {
+    fn show_line(&mut self, text: &str) {
         let _ = writeln!(io::stderr(), "{}", plain_text(text));
     }
 
@@ -37,24 +37,24 @@ impl Dialogue for DialogueTerminal {
         }
     }
 
-    fn is_live(&self) -> bool {
+    fn has_user(&self) -> bool {
         true
     }
 }
 
 /// No user: only values from the command line are used.
-pub(super) struct Silence<'a>(pub(super) &'a Screen);
+pub(super) struct NoUser<'a>(pub(super) &'a Screen);
 
-impl Dialogue for Silence<'_> {
-    fn say(&mut self, text: &str) {
-        self.0.say(text);
+impl Dialogue for NoUser<'_> {
+    fn show_line(&mut self, text: &str) {
+        self.0.show_line(text);
     }
 
     fn ask(&mut self, _: &str) -> Option<String> {
         None
     }
 
-    fn is_live(&self) -> bool {
+    fn has_user(&self) -> bool {
         false
     }
 }
@@ -62,24 +62,24 @@ impl Dialogue for Silence<'_> {
 /// A scripted user for tests.
 #[cfg(test)]
 pub(super) struct Script {
-    answers: std::collections::VecDeque<&'static str>,
+    inputs: std::collections::VecDeque<&'static str>,
     pub(super) shown: String,
-    live: bool,
+    has_user: bool,
 }
 
 #[cfg(test)]
 impl Script {
-    pub(super) fn new(answers: &[&'static str]) -> Self {
+    pub(super) fn new(inputs: &[&'static str]) -> Self {
         Self {
-            answers: answers.iter().copied().collect(),
+            inputs: inputs.iter().copied().collect(),
             shown: String::new(),
-            live: true,
+            has_user: true,
         }
     }
 
     pub(super) fn without_user() -> Self {
         Self {
-            live: false,
+            has_user: false,
             ..Self::new(&[])
         }
     }
@@ -87,20 +87,20 @@ impl Script {
 
 #[cfg(test)]
 impl Dialogue for Script {
-    fn say(&mut self, text: &str) {
+    fn show_line(&mut self, text: &str) {
         self.shown.push_str(text);
         self.shown.push('\n');
     }
 
     fn ask(&mut self, prompt: &str) -> Option<String> {
         self.shown.push_str(prompt);
-        let answer = self.answers.pop_front().filter(|_| self.live)?;
-        self.shown.push_str(answer);
+        let input = self.inputs.pop_front().filter(|_| self.has_user)?;
+        self.shown.push_str(input);
         self.shown.push('\n');
-        Some(answer.to_owned())
+        Some(input.to_owned())
     }
 
-    fn is_live(&self) -> bool {
-        self.live
+    fn has_user(&self) -> bool {
+        self.has_user
     }
 }

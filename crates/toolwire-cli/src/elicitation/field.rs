@@ -143,8 +143,8 @@ impl<'a> Field<'a> {
             _ => text.into(),
         };
         let form = ElicitSchema::new().with_required(self.name, self.schema.clone());
-        let answer = ElicitResult::accept().with_content([(self.name, value.clone())]);
-        match check_elicit_result(&form, &answer) {
+        let result = ElicitResult::accept().with_content([(self.name, value.clone())]);
+        match check_elicit_result(&form, &result) {
             Ok(()) => Ok(value),
             Err(invalid) => Err(invalid.to_string()),
         }
@@ -203,21 +203,21 @@ fn number(text: &str, kind: NumberKind) -> Result<Value, String> {
         .ok_or_else(|| "type a number, for example 1.5".to_owned())
 }
 
-/// Returns integers without a decimal point.
+/// Converts a number to JSON. An integral value has no decimal point.
 fn shortest(number: f64) -> Value {
     #[expect(
         clippy::cast_possible_truncation,
-        reason = "checked to be the same number"
+        reason = "the comparison below detects truncation"
     )]
-    let whole = number as i64;
+    let integer = number as i64;
     #[expect(
         clippy::cast_precision_loss,
         clippy::float_cmp,
-        reason = "that is the check"
+        reason = "the comparison checks that the cast is exact"
     )]
-    let is_whole = whole as f64 == number;
-    if is_whole {
-        whole.into()
+    let is_integral = integer as f64 == number;
+    if is_integral {
+        integer.into()
     } else {
         json!(number)
     }

@@ -27,13 +27,13 @@ pub(super) fn fill_in(
     let schema = match read_schema(form) {
         Ok(schema) => schema,
         Err(error) => {
-            dialogue.say(&format!(
+            dialogue.show_line(&format!(
                 "the server requests input with an unsupported form: {error}"
             ));
             return ElicitResult::cancel();
         }
     };
-    if dialogue.is_live() {
+    if dialogue.has_user() {
         ask(form, &schema, given, dialogue)
     } else {
         fill_in_from_options(form, &schema, given, dialogue)
@@ -53,11 +53,11 @@ fn fill_in_from_options(
             Some(Ok(value)) => content.push((field.name.to_owned(), value)),
             None if !field.required || field.default.is_some() => {}
             Some(Err(problem)) => {
-                dialogue.say(&format!("--answer {}: {problem}", field.name)); // tidy: allow(answer) name of the option
+                dialogue.show_line(&format!("--answer {}: {problem}", field.name)); // tidy: allow(answer) name of the option
                 return ElicitResult::cancel();
             }
             None => {
-                dialogue.say(&format!(
+                dialogue.show_line(&format!(
                     "the server asks {:?} and needs `{}` ({}); pass --answer {}=…", // tidy: allow(answer) name of the option
                     plain_text(&form.message),
                     field.name,
@@ -77,8 +77,8 @@ fn ask(
     given: &[(String, String)],
     dialogue: &mut dyn Dialogue,
 ) -> ElicitResult {
-    dialogue.say(&format!("\nThe server asks: {}", plain_text(&form.message)));
-    dialogue.say("(Enter accepts the value in brackets; !d declines, !c cancels)");
+    dialogue.show_line(&format!("\nThe server asks: {}", plain_text(&form.message)));
+    dialogue.show_line("(Enter accepts the value in brackets; !d declines, !c cancels)");
     let mut content: Vec<(String, Value)> = Vec::new();
     let mut first = true;
     loop {
@@ -86,7 +86,7 @@ fn ask(
         for field in fields(schema) {
             let name = field.name.to_owned();
             if let Some(Ok(value)) = preset(&field, given).filter(|_| first) {
-                dialogue.say(&format!("  {}: {}", label(&field), Field::typed(&value)));
+                dialogue.show_line(&format!("  {}: {}", label(&field), Field::typed(&value)));
                 content.push((name, value));
                 continue;
             }
@@ -117,22 +117,22 @@ fn ask(
 
 fn ask_field(field: &Field<'_>, suggestion: Option<Value>, dialogue: &mut dyn Dialogue) -> Reply {
     if let Some(description) = field.description {
-        dialogue.say(&format!("  {}", plain_text(description)));
+        dialogue.show_line(&format!("  {}", plain_text(description)));
     }
     for (number, (word, name)) in (1..).zip(&field.choices) {
         let (word, name) = (plain_text(word), plain_text(name));
         if word == name {
-            dialogue.say(&format!("    {number}. {name}"));
+            dialogue.show_line(&format!("    {number}. {name}"));
         } else {
-            dialogue.say(&format!("    {number}. {name} ({word})"));
+            dialogue.show_line(&format!("    {number}. {name} ({word})"));
         }
     }
-    let standing = match (&suggestion, field.required) {
+    let shown_default = match (&suggestion, field.required) {
         (Some(value), _) => format!(" [{}]", plain_text(&Field::typed(value))),
         (None, true) => String::new(),
         (None, false) => " [nothing]".to_owned(),
     };
-    let prompt = format!("  {} ({}){standing}: ", label(field), field.hint());
+    let prompt = format!("  {} ({}){shown_default}: ", label(field), field.hint());
     loop {
         let Some(text) = dialogue.ask(&prompt) else {
             return Reply::Cancelled;
@@ -143,11 +143,11 @@ fn ask_field(field: &Field<'_>, suggestion: Option<Value>, dialogue: &mut dyn Di
             "" => match (&suggestion, field.required) {
                 (Some(value), _) => return Reply::Value(value.clone()),
                 (None, false) => return Reply::Skipped,
-                (None, true) => dialogue.say("    a value is required"),
+                (None, true) => dialogue.show_line("    a value is required"),
             },
             text => match field.read(text) {
                 Ok(value) => return Reply::Value(value),
-                Err(problem) => dialogue.say(&format!("    {}", plain_text(&problem))),
+                Err(problem) => dialogue.show_line(&format!("    {}", plain_text(&problem))),
             },
         }
     }
@@ -155,12 +155,12 @@ fn ask_field(field: &Field<'_>, suggestion: Option<Value>, dialogue: &mut dyn Di
 
 /// Shows a URL. Only the user opens it.
 pub(super) fn visit(address: &ElicitRequestURLParams, dialogue: &mut dyn Dialogue) -> ElicitResult {
-    dialogue.say(&format!(
+    dialogue.show_line(&format!(
         "\nThe server asks: {}",
         plain_text(&address.message)
     ));
-    dialogue.say("It asks you to open this address in a browser:");
-    dialogue.say(&format!("  {}", plain_text(&address.url)));
+    dialogue.show_line("It asks you to open this address in a browser:");
+    dialogue.show_line(&format!("  {}", plain_text(&address.url)));
     loop {
         let reply = dialogue.ask("Open it? [y]es, [n]o, [c]ancel: ");
         match reply.as_deref().map(str::to_ascii_lowercase).as_deref() {
@@ -215,10 +215,10 @@ mod tests {
         )
     }
 
-    fn fill_in_with(answers: &[&'static str]) -> (ElicitResult, String) {
-        let mut person = Script::new(answers);
-        let result = fill_in(&form(), &[], &mut person);
-        (result, person.shown)
+    fn fill_in_with(inputs: &[&'static str]) -> (ElicitResult, String) {
+        let mut user = Script::new(inputs);
+        let result = fill_in(&form(), &[], &mut user);
+        (result, user.shown)
     }
 
     #[test]
@@ -264,8 +264,8 @@ mod tests {
 
     #[test]
     fn form_can_be_declined_or_cancelled_at_any_field() {
-        fn check(answers: &[&'static str], action: ElicitAction) {
-            let (result, shown) = fill_in_with(answers);
+        fn check(inputs: &[&'static str], action: ElicitAction) {
+            let (result, shown) = fill_in_with(inputs);
             assert_eq!(result.action, action, "{shown}");
             assert_eq!(result.content, None);
         }
@@ -284,13 +284,13 @@ mod tests {
             ("name".to_owned(), "Ada".to_owned()),
             ("menu".to_owned(), "v".to_owned()),
         ];
-        let mut person = Script::new(&["", "", "", ""]);
-        let result = fill_in(&form(), &given, &mut person);
+        let mut user = Script::new(&["", "", "", ""]);
+        let result = fill_in(&form(), &given, &mut user);
         assert_eq!(
             json!(result.content),
             json!({"name": "Ada", "guests": 2, "menu": "v"}),
             "{}",
-            person.shown
+            user.shown
         );
     }
 
@@ -313,11 +313,11 @@ mod tests {
 
     #[test]
     fn url_is_shown_and_not_opened() {
-        fn check(answers: &[&'static str], action: ElicitAction) {
+        fn check(inputs: &[&'static str], action: ElicitAction) {
             let address = ElicitRequestURLParams::new("Log in", "https://example.com/login?x=1");
-            let mut person = Script::new(answers);
-            assert_eq!(visit(&address, &mut person).action, action);
-            assert!(person.shown.contains("https://example.com/login?x=1"));
+            let mut user = Script::new(inputs);
+            assert_eq!(visit(&address, &mut user).action, action);
+            assert!(user.shown.contains("https://example.com/login?x=1"));
         }
         check(&["", "y"], ElicitAction::Accept);
         check(&["n"], ElicitAction::Decline);
@@ -328,10 +328,7 @@ mod tests {
     #[test]
     fn unsupported_form_is_cancelled() {
         let form = ElicitRequestFormParams::new("?", json!({"type": "array"}));
-        let mut person = Script::new(&["y"]);
-        assert_eq!(
-            fill_in(&form, &[], &mut person).action,
-            ElicitAction::Cancel
-        );
+        let mut user = Script::new(&["y"]);
+        assert_eq!(fill_in(&form, &[], &mut user).action, ElicitAction::Cancel);
     }
 }

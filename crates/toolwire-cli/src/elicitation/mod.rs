@@ -10,7 +10,7 @@ use toolwire::ClientBuilder;
 use toolwire::types::{ElicitRequestFormParams, ElicitRequestURLParams, ElicitResult, ErrorObject};
 
 use crate::arguments::InputOptions;
-use crate::elicitation::dialogue::{Dialogue, DialogueTerminal, Silence};
+use crate::elicitation::dialogue::{Dialogue, NoUser, TerminalDialogue};
 use crate::failure::Failure;
 use crate::screen::Screen;
 
@@ -29,25 +29,25 @@ pub(crate) struct ElicitationHandler {
 impl ElicitationHandler {
     /// Returns `None` if there is neither a user nor a value. The client then declares no elicitation capability.
     pub(crate) fn new(
-        answers: &InputOptions,
+        options: &InputOptions,
         screen: &Arc<Screen>,
     ) -> Result<Option<Arc<Self>>, Failure> {
         let mut given = Vec::new();
-        for answer in &answers.answers {
-            let Some((field, value)) = answer.split_once('=') else {
+        for assignment in &options.fields {
+            let Some((field, value)) = assignment.split_once('=') else {
                 return Err(
-                    Failure::usage(format!("`--answer {answer}` has no value")) // tidy: allow(answer) name of the option
-                        .with_advice(format!("write --answer {answer}=value")), // tidy: allow(answer) name of the option
+                    Failure::usage(format!("`--answer {assignment}` has no value")) // tidy: allow(answer) name of the option
+                        .with_advice(format!("write --answer {assignment}=value")), // tidy: allow(answer) name of the option
                 );
             };
             given.push((field.to_owned(), value.to_owned()));
         }
         let interactive = Screen::is_interactive();
-        let can_respond = interactive || answers.decline || !given.is_empty();
+        let can_respond = interactive || options.decline || !given.is_empty();
         Ok(can_respond.then(|| {
             Arc::new(Self {
                 given,
-                declines: answers.decline,
+                declines: options.decline,
                 interactive,
                 screen: Arc::clone(screen),
                 lock: Mutex::default(),
@@ -88,9 +88,9 @@ impl ElicitationHandler {
         let _one = self.lock.lock().unwrap_or_else(PoisonError::into_inner);
         self.screen.hide_bar(true);
         let result = if self.interactive {
-            run(&mut DialogueTerminal)
+            run(&mut TerminalDialogue)
         } else {
-            run(&mut Silence(&self.screen))
+            run(&mut NoUser(&self.screen))
         };
         self.screen.hide_bar(false);
         result

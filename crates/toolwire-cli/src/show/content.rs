@@ -6,7 +6,7 @@ use serde_json::Value;
 use toolwire::types::{CallToolResult, GetPromptResult, ReadResourceResult, Role};
 use toolwire::{ContentBlock, ResourceContents};
 
-use crate::show::{Look, plain_text, pretty_json, size};
+use crate::show::{Style, plain_text, pretty_json, size};
 
 /// Content that can be saved as a file.
 #[derive(Debug, PartialEq)]
@@ -17,7 +17,7 @@ pub(crate) enum Attachment<'a> {
 }
 
 /// Formats the result of a tool. Structured content is shown once, even if a text block repeats it.
-pub(crate) fn call_result(result: &CallToolResult, look: Look) -> String {
+pub(crate) fn call_result(result: &CallToolResult, style: Style) -> String {
     let mut text = String::new();
     let data = result
         .structured_content
@@ -32,8 +32,8 @@ pub(crate) fn call_result(result: &CallToolResult, look: Look) -> String {
             continue;
         }
         match result.is_error {
-            Some(true) => line(&mut text, &look.paint.red(&block(content, look))),
-            _ => line(&mut text, &block(content, look)),
+            Some(true) => line(&mut text, &style.paint.red(&block(content, style))),
+            _ => line(&mut text, &block(content, style)),
         }
     }
     if let Some(data) = data {
@@ -42,7 +42,7 @@ pub(crate) fn call_result(result: &CallToolResult, look: Look) -> String {
     text
 }
 
-pub(crate) fn contents(result: &ReadResourceResult, look: Look) -> String {
+pub(crate) fn contents(result: &ReadResourceResult, style: Style) -> String {
     let mut text = String::new();
     let several = result.contents.len() > 1;
     for contents in &result.contents {
@@ -54,22 +54,22 @@ pub(crate) fn contents(result: &ReadResourceResult, look: Look) -> String {
             };
             line(
                 &mut text,
-                &look.paint.dim(&format!("── {}", plain_text(uri))),
+                &style.paint.dim(&format!("── {}", plain_text(uri))),
             );
         }
-        line(&mut text, &resource(contents, look));
+        line(&mut text, &resource(contents, style));
     }
     text
 }
 
-pub(crate) fn prompt_result(result: &GetPromptResult, look: Look) -> String {
+pub(crate) fn prompt_result(result: &GetPromptResult, style: Style) -> String {
     let mut text = String::new();
     for message in &result.messages {
         let role = match message.role {
-            Role::User => look.paint.cyan("user"),
-            _ => look.paint.green("assistant"),
+            Role::User => style.paint.cyan("user"),
+            _ => style.paint.green("assistant"),
         };
-        let _ = writeln!(text, "{role}: {}", block(&message.content, look));
+        let _ = writeln!(text, "{role}: {}", block(&message.content, style));
     }
     text
 }
@@ -95,33 +95,36 @@ pub(crate) fn of_resource(contents: &ResourceContents) -> Option<Attachment<'_>>
     }
 }
 
-fn block(content: &ContentBlock, look: Look) -> String {
+fn block(content: &ContentBlock, style: Style) -> String {
     match content {
-        ContentBlock::Text(content) => look.content(&content.text).into_owned(),
-        ContentBlock::Image(image) => bytes("image", Some(&image.mime_type), &image.data, look),
-        ContentBlock::Audio(audio) => bytes("sound", Some(&audio.mime_type), &audio.data, look),
+        ContentBlock::Text(content) => style.content(&content.text).into_owned(),
+        ContentBlock::Image(image) => bytes("image", Some(&image.mime_type), &image.data, style),
+        ContentBlock::Audio(audio) => bytes("audio", Some(&audio.mime_type), &audio.data, style),
         ContentBlock::ResourceLink(link) => {
             let name = link.title.as_deref().unwrap_or(&link.name);
             let text = format!("[{name}: {}; `toolwire read` shows it]", link.uri);
-            look.paint.dim(&plain_text(&text))
+            style.paint.dim(&plain_text(&text))
         }
-        ContentBlock::Resource(embedded) => resource(&embedded.resource, look),
+        ContentBlock::Resource(embedded) => resource(&embedded.resource, style),
         ContentBlock::Unknown(raw) => pretty_json(&raw.to_value().unwrap_or_default()),
         _ => String::new(),
     }
 }
 
-fn resource(contents: &ResourceContents, look: Look) -> String {
+fn resource(contents: &ResourceContents, style: Style) -> String {
     match contents {
-        ResourceContents::Text(contents) => look.content(&contents.text).into_owned(),
-        ResourceContents::Blob(contents) => {
-            bytes("bytes", contents.mime_type.as_deref(), &contents.blob, look)
-        }
+        ResourceContents::Text(contents) => style.content(&contents.text).into_owned(),
+        ResourceContents::Blob(contents) => bytes(
+            "bytes",
+            contents.mime_type.as_deref(),
+            &contents.blob,
+            style,
+        ),
         _ => String::new(),
     }
 }
 
-fn bytes(what: &str, mime_type: Option<&str>, base64: &str, look: Look) -> String {
+fn bytes(what: &str, mime_type: Option<&str>, base64: &str, style: Style) -> String {
     let padding = base64
         .bytes()
         .rev()
@@ -132,7 +135,7 @@ fn bytes(what: &str, mime_type: Option<&str>, base64: &str, look: Look) -> Strin
         .map(|kind| format!(" {kind},"))
         .unwrap_or_default();
     let text = format!("[{what}:{mime_type} {length}; --output FILE saves it]");
-    look.paint.dim(&plain_text(&text))
+    style.paint.dim(&plain_text(&text))
 }
 
 fn line(text: &mut String, content: &str) {
@@ -149,7 +152,7 @@ mod tests {
     use super::*;
 
     fn shown(result: Value) -> String {
-        call_result(&serde_json::from_value(result).unwrap(), Look::default())
+        call_result(&serde_json::from_value(result).unwrap(), Style::default())
     }
 
     #[test]
@@ -182,15 +185,15 @@ mod tests {
 
     #[test]
     fn text_cannot_control_a_terminal() {
-        let look = Look {
+        let style = Style {
             width: Some(80),
-            ..Look::default()
+            ..Style::default()
         };
         let result = CallToolResult::text("\u{1b}]0;owned\u{7}\u{202e}");
-        let shown = call_result(&result, look);
+        let shown = call_result(&result, style);
         assert!(!shown.contains(['\u{1b}', '\u{202e}']), "{shown:?}");
         // A file gets the text unchanged.
-        let saved = call_result(&result, Look::default());
+        let saved = call_result(&result, Style::default());
         assert_eq!(saved, "\u{1b}]0;owned\u{7}\u{202e}\n");
     }
 

@@ -7,18 +7,18 @@ use serde_json::Value;
 use toolwire::types::{Prompt, Resource, ResourceTemplate};
 use toolwire::{Client, Tool};
 
-use crate::given::Schema;
-use crate::show::{Look, Table, plain_text, size};
+use crate::show::{Style, Table, plain_text, size};
+use crate::tool_arguments::Schema;
 
-/// Returns the facts about a server, one per line with a label.
-pub(crate) fn facts(client: &Client, look: Look) -> String {
+/// Returns the name, the revision and the capabilities of a server, one per line with a label.
+pub(crate) fn server_info(client: &Client, style: Style) -> String {
     let mut text = String::new();
     let mut line = |name: &str, value: &str| {
         let label = format!("{name:<13}");
-        let _ = writeln!(text, "{} {}", look.paint.dim(&label), plain_text(value));
+        let _ = writeln!(text, "{} {}", style.paint.dim(&label), plain_text(value));
     };
-    let facts = client.server();
-    if let Some(info) = facts.as_ref().and_then(|facts| facts.info.as_ref()) {
+    let server = client.server();
+    if let Some(info) = server.as_ref().and_then(|server| server.info.as_ref()) {
         let title = info.title.as_deref().filter(|title| *title != info.name);
         let name = format!("{} {}", info.name, info.version);
         match title {
@@ -28,18 +28,18 @@ pub(crate) fn facts(client: &Client, look: Look) -> String {
     }
     let era = crate::connect::era_name(client.detected_era());
     line("revision", &format!("{} ({era})", client.version()));
-    let Some(facts) = facts else {
+    let Some(server) = server else {
         return text;
     };
-    if facts.versions.len() > 1 {
-        line("supports", &facts.versions.join(", "));
+    if server.versions.len() > 1 {
+        line("supports", &server.versions.join(", "));
     }
-    let capabilities = serde_json::to_value(&facts.capabilities).unwrap_or_default();
+    let capabilities = serde_json::to_value(&server.capabilities).unwrap_or_default();
     let names = capability_names(&capabilities);
     if !names.is_empty() {
         line("capabilities", &names.join(", "));
     }
-    if let Some(instructions) = &facts.instructions {
+    if let Some(instructions) = &server.instructions {
         line("instructions", instructions);
     }
     text
@@ -64,7 +64,7 @@ fn capability_names(capabilities: &Value) -> Vec<String> {
         .collect()
 }
 
-pub(crate) fn tools(tools: &[Tool], look: Look) -> String {
+pub(crate) fn tools(tools: &[Tool], style: Style) -> String {
     let mut table = Table::new(&["TOOL", "ARGUMENTS", "DESCRIPTION"]);
     for tool in tools {
         let schema = tool.input_schema.to_value().unwrap_or_default();
@@ -81,12 +81,12 @@ pub(crate) fn tools(tools: &[Tool], look: Look) -> String {
         let description = tool.description.as_deref().or(tool.title.as_deref());
         table.row([&tool.name, &arguments, first_paragraph(description)]);
     }
-    or_nothing(&table, "no tools", look)
+    table_or_message(&table, "no tools", style)
 }
 
 /// Formats one tool in detail.
-pub(crate) fn tool(tool: &Tool, look: Look) -> String {
-    let mut text = look.paint.bold(&plain_text(&tool.name));
+pub(crate) fn tool(tool: &Tool, style: Style) -> String {
+    let mut text = style.paint.bold(&plain_text(&tool.name));
     if let Some(title) = &tool.title {
         let _ = write!(text, " ({})", plain_text(title));
     }
@@ -95,7 +95,7 @@ pub(crate) fn tool(tool: &Tool, look: Look) -> String {
         let _ = writeln!(text, "{}", plain_text(description.trim_end()));
     }
     let schema = tool.input_schema.to_value().unwrap_or_default();
-    let _ = write!(text, "\n{}", usage(&tool.name, Schema::new(&schema), look));
+    let _ = write!(text, "\n{}", usage(&tool.name, Schema::new(&schema), style));
     let hints = hints(tool);
     if !hints.is_empty() {
         let _ = writeln!(text, "\nhints: {}", hints.join(", "));
@@ -136,7 +136,7 @@ fn result_summary(schema: Schema<'_>) -> String {
 }
 
 /// Describes the arguments of a tool.
-pub(crate) fn usage(name: &str, schema: Schema<'_>, look: Look) -> String {
+pub(crate) fn usage(name: &str, schema: Schema<'_>, style: Style) -> String {
     let required: HashSet<_> = schema.required().into_iter().collect();
     let mut text = format!("usage: {}", plain_text(name));
     let mut table = Table::new(&["ARGUMENT", "TYPE", "", "DESCRIPTION"]);
@@ -158,7 +158,7 @@ pub(crate) fn usage(name: &str, schema: Schema<'_>, look: Look) -> String {
     }
     text.push('\n');
     if !table.is_empty() {
-        let _ = write!(text, "\n{}", table.render(look));
+        let _ = write!(text, "\n{}", table.render(style));
     }
     text
 }
@@ -176,7 +176,7 @@ fn placeholder(summary: &str) -> String {
     }
 }
 
-pub(crate) fn resources(resources: &[Resource], look: Look) -> String {
+pub(crate) fn resources(resources: &[Resource], style: Style) -> String {
     let mut table = Table::new(&["RESOURCE", "NAME", "TYPE", "SIZE", "DESCRIPTION"]);
     for resource in resources {
         let bytes = resource.size.and_then(|bytes| usize::try_from(bytes).ok());
@@ -192,10 +192,10 @@ pub(crate) fn resources(resources: &[Resource], look: Look) -> String {
             first_paragraph(description),
         ]);
     }
-    or_nothing(&table, "no resources", look)
+    table_or_message(&table, "no resources", style)
 }
 
-pub(crate) fn templates(templates: &[ResourceTemplate], look: Look) -> String {
+pub(crate) fn templates(templates: &[ResourceTemplate], style: Style) -> String {
     let mut table = Table::new(&["TEMPLATE", "NAME", "TYPE", "DESCRIPTION"]);
     for template in templates {
         let description = template
@@ -209,10 +209,10 @@ pub(crate) fn templates(templates: &[ResourceTemplate], look: Look) -> String {
             first_paragraph(description),
         ]);
     }
-    or_nothing(&table, "no templates", look)
+    table_or_message(&table, "no templates", style)
 }
 
-pub(crate) fn prompts(prompts: &[Prompt], look: Look) -> String {
+pub(crate) fn prompts(prompts: &[Prompt], style: Style) -> String {
     let mut table = Table::new(&["PROMPT", "ARGUMENTS", "DESCRIPTION"]);
     for prompt in prompts {
         let arguments = prompt.arguments.iter().flatten();
@@ -224,12 +224,12 @@ pub(crate) fn prompts(prompts: &[Prompt], look: Look) -> String {
         let description = prompt.description.as_deref().or(prompt.title.as_deref());
         table.row([&prompt.name, &arguments, first_paragraph(description)]);
     }
-    or_nothing(&table, "no prompts", look)
+    table_or_message(&table, "no prompts", style)
 }
 
 /// Formats one prompt in detail.
-pub(crate) fn prompt(prompt: &Prompt, look: Look) -> String {
-    let mut text = look.paint.bold(&plain_text(&prompt.name));
+pub(crate) fn prompt(prompt: &Prompt, style: Style) -> String {
+    let mut text = style.paint.bold(&plain_text(&prompt.name));
     if let Some(title) = &prompt.title {
         let _ = write!(text, " ({})", plain_text(title));
     }
@@ -259,16 +259,16 @@ pub(crate) fn prompt(prompt: &Prompt, look: Look) -> String {
     }
     text.push('\n');
     if !table.is_empty() {
-        let _ = write!(text, "\n{}", table.render(look));
+        let _ = write!(text, "\n{}", table.render(style));
     }
     text
 }
 
-fn or_nothing(table: &Table, nothing: &str, look: Look) -> String {
+fn table_or_message(table: &Table, nothing: &str, style: Style) -> String {
     if table.is_empty() {
-        format!("{}\n", look.paint.dim(nothing))
+        format!("{}\n", style.paint.dim(nothing))
     } else {
-        table.render(look)
+        table.render(style)
     }
 }
 
@@ -298,7 +298,7 @@ mod tests {
             }),
         )
         .with_description("Counts down.\n\nMore words.");
-        let text = tool(&countdown, Look::default());
+        let text = tool(&countdown, Style::default());
         assert_eq!(
             text,
             "countdown\n\
@@ -309,7 +309,7 @@ mod tests {
              from      integer  required     Where to begin.\n\
              unit      s|ms     default \"s\"\n"
         );
-        let list = tools(&[countdown], Look::default());
+        let list = tools(&[countdown], Style::default());
         assert_eq!(
             list,
             "TOOL       ARGUMENTS    DESCRIPTION\n\
@@ -330,7 +330,10 @@ mod tests {
         let mut bad = Tool::new(hidden, schema.clone()).with_description(hidden);
         bad.title = Some(hidden.to_owned());
         bad.output_schema = Some(schema.into());
-        for text in [tool(&bad, Look::default()), tools(&[bad], Look::default())] {
+        for text in [
+            tool(&bad, Style::default()),
+            tools(&[bad], Style::default()),
+        ] {
             let is_hidden = |c: &char| hidden.contains(*c);
             assert_eq!(text.chars().find(is_hidden), None, "{text:?}");
         }
@@ -338,7 +341,7 @@ mod tests {
 
     #[test]
     fn empty_list_shows_a_message() {
-        assert_eq!(tools(&[], Look::default()), "no tools\n");
+        assert_eq!(tools(&[], Style::default()), "no tools\n");
     }
 
     #[test]

@@ -15,19 +15,19 @@ pub(crate) use clean::{escaped_json, plain_text};
 pub(crate) use content::{
     Attachment, attachments, call_result, contents, of_resource, prompt_result,
 };
-pub(crate) use lists::{facts, prompt, prompts, resources, templates, tool, tools, usage};
+pub(crate) use lists::{prompt, prompts, resources, server_info, templates, tool, tools, usage};
 pub(crate) use paint::Paint;
 pub(crate) use table::Table;
 
 /// The formatting of an output: colours and line width.
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Look {
+pub(crate) struct Style {
     pub(crate) paint: Paint,
     /// The width of the terminal, or `None` if the output is not a terminal. Lines are wrapped only in a terminal.
     pub(crate) width: Option<usize>,
 }
 
-impl Look {
+impl Style {
     /// Returns the content of a result: plain text for a terminal, unchanged for a file or another program.
     pub(crate) fn content<'a>(&self, text: &'a str) -> Cow<'a, str> {
         match self.width {

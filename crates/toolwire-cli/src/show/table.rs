@@ -1,9 +1,9 @@
 //! Aligns rows in columns.
 
-use crate::show::{Look, plain_text};
+use crate::show::{Style, plain_text};
 
 /// The minimum width of the last column, even if the line becomes too long.
-const NARROWEST: usize = 24;
+const MIN_LAST_COLUMN: usize = 24;
 
 const GAP: &str = "  ";
 
@@ -35,7 +35,7 @@ impl Table {
         self.rows.is_empty()
     }
 
-    pub(crate) fn render(&self, look: Look) -> String {
+    pub(crate) fn render(&self, style: Style) -> String {
         let last = self.head.len().saturating_sub(1);
         let widths: Vec<usize> = (0..last)
             .map(|column| {
@@ -44,18 +44,18 @@ impl Table {
             })
             .collect();
         let before: usize = widths.iter().map(|width| width + GAP.len()).sum();
-        let room = look
+        let available = style
             .width
-            .map(|width| width.saturating_sub(before).max(NARROWEST));
+            .map(|width| width.saturating_sub(before).max(MIN_LAST_COLUMN));
         let mut text = String::new();
         let head: Vec<String> = self.head.iter().map(|name| (*name).to_owned()).collect();
-        line(&mut text, &head, &widths, |_, cell| look.paint.dim(cell));
+        line(&mut text, &head, &widths, |_, cell| style.paint.dim(cell));
         for row in &self.rows {
-            let mut pieces = wrapped(&row[last], room).into_iter();
+            let mut pieces = wrapped(&row[last], available).into_iter();
             let mut first = row.clone();
             first[last] = pieces.next().unwrap_or_default();
             line(&mut text, &first, &widths, |column, cell| match column {
-                0 => look.paint.cyan(cell),
+                0 => style.paint.cyan(cell),
                 _ => cell.to_owned(),
             });
             for piece in pieces {
@@ -92,8 +92,8 @@ fn width(text: &str) -> usize {
 }
 
 /// Splits a text between words into pieces that fit.
-fn wrapped(text: &str, room: Option<usize>) -> Vec<String> {
-    let Some(room) = room else {
+fn wrapped(text: &str, available: Option<usize>) -> Vec<String> {
+    let Some(available) = available else {
         return vec![text.to_owned()];
     };
     let mut pieces = vec![String::new()];
@@ -101,7 +101,7 @@ fn wrapped(text: &str, room: Option<usize>) -> Vec<String> {
         let piece = pieces.last_mut().expect("the list starts with one piece");
         if piece.is_empty() {
             piece.push_str(word);
-        } else if width(piece) + 1 + width(word) <= room {
+        } else if width(piece) + 1 + width(word) <= available {
             piece.push(' ');
             piece.push_str(word);
         } else {
@@ -125,7 +125,7 @@ mod tests {
 
     #[test]
     fn columns_are_aligned() {
-        let text = table().render(Look::default());
+        let text = table().render(Style::default());
         assert_eq!(
             text,
             "NAME       DESCRIPTION\n\
@@ -136,12 +136,12 @@ mod tests {
 
     #[test]
     fn the_last_column_wraps_in_a_terminal() {
-        let look = Look {
+        let style = Style {
             paint: Paint::default(),
             width: Some(40),
         };
         assert_eq!(
-            table().render(look),
+            table().render(style),
             "NAME       DESCRIPTION\n\
              add        Adds two integers and returns\n           the sum of them.\n\
              countdown\n"
@@ -150,11 +150,11 @@ mod tests {
 
     #[test]
     fn colours_do_not_change_the_alignment() {
-        let look = Look {
+        let style = Style {
             paint: Paint { colours: true },
             width: None,
         };
-        let text = table().render(look);
+        let text = table().render(style);
         assert!(
             text.contains("\u{1b}[36madd\u{1b}[0m        Adds"),
             "{text:?}"

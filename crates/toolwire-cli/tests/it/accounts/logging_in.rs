@@ -18,7 +18,7 @@ async fn login_is_stored_used_shown_and_deleted() {
     );
     let said = ran.ok();
     assert!(said.contains(&url), "{said}");
-    assert!(said.contains("renews itself"), "{said}");
+    assert!(said.contains("renewed automatically"), "{said}");
 
     let shown = fixture.run(&["whoami", "URL"]).await.ok();
     assert_eq!(shown, said);
@@ -120,7 +120,7 @@ async fn redirect_address_can_be_pasted() {
     login.until_said("does not belong to this login").await;
     login.paste(&back).await;
     let said = login.end().await.ok();
-    assert!(said.contains("renews itself"), "{said}");
+    assert!(said.contains("renewed automatically"), "{said}");
     assert_eq!(fixture.opened(), "", "no browser was opened");
 }
 

@@ -5,11 +5,11 @@
 use serde_json::Value;
 
 /// The number of `$ref`s and alternatives that are followed, so that a recursive schema ends.
-const DEEPEST: usize = 16;
+const MAX_DEPTH: usize = 16;
 
 /// The number of subschemas that one query visits. Alternatives may refer to each other, so their number can grow with
 /// every level.
-const MOST_VISITS: usize = 1000;
+const MAX_VISITS: usize = 1000;
 
 /// A subschema of a document.
 #[derive(Debug, Clone, Copy)]
@@ -108,7 +108,7 @@ impl<'a> Schema<'a> {
     /// Follows `$ref` within the document.
     fn resolved(self) -> Self {
         let mut here = self;
-        for _ in 0..DEEPEST {
+        for _ in 0..MAX_DEPTH {
             let Some(target) = here.node.get("$ref").and_then(Value::as_str) else {
                 break;
             };
@@ -127,14 +127,14 @@ impl<'a> Schema<'a> {
         let node = self.resolved().node;
         ["anyOf", "oneOf", "allOf"]
             .into_iter()
-            .filter_map(|word| node.get(word)?.as_array())
+            .filter_map(|keyword| node.get(keyword)?.as_array())
             .flatten()
             .map(move |node| self.at(node))
     }
 
     pub(crate) fn kinds(self) -> Kinds {
-        let mut visits = MOST_VISITS;
-        self.kinds_within(DEEPEST, &mut visits)
+        let mut visits = MAX_VISITS;
+        self.kinds_within(MAX_DEPTH, &mut visits)
     }
 
     fn kinds_within(self, depth: usize, visits: &mut usize) -> Kinds {
@@ -187,16 +187,16 @@ impl<'a> Schema<'a> {
 
     /// Returns a member of an object, from this schema or an alternative.
     pub(crate) fn property(self, name: &str) -> Option<Self> {
-        let mut visits = MOST_VISITS;
-        self.find(DEEPEST, &mut visits, &|schema| {
+        let mut visits = MAX_VISITS;
+        self.find(MAX_DEPTH, &mut visits, &|schema| {
             schema.node.get("properties")?.get(name)
         })
     }
 
     /// Returns the schema of array elements.
     pub(crate) fn items(self) -> Option<Self> {
-        let mut visits = MOST_VISITS;
-        self.find(DEEPEST, &mut visits, &|schema| schema.node.get("items"))
+        let mut visits = MAX_VISITS;
+        self.find(MAX_DEPTH, &mut visits, &|schema| schema.node.get("items"))
     }
 
     fn find(
@@ -246,8 +246,8 @@ impl<'a> Schema<'a> {
 
     /// Returns the accepted values if the schema lists them and they are few.
     pub(crate) fn choices(self) -> Vec<&'a Value> {
-        let mut visits = MOST_VISITS;
-        self.choices_within(DEEPEST, &mut visits)
+        let mut visits = MAX_VISITS;
+        self.choices_within(MAX_DEPTH, &mut visits)
     }
 
     fn choices_within(self, depth: usize, visits: &mut usize) -> Vec<&'a Value> {
@@ -272,7 +272,7 @@ impl<'a> Schema<'a> {
             if choices.is_empty() && !only_null {
                 return Vec::new();
             }
-            if all.len() + choices.len() > MOST_VISITS {
+            if all.len() + choices.len() > MAX_VISITS {
                 return Vec::new();
             }
             all.extend(choices);
@@ -282,7 +282,7 @@ impl<'a> Schema<'a> {
 
     /// Returns a short description of the accepted values.
     pub(crate) fn summary(self) -> String {
-        self.summary_within(DEEPEST)
+        self.summary_within(MAX_DEPTH)
     }
 
     fn summary_within(self, depth: usize) -> String {
@@ -291,7 +291,7 @@ impl<'a> Schema<'a> {
         };
         let choices = self.choices();
         if !choices.is_empty() {
-            let words: Vec<_> = choices.iter().map(|choice| word(choice)).collect();
+            let words: Vec<_> = choices.iter().map(|choice| as_typed(choice)).collect();
             return words.join("|");
         }
         let kinds = self.kinds();
@@ -310,12 +310,12 @@ impl<'a> Schema<'a> {
 
     /// Returns an example of the argument on the command line.
     pub(crate) fn example(self, key: &str) -> String {
-        self.example_within(key, DEEPEST)
+        self.example_within(key, MAX_DEPTH)
     }
 
     fn example_within(self, key: &str, depth: usize) -> String {
         if let Some(choice) = self.choices().first() {
-            return format!("{key}={}", word(choice));
+            return format!("{key}={}", as_typed(choice));
         }
         let kinds = self.kinds();
         match () {
@@ -342,7 +342,7 @@ impl<'a> Schema<'a> {
 }
 
 /// Returns a value as the user would type it.
-pub(crate) fn word(value: &Value) -> String {
+pub(crate) fn as_typed(value: &Value) -> String {
     match value {
         Value::String(text) => text.clone(),
         other => other.to_string(),

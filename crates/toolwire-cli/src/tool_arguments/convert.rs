@@ -2,7 +2,7 @@
 
 use serde_json::{Number, Value};
 
-use crate::given::schema::{Kinds, Schema, word};
+use crate::tool_arguments::schema::{Kinds, Schema, as_typed};
 
 /// A description of the expected value.
 #[derive(Debug, PartialEq)]
@@ -12,12 +12,12 @@ pub(super) struct Expected(pub(super) String);
 pub(super) fn convert(text: &str, schema: Schema<'_>) -> Result<Value, Expected> {
     let choices = schema.choices();
     if !choices.is_empty() {
-        let chosen = choices.iter().find(|choice| word(choice) == text);
+        let chosen = choices.iter().find(|choice| as_typed(choice) == text);
         return match chosen {
             Some(chosen) => Ok((*chosen).clone()),
             None if schema.kinds().null && text == "null" => Ok(Value::Null),
             None => {
-                let words: Vec<_> = choices.iter().map(|choice| word(choice)).collect();
+                let words: Vec<_> = choices.iter().map(|choice| as_typed(choice)).collect();
                 Err(Expected(format!("one of {}", words.join(", "))))
             }
         };

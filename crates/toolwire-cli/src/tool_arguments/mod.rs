@@ -4,9 +4,9 @@
 
 mod assemble;
 mod convert;
+mod parse;
 mod schema;
-mod word;
 
 pub(crate) use assemble::{missing, object, strings};
+pub(crate) use parse::ParsedArguments;
 pub(crate) use schema::Schema;
-pub(crate) use word::Given;

@@ -3,12 +3,15 @@
 use serde_json::{Map, Value};
 
 use crate::failure::Failure;
-use crate::given::convert::convert;
-use crate::given::schema::Schema;
-use crate::given::word::{Assignment, Given, GivenValue};
+use crate::tool_arguments::convert::convert;
+use crate::tool_arguments::parse::{ArgumentValue, Assignment, ParsedArguments};
+use crate::tool_arguments::schema::Schema;
 
 /// Returns the arguments as a JSON object that follows the tool's schema.
-pub(crate) fn object(given: &Given, schema: Schema<'_>) -> Result<Map<String, Value>, Failure> {
+pub(crate) fn object(
+    given: &ParsedArguments,
+    schema: Schema<'_>,
+) -> Result<Map<String, Value>, Failure> {
     let mut arguments = given.whole.clone().unwrap_or_default();
     let mut set = Vec::new();
     for assignment in &given.assignments {
@@ -21,13 +24,13 @@ pub(crate) fn object(given: &Given, schema: Schema<'_>) -> Result<Map<String, Va
 }
 
 /// Returns the arguments of a prompt, which are strings.
-pub(crate) fn strings(given: &Given) -> Result<Vec<(String, String)>, Failure> {
+pub(crate) fn strings(given: &ParsedArguments) -> Result<Vec<(String, String)>, Failure> {
     let whole = given.whole.iter().flatten();
     let mut all: Vec<(String, String)> = Vec::new();
     let assigned = given.assignments.iter().map(|assignment| {
         let value = match &assignment.value {
-            GivenValue::Text(text) => Value::from(text.as_str()),
-            GivenValue::Json(value) => value.clone(),
+            ArgumentValue::Text(text) => Value::from(text.as_str()),
+            ArgumentValue::Json(value) => value.clone(),
         };
         (assignment.key.clone(), value)
     });
@@ -45,7 +48,7 @@ pub(crate) fn strings(given: &Given) -> Result<Vec<(String, String)>, Failure> {
 
 /// Returns the required arguments that are missing. Returns none if all arguments were given as one object.
 pub(crate) fn missing<'a>(
-    given: &Given,
+    given: &ParsedArguments,
     required: impl IntoIterator<Item = &'a str>,
 ) -> Vec<&'a str> {
     if given.whole.is_some() {
@@ -131,11 +134,11 @@ impl<'a, 'k> ArgumentPath<'a, 'k> {
             object = member;
         }
         match &assignment.value {
-            GivenValue::Json(_) if again => return Err(twice(key)),
-            GivenValue::Json(value) => {
+            ArgumentValue::Json(_) if again => return Err(twice(key)),
+            ArgumentValue::Json(value) => {
                 object.insert((*last).to_owned(), value.clone());
             }
-            GivenValue::Text(text) => {
+            ArgumentValue::Text(text) => {
                 let schema = self.schema.unwrap_or(Schema::new(&Value::Bool(true)));
                 let kinds = schema.kinds();
                 let collects = kinds.array && !kinds.is_any() && !kinds.string;
@@ -193,7 +196,7 @@ mod tests {
 
     fn assemble(schema: &Value, words: &[&str]) -> Result<Value, String> {
         let words: Vec<_> = words.iter().map(|word| (*word).to_owned()).collect();
-        let given = Given::read(None, &words).map_err(|failure| failure.text())?;
+        let given = ParsedArguments::read(None, &words).map_err(|failure| failure.text())?;
         object(&given, Schema::new(schema))
             .map(Value::Object)
             .map_err(|failure| failure.text())
@@ -276,24 +279,25 @@ mod tests {
     #[test]
     fn single_values_replace_members_of_the_object() {
         let given =
-            Given::read(Some(r#"{"a": 1, "tags": ["x"]}"#), &["tags=y".to_owned()]).unwrap();
+            ParsedArguments::read(Some(r#"{"a": 1, "tags": ["x"]}"#), &["tags=y".to_owned()])
+                .unwrap();
         let made = object(&given, Schema::new(&place())).unwrap();
         assert_eq!(Value::Object(made), json!({"a": 1, "tags": ["y"]}));
     }
 
     #[test]
     fn missing_required_arguments_are_named() {
-        let given = Given::read(None, &["a=1".to_owned(), "b.c=1".to_owned()]).unwrap();
+        let given = ParsedArguments::read(None, &["a=1".to_owned(), "b.c=1".to_owned()]).unwrap();
         assert_eq!(missing(&given, ["a", "b", "bc"]), ["bc"]);
-        let whole = Given::read(Some("{}"), &[]).unwrap();
+        let whole = ParsedArguments::read(Some("{}"), &[]).unwrap();
         assert_eq!(missing(&whole, ["a"]), [""; 0]);
     }
 
     #[test]
     fn prompt_arguments_are_strings() {
-        let given = Given::read(None, &["a=1".to_owned()]).unwrap();
+        let given = ParsedArguments::read(None, &["a=1".to_owned()]).unwrap();
         assert_eq!(strings(&given).unwrap(), [("a".to_owned(), "1".to_owned())]);
-        let given = Given::read(None, &["a:=1".to_owned()]).unwrap();
+        let given = ParsedArguments::read(None, &["a:=1".to_owned()]).unwrap();
         assert!(
             strings(&given)
                 .unwrap_err()

@@ -8,7 +8,7 @@ use crate::failure::Failure;
 
 /// All arguments from the command line.
 #[derive(Debug, Default)]
-pub(crate) struct Given {
+pub(crate) struct ParsedArguments {
     /// All arguments as one object, from `--args`, a file or standard input.
     pub(crate) whole: Option<serde_json::Map<String, Value>>,
     pub(crate) assignments: Vec<Assignment>,
@@ -19,18 +19,18 @@ pub(crate) struct Given {
 pub(crate) struct Assignment {
     /// The name, with dots between objects and their members.
     pub(crate) key: String,
-    pub(crate) value: GivenValue,
+    pub(crate) value: ArgumentValue,
 }
 
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) enum GivenValue {
+pub(crate) enum ArgumentValue {
     /// Text that is converted to the type in the schema.
     Text(String),
     /// JSON that is used unchanged.
     Json(Value),
 }
 
-impl Given {
+impl ParsedArguments {
     /// Parses the words and reads the files that they name.
     pub(crate) fn read(args: Option<&str>, words: &[String]) -> Result<Self, Failure> {
         let mut given = Self::default();
@@ -81,13 +81,13 @@ impl Assignment {
             None => text.to_owned(),
         };
         let value = if json {
-            GivenValue::Json(serde_json::from_str(&text).map_err(|error| {
+            ArgumentValue::Json(serde_json::from_str(&text).map_err(|error| {
                 Failure::usage(format!("`{key}` is not JSON: {error}")).with_advice(format!(
                     "quote it for the shell, for example {key}:='[1, \"two\"]'; {key}=value needs no JSON"
                 ))
             })?)
         } else {
-            GivenValue::Text(text)
+            ArgumentValue::Text(text)
         };
         Ok(Self {
             key: key.to_owned(),
@@ -144,7 +144,7 @@ mod tests {
     fn text(key: &str, value: &str) -> Assignment {
         Assignment {
             key: key.to_owned(),
-            value: GivenValue::Text(value.to_owned()),
+            value: ArgumentValue::Text(value.to_owned()),
         }
     }
 
@@ -161,7 +161,7 @@ mod tests {
             "a:=[1]",
             Assignment {
                 key: "a".to_owned(),
-                value: GivenValue::Json(json!([1])),
+                value: ArgumentValue::Json(json!([1])),
             },
         );
     }
@@ -182,11 +182,13 @@ mod tests {
     #[test]
     fn arguments_as_one_object_are_accepted_once() {
         let words = ["@x".to_owned()];
-        assert!(Given::read(Some("[]"), &[]).is_err());
-        assert!(Given::read(Some("{"), &[]).is_err());
-        let twice = Given::read(Some("{}"), &words).unwrap_err().text();
+        assert!(ParsedArguments::read(Some("[]"), &[]).is_err());
+        assert!(ParsedArguments::read(Some("{"), &[]).is_err());
+        let twice = ParsedArguments::read(Some("{}"), &words)
+            .unwrap_err()
+            .text();
         assert!(twice.contains("x cannot be read"), "{twice}");
-        let given = Given::read(Some(r#"{"a": 1}"#), &["b=2".to_owned()]).unwrap();
+        let given = ParsedArguments::read(Some(r#"{"a": 1}"#), &["b=2".to_owned()]).unwrap();
         assert_eq!(given.whole.unwrap()["a"], 1);
         assert_eq!(given.assignments, [text("b", "2")]);
     }
