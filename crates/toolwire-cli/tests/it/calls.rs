@@ -37,7 +37,7 @@ async fn tools_return_their_results() {
             "3 to north",
         )
         .await;
-        demo.end_well().await;
+        demo.end_successfully().await;
     }
 }
 
@@ -47,24 +47,24 @@ async fn sum_is_structured_content() {
         let mut demo = Demo::start(era).await;
         let result = demo.call("add", json!({"a": 19, "b": 23})).await;
         assert_eq!(result["structuredContent"], json!({"sum": 42}));
-        demo.end_well().await;
+        demo.end_successfully().await;
     }
 }
 
 #[tokio::test]
 async fn modern_result_names_the_server() {
-    let mut demo = Demo::start(Era::Newest).await;
+    let mut demo = Demo::start(Era::Modern).await;
     let response = demo.ask("server/discover", json!({})).await;
     assert_eq!(response["result"]["supportedVersions"][0], "2026-07-28");
     let info = &response["result"]["_meta"]["io.modelcontextprotocol/serverInfo"];
     assert_eq!(info["name"], "toolwire-demo");
-    demo.end_well().await;
+    demo.end_successfully().await;
 }
 
 #[tokio::test]
 async fn both_eras_share_a_process() {
-    let mut demo = Demo::start(Era::Handshake).await;
-    let newest = Era::Newest.call(1_000, "echo", json!({"text": "new"}));
+    let mut demo = Demo::start(Era::Legacy).await;
+    let newest = Era::Modern.call(1_000, "echo", json!({"text": "new"}));
     demo.send(&newest).await;
     assert_eq!(
         demo.response(1_000).await["result"]["resultType"],
@@ -72,7 +72,7 @@ async fn both_eras_share_a_process() {
     );
     let old = demo.call("echo", json!({"text": "old"})).await;
     assert_eq!(old, json!({"content": [{"type": "text", "text": "old"}]}));
-    demo.end_well().await;
+    demo.end_successfully().await;
 }
 
 #[tokio::test]
@@ -107,7 +107,7 @@ async fn every_tool_is_listed_and_active_comes_first() {
         ];
         assert_eq!(names, expected);
         assert_eq!(tools[0]["inputSchema"]["properties"], json!({}));
-        demo.end_well().await;
+        demo.end_successfully().await;
     }
 }
 
@@ -125,7 +125,7 @@ async fn failing_tool_does_not_end_the_server() {
         let overflow = demo.call("add", json!({"a": i64::MAX, "b": 1})).await;
         assert_eq!(overflow["isError"], true);
         assert_eq!(demo.call_text("echo", json!({"text": "up"})).await, "up");
-        demo.end_well().await;
+        demo.end_successfully().await;
     }
 }
 
@@ -141,14 +141,14 @@ async fn log_messages_come_before_the_response() {
         let logged = demo.unsolicited.pop().unwrap();
         assert_eq!(logged["method"], "notifications/message");
         assert_eq!(logged["params"], params);
-        demo.end_well().await;
+        demo.end_successfully().await;
     }
 }
 
-/// S42: the first message of all makes the server send a notification before its response.
+/// The server sends a notification before its first response.
 #[tokio::test]
 async fn first_request_can_report_progress() {
-    let mut demo = Demo::start(Era::Newest).await;
+    let mut demo = Demo::start(Era::Modern).await;
     let params = json!({
         "name": "countdown",
         "arguments": {"from": 3, "delay_ms": 1},
@@ -172,7 +172,7 @@ async fn first_request_can_report_progress() {
     );
     assert!(steps.is_sorted_by_key(|step| step["progress"].as_i64()));
     assert_eq!(steps.last().unwrap()["progress"], 3);
-    demo.end_well().await;
+    demo.end_successfully().await;
 }
 
 #[tokio::test]
@@ -213,18 +213,18 @@ async fn elicitation_uses_the_mechanism_of_the_era() {
         check("approve", question(), yes(), "approved").await;
         check("approve", question(), no(), "not approved").await;
         check("summarise", json!({"text": "Long."}), summary, "In short.").await;
-        demo.end_well().await;
+        demo.end_successfully().await;
     }
 }
 
 /// Calls a tool with one input request, and responds to it.
 async fn call_and_reply(demo: &mut Demo, tool: &str, arguments: Value, reply: Value) -> Value {
     let id = demo.start_call(tool, arguments.clone()).await;
-    if demo.era() == Era::Handshake {
-        let question = demo
+    if demo.era() == Era::Legacy {
+        let request = demo
             .next_unsolicited(|message| message.get("id").is_some())
             .await;
-        demo.send(&json!({"jsonrpc": "2.0", "id": question["id"], "result": reply}))
+        demo.send(&json!({"jsonrpc": "2.0", "id": request["id"], "result": reply}))
             .await;
         return demo.response(id).await;
     }
@@ -263,13 +263,13 @@ async fn resources_are_read() {
             "This is the first note."
         );
         // The modern revision has no error code for this case.
-        let missing = match era {
-            Era::Newest => -32602,
-            Era::Handshake => -32002,
+        let code = match era {
+            Era::Modern => -32602,
+            Era::Legacy => -32002,
         };
-        let nothing = read(&mut demo, "demo://notes/nothing").await;
-        assert_eq!(nothing["error"]["code"], missing);
-        demo.end_well().await;
+        let response = read(&mut demo, "demo://notes/nothing").await;
+        assert_eq!(response["error"]["code"], code);
+        demo.end_successfully().await;
     }
 }
 
@@ -299,6 +299,6 @@ async fn prompt_and_its_completion_work() {
         check(greet(), "A", &["Ada", "Alan"]).await;
         check(greet(), "Zoe", &[]).await;
         check(note(), "s", &["second"]).await;
-        demo.end_well().await;
+        demo.end_successfully().await;
     }
 }

@@ -7,20 +7,20 @@ use serde_json::{Value, json};
 use crate::process::{Demo, Era};
 
 fn echo(id: i64) -> String {
-    Era::Newest
+    Era::Modern
         .call(id, "echo", json!({"text": "hello"}))
         .to_string()
 }
 
 /// Sends bytes, ends the input, and expects responses to these requests and a clean exit.
 async fn check(input: &[u8], expected: &[i64]) {
-    let mut demo = Demo::start(Era::Newest).await;
+    let mut demo = Demo::start(Era::Modern).await;
     demo.send_bytes(input).await;
     let ended = demo.end().await;
-    assert!(ended.status.success(), "{}: {}", ended.status, ended.errors);
-    let answered: BTreeSet<i64> = ended.responses.keys().copied().collect();
+    assert!(ended.status.success(), "{}: {}", ended.status, ended.stderr);
+    let received: BTreeSet<i64> = ended.responses.keys().copied().collect();
     assert_eq!(
-        answered,
+        received,
         expected.iter().copied().collect(),
         "{}",
         String::from_utf8_lossy(input)
@@ -31,24 +31,24 @@ async fn check(input: &[u8], expected: &[i64]) {
             "{response}"
         );
     }
-    assert_eq!(ended.errors, "");
+    assert_eq!(ended.stderr, "");
 }
 
 #[tokio::test]
 async fn unusual_line_endings_are_accepted() {
     let (one, two) = (echo(1), echo(2));
-    // S13: half a line is not a request.
+    // Half a line is not a request.
     check(b"{\"jsonrpc\":\"2.0\",\"id\":1,\"met", &[]).await;
     check(format!("{one}\n{}", &two[..two.len() - 1]).as_bytes(), &[1]).await;
-    // S14: only the newline is missing.
+    // Only the newline is missing.
     check(one.as_bytes(), &[1]).await;
     check(format!("{one}\n{two}").as_bytes(), &[1, 2]).await;
     check(format!("{one}\r").as_bytes(), &[1]).await;
-    // S06
+    // CRLF.
     check(format!("{one}\r\n{two}\r\n").as_bytes(), &[1, 2]).await;
-    // S01, S02
+    // Empty lines.
     check(format!("\n \t\n{one}\n\n\r\n{two}\n\n").as_bytes(), &[1, 2]).await;
-    // S05
+    // A byte order mark.
     check(format!("\u{feff}{one}\n{two}\n").as_bytes(), &[1, 2]).await;
     check(format!("\u{feff}{one}").as_bytes(), &[1]).await;
     // No input.
@@ -56,10 +56,9 @@ async fn unusual_line_endings_are_accepted() {
     check(b"\n", &[]).await;
 }
 
-/// S15
 #[tokio::test]
 async fn request_is_read_byte_by_byte() {
-    let mut demo = Demo::start(Era::Newest).await;
+    let mut demo = Demo::start(Era::Modern).await;
     for byte in format!("{}\r\n", echo(1)).as_bytes() {
         demo.send_bytes(&[*byte]).await;
     }
@@ -67,20 +66,20 @@ async fn request_is_read_byte_by_byte() {
         demo.response(1).await["result"]["content"][0]["text"],
         "hello"
     );
-    demo.end_well().await;
+    demo.end_successfully().await;
 }
 
 #[tokio::test]
 async fn invalid_message_is_rejected_and_the_next_one_is_served() {
     async fn check_rejected(line: &[u8], code: i64) {
-        let mut demo = Demo::start(Era::Newest).await;
+        let mut demo = Demo::start(Era::Modern).await;
         demo.send_bytes(line).await;
         demo.send_bytes(b"\n").await;
         let error = demo.read().await.unwrap();
         assert_eq!(error["error"]["code"], code, "{error}");
         assert_eq!(error.get("id"), None::<&Value>, "{error}");
         assert_eq!(demo.call_text("echo", json!({"text": "up"})).await, "up");
-        demo.end_well().await;
+        demo.end_successfully().await;
     }
     check_rejected(b"not json", -32700).await;
     check_rejected(b"\"\xff\xfe\"", -32700).await;
@@ -112,7 +111,7 @@ fn descriptors_may_be_non_blocking() {
         .unwrap();
     let mut to_server = std::fs::File::from(to_server);
     let mut lines = BufReader::new(std::fs::File::from(from_server)).lines();
-    let large = Era::Newest.call(1, "blob", json!({"bytes": 1_000_000}));
+    let large = Era::Modern.call(1, "blob", json!({"bytes": 1_000_000}));
     for request in [large.to_string(), echo(2)] {
         writeln!(to_server, "{request}").unwrap();
         let response: Value = serde_json::from_str(&lines.next().unwrap().unwrap()).unwrap();

@@ -11,7 +11,7 @@ use crate::process::{toolwire, within};
 /// The running server.
 pub(crate) struct HttpDemo {
     child: Child,
-    errors: Lines<BufReader<ChildStderr>>,
+    stderr_lines: Lines<BufReader<ChildStderr>>,
     /// The address, such as `127.0.0.1:3000`.
     address: String,
     /// The log lines before it listened.
@@ -34,11 +34,11 @@ impl HttpDemo {
             .spawn()
             .expect("the program under test starts");
         let stderr = child.stderr.take().expect("standard error is piped");
-        let mut errors = BufReader::new(stderr).lines();
+        let mut stderr_lines = BufReader::new(stderr).lines();
         // Log lines may come first.
         let mut logged = Vec::new();
         let address = loop {
-            let line = within(errors.next_line())
+            let line = within(stderr_lines.next_line())
                 .await
                 .expect("standard error is readable")
                 .expect("the server prints its address");
@@ -50,7 +50,7 @@ impl HttpDemo {
         };
         Self {
             child,
-            errors,
+            stderr_lines,
             address,
             logged,
         }
@@ -84,9 +84,9 @@ impl HttpDemo {
 
     /// Waits for a line on standard error.
     #[cfg(unix)]
-    async fn says(&mut self, part: &str) {
+    async fn wait_for_log(&mut self, part: &str) {
         loop {
-            let line = within(self.errors.next_line())
+            let line = within(self.stderr_lines.next_line())
                 .await
                 .expect("standard error is readable");
             if line.expect("the line comes before the end").contains(part) {
@@ -116,7 +116,7 @@ impl HttpDemo {
     }
 
     /// Waits for a clean exit.
-    async fn ends_well(mut self) {
+    async fn exits_successfully(mut self) {
         let status = within(self.child.wait()).await.expect("the process exits");
         assert!(status.success(), "{status}");
     }
@@ -127,11 +127,11 @@ async fn random_key_is_logged_at_the_start() {
     let mut command = toolwire(&["demo", "--http", "127.0.0.1:0"]);
     command.env("RUST_LOG", "info").env("NO_COLOR", "1");
     let demo = HttpDemo::start_command(command).await;
-    let told = demo
+    let key_messages = demo
         .logged
         .iter()
         .filter(|line| line.contains("with_request_state_keys"));
-    assert_eq!(told.count(), 1, "{:?}", demo.logged);
+    assert_eq!(key_messages.count(), 1, "{:?}", demo.logged);
 }
 
 #[tokio::test]
@@ -179,7 +179,7 @@ mod unix {
             let demo = HttpDemo::start(&[]).await;
             assert!(demo.first_line().await.starts_with("HTTP/1.1 "));
             demo.signal(signal);
-            demo.ends_well().await;
+            demo.exits_successfully().await;
         }
     }
 
@@ -188,23 +188,23 @@ mod unix {
         let mut command = toolwire(&["demo", "--http", "127.0.0.1:0"]);
         command.env("RUST_LOG", "info").env("NO_COLOR", "1");
         let mut demo = HttpDemo::start_command(command).await;
-        let mut hanging = demo.connect().await;
-        hanging
+        let mut unfinished = demo.connect().await;
+        unfinished
             .write_all(b"GET / HTTP/1.1\r\nX-Never-Ends: ")
             .await
             .unwrap();
         // This connection was accepted later, so the idle one was accepted, too.
         demo.first_line().await;
-        let began = Instant::now();
+        let start = Instant::now();
         demo.signal(Signal::TERM);
-        demo.says("shutting down").await;
+        demo.wait_for_log("shutting down").await;
         demo.signal(Signal::TERM);
-        demo.says("shutting down at once").await;
-        demo.ends_well().await;
+        demo.wait_for_log("shutting down at once").await;
+        demo.exits_successfully().await;
         // Otherwise it would wait ten seconds for the client.
-        assert!(began.elapsed().as_secs() < 9);
+        assert!(start.elapsed().as_secs() < 9);
         let mut rest = Vec::new();
-        let _ = within(hanging.read_to_end(&mut rest)).await;
+        let _ = within(unfinished.read_to_end(&mut rest)).await;
         assert_eq!(rest, b"");
     }
 
@@ -222,10 +222,10 @@ mod unix {
         for _ in 0..40 {
             clients.push(demo.connect().await);
         }
-        demo.says("cannot accept connections").await;
+        demo.wait_for_log("cannot accept connections").await;
         drop(clients);
         assert!(demo.first_line().await.starts_with("HTTP/1.1 "));
         demo.signal(Signal::TERM);
-        demo.ends_well().await;
+        demo.exits_successfully().await;
     }
 }

@@ -60,23 +60,23 @@ async fn next_echo(output: &mut BufReader<ChildStdout>, line: &mut Vec<u8>) -> E
         .unwrap_or_else(|error| panic!("{error}: {}", String::from_utf8_lossy(line)))
 }
 
-/// Sends `count` calls as fast as the server reads them, and reads the responses. Calls `at` with the number of
+/// Sends `count` calls as fast as the server reads them, and reads the responses. Calls `on_response` with the number of
 /// responses so far.
-async fn pipeline(demo: &mut Demo, count: i64, mut at: impl FnMut(i64)) {
+async fn pipeline(demo: &mut Demo, count: i64, mut on_response: impl FnMut(i64)) {
     const FIRST: i64 = 1_000;
     let era = demo.era();
     let (input, mut output) = demo.take_pipes();
     let writer = tokio::spawn(write_calls(input, era, FIRST..FIRST + count));
-    let mut answered = vec![false; count as usize];
+    let mut seen = vec![false; count as usize];
     let mut line = Vec::new();
     for received in 1..=count {
         let echoed = next_echo(&mut output, &mut line).await;
         let [EchoedText { text }] = echoed.result.content;
         assert_eq!(text, text_of(echoed.id));
-        let answered = &mut answered[(echoed.id - FIRST) as usize];
-        assert!(!*answered, "{} got two responses", echoed.id);
-        *answered = true;
-        at(received);
+        let seen = &mut seen[(echoed.id - FIRST) as usize];
+        assert!(!*seen, "{} got two responses", echoed.id);
+        *seen = true;
+        on_response(received);
     }
     let input = writer.await.expect("the writer does not panic");
     demo.return_pipes(input, output);
@@ -123,18 +123,18 @@ async fn pipelined_calls_all_get_responses_in_constant_memory() {
         })
         .await;
         if let (Some(early), Some(late)) = (early, late) {
-            let grown = late.resident.saturating_sub(early.resident);
-            assert!(grown < 8 * 1024, "{era:?}: {early:?}, then {late:?}");
+            let growth = late.resident.saturating_sub(early.resident);
+            assert!(growth < 8 * 1024, "{era:?}: {early:?}, then {late:?}");
             assert!(late.peak < 64 * 1024, "{era:?}: {late:?}");
         }
-        demo.end_well().await;
+        demo.end_successfully().await;
     }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn large_concurrent_calls_all_get_responses() {
     const CALLS: i64 = 200;
-    let mut demo = Demo::start(Era::Newest).await;
+    let mut demo = Demo::start(Era::Modern).await;
     for round in 0..20 {
         let text_of = |id: i64| format!("{round:02} {id:04} ").repeat(64 * 1024 / 8);
         let ids: Vec<i64> = (0..CALLS).map(|call| 1 + round * CALLS + call).collect();
@@ -144,7 +144,7 @@ async fn large_concurrent_calls_all_get_responses() {
             .map(|id| {
                 format!(
                     "{}\n",
-                    Era::Newest.call(*id, "echo", json!({"text": text_of(*id)}))
+                    Era::Modern.call(*id, "echo", json!({"text": text_of(*id)}))
                 )
             })
             .collect();
@@ -160,12 +160,16 @@ async fn large_concurrent_calls_all_get_responses() {
         let mut line = Vec::new();
         while !waiting.is_empty() {
             let echoed = next_echo(&mut output, &mut line).await;
-            assert!(waiting.remove(&echoed.id), "{} again", echoed.id);
+            assert!(
+                waiting.remove(&echoed.id),
+                "{} got two responses",
+                echoed.id
+            );
             let [EchoedText { text }] = echoed.result.content;
             assert!(text == text_of(echoed.id), "{} got another text", echoed.id);
         }
         let input = writer.await.expect("the writer does not panic");
         demo.return_pipes(input, output);
     }
-    demo.end_well().await;
+    demo.end_successfully().await;
 }

@@ -1,17 +1,17 @@
 //! The `toolwire` program as a real process with real pipes.
 
 mod accounts;
-mod big;
 mod calls;
-mod cancelling;
+mod cancellation;
 mod client;
-mod ending;
+mod exit;
 mod framing;
 mod http;
+mod large_messages;
 mod load;
 #[cfg(target_os = "linux")]
 mod memory;
 mod process;
-mod subscribing;
+mod subscriptions;
 mod tour;
 mod transcripts;

@@ -25,7 +25,7 @@ use tokio::task::JoinSet;
 use toolwire::Client;
 
 use crate::http::HttpDemo;
-use crate::process::{quiet, within};
+use crate::process::{remove_log_variables, within};
 
 const MIB: usize = 1024 * 1024;
 
@@ -33,10 +33,10 @@ const MIB: usize = 1024 * 1024;
 const ADDRESS_SPACE: usize = 1024 * 1024;
 
 /// The longest time to wait for an expected response.
-const RESPONSE: Duration = Duration::from_secs(60);
+const RESPONSE_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// The time to wait for a rejection. A call that is accepted has no response within it.
-const NO_RESPONSE: Duration = Duration::from_millis(500);
+const REJECTION_TIMEOUT: Duration = Duration::from_millis(500);
 
 /// Starts the server under attack.
 async fn start() -> HttpDemo {
@@ -47,11 +47,11 @@ async fn start() -> HttpDemo {
         .arg("-c")
         .arg(format!("ulimit -v {ADDRESS_SPACE} && exec \"$0\" \"$@\""))
         .args([&binary, "demo", "--http", "127.0.0.1:0"]);
-    quiet(&mut command);
+    remove_log_variables(&mut command);
     HttpDemo::start_command(command).await
 }
 
-/// Calls the server like any other client, during the attack and for a while after it.
+/// Runs the attack, and calls the server as another client during the attack and once after it.
 async fn attack(server: &HttpDemo, attack: impl Future<Output = ()>) {
     let client = within(Client::connect(&server.url())).await.unwrap();
     let mut calls = 0;
@@ -166,7 +166,7 @@ async fn send_many(
 }
 
 #[tokio::test]
-async fn sessions_with_large_capabilities() {
+async fn sessions_with_large_capabilities_are_rejected() {
     let server = start().await;
     let initialize = json!({
         "jsonrpc": "2.0", "id": 1, "method": "initialize",
@@ -177,7 +177,7 @@ async fn sessions_with_large_capabilities() {
         },
     });
     attack(&server, async {
-        let (_sockets, responses) = send_many(&server, 260, &initialize, RESPONSE).await;
+        let (_sockets, responses) = send_many(&server, 260, &initialize, RESPONSE_TIMEOUT).await;
         let rejected = responses.iter().filter(|text| text.contains("-32602"));
         assert!(rejected.count() > 200);
         assert!(!responses.iter().any(|text| text.contains("mcp-session-id")));
@@ -188,7 +188,7 @@ async fn sessions_with_large_capabilities() {
 }
 
 #[tokio::test]
-async fn filters_with_large_uris() {
+async fn filters_with_large_uris_stay_within_the_memory_limit() {
     let server = start().await;
     let listen = |count: usize, bytes: usize| {
         let uris: Vec<_> = (0..count)
@@ -198,11 +198,13 @@ async fn filters_with_large_uris() {
         modern("subscriptions/listen", json!({"notifications": filter}))
     };
     attack(&server, async {
-        let (_sockets, responses) = send_many(&server, 240, &listen(1024, 3790), RESPONSE).await;
+        let (_sockets, responses) =
+            send_many(&server, 240, &listen(1024, 3790), RESPONSE_TIMEOUT).await;
         let rejected = responses.iter().filter(|text| text.contains("-32602"));
         assert!(rejected.count() > 200);
         // The largest accepted filters fill their budget and do not exceed it.
-        let (_sockets, responses) = send_many(&server, 800, &listen(60, 1000), RESPONSE).await;
+        let (_sockets, responses) =
+            send_many(&server, 800, &listen(60, 1000), RESPONSE_TIMEOUT).await;
         assert!(responses.iter().any(|text| text.contains(" 200 OK")));
         assert!(responses.iter().any(|text| text.contains(" 503 ")));
         tokio::time::sleep(Duration::from_millis(200)).await;
@@ -213,7 +215,7 @@ async fn filters_with_large_uris() {
 }
 
 #[tokio::test]
-async fn calls_in_flight_with_large_arguments() {
+async fn calls_with_large_arguments_stay_within_the_memory_limit() {
     let server = start().await;
     let call = modern(
         "tools/call",
@@ -224,7 +226,7 @@ async fn calls_in_flight_with_large_arguments() {
         }),
     );
     attack(&server, async {
-        let (_sockets, responses) = send_many(&server, 240, &call, NO_RESPONSE).await;
+        let (_sockets, responses) = send_many(&server, 240, &call, REJECTION_TIMEOUT).await;
         assert!(responses.iter().any(|text| text.contains(" 503 ")));
     })
     .await;
@@ -256,7 +258,7 @@ impl Body for Unfinished {
 }
 
 #[tokio::test]
-async fn unfinished_bodies_on_one_http2_connection() {
+async fn unfinished_http2_bodies_stay_within_the_memory_limit() {
     let server = start().await;
     let socket = within(TcpStream::connect(server.address())).await.unwrap();
     let (client, connection) =

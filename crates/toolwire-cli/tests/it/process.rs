@@ -1,6 +1,6 @@
 //! A `toolwire demo --stdio` process and its pipes.
 //!
-//! Every wait is bounded by [`SAFETY_NET`], so that a lost response fails a test instead of blocking it. No test
+//! Every wait is bounded by [`STEP_TIMEOUT`], so that a lost response fails a test instead of blocking it. No test
 //! depends on durations.
 
 use std::collections::HashMap;
@@ -14,23 +14,23 @@ use tokio::process::{Child, ChildStdin, ChildStdout, Command};
 use tokio::task::JoinHandle;
 
 /// Far longer than any step takes, even on a busy machine.
-const SAFETY_NET: Duration = Duration::from_secs(120);
+const STEP_TIMEOUT: Duration = Duration::from_secs(120);
 
 /// The protocol revision of a test.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Era {
     /// 2026-07-28: every request is self-describing.
-    Newest,
+    Modern,
     /// 2025-11-25: the connection starts with a handshake.
-    Handshake,
+    Legacy,
 }
 
 impl Era {
-    pub(crate) const BOTH: [Self; 2] = [Self::Newest, Self::Handshake];
+    pub(crate) const BOTH: [Self; 2] = [Self::Modern, Self::Legacy];
 
     /// Returns a request of this era, without the line ending.
     pub(crate) fn request(self, id: i64, method: &str, mut params: Value) -> Value {
-        if self == Self::Newest {
+        if self == Self::Modern {
             let meta = &mut params["_meta"];
             meta["io.modelcontextprotocol/protocolVersion"] = "2026-07-28".into();
             meta["io.modelcontextprotocol/clientCapabilities"] = client_capabilities();
@@ -61,17 +61,17 @@ fn client_capabilities() -> Value {
 pub(crate) fn toolwire(arguments: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_toolwire"));
     command.args(arguments);
-    quiet(&mut command);
+    remove_log_variables(&mut command);
     // The tests must not use stored logins. This directory does not exist.
-    let nowhere = std::env::temp_dir().join("toolwire-tests-without-logins");
+    let no_logins = std::env::temp_dir().join("toolwire-tests-without-logins");
     command
-        .env("TOOLWIRE_HOME", nowhere)
+        .env("TOOLWIRE_HOME", no_logins)
         .env_remove("TOOLWIRE_TOKEN_STORE");
     command
 }
 
 /// Removes variables that change the texts on standard error.
-pub(crate) fn quiet(command: &mut Command) {
+pub(crate) fn remove_log_variables(command: &mut Command) {
     command.env_remove("RUST_LOG").env_remove("RUST_BACKTRACE");
 }
 
@@ -82,7 +82,7 @@ pub(crate) struct Demo {
     input: Option<ChildStdin>,
     output: Option<BufReader<ChildStdout>>,
     /// Collects standard error until its end. Without it, a full pipe would block the server.
-    errors: Option<JoinHandle<String>>,
+    stderr: Option<JoinHandle<String>>,
     last_id: i64,
     responses: HashMap<i64, Value>,
     /// Notifications and requests of the server that no test has read yet, in order.
@@ -95,7 +95,7 @@ pub(crate) struct Ended {
     /// The responses after the end of input, and earlier ones that no test has read.
     pub(crate) responses: HashMap<i64, Value>,
     /// The complete standard error.
-    pub(crate) errors: String,
+    pub(crate) stderr: String,
 }
 
 impl Demo {
@@ -114,7 +114,7 @@ impl Demo {
             .kill_on_drop(true)
             .spawn()
             .expect("the program under test starts");
-        let errors = child.stderr.take().map(|mut stderr| {
+        let stderr = child.stderr.take().map(|mut stderr| {
             tokio::spawn(async move {
                 let mut text = Vec::new();
                 // A killed server may cause an error here. The text before it is still used.
@@ -127,24 +127,24 @@ impl Demo {
             input: child.stdin.take(),
             output: child.stdout.take().map(BufReader::new),
             child,
-            errors,
+            stderr,
             last_id: 0,
             responses: HashMap::new(),
             unsolicited: Vec::new(),
         };
-        if era == Era::Handshake {
+        if era == Era::Legacy {
             demo.initialize().await;
         }
         demo
     }
 
     async fn initialize(&mut self) {
-        let hello = json!({
+        let params = json!({
             "protocolVersion": "2025-11-25",
             "capabilities": client_capabilities(),
             "clientInfo": {"name": "tests", "version": "1.0.0"},
         });
-        let response = self.ask("initialize", hello).await;
+        let response = self.ask("initialize", params).await;
         assert_eq!(response["result"]["protocolVersion"], "2025-11-25");
         self.send(&json!({"jsonrpc": "2.0", "method": "notifications/initialized"}))
             .await;
@@ -235,10 +235,10 @@ impl Demo {
     }
 
     /// Returns the first stored message that matches, or waits for one.
-    pub(crate) async fn next_unsolicited(&mut self, fits: impl Fn(&Value) -> bool) -> Value {
+    pub(crate) async fn next_unsolicited(&mut self, matches: impl Fn(&Value) -> bool) -> Value {
         loop {
-            if let Some(found) = self.unsolicited.iter().position(&fits) {
-                return self.unsolicited.remove(found);
+            if let Some(index) = self.unsolicited.iter().position(&matches) {
+                return self.unsolicited.remove(index);
             }
             self.store_next().await;
         }
@@ -257,8 +257,8 @@ impl Demo {
         let id = message["id"]
             .as_i64()
             .unwrap_or_else(|| panic!("a response without an id: {message}"));
-        let twice = self.responses.insert(id, message);
-        assert!(twice.is_none(), "two responses: {twice:?}");
+        let previous = self.responses.insert(id, message);
+        assert!(previous.is_none(), "two responses: {previous:?}");
     }
 
     /// Reads the next message. Returns `None` at the end of the output. A line that is not JSON fails the test.
@@ -314,28 +314,28 @@ impl Demo {
             }
         }
         let status = within(self.child.wait()).await.expect("the process exits");
-        let errors = match self.errors {
-            Some(errors) => within(errors).await.expect("the collector does not panic"),
+        let stderr = match self.stderr {
+            Some(stderr) => within(stderr).await.expect("the collector does not panic"),
             None => String::new(),
         };
         Ended {
             status,
             responses: self.responses,
-            errors,
+            stderr,
         }
     }
 
     /// Ends the server and checks that it exits cleanly.
-    pub(crate) async fn end_well(self) {
+    pub(crate) async fn end_successfully(self) {
         let ended = self.end().await;
-        assert!(ended.status.success(), "{}: {}", ended.status, ended.errors);
+        assert!(ended.status.success(), "{}: {}", ended.status, ended.stderr);
         assert!(ended.responses.is_empty(), "{:?}", ended.responses);
     }
 }
 
-/// Waits for a future, bounded by the safety net.
+/// Waits for a future. Panics after [`STEP_TIMEOUT`].
 pub(crate) async fn within<T>(future: impl Future<Output = T>) -> T {
-    tokio::time::timeout(SAFETY_NET, future)
+    tokio::time::timeout(STEP_TIMEOUT, future)
         .await
         .expect("the future completes in time")
 }

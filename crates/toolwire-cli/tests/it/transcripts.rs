@@ -8,7 +8,7 @@ use std::process::Stdio;
 
 use tokio::process::Command;
 
-use crate::process::{quiet, within};
+use crate::process::{remove_log_variables, within};
 
 const MARK: &str = "<!-- transcript -->\n```console\n";
 const END: &str = "\n```\n";
@@ -19,7 +19,7 @@ async fn readme_sessions_match_the_output() {
     let path = root.join("README.md");
     let text = std::fs::read_to_string(&path).expect("there is a README");
     let updating = std::env::var_os("UPDATE_TRANSCRIPTS").is_some();
-    let mut now = String::new();
+    let mut updated = String::new();
     let mut rest = text.as_str();
     let mut sessions = 0;
     while let Some(start) = rest.find(MARK) {
@@ -31,15 +31,15 @@ async fn readme_sessions_match_the_output() {
             updating || session == &after[..end],
             "run with UPDATE_TRANSCRIPTS=1 to update the session:\n{session}"
         );
-        now.push_str(before);
-        now.push_str(session);
+        updated.push_str(before);
+        updated.push_str(session);
         rest = &after[end..];
         sessions += 1;
     }
-    now.push_str(rest);
+    updated.push_str(rest);
     assert!(sessions > 0, "the README shows no session");
     if updating {
-        std::fs::write(&path, &now).expect("the README is writable");
+        std::fs::write(&path, &updated).expect("the README is writable");
     }
 }
 
@@ -56,10 +56,12 @@ async fn replay(session: &str) -> String {
         let words = words(line);
         let (program, arguments) = words.split_first().expect("a command has a name");
         assert_eq!(program, "toolwire", "sessions run only toolwire");
-        let ours = PathBuf::from(env!("CARGO_BIN_EXE_toolwire"));
-        let mut command = Command::new(&ours);
-        quiet(&mut command);
-        let directory = ours.parent().expect("the program is in a directory");
+        let program_path = PathBuf::from(env!("CARGO_BIN_EXE_toolwire"));
+        let mut command = Command::new(&program_path);
+        remove_log_variables(&mut command);
+        let directory = program_path
+            .parent()
+            .expect("the program is in a directory");
         let output = command
             .args(arguments)
             .stdin(Stdio::null())
@@ -73,17 +75,17 @@ async fn replay(session: &str) -> String {
         let output = within(output).await.expect("the program under test starts");
         code = output.status.code().unwrap_or(-1);
         let printed = [output.stdout, output.stderr].concat();
-        text.push_str(&steady(&String::from_utf8_lossy(&printed)));
+        text.push_str(&with_fixed_ports(&String::from_utf8_lossy(&printed)));
     }
     text
 }
 
 /// Replaces random port numbers.
-fn steady(text: &str) -> String {
+fn with_fixed_ports(text: &str) -> String {
     const HOST: &str = "http://127.0.0.1:";
-    let mut steady = String::new();
+    let mut replaced = String::new();
     let mut pieces = text.split(HOST);
-    steady.push_str(pieces.next().unwrap_or_default());
+    replaced.push_str(pieces.next().unwrap_or_default());
     for piece in pieces {
         let digits = piece
             .find(|c: char| !c.is_ascii_digit())
@@ -92,11 +94,11 @@ fn steady(text: &str) -> String {
             5.. => "54321",
             _ => &piece[..digits],
         };
-        steady.push_str(HOST);
-        steady.push_str(port);
-        steady.push_str(&piece[digits..]);
+        replaced.push_str(HOST);
+        replaced.push_str(port);
+        replaced.push_str(&piece[digits..]);
     }
-    steady
+    replaced
 }
 
 /// Splits a command line into words, with quotes as in a shell.

@@ -25,11 +25,11 @@ pub(super) struct AuthorizationServer {
 pub(super) struct Shared {
     state: Mutex<State>,
     /// The number of requests for metadata and refreshes, so that tests can wait for them.
-    visits: watch::Sender<Visits>,
+    counts: watch::Sender<RequestCounts>,
 }
 
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Visits {
+pub(super) struct RequestCounts {
     pub(super) metadata: usize,
     pub(super) refreshes: usize,
 }
@@ -39,15 +39,15 @@ pub(super) struct State {
     /// The secrets of clients that were registered manually.
     pub(super) secrets: HashMap<String, String>,
     pub(super) denies: bool,
-    pub(super) gives_no_refresh_tokens: bool,
+    pub(super) omits_refresh_tokens: bool,
     /// Responds to token requests with 503.
     pub(super) is_down: bool,
     /// Responds to refreshes only after this many requests for metadata.
-    pub(super) holds_refreshes_until: usize,
+    pub(super) delays_refreshes_until: usize,
     /// Processes refreshes, but never responds.
     pub(super) drops_responses: bool,
     pub(super) registrations: usize,
-    pub(super) scopes_asked: Vec<String>,
+    pub(super) requested_scopes: Vec<String>,
     pub(super) revoked: Vec<String>,
     codes: HashMap<String, Code>,
     count: usize,
@@ -72,7 +72,7 @@ impl AuthorizationServer {
         let url = format!("http://{address}");
         let shared = Arc::new(Shared {
             state: Mutex::default(),
-            visits: watch::Sender::default(),
+            counts: watch::Sender::default(),
         });
         let (serving_url, serving_shared) = (url.clone(), Arc::clone(&shared));
         let serving = tokio::spawn(async move {
@@ -96,14 +96,14 @@ impl AuthorizationServer {
         Arc::clone(&self.shared)
     }
 
-    pub(super) fn visits(&self) -> Visits {
-        *self.shared.visits.borrow()
+    pub(super) fn counts(&self) -> RequestCounts {
+        *self.shared.counts.borrow()
     }
 
-    /// Waits until the counts satisfy the condition.
-    pub(super) async fn until(&self, is_enough: impl Fn(&Visits) -> bool) {
-        let mut visits = self.shared.visits.subscribe();
-        let waiting = visits.wait_for(is_enough);
+    /// Waits until the request counts satisfy the condition.
+    pub(super) async fn until(&self, condition: impl Fn(&RequestCounts) -> bool) {
+        let mut counts = self.shared.counts.subscribe();
+        let waiting = counts.wait_for(condition);
         within(waiting).await.expect("the server runs");
     }
 }
@@ -156,7 +156,7 @@ impl Shared {
             .unwrap_or((&request.target, ""));
         match path {
             "/.well-known/oauth-authorization-server" => {
-                self.visits.send_modify(|visits| visits.metadata += 1);
+                self.counts.send_modify(|counts| counts.metadata += 1);
                 Some(ok(&metadata(url)))
             }
             "/register" => Some(self.register(&request.body)),
@@ -169,7 +169,7 @@ impl Shared {
                     return Some(("503 Service Unavailable", String::new()));
                 }
                 state.revoked.push(form["token"].clone());
-                state.revoke_everything();
+                state.revoke_all_tokens();
                 Some(("200 OK", String::new()))
             }
             _ => Some(("404 Not Found", String::new())),
@@ -189,7 +189,7 @@ impl Shared {
         state.count += 1;
         let code = format!("code-{}", state.count);
         let scope = query.get("scope").cloned().unwrap_or_default();
-        state.scopes_asked.push(scope.clone());
+        state.requested_scopes.push(scope.clone());
         let outcome = if state.denies {
             ("error", "access_denied")
         } else {
@@ -197,14 +197,14 @@ impl Shared {
         };
         let parameters = [outcome, ("state", &query["state"]), ("iss", url)];
         let location = format!("{}?{}", query["redirect_uri"], form::encode(parameters));
-        let made = Code {
+        let issued = Code {
             challenge: query["code_challenge"].clone(),
             redirect_uri: query["redirect_uri"].clone(),
             client_id: query["client_id"].clone(),
             scope,
         };
-        state.codes.insert(code, made);
-        // The body is the redirect address: see `visit`.
+        state.codes.insert(code, issued);
+        // The body is the redirect address: see `open_page`.
         ("200 OK", location)
     }
 
@@ -214,15 +214,15 @@ impl Shared {
             return Some(("503 Service Unavailable", String::new()));
         }
         if form["grant_type"] == "refresh_token" {
-            self.visits.send_modify(|visits| visits.refreshes += 1);
-            let enough = self.state().holds_refreshes_until;
-            let mut visits = self.visits.subscribe();
-            let _ = visits.wait_for(|visits| visits.metadata >= enough).await;
+            self.counts.send_modify(|counts| counts.refreshes += 1);
+            let required = self.state().delays_refreshes_until;
+            let mut counts = self.counts.subscribe();
+            let _ = counts.wait_for(|counts| counts.metadata >= required).await;
         }
         let mut state = self.state();
         let client_id = match state.client_of(request, &form) {
             Ok(client_id) => client_id,
-            Err(refused) => return Some(refused),
+            Err(rejection) => return Some(rejection),
         };
         let granted = match form["grant_type"].as_str() {
             "refresh_token" => state.refresh(&form["refresh_token"]),
@@ -267,17 +267,17 @@ impl State {
 
     fn redeem(&mut self, form: &HashMap<String, String>, client_id: &str) -> Option<String> {
         let code = self.codes.remove(&form["code"])?;
-        let proved = pkce::verify(&form["code_verifier"], &code.challenge, Some("S256"));
-        let is_good = proved.is_ok()
+        let verified = pkce::verify(&form["code_verifier"], &code.challenge, Some("S256"));
+        let is_valid = verified.is_ok()
             && form["redirect_uri"] == code.redirect_uri
             && client_id == code.client_id;
-        is_good.then_some(code.scope)
+        is_valid.then_some(code.scope)
     }
 
     /// Refreshes a login. A refresh token that is used twice was stolen, so all tokens become invalid.
     fn refresh(&mut self, token: &str) -> Option<String> {
         if self.used.contains(token) {
-            self.revoke_everything();
+            self.revoke_all_tokens();
             return None;
         }
         if !self.refresh_tokens.remove(token) {
@@ -298,20 +298,20 @@ impl State {
             "access_token": access, "token_type": "Bearer",
             "expires_in": 3600, "scope": scope,
         });
-        if !self.gives_no_refresh_tokens {
+        if !self.omits_refresh_tokens {
             self.refresh_tokens.insert(refresh.clone());
             granted["refresh_token"] = json!(refresh);
         }
         granted
     }
 
-    pub(super) fn revoke_everything(&mut self) {
+    pub(super) fn revoke_all_tokens(&mut self) {
         self.refresh_tokens.clear();
         self.access_tokens.clear();
     }
 
-    /// Ends all access tokens early.
-    pub(super) fn forget_access_tokens(&mut self) {
+    /// Makes all access tokens invalid before they expire.
+    pub(super) fn invalidate_access_tokens(&mut self) {
         self.access_tokens.clear();
     }
 }
@@ -369,7 +369,7 @@ async fn read(client: &mut TcpStream) -> Option<Request> {
 }
 
 /// Opens a page like a browser. Returns the redirect address or the shown text.
-pub(super) async fn visit(url: &str) -> String {
+pub(super) async fn open_page(url: &str) -> String {
     let rest = url.strip_prefix("http://").expect("a URL of this server");
     let (host, path) = rest.split_once('/').expect("the URL has a path");
     let mut stream = TcpStream::connect(host).await.expect("the server listens");

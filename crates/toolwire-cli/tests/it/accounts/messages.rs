@@ -73,11 +73,11 @@ async fn every_command_shows_how_to_log_in_and_opens_no_browser() {
 #[tokio::test]
 async fn tokens_are_never_shown() {
     let fixture = Fixture::new("secrets").await;
-    let mut said = String::new();
+    let mut output = String::new();
     let login = fixture.log_in(&["--verbose"]).await;
-    said.push_str(&format!("{login:?}"));
+    output.push_str(&format!("{login:?}"));
     // Most messages are logged during a refresh.
-    fixture.let_time_pass();
+    fixture.expire_access_tokens();
     for arguments in [
         &["call", "URL", "greet", "-v"][..],
         &["whoami", "-v"],
@@ -88,11 +88,11 @@ async fn tokens_are_never_shown() {
         command.env("RUST_LOG", "trace");
         let ran = run_command(command).await;
         assert_eq!(ran.code, Some(0), "{ran:?}");
-        said.push_str(&format!("{ran:?}"));
+        output.push_str(&format!("{ran:?}"));
     }
-    assert!(said.contains("TRACE"), "something was logged: {said}");
+    assert!(output.contains("TRACE"), "something was logged: {output}");
     for secret in ["access-", "refresh-", "code-"] {
-        assert!(!said.contains(secret), "{secret}: {said}");
+        assert!(!output.contains(secret), "{secret}: {output}");
     }
 }
 
@@ -100,7 +100,7 @@ async fn tokens_are_never_shown() {
 async fn damaged_token_file_is_named() {
     let fixture = Fixture::new("damaged").await;
     fixture
-        .scratch
+        .directory
         .write("home/tokens.json", "{\"toolwire_tokens\": 1, \"val");
     for arguments in [&["tools", "URL"][..], &["whoami"], &["logout", "URL"]] {
         let text = fixture.run(arguments).await.failed(6);

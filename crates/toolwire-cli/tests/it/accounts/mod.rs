@@ -1,11 +1,11 @@
 //! Logins with the real program, a protected server and a small authorization server.
 
 mod authorization_server;
-mod logging_in;
+mod login;
 mod messages;
-mod protected;
-mod sharing;
-mod using;
+mod protected_server;
+mod shared_login;
+mod stored_login;
 
 use std::path::PathBuf;
 use std::process::Stdio;
@@ -14,24 +14,24 @@ use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader, Lines};
 use tokio::process::{Child, ChildStderr, Command};
 
-use crate::accounts::authorization_server::{AuthorizationServer, visit};
-use crate::accounts::protected::Protected;
-use crate::client::{Ran, Scratch, run_command};
+use crate::accounts::authorization_server::{AuthorizationServer, open_page};
+use crate::accounts::protected_server::ProtectedServer;
+use crate::client::{CommandOutput, TempDirectory, run_command};
 use crate::process::{toolwire, within};
 
 /// A directory for logins, a protected server and its authorization server.
 struct Fixture {
-    scratch: Scratch,
+    directory: TempDirectory,
     issuer: AuthorizationServer,
-    server: Protected,
+    server: ProtectedServer,
 }
 
 impl Fixture {
     async fn new(name: &str) -> Self {
         let issuer = AuthorizationServer::start().await;
-        let server = Protected::start(&issuer).await;
+        let server = ProtectedServer::start(&issuer).await;
         Self {
-            scratch: Scratch::new(name),
+            directory: TempDirectory::new(name),
             issuer,
             server,
         }
@@ -56,21 +56,21 @@ impl Fixture {
         command
     }
 
-    async fn run(&self, arguments: &[&str]) -> Ran {
+    async fn run(&self, arguments: &[&str]) -> CommandOutput {
         run_command(self.command(arguments)).await
     }
 
     /// Returns a directory with a browser that only records the address.
     fn programs(&self) -> PathBuf {
-        let trace = self.scratch.0.join("opened");
+        let trace = self.directory.0.join("opened");
         let script = format!("#!/bin/sh\necho \"$@\" >> '{}'\n", trace.display());
-        let program = self.scratch.write("programs/xdg-open", &script);
+        let program = self.directory.write("programs/xdg-open", &script);
         #[cfg(unix)]
         {
             use std::os::unix::fs::PermissionsExt;
 
-            let everybody = std::fs::Permissions::from_mode(0o755);
-            std::fs::set_permissions(&program, everybody).expect("the file belongs to the test");
+            let executable = std::fs::Permissions::from_mode(0o755);
+            std::fs::set_permissions(&program, executable).expect("the file belongs to the test");
         }
         PathBuf::from(program)
             .parent()
@@ -80,11 +80,11 @@ impl Fixture {
 
     /// Returns the pages that were opened.
     fn opened(&self) -> String {
-        std::fs::read_to_string(self.scratch.0.join("opened")).unwrap_or_default()
+        std::fs::read_to_string(self.directory.0.join("opened")).unwrap_or_default()
     }
 
     fn home(&self) -> PathBuf {
-        self.scratch.0.join("home")
+        self.directory.0.join("home")
     }
 
     fn tokens(&self) -> String {
@@ -92,7 +92,7 @@ impl Fixture {
     }
 
     /// Makes all access tokens expire.
-    fn let_time_pass(&self) {
+    fn expire_access_tokens(&self) {
         let mut file: Value = serde_json::from_str(&self.tokens()).expect("JSON");
         let values = file["values"].as_object_mut().expect("an object");
         for (name, value) in values {
@@ -104,32 +104,32 @@ impl Fixture {
                 *value = token.to_string().into();
             }
         }
-        self.scratch.write("home/tokens.json", &file.to_string());
-        self.issuer.state().forget_access_tokens();
+        self.directory.write("home/tokens.json", &file.to_string());
+        self.issuer.state().invalidate_access_tokens();
     }
 
     /// Logs in like a user with a browser.
-    async fn log_in(&self, arguments: &[&str]) -> Ran {
+    async fn log_in(&self, arguments: &[&str]) -> CommandOutput {
         let mut words = vec!["login", "--no-browser", "URL"];
         words.extend(arguments);
-        let login = LoggingIn::start(self.command(&words)).await;
-        let back = visit(&login.url).await;
-        visit(&back).await;
+        let login = PendingLogin::start(self.command(&words)).await;
+        let redirect = open_page(&login.url).await;
+        open_page(&redirect).await;
         login.end().await
     }
 }
 
 /// A login that waits for its user.
-struct LoggingIn {
+struct PendingLogin {
     child: Child,
-    errors: Lines<BufReader<ChildStderr>>,
+    stderr_lines: Lines<BufReader<ChildStderr>>,
     /// The standard error so far.
-    said: String,
+    stderr: String,
     /// The address of the login page.
     url: String,
 }
 
-impl LoggingIn {
+impl PendingLogin {
     async fn start(mut command: Command) -> Self {
         let mut child = command
             .stdin(Stdio::piped())
@@ -139,22 +139,22 @@ impl LoggingIn {
             .spawn()
             .expect("the program under test starts");
         let stderr = child.stderr.take().expect("standard error is piped");
-        let mut errors = BufReader::new(stderr).lines();
-        let mut said = String::new();
+        let mut stderr_lines = BufReader::new(stderr).lines();
+        let mut stderr = String::new();
         let url = loop {
-            let line = within(errors.next_line())
+            let line = within(stderr_lines.next_line())
                 .await
                 .expect("standard error is readable");
-            let line = line.unwrap_or_else(|| panic!("no login address: {said}"));
-            said.push_str(&format!("{line}\n"));
+            let line = line.unwrap_or_else(|| panic!("no login address: {stderr}"));
+            stderr.push_str(&format!("{line}\n"));
             if let Some(url) = line.strip_prefix("  http") {
                 break format!("http{url}");
             }
         };
         Self {
             child,
-            errors,
-            said,
+            stderr_lines,
+            stderr,
             url,
         }
     }
@@ -169,22 +169,22 @@ impl LoggingIn {
     }
 
     /// Waits until standard error contains `part`.
-    async fn until_said(&mut self, part: &str) {
-        while !self.said.contains(part) {
-            let line = within(self.errors.next_line())
+    async fn wait_for_output(&mut self, part: &str) {
+        while !self.stderr.contains(part) {
+            let line = within(self.stderr_lines.next_line())
                 .await
                 .expect("standard error is readable");
-            let line = line.unwrap_or_else(|| panic!("missing: {}", self.said));
-            self.said.push_str(&format!("{line}\n"));
+            let line = line.unwrap_or_else(|| panic!("missing: {}", self.stderr));
+            self.stderr.push_str(&format!("{line}\n"));
         }
     }
 
-    async fn end(mut self) -> Ran {
-        while let Some(line) = within(self.errors.next_line())
+    async fn end(mut self) -> CommandOutput {
+        while let Some(line) = within(self.stderr_lines.next_line())
             .await
             .expect("standard error is readable")
         {
-            self.said.push_str(&format!("{line}\n"));
+            self.stderr.push_str(&format!("{line}\n"));
         }
         let mut out = String::new();
         let stdout = self
@@ -196,10 +196,10 @@ impl LoggingIn {
             .await
             .expect("the output is UTF-8");
         let status = within(self.child.wait()).await.expect("the program exits");
-        Ran {
+        CommandOutput {
             code: status.code(),
-            out,
-            err: self.said,
+            stdout: out,
+            stderr: self.stderr,
         }
     }
 }

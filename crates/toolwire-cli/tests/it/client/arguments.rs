@@ -3,7 +3,7 @@
 use serde_json::json;
 use tokio::io::AsyncWriteExt;
 
-use crate::client::{Scratch, demo_command, run_demo};
+use crate::client::{TempDirectory, demo_command, run_demo};
 use crate::process::within;
 
 #[tokio::test]
@@ -28,8 +28,8 @@ async fn json_is_passed_unchanged() {
 
 #[tokio::test]
 async fn files_are_read() {
-    let scratch = Scratch::new("files");
-    let text = format!("text=@{}", scratch.write("text.txt", "from a file"));
+    let directory = TempDirectory::new("files");
+    let text = format!("text=@{}", directory.write("text.txt", "from a file"));
     assert_eq!(
         run_demo(&["call", "echo", &text]).await.ok(),
         "from a file\n"
@@ -38,7 +38,7 @@ async fn files_are_read() {
         run_demo(&["call", "echo", "text=@@home"]).await.ok(),
         "@home\n"
     );
-    let all = format!("@{}", scratch.write("all.json", r#"{"a": 20, "b": 22}"#));
+    let all = format!("@{}", directory.write("all.json", r#"{"a": 20, "b": 22}"#));
     assert_eq!(
         run_demo(&["call", "add", &all]).await.ok(),
         "{\n  \"sum\": 42\n}\n"

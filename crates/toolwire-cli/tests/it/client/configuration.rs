@@ -2,15 +2,15 @@
 
 use serde_json::json;
 
-use crate::client::{Scratch, run, run_command};
+use crate::client::{TempDirectory, run, run_command};
 use crate::http::HttpDemo;
 use crate::process::toolwire;
 
 #[tokio::test]
 async fn names_are_looked_up_in_a_file() {
     let demo = HttpDemo::start(&[]).await;
-    let scratch = Scratch::new("config");
-    let config = scratch.write(
+    let directory = TempDirectory::new("config");
+    let config = directory.write(
         "servers.json",
         &json!({"mcpServers": {
             "child": {"command": "${TOOLWIRE_TEST_PROGRAM}", "args": ["demo", "${MODE:---stdio}"]},
@@ -36,7 +36,7 @@ async fn names_are_looked_up_in_a_file() {
 #[tokio::test]
 async fn default_files_are_searched() {
     let program = env!("CARGO_BIN_EXE_toolwire");
-    let scratch = Scratch::new("places");
+    let directory = TempDirectory::new("default-files");
     for (number, (path, key)) in [
         ("mcp.json", "mcpServers"),
         (".mcp.json", "mcpServers"),
@@ -52,21 +52,21 @@ async fn default_files_are_searched() {
             &name: {"command": program, "args": ["demo", "--stdio"]},
             "server0": {"command": if number == 0 { program } else { "false" }, "args": ["demo", "--stdio"]},
         }});
-        scratch.write(path, &file.to_string());
+        directory.write(path, &file.to_string());
     }
     for number in 0..4 {
         let mut command = toolwire(&["call", &format!("server{number}"), "echo", "text=hi"]);
         command
-            .current_dir(&scratch.0)
-            .env("XDG_CONFIG_HOME", scratch.0.join("config"));
+            .current_dir(&directory.0)
+            .env("XDG_CONFIG_HOME", directory.0.join("config"));
         assert_eq!(run_command(command).await.ok(), "hi\n", "{number}");
     }
 }
 
 #[tokio::test]
 async fn invalid_files_are_named() {
-    let scratch = Scratch::new("broken");
-    let config = scratch.write("broken.json", "{\"mcpServers\": 1}");
+    let directory = TempDirectory::new("broken");
+    let config = directory.write("broken.json", "{\"mcpServers\": 1}");
     let text = run(&["tools", "x", "--config", &config]).await.failed(2);
     assert!(
         text.contains("broken.json is not a valid server configuration"),

@@ -1,7 +1,7 @@
 //! The environment of a server command.
 #![cfg(unix)]
 
-use crate::client::{Scratch, run, run_command};
+use crate::client::{TempDirectory, run, run_command};
 use crate::process::toolwire;
 
 /// Prints a variable and exits, so that the failure message contains the variable.
@@ -38,11 +38,11 @@ async fn command_gets_only_named_variables() {
 
 #[tokio::test]
 async fn configured_command_gets_its_own_variables_too() {
-    let scratch = Scratch::new("environment");
+    let directory = TempDirectory::new("environment");
     let entry = serde_json::json!({"mcpServers": {"x": {
         "command": "sh", "args": ["-c", SCRIPT], "env": {"TOOLWIRE_TEST_KEY": "configured"},
     }}});
-    let file = scratch.write("mcp.json", &entry.to_string());
+    let file = directory.write("mcp.json", &entry.to_string());
     let text = run(&["tools", "x", "--config", &file]).await.failed(3);
     assert!(text.contains("key is [configured]\n"), "{text}");
     let given = ["tools", "x", "--config", &file, "-e", "TOOLWIRE_TEST_KEY=1"];

@@ -17,8 +17,8 @@ impl FakeHttp {
     /// Sends this response to every request and closes the connection. The headers announce the close, because a fast
     /// client might reuse the connection.
     pub(crate) async fn responding(response: &str) -> Self {
-        let said = response.replacen("\r\n", "\r\nconnection: close\r\n", 1);
-        Self::start(Some(said)).await
+        let response = response.replacen("\r\n", "\r\nconnection: close\r\n", 1);
+        Self::start(Some(response)).await
     }
 
     /// Reads requests and never responds.
@@ -30,10 +30,10 @@ impl FakeHttp {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
         let address = listener.local_addr().expect("the listener is bound");
         let requests = Arc::new(Mutex::new(Vec::new()));
-        let seen = Arc::clone(&requests);
+        let recorded = Arc::clone(&requests);
         let serving = tokio::spawn(async move {
             while let Ok((client, _)) = listener.accept().await {
-                tokio::spawn(serve(client, response.clone(), Arc::clone(&seen)));
+                tokio::spawn(serve(client, response.clone(), Arc::clone(&recorded)));
             }
         });
         Self {

@@ -2,14 +2,14 @@
 
 mod arguments;
 mod configuration;
+mod elicitation;
 mod environment;
-mod exits;
+mod exit_codes;
 pub(crate) mod fake_http;
-mod hidden;
-mod interrupting;
-mod listening;
+mod hidden_characters;
+mod interrupts;
+mod listen;
 mod output;
-mod questions;
 mod signals;
 
 use std::process::Stdio;
@@ -17,57 +17,57 @@ use std::process::Stdio;
 use serde_json::Value;
 use tokio::process::Command;
 
-use crate::process::{quiet, toolwire, within};
+use crate::process::{remove_log_variables, toolwire, within};
 
 /// The outcome of a command.
 #[derive(Debug)]
-pub(crate) struct Ran {
+pub(crate) struct CommandOutput {
     pub(crate) code: Option<i32>,
-    pub(crate) out: String,
-    pub(crate) err: String,
+    pub(crate) stdout: String,
+    pub(crate) stderr: String,
 }
 
-impl Ran {
+impl CommandOutput {
     /// Returns standard output after checking that the command succeeded.
     pub(crate) fn ok(self) -> String {
         assert_eq!(self.code, Some(0), "{self:?}");
-        self.out
+        self.stdout
     }
 
     /// Returns standard output as JSON after checking that it is one line and that standard error is empty.
     pub(crate) fn json(self) -> Value {
-        assert_eq!((self.code, self.err.as_str()), (Some(0), ""), "{self:?}");
-        assert_eq!(self.out.matches('\n').count(), 1, "{self:?}");
-        serde_json::from_str(&self.out).unwrap_or_else(|error| panic!("{error}: {self:?}"))
+        assert_eq!((self.code, self.stderr.as_str()), (Some(0), ""), "{self:?}");
+        assert_eq!(self.stdout.matches('\n').count(), 1, "{self:?}");
+        serde_json::from_str(&self.stdout).unwrap_or_else(|error| panic!("{error}: {self:?}"))
     }
 
     /// Returns standard error after checking the exit code.
     pub(crate) fn failed(self, code: i32) -> String {
         assert_eq!(self.code, Some(code), "{self:?}");
-        self.err
+        self.stderr
     }
 }
 
-pub(crate) async fn run_command(mut command: Command) -> Ran {
+pub(crate) async fn run_command(mut command: Command) -> CommandOutput {
     command.stdin(Stdio::null()).kill_on_drop(true);
-    quiet(&mut command);
+    remove_log_variables(&mut command);
     let output = within(command.output())
         .await
         .expect("the program under test starts");
-    Ran {
+    CommandOutput {
         code: output.status.code(),
-        out: String::from_utf8(output.stdout).expect("the output is UTF-8"),
-        err: String::from_utf8(output.stderr).expect("the output is UTF-8"),
+        stdout: String::from_utf8(output.stdout).expect("the output is UTF-8"),
+        stderr: String::from_utf8(output.stderr).expect("the output is UTF-8"),
     }
 }
 
 /// Runs `toolwire` with these arguments.
-pub(crate) async fn run(arguments: &[&str]) -> Ran {
+pub(crate) async fn run(arguments: &[&str]) -> CommandOutput {
     run_command(toolwire(arguments)).await
 }
 
 /// Runs `toolwire` with these arguments and the demo server as a child process.
-async fn run_demo(arguments: &[&str]) -> Ran {
+async fn run_demo(arguments: &[&str]) -> CommandOutput {
     run_command(demo_command(arguments)).await
 }
 
@@ -78,9 +78,9 @@ fn demo_command(arguments: &[&str]) -> Command {
 }
 
 /// A temporary directory, removed when it is dropped.
-pub(crate) struct Scratch(pub(crate) std::path::PathBuf);
+pub(crate) struct TempDirectory(pub(crate) std::path::PathBuf);
 
-impl Scratch {
+impl TempDirectory {
     pub(crate) fn new(name: &str) -> Self {
         let unique = format!("toolwire-{name}-{}", std::process::id());
         let path = std::env::temp_dir().join(unique);
@@ -98,7 +98,7 @@ impl Scratch {
     }
 }
 
-impl Drop for Scratch {
+impl Drop for TempDirectory {
     fn drop(&mut self) {
         let _ = std::fs::remove_dir_all(&self.0);
     }

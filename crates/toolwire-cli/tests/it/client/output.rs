@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::client::{Scratch, run, run_demo};
+use crate::client::{TempDirectory, run, run_demo};
 use crate::http::HttpDemo;
 
 #[tokio::test]
@@ -59,13 +59,16 @@ async fn lists_are_arrays() {
 async fn discover_and_ping_work_in_both_eras() {
     let demo = HttpDemo::start(&[]).await;
     for (era, version) in [("modern", "2026-07-28"), ("legacy", "2025-11-25")] {
-        let found = run(&["discover", "--json", "--era", era, &demo.url()])
+        let discovered = run(&["discover", "--json", "--era", era, &demo.url()])
             .await
             .json();
-        assert_eq!(found["era"], era);
-        assert_eq!(found["protocolVersion"], version);
-        assert_eq!(found["serverInfo"]["name"], "toolwire-demo");
-        assert!(found["capabilities"]["tools"].is_object(), "{found}");
+        assert_eq!(discovered["era"], era);
+        assert_eq!(discovered["protocolVersion"], version);
+        assert_eq!(discovered["serverInfo"]["name"], "toolwire-demo");
+        assert!(
+            discovered["capabilities"]["tools"].is_object(),
+            "{discovered}"
+        );
         let text = run(&["discover", "--era", era, &demo.url()]).await.ok();
         assert!(text.contains(&format!("{version} ({era})")), "{text}");
         let pong = run(&["ping", "--json", "--era", era, &demo.url()])
@@ -120,8 +123,11 @@ async fn lists_are_tables_without_json() {
 async fn colours_appear_if_requested() {
     let plain = run_demo(&["prompts"]).await.ok();
     assert!(!plain.contains('\u{1b}'), "{plain:?}");
-    let painted = run_demo(&["prompts", "--color", "always"]).await.ok();
-    assert!(painted.contains("\u{1b}[36mgreet\u{1b}[0m"), "{painted:?}");
+    let coloured = run_demo(&["prompts", "--color", "always"]).await.ok();
+    assert!(
+        coloured.contains("\u{1b}[36mgreet\u{1b}[0m"),
+        "{coloured:?}"
+    );
 }
 
 #[tokio::test]
@@ -135,30 +141,33 @@ async fn log_messages_go_to_standard_error() {
             "--era",
             era,
         ];
-        let silent = run_demo(&arguments).await;
-        assert_eq!((silent.out.as_str(), silent.err.as_str()), ("logged\n", ""));
+        let without_logs = run_demo(&arguments).await;
+        assert_eq!(
+            (without_logs.stdout.as_str(), without_logs.stderr.as_str()),
+            ("logged\n", "")
+        );
         let mut arguments = arguments.to_vec();
         arguments.extend(["--log-level", "info"]);
         let ran = run_demo(&arguments).await;
-        assert_eq!(ran.out, "logged\n", "{ran:?}");
-        assert_eq!(ran.err, "warning demo: careful\n", "{ran:?}");
+        assert_eq!(ran.stdout, "logged\n", "{ran:?}");
+        assert_eq!(ran.stderr, "warning demo: careful\n", "{ran:?}");
     }
 }
 
 #[tokio::test]
 async fn verbose_shows_messages() {
     let ran = run_demo(&["call", "echo", "text=hello", "--verbose"]).await;
-    assert_eq!((ran.code, ran.out.as_str()), (Some(0), "hello\n"));
-    assert!(ran.err.contains("tools/call"), "{ran:?}");
+    assert_eq!((ran.code, ran.stdout.as_str()), (Some(0), "hello\n"));
+    assert!(ran.stderr.contains("tools/call"), "{ran:?}");
 }
 
 #[tokio::test]
 async fn contents_are_saved() {
-    let scratch = Scratch::new("saved");
-    let path = scratch.write("note.txt", "");
+    let directory = TempDirectory::new("saved");
+    let path = directory.write("note.txt", "");
     let ran = run_demo(&["read", "demo://notes/first", "--output", &path]).await;
-    assert_eq!((ran.code, ran.out.as_str()), (Some(0), ""), "{ran:?}");
-    assert!(ran.err.contains("saved 23 bytes"), "{ran:?}");
+    assert_eq!((ran.code, ran.stdout.as_str()), (Some(0), ""), "{ran:?}");
+    assert!(ran.stderr.contains("saved 23 bytes"), "{ran:?}");
     assert_eq!(
         std::fs::read_to_string(&path).unwrap(),
         "This is the first note."

@@ -12,17 +12,17 @@ use tokio::process::{Child, ChildStderr, Command};
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 
-use crate::client::Scratch;
+use crate::client::TempDirectory;
 use crate::process::{toolwire, within};
 
 /// The number of runs per signal.
 const RUNS: u64 = 50;
 
 /// The number of concurrent runs.
-const AT_ONCE: usize = 8;
+const CONCURRENT_RUNS: usize = 8;
 
 /// The latest time of a signal, in milliseconds after the start.
-const LATEST: u64 = 1500;
+const MAX_DELAY: u64 = 1500;
 
 /// The approximate number of log lines of a complete run.
 const LOG_LINES: u64 = 45;
@@ -41,9 +41,9 @@ const WEIGHTS: [u64; 3] = [6, 6, 1];
 /// Marks the processes of one run in their environment.
 const RUN: &str = "TOOLWIRE_TEST_RUN";
 
-/// A command that calls a server of [`SERVERS`], and the place of its process ids.
+/// A command that calls a server of [`SERVERS`], and the file with its process ids.
 struct Run {
-    scratch: Scratch,
+    directory: TempDirectory,
     mark: String,
     command: Child,
     log: Lines<BufReader<ChildStderr>>,
@@ -51,8 +51,8 @@ struct Run {
 
 impl Run {
     fn start(name: &str, server: &str) -> Self {
-        let scratch = Scratch::new(&format!("signals-{name}"));
-        let ids = scratch.write("ids", "");
+        let directory = TempDirectory::new(&format!("signals-{name}"));
+        let ids = directory.write("ids", "");
         let mark = format!("{RUN}={name}-{}", std::process::id());
         let program = env!("CARGO_BIN_EXE_toolwire");
         let mut command = with_default_hangup(toolwire(&[
@@ -79,7 +79,7 @@ impl Run {
         let mut command = command.spawn().expect("the program under test starts");
         let log = command.stderr.take().expect("standard error is piped");
         Self {
-            scratch,
+            directory,
             mark,
             command,
             log: BufReader::new(log).lines(),
@@ -127,19 +127,19 @@ impl Run {
             self.command.wait().await.expect("the process is a child")
         };
         let status = within(end).await;
-        let all_gone = async {
-            while !self.leftovers().is_empty() {
+        let all_exited = async {
+            while !self.remaining_processes().is_empty() {
                 tokio::time::sleep(Duration::from_millis(10)).await;
             }
         };
         let bound = Duration::from_secs(20);
-        if tokio::time::timeout(bound, all_gone).await.is_err() {
-            let left = self.leftovers();
+        if tokio::time::timeout(bound, all_exited).await.is_err() {
+            let remaining = self.remaining_processes();
             for group in self.groups() {
                 let _ = kill_process_group(pid(group), Signal::KILL);
             }
             panic!(
-                "{} left {left:?} behind, and ended with {status}",
+                "{} did not end {remaining:?}, and exited with {status}",
                 self.mark
             );
         }
@@ -148,9 +148,9 @@ impl Run {
             .unwrap_or_else(|| 128 + status.signal().expect("the process exited"))
     }
 
-    /// Returns the ids of the server processes so far. Each one leads a process group.
+    /// Returns the ids of the server processes so far. Each one is the leader of a process group.
     fn groups(&self) -> Vec<u32> {
-        let ids = std::fs::read_to_string(self.scratch.0.join("ids")).unwrap_or_default();
+        let ids = std::fs::read_to_string(self.directory.0.join("ids")).unwrap_or_default();
         // The last line may be incomplete.
         let lines = ids.split_inclusive('\n');
         let lines = lines.filter_map(|line| line.strip_suffix('\n'));
@@ -158,7 +158,7 @@ impl Run {
     }
 
     /// Returns the processes of this run that have not exited.
-    fn leftovers(&self) -> Vec<u32> {
+    fn remaining_processes(&self) -> Vec<u32> {
         let groups = self.groups();
         if !cfg!(target_os = "linux") {
             let is_alive = |group: &u32| test_kill_process_group(pid(*group)).is_ok();
@@ -168,11 +168,11 @@ impl Run {
             .expect("Linux has /proc")
             .flatten();
         let ids = processes.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
-        ids.filter(|id| self.is_leftover(*id, &groups)).collect()
+        ids.filter(|id| self.belongs_to_run(*id, &groups)).collect()
     }
 
     /// Returns `true` if a process belongs to a group of this run or has its mark. A zombie process has exited.
-    fn is_leftover(&self, id: u32, groups: &[u32]) -> bool {
+    fn belongs_to_run(&self, id: u32, groups: &[u32]) -> bool {
         let read = |name: &str| std::fs::read(format!("/proc/{id}/{name}")).unwrap_or_default();
         let stat = String::from_utf8_lossy(&read("stat")).into_owned();
         let Some((_, fields)) = stat.rsplit_once(") ") else {
@@ -229,14 +229,14 @@ impl Random {
     }
 
     fn server(&mut self) -> &'static str {
-        let mut ticket = self.below(WEIGHTS.iter().sum());
+        let mut number = self.below(WEIGHTS.iter().sum());
         for (server, weight) in SERVERS.iter().zip(WEIGHTS) {
-            match ticket.checked_sub(weight) {
-                Some(rest) => ticket = rest,
+            match number.checked_sub(weight) {
+                Some(rest) => number = rest,
                 None => return server,
             }
         }
-        unreachable!("a ticket is below the sum of all weights")
+        unreachable!("the number is below the sum of all weights")
     }
 }
 
@@ -245,7 +245,7 @@ async fn run_once(signal: Signal, seed: u64) {
     let mut random = Random(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1);
     let name = format!("{}-{seed}", signal.as_raw());
     let mut run = Run::start(&name, random.server());
-    let (lines, time) = (random.below(LOG_LINES), random.below(LATEST));
+    let (lines, time) = (random.below(LOG_LINES), random.below(MAX_DELAY));
     let _ = tokio::time::timeout(Duration::from_millis(time), run.log_lines(lines)).await;
     run.signal(signal);
     let code = run.ended().await;
@@ -255,7 +255,7 @@ async fn run_once(signal: Signal, seed: u64) {
 }
 
 async fn check(signal: Signal) {
-    let permits = Arc::new(Semaphore::new(AT_ONCE));
+    let permits = Arc::new(Semaphore::new(CONCURRENT_RUNS));
     let mut runs = JoinSet::new();
     for seed in 0..RUNS {
         let permits = Arc::clone(&permits);

@@ -1,18 +1,18 @@
 //! Commands with a login: the token is sent and refreshed.
 
-use crate::accounts::authorization_server::visit;
-use crate::accounts::{Fixture, LoggingIn};
+use crate::accounts::authorization_server::open_page;
+use crate::accounts::{Fixture, PendingLogin};
 
 #[tokio::test]
 async fn expired_token_is_refreshed() {
     let fixture = Fixture::new("renewed").await;
     fixture.log_in(&[]).await.ok();
-    fixture.let_time_pass();
+    fixture.expire_access_tokens();
     for _ in 0..2 {
         let called = fixture.run(&["call", "URL", "greet"]).await;
         assert_eq!(called.ok(), "hello, friend\n");
     }
-    assert_eq!(fixture.issuer.visits().refreshes, 1);
+    assert_eq!(fixture.issuer.counts().refreshes, 1);
     assert!(
         fixture.tokens().contains("refresh-3"),
         "{}",
@@ -29,17 +29,17 @@ async fn expired_token_is_refreshed() {
 async fn rejected_token_is_refreshed() {
     let fixture = Fixture::new("rejected").await;
     fixture.log_in(&[]).await.ok();
-    fixture.issuer.state().forget_access_tokens();
+    fixture.issuer.state().invalidate_access_tokens();
     let called = fixture.run(&["call", "URL", "greet"]).await;
     assert_eq!(called.ok(), "hello, friend\n");
-    assert_eq!(fixture.issuer.visits().refreshes, 1);
+    assert_eq!(fixture.issuer.counts().refreshes, 1);
 }
 
 #[tokio::test]
 async fn revoked_login_requires_a_new_login() {
     let fixture = Fixture::new("ended").await;
     fixture.log_in(&[]).await.ok();
-    fixture.issuer.state().revoke_everything();
+    fixture.issuer.state().revoke_all_tokens();
     let text = fixture.run(&["call", "URL", "greet"]).await.failed(6);
     let advice = format!("log in with: toolwire login {}", fixture.server.url());
     assert!(text.contains(&advice), "{text}");
@@ -51,12 +51,12 @@ async fn revoked_login_requires_a_new_login() {
 #[tokio::test]
 async fn token_without_refresh_expires() {
     let fixture = Fixture::new("no-refresh").await;
-    fixture.issuer.state().gives_no_refresh_tokens = true;
+    fixture.issuer.state().omits_refresh_tokens = true;
     fixture.log_in(&[]).await.ok();
     let shown = fixture.run(&["whoami", "URL"]).await.ok();
     assert!(shown.contains(" min\n"), "{shown}");
     fixture.run(&["call", "URL", "greet"]).await.ok();
-    fixture.issuer.state().forget_access_tokens();
+    fixture.issuer.state().invalidate_access_tokens();
     let text = fixture.run(&["call", "URL", "greet"]).await.failed(6);
     assert!(text.contains("log in with: toolwire login "), "{text}");
 }
@@ -65,8 +65,8 @@ async fn token_without_refresh_expires() {
 async fn login_option_logs_in() {
     let fixture = Fixture::new("allowed").await;
     let command = fixture.command(&["call", "--login", "URL", "greet"]);
-    let login = LoggingIn::start(command).await;
-    visit(&visit(&login.url).await).await;
+    let login = PendingLogin::start(command).await;
+    open_page(&open_page(&login.url).await).await;
     assert_eq!(login.end().await.ok(), "hello, friend\n");
     // The login is stored.
     let called = fixture.run(&["call", "URL", "greet"]).await;

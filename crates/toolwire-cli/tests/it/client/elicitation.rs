@@ -6,8 +6,8 @@ use crate::client::run_demo;
 async fn options_respond_to_elicitations() {
     for era in ["modern", "legacy"] {
         for tool in ["confirm", "approve"] {
-            let question = ["call", tool, "question=Sure?", "--era", era];
-            let with = async |more: &[&str]| run_demo(&[&question[..], more].concat()).await;
+            let call = ["call", tool, "question=Sure?", "--era", era];
+            let with = async |more: &[&str]| run_demo(&[&call[..], more].concat()).await;
             let yes = if tool == "confirm" {
                 "confirmed"
             } else {
@@ -26,9 +26,9 @@ async fn options_respond_to_elicitations() {
 #[tokio::test]
 async fn options_respond_to_consecutive_elicitations() {
     for era in ["modern", "legacy"] {
-        let answers = ["city=Rome", "nights=3", "confirmed=yes"];
-        let answers = answers.map(|answer| ["--answer", answer]).concat();
-        let text = run_demo(&[&["call", "trip", "--era", era], &answers[..]].concat()).await;
+        let values = ["city=Rome", "nights=3", "confirmed=yes"];
+        let options = values.map(|value| ["--answer", value]).concat();
+        let text = run_demo(&[&["call", "trip", "--era", era], &options[..]].concat()).await;
         assert_eq!(
             text.ok(),
             "offer 1 is accepted: 3 nights in Rome\n",
@@ -52,8 +52,8 @@ async fn url_elicitation_is_declined_or_not_declared() {
 #[tokio::test]
 async fn missing_value_is_named() {
     let ran = run_demo(&["call", "confirm", "question=Sure?", "--answer", "other=1"]).await;
-    assert!(ran.err.contains("pass --answer confirmed=…"), "{ran:?}");
-    assert_eq!(ran.out, "cancelled\n", "{ran:?}");
+    assert!(ran.stderr.contains("pass --answer confirmed=…"), "{ran:?}");
+    assert_eq!(ran.stdout, "cancelled\n", "{ran:?}");
 }
 
 #[tokio::test]
@@ -78,37 +78,38 @@ mod terminal {
 
     /// Opens a pseudo-terminal and returns both ends.
     fn terminal() -> (File, File) {
-        let ours: OwnedFd =
+        let terminal_end: OwnedFd =
             openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).expect("Linux has pseudo-terminals");
-        grantpt(&ours).expect("Linux has pseudo-terminals");
-        unlockpt(&ours).expect("Linux has pseudo-terminals");
-        let name = ptsname(&ours, Vec::new()).expect("Linux has pseudo-terminals");
-        let theirs = File::options()
+        grantpt(&terminal_end).expect("Linux has pseudo-terminals");
+        unlockpt(&terminal_end).expect("Linux has pseudo-terminals");
+        let name = ptsname(&terminal_end, Vec::new()).expect("Linux has pseudo-terminals");
+        let program_end = File::options()
             .read(true)
             .write(true)
             .open(name.to_str().expect("the name is ASCII"))
             .expect("Linux has pseudo-terminals");
-        (File::from(ours), theirs)
+        (File::from(terminal_end), program_end)
     }
 
     /// Types responses when their prompts appear, and returns the text that was shown.
-    fn converse(mut ours: File, script: &[(&str, &str)]) -> String {
+    fn run_script(mut terminal_end: File, script: &[(&str, &str)]) -> String {
         let mut shown = String::new();
         let mut seen = 0;
         let mut script = script.iter();
         let mut next = script.next();
         let mut buffer = [0; 4096];
         loop {
-            while let Some((prompt, answer)) = next {
-                let Some(found) = shown[seen..].find(prompt) else {
+            while let Some((prompt, input)) = next {
+                let Some(position) = shown[seen..].find(prompt) else {
                     break;
                 };
-                seen += found + prompt.len();
-                ours.write_all(format!("{answer}\n").as_bytes())
+                seen += position + prompt.len();
+                terminal_end
+                    .write_all(format!("{input}\n").as_bytes())
                     .expect("the program reads");
                 next = script.next();
             }
-            match ours.read(&mut buffer) {
+            match terminal_end.read(&mut buffer) {
                 // At the end of a terminal, a read fails.
                 Ok(0) | Err(_) => return shown,
                 Ok(length) => shown.push_str(&String::from_utf8_lossy(&buffer[..length])),
@@ -121,24 +122,24 @@ mod terminal {
         script: &[(&'static str, &'static str)],
     ) -> (String, String) {
         let script = script.to_vec();
-        let (ours, theirs) = terminal();
+        let (terminal_end, program_end) = terminal();
         let mut command = demo_command(arguments);
         command
             .stdin(Stdio::from(
-                theirs.try_clone().expect("Linux has pseudo-terminals"),
+                program_end.try_clone().expect("Linux has pseudo-terminals"),
             ))
-            .stderr(Stdio::from(theirs))
+            .stderr(Stdio::from(program_end))
             .stdout(Stdio::piped())
             .env("NO_COLOR", "1")
             .kill_on_drop(true);
         let child = command.spawn().expect("the program under test starts");
         // The command has copies of the program's end.
         drop(command);
-        let talk = tokio::task::spawn_blocking(move || converse(ours, &script));
+        let scripted = tokio::task::spawn_blocking(move || run_script(terminal_end, &script));
         let output = within(child.wait_with_output())
             .await
             .expect("the program exits");
-        let shown = within(talk).await.expect("the script does not panic");
+        let shown = within(scripted).await.expect("the script does not panic");
         (
             String::from_utf8(output.stdout).expect("the output is UTF-8"),
             shown,
@@ -190,7 +191,7 @@ mod terminal {
     #[tokio::test]
     async fn url_is_shown_and_the_user_decides() {
         for era in ["modern", "legacy"] {
-            for (answer, outcome) in [
+            for (input, outcome) in [
                 ("y", "accepted\n"),
                 ("n", "declined\n"),
                 ("c", "cancelled\n"),
@@ -198,7 +199,7 @@ mod terminal {
                 // Enter alone is not consent.
                 let script = [
                     ("Open it? [y]es, [n]o, [c]ancel: ", ""),
-                    ("Open it?", answer),
+                    ("Open it?", input),
                 ];
                 let (out, shown) = at_terminal(&["call", "sign_in", "--era", era], &script).await;
                 assert_eq!(out, outcome, "{era}: {shown}");

@@ -3,7 +3,7 @@
 
 use serde_json::{Value, json};
 
-use crate::client::{Ran, run};
+use crate::client::{CommandOutput, run};
 
 /// A control character, bidirectional controls, a zero-width space, and a tag.
 const HIDDEN: [char; 6] = [
@@ -20,7 +20,7 @@ fn hidden() -> String {
 }
 
 /// Runs a command with a legacy server that sends these messages after the handshake, one for each line it reads.
-async fn against(arguments: &[&str], messages: &[Value]) -> Ran {
+async fn run_with_messages(arguments: &[&str], messages: &[Value]) -> CommandOutput {
     let handshake = [
         json!({"jsonrpc": "2.0", "id": 1, "error": {"code": -32601, "message": "?"}}),
         json!({"jsonrpc": "2.0", "id": 2, "result": {
@@ -50,9 +50,9 @@ async fn failure_has_no_hidden_characters() {
     let error = json!({"jsonrpc": "2.0", "id": 3, "error": {
         "code": -32602, "message": format!("\u{1b}[2J{}", hidden()), "data": {hidden(): hidden()},
     }});
-    let text = against(&["read", "a:b"], std::slice::from_ref(&error)).await;
+    let text = run_with_messages(&["read", "a:b"], std::slice::from_ref(&error)).await;
     check_clean(&text.failed(4));
-    let text = against(&["read", "a:b", "--json"], std::slice::from_ref(&error)).await;
+    let text = run_with_messages(&["read", "a:b", "--json"], std::slice::from_ref(&error)).await;
     let text = text.failed(4);
     check_clean(&text);
     let failure: Value = serde_json::from_str(&text).unwrap();
@@ -81,12 +81,12 @@ async fn names_and_descriptions_have_no_hidden_characters() {
         "inputSchema": {"type": "object", "properties": {hidden(): {"description": hidden()}}},
     });
     let list = json!({"jsonrpc": "2.0", "id": 3, "result": {"tools": [tool]}});
-    let ran = against(&["tools"], std::slice::from_ref(&list)).await;
+    let ran = run_with_messages(&["tools"], std::slice::from_ref(&list)).await;
     check_clean(&ran.ok());
-    let ran = against(&["discover"], &[]).await;
+    let ran = run_with_messages(&["discover"], &[]).await;
     check_clean(&ran.ok());
-    let ran = against(&["tools", "--json", "-v"], std::slice::from_ref(&list)).await;
-    check_clean(&ran.err);
+    let ran = run_with_messages(&["tools", "--json", "-v"], std::slice::from_ref(&list)).await;
+    check_clean(&ran.stderr);
     let text = ran.ok();
     check_clean(&text);
     let tools: Value = serde_json::from_str(&text).unwrap();
@@ -97,10 +97,10 @@ async fn names_and_descriptions_have_no_hidden_characters() {
 async fn json_result_keeps_its_value() {
     let contents = json!({"contents": [{"uri": "a:b", "text": format!("a{}b\r\n", hidden())}]});
     let message = json!({"jsonrpc": "2.0", "id": 3, "result": contents});
-    let ran = against(&["read", "a:b", "--json"], std::slice::from_ref(&message)).await;
-    check_clean(&ran.out);
+    let ran = run_with_messages(&["read", "a:b", "--json"], std::slice::from_ref(&message)).await;
+    check_clean(&ran.stdout);
     assert_eq!(ran.json(), contents);
     // A file or another program gets the content unchanged.
-    let text = against(&["read", "a:b"], std::slice::from_ref(&message)).await;
+    let text = run_with_messages(&["read", "a:b"], std::slice::from_ref(&message)).await;
     assert_eq!(text.ok(), format!("a{}b\r\n", hidden()));
 }

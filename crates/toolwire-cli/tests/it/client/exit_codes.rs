@@ -11,12 +11,12 @@ use crate::process::toolwire;
 async fn failing_tool_exits_with_1() {
     let ran = run_demo(&["call", "fail", "message=no luck"]).await;
     assert_eq!(
-        (ran.code, ran.out.as_str()),
+        (ran.code, ran.stdout.as_str()),
         (Some(1), "no luck\n"),
         "{ran:?}"
     );
     let ran = run_demo(&["call", "--json", "fail", "message=no luck"]).await;
-    let result: Value = serde_json::from_str(&ran.out).unwrap();
+    let result: Value = serde_json::from_str(&ran.stdout).unwrap();
     assert_eq!(
         (ran.code, &result["isError"]),
         (Some(1), &Value::Bool(true)),
@@ -97,10 +97,10 @@ async fn invalid_command_line_exits_with_2() {
 
 #[tokio::test]
 async fn no_connection_exits_with_3_and_names_the_step() {
-    // Bound but not listening, so no other process can take the port.
-    let taken = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let address = taken.local_addr().unwrap();
-    drop(taken);
+    // A port that was free a moment ago, so no process listens on it.
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    drop(listener);
     let text = run(&["tools", &format!("http://{address}/mcp")])
         .await
         .failed(3);
@@ -208,8 +208,8 @@ async fn rejected_credentials_exit_with_6() {
         ),
         ("403 Forbidden", "X: y", ["403", "other credentials"]),
     ] {
-        let answer = format!("HTTP/1.1 {head}\r\ncontent-length: 0\r\n\r\n");
-        let fake = FakeHttp::responding(&answer).await;
+        let response = format!("HTTP/1.1 {head}\r\ncontent-length: 0\r\n\r\n");
+        let fake = FakeHttp::responding(&response).await;
         let text = run(&["tools", &fake.url(), "-H", header]).await.failed(6);
         for part in parts {
             assert!(text.contains(part), "{text}");

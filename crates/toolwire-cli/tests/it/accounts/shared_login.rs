@@ -7,7 +7,7 @@ use crate::client::run_command;
 async fn fixture(name: &str) -> Fixture {
     let fixture = Fixture::new(name).await;
     fixture.log_in(&[]).await.ok();
-    fixture.let_time_pass();
+    fixture.expire_access_tokens();
     fixture
 }
 
@@ -15,8 +15,8 @@ async fn fixture(name: &str) -> Fixture {
 async fn one_of_several_processes_refreshes_the_login() {
     let fixture = fixture("several").await;
     // The first refresh gets its response only after the other processes try to refresh, too.
-    let before = fixture.issuer.visits().metadata;
-    fixture.issuer.state().holds_refreshes_until = before + 4;
+    let before = fixture.issuer.counts().metadata;
+    fixture.issuer.state().delays_refreshes_until = before + 4;
     let calls = (0..4).map(|_| {
         let command = fixture.command(&["call", "URL", "greet"]);
         tokio::spawn(run_command(command))
@@ -25,13 +25,13 @@ async fn one_of_several_processes_refreshes_the_login() {
         assert_eq!(call.await.unwrap().ok(), "hello, friend\n");
     }
     assert_eq!(
-        fixture.issuer.visits().refreshes,
+        fixture.issuer.counts().refreshes,
         1,
         "the others use the new token"
     );
     fixture.run(&["call", "URL", "greet"]).await.ok();
     assert_eq!(
-        fixture.issuer.visits().refreshes,
+        fixture.issuer.counts().refreshes,
         1,
         "the new token is stored"
     );
@@ -40,15 +40,15 @@ async fn one_of_several_processes_refreshes_the_login() {
 #[tokio::test]
 async fn process_killed_before_the_refresh_leaves_the_login_unchanged() {
     let fixture = fixture("dies-early").await;
-    fixture.issuer.state().holds_refreshes_until = usize::MAX;
+    fixture.issuer.state().delays_refreshes_until = usize::MAX;
     let mut first = fixture
         .command(&["call", "URL", "greet"])
         .kill_on_drop(true)
         .spawn()
         .unwrap();
-    fixture.issuer.until(|visits| visits.refreshes == 1).await;
+    fixture.issuer.until(|counts| counts.refreshes == 1).await;
     first.kill().await.unwrap();
-    fixture.issuer.state().holds_refreshes_until = 0;
+    fixture.issuer.state().delays_refreshes_until = 0;
     // Its lock is released, and the refresh token is still valid.
     let called = fixture.run(&["call", "URL", "greet"]).await;
     assert_eq!(called.ok(), "hello, friend\n");
@@ -63,7 +63,7 @@ async fn process_killed_after_the_refresh_requires_a_new_login() {
         .kill_on_drop(true)
         .spawn()
         .unwrap();
-    fixture.issuer.until(|visits| visits.refreshes == 1).await;
+    fixture.issuer.until(|counts| counts.refreshes == 1).await;
     first.kill().await.unwrap();
     fixture.issuer.state().drops_responses = false;
     // The old refresh token is used. The server treats a second use as theft.

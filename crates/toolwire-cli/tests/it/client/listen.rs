@@ -24,7 +24,7 @@ async fn changed_resource_is_shown() {
         ])
         .await;
         assert_eq!(ran.code, Some(0), "{ran:?}");
-        let change: Value = serde_json::from_str(&ran.out).unwrap();
+        let change: Value = serde_json::from_str(&ran.stdout).unwrap();
         assert_eq!(
             change,
             json!({"method": "notifications/resources/updated", "params": {"uri": "demo://clock"}}),
@@ -42,8 +42,8 @@ async fn changed_list_is_shown() {
         .stderr(Stdio::piped())
         .kill_on_drop(true);
     let mut listener = command.spawn().unwrap();
-    let mut errors = BufReader::new(listener.stderr.take().unwrap()).lines();
-    let line = within(errors.next_line()).await.unwrap().unwrap();
+    let mut stderr_lines = BufReader::new(listener.stderr.take().unwrap()).lines();
+    let line = within(stderr_lines.next_line()).await.unwrap().unwrap();
     assert_eq!(line, "listening for changes of tools");
     run(&["call", &demo.url(), "change_list", "list=tools"])
         .await

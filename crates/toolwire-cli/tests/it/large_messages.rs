@@ -8,23 +8,22 @@ const MIB: usize = 1024 * 1024;
 
 #[tokio::test]
 async fn result_of_64_mebibytes_is_complete() {
-    let mut demo = Demo::start(Era::Newest).await;
+    let mut demo = Demo::start(Era::Modern).await;
     let text = demo.call_text("blob", json!({"bytes": 64 * MIB})).await;
     assert_eq!(text.len(), 64 * MIB);
     assert!(text.bytes().all(|byte| byte == b'x'));
     assert_eq!(demo.call_text("echo", json!({"text": "up"})).await, "up");
-    demo.end_well().await;
+    demo.end_successfully().await;
 }
 
-/// S10, S12
 #[tokio::test]
 async fn message_longer_than_4_mebibytes_is_rejected() {
-    let frame = Era::Newest.call(1, "echo", json!({"text": ""})).to_string();
-    let room = 4 * MIB - frame.len();
-    for (size, fits) in [(room, true), (room + 1, false), (4 * room, false)] {
-        let mut demo = Demo::start(Era::Newest).await;
+    let frame = Era::Modern.call(1, "echo", json!({"text": ""})).to_string();
+    let longest = 4 * MIB - frame.len();
+    for (size, fits) in [(longest, true), (longest + 1, false), (4 * longest, false)] {
+        let mut demo = Demo::start(Era::Modern).await;
         let text = "y".repeat(size);
-        demo.send(&Era::Newest.call(1, "echo", json!({"text": text})))
+        demo.send(&Era::Modern.call(1, "echo", json!({"text": text})))
             .await;
         let response = demo.read().await.unwrap();
         if fits {
@@ -34,6 +33,6 @@ async fn message_longer_than_4_mebibytes_is_rejected() {
             assert!(response.get("id").is_none(), "{size}");
         }
         assert_eq!(demo.call_text("echo", json!({"text": "up"})).await, "up");
-        demo.end_well().await;
+        demo.end_successfully().await;
     }
 }

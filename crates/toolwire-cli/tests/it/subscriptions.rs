@@ -8,7 +8,7 @@ const CLOCK: &str = "demo://clock";
 
 #[tokio::test]
 async fn both_subscriptions_receive_the_clock() {
-    let mut demo = Demo::start(Era::Newest).await;
+    let mut demo = Demo::start(Era::Modern).await;
     let first = listen(&mut demo).await;
     let second = listen(&mut demo).await;
     for _ in 0..2 {
@@ -26,7 +26,7 @@ async fn both_subscriptions_receive_the_clock() {
     demo.unsolicited.clear();
     tick_for(&mut demo, second).await;
     assert_eq!(demo.unsolicited, Vec::<Value>::new());
-    demo.end_well().await;
+    demo.end_successfully().await;
 }
 
 /// Opens a stream and waits until it is acknowledged.
@@ -57,7 +57,7 @@ fn subscription_of(message: &Value) -> &Value {
 
 #[tokio::test]
 async fn legacy_subscriber_receives_the_clock() {
-    let mut demo = Demo::start(Era::Handshake).await;
+    let mut demo = Demo::start(Era::Legacy).await;
     let response = demo.ask("resources/subscribe", json!({"uri": CLOCK})).await;
     assert_eq!(response["result"], json!({}));
     let tick = demo.next_unsolicited(|_| true).await;
@@ -65,14 +65,14 @@ async fn legacy_subscriber_receives_the_clock() {
     assert_eq!(tick["params"], json!({"uri": CLOCK}));
     demo.ask("resources/unsubscribe", json!({"uri": CLOCK}))
         .await;
-    demo.end_well().await;
+    demo.end_successfully().await;
 }
 
 #[tokio::test]
 async fn open_subscriptions_do_not_delay_the_exit() {
-    let mut demo = Demo::start(Era::Newest).await;
+    let mut demo = Demo::start(Era::Modern).await;
     listen(&mut demo).await;
-    demo.end_well().await;
+    demo.end_successfully().await;
 }
 
 #[tokio::test]
@@ -81,7 +81,7 @@ async fn bump_changes_the_resource() {
     for era in Era::BOTH {
         let mut demo = Demo::start(era).await;
         match era {
-            Era::Newest => {
+            Era::Modern => {
                 let wanted = json!({"notifications": {"resourceSubscriptions": [COUNTER]}});
                 demo.request("subscriptions/listen", wanted).await;
                 demo.next_unsolicited(|message| {
@@ -89,7 +89,7 @@ async fn bump_changes_the_resource() {
                 })
                 .await;
             }
-            Era::Handshake => {
+            Era::Legacy => {
                 demo.ask("resources/subscribe", json!({"uri": COUNTER}))
                     .await;
             }
@@ -103,13 +103,13 @@ async fn bump_changes_the_resource() {
             let read = demo.ask("resources/read", json!({"uri": COUNTER})).await;
             assert_eq!(read["result"]["contents"][0]["text"], bumped);
         }
-        demo.end_well().await;
+        demo.end_successfully().await;
     }
 }
 
 #[tokio::test]
 async fn change_list_changes_every_list() {
-    let mut demo = Demo::start(Era::Handshake).await;
+    let mut demo = Demo::start(Era::Legacy).await;
     for (list, entry) in [
         ("tools", "extra_tool"),
         ("prompts", "extra_prompt"),
@@ -129,5 +129,5 @@ async fn change_list_changes_every_list() {
             assert_eq!(listed, expected == "added", "{response}");
         }
     }
-    demo.end_well().await;
+    demo.end_successfully().await;
 }

@@ -24,12 +24,12 @@ async fn send_mail() -> &'static str {
 }
 
 /// The running server, until it is dropped.
-pub(super) struct Protected {
+pub(super) struct ProtectedServer {
     url: String,
     serving: JoinHandle<()>,
 }
 
-impl Protected {
+impl ProtectedServer {
     pub(super) async fn start(issuer: &AuthorizationServer) -> Self {
         // The configuration needs the address before the server listens. Another process may take the port in between.
         for _ in 0..16 {
@@ -61,7 +61,7 @@ impl Protected {
     }
 }
 
-impl Drop for Protected {
+impl Drop for ProtectedServer {
     fn drop(&mut self) {
         self.serving.abort();
     }

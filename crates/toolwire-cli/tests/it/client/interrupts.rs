@@ -37,16 +37,16 @@ async fn interrupted_call_is_cancelled_at_the_server() {
             .stderr(Stdio::piped())
             .kill_on_drop(true);
         let mut child = command.spawn().unwrap();
-        let mut errors = BufReader::new(child.stderr.take().unwrap()).lines();
+        let mut stderr_lines = BufReader::new(child.stderr.take().unwrap()).lines();
         // After the first progress, the call is running.
-        while let Some(line) = within(errors.next_line()).await.unwrap() {
+        while let Some(line) = within(stderr_lines.next_line()).await.unwrap() {
             if line.contains("notifications/progress") {
                 break;
             }
         }
         signal(&child, sent);
         // Standard error must be read, or the process cannot exit.
-        while within(errors.next_line()).await.unwrap().is_some() {}
+        while within(stderr_lines.next_line()).await.unwrap().is_some() {}
         let status = within(child.wait()).await.unwrap();
         assert_eq!(status.code(), Some(code), "{era}");
         // The server may process the cancellation later.
@@ -69,8 +69,8 @@ async fn interrupted_command_ends_its_server() {
         .stderr(Stdio::piped())
         .kill_on_drop(true);
     let mut child = command.spawn().unwrap();
-    let mut errors = BufReader::new(child.stderr.take().unwrap()).lines();
-    let line = within(errors.next_line()).await.unwrap().unwrap();
+    let mut stderr_lines = BufReader::new(child.stderr.take().unwrap()).lines();
+    let line = within(stderr_lines.next_line()).await.unwrap().unwrap();
     assert!(line.starts_with("listening"), "{line}");
     let children =
         std::fs::read_to_string(format!("/proc/{0}/task/{0}/children", child.id().unwrap()));
@@ -81,8 +81,8 @@ async fn interrupted_command_ends_its_server() {
     if let Ok(children) = children {
         for id in children.split_whitespace() {
             let id = id.parse().unwrap();
-            let gone = kill_process(Pid::from_raw(id).unwrap(), Signal::CONT);
-            assert!(gone.is_err(), "{id} still runs");
+            let result = kill_process(Pid::from_raw(id).unwrap(), Signal::CONT);
+            assert!(result.is_err(), "{id} still runs");
         }
     }
 }

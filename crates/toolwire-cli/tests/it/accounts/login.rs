@@ -2,8 +2,8 @@
 
 use serde_json::json;
 
-use crate::accounts::authorization_server::visit;
-use crate::accounts::{Fixture, LoggingIn};
+use crate::accounts::authorization_server::open_page;
+use crate::accounts::{Fixture, PendingLogin};
 use crate::client::run;
 
 #[tokio::test]
@@ -12,16 +12,16 @@ async fn login_is_stored_used_shown_and_deleted() {
     let url = fixture.server.url().to_owned();
     let ran = fixture.log_in(&[]).await;
     assert!(
-        ran.err
+        ran.stderr
             .contains(&format!("{}/authorize?", fixture.issuer.url)),
         "{ran:?}"
     );
-    let said = ran.ok();
-    assert!(said.contains(&url), "{said}");
-    assert!(said.contains("renewed automatically"), "{said}");
+    let output = ran.ok();
+    assert!(output.contains(&url), "{output}");
+    assert!(output.contains("renewed automatically"), "{output}");
 
     let shown = fixture.run(&["whoami", "URL"]).await.ok();
-    assert_eq!(shown, said);
+    assert_eq!(shown, output);
     let list = fixture.run(&["whoami"]).await.ok();
     assert!(list.starts_with("SERVER"), "{list}");
     assert!(list.contains(&url), "{list}");
@@ -98,11 +98,11 @@ async fn second_login_replaces_the_first() {
     );
     let list = fixture.run(&["whoami", "--json"]).await.json();
     assert_eq!(list.as_array().unwrap().len(), 1, "{list}");
-    let asked = fixture.issuer.state().scopes_asked.clone();
-    let asked: Vec<_> = asked.last().unwrap().split(' ').collect();
+    let requested = fixture.issuer.state().requested_scopes.clone();
+    let requested: Vec<_> = requested.last().unwrap().split(' ').collect();
     assert!(
-        asked.contains(&"mail") && asked.contains(&"notes"),
-        "{asked:?}"
+        requested.contains(&"mail") && requested.contains(&"notes"),
+        "{requested:?}"
     );
 }
 
@@ -110,17 +110,17 @@ async fn second_login_replaces_the_first() {
 async fn redirect_address_can_be_pasted() {
     let fixture = Fixture::new("login-paste").await;
     let command = fixture.command(&["login", "--no-browser", "URL"]);
-    let mut login = LoggingIn::start(command).await;
-    let back = visit(&login.url).await;
+    let mut login = PendingLogin::start(command).await;
+    let redirect = open_page(&login.url).await;
     login.paste("what?").await;
-    login.until_said("paste the complete URL").await;
+    login.wait_for_output("paste the complete URL").await;
     login
         .paste("http://127.0.0.1:1/callback?code=x&state=forged")
         .await;
-    login.until_said("does not belong to this login").await;
-    login.paste(&back).await;
-    let said = login.end().await.ok();
-    assert!(said.contains("renewed automatically"), "{said}");
+    login.wait_for_output("does not belong to this login").await;
+    login.paste(&redirect).await;
+    let output = login.end().await.ok();
+    assert!(output.contains("renewed automatically"), "{output}");
     assert_eq!(fixture.opened(), "", "no browser was opened");
 }
 
@@ -129,14 +129,14 @@ async fn redirect_address_can_be_pasted() {
 async fn browser_is_opened() {
     let fixture = Fixture::new("login-browser").await;
     // A named pipe, so that the test can wait for the browser.
-    let trace = fixture.scratch.0.join("opened");
+    let trace = fixture.directory.0.join("opened");
     let made = std::process::Command::new("mkfifo").arg(&trace).status();
     assert!(made.unwrap().success());
-    let login = LoggingIn::start(fixture.command(&["login", "URL"])).await;
+    let login = PendingLogin::start(fixture.command(&["login", "URL"])).await;
     let opened = tokio::task::spawn_blocking(|| std::fs::read_to_string(trace));
     let opened = crate::process::within(opened).await.unwrap().unwrap();
     assert_eq!(opened, format!("{}\n", login.url));
-    visit(&visit(&login.url).await).await;
+    open_page(&open_page(&login.url).await).await;
     login.end().await.ok();
 }
 
@@ -153,12 +153,14 @@ async fn denied_login_is_an_error() {
 
 #[tokio::test]
 async fn login_that_cannot_be_stored_is_an_error() {
-    let fixture = Fixture::new("login-unkept").await;
+    let fixture = Fixture::new("login-not-stored").await;
     let command = fixture.command(&["login", "--no-browser", "URL"]);
-    let login = LoggingIn::start(command).await;
+    let login = PendingLogin::start(command).await;
     // A directory blocks the temporary file that the store writes first.
-    fixture.scratch.write("home/tokens.json.new/something", "");
-    visit(&visit(&login.url).await).await;
+    fixture
+        .directory
+        .write("home/tokens.json.new/something", "");
+    open_page(&open_page(&login.url).await).await;
     let text = login.end().await.failed(6);
     assert!(text.contains("cannot use the token file"), "{text}");
     assert_eq!(fixture.run(&["whoami", "--json"]).await.json(), json!([]));
@@ -169,7 +171,7 @@ async fn login_that_cannot_be_stored_is_an_error() {
 async fn interrupted_login_can_be_repeated() {
     let fixture = Fixture::new("login-interrupted").await;
     let command = fixture.command(&["login", "--no-browser", "URL"]);
-    let login = LoggingIn::start(command).await;
+    let login = PendingLogin::start(command).await;
     let id = login.child.id().expect("the process still runs");
     let id = rustix::process::Pid::from_raw(id.cast_signed()).expect("a process id is not zero");
     rustix::process::kill_process(id, rustix::process::Signal::INT).unwrap();
@@ -186,7 +188,7 @@ async fn manually_registered_client_refreshes_with_its_secret() {
         .state()
         .secrets
         .insert(id, "p4ssword".to_owned());
-    let file = fixture.scratch.write("secret", "p4ssword\n");
+    let file = fixture.directory.write("secret", "p4ssword\n");
     let issuer = fixture.issuer.url.clone();
     let arguments = [
         "--client-id",
@@ -197,13 +199,13 @@ async fn manually_registered_client_refreshes_with_its_secret() {
         &file,
     ];
     let ran = fixture.log_in(&arguments).await;
-    assert!(!ran.err.contains("p4ssword"), "{ran:?}");
+    assert!(!ran.stderr.contains("p4ssword"), "{ran:?}");
     assert!(!ran.ok().contains("p4ssword"));
     assert_eq!(fixture.issuer.state().registrations, 0);
-    fixture.let_time_pass();
+    fixture.expire_access_tokens();
     let called = fixture.run(&["call", "URL", "greet"]).await;
     assert_eq!(called.ok(), "hello, friend\n");
-    assert_eq!(fixture.issuer.visits().refreshes, 1);
+    assert_eq!(fixture.issuer.counts().refreshes, 1);
 }
 
 #[tokio::test]
@@ -220,8 +222,8 @@ async fn client_secret_is_read_from_the_environment() {
     words.extend(["--client-secret-env", "TOOLWIRE_TEST_SECRET"]);
     let mut command = fixture.command(&words);
     command.env("TOOLWIRE_TEST_SECRET", "p4ssword");
-    let login = LoggingIn::start(command).await;
-    visit(&visit(&login.url).await).await;
+    let login = PendingLogin::start(command).await;
+    open_page(&open_page(&login.url).await).await;
     login.end().await.ok();
 
     let text = fixture.run(&words).await.failed(2);
@@ -234,7 +236,7 @@ async fn client_secret_is_read_from_the_environment() {
 #[tokio::test]
 async fn port_in_use_is_an_error() {
     let fixture = Fixture::new("login-port").await;
-    let first = LoggingIn::start(fixture.command(&["login", "--no-browser", "URL"])).await;
+    let first = PendingLogin::start(fixture.command(&["login", "--no-browser", "URL"])).await;
     let (_, port) = first
         .url
         .split_once("127.0.0.1%3A")
@@ -242,7 +244,7 @@ async fn port_in_use_is_an_error() {
     let port: String = port.chars().take_while(char::is_ascii_digit).collect();
     // In another directory, so that the two logins do not wait for one store.
     let mut command = fixture.command(&["login", "--no-browser", "URL", "--port", &port]);
-    command.env("TOOLWIRE_HOME", fixture.scratch.0.join("another-home"));
+    command.env("TOOLWIRE_HOME", fixture.directory.0.join("another-home"));
     let text = crate::client::run_command(command).await.failed(6);
     assert!(text.contains(&format!("127.0.0.1:{port}")), "{text}");
     assert!(text.contains("another port"), "{text}");
@@ -254,7 +256,7 @@ async fn login_at_a_command_is_an_error() {
     let config = json!({"mcpServers": {
         "child": {"command": "anything"}, "web": {"url": fixture.server.url()},
     }});
-    let config = fixture.scratch.write("servers.json", &config.to_string());
+    let config = fixture.directory.write("servers.json", &config.to_string());
     let text = fixture.run(&["login", "child", "--config", &config]).await;
     let text = text.failed(2);
     assert!(text.contains("`child` is a command"), "{text}");
