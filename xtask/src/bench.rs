@@ -53,7 +53,7 @@ fn compare(root: &Path, arguments: &[&str]) -> Outcome {
     let mut peers = Vec::new();
     if is_selected(arguments, RMCP) {
         match build_rmcp(root) {
-            Ok(directory) => peers.extend(["--rmcp".to_owned(), shown(&directory)]),
+            Ok(directory) => peers.extend(["--rmcp".to_owned(), path_text(&directory)]),
             Err(problem) => peers.extend(absent(RMCP, &problem)),
         }
     }
@@ -104,7 +104,7 @@ fn typescript(root: &Path, toolchain: &Outcome<Toolchain>) -> Outcome<Vec<String
     let directory = peers::directory(root);
     peers::install_node_packages(&directory, toolchain, "the peers", &[])?;
     let script = directory.join("servers/bench_typescript.mjs");
-    Ok(vec!["--typescript".to_owned(), shown(&script)])
+    Ok(vec!["--typescript".to_owned(), path_text(&script)])
 }
 
 fn python(root: &Path, toolchain: &Outcome<Toolchain>) -> Outcome<Vec<String>> {
@@ -114,9 +114,9 @@ fn python(root: &Path, toolchain: &Outcome<Toolchain>) -> Outcome<Vec<String>> {
     let script = directory.join("servers/bench_python.py");
     Ok(vec![
         "--python".to_owned(),
-        shown(&script),
+        path_text(&script),
         "--python-program".to_owned(),
-        shown(&program),
+        path_text(&program),
     ])
 }
 
@@ -131,7 +131,7 @@ pub(crate) fn target_directory(root: &Path) -> PathBuf {
     std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), |set| root.join(set))
 }
 
-fn shown(path: &Path) -> String {
+fn path_text(path: &Path) -> String {
     path.to_string_lossy().into_owned()
 }
 

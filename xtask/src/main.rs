@@ -18,10 +18,9 @@ const USAGE: &str = "usage: cargo xtask <task>
   test    build the command, install the peers and the suite, run every test
   peers   install the independent clients and servers for the interop tests
   conformance server|client|authorization
-          install the official suite and run it with toolwire's server or client
-  bench   compare toolwire with its peers; other benchmarks are `bench hello`, `bench instructions`, `bench streams` and
-          `bench http-clients`,
-          `bench peers --help` lists the options
+          install the official suite and run it with toolwire's server, client or authorization server
+  bench   compare toolwire with its peers; `bench peers --help` lists the options;
+          other benchmarks: `bench hello`, `bench instructions`, `bench streams`, `bench http-clients`
   tidy    check the project rules that the compiler does not check
   style [CHECK]
           count violations of the glossary and the layout, or list those of one check

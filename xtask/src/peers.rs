@@ -7,7 +7,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::steps::{Outcome, ask, note, run};
+use crate::steps::{Outcome, note, output_of, run};
 
 /// The authorization server is written for Node.js 22, and runs with the last releases before it.
 const OLDEST_NODE: (u32, u32) = (20, 20);
@@ -29,10 +29,10 @@ impl Toolchain {
     /// Finds node, npm and Python. The error names all missing programs in one line.
     pub(crate) fn find() -> Outcome<Self> {
         let npm = if cfg!(windows) { "npm.cmd" } else { "npm" };
-        let node = ask("node", &["--version"]).filter(|text| at_least(text, OLDEST_NODE));
-        let npm = ask(npm, &["--version"]).map(|_| npm);
+        let node = output_of("node", &["--version"]).filter(|text| at_least(text, OLDEST_NODE));
+        let npm = output_of(npm, &["--version"]).map(|_| npm);
         let python = ["python3", "python"].into_iter().find_map(|program| {
-            let text = ask(program, &["--version"])?;
+            let text = output_of(program, &["--version"])?;
             at_least(&text, OLDEST_PYTHON).then_some((program, text))
         });
         match (node, npm, python) {

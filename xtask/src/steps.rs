@@ -43,7 +43,8 @@ pub(crate) fn run_and_capture(command: &mut Command) -> Outcome<(Vec<String>, Ou
     let stdout = child.stdout.take().expect("stdout is piped");
     let mut lines = Vec::new();
     for line in BufReader::new(stdout).split(b'\n') {
-        let line = line.map_err(|error| format!("cannot read from {}: {error}", shown(command)))?;
+        let line =
+            line.map_err(|error| format!("cannot read from {}: {error}", command_line(command)))?;
         let line = String::from_utf8_lossy(&line).into_owned();
         // A closed terminal must not stop the tests.
         let _ = writeln!(std::io::stdout(), "{line}");
@@ -51,12 +52,12 @@ pub(crate) fn run_and_capture(command: &mut Command) -> Outcome<(Vec<String>, Ou
     }
     let status = child
         .wait()
-        .map_err(|error| format!("cannot wait for {}: {error}", shown(command)))?;
+        .map_err(|error| format!("cannot wait for {}: {error}", command_line(command)))?;
     Ok((lines, finish(command, status, start)))
 }
 
 /// Returns the output of a program, or `None` if it is missing or fails.
-pub(crate) fn ask(program: &str, arguments: &[&str]) -> Option<String> {
+pub(crate) fn output_of(program: &str, arguments: &[&str]) -> Option<String> {
     let output = Command::new(program)
         .args(arguments)
         .stdin(Stdio::null())
@@ -72,7 +73,7 @@ pub(crate) fn note(text: &str) {
 }
 
 fn announce(command: &Command) -> Instant {
-    note(&shown(command));
+    note(&command_line(command));
     Instant::now()
 }
 
@@ -81,16 +82,16 @@ fn finish(command: &Command, status: ExitStatus, start: Instant) -> Outcome {
     if status.success() {
         Ok(())
     } else {
-        Err(format!("failed ({status}): {}", shown(command)))
+        Err(format!("failed ({status}): {}", command_line(command)))
     }
 }
 
 fn cannot_start(command: &Command, error: &std::io::Error) -> String {
-    format!("cannot start {}: {error}", shown(command))
+    format!("cannot start {}: {error}", command_line(command))
 }
 
 /// Returns the command as a user would type it.
-fn shown(command: &Command) -> String {
+fn command_line(command: &Command) -> String {
     let program = Path::new(command.get_program());
     let name = program.file_name().unwrap_or(command.get_program());
     let mut text = name.to_string_lossy().into_owned();

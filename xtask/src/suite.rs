@@ -5,7 +5,7 @@ use std::process::Command;
 
 use crate::conformance;
 use crate::peers::{self, Toolchain};
-use crate::steps::{Outcome, ask, cargo, note, run, run_and_capture};
+use crate::steps::{Outcome, cargo, note, output_of, run, run_and_capture};
 
 /// The feature sets to build besides all features: none, the smallest servers, and features that enable others.
 const FEATURE_SETS: [&str; 6] = [
@@ -116,7 +116,7 @@ fn count_instructions(root: &Path, cargo: impl Fn(&Path, &[&str]) -> Command) ->
 }
 
 fn check_valgrind() -> Outcome {
-    if COUNTS_INSTRUCTIONS && ask("valgrind", &["--version"]).is_none() {
+    if COUNTS_INSTRUCTIONS && output_of("valgrind", &["--version"]).is_none() {
         return Err("the instructions test needs valgrind; install it".to_owned());
     }
     Ok(())
@@ -150,10 +150,10 @@ fn test_with(
     // The command is built with the tests of its crate, and everything is built before any test runs.
     tests.env("TOOLWIRE_BIN", built_command()?);
     let (lines, outcome) = run_and_capture(&mut tests)?;
-    let tally = Tally::of(&lines);
+    let counts = TestCounts::of(&lines);
     note(&format!(
         "summary: {} passed, {} failed, {} ignored",
-        tally.passed, tally.failed, tally.ignored
+        counts.passed, counts.failed, counts.ignored
     ));
     outcome
 }
@@ -166,41 +166,42 @@ fn built_command() -> Outcome<PathBuf> {
 
 /// Returns the target directory, found from the path of this program.
 pub(crate) fn target_directory() -> Outcome<PathBuf> {
-    let here = std::env::current_exe()
+    let program = std::env::current_exe()
         .map_err(|error| format!("cannot find the path of this program: {error}"))?;
-    here.parent()
+    program
+        .parent()
         .and_then(Path::parent)
         .map(Path::to_owned)
-        .ok_or_else(|| format!("{} is not in a target directory", here.display()))
+        .ok_or_else(|| format!("{} is not in a target directory", program.display()))
 }
 
 /// The sums of all `test result:` lines.
 #[derive(Debug, Default, PartialEq, Eq)]
-struct Tally {
+struct TestCounts {
     passed: u32,
     failed: u32,
     ignored: u32,
 }
 
-impl Tally {
+impl TestCounts {
     fn of(lines: &[String]) -> Self {
-        let mut tally = Self::default();
+        let mut counts = Self::default();
         for line in lines {
-            let Some(counts) = line.strip_prefix("test result: ") else {
+            let Some(result) = line.strip_prefix("test result: ") else {
                 continue;
             };
             let count = |what: &str| {
-                counts
+                result
                     .split(['.', ';'])
                     .filter_map(|part| part.trim().split_once(' '))
                     .find_map(|(number, name)| (name == what).then(|| number.parse().ok())?)
                     .unwrap_or(0)
             };
-            tally.passed += count("passed");
-            tally.failed += count("failed");
-            tally.ignored += count("ignored");
+            counts.passed += count("passed");
+            counts.failed += count("failed");
+            counts.ignored += count("ignored");
         }
-        tally
+        counts
     }
 }
 
@@ -216,11 +217,11 @@ mod tests {
             "test result: FAILED. 3 passed; 2 failed; 0 ignored; 0 measured; 0 filtered out; finished in 1.20s",
         ]
         .map(str::to_owned);
-        let expected = Tally {
+        let expected = TestCounts {
             passed: 15,
             failed: 2,
             ignored: 1,
         };
-        assert_eq!(Tally::of(&lines), expected);
+        assert_eq!(TestCounts::of(&lines), expected);
     }
 }

@@ -3,7 +3,7 @@
 use super::source::{Source, numbered};
 use super::{File, Finding};
 
-const LONGEST_FILE: usize = 800;
+const MAX_LINES: usize = 800;
 
 /// Marks of unfinished code.
 const UNFINISHED: [&str; 4] = ["todo!", "unimplemented!", "dbg!", "#[ignore"];
@@ -14,10 +14,10 @@ const TEST_DIRECTORIES: [&str; 4] = ["tests", "benches", "fuzz", "toolwire-tests
 pub(super) fn check(file: &File, source: &Source) -> Vec<Finding> {
     let mut findings = Vec::new();
     let length = file.text.lines().count();
-    if length > LONGEST_FILE {
+    if length > MAX_LINES {
         findings.push(file.finding(
             length,
-            format!("{length} lines, more than {LONGEST_FILE}: split by subject"),
+            format!("{length} lines, more than {MAX_LINES}: split by subject"),
         ));
     }
     for (line, code) in numbered(&source.code) {
@@ -70,11 +70,7 @@ mod tests {
 
     #[test]
     fn long_files_are_found() {
-        check("a/src/b.rs", &"\n".repeat(LONGEST_FILE), &[]);
-        check(
-            "a/src/b.rs",
-            &"\n".repeat(LONGEST_FILE + 1),
-            &[LONGEST_FILE + 1],
-        );
+        check("a/src/b.rs", &"\n".repeat(MAX_LINES), &[]);
+        check("a/src/b.rs", &"\n".repeat(MAX_LINES + 1), &[MAX_LINES + 1]);
     }
 }

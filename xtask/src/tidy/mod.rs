@@ -18,7 +18,7 @@ use self::source::Source;
 use crate::steps::Outcome;
 
 /// Directories of built or installed files, which are not checked.
-const NOT_OURS: [&str; 4] = [".git", "target", "node_modules", ".venv"];
+const UNCHECKED_DIRECTORIES: [&str; 4] = [".git", "target", "node_modules", ".venv"];
 
 /// A violation of a rule.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -93,7 +93,10 @@ fn read_files(root: &Path) -> Outcome<Vec<File>> {
             let entry = entry.map_err(|error| cannot(&directory, &error))?;
             let path = entry.path();
             let kind = entry.file_type().map_err(|error| cannot(&path, &error))?;
-            if NOT_OURS.iter().any(|name| entry.file_name() == *name) {
+            if UNCHECKED_DIRECTORIES
+                .iter()
+                .any(|name| entry.file_name() == *name)
+            {
                 continue;
             }
             if kind.is_dir() {

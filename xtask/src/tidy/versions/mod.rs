@@ -8,8 +8,8 @@
 use super::source::{Source, line_at, numbered};
 use super::{File, Finding, code};
 
-/// The files with the rules, and with the names and their order.
-const HOMES: [&str; 2] = [
+/// The paths in which versions may be named and compared: the rules, and the type itself.
+const PERMITTED_PATHS: [&str; 2] = [
     "crates/toolwire-proto/",
     "crates/toolwire-types/src/version.rs",
 ];
@@ -46,7 +46,11 @@ const CONVERSIONS: [&str; 9] = [
 ];
 
 pub(super) fn check(file: &File, source: &Source) -> Vec<Finding> {
-    if code::is_test(&file.path) || HOMES.iter().any(|home| file.path.starts_with(home)) {
+    if code::is_test(&file.path)
+        || PERMITTED_PATHS
+            .iter()
+            .any(|path| file.path.starts_with(path))
+    {
         return Vec::new();
     }
     let mut findings: Vec<Finding> = numbered(&source.shipped_code)
@@ -99,7 +103,7 @@ fn is_date(text: &str, separator: u8) -> bool {
 fn comparisons(code: &str) -> Vec<usize> {
     let declared = declared_versions(code);
     let is_version = |operand: &str| is_version(operand, &declared);
-    let mut found: Vec<usize> = operators(code)
+    let mut positions: Vec<usize> = operators(code)
         .filter(|(at, operator)| {
             is_version(operand_before(code, *at))
                 || is_version(operand_after(&code[at + operator.len()..]))
@@ -111,22 +115,22 @@ fn comparisons(code: &str) -> Vec<usize> {
         if COMPARING_METHODS.contains(&name) && code[..at].ends_with('.') {
             let argument = after.strip_prefix('(').unwrap_or_default();
             if is_version(operand_before(code, at - 1)) || is_version(operand_after(argument)) {
-                found.push(at);
+                positions.push(at);
             }
         }
         if name == "matches"
             && after
                 .strip_prefix("!(")
-                .is_some_and(|it| is_version(operand_after(it)))
+                .is_some_and(|arguments| is_version(operand_after(arguments)))
         {
-            found.push(at);
+            positions.push(at);
         }
         // A constant as a pattern: `ProtocolVersion::LATEST => …`.
         if name == TYPE && is_pattern(after) {
-            found.push(at);
+            positions.push(at);
         }
     }
-    found
+    positions
 }
 
 /// Returns `true` for `::LATEST =>` or `::LATEST |`, after the name of the type.
