@@ -1,12 +1,12 @@
-// What both TypeScript SDKs check on every transport: one function per check, which throws when the server is wrong.
+// The checks of both TypeScript SDKs on every transport: one function per check, which throws if the check fails.
 //
-// What differs between the two SDKs is behind the `peer` object that `ts1_client.mjs` and `ts2_client.mjs` build.
+// The `peer` object of `ts1_client.mjs` and `ts2_client.mjs` hides the differences between the two SDKs.
 
 import assert from 'node:assert/strict';
 
-import { TOO_LATE, activeCountdowns, isProgress, signal, textOf, tokensTooLate, until } from './observing.mjs';
+import { LATE_PROGRESS, activeCountdowns, isProgress, lateTokens, signal, textOf, until } from './helpers.mjs';
 
-// Both SDKs wait this long for the server to leave on its own before they send SIGTERM.
+// Both SDKs wait this long for the server to exit before they send SIGTERM.
 const SDK_SHUTDOWN_GRACE_MS = 2_000;
 
 const CLOCK = 'demo://clock';
@@ -74,7 +74,7 @@ export async function unknownTool({ client }) {
 }
 
 export async function invalidArguments({ client }) {
-  // The model is to read this and try again, so it is a result on every revision.
+  // The model reads this error and tries again, so it is a result in every revision.
   const result = await client.callTool({ name: 'add', arguments: { a: 'two', b: 40 } });
   assert.equal(result.isError, true);
   assert.match(textOf(result), /\ba\b/);
@@ -126,7 +126,7 @@ export async function readTemplate({ client }) {
 
 export async function missingResource(peer) {
   const uri = 'demo://nowhere';
-  // SDK 2.x shows both codes as -32602 once it has recognised the error, so the code is read from the wire.
+  // SDK 2.x reports both codes as -32602, so the code is read from the received message.
   await assert.rejects(peer.client.readResource({ uri }), error => error.data?.uri === uri);
   assert.equal(peer.wire.findLast(message => message.error)?.error.code, peer.modern ? -32602 : -32002);
 }
@@ -150,10 +150,10 @@ export async function complete({ client }) {
     return (await client.complete({ ref, argument: { name: 'name', value } })).completion.values;
   };
   const all = await valuesFor('');
-  assert.ok(all.length > 0, 'nothing is suggested');
+  assert.ok(all.length > 0, 'there are no completions');
   const prefix = all[0].slice(0, 1);
   const narrowed = await valuesFor(prefix);
-  assert.ok(narrowed.includes(all[0]), 'a matching value is gone');
+  assert.ok(narrowed.includes(all[0]), 'a matching value is missing');
   assert.deepEqual(narrowed.filter(value => !value.toLowerCase().startsWith(prefix.toLowerCase())), []);
 }
 
@@ -169,8 +169,8 @@ export async function progress(peer) {
   const last = peer.wire.findIndex(message => message.id === progressToken && 'result' in message);
   const sent = peer.wire.slice(0, last).filter(message => isProgress(message, progressToken));
   assert.deepEqual(sent.map(({ params }) => params.progress), [1, 2, 3, 4]);
-  // Each step reached the callback, or came so close to the result that the SDK had dropped the callback.
-  await until(() => seen.length + tokensTooLate(peer).filter(token => token === progressToken).length === 4);
+  // Each step reached the callback, or arrived so shortly before the result that the SDK had removed the callback.
+  await until(() => seen.length + lateTokens(peer).filter(token => token === progressToken).length === 4);
   assert.deepEqual(seen, [1, 2, 3, 4].slice(0, seen.length));
 }
 
@@ -183,7 +183,7 @@ export async function cancel(peer) {
     { name: 'countdown', arguments: { from: 100_000, delay_ms: 20 } },
     ...callOptions({ signal: abort.signal, onprogress: started.fire }),
   );
-  const outcome = call.then(() => 'answered', () => 'cancelled');
+  const outcome = call.then(() => 'completed', () => 'cancelled');
   await started.fired;
   const { progressToken } = peer.wire.findLast(message => isProgress(message)).params;
   assert.equal(await activeCountdowns(client), 1);
@@ -191,7 +191,7 @@ export async function cancel(peer) {
   abort.abort('changed my mind');
   assert.equal(await outcome, 'cancelled');
   await until(async () => (await activeCountdowns(client)) === 0);
-  // Once the countdown is gone nothing more is said about it, and it never was answered.
+  // After the countdown has stopped, there are no more messages about it, and it got no response.
   const before = peer.wire.length;
   assert.equal(await activeCountdowns(client), 0);
   assert.deepEqual(peer.wire.slice(before).filter(message => isProgress(message)), []);
@@ -199,7 +199,7 @@ export async function cancel(peer) {
 }
 
 export async function sampling(peer) {
-  peer.answerSampling = ({ messages }) => {
+  peer.onSampling = ({ messages }) => {
     assert.match(JSON.stringify(messages), /a very long story/);
     return { role: 'assistant', model: 'interop', content: { type: 'text', text: 'short: the end' } };
   };
@@ -224,7 +224,7 @@ export async function logging(peer) {
     await peer.client.setLoggingLevel('info');
     await log('loud enough');
   }
-  // Messages come before the result of their call, on one pipe.
+  // Log messages arrive before the result of their call, on the same stream.
   assert.equal(logged.length, 1, JSON.stringify(logged));
   assert.equal(logged[0].level, 'warning');
   assert.match(JSON.stringify(logged[0].data), /loud enough/);
@@ -241,7 +241,8 @@ export async function subscribe(peer) {
 export async function unsubscribe(peer) {
   const end = await peer.subscribe(CLOCK);
   await end();
-  // An answered request after the end proves that the server has read it; what comes later is too much.
+  // A response to a later request proves that the server has processed the end of the subscription. No notification may
+  // arrive after it.
   await peer.readFresh(CLOCK);
   const late = [];
   peer.onResourceUpdated = ({ uri }) => late.push(uri);
@@ -254,26 +255,26 @@ export async function unsubscribe(peer) {
 
 export async function listChanged(peer) {
   const lists = ['tools', 'prompts', 'resources'];
-  const heard = [];
-  peer.onListChanged = list => heard.push(list);
+  const received = [];
+  peer.onListChanged = list => received.push(list);
   const end = await peer.watchLists();
   for (const list of lists) {
     // Added, then removed again.
     for (let change = 0; change < 2; change += 1) {
-      const before = heard.length;
+      const before = received.length;
       await peer.client.callTool({ name: 'change_list', arguments: { list } });
-      await until(() => heard.length > before);
+      await until(() => received.length > before);
     }
   }
   await end();
-  assert.deepEqual(heard, lists.flatMap(list => [list, list]));
+  assert.deepEqual(received, lists.flatMap(list => [list, list]));
 }
 
 export async function elicitAccept(peer) {
   assert.equal(await ask(peer, 'confirm', { action: 'accept', content: { confirmed: true } }), 'confirmed');
 }
 
-export async function elicitRefuse(peer) {
+export async function elicitDecline(peer) {
   assert.equal(await ask(peer, 'confirm', { action: 'accept', content: { confirmed: false } }), 'not confirmed');
   assert.equal(await ask(peer, 'confirm', { action: 'decline' }), 'not confirmed');
 }
@@ -286,7 +287,7 @@ export async function approveAccept(peer) {
   assert.equal(await ask(peer, 'approve', { action: 'accept', content: { confirmed: true } }), 'approved');
 }
 
-export async function approveRefuse(peer) {
+export async function approveDecline(peer) {
   assert.equal(await ask(peer, 'approve', { action: 'accept', content: { confirmed: false } }), 'not approved');
   assert.equal(await ask(peer, 'approve', { action: 'decline' }), 'not approved');
 }
@@ -295,31 +296,31 @@ export async function approveCancel(peer) {
   assert.equal(await ask(peer, 'approve', { action: 'cancel' }), 'cancelled');
 }
 
-async function ask(peer, name, answer) {
+async function ask(peer, name, response) {
   let asked = 0;
-  peer.answerElicitation = ({ message, requestedSchema }) => {
+  peer.onElicitation = ({ message, requestedSchema }) => {
     asked += 1;
     assert.match(message, /Really deploy\?/);
     assert.equal(requestedSchema.properties.confirmed.type, 'boolean');
-    return answer;
+    return response;
   };
   const before = peer.wire.length;
   const result = await peer.client.callTool({ name, arguments: { question: 'Really deploy?' } });
   assert.equal(asked, 1, `asked ${asked} times`);
-  // Asked the way the revision has: in a result that waits for input, or with a request of the server's own.
+  // Modern revisions elicit with an `input_required` result, legacy revisions with a request of the server.
   const received = peer.wire.slice(before);
   assert.equal(received.filter(message => message.result?.resultType === 'input_required').length, peer.modern ? 1 : 0);
   assert.equal(received.filter(message => message.method === 'elicitation/create').length, peer.modern ? 0 : 1);
   return textOf(result);
 }
 
-export async function elicitImpossible(peer) {
-  // This client declares elicitation, but the revision does not know it.
+export async function elicitUnsupported(peer) {
+  // This client declares elicitation, but the revision has no elicitation.
   const before = peer.wire.length;
   for (const name of ['confirm', 'approve']) {
     await assert.rejects(peer.client.callTool({ name, arguments: { question: 'Really deploy?' } }), { code: -32600 });
   }
-  assert.deepEqual(peer.wire.slice(before).filter(message => message.method), [], 'the server asked all the same');
+  assert.deepEqual(peer.wire.slice(before).filter(message => message.method), [], 'the server sent an elicitation');
 }
 
 export async function ping({ client }) {
@@ -327,20 +328,20 @@ export async function ping({ client }) {
 }
 
 export async function noTransportErrors(peer) {
-  // Progress is out of place on the wire only behind the answer of its call. Both SDKs run the handler of a
-  // notification a moment after they read it, so progress that is read together with the answer finds the call gone;
-  // so does progress that crosses a cancellation.
-  const answered = new Set();
+  // The server must not send progress after the response of its call. Both SDKs run the handler of a notification
+  // shortly after they read it. So the SDK may report progress that it reads together with the response as late, and
+  // also progress that was sent before the server received a cancellation.
+  const completed = new Set();
   for (const message of peer.wire) {
-    if ('id' in message && !message.method) answered.add(message.id);
-    assert.ok(!isProgress(message) || !answered.has(message.params.progressToken), JSON.stringify(message));
+    if ('id' in message && !message.method) completed.add(message.id);
+    assert.ok(!isProgress(message) || !completed.has(message.params.progressToken), JSON.stringify(message));
   }
   const sent = new Set(peer.wire.filter(message => isProgress(message)).map(({ params }) => params.progressToken));
-  const unexplained = tokensTooLate(peer).filter(
-    token => !sent.has(token) || !(answered.has(token) || peer.cancelledTokens.has(token)),
+  const unexplained = lateTokens(peer).filter(
+    token => !sent.has(token) || !(completed.has(token) || peer.cancelledTokens.has(token)),
   );
   assert.deepEqual(unexplained, []);
-  assert.deepEqual(peer.transportErrors.filter(error => !error.startsWith(TOO_LATE)), []);
+  assert.deepEqual(peer.transportErrors.filter(error => !error.startsWith(LATE_PROGRESS)), []);
 }
 
 export async function exitOnClose(peer) {

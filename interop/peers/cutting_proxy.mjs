@@ -1,10 +1,10 @@
-// A TCP proxy that loses one connection, as networks do: in the middle of the second message of a kind.
+// A TCP proxy that breaks one connection, in the middle of the second message of a kind.
 
 import net from 'node:net';
 
 const CUT_AT_OCCURRENCE = 2;
 
-/** Starts it before the given URL; the caller uses `url` instead, and ends it with `close`. */
+/** Starts a proxy for the server at `url`. Clients use the returned `url`. `close` stops the proxy. */
 export async function cuttingProxy(url, method) {
   const { hostname, port, pathname } = new URL(url);
   const sockets = new Set();
@@ -13,7 +13,7 @@ export async function cuttingProxy(url, method) {
     const upstream = net.connect(Number(port), hostname);
     for (const socket of [client, upstream]) {
       sockets.add(socket);
-      // A lost connection is what this is for; both ends go together.
+      // Broken connections are expected. If one side closes, the other one is closed, too.
       socket.on('error', () => {});
       socket.on('close', () => { client.destroy(); upstream.destroy(); sockets.delete(socket); });
     }

@@ -1,4 +1,4 @@
-"""A TCP proxy that loses one connection, as networks do: in the middle of the second message of a kind."""
+"""A TCP proxy that breaks one connection, in the middle of the second message of a kind."""
 
 import asyncio
 import contextlib
@@ -8,7 +8,7 @@ CUT_AT_OCCURRENCE = 2
 
 
 class CuttingProxy:
-    """`async with CuttingProxy(url, method) as proxy`, then use `proxy.url` instead."""
+    """A proxy for the server at `url`. Use it with `async with`; clients connect to `proxy.url`."""
 
     def __init__(self, url: str, method: str) -> None:
         self.target = urlsplit(url)
@@ -27,8 +27,8 @@ class CuttingProxy:
     async def serve(self, client_reader: asyncio.StreamReader, client_writer: asyncio.StreamWriter) -> None:
         reader, writer = await asyncio.open_connection(self.target.hostname, self.target.port)
         both = {
-            asyncio.create_task(self.pass_on(client_reader, writer)),
-            asyncio.create_task(self.pass_answers_on(reader, client_writer)),
+            asyncio.create_task(self.forward_requests(client_reader, writer)),
+            asyncio.create_task(self.forward_responses(reader, client_writer)),
         }
         # Both directions end together.
         _, pending = await asyncio.wait(both, return_when=asyncio.FIRST_COMPLETED)
@@ -37,14 +37,14 @@ class CuttingProxy:
         for end in (writer, client_writer):
             end.close()
 
-    async def pass_on(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        # A connection that somebody else ends is not a problem of the proxy.
+    async def forward_requests(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        # The client or the server may close the connection at any time.
         with contextlib.suppress(ConnectionError):
             while received := await reader.read(65536):
                 writer.write(received)
                 await writer.drain()
 
-    async def pass_answers_on(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def forward_responses(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         seen = b""
         with contextlib.suppress(ConnectionError):
             while received := await reader.read(65536):

@@ -1,17 +1,17 @@
-// What both TypeScript SDKs check on HTTP only: streams, sessions and the guard at the door.
+// The checks of both TypeScript SDKs over HTTP only: streams, sessions and the origin check.
 //
-// Each check that disturbs a connection opens one of its own with `peer.open`.
+// A check that breaks a connection opens its own connection with `peer.open`.
 
 import assert from 'node:assert/strict';
 
 import { cuttingProxy } from './cutting_proxy.mjs';
-import { activeCountdowns, isProgress, signal, textOf, until } from './observing.mjs';
+import { activeCountdowns, isProgress, signal, textOf, until } from './helpers.mjs';
 
 const SESSIONS = 6;
 const CALLS_PER_SESSION = 10;
 
 export async function progressIsStreamed({ client, callOptions }) {
-  // The countdown is asked about after its first step was heard of: it still runs, so the step was not kept back.
+  // The countdown still runs when its first progress arrives, so the progress was not delayed until the result.
   const started = signal();
   const steps = [];
   const call = client.callTool(
@@ -20,12 +20,12 @@ export async function progressIsStreamed({ client, callOptions }) {
   );
   await started.fired;
   assert.equal(await activeCountdowns(client), 1);
-  assert.ok(steps.length < 20, 'the progress came all at once');
+  assert.ok(steps.length < 20, 'all progress arrived at once');
   assert.equal(textOf(await call), 'counted down from 20');
 }
 
 export async function parallelSessions(peer) {
-  // All of them use the same request ids at the same time.
+  // All sessions use the same request ids at the same time.
   const peers = await Promise.all(Array.from({ length: SESSIONS }, () => connected(peer.open())));
   await Promise.all(peers.map((each, index) => useSession(each, `session ${index}`)));
   const sessions = peers.map(({ transport }) => transport.sessionId);
@@ -39,16 +39,16 @@ async function useSession(peer, name) {
   const texts = Array.from({ length: CALLS_PER_SESSION }, (_, index) => `${name}, call ${index}`);
   const from = 3 + Number(name.at(-1));
   const asked = [];
-  peer.answerElicitation = ({ message }) => {
+  peer.onElicitation = ({ message }) => {
     asked.push(message);
     return { action: 'accept', content: { confirmed: true } };
   };
-  const [counted, confirmed, ...answers] = await Promise.all([
+  const [counted, confirmed, ...echoed] = await Promise.all([
     client.callTool({ name: 'countdown', arguments: { from, delay_ms: 5 } }, ...callOptions({ onprogress: () => {} })),
     revision >= '2025-06-18' ? client.callTool({ name: 'confirm', arguments: { question: name } }) : undefined,
     ...texts.map(text => client.callTool({ name: 'echo', arguments: { text } })),
   ]);
-  assert.deepEqual(answers.map(textOf), texts);
+  assert.deepEqual(echoed.map(textOf), texts);
   assert.equal(textOf(counted), `counted down from ${from}`);
   const steps = peer.wire.filter(message => isProgress(message)).map(({ params }) => params.progress);
   assert.deepEqual(steps, Array.from({ length: from }, (_, index) => index + 1));
@@ -58,7 +58,7 @@ async function useSession(peer, name) {
   assert.match(asked[0], new RegExp(name));
 }
 
-export async function originRefused(peer) {
+export async function originRejected(peer) {
   const attacker = peer.open({ http: { requestInit: { headers: { Origin: 'http://attacker.example' } } } });
   await assert.rejects(async () => {
     await attacker.connect();
@@ -68,20 +68,20 @@ export async function originRefused(peer) {
   await attacker.client.close();
 }
 
-export async function serverSentAway(peer) {
-  // Only 2025-11-25 knows how to come back for the answer; elsewhere the handler is told that it cannot send away.
+export async function releasedStream(peer) {
+  // Only clients of 2025-11-25 can resume a released stream. For other clients, nothing is released.
   const caller = await connected(peer.open());
   const result = await caller.client.callTool({ name: 'long_poll', arguments: {} });
-  const knows = peer.revision === '2025-11-25';
-  assert.equal(textOf(result), knows ? 'stream released' : 'stream not released');
+  const canResume = peer.revision === '2025-11-25';
+  assert.equal(textOf(result), canResume ? 'stream released' : 'stream not released');
   const polls = caller.requests.filter(({ lastEventId }) => lastEventId);
-  assert.equal(polls.length > 0, knows, JSON.stringify(caller.requests));
+  assert.equal(polls.length > 0, canResume, JSON.stringify(caller.requests));
   await caller.client.close();
 }
 
 export async function cancelledStreamEnds(peer) {
-  // Nothing more comes for a cancelled call, so its stream ends without an answer. Both SDKs then ask for the rest with
-  // the last event id, for as long as they get a stream; "no content" tells them that there is none.
+  // The stream of a cancelled call ends without a response. Both SDKs then resume it with the last event id, until the
+  // server responds with 204 (no content).
   const { client, callOptions, requests } = await connected(peer.open());
   const abort = new AbortController();
   const started = signal();
@@ -89,7 +89,7 @@ export async function cancelledStreamEnds(peer) {
     { name: 'countdown', arguments: { from: 100_000, delay_ms: 20 } },
     ...callOptions({ signal: abort.signal, onprogress: started.fire }),
   );
-  const outcome = call.then(() => 'answered', () => 'cancelled');
+  const outcome = call.then(() => 'completed', () => 'cancelled');
   await started.fired;
   abort.abort('changed my mind');
   assert.equal(await outcome, 'cancelled');
@@ -102,14 +102,14 @@ export async function cancelledStreamEnds(peer) {
 export async function resumeAfterCut(peer) {
   const proxy = await cuttingProxy(peer.url, 'notifications/progress');
   const caller = await connected(peer.open({ url: proxy.url }));
-  // The call still runs when the SDK is back, a second later: some of it is replayed, the rest is new.
+  // The call still runs when the SDK reconnects after a second: some events are replayed, the others are new.
   const result = await caller.client.callTool(
     { name: 'countdown', arguments: { from: 8, delay_ms: 250 } },
     ...caller.callOptions({ onprogress: () => {} }),
   );
   assert.equal(textOf(result), 'counted down from 8');
   assert.equal(proxy.cuts, 1);
-  // Whatever was on its way when the connection broke came again, and nothing came twice.
+  // Events that were lost with the connection are replayed, and no event arrives twice.
   const steps = caller.wire.filter(message => isProgress(message)).map(({ params }) => params.progress);
   assert.deepEqual(steps, [1, 2, 3, 4, 5, 6, 7, 8]);
   const resumed = caller.requests.filter(({ lastEventId }) => lastEventId);
@@ -125,7 +125,7 @@ export async function listeningResumes(peer) {
   let updates = 0;
   listener.onResourceUpdated = () => { updates += 1; };
   await listener.subscribe(uri);
-  // Somebody else changes it. The second time the connection breaks, and the news waits for the listener.
+  // Another client changes the resource. The second notification breaks the connection and is replayed.
   for (const expected of [1, 2]) {
     await peer.client.callTool({ name: 'bump', arguments: {} });
     await until(() => updates === expected);
@@ -143,18 +143,18 @@ export async function sessionEnd(peer) {
   await first.transport.terminateSession();
   assert.equal(first.requests.find(({ method }) => method === 'DELETE')?.status, 204);
   await first.client.close();
-  // A client that knows the name of a session does not greet the server again.
-  const late = await connected(peer.open({ http: { sessionId, protocolVersion: peer.revision } }));
-  await assert.rejects(late.client.callTool({ name: 'echo', arguments: { text: 'still there?' } }), /session/i);
-  assert.deepEqual(late.requests.map(({ method, status }) => ({ method, status })), [{ method: 'POST', status: 404 }]);
-  await late.client.close();
-  // Nobody else's session has ended.
+  // A client with a session id does not initialize the session again.
+  const other = await connected(peer.open({ http: { sessionId, protocolVersion: peer.revision } }));
+  await assert.rejects(other.client.callTool({ name: 'echo', arguments: { text: 'still there?' } }), /session/i);
+  assert.deepEqual(other.requests.map(({ method, status }) => ({ method, status })), [{ method: 'POST', status: 404 }]);
+  await other.client.close();
+  // The other sessions are still open.
   assert.equal(textOf(await peer.client.callTool({ name: 'echo', arguments: { text: 'here' } })), 'here');
 }
 
 export async function close({ client, transport, requests, hasSessions }) {
   if (hasSessions) {
-    // Politeness that the SDKs leave to the application.
+    // The SDKs do not end the session on close. The application has to.
     await transport.terminateSession();
     assert.equal(requests.findLast(({ method }) => method === 'DELETE')?.status, 204);
   }

@@ -1,8 +1,8 @@
-// A TypeScript SDK as the client of a protected server: it logs in, calls a tool, and calls another that needs more.
+// A TypeScript SDK as the client of a protected server: it logs in, calls a tool, and calls a tool with another scope.
 //
 //     node login.mjs ts1|ts2 <revision> <url>
 //
-// Prints `open <url>` where its user has to go, and `result <text>` for the text of each tool result.
+// Prints `open <url>` when its user has to open a page, and `result <text>` for the text of each tool result.
 
 import { createServer } from 'node:http';
 
@@ -18,23 +18,23 @@ const { Client, StreamableHTTPClientTransport, UnauthorizedError } = sdk === 'ts
 
 const print = line => process.stdout.write(`${line}\n`);
 
-/** The queries that users come back with. */
-const returns = [];
-let onReturn = () => {};
+/** The queries of the callback requests. */
+const callbacks = [];
+let onCallback = () => {};
 
 const listener = createServer((request, response) => {
-  returns.push(new URL(request.url, 'http://127.0.0.1').searchParams);
-  response.end('You can go back.');
-  onReturn();
+  callbacks.push(new URL(request.url, 'http://127.0.0.1').searchParams);
+  response.end('You can close this page.');
+  onCallback();
 });
 await new Promise(resolve => listener.listen(0, '127.0.0.1', resolve));
 
-async function comesBack() {
-  while (returns.length === 0) await new Promise(resolve => { onReturn = resolve; });
-  return returns.shift();
+async function nextCallback() {
+  while (callbacks.length === 0) await new Promise(resolve => { onCallback = resolve; });
+  return callbacks.shift();
 }
 
-/** Keeps what the SDK tells it to keep, and prints where the user has to go. */
+/** Stores the data of the SDK in memory, and prints the page that the user has to open. */
 class Login {
   redirectUrl = `http://127.0.0.1:${listener.address().port}/callback`;
 
@@ -51,12 +51,12 @@ class Login {
 
   clientInformation() { return this.client; }
   saveClientInformation(client) { this.client = client; }
-  tokens() { return this.kept; }
-  saveTokens(tokens) { this.kept = tokens; }
+  tokens() { return this.storedTokens; }
+  saveTokens(tokens) { this.storedTokens = tokens; }
   codeVerifier() { return this.verifier; }
   saveCodeVerifier(verifier) { this.verifier = verifier; }
-  discoveryState() { return this.found; }
-  saveDiscoveryState(found) { this.found = found; }
+  discoveryState() { return this.discovery; }
+  saveDiscoveryState(state) { this.discovery = state; }
   redirectToAuthorization(to) { print(`open ${to}`); }
 }
 
@@ -74,13 +74,13 @@ async function connect() {
   await client.connect(transport);
 }
 
-/** Tries it, and once more after the user has logged in. */
+/** Runs `attempt`, and again after a login if the server requires one. */
 async function authorized(attempt) {
   try {
     return await attempt();
   } catch (error) {
     if (!(error instanceof UnauthorizedError)) throw error;
-    const query = await comesBack();
+    const query = await nextCallback();
     await transport.finishAuth(sdk === 'ts2' ? query : query.get('code'));
     return attempt();
   }

@@ -1,8 +1,8 @@
-"""The Python SDK as the client of a protected server: it logs in, calls a tool, and calls another that needs more.
+"""The Python SDK as the client of a protected server: it logs in, calls a tool, and calls a tool with another scope.
 
 usage: login.py <2025-11-25|2026-07-28> <url>
 
-Prints `open <url>` where its user has to go, and `result <text>` for the text of each tool result.
+Prints `open <url>` when its user has to open a page, and `result <text>` for the text of each tool result.
 """
 
 import asyncio
@@ -23,7 +23,7 @@ def show(line: str) -> None:
 
 
 class Storage:
-    """Keeps what the SDK tells it to keep."""
+    """Stores the data of the SDK in memory."""
 
     tokens = None
     client_info = None
@@ -42,24 +42,24 @@ class Storage:
 
 
 class Callback:
-    """Listens for users who come back."""
+    """Listens for the callback request of the login."""
 
     def __init__(self) -> None:
-        self.returns: asyncio.Queue[str] = asyncio.Queue()
+        self.callbacks: asyncio.Queue[str] = asyncio.Queue()
 
     async def listen(self) -> int:
-        self.server = await asyncio.start_server(self.answer, "127.0.0.1", 0)
+        self.server = await asyncio.start_server(self.respond, "127.0.0.1", 0)
         return self.server.sockets[0].getsockname()[1]
 
-    async def answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        head = await reader.readuntil(b"\r\n\r\n")
+    async def respond(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        headers = await reader.readuntil(b"\r\n\r\n")
         writer.write(b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\nconnection: close\r\n\r\n")
         await writer.drain()
         writer.close()
-        await self.returns.put(head.decode().split(" ")[1])
+        await self.callbacks.put(headers.decode().split(" ")[1])
 
-    async def comes_back(self) -> AuthorizationCodeResult:
-        query = parse_qs(urlsplit(await self.returns.get()).query)
+    async def next_callback(self) -> AuthorizationCodeResult:
+        query = parse_qs(urlsplit(await self.callbacks.get()).query)
         return AuthorizationCodeResult(**{name: values[0] for name, values in query.items()})
 
 
@@ -80,7 +80,7 @@ async def main(revision: str, url: str) -> None:
         ),
         storage=Storage(),
         redirect_handler=open_page,
-        callback_handler=callback.comes_back,
+        callback_handler=callback.next_callback,
     )
     async with httpx2.AsyncClient(auth=auth, timeout=httpx2.Timeout(30, read=300)) as http_client:
         transport = streamable_http_client(url, http_client=http_client)

@@ -1,4 +1,4 @@
-"""What the Python SDK checks on every transport: one function per check, which raises when the server is wrong."""
+"""The checks of the Python SDK on every transport: one function per check, which raises if the check fails."""
 
 import json
 import re
@@ -17,8 +17,8 @@ TOOLS = {
 async def negotiate(peer: Peer) -> None:
     client = peer.client
     if peer.modern and client.mode != "auto":
-        # Pinning sends nothing on connect, so the first request the server sees is an ordinary one; what `auto`
-        # would have learnt about the server is fetched after it.
+        # A pinned client sends no request on connect, so the first request is an ordinary one. The data that `auto`
+        # requests on connect is requested after it.
         equal(await peer.text("echo", {"text": "first"}), "first")
         description = await client.session.send_discover(peer.revision)
         client.session.adopt(types.DiscoverResult.model_validate(description))
@@ -46,7 +46,7 @@ async def call_echo(peer: Peer) -> None:
 
 
 async def call_add(peer: Peer) -> None:
-    expect("42" in await peer.text("add", {"a": 2, "b": 40}), "the text does not say 42")
+    expect("42" in await peer.text("add", {"a": 2, "b": 40}), "the text does not contain 42")
 
 
 async def structured_result(peer: Peer) -> None:
@@ -59,15 +59,15 @@ async def structured_result(peer: Peer) -> None:
 
 async def parallel_calls(peer: Peer) -> None:
     texts = [f"call {index}" for index in range(32)]
-    answers: dict[str, str] = {}
+    echoed: dict[str, str] = {}
 
     async def one(text: str) -> None:
-        answers[text] = await peer.text("echo", {"text": text})
+        echoed[text] = await peer.text("echo", {"text": text})
 
     async with anyio.create_task_group() as group:
         for text in texts:
             group.start_soon(one, text)
-    equal(answers, {text: text for text in texts})
+    equal(echoed, {text: text for text in texts})
 
 
 async def tool_failure(peer: Peer) -> None:
@@ -86,7 +86,7 @@ async def unknown_tool(peer: Peer) -> None:
 
 
 async def invalid_arguments(peer: Peer) -> None:
-    # The model is to read this and try again, so it is a result on every revision.
+    # The model reads this error and tries again, so it is a result in every revision.
     result = await peer.call("add", {"a": "two", "b": 40})
     equal(result.is_error, True)
     expect(re.search(r"\ba\b", text_of(result)), text_of(result))
@@ -153,10 +153,10 @@ async def complete(peer: Peer) -> None:
         return (await peer.client.complete(reference, {"name": "name", "value": value})).completion.values
 
     everything = await values_for("")
-    expect(everything, "nothing is suggested")
+    expect(everything, "there are no completions")
     prefix = everything[0][:1]
     narrowed = await values_for(prefix)
-    expect(everything[0] in narrowed, "a matching value is gone")
+    expect(everything[0] in narrowed, "a matching value is missing")
     equal([value for value in narrowed if not value.lower().startswith(prefix.lower())], [])
 
 
@@ -168,30 +168,30 @@ async def progress(peer: Peer) -> None:
 
     text = await peer.text("countdown", {"from": 4, "delay_ms": 5}, progress_callback=on_progress)
     expect(text, "no final text")
-    # Callbacks run in tasks of their own, so the last one may be a moment behind the result.
+    # Each callback runs in its own task, so the last one may run shortly after the result.
     await until(lambda: len(seen) >= 4)
-    expect(all(one < next_one for one, next_one in zip(seen, seen[1:])), f"{seen} do not grow")
+    expect(all(one < next_one for one, next_one in zip(seen, seen[1:])), f"{seen} do not increase")
 
 
 async def cancel(peer: Peer) -> None:
     equal(await peer.active_countdowns(), 0)
     started = anyio.Event()
-    answered = False
+    completed = False
 
     async def on_progress(_step: float, _total: float | None, _message: str | None) -> None:
         started.set()
 
     async def count() -> None:
-        nonlocal answered
+        nonlocal completed
         await peer.call("countdown", {"from": 100_000, "delay_ms": 20}, progress_callback=on_progress)
-        answered = True
+        completed = True
 
     async with anyio.create_task_group() as group:
         group.start_soon(count)
         await started.wait()
         equal(await peer.active_countdowns(), 1)
         group.cancel_scope.cancel()
-    equal(answered, False)
+    equal(completed, False)
     while await peer.active_countdowns() != 0:
         await anyio.sleep(0.025)
 
@@ -201,7 +201,7 @@ async def sampling(peer: Peer) -> None:
     expect(not result.is_error, text_of(result))
     expect("short: the end" in text_of(result), text_of(result))
     equal(len(peer.sampled), 1)
-    expect("a very long story" in peer.sampled[0].model_dump_json(), "the text was not passed on")
+    expect("a very long story" in peer.sampled[0].model_dump_json(), "the request does not contain the text")
 
 
 async def logging(peer: Peer) -> None:
@@ -240,7 +240,8 @@ async def unsubscribe(peer: Peer) -> None:
     else:
         await peer.client.subscribe_resource(CLOCK)
         await peer.client.unsubscribe_resource(CLOCK)
-    # An answered request after the end proves that the server has read it; what comes later is too much.
+    # A response to a later request proves that the server has processed the end of the subscription. No notification
+    # may arrive after it.
     await peer.clock()
     peer.updated.clear()
     for _ in range(2):
@@ -275,7 +276,7 @@ async def elicit_accept(peer: Peer) -> None:
     equal(await ask(peer, "confirm", accepted(True)), "confirmed")
 
 
-async def elicit_refuse(peer: Peer) -> None:
+async def elicit_decline(peer: Peer) -> None:
     equal(await ask(peer, "confirm", accepted(False)), "not confirmed")
     equal(await ask(peer, "confirm", types.ElicitResult(action="decline")), "not confirmed")
 
@@ -288,7 +289,7 @@ async def approve_accept(peer: Peer) -> None:
     equal(await ask(peer, "approve", accepted(True)), "approved")
 
 
-async def approve_refuse(peer: Peer) -> None:
+async def approve_decline(peer: Peer) -> None:
     equal(await ask(peer, "approve", accepted(False)), "not approved")
     equal(await ask(peer, "approve", types.ElicitResult(action="decline")), "not approved")
 
@@ -301,9 +302,9 @@ def accepted(confirmed: bool) -> types.ElicitResult:
     return types.ElicitResult(action="accept", content={"confirmed": confirmed})
 
 
-async def ask(peer: Peer, tool: str, answer: types.ElicitResult) -> str:
+async def ask(peer: Peer, tool: str, response: types.ElicitResult) -> str:
     peer.asked.clear()
-    peer.elicitation_answer = answer
+    peer.elicitation_result = response
     text = await peer.text(tool, {"question": "Really deploy?"})
     equal(len(peer.asked), 1)
     expect("Really deploy?" in peer.asked[0].message, peer.asked[0].message)

@@ -2,9 +2,9 @@
 
 usage: python_client.py demo|onboarding <2025-11-25|2026-07-28|auto> <url>|<server command> [arguments...]
 
-A check is an async function that raises when the server is wrong. Each one prints a line
-`{"check":"...","ok":true|false,"detail":"..."}`; the Rust side knows which names must appear. The SDK always offers
-its newest handshake revision, so older ones are left to the TypeScript client.
+A check is an async function that raises if it fails. Each check prints a line
+`{"check":"...","ok":true|false,"detail":"..."}`. The Rust tests list the expected names. The SDK always
+offers its newest legacy revision, so only the TypeScript clients check older revisions.
 """
 
 import json
@@ -36,15 +36,15 @@ def checks_for_demo(peer: Peer) -> list:
         everywhere.list_resources, everywhere.read_resource, everywhere.read_template, everywhere.missing_resource,
         everywhere.prompt, everywhere.unknown_prompt, everywhere.complete, everywhere.progress, everywhere.cancel,
         everywhere.sampling, everywhere.logging, everywhere.subscribe, everywhere.unsubscribe,
-        everywhere.list_changed, everywhere.structured_result, everywhere.elicit_accept, everywhere.elicit_refuse,
-        everywhere.elicit_cancel, everywhere.approve_accept, everywhere.approve_refuse, everywhere.approve_cancel,
+        everywhere.list_changed, everywhere.structured_result, everywhere.elicit_accept, everywhere.elicit_decline,
+        everywhere.elicit_cancel, everywhere.approve_accept, everywhere.approve_decline, everywhere.approve_cancel,
     ]  # fmt: skip
     if not peer.modern:
         checks.append(everywhere.ping)
     if peer.url:
         checks += [
-            over_http.progress_is_streamed, over_http.parallel_sessions, over_http.origin_refused,
-            over_http.server_sent_away,
+            over_http.progress_is_streamed, over_http.parallel_sessions, over_http.origin_rejected,
+            over_http.released_stream,
         ]  # fmt: skip
         if not peer.modern:
             checks += [
@@ -53,7 +53,7 @@ def checks_for_demo(peer: Peer) -> list:
             ]  # fmt: skip
     else:
         checks.append(everywhere.stray_print)
-    # Last: the transport must have stayed quiet all along.
+    # This runs last: no transport errors during all checks.
     checks.append(everywhere.no_transport_errors)
     return checks
 
@@ -67,7 +67,7 @@ def report(name: str, problem: str) -> bool:
 
 
 def describe(error: BaseException) -> str:
-    # A task group wraps what went wrong inside it.
+    # A task group wraps the exceptions of its tasks.
     while len(getattr(error, "exceptions", ())) == 1:
         error = error.exceptions[0]
     return f"{type(error).__name__}: {error}"
@@ -84,13 +84,13 @@ async def run(peer: Peer, check) -> bool:
 
 def closed(peer: Peer, elapsed: float) -> bool:
     if peer.url:
-        # The SDK ends its session when it leaves.
+        # The SDK ends its session on close.
         last = peer.requests[-1]
-        left = peer.modern or (last.method, last.status) == ("DELETE", 204)
-        return report("close", "" if left else f"the last request was {last}")
-    # The process must leave when its stdin closes.
-    left = elapsed < PROCESS_TERMINATION_TIMEOUT
-    return report("exit_on_close", "" if left else f"the server had to be killed after {elapsed:.1f} s")
+        ended = peer.modern or (last.method, last.status) == ("DELETE", 204)
+        return report("close", "" if ended else f"the last request was {last}")
+    # The process must exit when its stdin closes.
+    exited = elapsed < PROCESS_TERMINATION_TIMEOUT
+    return report("exit_on_close", "" if exited else f"the server had to be killed after {elapsed:.1f} s")
 
 
 async def main(server: str, mode: str, target: str, args: list[str]) -> int:

@@ -1,6 +1,6 @@
-"""What the Python SDK checks on HTTP only: streams, sessions and the guard at the door.
+"""The checks of the Python SDK over HTTP only: streams, sessions and the origin check.
 
-Each check that disturbs a connection opens one of its own with `peer.another`.
+A check that breaks a connection opens its own connection with `peer.another`.
 """
 
 import anyio
@@ -16,26 +16,26 @@ CALLS_PER_SESSION = 10
 
 
 async def progress_is_streamed(peer: Peer) -> None:
-    # The countdown is asked about after its first step was heard of: it still runs, so the step was not kept back.
+    # The countdown still runs when its first progress arrives, so the progress was not delayed until the result.
     started = anyio.Event()
-    answers: list[str] = []
+    results: list[str] = []
 
     async def on_progress(_step: float, _total: float | None, _message: str | None) -> None:
         started.set()
 
     async def count() -> None:
-        answers.append(await peer.text("countdown", {"from": 20, "delay_ms": 100}, progress_callback=on_progress))
+        results.append(await peer.text("countdown", {"from": 20, "delay_ms": 100}, progress_callback=on_progress))
 
     async with anyio.create_task_group() as group:
         group.start_soon(count)
         await started.wait()
         equal(await peer.active_countdowns(), 1)
-        equal(answers, [])
-    equal(answers, ["counted down from 20"])
+        equal(results, [])
+    equal(results, ["counted down from 20"])
 
 
 async def parallel_sessions(peer: Peer) -> None:
-    # All of them are open and use the same request ids at the same time.
+    # All sessions are open and use the same request ids at the same time.
     sessions: list[str | None] = []
     ready = anyio.Event()
 
@@ -56,11 +56,11 @@ async def parallel_sessions(peer: Peer) -> None:
 
 async def use_session(peer: Peer, number: int) -> None:
     texts = [f"session {number}, call {index}" for index in range(CALLS_PER_SESSION)]
-    answers: dict[str, str] = {}
+    echoed: dict[str, str] = {}
     steps: list[float] = []
 
     async def echo(text: str) -> None:
-        answers[text] = await peer.text("echo", {"text": text})
+        echoed[text] = await peer.text("echo", {"text": text})
 
     async def on_progress(step: float, _total: float | None, _message: str | None) -> None:
         steps.append(step)
@@ -70,7 +70,7 @@ async def use_session(peer: Peer, number: int) -> None:
         equal(await peer.text("countdown", arguments, progress_callback=on_progress), f"counted down from {3 + number}")
 
     async def confirm() -> None:
-        peer.elicitation_answer = types.ElicitResult(action="accept", content={"confirmed": True})
+        peer.elicitation_result = types.ElicitResult(action="accept", content={"confirmed": True})
         equal(await peer.text("confirm", {"question": f"session {number}"}), "confirmed")
 
     async with anyio.create_task_group() as group:
@@ -78,28 +78,28 @@ async def use_session(peer: Peer, number: int) -> None:
         group.start_soon(confirm)
         for text in texts:
             group.start_soon(echo, text)
-    equal(answers, {text: text for text in texts})
+    equal(echoed, {text: text for text in texts})
     equal([asked.message for asked in peer.asked], [f"session {number}"])
     await until(lambda: len(steps) >= 3 + number)
     equal(sorted(steps), [step + 1 for step in range(3 + number)])
 
 
-async def origin_refused(peer: Peer) -> None:
+async def origin_rejected(peer: Peer) -> None:
     attacker = peer.another(headers={"Origin": "http://attacker.example"})
-    let_in = False
+    accepted = False
     try:
         async with attacker.client:
             await attacker.text("echo", {"text": "let me in"})
-            let_in = True
+            accepted = True
     except Exception:
-        # The SDK puts it into a group of exceptions or not; the status below says what it was about.
+        # The SDK may wrap the exception in a group. The status is checked below.
         pass
-    equal(let_in, False)
+    equal(accepted, False)
     equal({request.status for request in attacker.requests}, {403})
 
 
-async def server_sent_away(peer: Peer) -> None:
-    # Only 2025-11-25 knows how to come back for the answer; elsewhere the handler is told that it cannot send away.
+async def released_stream(peer: Peer) -> None:
+    # Only clients of 2025-11-25 can resume a released stream. For other clients, nothing is released.
     caller = peer.another()
     async with caller.client:
         equal(await caller.text("long_poll"), "stream not released" if peer.modern else "stream released")
@@ -108,8 +108,8 @@ async def server_sent_away(peer: Peer) -> None:
 
 
 async def cancelled_stream_ends(peer: Peer) -> None:
-    # Nothing more comes for a cancelled call, so its stream ends without an answer. The SDK then asks for the rest with
-    # the last event id, for as long as it gets a stream; anything else it tries twice.
+    # The stream of a cancelled call ends without a response. The SDK then resumes it with the last event id, as long as
+    # the server responds with a stream. After any other response it tries once more.
     caller = peer.another()
     started = anyio.Event()
 
@@ -141,10 +141,10 @@ async def resume_after_cut(peer: Peer) -> None:
     async with CuttingProxy(peer.url, "notifications/progress") as proxy:
         caller = peer.another(url=proxy.url)
         async with caller.client:
-            # The call still runs when the SDK is back, a second later: some of it is replayed, the rest is new.
+            # The call still runs when the SDK reconnects after a second: some events are replayed, the others are new.
             text = await caller.text("countdown", {"from": 8, "delay_ms": 250}, progress_callback=on_progress)
             equal(text, "counted down from 8")
-            # Whatever was on its way when the connection broke came again, and nothing came twice.
+            # Events that were lost with the connection are replayed, and no event arrives twice.
             await until(lambda: len(steps) >= 8)
             equal(sorted(steps), [1, 2, 3, 4, 5, 6, 7, 8])
             equal(proxy.cuts, 1)
@@ -158,7 +158,7 @@ async def listening_resumes(peer: Peer) -> None:
         listener = peer.another(url=proxy.url)
         async with listener.client:
             await listener.client.subscribe_resource(uri)
-            # Somebody else changes it. The second time the connection breaks, and the news waits for the listener.
+            # Another client changes the resource. The second notification breaks the connection and is replayed.
             for expected in (1, 2):
                 await peer.call("bump")
                 await until(lambda: len(listener.updated) == expected)
@@ -168,7 +168,7 @@ async def listening_resumes(peer: Peer) -> None:
 
 
 async def session_end(peer: Peer) -> None:
-    # The SDK ends its session when it leaves, and never uses it again; so somebody else ends it before.
+    # The SDK ends its session only on close, so a plain HTTP client ends the session here.
     caller = peer.another()
     async with caller.client:
         async with httpx2.AsyncClient() as http_client:
@@ -179,7 +179,7 @@ async def session_end(peer: Peer) -> None:
         except MCPError as error:
             expect("session" in error.message.lower(), error.message)
         else:
-            raise AssertionError(f"no error but {text!r}")
+            raise AssertionError(f"expected an error, got {text!r}")
         equal([request.status for request in caller.requests if request.method == "POST"][-1], 404)
-    # Nobody else's session has ended.
+    # The other sessions are still open.
     equal(await peer.text("echo", {"text": "here"}), "here")

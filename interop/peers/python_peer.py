@@ -1,4 +1,4 @@
-"""One connection of the Python SDK, and what its checks share: to read an answer, to compare, to wait."""
+"""One connection of the Python SDK, and helpers of the checks: reading results, comparing and waiting."""
 
 import re
 import warnings
@@ -21,7 +21,7 @@ warnings.simplefilter("ignore", MCPDeprecationWarning)
 
 
 class Request(NamedTuple):
-    """What was asked over HTTP, with which event id, and the status it got."""
+    """An HTTP request: its method, its last event id, and the status of the response."""
 
     method: str
     last_event_id: str | None
@@ -29,7 +29,7 @@ class Request(NamedTuple):
 
 
 class Peer:
-    """One connection, with what the server has sent so far and how the user would answer it."""
+    """One connection, with the received messages and the responses to elicitations."""
 
     def __init__(self, mode: str, server: str | StdioServerParameters, headers: dict[str, str] | None = None) -> None:
         self.mode = mode
@@ -42,9 +42,9 @@ class Peer:
         self.requests: list[Request] = []
         self.session_id: str | None = None
         self.transport_errors: list[str] = []
-        self.elicitation_answer: types.ElicitResult | None = None
-        # By message, for questions that differ.
-        self.elicitation_answers: dict[str, types.ElicitResult] = {}
+        self.elicitation_result: types.ElicitResult | None = None
+        # Responses by message. `elicitation_result` is the default.
+        self.elicitation_results: dict[str, types.ElicitResult] = {}
         self.asked: list[types.ElicitRequestParams] = []
         self.sampled: list[types.CreateMessageRequestParams] = []
         self.client = Client(
@@ -60,7 +60,7 @@ class Peer:
 
     async def on_elicitation(self, _context, params):
         self.asked.append(params)
-        return self.elicitation_answers.get(params.message, self.elicitation_answer)
+        return self.elicitation_results.get(params.message, self.elicitation_result)
 
     async def on_sampling(self, _context, params):
         self.sampled.append(params)
@@ -83,19 +83,19 @@ class Peer:
             self.changed_lists.append("resources")
 
     def another(self, url: str | None = None, headers: dict[str, str] | None = None) -> "Peer":
-        """One more client of the same kind, to another URL or with headers of its own."""
+        """Returns another client of the same mode, for another URL or with other headers."""
         return Peer(self.mode, url or self.url, headers)
 
     @asynccontextmanager
     async def over_http(self, headers: dict[str, str] | None):
-        async def note(response: httpx2.Response) -> None:
+        async def record(response: httpx2.Response) -> None:
             request = response.request
             self.requests.append(Request(request.method, request.headers.get("last-event-id"), response.status_code))
             self.session_id = response.headers.get("mcp-session-id", self.session_id)
 
-        # The SDK's own client reads a stream for as long; nothing here is quiet for longer.
+        # The same read timeout as the default client of the SDK. No stream of the checks is idle for longer.
         timeout = httpx2.Timeout(30, read=300)
-        hooks = {"response": [note]}
+        hooks = {"response": [record]}
         async with httpx2.AsyncClient(headers=headers, timeout=timeout, event_hooks=hooks) as http_client:
             async with streamable_http_client(self.url, http_client=http_client) as streams:
                 yield streams
@@ -109,7 +109,7 @@ class Peer:
     async def active_countdowns(self) -> int:
         text = await self.text("active")
         number = re.search(r"\d+", text)
-        expect(number is not None, f"active answers {text!r}")
+        expect(number is not None, f"active returned {text!r}")
         return int(number[0])
 
     async def clock(self) -> str:
@@ -136,10 +136,10 @@ async def rejects(code: int, call) -> None:
     except MCPError as error:
         equal(error.code, code)
     else:
-        raise AssertionError(f"no error but {result!r}")
+        raise AssertionError(f"expected an error, got {result!r}")
 
 
 async def until(condition) -> None:
-    """Looks again until the condition holds; the timeout of the check ends it otherwise."""
+    """Polls until the condition is true. The timeout of the check ends the loop."""
     while not condition():
         await anyio.sleep(0.025)

@@ -1,4 +1,5 @@
-// A plain HTTP client (fetch of Node) of a protected server: rejected with 401, it reads the metadata and sends a token.
+// A plain HTTP client (fetch of Node) of a protected server. It is rejected with 401, reads the metadata and sends a
+// token.
 //
 // usage: node rejected_requests.mjs <url> <token> <sequences>
 //
@@ -23,7 +24,7 @@ const metadata = new URL(`/.well-known/oauth-protected-resource${new URL(url).pa
 let connections = 0;
 diagnosticsChannel.subscribe('undici:client:connected', () => (connections += 1));
 
-/** From 100 bytes to 1 MB, the long ones more rarely. */
+/** Returns a size from 100 bytes to 1 MB. The largest size is used for one of 50 sequences. */
 function sizeOf(sequence) {
   return sequence % 50 === 49 ? 1_000_000 : SIZES[sequence % SIZES.length];
 }
@@ -41,7 +42,7 @@ async function expect(status, target, init) {
   const response = await fetch(target, init);
   const text = await response.text();
   if (response.status !== status) {
-    throw new Error(`${response.status} for ${status}: ${text}`);
+    throw new Error(`status ${response.status} instead of ${status}: ${text}`);
   }
 }
 

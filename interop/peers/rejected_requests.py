@@ -1,4 +1,4 @@
-"""A plain HTTP client (httpx) of a protected server: rejected with 401, it reads the metadata and sends a token.
+"""A plain HTTP client (httpx) of a protected server. It is rejected with 401, reads the metadata and sends a token.
 
 usage: rejected_requests.py <url> <token> <sequences>
 
@@ -23,7 +23,7 @@ HEADERS = {
 
 
 def size_of(sequence: int) -> int:
-    """From 100 bytes to 1 MB, the long ones more rarely."""
+    """Returns a size from 100 bytes to 1 MB. The largest size is used for one of 50 sequences."""
     return 1_000_000 if sequence % 50 == 49 else SIZES[sequence % len(SIZES)]
 
 
@@ -39,7 +39,7 @@ def body_of(size: int) -> bytes:
 
 def expect(response: httpx2.Response, status: int, size: int) -> None:
     if response.status_code != status:
-        raise SystemExit(f"{response.status_code} for {status}, {size} bytes: {response.text}")
+        raise SystemExit(f"status {response.status_code} instead of {status}, {size} bytes: {response.text}")
 
 
 def main() -> None:

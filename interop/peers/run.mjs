@@ -1,6 +1,7 @@
-// Runs every check that the server, the revision and the transport have, for both TypeScript SDKs.
+// Runs all checks for the server, the revision and the transport, for both TypeScript SDKs.
 //
-// Each check prints a line `{"check":"...","ok":true|false,"detail":"..."}`; the Rust side knows which names must appear.
+// Each check prints a line `{"check":"...","ok":true|false,"detail":"..."}`. The Rust tests list the
+// expected names.
 
 import * as everywhere from './checks.mjs';
 import * as overHttp from './http_checks.mjs';
@@ -8,7 +9,7 @@ import * as onboarding from './onboarding.mjs';
 
 const CHECK_TIMEOUT_MS = 20_000;
 
-/** Connects, runs the checks, closes, and exits with the number of failures capped at 1. */
+/** Connects, runs the checks and closes. The exit code is 0 if all checks succeed, otherwise 1. */
 export async function main(openPeer) {
   const [server, mode, target, ...args] = process.argv.slice(2);
   const checksFor = CHECKS[server];
@@ -20,7 +21,7 @@ export async function main(openPeer) {
   }
   const http = target.startsWith('http://');
   const endpoint = http ? { url: target } : { command: target, args };
-  // HTTP checks open more clients of the same kind: to another URL, or with other options of the transport.
+  // HTTP checks open more clients of the same SDK: to another URL, or with other transport options.
   const open = (changes = {}) => {
     const requests = [];
     const options = { ...endpoint, ...changes, http: { fetch: recordingFetch(requests), ...changes.http } };
@@ -84,22 +85,22 @@ function checksForDemo({ revision, modern, url, hasSessions }) {
     checks.push(
       ['structured_result', everywhere.structuredResult],
       ['elicit_accept', everywhere.elicitAccept],
-      ['elicit_refuse', everywhere.elicitRefuse],
+      ['elicit_decline', everywhere.elicitDecline],
       ['elicit_cancel', everywhere.elicitCancel],
       ['approve_accept', everywhere.approveAccept],
-      ['approve_refuse', everywhere.approveRefuse],
+      ['approve_decline', everywhere.approveDecline],
       ['approve_cancel', everywhere.approveCancel],
     );
   } else {
-    checks.push(['elicit_impossible', everywhere.elicitImpossible]);
+    checks.push(['elicit_unsupported', everywhere.elicitUnsupported]);
   }
   if (!modern) checks.push(['ping', everywhere.ping]);
   if (url) {
     checks.push(
       ['progress_is_streamed', overHttp.progressIsStreamed],
       ['parallel_sessions', overHttp.parallelSessions],
-      ['origin_refused', overHttp.originRefused],
-      ['server_sent_away', overHttp.serverSentAway],
+      ['origin_rejected', overHttp.originRejected],
+      ['released_stream', overHttp.releasedStream],
     );
     if (hasSessions) {
       checks.push(
@@ -113,7 +114,7 @@ function checksForDemo({ revision, modern, url, hasSessions }) {
   } else {
     checks.push(
       ['stray_print', everywhere.strayPrint],
-      // Last: the transport must have stayed quiet all along, and the process must leave when its stdin closes.
+      // These run last: no transport errors during all checks, and the process exits when its stdin closes.
       ['no_transport_errors', everywhere.noTransportErrors],
       ['exit_on_close', everywhere.exitOnClose],
     );
@@ -121,18 +122,18 @@ function checksForDemo({ revision, modern, url, hasSessions }) {
   return checks;
 }
 
-/** Keeps what the server sends, and what the SDK makes of it. */
+/** Records the messages of the server and the errors of the SDK. */
 function observe(peer) {
   peer.transportErrors = [];
   peer.client.onerror = error => peer.transportErrors.push(String(error));
-  // What the server really sent, in order: the SDKs keep and chain a handler that was there before them.
+  // All messages of the server, in order. The SDKs also call a handler that was set before theirs.
   peer.wire = [];
   peer.transport.onmessage = message => peer.wire.push(message);
   peer.cancelledTokens = new Set();
   return peer;
 }
 
-/** `fetch` that also notes what was asked with which event id, and the status it got. */
+/** Returns a `fetch` that records the method, the last event id and the status of each request. */
 function recordingFetch(requests) {
   return async (url, init) => {
     const request = { method: init?.method ?? 'GET', lastEventId: new Headers(init?.headers).get('last-event-id') };

@@ -1,4 +1,4 @@
-// `@modelcontextprotocol/sdk` 1.x as the client. It knows the handshake revisions only and always offers its newest.
+// `@modelcontextprotocol/sdk` 1.x as the client. It supports legacy revisions only and always offers its newest one.
 
 import { Client } from '@modelcontextprotocol/sdk/client/index.js';
 import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js';
@@ -26,15 +26,15 @@ main(({ mode, command, args, url, http }) => {
   const transport = url
     ? new StreamableHTTPClientTransport(new URL(url), http)
     : new StdioClientTransport({ command, args, stderr: 'inherit' });
-  // The client keeps the negotiated revision to itself, but tells its transport.
-  const tellTransport = transport.setProtocolVersion?.bind(transport);
+  // The client does not expose the negotiated revision, but passes it to its transport.
+  const setTransportVersion = transport.setProtocolVersion?.bind(transport);
   let negotiated;
   transport.setProtocolVersion = version => {
     negotiated = version;
-    tellTransport?.(version);
+    setTransportVersion?.(version);
   };
-  // With a session from before there is no negotiation, and no other way to tell the transport.
-  if (http.protocolVersion) tellTransport(http.protocolVersion);
+  // An earlier session is resumed without negotiation, so the transport gets the revision here.
+  if (http.protocolVersion) setTransportVersion(http.protocolVersion);
 
   const peer = {
     client,
@@ -49,13 +49,13 @@ main(({ mode, command, args, url, http }) => {
       await client.subscribeResource({ uri });
       return () => client.unsubscribeResource({ uri });
     },
-    // Sessions hear of changed lists without asking.
+    // Legacy sessions receive list changes without a subscription.
     watchLists: async () => async () => {},
   };
-  client.setRequestHandler(ElicitRequestSchema, request => peer.answerElicitation(request.params));
-  client.setRequestHandler(CreateMessageRequestSchema, request => peer.answerSampling(request.params));
-  client.setNotificationHandler(LoggingMessageNotificationSchema, notice => peer.onLog?.(notice.params));
-  client.setNotificationHandler(ResourceUpdatedNotificationSchema, notice => peer.onResourceUpdated?.(notice.params));
+  client.setRequestHandler(ElicitRequestSchema, request => peer.onElicitation(request.params));
+  client.setRequestHandler(CreateMessageRequestSchema, request => peer.onSampling(request.params));
+  client.setNotificationHandler(LoggingMessageNotificationSchema, ({ params }) => peer.onLog?.(params));
+  client.setNotificationHandler(ResourceUpdatedNotificationSchema, ({ params }) => peer.onResourceUpdated?.(params));
   for (const [list, schema] of [
     ['tools', ToolListChangedNotificationSchema],
     ['prompts', PromptListChangedNotificationSchema],

@@ -35,25 +35,25 @@ main(({ mode, command, args, url, http }) => {
     async subscribe(uri) {
       if (modern) {
         const subscription = await client.listen({ resourceSubscriptions: [uri] });
-        if (!subscription.honoredFilter.resourceSubscriptions?.includes(uri)) throw new Error('not honoured');
+        if (!subscription.honoredFilter.resourceSubscriptions?.includes(uri)) throw new Error('not accepted');
         return () => subscription.close();
       }
       await client.subscribeResource({ uri });
       return () => client.unsubscribeResource({ uri });
     },
     async watchLists() {
-      // Sessions hear of changed lists without asking.
+      // Legacy sessions receive list changes without a subscription.
       if (!modern) return async () => {};
       const wanted = { toolsListChanged: true, promptsListChanged: true, resourcesListChanged: true };
       const subscription = await client.listen(wanted);
-      if (Object.keys(wanted).some(key => !subscription.honoredFilter[key])) throw new Error('not honoured');
+      if (Object.keys(wanted).some(key => !subscription.honoredFilter[key])) throw new Error('not accepted');
       return () => subscription.close();
     },
   };
-  client.setRequestHandler('elicitation/create', request => peer.answerElicitation(request.params));
-  client.setRequestHandler('sampling/createMessage', request => peer.answerSampling(request.params));
-  client.setNotificationHandler('notifications/message', notice => peer.onLog?.(notice.params));
-  client.setNotificationHandler('notifications/resources/updated', notice => peer.onResourceUpdated?.(notice.params));
+  client.setRequestHandler('elicitation/create', request => peer.onElicitation(request.params));
+  client.setRequestHandler('sampling/createMessage', request => peer.onSampling(request.params));
+  client.setNotificationHandler('notifications/message', ({ params }) => peer.onLog?.(params));
+  client.setNotificationHandler('notifications/resources/updated', ({ params }) => peer.onResourceUpdated?.(params));
   for (const list of ['tools', 'prompts', 'resources']) {
     client.setNotificationHandler(`notifications/${list}/list_changed`, () => peer.onListChanged?.(list));
   }

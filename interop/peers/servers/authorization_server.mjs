@@ -1,10 +1,10 @@
-// A certified OpenID provider, as the authorization server of a protected server of ours.
+// A certified OpenID provider as the authorization server of a protected toolwire server.
 //
 //     node authorization_server.mjs [opaque] [short] [nonces]
 //
-// Clients may register themselves; its pages let any name log in. Tokens are for the resource that was asked for, and are
-// JWTs, or opaque ones, that last an hour, or, short ones, a second. `nonces` wants a nonce in every proof of possession.
-// What the tests ask for is below `/test/`.
+// Clients can register themselves, and users log in with any name. Tokens are issued for the requested resource. By
+// default they are JWTs that are valid for an hour. `opaque` issues opaque tokens, `short` issues tokens that are valid
+// for a second, and `nonces` requires a nonce in every DPoP proof. The paths below `/test/` are for the tests.
 
 import { generateKeyPairSync, randomBytes } from 'node:crypto';
 import { createServer } from 'node:http';
@@ -14,13 +14,13 @@ import Provider from 'oidc-provider';
 /** The scopes of every resource. */
 const SCOPES = ['notes:read', 'notes:write'];
 
-const words = new Set(process.argv.slice(2));
+const options = new Set(process.argv.slice(2));
 
-/** What happened since it was asked for last, in order. */
+/** The events since the last request for `/test/seen`, in order. */
 const seen = [];
 
-/** The access tokens that were given out and can be looked up. */
-const given = [];
+/** The access tokens that were issued and stored. */
+const issuedTokens = [];
 
 const machineKey = generateKeyPairSync('ec', { namedCurve: 'P-256' });
 
@@ -62,7 +62,7 @@ function newProvider(issuer) {
     features: {
       clientCredentials: { enabled: true },
       devInteractions: { enabled: true },
-      dPoP: { enabled: true, nonceSecret: randomBytes(32), requireNonce: () => words.has('nonces') },
+      dPoP: { enabled: true, nonceSecret: randomBytes(32), requireNonce: () => options.has('nonces') },
       introspection: { enabled: true, allowedPolicy: (_, client) => client.clientId === 'resource-server' },
       registration: { enabled: true },
       resourceIndicators: {
@@ -70,8 +70,8 @@ function newProvider(issuer) {
         getResourceServerInfo: (_, resource) => ({
           scope: SCOPES.join(' '),
           audience: resource,
-          accessTokenTTL: words.has('short') ? 1 : 3600,
-          accessTokenFormat: words.has('opaque') ? 'opaque' : 'jwt',
+          accessTokenTTL: options.has('short') ? 1 : 3600,
+          accessTokenFormat: options.has('opaque') ? 'opaque' : 'jwt',
           jwt: { sign: { alg: 'ES256' } },
         }),
       },
@@ -80,7 +80,7 @@ function newProvider(issuer) {
   });
   provider.on('registration_create.success', (_, client) => {
     seen.push('registered');
-    // Clients may ask for more than they had in mind when they registered.
+    // Clients may request scopes that they did not register.
     const { scope, ...rest } = client.metadata();
     provider.Client.adapter.upsert(client.clientId, rest);
   });
@@ -88,19 +88,19 @@ function newProvider(issuer) {
   provider.on('grant.success', ctx => seen.push(`granted ${ctx.oidc.params.grant_type}`));
   provider.on('grant.error', (_, error) => seen.push(`rejected ${error.error}`));
   provider.on('grant.revoked', () => seen.push('revoked'));
-  provider.on('access_token.saved', token => given.push(token));
+  provider.on('access_token.saved', token => issuedTokens.push(token));
   provider.on('server_error', (_, error) => process.stderr.write(`${error.stack}\n`));
   return provider;
 }
 
-/** What the tests ask for: what happened, a private key, or that all access tokens are lost. */
-const forTests = {
+/** The paths for tests: the events, a private key, and the deletion of all access tokens. */
+const testPaths = {
   '/test/seen': () => JSON.stringify(seen.splice(0)),
   '/test/machine.pem': () => machineKey.privateKey.export({ format: 'pem', type: 'pkcs8' }),
-  '/test/lose': async () => {
-    const lost = given.splice(0);
-    await Promise.all(lost.map(token => token.destroy()));
-    return String(lost.length);
+  '/test/delete-access-tokens': async () => {
+    const tokens = issuedTokens.splice(0);
+    await Promise.all(tokens.map(token => token.destroy()));
+    return String(tokens.length);
   },
 };
 
@@ -109,8 +109,8 @@ server.listen(0, '127.0.0.1', () => {
   const issuer = `http://127.0.0.1:${server.address().port}`;
   const serve = newProvider(issuer).callback();
   server.on('request', async (request, response) => {
-    const answer = forTests[request.url];
-    if (answer) response.end(await answer());
+    const testPath = testPaths[request.url];
+    if (testPath) response.end(await testPath());
     else serve(request, response);
   });
   process.stderr.write(`listening on ${issuer}\n`);

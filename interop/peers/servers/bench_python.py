@@ -1,4 +1,4 @@
-"""The tools of `bench-server`, served by the Python SDK to be measured beside it.
+"""The tools of `bench-server`, served by the Python SDK, for comparison.
 
     python bench_python.py http PORT N | stdio 0 N
 """
@@ -30,7 +30,7 @@ async def progress(n: int, ctx: Context) -> str:
 
 def new_server(tools: int) -> MCPServer:
     server = MCPServer("bench", version="1.0.0", log_level="WARNING")
-    # Only text, as all others answer.
+    # Text only, like the results of the other servers.
     server.add_tool(echo, structured_output=False)
     if tools >= 3:
         server.add_tool(big, structured_output=False)
@@ -41,12 +41,12 @@ def new_server(tools: int) -> MCPServer:
 
 
 def serve_http(server: MCPServer, port: int) -> None:
-    # asyncio sends without delay only if the socket says that it is TCP.
+    # asyncio sets TCP_NODELAY only if the protocol of the socket is TCP.
     listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     listener.bind(("127.0.0.1", port))
     listener.listen(1024)
     print(f"http://127.0.0.1:{listener.getsockname()[1]}/mcp", flush=True)
-    # The load opens all its connections before it begins.
+    # The load generator opens all its connections before it starts.
     config = uvicorn.Config(server.streamable_http_app(), log_level="warning", timeout_keep_alive=60)
     anyio.run(uvicorn.Server(config).serve, [listener])
 

@@ -1,4 +1,4 @@
-// The tools of `bench-server`, served by TypeScript SDK 2.x to be measured beside it.
+// The tools of `bench-server`, served by TypeScript SDK 2.x, for comparison.
 //
 //     node bench_typescript.mjs http PORT N | stdio 0 N
 
@@ -10,16 +10,16 @@ import { McpServer, createMcpHandler } from '@modelcontextprotocol/server';
 import { serveStdio } from '@modelcontextprotocol/server/stdio';
 import { z } from 'zod';
 
-import { bodyOf, sessions } from './listening.mjs';
+import { bodyOf, sessions } from './http_server.mjs';
 
 const [wire, port, tools] = [process.argv[2], Number(process.argv[3]), Number(process.argv[4])];
 
-// Made once: every request has a server of its own, but not schemas of its own.
+// Created once and shared: every request has its own server.
 const TEXT = z.object({ text: z.string() });
 const COUNT = z.object({ n: z.number().int().min(0) });
 const NAMES = Array.from({ length: tools }, (_, number) => `tool_${String(number).padStart(4, '0')}`);
 
-const text = said => ({ content: [{ type: 'text', text: said }] });
+const text = content => ({ content: [{ type: 'text', text: content }] });
 
 function newServer() {
   const server = new McpServer({ name: 'bench', version: '1.0.0' });
@@ -58,7 +58,7 @@ function serveHttp() {
   );
   const server = createServer(async (request, response) => {
     try {
-      // The load names the method in a header in one era only.
+      // The load generator sends this header in the modern era only.
       const serve = request.headers['mcp-method'] === undefined ? serveLegacy : serveModern;
       await serve(request, response, await bodyOf(request));
     } catch (error) {
@@ -67,7 +67,7 @@ function serveHttp() {
       response.end();
     }
   });
-  // The load opens all its connections before it begins.
+  // The load generator opens all its connections before it starts.
   server.keepAliveTimeout = 60_000;
   server.listen(port, '127.0.0.1', () => {
     process.stdout.write(`http://127.0.0.1:${server.address().port}/mcp\n`);

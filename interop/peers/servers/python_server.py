@@ -1,4 +1,4 @@
-"""The demo of the checks, served by the Python SDK to clients of both eras: the same as `offer.mjs`.
+"""The server of the checks with the Python SDK, for clients of both eras. It has the features of `features.mjs`.
 
     python python_server.py stdio | http [port] | sse [port]
 """
@@ -26,24 +26,24 @@ NEWEST = "2026-07-28"
 # Sampling, logging and roots are deprecated, and are served here on purpose.
 warnings.simplefilter("ignore", MCPDeprecationWarning)
 
-# What clients may keep: these change rarely, and say so when they do.
-FOR_AN_HOUR = CacheHint(ttl_ms=3_600_000, scope="private")
+# Clients may cache these results. The server notifies them of changes.
+ONE_HOUR = CacheHint(ttl_ms=3_600_000, scope="private")
 
 server = MCPServer(
     "interop-python",
     version="1.0.0",
     log_level="WARNING",
-    cache_hints={"tools/list": FOR_AN_HOUR, "resources/read": FOR_AN_HOUR},
+    cache_hints={"tools/list": ONE_HOUR, "resources/read": ONE_HOUR},
 )
 
 
-class World:
-    """What all sessions of the process share; a check may look at it from another session."""
+class State:
+    """The state that all sessions of the process share. A check may read it in another session."""
 
     counter = 0
     almanac_reads = 0
     cancelled = 0
-    grown = 0
+    added_tools = 0
     subscribers: dict[str, set] = {}
 
 
@@ -98,14 +98,14 @@ async def wait(ctx: Context) -> types.CallToolResult:
         await ctx.report_progress(1)
         await anyio.sleep_forever()
     except anyio.get_cancelled_exc_class():
-        World.cancelled += 1
+        State.cancelled += 1
         raise
     return text_result("cancelled")
 
 
 @server.tool()
 def cancelled() -> types.CallToolResult:
-    return text_result(str(World.cancelled))
+    return text_result(str(State.cancelled))
 
 
 @server.tool()
@@ -115,11 +115,11 @@ async def log(text: str, ctx: Context) -> types.CallToolResult:
 
 
 @server.tool()
-async def send_away(ctx: Context) -> types.CallToolResult:
+async def release_stream(ctx: Context) -> types.CallToolResult:
     close = ctx.request_context.close_sse_stream
     await ctx.close_sse_stream()
     await anyio.sleep(0.1)
-    return text_result("sent you away" if close else "kept you")
+    return text_result("stream released" if close else "stream not released")
 
 
 def ask_confirmation(question: str) -> Elicit[Confirmation]:
@@ -128,18 +128,18 @@ def ask_confirmation(question: str) -> Elicit[Confirmation]:
 
 @server.tool()
 def confirm(
-    question: str, answer: Annotated[ElicitationResult[Confirmation], Resolve(ask_confirmation)]
+    question: str, response: Annotated[ElicitationResult[Confirmation], Resolve(ask_confirmation)]
 ) -> types.CallToolResult:
-    if isinstance(answer, AcceptedElicitation):
-        return text_result(f"accept: {str(answer.data.confirmed).lower()}, note: {answer.data.note}")
-    return text_result(answer.action)
+    if isinstance(response, AcceptedElicitation):
+        return text_result(f"accept: {str(response.data.confirmed).lower()}, note: {response.data.note}")
+    return text_result(response.action)
 
 
 def ask_name() -> Elicit[Value]:
     return Elicit("Your name?", Value)
 
 
-# It needs the name, so it is asked in a round of its own.
+# The colour depends on the name, so it is requested in a second round.
 def ask_colour(name: Annotated[Value, Resolve(ask_name)]) -> Elicit[Colour]:
     return Elicit("Your colour?", Colour)
 
@@ -172,17 +172,17 @@ def roots(listed: Annotated[types.ListRootsResult, Resolve(list_roots)]) -> type
 
 @server.tool()
 async def bump(ctx: Context) -> types.CallToolResult:
-    World.counter += 1
+    State.counter += 1
     await ctx.notify_resource_updated(COUNTER)
-    for session in World.subscribers.get(COUNTER, set()):
+    for session in State.subscribers.get(COUNTER, set()):
         await session.send_resource_updated(COUNTER)
-    return text_result(str(World.counter))
+    return text_result(str(State.counter))
 
 
 @server.tool()
-async def grow(ctx: Context) -> types.CallToolResult:
-    World.grown += 1
-    name = f"grown_{World.grown}"
+async def add_tool(ctx: Context) -> types.CallToolResult:
+    State.added_tools += 1
+    name = f"added_{State.added_tools}"
     server.add_tool(lambda: text_result(name), name=name, structured_output=False)
     await ctx.notify_tools_changed()
     if ctx.protocol_version != NEWEST:
@@ -197,7 +197,7 @@ def motto() -> str:
 
 @server.resource(COUNTER, name="counter", mime_type="text/plain")
 def counter() -> str:
-    return str(World.counter)
+    return str(State.counter)
 
 
 @server.resource("demo://pixel", name="pixel", mime_type="image/png")
@@ -207,8 +207,8 @@ def pixel() -> bytes:
 
 @server.resource("demo://almanac", name="almanac", mime_type="text/plain")
 def almanac() -> str:
-    World.almanac_reads += 1
-    return f"read {World.almanac_reads}"
+    State.almanac_reads += 1
+    return f"read {State.almanac_reads}"
 
 
 @server.resource("demo://notes/{name}", name="notes", mime_type="text/plain")
@@ -218,10 +218,10 @@ def note(name: str) -> str:
 
 @server.resource("demo://secrets/{name}", name="secrets", mime_type="text/plain")
 async def secret(name: str, ctx: Context) -> str | types.InputRequiredResult:
-    answer = await ask(ctx, "password", "Password?")
-    if isinstance(answer, types.InputRequiredResult):
-        return answer
-    return f"opened with {answer.content['value']}" if answer.action == "accept" else "closed"
+    response = await ask(ctx, "password", "Password?")
+    if isinstance(response, types.InputRequiredResult):
+        return response
+    return f"opened with {response.content['value']}" if response.action == "accept" else "closed"
 
 
 @server.prompt()
@@ -231,19 +231,19 @@ def greet(name: str) -> str:
 
 @server.prompt()
 async def signed(ctx: Context) -> str | types.InputRequiredResult:
-    answer = await ask(ctx, "signature", "Who signs?")
-    return answer if isinstance(answer, types.InputRequiredResult) else f"Signed by {answer.content['value']}."
+    response = await ask(ctx, "signature", "Who signs?")
+    return response if isinstance(response, types.InputRequiredResult) else f"Signed by {response.content['value']}."
 
 
-async def ask(ctx: Context, key: str, question: str) -> types.ElicitResult | types.InputRequiredResult:
-    """Asks while it runs where the revision can; in the newest the question is returned, and comes back answered."""
+async def ask(ctx: Context, key: str, message: str) -> types.ElicitResult | types.InputRequiredResult:
+    """Sends an elicitation in legacy revisions. In the modern revision, returns an input request or its response."""
     schema = {"type": "object", "properties": {"value": {"type": "string"}}, "required": ["value"]}
     if ctx.protocol_version != NEWEST:
-        return await ctx.session.elicit_form(question, schema, related_request_id=ctx.request_context.request_id)
-    answers = ctx.input_responses or {}
-    if key in answers and ctx.request_state == "asked":
-        return answers[key]
-    params = types.ElicitRequestFormParams(message=question, requested_schema=schema)
+        return await ctx.session.elicit_form(message, schema, related_request_id=ctx.request_context.request_id)
+    responses = ctx.input_responses or {}
+    if key in responses and ctx.request_state == "asked":
+        return responses[key]
+    params = types.ElicitRequestFormParams(message=message, requested_schema=schema)
     return types.InputRequiredResult(input_requests={key: types.ElicitRequest(params=params)}, request_state="asked")
 
 
@@ -254,12 +254,12 @@ async def complete(ref, argument, context) -> types.Completion:
 
 
 async def subscribe(ctx, params: types.SubscribeRequestParams) -> types.EmptyResult:
-    World.subscribers.setdefault(str(params.uri), set()).add(ctx.session)
+    State.subscribers.setdefault(str(params.uri), set()).add(ctx.session)
     return types.EmptyResult()
 
 
 async def unsubscribe(ctx, params: types.UnsubscribeRequestParams) -> types.EmptyResult:
-    World.subscribers.get(str(params.uri), set()).discard(ctx.session)
+    State.subscribers.get(str(params.uri), set()).discard(ctx.session)
     return types.EmptyResult()
 
 
@@ -279,7 +279,7 @@ def text_result(text: str) -> types.CallToolResult:
 
 
 class StoredEvents(EventStore):
-    """Keeps all events, so that a stream can be taken up again where it was cut."""
+    """Stores all events, so that a broken stream can be resumed."""
 
     def __init__(self) -> None:
         self.events: list[tuple[str, types.JSONRPCMessage | None]] = []
@@ -291,14 +291,14 @@ class StoredEvents(EventStore):
     async def replay_events_after(self, last_event_id, send_callback):
         stream_id, _ = self.events[int(last_event_id) - 1]
         for number, (other, message) in enumerate(self.events, start=1):
-            # An event without a message only says where the stream begins.
+            # An event without a message is the priming event of the stream.
             if number > int(last_event_id) and other == stream_id and message is not None:
                 await send_callback(EventMessage(message, str(number)))
         return stream_id
 
 
 def listen(app, port: int) -> None:
-    """Listens on the port, or on a free one, and says so in one line."""
+    """Listens on the port, or on a free port, and prints the address in one line."""
     listener = socket.socket()
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     listener.bind(("127.0.0.1", port))
@@ -309,7 +309,7 @@ def listen(app, port: int) -> None:
 
 
 def main() -> None:
-    # The paved path of the SDK has no subscriptions of the handshake era and no pages.
+    # The high-level API of the SDK has no legacy subscriptions and no pages.
     lowlevel = server._lowlevel_server
     lowlevel.add_request_handler("resources/subscribe", types.SubscribeRequestParams, subscribe)
     lowlevel.add_request_handler("resources/unsubscribe", types.UnsubscribeRequestParams, unsubscribe)

@@ -1,4 +1,4 @@
-// The demo of the checks, served by TypeScript SDK 1.x, which knows the handshake only.
+// The server of the checks with TypeScript SDK 1.x, which supports the legacy era only.
 //
 //     node ts1_server.mjs stdio | http [port] | sse [port]
 
@@ -14,8 +14,8 @@ import {
   SubscribeRequestSchema, UnsubscribeRequestSchema,
 } from '@modelcontextprotocol/sdk/types.js';
 
-import { StoredEvents, bodyOf, listen, refuse, sessions } from './listening.mjs';
-import { newWorld, offer } from './offer.mjs';
+import { StoredEvents, bodyOf, listen, reject, sessions } from './http_server.mjs';
+import { newState, registerFeatures } from './features.mjs';
 
 const RESULTS = {
   'elicitation/create': ElicitResultSchema,
@@ -23,7 +23,7 @@ const RESULTS = {
   'roots/list': ListRootsResultSchema,
 };
 
-const world = newWorld();
+const state = newState();
 
 function newServer() {
   const server = new McpServer(
@@ -31,11 +31,11 @@ function newServer() {
     { capabilities: { logging: {}, resources: { subscribe: true, listChanged: true } } },
   );
   const subscriber = { server: server.server, uris: new Set() };
-  world.subscribers.add(subscriber);
-  server.server.onclose = () => world.subscribers.delete(subscriber);
+  state.subscribers.add(subscriber);
+  server.server.onclose = () => state.subscribers.delete(subscriber);
   server.server.setRequestHandler(SubscribeRequestSchema, ({ params }) => { subscriber.uris.add(params.uri); return {}; });
   server.server.setRequestHandler(UnsubscribeRequestSchema, ({ params }) => { subscriber.uris.delete(params.uri); return {}; });
-  offer(server, world, sdkFor(server));
+  registerFeatures(server, state, sdkFor(server));
   return server;
 }
 
@@ -52,8 +52,8 @@ function sdkFor(server) {
     },
     log: ({ sendNotification }, params) => sendNotification({ method: 'notifications/message', params }),
     closeStream: ({ closeSSEStream }) => { closeSSEStream?.(); return closeSSEStream !== undefined; },
-    // A question belongs to the call, and goes out on its stream; the roots are asked on the stream of the session.
-    asking: handler => async (...parameters) => {
+    // Input requests are sent on the stream of the call, requests for roots on the server stream.
+    withAsk: handler => async (...parameters) => {
       const extra = parameters.at(-1);
       const ask = (_key, request) => request.method === 'roots/list'
         ? server.server.listRoots()
@@ -63,7 +63,7 @@ function sdkFor(server) {
     resourceUpdated: async ({ subscribers }, uri) => {
       for (const { server: other, uris } of subscribers) if (uris.has(uri)) await other.sendResourceUpdated({ uri });
     },
-    // The SDK says so itself when a tool is added.
+    // The SDK sends the notification when a tool is added.
     toolsChanged: () => {},
     page: (paged, _method, key, size, items) => {
       paged.server.setRequestHandler(ListResourcesRequestSchema, ({ params }) => {
@@ -83,12 +83,12 @@ function serveStreamableHttp(port) {
     newServer,
   );
   listen(port, async (request, response) => {
-    if (request.url !== '/mcp') { refuse(response, 404, -32601, 'nothing is here'); return; }
+    if (request.url !== '/mcp') { reject(response, 404, -32601, 'not found'); return; }
     await serve(request, response, await bodyOf(request));
   });
 }
 
-/** HTTP+SSE, as 2024-11-05 has it: one stream for all answers, and an address to post to. */
+/** Serves HTTP+SSE of 2024-11-05: one event stream for all responses, and a URL for POST requests. */
 function serveHttpWithSse(port) {
   const transports = new Map();
   listen(port, async (request, response) => {
@@ -101,7 +101,7 @@ function serveHttpWithSse(port) {
     } else if (pathname === '/messages' && transports.has(searchParams.get('sessionId'))) {
       await transports.get(searchParams.get('sessionId')).handlePostMessage(request, response);
     } else {
-      refuse(response, pathname === '/sse' ? 405 : 404, -32601, 'nothing is here');
+      reject(response, pathname === '/sse' ? 405 : 404, -32601, 'not found');
     }
   });
 }

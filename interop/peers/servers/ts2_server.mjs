@@ -1,9 +1,9 @@
-// The demo of the checks, served by TypeScript SDK 2.x to clients of both eras.
+// The server of the checks with TypeScript SDK 2.x, for clients of both eras.
 //
 //     node ts2_server.mjs stdio | http [port] | stateless [port]
 //
-// `http` keeps sessions for clients of the handshake; `stateless` leaves them to what the SDK does by itself: each
-// request is served on its own, without a session.
+// `http` has sessions for legacy clients. `stateless` is the default of the SDK: each legacy request is served
+// separately, without a session.
 
 import { randomUUID } from 'node:crypto';
 
@@ -14,21 +14,21 @@ import {
 import { serveStdio } from '@modelcontextprotocol/server/stdio';
 import { z } from 'zod';
 
-import { StoredEvents, bodyOf, listen, refuse, sessions } from './listening.mjs';
-import { CACHE_HINTS, newWorld, offer } from './offer.mjs';
+import { StoredEvents, bodyOf, listen, reject, sessions } from './http_server.mjs';
+import { CACHE_HINTS, newState, registerFeatures } from './features.mjs';
 
-const world = newWorld();
+const serverState = newState();
 
-/** Every state that was handed out: what comes back must be one of them, to the letter. */
+/** All request states that were sent. A client must return one of them unchanged. */
 const issuedStates = new Set();
 
-/** Thrown out of a handler that cannot go on before the client has answered. */
-class Unanswered {
+/** Thrown by `ask` to end a handler that needs input. It contains the `input_required` result. */
+class InputNeeded {
   constructor(result) { this.result = result; }
 }
 
-/** `tellStreams` tells the listening streams of 2026-07-28, which do not subscribe at the server itself. */
-function newServer(tellStreams) {
+/** Creates a server. `streamsFor` returns the notifier for listening streams of 2026-07-28. */
+function newServer(streamsFor) {
   const server = new McpServer(
     { name: 'interop-typescript-2', version: '2.0.0' },
     {
@@ -37,11 +37,11 @@ function newServer(tellStreams) {
     },
   );
   const subscriber = { server: server.server, uris: new Set() };
-  world.subscribers.add(subscriber);
-  server.server.onclose = () => world.subscribers.delete(subscriber);
+  serverState.subscribers.add(subscriber);
+  server.server.onclose = () => serverState.subscribers.delete(subscriber);
   server.server.setRequestHandler('resources/subscribe', ({ params }) => { subscriber.uris.add(params.uri); return {}; });
   server.server.setRequestHandler('resources/unsubscribe', ({ params }) => { subscriber.uris.delete(params.uri); return {}; });
-  offer(server, world, sdkFor(tellStreams?.(server.server)));
+  registerFeatures(server, serverState, sdkFor(streamsFor?.(server.server)));
   return server;
 }
 
@@ -58,7 +58,7 @@ function sdkFor(streams) {
     },
     log: ({ mcpReq }, { level, data, logger }) => mcpReq.log(level, data, logger),
     closeStream: ({ http }) => { http?.closeSSE?.(); return http?.closeSSE !== undefined; },
-    asking,
+    withAsk,
     resourceUpdated: async ({ subscribers }, uri) => {
       await streams?.resourceUpdated(uri);
       for (const { server: other, uris } of subscribers) if (uris.has(uri)) await other.sendResourceUpdated({ uri });
@@ -74,32 +74,33 @@ function sdkFor(streams) {
   };
 }
 
-/** Returns each question to the client, and starts over when it comes back with the answer; the state keeps the others. */
-function asking(handler) {
+/** Returns an `input_required` result for each input request, and runs the handler again with the response. The state
+ * contains the earlier responses. */
+function withAsk(handler) {
   return async (...parameters) => {
     const { mcpReq } = parameters.at(-1);
     const state = mcpReq.requestState();
-    if (state !== undefined && !issuedStates.has(state)) throw new Error(`requestState came back as ${state}`);
-    const answers = { ...(state && JSON.parse(state).answers), ...mcpReq.inputResponses };
+    if (state !== undefined && !issuedStates.has(state)) throw new Error(`the client changed requestState to ${state}`);
+    const responses = { ...(state && JSON.parse(state).responses), ...mcpReq.inputResponses };
     const ask = (key, request) => {
-      if (answers[key] !== undefined) return answers[key];
-      const next = JSON.stringify({ answers, seal: `${randomUUID()} "ü" \\ \u2028 ` });
+      if (responses[key] !== undefined) return responses[key];
+      const next = JSON.stringify({ responses, seal: `${randomUUID()} "ü" \\ \u2028 ` });
       issuedStates.add(next);
-      throw new Unanswered(inputRequired({ inputRequests: { [key]: request }, requestState: next }));
+      throw new InputNeeded(inputRequired({ inputRequests: { [key]: request }, requestState: next }));
     };
     try {
       return await handler(ask, ...parameters);
     } catch (error) {
-      if (error instanceof Unanswered) return error.result;
+      if (error instanceof InputNeeded) return error.result;
       throw error;
     }
   };
 }
 
-/** Over stdio a server has one connection, and the SDK passes on what its streams have asked for. */
+/** The notifier for stdio. A server has one connection, and the SDK filters the notifications of its streams. */
 const streamsOf = server => ({
   resourceUpdated: uri => server.sendResourceUpdated({ uri }),
-  // The SDK says so itself when a tool is added.
+  // The SDK sends the notification when a tool is added.
   toolsChanged: () => {},
 });
 
@@ -113,7 +114,7 @@ function serveHttp(port, legacySessions) {
     () => newServer(),
   );
   listen(port, async (request, response) => {
-    if (request.url !== '/mcp') { refuse(response, 404, -32601, 'nothing is here'); return; }
+    if (request.url !== '/mcp') { reject(response, 404, -32601, 'not found'); return; }
     const body = await bodyOf(request);
     const legacy = legacySessions && await isLegacyRequest(await toWebRequest(request, body), body);
     await (legacy ? serveLegacy : serveModern)(request, response, body);

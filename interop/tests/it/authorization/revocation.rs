@@ -38,7 +38,7 @@ async fn revoked_access_token_is_refreshed() {
     in_both_eras(&[Opaque], async |fixture, version| {
         let client = fixture.connect(fixture.oauth(), version).await;
         let before = who_calls(&client).await;
-        assert_ne!(fixture.test_page("lose").await, "0");
+        assert_ne!(fixture.test_page("delete-access-tokens").await, "0");
         assert_eq!(who_calls(&client).await, before);
         let renewed = ["granted refresh_token"];
         assert_eq!(fixture.seen().await, [&ONE_LOGIN[..], &renewed].concat());

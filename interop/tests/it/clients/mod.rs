@@ -48,15 +48,15 @@ const EVERYWHERE: [&str; 26] = [
 const SINCE_2025_06_18: [&str; 7] = [
     "structured_result",
     "elicit_accept",
-    "elicit_refuse",
+    "elicit_decline",
     "elicit_cancel",
     "approve_accept",
-    "approve_refuse",
+    "approve_decline",
     "approve_cancel",
 ];
 
 /// A server must not send an elicitation if the revision has none.
-const BEFORE_2025_06_18: [&str; 1] = ["elicit_impossible"];
+const BEFORE_2025_06_18: [&str; 1] = ["elicit_unsupported"];
 
 /// Checks of features that 2026-07-28 removed.
 const HANDSHAKE_ONLY: [&str; 1] = ["ping"];
@@ -68,8 +68,8 @@ const STDIO_ONLY: [&str; 2] = ["stray_print", "exit_on_close"];
 const HTTP_ONLY: [&str; 6] = [
     "progress_is_streamed",
     "parallel_sessions",
-    "origin_refused",
-    "server_sent_away",
+    "origin_rejected",
+    "released_stream",
     "close",
     "exit_on_signal",
 ];

@@ -18,13 +18,13 @@ const TOOLS: [&str; 15] = [
     "wait",
     "cancelled",
     "log",
-    "send_away",
+    "release_stream",
     "confirm",
     "interview",
     "summarise",
     "roots",
     "bump",
-    "grow",
+    "add_tool",
 ];
 
 pub(crate) async fn returns_server_info(pair: &Pair) -> Outcome {

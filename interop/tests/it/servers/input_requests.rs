@@ -14,15 +14,13 @@ pub(crate) async fn elicits_and_fills_in_defaults(pair: &Pair) -> Outcome {
 
 pub(crate) async fn elicitation_is_declined(pair: &Pair) -> Outcome {
     let text = pair
-        .call("confirm", json!({"question": "Rather not?"}))
+        .call("confirm", json!({"question": "Decline?"}))
         .await?;
     equal(text, "decline")
 }
 
 pub(crate) async fn elicitation_is_cancelled(pair: &Pair) -> Outcome {
-    let text = pair
-        .call("confirm", json!({"question": "Turn away?"}))
-        .await?;
+    let text = pair.call("confirm", json!({"question": "Cancel?"})).await?;
     equal(text, "cancel")
 }
 
@@ -50,7 +48,7 @@ pub(crate) async fn asks_twice(pair: &Pair) -> Outcome {
 pub(crate) async fn asks_in_parallel(pair: &Pair) -> Outcome {
     let (launch, declined, interview, echo) = tokio::join!(
         pair.call("confirm", json!({"question": "Launch?"})),
-        pair.call("confirm", json!({"question": "Rather not?"})),
+        pair.call("confirm", json!({"question": "Decline?"})),
         pair.call("interview", json!({})),
         pair.call("echo", json!({"text": "meanwhile"})),
     );

@@ -54,7 +54,10 @@ pub(crate) async fn dropped_call_is_cancelled(pair: &Pair) -> Outcome {
 
 /// The server closes the stream of the call and stores the response until the client resumes.
 pub(crate) async fn resumes_a_released_stream(pair: &Pair) -> Outcome {
-    equal(pair.call("send_away", json!({})).await?, "sent you away")
+    equal(
+        pair.call("release_stream", json!({})).await?,
+        "stream released",
+    )
 }
 
 pub(crate) async fn receives_log_messages(pair: &Pair) -> Outcome {
@@ -87,9 +90,9 @@ pub(crate) async fn receives_resource_changes(pair: &Pair) -> Outcome {
 pub(crate) async fn receives_list_changes(pair: &Pair) -> Outcome {
     let filter = SubscriptionFilter::new().with_tools_list_changed();
     let mut changes = pair.client.listen(filter).await?;
-    let grown = pair.call("grow", json!({})).await?;
+    let added = pair.call("add_tool", json!({})).await?;
     equal(changes.next().await?, Some(Change::ToolsListChanged))?;
     let tools = pair.client.list_tools().await?;
-    equal(tools.iter().any(|tool| tool.name == grown), true)?;
-    equal(pair.call(&grown, json!({})).await?, grown)
+    equal(tools.iter().any(|tool| tool.name == added), true)?;
+    equal(pair.call(&added, json!({})).await?, added)
 }

@@ -213,7 +213,7 @@ impl User {
             "Password?" => json!({"value": "xyzzy"}),
             "Who signs?" => json!({"value": "Grace"}),
             "Please provide inputs for the following fields:" => json!({"name": "Ada"}),
-            "Turn away?" => return ElicitResult::cancel(),
+            "Cancel?" => return ElicitResult::cancel(),
             _ => return ElicitResult::decline(),
         };
         let Value::Object(filled_in) = filled_in else {

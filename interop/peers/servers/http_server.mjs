@@ -1,8 +1,8 @@
-// What both TypeScript servers need to be reached over HTTP: a listener that says where it is, and stored events.
+// The HTTP side of the TypeScript servers: a listener that prints its address, sessions, and stored events.
 
 import { createServer } from 'node:http';
 
-/** Listens on the port, or on a free one, and says so in one line. */
+/** Listens on the port, or on a free port, and prints the address in one line. */
 export function listen(port, serve) {
   const server = createServer((request, response) => {
     serve(request, response).catch(error => {
@@ -16,7 +16,7 @@ export function listen(port, serve) {
   });
 }
 
-/** The JSON that was posted, or nothing. */
+/** Returns the JSON body of a POST request, or `undefined` for other methods. */
 export async function bodyOf(request) {
   if (request.method !== 'POST') return undefined;
   let text = '';
@@ -24,13 +24,13 @@ export async function bodyOf(request) {
   return JSON.parse(text);
 }
 
-/** Refuses in the words of the protocol. */
-export function refuse(response, status, code, message) {
+/** Responds with a JSON-RPC error. */
+export function reject(response, status, code, message) {
   response.writeHead(status, { 'content-type': 'application/json' });
   response.end(JSON.stringify({ jsonrpc: '2.0', id: null, error: { code, message } }));
 }
 
-/** Keeps the events of one session, so that a stream can be taken up again where it was cut. */
+/** Stores the events of one session, so that a broken stream can be resumed. */
 export class StoredEvents {
   events = [];
 
@@ -47,20 +47,20 @@ export class StoredEvents {
     const { streamId } = this.events[Number(lastEventId) - 1];
     for (let number = Number(lastEventId) + 1; number <= this.events.length; number += 1) {
       const event = this.events[number - 1];
-      // An event without a message only says where the stream begins.
+      // An event without a message is the priming event of the stream.
       if (event.streamId === streamId && 'jsonrpc' in event.message) await send(String(number), event.message);
     }
     return streamId;
   }
 }
 
-/** Streamable HTTP with sessions: one server of the SDK for each, found again by its id. */
+/** Serves Streamable HTTP with sessions. Each session has its own server of the SDK. */
 export function sessions(newTransport, newServer) {
   const transports = new Map();
   return async (request, response, body) => {
     const id = request.headers['mcp-session-id'];
     if (id !== undefined && !transports.has(id)) {
-      refuse(response, 404, -32001, 'Session not found');
+      reject(response, 404, -32001, 'Session not found');
       return;
     }
     let transport = transports.get(id);

@@ -1,7 +1,7 @@
-// What the servers of both TypeScript SDKs offer: the same tools, resources and prompts, for the checks of our client.
+// The tools, resources and prompts of the servers of both TypeScript SDKs, for the checks of toolwire's client.
 //
-// What differs between the SDKs, and between one connection and many, is behind the `sdk` object that `ts1_server.mjs`
-// and `ts2_server.mjs` build: how to ask the client, to report, to notice a cancellation, to page a list.
+// The `sdk` object of `ts1_server.mjs` and `ts2_server.mjs` hides the differences between the SDKs: input requests,
+// progress, cancellation and pages.
 
 import { z } from 'zod';
 
@@ -9,31 +9,31 @@ export const COUNTER = 'demo://counter';
 const NAMES = ['Ada', 'Alan', 'Grace'];
 const RESOURCES_PER_PAGE = 2;
 
-/** What clients may keep, in revisions where they are told: these change rarely, and say so when they do. */
+/** Cache hints, which only modern revisions have. The server notifies clients of changes. */
 export const CACHE_HINTS = {
   'tools/list': { ttlMs: 3_600_000, cacheScope: 'private' },
   'resources/read': { ttlMs: 3_600_000, cacheScope: 'private' },
 };
 
-/** What all sessions of one process share; a check may look at it from another session. */
-export function newWorld() {
-  return { counter: 0, almanacReads: 0, cancelled: 0, grown: [], subscribers: new Set() };
+/** Returns the state that all sessions of one process share. A check may read it in another session. */
+export function newState() {
+  return { counter: 0, almanacReads: 0, cancelled: 0, addedTools: [], subscribers: new Set() };
 }
 
-/** Adds everything to one server of the SDK. */
-export function offer(server, world, sdk) {
-  offerTools(server, world, sdk);
-  offerQuestions(server, sdk);
-  offerChanges(server, world, sdk);
-  offerResources(server, world, sdk);
-  offerPrompts(server, sdk);
+/** Registers all features at one server of the SDK. */
+export function registerFeatures(server, state, sdk) {
+  registerTools(server, state, sdk);
+  registerInputTools(server, sdk);
+  registerChangeTools(server, state, sdk);
+  registerResources(server, state, sdk);
+  registerPrompts(server, sdk);
 }
 
-function offerTools(server, world, sdk) {
+function registerTools(server, state, sdk) {
   server.registerTool(
     'echo',
-    { description: 'Says it again', inputSchema: z.object({ text: z.string() }) },
-    ({ text: said }) => text(said),
+    { description: 'Returns the text', inputSchema: z.object({ text: z.string() }) },
+    ({ text: content }) => text(content),
   );
   server.registerTool(
     'add',
@@ -52,7 +52,7 @@ function offerTools(server, world, sdk) {
   server.registerTool(
     'route',
     {
-      description: 'Tells where it was sent; over HTTP the region is in a header, too',
+      description: 'Returns its arguments; over HTTP the region is in a header, too',
       inputSchema: z.object({ region: z.string().meta({ 'x-mcp-header': 'Region' }), count: z.number() }),
     },
     ({ region, count }) => text(`${count} to ${region}`),
@@ -76,43 +76,43 @@ function offerTools(server, world, sdk) {
     const cancelled = new Promise(resolve => { signal.addEventListener('abort', resolve, { once: true }); });
     await sdk.progress(context, { progress: 1 });
     if (!signal.aborted) await cancelled;
-    world.cancelled += 1;
+    state.cancelled += 1;
     return text('cancelled');
   });
-  server.registerTool('cancelled', { description: 'How many waits were cancelled' }, () => text(String(world.cancelled)));
+  server.registerTool('cancelled', { description: 'Counts cancelled waits' }, () => text(String(state.cancelled)));
   server.registerTool(
     'log',
     { description: 'Writes to the log of the client', inputSchema: z.object({ text: z.string() }) },
-    async ({ text: said }, context) => {
-      await sdk.log(context, { level: 'warning', logger: 'demo', data: said });
+    async ({ text: data }, context) => {
+      await sdk.log(context, { level: 'warning', logger: 'demo', data });
       return text('logged');
     },
   );
-  server.registerTool('send_away', { description: 'Closes its stream and answers later' }, async context => {
-    const sentAway = sdk.closeStream(context);
+  server.registerTool('release_stream', { description: 'Closes its stream before the result' }, async context => {
+    const released = sdk.closeStream(context);
     await pause(100);
-    return text(sentAway ? 'sent you away' : 'kept you');
+    return text(released ? 'stream released' : 'stream not released');
   });
 }
 
-function offerQuestions(server, sdk) {
+function registerInputTools(server, sdk) {
   server.registerTool(
     'confirm',
     { description: 'Asks the user', inputSchema: z.object({ question: z.string() }) },
-    sdk.asking(async (ask, { question }) => {
-      const answer = await ask('confirmation', form(question, {
+    sdk.withAsk(async (ask, { question }) => {
+      const response = await ask('confirmation', form(question, {
         confirmed: { type: 'boolean' },
         note: { type: 'string', default: 'none' },
       }, ['confirmed']));
-      return text(answer.action === 'accept'
-        ? `accept: ${answer.content.confirmed}, note: ${answer.content.note}`
-        : answer.action);
+      return text(response.action === 'accept'
+        ? `accept: ${response.content.confirmed}, note: ${response.content.note}`
+        : response.action);
     }),
   );
   server.registerTool(
     'interview',
     { description: 'Asks the user twice' },
-    sdk.asking(async ask => {
+    sdk.withAsk(async ask => {
       const name = await ask('name', form('Your name?', { value: { type: 'string' } }, ['value']));
       const colour = await ask('colour', form('Your colour?', {
         value: { type: 'string', enum: ['red', 'green'] },
@@ -123,7 +123,7 @@ function offerQuestions(server, sdk) {
   server.registerTool(
     'summarise',
     { description: 'Asks the model of the client', inputSchema: z.object({ text: z.string() }) },
-    sdk.asking(async (ask, { text: long }) => {
+    sdk.withAsk(async (ask, { text: long }) => {
       const { model, content } = await ask('summary', {
         method: 'sampling/createMessage',
         params: { messages: [{ role: 'user', content: { type: 'text', text: long } }], maxTokens: 50 },
@@ -133,49 +133,49 @@ function offerQuestions(server, sdk) {
   );
   server.registerTool(
     'roots',
-    { description: 'Asks which directories the client works in' },
-    sdk.asking(async ask => {
+    { description: 'Returns the roots of the client' },
+    sdk.withAsk(async ask => {
       const { roots } = await ask('roots', { method: 'roots/list' });
       return text(roots.map(root => root.uri).join(' '));
     }),
   );
 }
 
-function offerChanges(server, world, sdk) {
+function registerChangeTools(server, state, sdk) {
   server.registerTool('bump', { description: 'Changes demo://counter' }, async () => {
-    world.counter += 1;
-    await sdk.resourceUpdated(world, COUNTER);
-    return text(String(world.counter));
+    state.counter += 1;
+    await sdk.resourceUpdated(state, COUNTER);
+    return text(String(state.counter));
   });
-  for (const name of world.grown) growOne(server, name);
-  server.registerTool('grow', { description: 'Adds a tool' }, async () => {
-    const name = `grown_${world.grown.length + 1}`;
-    world.grown.push(name);
-    growOne(server, name);
+  for (const name of state.addedTools) registerAddedTool(server, name);
+  server.registerTool('add_tool', { description: 'Adds a tool' }, async () => {
+    const name = `added_${state.addedTools.length + 1}`;
+    state.addedTools.push(name);
+    registerAddedTool(server, name);
     await sdk.toolsChanged();
     return text(name);
   });
 }
 
-function growOne(server, name) {
-  server.registerTool(name, { description: 'It was not there at first' }, () => text(name));
+function registerAddedTool(server, name) {
+  server.registerTool(name, { description: 'A tool that was added while serving' }, () => text(name));
 }
 
-function offerResources(server, world, sdk) {
+function registerResources(server, state, sdk) {
   const plain = (name, uri, read) => server.registerResource(name, uri, { mimeType: 'text/plain' }, read);
   plain('motto', 'demo://motto', () => contents('demo://motto', 'less is more'));
   plain('almanac', 'demo://almanac', () => {
-    world.almanacReads += 1;
-    return contents('demo://almanac', `read ${world.almanacReads}`);
+    state.almanacReads += 1;
+    return contents('demo://almanac', `read ${state.almanacReads}`);
   });
-  plain('counter', COUNTER, () => contents(COUNTER, String(world.counter)));
+  plain('counter', COUNTER, () => contents(COUNTER, String(state.counter)));
   server.registerResource('pixel', 'demo://pixel', { mimeType: 'image/png' }, () => ({
     contents: [{ uri: 'demo://pixel', mimeType: 'image/png', blob: 'iVBORw0KGgo=' }],
   }));
   const secrets = new sdk.ResourceTemplate('demo://secrets/{name}', { list: undefined });
-  server.registerResource('secrets', secrets, { mimeType: 'text/plain' }, sdk.asking(async (ask, uri) => {
-    const answer = await ask('password', form('Password?', { value: { type: 'string' } }, ['value']));
-    return contents(uri.href, answer.action === 'accept' ? `opened with ${answer.content.value}` : 'closed');
+  server.registerResource('secrets', secrets, { mimeType: 'text/plain' }, sdk.withAsk(async (ask, uri) => {
+    const response = await ask('password', form('Password?', { value: { type: 'string' } }, ['value']));
+    return contents(uri.href, response.action === 'accept' ? `opened with ${response.content.value}` : 'closed');
   }));
   const notes = new sdk.ResourceTemplate('demo://notes/{name}', { list: undefined, complete: { name: startingWith } });
   server.registerResource('notes', notes, { mimeType: 'text/plain' }, (uri, { name }) =>
@@ -188,31 +188,31 @@ function offerResources(server, world, sdk) {
   ]);
 }
 
-function offerPrompts(server, sdk) {
+function registerPrompts(server, sdk) {
   server.registerPrompt(
     'greet',
-    { description: 'Greets somebody', argsSchema: sdk.arguments({ name: sdk.completable(z.string(), startingWith) }) },
+    { description: 'Greets a person', argsSchema: sdk.arguments({ name: sdk.completable(z.string(), startingWith) }) },
     ({ name }) => message(`Say hello to ${name}.`),
   );
   server.registerPrompt(
     'signed',
     { description: 'Asks who signs' },
-    sdk.asking(async ask => {
-      const answer = await ask('signature', form('Who signs?', { value: { type: 'string' } }, ['value']));
-      return message(`Signed by ${answer.content?.value}.`);
+    sdk.withAsk(async ask => {
+      const response = await ask('signature', form('Who signs?', { value: { type: 'string' } }, ['value']));
+      return message(`Signed by ${response.content?.value}.`);
     }),
   );
 }
 
-const text = said => ({ content: [{ type: 'text', text: said }] });
-const contents = (uri, said) => ({ contents: [{ uri, mimeType: 'text/plain', text: said }] });
-const message = said => ({ messages: [{ role: 'user', content: { type: 'text', text: said } }] });
+const text = content => ({ content: [{ type: 'text', text: content }] });
+const contents = (uri, content) => ({ contents: [{ uri, mimeType: 'text/plain', text: content }] });
+const message = content => ({ messages: [{ role: 'user', content: { type: 'text', text: content } }] });
 const pause = milliseconds => new Promise(resolve => { setTimeout(resolve, milliseconds); });
 const startingWith = value => NAMES.filter(name => name.startsWith(value));
 
-function form(question, properties, required) {
+function form(message, properties, required) {
   return {
     method: 'elicitation/create',
-    params: { message: question, requestedSchema: { type: 'object', properties, required } },
+    params: { message, requestedSchema: { type: 'object', properties, required } },
   };
 }

@@ -1,4 +1,4 @@
-// What the checks share: to read an answer, to wait for something, to tell what is progress.
+// Helpers of the checks: reading results, waiting for conditions, and recognising progress notifications.
 
 import assert from 'node:assert/strict';
 
@@ -6,20 +6,20 @@ export function isProgress(message, token) {
   return message.method === 'notifications/progress' && [undefined, message.params.progressToken].includes(token);
 }
 
-/** How both SDKs report progress for a call that is not running, with the notification behind it. */
-export const TOO_LATE = 'Error: Received a progress notification for an unknown token: ';
+/** Starts the error that both SDKs report for progress of a call that is not running. The notification follows. */
+export const LATE_PROGRESS = 'Error: Received a progress notification for an unknown token: ';
 
-/** The tokens of the progress that the SDK had no callback for any more. */
-export function tokensTooLate({ transportErrors }) {
+/** Returns the tokens of progress that arrived after the SDK had removed the callback. */
+export function lateTokens({ transportErrors }) {
   return transportErrors
-    .filter(error => error.startsWith(TOO_LATE))
-    .map(error => JSON.parse(error.slice(TOO_LATE.length)).params.progressToken);
+    .filter(error => error.startsWith(LATE_PROGRESS))
+    .map(error => JSON.parse(error.slice(LATE_PROGRESS.length)).params.progressToken);
 }
 
 export async function activeCountdowns(client) {
   const text = textOf(await client.callTool({ name: 'active', arguments: {} }));
   const number = text.match(/\d+/);
-  assert.ok(number, `active answers ${JSON.stringify(text)}`);
+  assert.ok(number, `active returned ${JSON.stringify(text)}`);
   return Number(number[0]);
 }
 
@@ -27,14 +27,14 @@ export function textOf(result) {
   return result.content.filter(block => block.type === 'text').map(block => block.text).join('');
 }
 
-/** A promise that is resolved from outside. */
+/** Returns a promise and the function that resolves it. */
 export function signal() {
   let fire;
   const fired = new Promise(resolve => { fire = () => resolve(); });
   return { fired, fire };
 }
 
-/** Asks again until the answer is yes; the timeout of the check ends it otherwise. */
+/** Polls until the condition is true. The timeout of the check ends the loop. */
 export async function until(condition) {
   while (!(await condition())) await new Promise(resolve => setTimeout(resolve, 25));
 }
