@@ -7,8 +7,8 @@ use std::fmt;
 pub struct Problem(String);
 
 impl Problem {
-    pub(crate) fn new(what: impl Into<String>) -> Self {
-        Self(what.into())
+    pub(crate) fn new(message: impl Into<String>) -> Self {
+        Self(message.into())
     }
 }
 

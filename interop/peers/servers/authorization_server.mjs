@@ -16,8 +16,8 @@ const SCOPES = ['notes:read', 'notes:write'];
 
 const options = new Set(process.argv.slice(2));
 
-/** The events since the last request for `/test/seen`, in order. */
-const seen = [];
+/** The events since the last request for `/test/events`, in order. */
+const events = [];
 
 /** The access tokens that were issued and stored. */
 const issuedTokens = [];
@@ -79,15 +79,15 @@ function newProvider(issuer) {
     },
   });
   provider.on('registration_create.success', (_, client) => {
-    seen.push('registered');
+    events.push('registered');
     // Clients may request scopes that they did not register.
     const { scope, ...rest } = client.metadata();
     provider.Client.adapter.upsert(client.clientId, rest);
   });
-  provider.on('interaction.started', (_, prompt) => seen.push(`asked for ${prompt.name}`));
-  provider.on('grant.success', ctx => seen.push(`granted ${ctx.oidc.params.grant_type}`));
-  provider.on('grant.error', (_, error) => seen.push(`rejected ${error.error}`));
-  provider.on('grant.revoked', () => seen.push('revoked'));
+  provider.on('interaction.started', (_, prompt) => events.push(`asked for ${prompt.name}`));
+  provider.on('grant.success', ctx => events.push(`granted ${ctx.oidc.params.grant_type}`));
+  provider.on('grant.error', (_, error) => events.push(`rejected ${error.error}`));
+  provider.on('grant.revoked', () => events.push('revoked'));
   provider.on('access_token.saved', token => issuedTokens.push(token));
   provider.on('server_error', (_, error) => process.stderr.write(`${error.stack}\n`));
   return provider;
@@ -95,7 +95,7 @@ function newProvider(issuer) {
 
 /** The paths for tests: the events, a private key, and the deletion of all access tokens. */
 const testPaths = {
-  '/test/seen': () => JSON.stringify(seen.splice(0)),
+  '/test/events': () => JSON.stringify(events.splice(0)),
   '/test/machine.pem': () => machineKey.privateKey.export({ format: 'pem', type: 'pkcs8' }),
   '/test/delete-access-tokens': async () => {
     const tokens = issuedTokens.splice(0);

@@ -14,7 +14,7 @@ use toolwire_auth::client::LoopbackLogin;
 use toolwire_auth::testing::form;
 
 /// More pages than a login has.
-const MOST_PAGES: usize = 20;
+const MAX_PAGES: usize = 20;
 
 /// The timeout of a login, longer than a busy machine needs.
 const LOGIN_TIMEOUT: Duration = Duration::from_secs(20);
@@ -67,11 +67,11 @@ impl Browser {
 
     /// Changes the user's decision.
     pub(crate) fn choose(&self, choice: Choice) {
-        *self.choice.lock().expect("no test panics here") = choice;
+        *self.choice.lock().expect("no test panics with the lock") = choice;
     }
 
     fn choice(&self) -> Choice {
-        *self.choice.lock().expect("no test panics here")
+        *self.choice.lock().expect("no test panics with the lock")
     }
 
     /// Returns a login that opens this browser. Its loopback listener is real.
@@ -88,11 +88,14 @@ impl Browser {
 
     /// Returns the addresses that were opened.
     pub(crate) fn opened(&self) -> Vec<String> {
-        self.opened.lock().expect("no test panics here").clone()
+        self.opened
+            .lock()
+            .expect("no test panics with the lock")
+            .clone()
     }
 
     /// Returns a parameter of the last opened address.
-    pub(crate) fn asked_for(&self, parameter: &str) -> Option<String> {
+    pub(crate) fn last_parameter(&self, parameter: &str) -> Option<String> {
         let opened = self.opened();
         let (_, query) = opened.last()?.split_once('?')?;
         let pairs = form::decode(query)?;
@@ -102,9 +105,9 @@ impl Browser {
 
     /// Follows the pages of the authorization server until it redirects to another server, and returns the page there.
     pub(crate) async fn log_in(&self, url: &str) -> Page {
-        self.note(url);
+        self.record(url);
         let mut page = self.get(url).await;
-        for _ in 0..MOST_PAGES {
+        for _ in 0..MAX_PAGES {
             if let Some(location) = page.location() {
                 let target = self.absolute(&location);
                 page = self.get(&target).await;
@@ -138,8 +141,8 @@ impl Browser {
         panic!("the login does not end: {page:?}");
     }
 
-    fn note(&self, url: &str) {
-        let mut opened = self.opened.lock().expect("no test panics here");
+    fn record(&self, url: &str) {
+        let mut opened = self.opened.lock().expect("no test panics with the lock");
         opened.push(url.to_owned());
     }
 
@@ -165,16 +168,16 @@ impl Browser {
             .request(request)
             .await
             .expect("the server responds");
-        let (head, body) = response.into_parts();
-        self.store_cookies(&url, &head.headers);
+        let (parts, body) = response.into_parts();
+        self.store_cookies(&url, &parts.headers);
         let text = body
             .collect()
             .await
             .expect("the body is complete")
             .to_bytes();
         Page {
-            status: head.status,
-            headers: head.headers,
+            status: parts.status,
+            headers: parts.headers,
             text: String::from_utf8_lossy(&text).into_owned(),
         }
     }
@@ -223,7 +226,7 @@ impl Browser {
     }
 
     fn cookies(&self) -> MutexGuard<'_, Vec<Cookie>> {
-        self.cookies.lock().expect("no test panics here")
+        self.cookies.lock().expect("no test panics with the lock")
     }
 }
 

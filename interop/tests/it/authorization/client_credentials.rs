@@ -38,7 +38,10 @@ async fn check(fixture: &Fixture<'_>, machine: RegisteredClient, version: Protoc
         "written: a"
     );
     // One token for the server, and one for the tool with another scope.
-    assert_eq!(fixture.seen().await, ["granted client_credentials"; 2]);
+    assert_eq!(
+        fixture.take_events().await,
+        ["granted client_credentials"; 2]
+    );
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -48,7 +51,7 @@ async fn wrong_secret_is_not_sent_again() {
         let rejected = fixture.try_to_connect(OAuthConfig::client_credentials(machine), version);
         let why = error_chain(&rejected.await.expect_err("the secret is wrong"));
         assert!(why.contains("invalid_client"), "{why}");
-        assert_eq!(fixture.seen().await, ["rejected invalid_client"]);
+        assert_eq!(fixture.take_events().await, ["rejected invalid_client"]);
     })
     .await;
 }

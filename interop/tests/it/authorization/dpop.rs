@@ -38,11 +38,11 @@ async fn bound_token_is_rejected_without_a_proof() {
         }
 
         call_until_renewed(fixture, &client).await;
-        let seen = fixture.seen().await;
-        let without_nonce = seen
+        let events = fixture.take_events().await;
+        let without_nonce = events
             .iter()
-            .filter(|what| *what == "rejected use_dpop_nonce");
-        assert_eq!(without_nonce.count(), 1, "{seen:?}");
+            .filter(|event| *event == "rejected use_dpop_nonce");
+        assert_eq!(without_nonce.count(), 1, "{events:?}");
         assert_eq!(who_calls(&client).await, caller);
         assert_eq!(fixture.browser.opened().len(), 1);
     })

@@ -32,9 +32,9 @@ async fn example_logs_in_once() {
         assert!(output.ends_with(&work), "{output:?}");
         assert_eq!(fixture.browser.opened().len(), 1);
     }
-    assert_eq!(fixture.seen().await, ONE_LOGIN);
+    assert_eq!(fixture.take_events().await, ONE_LOGIN);
     assert_eq!(run(&fixture, &file, "--log-out").await, ["logged out"]);
-    assert_eq!(fixture.seen().await, ["revoked"]);
+    assert_eq!(fixture.take_events().await, ["revoked"]);
 }
 
 /// Runs the example, opens the address that it prints, and returns its lines.

@@ -41,13 +41,16 @@ async fn python_logs_in() {
 async fn check(fixture: &Fixture<'_>, peer: Peer, version: ProtocolVersion) {
     let results = tokio::time::timeout(TIMEOUT, run(fixture, peer, version)).await;
     let results = results.expect("the client exits in time");
-    let client_id = fixture.browser.asked_for("client_id").unwrap_or_default();
+    let client_id = fixture
+        .browser
+        .last_parameter("client_id")
+        .unwrap_or_default();
     let expected = [
         format!("result ann, {client_id}, notes:read"),
         "result written: a".to_owned(),
     ];
     assert_eq!(results, expected);
-    let scopes = fixture.browser.asked_for("scope").unwrap_or_default();
+    let scopes = fixture.browser.last_parameter("scope").unwrap_or_default();
     assert!(scopes.contains("notes:read") && scopes.contains("notes:write"));
     assert_eq!(fixture.browser.opened().len(), 2);
 }

@@ -1,4 +1,4 @@
-//! A user logs in once, and the login is used as long as it is valid.
+//! Logins: the first one starts automatically, and later requests use and refresh its tokens.
 
 use serde_json::json;
 use toolwire_auth::client::OAuthConfig;
@@ -33,15 +33,15 @@ async fn rejected_request_starts_a_login() {
 
         let caller = who_calls(&client).await;
         assert_eq!(caller, ["ann", account.client_id(), "notes:read"]);
-        assert_eq!(fixture.seen().await, ONE_LOGIN);
-        let resource = fixture.browser.asked_for("resource");
+        assert_eq!(fixture.take_events().await, ONE_LOGIN);
+        let resource = fixture.browser.last_parameter("resource");
         assert_eq!(resource.as_deref(), Some(fixture.server.url.as_str()));
     })
     .await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn login_works_before_any_call() {
+async fn login_before_the_first_call_is_used_by_the_client() {
     in_both_eras(&[], async |fixture, version| {
         let oauth = fixture.oauth().with_scopes("openid notes:write");
         let oauth = oauth.expect("the scopes are valid");
@@ -49,7 +49,7 @@ async fn login_works_before_any_call() {
         let account = account.expect("the user consents");
         assert_eq!(account.user(), Some("ann"));
         assert_eq!(account.scopes(), Some("notes:write notes:read"));
-        assert_eq!(fixture.seen().await, ONE_LOGIN);
+        assert_eq!(fixture.take_events().await, ONE_LOGIN);
 
         let client = fixture.connect(oauth, version).await;
         who_calls(&client).await;
@@ -57,7 +57,7 @@ async fn login_works_before_any_call() {
             call(&client, "write", json!({"text": "a"})).await,
             "written: a"
         );
-        assert!(fixture.seen().await.is_empty());
+        assert!(fixture.take_events().await.is_empty());
     })
     .await;
 }
@@ -72,30 +72,34 @@ async fn token_is_refreshed_without_the_user() {
         call_until_renewed(fixture, &client).await;
         assert_eq!(who_calls(&client).await, before);
         assert_eq!(fixture.browser.opened().len(), 1);
-        check_renewals(&fixture.seen().await);
+        check_renewals(&fixture.take_events().await);
     })
     .await;
 }
 
 /// Checks that there is one login, followed by refreshes only.
-fn check_renewals(seen: &[String]) {
-    let (login, renewals) = seen.split_at(ONE_LOGIN.len());
+fn check_renewals(events: &[String]) {
+    let (login, renewals) = events.split_at(ONE_LOGIN.len());
     assert_eq!(login, ONE_LOGIN);
     assert!(renewals.len() >= 2, "{renewals:?}");
-    assert!(renewals.iter().all(|what| what == "granted refresh_token"));
+    assert!(
+        renewals
+            .iter()
+            .all(|event| event == "granted refresh_token")
+    );
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn tool_with_another_scope_requests_it() {
+async fn tool_with_another_scope_requests_that_scope() {
     in_both_eras(&[], async |fixture, version| {
         let client = fixture.connect(fixture.oauth(), version).await;
         who_calls(&client).await;
-        let first = fixture.browser.asked_for("scope");
+        let first = fixture.browser.last_parameter("scope");
         assert_eq!(first.as_deref(), Some("notes:read offline_access"));
 
         let written = call(&client, "write", json!({"text": "a"})).await;
         assert_eq!(written, "written: a");
-        let second = fixture.browser.asked_for("scope").unwrap_or_default();
+        let second = fixture.browser.last_parameter("scope").unwrap_or_default();
         let mut second: Vec<&str> = second.split(' ').collect();
         second.sort_unstable();
         assert_eq!(second, ["notes:read", "notes:write", "offline_access"]);
@@ -106,10 +110,10 @@ async fn tool_with_another_scope_requests_it() {
         );
 
         assert_eq!(fixture.browser.opened().len(), 2);
-        let seen = fixture.seen().await;
+        let events = fixture.take_events().await;
         // The user is known, and is asked for consent only.
-        let more = ["asked for consent", "granted authorization_code"];
-        assert_eq!(seen, [&ONE_LOGIN[..], &more].concat());
+        let second_login = ["asked for consent", "granted authorization_code"];
+        assert_eq!(events, [&ONE_LOGIN[..], &second_login].concat());
     })
     .await;
 }
@@ -127,7 +131,7 @@ async fn stored_login_is_used() {
         // This client has no login handler.
         let unattended = fixture.connect(OAuthConfig::from_store(file.store()), version);
         assert_eq!(who_calls(&unattended.await).await, first);
-        assert_eq!(fixture.seen().await, ONE_LOGIN);
+        assert_eq!(fixture.take_events().await, ONE_LOGIN);
     })
     .await;
 }
@@ -150,7 +154,7 @@ async fn clients_with_one_store_share_its_refresh_tokens() {
             call_until_renewed(fixture, &one),
             call_until_renewed(fixture, &other)
         );
-        check_renewals(&fixture.seen().await);
+        check_renewals(&fixture.take_events().await);
     })
     .await;
 }

@@ -94,9 +94,9 @@ impl<'a> Fixture<'a> {
         client.unwrap_or_else(|error| panic!("{}", error_chain(&error)))
     }
 
-    /// Returns the requests at the authorization server since the last call.
-    async fn seen(&self) -> Vec<String> {
-        let page = self.test_page("seen").await;
+    /// Returns the events of the authorization server since the last call.
+    async fn take_events(&self) -> Vec<String> {
+        let page = self.test_page("events").await;
         serde_json::from_str(&page).expect("the page is a list")
     }
 

@@ -86,7 +86,7 @@ impl ProtectedServer {
 
     /// Returns the last token that the server received.
     pub(crate) fn last_token(&self) -> Secret {
-        let tokens = self.tokens.lock().expect("no test panics here");
+        let tokens = self.tokens.lock().expect("no test panics with the lock");
         tokens.last().expect("a token was received").clone()
     }
 }
@@ -123,7 +123,7 @@ impl TokenVerifier for RecordingVerifier {
         token: &'a Secret,
         purpose: &'a TokenPurpose,
     ) -> BoxFuture<'a, Result<AccessTokenClaims, TokenError>> {
-        let mut tokens = self.tokens.lock().expect("no test panics here");
+        let mut tokens = self.tokens.lock().expect("no test panics with the lock");
         tokens.push(token.clone());
         drop(tokens);
         self.inner.verify(token, purpose)

@@ -18,7 +18,10 @@ async fn user_who_denies_is_asked_once() {
         let expected = "access_denied (End-User aborted interaction)";
         assert!(why.ends_with(expected), "{why}");
         assert_eq!(fixture.browser.opened().len(), 1);
-        assert_eq!(fixture.seen().await, ["registered", "asked for login"]);
+        assert_eq!(
+            fixture.take_events().await,
+            ["registered", "asked for login"]
+        );
     })
     .await;
 }
@@ -51,14 +54,14 @@ async fn authorization_server_requires_a_challenge_and_a_registered_redirect() {
         let opened = fixture.browser.opened();
         let url = opened.first().expect("a page was opened");
 
-        let without = url.replace("&code_challenge", "&other");
-        let page = fixture.browser.get(&without).await;
+        let without_challenge = url.replace("&code_challenge", "&other");
+        let page = fixture.browser.get(&without_challenge).await;
         let location = page.headers.get(LOCATION).expect("the page redirects");
         let location = location.to_str().expect("the header is text");
         assert!(location.contains("error=invalid_request"), "{location}");
 
-        let elsewhere = url.replace("callback", "elsewhere");
-        let page = fixture.browser.get(&elsewhere).await;
+        let other_redirect = url.replace("callback", "elsewhere");
+        let page = fixture.browser.get(&other_redirect).await;
         assert_eq!(page.status, 400);
         assert!(page.headers.get(LOCATION).is_none());
         assert!(page.text.contains("invalid_redirect_uri"), "{page:?}");
@@ -67,7 +70,7 @@ async fn authorization_server_requires_a_challenge_and_a_registered_redirect() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn client_without_a_login_handler_names_what_is_missing() {
+async fn client_without_a_login_handler_reports_the_missing_scopes() {
     in_both_eras(&[], async |fixture, version| {
         let stored = OAuthConfig::from_store(MemoryTokenStore::new());
         let rejected = fixture.try_to_connect(stored, version).await;

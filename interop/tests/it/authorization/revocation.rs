@@ -26,7 +26,7 @@ async fn logout_revokes_the_tokens() {
         let again = oauth.log_out(url).await;
         assert!(matches!(again, Ok(LogoutOutcome::NotLoggedIn)), "{again:?}");
         assert_eq!(
-            fixture.seen().await,
+            fixture.take_events().await,
             [&ONE_LOGIN[..], &["revoked"]].concat()
         );
     })
@@ -41,7 +41,10 @@ async fn revoked_access_token_is_refreshed() {
         assert_ne!(fixture.test_page("delete-access-tokens").await, "0");
         assert_eq!(who_calls(&client).await, before);
         let renewed = ["granted refresh_token"];
-        assert_eq!(fixture.seen().await, [&ONE_LOGIN[..], &renewed].concat());
+        assert_eq!(
+            fixture.take_events().await,
+            [&ONE_LOGIN[..], &renewed].concat()
+        );
         assert_eq!(fixture.browser.opened().len(), 1);
     })
     .await;
@@ -52,7 +55,10 @@ async fn revoked_login_starts_a_new_login() {
     in_both_eras(&[Opaque], async |fixture, version| {
         let client = fixture.connect(fixture.oauth(), version).await;
         let before = who_calls(&client).await;
-        let client_id = fixture.browser.asked_for("client_id").unwrap_or_default();
+        let client_id = fixture
+            .browser
+            .last_parameter("client_id")
+            .unwrap_or_default();
         let url = format!("{}/token/revocation", fixture.provider.issuer());
         let token = fixture.server.last_token();
         let fields = [("token", token.expose()), ("client_id", &client_id)];
@@ -62,7 +68,7 @@ async fn revoked_login_starts_a_new_login() {
         assert_eq!(who_calls(&client).await, before);
         let rejected = ["rejected invalid_grant"];
         let expected = [&ONE_LOGIN[..], &rejected, &LOGIN_AGAIN].concat();
-        assert_eq!(fixture.seen().await, expected);
+        assert_eq!(fixture.take_events().await, expected);
     })
     .await;
 }

@@ -6,7 +6,7 @@ use toolwire_interop::{Peer, Wire};
 use super::check;
 
 #[test]
-fn typescript_2_finds_the_newest_revision() {
+fn typescript_2_negotiates_the_newest_revision() {
     check(Peer::TypeScript2, Wire::Http, "auto");
 }
 
@@ -41,7 +41,7 @@ fn typescript_1_speaks_2025_11_25() {
 }
 
 #[test]
-fn python_finds_the_newest_revision() {
+fn python_negotiates_the_newest_revision() {
     check(Peer::Python, Wire::Http, "auto");
 }
 

@@ -1,9 +1,9 @@
 //! Independent clients with `toolwire demo`, one test per SDK, transport and revision, and with the example
 //! `onboarding`.
 //!
-//! Every check of a revision is named here, so a script that skips checks fails its test. The lists depend only on the
+//! Every check of a revision is named here, so that a script that omits a check fails its test. The lists depend only on the
 //! revision and the transport: each SDK runs all checks. An SDK may not support some revisions: TypeScript 1.x and
-//! Python always offer their newest handshake, 2025-11-25, and TypeScript 1.x has no 2026-07-28.
+//! Python always offer their newest legacy revision, 2025-11-25, and TypeScript 1.x has no 2026-07-28.
 
 mod http;
 mod onboarding;
@@ -12,7 +12,7 @@ mod stdio;
 use toolwire_interop::{Peer, Subject, Wire};
 
 /// Checks for clients of any revision.
-const EVERYWHERE: [&str; 26] = [
+const EVERY_REVISION: [&str; 26] = [
     "negotiate",
     "list_tools",
     "call_echo",
@@ -59,12 +59,12 @@ const SINCE_2025_06_18: [&str; 7] = [
 const BEFORE_2025_06_18: [&str; 1] = ["elicit_unsupported"];
 
 /// Checks of features that 2026-07-28 removed.
-const HANDSHAKE_ONLY: [&str; 1] = ["ping"];
+const LEGACY_ONLY: [&str; 1] = ["ping"];
 
-/// Checks of the pipes of a process.
+/// Checks of a server process on stdio.
 const STDIO_ONLY: [&str; 2] = ["stray_print", "exit_on_close"];
 
-/// Checks of several connections.
+/// Checks of HTTP connections and streams.
 const HTTP_ONLY: [&str; 6] = [
     "progress_is_streamed",
     "parallel_sessions",
@@ -83,7 +83,7 @@ const HTTP_SESSIONS: [&str; 4] = [
 ];
 
 fn check(peer: Peer, wire: Wire, mode: &str) {
-    let mut expected: Vec<&str> = EVERYWHERE.to_vec();
+    let mut expected: Vec<&str> = EVERY_REVISION.to_vec();
     match wire {
         Wire::Http => expected.extend(HTTP_ONLY),
         _ => expected.extend(STDIO_ONLY),
@@ -95,7 +95,7 @@ fn check(peer: Peer, wire: Wire, mode: &str) {
         expected.extend(BEFORE_2025_06_18);
     }
     if mode < "2026" {
-        expected.extend(HANDSHAKE_ONLY);
+        expected.extend(LEGACY_ONLY);
     }
     if wire == Wire::Http && ("2025-03-26".."2026").contains(&mode) {
         expected.extend(HTTP_SESSIONS);

@@ -41,13 +41,13 @@ pub(crate) async fn returns_server_info(pair: &Pair) -> Outcome {
     let info = server.info.as_ref().map(|info| info.name.as_str());
     equal(info, Some(name))?;
     ensure(server.capabilities.tools.is_some(), || {
-        "it has no tools".to_owned()
+        "the server has no tools".to_owned()
     })?;
     ensure(server.capabilities.resources.is_some(), || {
-        "it has no resources".to_owned()
+        "the server has no resources".to_owned()
     })?;
     ensure(server.capabilities.prompts.is_some(), || {
-        "it has no prompts".to_owned()
+        "the server has no prompts".to_owned()
     })
 }
 
@@ -84,7 +84,7 @@ pub(crate) async fn carries_large_messages(pair: &Pair) -> Outcome {
     let text = "0123456789".repeat(30_000);
     let response = pair.call("echo", json!({"text": text})).await?;
     ensure(response == text, || {
-        format!("{} characters came back", response.len())
+        format!("the response has {} characters", response.len())
     })
 }
 
@@ -107,7 +107,7 @@ pub(crate) async fn reads_structured_results(pair: &Pair) -> Outcome {
         .await?;
     let structured = result.structured_content.as_ref();
     let added: Added = structured
-        .ok_or_else(|| Failure::new("nothing is structured"))?
+        .ok_or_else(|| Failure::new("the result has no structured content"))?
         .parse()?;
     equal(added.sum, 3.0)
 }
@@ -177,9 +177,9 @@ pub(crate) async fn caches_results(pair: &Pair) -> Outcome {
     let first = pair.read(almanac).await?;
     let second = pair.read(almanac).await?;
     equal(first == second, pair.client.version().has_cache_hints())?;
-    let asking = pair.client.read_resource(almanac);
-    let third = text_at(&asking.with_cache(CacheMode::Bypass).await?)?;
-    ensure(third != second, || format!("{third:?} was not asked for"))
+    let request = pair.client.read_resource(almanac);
+    let third = text_at(&request.with_cache(CacheMode::Bypass).await?)?;
+    ensure(third != second, || format!("{third:?} came from the cache"))
 }
 
 pub(crate) async fn reads_templates(pair: &Pair) -> Outcome {

@@ -1,4 +1,4 @@
-//! Broken connections, restarted servers, and the end of a connection.
+//! Broken connections, restarted servers, and closed clients.
 
 use std::net::SocketAddr;
 use std::path::Path;

@@ -210,7 +210,7 @@ pub(crate) async fn elicits_a_url(pair: &Pair) -> Outcome {
     equal(&pair.user.take_asked()[..], [url])
 }
 
-/// The alternative form: an error that contains the URLs.
+/// A server may also return an error that contains the URLs.
 pub(crate) async fn url_elicitation_is_an_error(pair: &Pair) -> Outcome {
     let arguments = json!({"url": "https://example.com/first", "errorPath": true});
     let Err(error) = pair
@@ -254,13 +254,13 @@ pub(crate) async fn receives_resource_changes(pair: &Pair) -> Outcome {
     Ok(())
 }
 
-/// The level of its messages is random, so the client requests all levels.
+/// The server logs at random levels, so the client requests all levels.
 pub(crate) async fn receives_log_messages(pair: &Pair) -> Outcome {
     pair.client.set_log_level(Some(LoggingLevel::Debug)).await?;
     pair.call("toggle-simulated-logging", json!({})).await?;
     loop {
         let message = pair.user.logged().await;
-        // It also logs that it received the roots.
+        // The server also logs that it received the roots.
         if message.data.get().contains("level") {
             break;
         }

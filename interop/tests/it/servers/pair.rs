@@ -1,4 +1,4 @@
-//! Toolwire's client connected to an independent server, with the server's requests and notifications so far.
+//! A toolwire client and an independent server, with the recorded requests and notifications of the server.
 
 use std::cell::RefCell;
 use std::fmt;
@@ -79,7 +79,7 @@ impl Pair {
         })
     }
 
-    /// Returns the server, if it listens.
+    /// Returns the listening server. Returns an error if the client started the server.
     pub(crate) fn listening(&self) -> Result<&RefCell<RunningServer>, Failure> {
         let server = self.server.as_ref();
         server.ok_or_else(|| Failure::new("the server is a child of the client"))
@@ -104,7 +104,7 @@ impl Pair {
     }
 }
 
-/// Returns the text of a resource with one text.
+/// Returns the text of a resource that has exactly one text.
 pub(crate) fn text_at(read: &ReadResourceResult) -> Result<String, Failure> {
     match &read.contents[..] {
         [ResourceContents::Text(contents)] => Ok(contents.text.clone()),
@@ -113,7 +113,7 @@ pub(crate) fn text_at(read: &ReadResourceResult) -> Result<String, Failure> {
 }
 
 impl Setting {
-    /// Returns a client whose user responds to everything.
+    /// Returns a client that responds to every request of the server.
     pub(crate) fn builder(self, user: &Arc<User>) -> ClientBuilder {
         let (forms, addresses, samples, logs) = (
             Arc::clone(user),
@@ -258,8 +258,8 @@ pub(crate) struct Failure(String);
 pub(crate) type Outcome = Result<(), Failure>;
 
 impl Failure {
-    pub(crate) fn new(what: impl Into<String>) -> Self {
-        Self(what.into())
+    pub(crate) fn new(message: impl Into<String>) -> Self {
+        Self(message.into())
     }
 }
 
@@ -273,10 +273,10 @@ impl<E: std::error::Error> From<E> for Failure {
     fn from(error: E) -> Self {
         let mut text = error.to_string();
         let mut source = error.source();
-        while let Some(deeper) = source {
+        while let Some(cause) = source {
             text.push_str(": ");
-            text.push_str(&deeper.to_string());
-            source = deeper.source();
+            text.push_str(&cause.to_string());
+            source = cause.source();
         }
         Self(text)
     }
