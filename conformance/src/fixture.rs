@@ -10,7 +10,7 @@ use tokio::time::timeout;
 
 use crate::Problem;
 
-/// The longest start time. The server has nothing to load, so it is ready at once.
+/// The longest start time. Usually the server is ready at once.
 const START_TIMEOUT: Duration = Duration::from_secs(30);
 
 const ADDRESS_PREFIX: &str = "listening on ";

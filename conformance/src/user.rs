@@ -84,7 +84,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn consent_form_is_found_only_on_a_consent_page() {
+    fn consent_form_exists_only_on_a_consent_page() {
         let page = r#"<form method="post" action="/consent"><input name="request" value="a.b">"#;
         let expected = (
             "/consent".to_owned(),

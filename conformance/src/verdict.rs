@@ -11,8 +11,8 @@ use serde::Deserialize;
 /// A check of the message schema, which also succeeds if no message was sent.
 const SCHEMA_CHECK: &str = "wire-schema-valid";
 
-/// Checks that the suite omits, instead of failing them, if a server does not support their feature.
-const NEVER_LEFT_OUT: [(&str, &str); 1] = [("server-sse-polling", "server-sse-disconnect-resume")];
+/// Required checks, as scenario and check. The suite omits them, instead of failing, if a server lacks their feature.
+const REQUIRED_CHECKS: [(&str, &str); 1] = [("server-sse-polling", "server-sse-disconnect-resume")];
 
 /// Checks that cannot run: the scenario, the name of the check, and the reason.
 const EXCUSED: [(&str, &str, &str); 2] = [
@@ -162,7 +162,7 @@ fn excuse(scenario: &str, check: &Check) -> Option<&'static str> {
 fn problems_of(scenario: &str, checks: &[Check]) -> Vec<String> {
     let mut problems = Vec::new();
     for check in checks {
-        let word = match check.status {
+        let outcome = match check.status {
             Status::Failure => "failed",
             Status::Warning => "warned",
             Status::Skipped if excuse(scenario, check).is_some() => continue,
@@ -170,7 +170,7 @@ fn problems_of(scenario: &str, checks: &[Check]) -> Vec<String> {
             Status::Success | Status::Info => continue,
         };
         let message = check.error_message.as_deref().unwrap_or("no reason given");
-        problems.push(format!("{scenario}: {} {word}: {message}", check.id));
+        problems.push(format!("{scenario}: {} {outcome}: {message}", check.id));
     }
     let succeeded = |wanted: &dyn Fn(&str) -> bool| {
         let mut successes = checks
@@ -179,9 +179,9 @@ fn problems_of(scenario: &str, checks: &[Check]) -> Vec<String> {
         successes.any(|check| wanted(&check.id))
     };
     if problems.is_empty() && !succeeded(&|id| id != SCHEMA_CHECK) {
-        problems.push(format!("{scenario}: nothing succeeded"));
+        problems.push(format!("{scenario}: no check succeeded"));
     }
-    for (owner, needed) in NEVER_LEFT_OUT {
+    for (owner, needed) in REQUIRED_CHECKS {
         if owner == scenario && !succeeded(&|id| id == needed) {
             problems.push(format!("{scenario}: {needed} was left out"));
         }
@@ -247,21 +247,21 @@ mod tests {
 
     #[test]
     fn scenario_without_a_success_does_not_pass() {
-        check("[]", &["ping: nothing succeeded"]);
+        check("[]", &["ping: no check succeeded"]);
         check(
             r#"[{"id":"wire-schema-valid","status":"SUCCESS"},{"id":"a","status":"INFO"}]"#,
-            &["ping: nothing succeeded"],
+            &["ping: no check succeeded"],
         );
     }
 
     #[test]
     fn omitted_check_is_a_problem() {
-        let found = problems(
+        let problems = problems(
             "server-sse-polling",
             r#"[{"id":"server-sse-priming-event","status":"SUCCESS"}]"#,
         );
         assert_eq!(
-            found,
+            problems,
             ["server-sse-polling: server-sse-disconnect-resume was left out"]
         );
     }

@@ -38,7 +38,7 @@ async fn client_passes_every_scenario_of_2026_07_28() {
 }
 
 #[tokio::test]
-async fn client_passes_every_scenario_of_the_extensions_it_knows() {
+async fn client_passes_every_scenario_of_supported_extensions() {
     let binary = Path::new(CLIENT);
     let results = results("client", "extensions");
     let verdict = assert_clean(check_client_extensions(&suite(binary), binary, &results).await);

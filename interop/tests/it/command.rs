@@ -12,11 +12,11 @@ fn welcome(era: &str, values: &[&str]) -> (String, String) {
     let name = format!("desks_command_{era}_{}.txt", values.len());
     let desks = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
     fs::write(&desks, "").expect("the temporary directory is writable");
-    let built = "run the tests as described in CONTRIBUTING.md";
-    let (toolwire, _) = Subject::Demo.command(Wire::Stdio).expect(built);
+    let how_to_run = "run the tests as described in CONTRIBUTING.md";
+    let (toolwire, _) = Subject::Demo.command(Wire::Stdio).expect(how_to_run);
     let (server, arguments) = Subject::Onboarding(desks.clone())
         .command(Wire::Stdio)
-        .expect(built);
+        .expect(how_to_run);
     let output = Command::new(toolwire)
         .args(["call", "welcome", "--era", era])
         .args(values.iter().flat_map(|value| ["--answer", value]))
@@ -37,8 +37,8 @@ fn welcome(era: &str, values: &[&str]) -> (String, String) {
 fn options_respond_to_every_elicitation() {
     for era in ["modern", "legacy"] {
         let (printed, desks) = welcome(era, &["name=Ada", "team=Platform", "inches=13"]);
-        let sits = "Ada sits at desk 1 at Platform, with a laptop of 13 inches.\n";
-        assert_eq!(printed, sits, "{era}");
+        let expected = "Ada sits at desk 1 at Platform, with a laptop of 13 inches.\n";
+        assert_eq!(printed, expected, "{era}");
         assert_eq!(desks, "Ada, Platform\n", "{era}");
     }
 }

@@ -1,4 +1,4 @@
-//! A user who consents to everything: opens the page of the authorization server and is redirected at once.
+//! A simulated user: opens the page of the authorization server, which redirects without a login form.
 
 use std::io;
 
@@ -7,7 +7,7 @@ use tokio::net::TcpStream;
 use toolwire::BoxFuture;
 use toolwire_auth::client::{AuthError, CheckCallback, Login, PendingLogin};
 
-/// The redirect URI of the suite's servers. No process listens there, because none needs to.
+/// The redirect URI of the suite's servers. No process listens there, because the query is read from the redirect.
 const REDIRECT_URI: &str = "http://localhost:3000/callback";
 
 /// A user who consents to everything.

@@ -1,4 +1,4 @@
-//! The client for the official conformance suite: one process per scenario, which the environment names.
+//! The client for the official conformance suite. Each scenario runs in its own process and is named by the environment.
 //!
 //! It is written like any program that uses toolwire. A scenario selects the calls; the library does the rest.
 
@@ -39,10 +39,10 @@ async fn main() -> ExitCode {
         Ok(()) => ExitCode::SUCCESS,
         Err(problem) => {
             eprintln!("{problem}");
-            let mut reason = problem.source();
-            while let Some(cause) = reason {
-                eprintln!("  because {cause}");
-                reason = cause.source();
+            let mut source = problem.source();
+            while let Some(cause) = source {
+                eprintln!("  caused by: {cause}");
+                source = cause.source();
             }
             ExitCode::FAILURE
         }

@@ -1,4 +1,4 @@
-//! Tools with forms and texts that the scenarios up to 2025-11-25 prescribe.
+//! Tools that send elicitations and sampling requests, with the forms and texts of the scenarios up to 2025-11-25.
 
 use serde_json::{Map, Value};
 use toolwire::ask::{self, ElicitOutcome};

@@ -122,7 +122,7 @@ impl<'a> Field<'a> {
         }
     }
 
-    /// Converts a typed text to a value. The error says what is expected.
+    /// Converts a typed text to a value. The error names the expected input.
     pub(super) fn read(&self, text: &str) -> Result<Value, String> {
         let value = match self.schema {
             PrimitiveSchema::Number(schema) => number(text, schema.kind)?,

@@ -33,11 +33,11 @@ impl ElicitationHandler {
         screen: &Arc<Screen>,
     ) -> Result<Option<Arc<Self>>, Failure> {
         let mut given = Vec::new();
-        for assignment in &options.fields {
-            let Some((field, value)) = assignment.split_once('=') else {
+        for input in &options.fields {
+            let Some((field, value)) = input.split_once('=') else {
                 return Err(
-                    Failure::usage(format!("`--answer {assignment}` has no value")) // tidy: allow(answer) name of the option
-                        .with_advice(format!("write --answer {assignment}=value")), // tidy: allow(answer) name of the option
+                    Failure::usage(format!("`--answer {input}` has no value")) // tidy: allow(answer) name of the option
+                        .with_advice(format!("write --answer {input}=value")), // tidy: allow(answer) name of the option
                 );
             };
             given.push((field.to_owned(), value.to_owned()));

@@ -264,9 +264,9 @@ pub(crate) fn prompt(prompt: &Prompt, style: Style) -> String {
     text
 }
 
-fn table_or_message(table: &Table, nothing: &str, style: Style) -> String {
+fn table_or_message(table: &Table, message: &str, style: Style) -> String {
     if table.is_empty() {
-        format!("{}\n", style.paint.dim(nothing))
+        format!("{}\n", style.paint.dim(message))
     } else {
         table.render(style)
     }

@@ -33,12 +33,12 @@ fn text_of(id: i64) -> String {
 
 /// Writes calls without waiting for responses.
 async fn write_calls(mut input: ChildStdin, era: Era, ids: std::ops::Range<i64>) -> ChildStdin {
-    const AT_ONCE: usize = 32 * 1024;
-    let mut bytes = Vec::with_capacity(2 * AT_ONCE);
+    const BATCH_BYTES: usize = 32 * 1024;
+    let mut bytes = Vec::with_capacity(2 * BATCH_BYTES);
     for id in ids {
         let call = era.call(id, "echo", json!({"text": text_of(id)}));
         bytes.extend_from_slice(format!("{call}\n").as_bytes());
-        if bytes.len() > AT_ONCE {
+        if bytes.len() > BATCH_BYTES {
             within(input.write_all(&bytes))
                 .await
                 .expect("the server reads");
