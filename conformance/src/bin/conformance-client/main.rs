@@ -1,4 +1,4 @@
-//! The client for the official conformance suite. Each scenario runs in its own process and is named by the environment.
+//! The client for the official conformance suite. Each scenario has its own process and is named by the environment.
 //!
 //! It is written like any program that uses toolwire. A scenario selects the calls; the library does the rest.
 

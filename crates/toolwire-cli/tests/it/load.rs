@@ -60,8 +60,8 @@ async fn next_echo(output: &mut BufReader<ChildStdout>, line: &mut Vec<u8>) -> E
         .unwrap_or_else(|error| panic!("{error}: {}", String::from_utf8_lossy(line)))
 }
 
-/// Sends `count` calls as fast as the server reads them, and reads the responses. Calls `on_response` with the number of
-/// responses so far.
+/// Sends `count` calls as fast as the server reads them, and reads the responses. Calls `on_response` with the number
+/// of responses so far.
 async fn pipeline(demo: &mut Demo, count: i64, mut on_response: impl FnMut(i64)) {
     const FIRST: i64 = 1_000;
     let era = demo.era();

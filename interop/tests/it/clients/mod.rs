@@ -1,9 +1,9 @@
 //! Independent clients with `toolwire demo`, one test per SDK, transport and revision, and with the example
 //! `onboarding`.
 //!
-//! Every check of a revision is named here, so that a script that omits a check fails its test. The lists depend only on the
-//! revision and the transport: each SDK runs all checks. An SDK may not support some revisions: TypeScript 1.x and
-//! Python always offer their newest legacy revision, 2025-11-25, and TypeScript 1.x has no 2026-07-28.
+//! Every check of a revision is named here, so that a script that omits a check fails its test. The lists depend only
+//! on the revision and the transport: each SDK runs all checks. An SDK may not support some revisions: TypeScript 1.x
+//! and Python always offer their newest legacy revision, 2025-11-25, and TypeScript 1.x has no 2026-07-28.
 
 mod http;
 mod onboarding;
