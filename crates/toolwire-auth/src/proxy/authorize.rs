@@ -38,7 +38,6 @@ const FORM: &str = "consent";
 /// The authorization that a user decides on. The form contains it, sealed for one browser.
 #[derive(Debug, Serialize, Deserialize)]
 struct Pending {
-    #[serde(rename = "asked")]
     authorization: AuthorizationRecord,
     registered_redirect: String,
 }

@@ -46,7 +46,6 @@ pub(super) struct AuthorizationRecord {
 /// A login in progress at the identity provider.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) struct LoginRecord {
-    #[serde(rename = "asked")]
     pub(super) authorization: AuthorizationRecord,
     /// The proxy's PKCE verifier for the identity provider.
     pub(super) code_verifier: Secret,

@@ -1,4 +1,4 @@
-//! Checks of `Host` and `Origin`, and invalid headers (H37 to H46, X01, X02).
+//! Checks of `Host` and `Origin`, and invalid headers.
 
 use serde_json::json;
 use toolwire::transport::http::{HttpLimits, HttpOptions};

@@ -1,4 +1,4 @@
-//! Responses to invalid messages, by the rows of the list of invalid input (H01 to H64).
+//! Responses to invalid messages.
 
 use serde_json::{Value, json};
 use toolwire::transport::http::{HttpLimits, HttpOptions, LegacyMode};

@@ -71,7 +71,7 @@ async fn session_ids_are_unique_and_chosen_by_the_server() {
     let endpoint = Endpoint::serve(&fixture.server).await;
     let mut seen = std::collections::BTreeSet::new();
     for _ in 0..20 {
-        // X16: a session id of the client is ignored.
+        // A session id of the client is ignored.
         let request =
             initialize_request("2025-11-25").with("Mcp-Session-Id", "chosen-by-the-client");
         let response = endpoint.request(&request).await;

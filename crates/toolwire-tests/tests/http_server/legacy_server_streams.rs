@@ -67,7 +67,7 @@ async fn every_message_is_sent_on_exactly_one_stream() {
     let endpoint = endpoint_without_quiet_period(&fixture).await;
     let session = Session::open(&endpoint, "2025-11-25").await;
     let mut first = listen(&session).await;
-    // H54, X17: a second stream is accepted and does not affect the first.
+    // A second stream is accepted and does not affect the first.
     let mut second = listen(&session).await;
     fixture.server.tools_changed();
     assert_eq!(
@@ -88,6 +88,28 @@ async fn every_message_is_sent_on_exactly_one_stream() {
         method(&second.message().await),
         "notifications/resources/list_changed"
     );
+}
+
+#[tokio::test]
+async fn change_is_not_repeated_on_the_stream_of_a_disconnected_reader() {
+    let fixture = Fixture::new();
+    let endpoint = endpoint_without_quiet_period(&fixture).await;
+    let session = Session::open(&endpoint, "2025-11-25").await;
+    let first = listen(&session).await;
+    let last = first.last_id.clone().expect("an event id");
+    first.disconnect();
+    let mut load = HttpLoad::default();
+    load.sessions = 1;
+    endpoint.wait_for_load(load).await;
+    let mut second = listen(&session).await;
+    fixture.server.tools_changed();
+    assert_eq!(
+        method(&second.message().await),
+        "notifications/tools/list_changed"
+    );
+    let mut resumed = session.resume(&last).await;
+    assert_eq!(session.end().await.status(), 204);
+    assert_eq!(resumed.next().await, Err(End::Complete));
 }
 
 #[tokio::test]

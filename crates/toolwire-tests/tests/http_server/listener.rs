@@ -200,7 +200,6 @@ async fn headers_beyond_the_limits_are_rejected_with_431() {
     running.end().await;
 }
 
-/// H37, H38
 #[tokio::test]
 async fn ambiguous_headers_are_rejected() {
     let running = RunningListener::start(HttpOptions::new()).await;

@@ -1,4 +1,4 @@
-//! Headers that repeat parts of the message must equal them (H10 to H20, X11).
+//! Headers that repeat parts of the message must equal them.
 
 use serde_json::{Value, json};
 use toolwire_tests::http::fixture::count_call;

@@ -1,4 +1,4 @@
-//! Sessions and streams belong to the principal that opened them (X15, X16, X17, X34, X35).
+//! Sessions and streams belong to the principal that opened them.
 
 use serde_json::json;
 use std::time::Duration;
@@ -186,7 +186,7 @@ async fn client_cannot_choose_the_session_id() {
     let attacker = InProcessClient::with_token(&service, "https://issuer", "attacker");
     let planted = attacker.open_session().await;
     for id in [planted.as_str(), "made-up"] {
-        // X16: the victim gets its own session or none, but never the planted one.
+        // The victim gets its own session or none, but never the planted one.
         let initialize = toolwire_tests::http::session::initialize_request("2025-11-25");
         let opened = victim.request(initialize.with("Mcp-Session-Id", id)).await;
         assert_ne!(opened.session.as_deref(), Some(id));

@@ -5,6 +5,8 @@
     reason = "a test may panic, also outside its own function"
 )]
 
+use bytes::Bytes;
+use http::Request;
 use toolwire::transport::http_client::{HttpClient as _, HttpPhase, HyperClient};
 use toolwire_tests::http_client_stack::raw::{FINE, RawConnection, RawServer, client, get};
 use toolwire_tests::peer::within;
@@ -48,6 +50,25 @@ async fn get_on_a_reused_connection_that_closes_is_sent_again() {
             server.respond_once(FINE).await
         };
         let (_, _connection) = tokio::join!(exchange(&http, &url), closing);
+        assert!(server.has_no_connection().await, "{close:?}");
+    }
+}
+
+#[tokio::test]
+async fn head_on_a_reused_connection_that_closes_is_sent_again() {
+    let response = "HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\n";
+    for close in CLOSES {
+        let server = RawServer::bind().await;
+        let (http, url) = (client(), server.url("/"));
+        let (_, (_, connection)) = tokio::join!(exchange(&http, &url), server.respond_once(FINE));
+        let closing = async {
+            read_and_close(connection, "", close).await;
+            server.respond_once(response).await
+        };
+        let request = Request::head(&url).body(Bytes::new()).unwrap();
+        let (sent, (received, _connection)) = tokio::join!(within(http.send(request)), closing);
+        assert_eq!(sent.unwrap().status(), 200, "{close:?}");
+        assert!(received.starts_with("HEAD / "), "{received}");
         assert!(server.has_no_connection().await, "{close:?}");
     }
 }

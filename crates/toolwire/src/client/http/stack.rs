@@ -17,7 +17,7 @@ use crate::client::http::{ClientBody, HttpError};
 /// # Requirements
 ///
 /// * An implementation follows redirects only within the origin of the request, because headers may contain secrets.
-/// * It does not send a request again that the server may have received.
+/// * It does not send a request again that the server may have received, unless the method is safe (GET, HEAD).
 /// * It returns the response as soon as the headers have arrived. The body may be a stream that stays open for hours.
 ///
 /// # Cancellation

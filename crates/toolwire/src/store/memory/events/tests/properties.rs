@@ -33,7 +33,7 @@ fn block_on<T>(future: impl Future<Output = T>) -> T {
 }
 
 proptest! {
-    /// P10: a replay after k is the entries appended after k to the same stream.
+    /// A replay after k is the entries appended after k to the same stream.
     #[test]
     fn replay_is_the_suffix(calls in proptest::collection::vec(call(), 0..80)) {
         let limits = MemoryEventLogLimits::default();
@@ -58,7 +58,7 @@ proptest! {
         log.lock().check();
     }
 
-    /// P11: a reader that follows a stream while it is written sees each entry once, wherever the writer pauses.
+    /// A reader that follows a stream while it is written sees each entry once, wherever the writer pauses.
     #[test]
     fn following_reader_sees_every_entry_once(
         pauses in proptest::collection::vec(0..3u8, 1..40),
