@@ -30,13 +30,16 @@ async fn invalid_messages_are_rejected() {
     let mut table = Table::new().await;
     let whole = count_call(1).to_string();
     for (row, body) in [
-        ("H01 empty body", Vec::new()),
-        ("H02 malformed", b"not json".to_vec()),
-        ("H02 half", whole.as_bytes()[..20].to_vec()),
-        ("H02 trailing bytes", format!("{whole} x").into_bytes()),
-        ("H02 two objects", format!("{whole}{whole}").into_bytes()),
-        ("H02 bad UTF-8", b"{\"jsonrpc\":\"\xff\xfe\"}".to_vec()),
-        ("H02 BOM", [b"\xef\xbb\xbf", whole.as_bytes()].concat()),
+        ("empty body", Vec::new()),
+        ("malformed JSON", b"not json".to_vec()),
+        ("truncated object", whole.as_bytes()[..20].to_vec()),
+        ("trailing bytes", format!("{whole} x").into_bytes()),
+        ("two objects", format!("{whole}{whole}").into_bytes()),
+        ("invalid UTF-8", b"{\"jsonrpc\":\"\xff\xfe\"}".to_vec()),
+        (
+            "byte order mark",
+            [b"\xef\xbb\xbf", whole.as_bytes()].concat(),
+        ),
     ] {
         let expected = Expected::error(400, PARSE);
         table
@@ -44,14 +47,14 @@ async fn invalid_messages_are_rejected() {
             .await;
     }
     for (row, body) in [
-        ("H03 batch", format!("[{whole}]")),
-        ("H03 empty batch", "[]".to_owned()),
-        ("H04 number", "42".to_owned()),
-        ("H04 string", "\"x\"".to_owned()),
-        ("H04 null", "null".to_owned()),
-        ("H04 true", "true".to_owned()),
-        ("S21 id null", whole.replace("\"id\":1", "\"id\":null")),
-        ("S23 id 1.5", whole.replace("\"id\":1", "\"id\":1.5")),
+        ("batch", format!("[{whole}]")),
+        ("empty batch", "[]".to_owned()),
+        ("body is a number", "42".to_owned()),
+        ("body is a string", "\"x\"".to_owned()),
+        ("body is null", "null".to_owned()),
+        ("body is true", "true".to_owned()),
+        ("id is null", whole.replace("\"id\":1", "\"id\":null")),
+        ("id is 1.5", whole.replace("\"id\":1", "\"id\":1.5")),
     ] {
         let expected = Expected::error(400, INVALID_REQUEST);
         table
@@ -61,18 +64,18 @@ async fn invalid_messages_are_rejected() {
     let nested = format!("{}1{}", "[".repeat(128), "]".repeat(128));
     for (row, body) in [
         (
-            "H30 nesting",
+            "128 nested arrays",
             whole.replace("\"n\":1", &format!("\"n\":{nested}")),
         ),
         (
-            "H31 duplicate member",
+            "duplicate argument",
             whole.replace("\"n\":1", "\"n\":1,\"n\":2"),
         ),
         (
-            "H31 duplicate method",
+            "duplicate method",
             whole.replacen('{', "{\"method\":\"tools/list\",", 1),
         ),
-        ("S28 jsonrpc", whole.replace("\"2.0\"", "\"1.0\"")),
+        ("jsonrpc is 1.0", whole.replace("\"2.0\"", "\"1.0\"")),
     ] {
         let expected = Expected::error(400, INVALID_REQUEST).with_id(1);
         table
@@ -87,7 +90,7 @@ async fn content_type_and_accept_are_checked() {
     let rejected = |status| Expected::error(status, INVALID_REQUEST);
     table
         .check(
-            "H05 missing",
+            "no content type",
             valid_request().without("Content-Type"),
             rejected(415),
         )
@@ -99,13 +102,15 @@ async fn content_type_and_accept_are_checked() {
         "",
     ] {
         let request = valid_request().replacing("Content-Type", media_type);
-        table.check("H05", request, rejected(415)).await;
+        let row = format!("content type {media_type:?}");
+        table.check(&row, request, rejected(415)).await;
     }
     let twice = valid_request().with("Content-Type", "text/plain");
-    table.check("H05 twice", twice, rejected(415)).await;
+    table.check("two content types", twice, rejected(415)).await;
     for media_type in ["application/json; charset=utf-8", "APPLICATION/JSON"] {
         let request = valid_request().replacing("Content-Type", media_type);
-        table.check("H06", request, Expected::counted(1)).await;
+        let row = format!("content type {media_type:?}");
+        table.check(&row, request, Expected::counted(1)).await;
     }
     for accepted in [
         "application/json",
@@ -114,7 +119,8 @@ async fn content_type_and_accept_are_checked() {
         "application/json, text/event-stream;q=0",
     ] {
         let request = valid_request().replacing("Accept", accepted);
-        table.check("H08", request, rejected(406)).await;
+        let row = format!("accept {accepted:?}");
+        table.check(&row, request, rejected(406)).await;
     }
     for accepted in [
         "*/*",
@@ -122,16 +128,19 @@ async fn content_type_and_accept_are_checked() {
         "text/event-stream;q=0.5, application/json",
     ] {
         let request = valid_request().replacing("Accept", accepted);
-        table.check("H08", request, Expected::counted(1)).await;
+        let row = format!("accept {accepted:?}");
+        table.check(&row, request, Expected::counted(1)).await;
     }
     let lines = valid_request()
         .replacing("Accept", "application/json")
         .with("Accept", "text/event-stream");
     table
-        .check("H08 two lines", lines, Expected::counted(1))
+        .check("two accept headers", lines, Expected::counted(1))
         .await;
     let gzip = valid_request().with("Content-Encoding", "gzip");
-    table.check("H40", gzip, rejected(415)).await;
+    table
+        .check("content encoding gzip", gzip, rejected(415))
+        .await;
 }
 
 #[tokio::test]
@@ -141,7 +150,7 @@ async fn modern_server_accepts_only_post() {
     let rejected = || Expected::error(405, INVALID_REQUEST).with_header("allow", "POST");
     for method in ["GET", "DELETE", "PUT", "PATCH", "OPTIONS"] {
         let request = Request::new(method).with("Accept", "*/*");
-        table.check("H09", request, rejected()).await;
+        table.check(method, request, rejected()).await;
     }
     // If sessions are served as well, a request with the modern revision has only POST.
     let mut table = Table::new().await;
@@ -149,11 +158,12 @@ async fn modern_server_accepts_only_post() {
         let request = Request::new(method)
             .with("Accept", "*/*")
             .with("MCP-Protocol-Version", "2026-07-28");
-        table.check("H09", request, rejected()).await;
+        let row = format!("{method} with the modern revision");
+        table.check(&row, request, rejected()).await;
     }
     let put = Request::new("PUT").with("Content-Length", "0");
     let expected = Expected::error(405, INVALID_REQUEST).with_header("allow", "GET, POST, DELETE");
-    table.check("H09 with sessions", put, expected).await;
+    table.check("PUT with sessions", put, expected).await;
 }
 
 #[tokio::test]
@@ -166,22 +176,25 @@ async fn modern_request_requires_version_and_capabilities_in_meta() {
         .expect("an object")
         .remove("_meta");
     table
-        .check("H21 no _meta", Request::modern(&bare), rejected())
+        .check("no _meta", Request::modern(&bare), rejected())
         .await;
     for member in ["protocolVersion", "clientCapabilities"] {
         let request = without_meta(count_call(1), member);
-        table.check("H21", request, rejected()).await;
+        let row = format!("no {member}");
+        table.check(&row, request, rejected()).await;
     }
     let anonymous = without_meta(count_call(1), "clientInfo");
-    table.check("H22", anonymous, Expected::counted(1)).await;
-    for token in [
-        json!({}),
-        json!([]),
-        json!(true),
-        json!("x".repeat(10 * 1024)),
+    table
+        .check("no clientInfo", anonymous, Expected::counted(1))
+        .await;
+    for (row, token) in [
+        ("progress token is an object", json!({})),
+        ("progress token is an array", json!([])),
+        ("progress token is a boolean", json!(true)),
+        ("progress token of 10 KiB", json!("x".repeat(10 * 1024))),
     ] {
         let request = Request::modern(&with_token(1, "count", token));
-        table.check("H64", request, rejected()).await;
+        table.check(row, request, rejected()).await;
     }
 }
 
@@ -198,7 +211,8 @@ async fn unknown_methods_return_404() {
     ] {
         let request = Request::modern(&modern("x", method, json!({})));
         let expected = Expected::error(404, METHOD_NOT_FOUND).with_id("x");
-        table.check("H23", request, expected).await;
+        let row = format!("method {method:?}");
+        table.check(&row, request, expected).await;
     }
 }
 
@@ -209,7 +223,9 @@ async fn capabilities_names_and_arguments_are_checked() {
     let expected = Expected::error(400, -32021)
         .with_id(1)
         .with_data(json!({"requiredCapabilities": {"sampling": {}}}));
-    table.check("H24", sampled, expected).await;
+    table
+        .check("sampling not declared", sampled, expected)
+        .await;
     let with_sampling = modern_with(
         1,
         "tools/call",
@@ -218,7 +234,7 @@ async fn capabilities_names_and_arguments_are_checked() {
     );
     table
         .check(
-            "H24 declared",
+            "sampling declared",
             Request::modern(&with_sampling),
             Expected::counted(1),
         )
@@ -226,20 +242,20 @@ async fn capabilities_names_and_arguments_are_checked() {
 
     let unknown = || Expected::error(200, INVALID_PARAMS).with_id(1);
     let tool = Request::modern(&call(1, "unknown", json!({})));
-    table.check("H25 tool", tool, unknown()).await;
+    table.check("unknown tool", tool, unknown()).await;
     let resource = modern(1, "resources/read", json!({"uri": "notes://unknown"}));
     table
-        .check("H25 resource", Request::modern(&resource), unknown())
+        .check("unknown resource", Request::modern(&resource), unknown())
         .await;
 
     let runs = table.fixture.runs();
     for endpoint in table.endpoints() {
         let wrong = endpoint.call(call(1, "count", json!({"n": "many"}))).await;
-        assert_eq!(wrong["result"]["isError"], true, "H26: {wrong}");
-        assert_eq!(wrong.get("error"), None, "H26: {wrong}");
-        assert_eq!(table.fixture.runs(), runs, "H26");
+        assert_eq!(wrong["result"]["isError"], true, "{wrong}");
+        assert_eq!(wrong.get("error"), None, "{wrong}");
+        assert_eq!(table.fixture.runs(), runs, "the handler ran");
     }
-    table.expect_alive("H26").await;
+    table.expect_alive("invalid argument").await;
 }
 
 #[tokio::test]
@@ -247,12 +263,16 @@ async fn responses_are_rejected_and_notifications_get_202() {
     let mut table = Table::new().await;
     let response = Request::modern(&result_response(1, json!({})));
     table
-        .check("H27", response, Expected::error(400, INVALID_REQUEST))
+        .check(
+            "result response",
+            response,
+            Expected::error(400, INVALID_REQUEST),
+        )
         .await;
     let error = json!({"jsonrpc": "2.0", "id": 1, "error": {"code": -1, "message": "no"}});
     table
         .check(
-            "H27",
+            "error response",
             Request::modern(&error),
             Expected::error(400, INVALID_REQUEST),
         )
@@ -260,7 +280,7 @@ async fn responses_are_rejected_and_notifications_get_202() {
     for method in ["notifications/cancelled", "notifications/unknown"] {
         let message = notification(method, json!({"requestId": 1}));
         table
-            .check("H28", Request::modern(&message), Expected::empty(202))
+            .check(method, Request::modern(&message), Expected::empty(202))
             .await;
     }
 }
@@ -271,7 +291,9 @@ async fn session_headers_have_no_effect_on_modern_requests() {
     let request = valid_request()
         .with("Mcp-Session-Id", "another-session")
         .with("Last-Event-ID", "kXw3-0nq_Yb81LzA.42");
-    table.check("H56", request, Expected::counted(1)).await;
+    table
+        .check("session headers", request, Expected::counted(1))
+        .await;
 }
 
 #[tokio::test]
@@ -299,7 +321,7 @@ async fn filter_has_at_most_1024_uris() {
         Request::modern(&message)
     };
     let expected = Expected::error(400, INVALID_PARAMS).with_id(1);
-    table.check("H61", listen(1025), expected).await;
+    table.check("1025 URIs", listen(1025), expected).await;
     for allowed in [1023, 1024] {
         for endpoint in table.endpoints() {
             let mut events = endpoint.open(&listen(allowed)).await;
@@ -318,14 +340,14 @@ async fn error_for_a_batch_has_the_id_of_the_revision() {
     let newest = request.clone().with("MCP-Protocol-Version", "2025-11-25");
     table
         .check(
-            "H03 2025-11-25",
+            "batch of 2025-11-25",
             newest,
             Expected::error(400, INVALID_REQUEST),
         )
         .await;
     let older = request.with("MCP-Protocol-Version", "2025-06-18");
     let expected = Expected::error(400, INVALID_REQUEST).with_id(Value::Null);
-    table.check("H03 2025-06-18", older, expected).await;
+    table.check("batch of 2025-06-18", older, expected).await;
 }
 
 #[tokio::test]
@@ -346,11 +368,15 @@ async fn body_beyond_the_limit_is_rejected_with_413() {
         .check("limit", padded(1), Expected::counted("up"))
         .await;
     let rejected = || Expected::error(413, INVALID_REQUEST).closing();
-    table.check("H32 limit + 1", padded(2), rejected()).await;
+    table.check("limit + 1", padded(2), rejected()).await;
     // A body that is too long is rejected before it arrives.
     let announced = padded(1_000_000);
     table
-        .check_bytes("H32 only announced", announced.header_text(), rejected())
+        .check_bytes(
+            "only the headers of a long body",
+            announced.header_text(),
+            rejected(),
+        )
         .await;
 
     let chunked = |request: Request| {
@@ -373,12 +399,16 @@ async fn body_beyond_the_limit_is_rejected_with_413() {
     }
     // The body is rejected at the limit, before its end arrives.
     table
-        .check_bytes("H33", chunked(padded(2)), rejected())
+        .check_bytes("chunked, limit + 1", chunked(padded(2)), rejected())
         .await;
     // No `100 Continue` is sent for a body that is rejected.
     let expecting = padded(2).with("Expect", "100-continue");
     table
-        .check_bytes("H32 expecting", expecting.header_text(), rejected())
+        .check_bytes(
+            "limit + 1 with 100-continue",
+            expecting.header_text(),
+            rejected(),
+        )
         .await;
 }
 

@@ -133,7 +133,7 @@ async fn request_without_a_valid_session_id_is_rejected() {
     let ping = legacy(1, "ping", json!({}));
     let without_session = Request::post(&ping).with("MCP-Protocol-Version", "2025-11-25");
     let response = endpoint.request(&without_session).await;
-    assert_eq!(response.status(), 400, "H51");
+    assert_eq!(response.status(), 400, "request");
     expect_error(&response.message(), json!(1), -32600);
     for (row, request) in [
         (
@@ -147,7 +147,7 @@ async fn request_without_a_valid_session_id_is_rejected() {
         ),
     ] {
         let response = endpoint.request(&request).await;
-        assert_eq!(response.status(), 400, "H51 {row}");
+        assert_eq!(response.status(), 400, "{row}");
         expect_error(&response.message(), None, -32600);
     }
     let mut bytes = Vec::new();
@@ -158,7 +158,7 @@ async fn request_without_a_valid_session_id_is_rejected() {
         let response = connection.response().await;
         assert!(
             matches!(response.status(), 400 | 404),
-            "H53 {id:?}: {}",
+            "session id {id:?}: {}",
             response.text()
         );
         if response.status() == 404 {

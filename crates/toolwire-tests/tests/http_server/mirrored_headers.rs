@@ -20,22 +20,32 @@ async fn version_must_be_equal_in_header_and_body() {
     let mut table = Table::new().await;
     const VERSION: &str = "MCP-Protocol-Version";
     table
-        .check("H10", valid_request().without(VERSION), mismatch())
+        .check(
+            "no version header",
+            valid_request().without(VERSION),
+            mismatch(),
+        )
         .await;
     for other in ["2025-11-25", "1900-01-01", "2026-07-28x", ""] {
-        table
-            .check("H11", valid_request().replacing(VERSION, other), mismatch())
-            .await;
+        let row = format!("version header {other:?}");
+        let request = valid_request().replacing(VERSION, other);
+        table.check(&row, request, mismatch()).await;
     }
     let twice = valid_request().with(VERSION, "2026-07-28");
-    table.check("X11 twice", twice, mismatch()).await;
+    table.check("two version headers", twice, mismatch()).await;
     let list = valid_request().replacing(VERSION, "2026-07-28, 2026-07-28");
-    table.check("X11 list", list, mismatch()).await;
+    table
+        .check("version header with a list", list, mismatch())
+        .await;
 
     let mut ancient = count_call(1);
     ancient["params"]["_meta"]["io.modelcontextprotocol/protocolVersion"] = json!("1900-01-01");
     table
-        .check("H11 body", Request::modern(&ancient), mismatch())
+        .check(
+            "other version in the body",
+            Request::modern(&ancient),
+            mismatch(),
+        )
         .await;
     let both = Request::modern(&ancient).replacing(VERSION, "1900-01-01");
     let supported = json!([
@@ -57,30 +67,39 @@ async fn version_must_be_equal_in_header_and_body() {
         "supported": response.message()["error"]["data"]["supported"],
         "requested": "1900-01-01",
     }));
-    table.check("H12", both, expected).await;
+    table.check("unsupported version", both, expected).await;
 }
 
 #[tokio::test]
 async fn method_must_be_equal_in_header_and_body() {
     let mut table = Table::new().await;
     table
-        .check("H13", valid_request().without("Mcp-Method"), mismatch())
+        .check(
+            "no method header",
+            valid_request().without("Mcp-Method"),
+            mismatch(),
+        )
         .await;
     for other in ["tools/list", "TOOLS/CALL", "Tools/call", "tools/call/", ""] {
         let request = valid_request().replacing("Mcp-Method", other);
-        table.check("H13", request, mismatch()).await;
+        let row = format!("method header {other:?}");
+        table.check(&row, request, mismatch()).await;
     }
     let twice = valid_request().with("Mcp-Method", "tools/call");
-    table.check("X11 twice", twice, mismatch()).await;
+    table
+        .check("two equal method headers", twice, mismatch())
+        .await;
     let other_twice = valid_request().with("mcp-method", "tools/list");
     table
-        .check("X11 two methods", other_twice, mismatch())
+        .check("two different method headers", other_twice, mismatch())
         .await;
     // Header names are case-insensitive.
     let lower = valid_request()
         .without("Mcp-Method")
         .with("mcp-method", "tools/call");
-    table.check("lower case", lower, Expected::counted(1)).await;
+    table
+        .check("lower case header name", lower, Expected::counted(1))
+        .await;
 }
 
 #[tokio::test]
@@ -92,23 +111,23 @@ async fn name_must_be_equal_in_header_and_body() {
         modern(1, "prompts/get", json!({"name": "greet"})),
     ] {
         let valid_request = Request::modern(&message);
-        table
-            .check(
-                "H15 absent",
-                valid_request.clone().without("Mcp-Name"),
-                mismatch(),
-            )
-            .await;
+        let method = &message["method"];
+        let row = format!("{method} without a name header");
+        let unnamed = valid_request.clone().without("Mcp-Name");
+        table.check(&row, unnamed, mismatch()).await;
         for other in ["other", "COUNT", "=?base64?!?=", "=?base64?b3RoZXI=?=", ""] {
             let request = valid_request.clone().replacing("Mcp-Name", other);
-            table.check("H15 different", request, mismatch()).await;
+            let row = format!("{method} with the name header {other:?}");
+            table.check(&row, request, mismatch()).await;
         }
     }
     // base64 of `count`
     let encoded = valid_request().replacing("Mcp-Name", "=?base64?Y291bnQ=?=");
-    table.check("H16", encoded, Expected::counted(1)).await;
+    table
+        .check("base64 name header", encoded, Expected::counted(1))
+        .await;
     let twice = valid_request().with("Mcp-Name", "count");
-    table.check("X11 twice", twice, mismatch()).await;
+    table.check("two name headers", twice, mismatch()).await;
 }
 
 #[tokio::test]
@@ -116,7 +135,11 @@ async fn mirrored_arguments_must_be_equal_in_header_and_body() {
     let mut table = Table::new().await;
     let unknown_header = valid_request().with("Mcp-Param-Foo", "bar");
     table
-        .check("H20", unknown_header, Expected::counted(1))
+        .check(
+            "header without an argument",
+            unknown_header,
+            Expected::counted(1),
+        )
         .await;
 
     let with = |arguments: Value, headers: &[(&str, &str)]| {
@@ -146,7 +169,7 @@ async fn mirrored_arguments_must_be_equal_in_header_and_body() {
             &[("Region", "eu"), ("Shard", "7"), ("Fast", "false")],
         ),
     ] {
-        let row = format!("X11 {arguments} {headers:?}");
+        let row = format!("{arguments} {headers:?}");
         table
             .check(&row, with(arguments, headers), Expected::counted(1))
             .await;
@@ -171,7 +194,7 @@ async fn mirrored_arguments_must_be_equal_in_header_and_body() {
         (json!({"fast": true}), &[("Fast", "false")]),
         (json!({"fast": true}), &[("Fast", "True")]),
     ] {
-        let row = format!("X11 {arguments} {headers:?}");
+        let row = format!("{arguments} {headers:?}");
         table
             .check(&row, with(arguments, headers), mismatch())
             .await;
@@ -183,10 +206,20 @@ async fn headers_are_checked_before_the_method_is_looked_up() {
     let mut table = Table::new().await;
     let unknown = Request::modern(&modern(1, "nothing/here", json!({})));
     let request = unknown.replacing("Mcp-Method", "tools/call");
-    table.check("X11", request, mismatch()).await;
+    table
+        .check(
+            "unknown method with another method header",
+            request,
+            mismatch(),
+        )
+        .await;
     // A response has no method that the header could repeat.
     let response = Request::modern(&result_response(1, json!({}))).with("Mcp-Method", "tools/call");
     table
-        .check("X11 response", response, Expected::error(400, -32600))
+        .check(
+            "response with a method header",
+            response,
+            Expected::error(400, -32600),
+        )
         .await;
 }

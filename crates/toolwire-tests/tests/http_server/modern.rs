@@ -114,7 +114,7 @@ async fn closing_the_stream_cancels_the_handler_immediately() {
             fastest = fastest.min(disconnected_at.elapsed());
             endpoint.wait_until_idle().await;
         }
-        assert!(fastest < CANCELLATION_LIMIT, "H58: {fastest:?}");
+        assert!(fastest < CANCELLATION_LIMIT, "{fastest:?}");
     }
     fixture.step();
     fixture.expect_nothing();

@@ -74,7 +74,7 @@ async fn session_of_another_principal_looks_like_an_unknown_session() {
     ] {
         let existing = send_every_request(&other_principal, &session, event).await;
         let unknown = send_every_request(&other_principal, &"x".repeat(session.len()), event).await;
-        assert_eq!(existing, unknown, "X15");
+        assert_eq!(existing, unknown, "the responses reveal the session");
         assert!(
             existing.iter().all(|response| response.status == 404),
             "{existing:?}"
@@ -140,7 +140,7 @@ async fn unknown_invalid_and_unauthorized_event_ids_get_the_same_response() {
         .with("Last-Event-ID", event);
     rejections.push(ann.request(twice).await);
     for rejection in &rejections {
-        assert_eq!(*rejection, rejections[0], "X34");
+        assert_eq!(*rejection, rejections[0], "the responses differ");
     }
     assert_eq!(rejections[0].status, 400);
     assert_eq!(rejections[0].session, None);
@@ -170,7 +170,7 @@ async fn cancellation_does_not_affect_other_sessions() {
         202
     );
     fixture.expect_nothing();
-    assert_eq!(service.load().requests, 1, "X35");
+    assert_eq!(service.load().requests, 1, "the request was cancelled");
     assert_eq!(
         client.request(in_session(&mine, &cancel(1))).await.status,
         202
