@@ -40,16 +40,16 @@ async fn calls_take_as_many_instructions_as_written_down() {
         "missing: valgrind, which counts instructions; install the package of that name"
     );
     let program = built();
-    let told = |words: &[&str]| {
+    let command_with = |words: &[&str]| {
         let mut command = Command::new(&program);
         command.args(words);
         command
     };
     let repeated = |word| {
-        let each = |times: usize| told(&[word, &times.to_string()]);
+        let each = |times: usize| command_with(&[word, &times.to_string()]);
         COUNTING.repeated(each, &MODERN.message(1)).unwrap()
     };
-    let http = told(&["http"]);
+    let http = command_with(&["http"]);
     let reference = repeated("reference").instructions;
     let scale = reference / REFERENCE;
     let figures = [
@@ -67,7 +67,7 @@ async fn calls_take_as_many_instructions_as_written_down() {
         (
             "a call over stdio",
             STDIO,
-            COUNTING.over_stdio(&told(&["stdio"])).unwrap(),
+            COUNTING.over_stdio(&command_with(&["stdio"])).unwrap(),
         ),
     ];
     let mut exceeded = String::new();
