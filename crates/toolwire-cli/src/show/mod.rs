@@ -1,9 +1,9 @@
 //! Formats what servers send for people. Nothing here writes output.
 
-mod clean;
 mod content;
 mod lists;
 mod paint;
+mod safe_text;
 mod table;
 
 use std::borrow::Cow;
@@ -11,12 +11,12 @@ use std::borrow::Cow;
 use serde_json::Value;
 use toolwire::LoggingLevel;
 
-pub(crate) use clean::{escaped_json, plain_text};
 pub(crate) use content::{
     Attachment, attachments, call_result, contents, of_resource, prompt_result,
 };
 pub(crate) use lists::{prompt, prompts, resources, server_info, templates, tool, tools, usage};
 pub(crate) use paint::Paint;
+pub(crate) use safe_text::{escaped_json, plain_text};
 pub(crate) use table::Table;
 
 /// The formatting of an output: colours and line width.
