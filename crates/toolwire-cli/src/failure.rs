@@ -41,9 +41,9 @@ pub(crate) struct Failure {
     details: Option<String>,
     rpc: Option<ErrorObject>,
     status: Option<u16>,
-    /// `true` if a login is required, possibly with the scopes in `wanted_scopes`.
+    /// `true` if a login is required, possibly with the scopes in `required_scopes`.
     needs_login: bool,
-    wanted_scopes: Option<String>,
+    required_scopes: Option<String>,
 }
 
 /// The phase in which the client failed.
@@ -64,7 +64,7 @@ impl Failure {
             rpc: None,
             status: None,
             needs_login: false,
-            wanted_scopes: None,
+            required_scopes: None,
         }
     }
 
@@ -114,7 +114,7 @@ impl Failure {
     /// Creates a failure from an error of the login.
     pub(crate) fn of_login(error: &AuthError) -> Self {
         // A server that cannot be reached gets the same message in every command.
-        if let Some(failure) = error.find() {
+        if let Some(failure) = error.find_source() {
             return Self::of_http(failure);
         }
         let advice = error.advice().map(str::to_owned);
@@ -129,7 +129,7 @@ impl Failure {
             step: Some("login"),
             advice,
             needs_login: error.needs_login(),
-            wanted_scopes: error.wanted_scopes().map(str::to_owned),
+            required_scopes: error.required_scopes().map(str::to_owned),
             ..Self::new(Exit::Unauthorized, message)
         }
     }
@@ -139,7 +139,7 @@ impl Failure {
         match target {
             Target::Http(endpoint) if self.needs_login => {
                 let url = &endpoint.url;
-                let advice = match &self.wanted_scopes {
+                let advice = match &self.required_scopes {
                     Some(scopes) => format!("log in with: toolwire login {url} --scope '{scopes}'"),
                     None => format!(
                         "log in with: toolwire login {url} (or pass a token with --bearer-env VARIABLE)"

@@ -12,7 +12,7 @@ pub struct AuthError {
     kind: AuthErrorKind,
     advice: Option<String>,
     needs_login: bool,
-    wanted_scopes: Option<String>,
+    required_scopes: Option<String>,
 }
 
 #[derive(Debug, Clone)]
@@ -30,7 +30,7 @@ impl AuthError {
             kind: AuthErrorKind::Message(message.into(), None),
             advice: None,
             needs_login: false,
-            wanted_scopes: None,
+            required_scopes: None,
         }
     }
 
@@ -63,7 +63,7 @@ impl AuthError {
     /// Returns the first cause of type `T`, for example [`HttpError`](toolwire::transport::http_client::HttpError) if
     /// a server was unreachable.
     #[must_use]
-    pub fn find<T: StdError + 'static>(&self) -> Option<&T> {
+    pub fn find_source<T: StdError + 'static>(&self) -> Option<&T> {
         let mut cause: Option<&(dyn StdError + 'static)> = match &self.kind {
             AuthErrorKind::Message(_, source) => source.as_deref().map(|source| source as _),
             AuthErrorKind::Wrapped(error) => Some(&**error),
@@ -86,8 +86,8 @@ impl AuthError {
 
     /// Returns the scopes that a login has to request, separated by spaces, or `None` if they are unknown.
     #[must_use]
-    pub fn wanted_scopes(&self) -> Option<&str> {
-        self.wanted_scopes.as_deref()
+    pub fn required_scopes(&self) -> Option<&str> {
+        self.required_scopes.as_deref()
     }
 
     pub(super) fn login_required(resource: &str) -> Self {
@@ -100,7 +100,7 @@ impl AuthError {
         let message = format!("the login at {resource} lacks required scopes: {scopes}");
         let mut error = Self::new(message);
         error.needs_login = true;
-        error.wanted_scopes = Some(scopes.to_owned());
+        error.required_scopes = Some(scopes.to_owned());
         error
     }
 
@@ -110,7 +110,7 @@ impl AuthError {
             kind: AuthErrorKind::Wrapped(Arc::new(error)),
             advice: None,
             needs_login: false,
-            wanted_scopes: None,
+            required_scopes: None,
         }
     }
 }

@@ -10,7 +10,7 @@ use crate::documents::Secret;
 /// ```
 /// use toolwire_auth::client::RegisteredClient;
 ///
-/// let client = RegisteredClient::new("my-client").with_secret("…").at("https://auth.example.com");
+/// let client = RegisteredClient::new("my-client").with_secret("…").with_issuer("https://auth.example.com");
 /// ```
 #[derive(Debug, Clone)]
 pub struct RegisteredClient {
@@ -48,7 +48,7 @@ impl RegisteredClient {
     /// Sets the issuer of the authorization server that knows the client. By default, the client is bound to the first
     /// authorization server that an MCP server names.
     #[must_use]
-    pub fn at(mut self, issuer: impl Into<String>) -> Self {
+    pub fn with_issuer(mut self, issuer: impl Into<String>) -> Self {
         self.issuer = Some(issuer.into());
         self
     }

@@ -73,10 +73,10 @@ impl DocumentFetcher {
         self
     }
 
-    /// Sets the time limit of a fetch. Default: 10 s.
+    /// Sets the timeout of a fetch. Default: 10 s.
     #[must_use]
-    pub fn with_time_limit(mut self, limit: Duration) -> Self {
-        self.timeout = limit;
+    pub fn with_timeout(mut self, timeout: Duration) -> Self {
+        self.timeout = timeout;
         self
     }
 

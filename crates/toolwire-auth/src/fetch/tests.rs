@@ -83,7 +83,7 @@ async fn fetch_times_out() {
         Err(FetchErrorKind::Timeout(_))
     ));
     assert_eq!(start.elapsed(), DEFAULT_TIMEOUT);
-    let fetcher = fetcher.with_time_limit(Duration::from_secs(1));
+    let fetcher = fetcher.with_timeout(Duration::from_secs(1));
     assert!(get(&fetcher, URL).await.is_err());
     assert_eq!(start.elapsed(), DEFAULT_TIMEOUT + Duration::from_secs(1));
 }

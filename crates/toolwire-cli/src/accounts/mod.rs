@@ -165,7 +165,7 @@ fn client(arguments: &LogIn) -> Result<Option<RegisteredClient>, Failure> {
         client = client.with_secret(secret);
     }
     if let Some(issuer) = &arguments.issuer {
-        client = client.at(issuer);
+        client = client.with_issuer(issuer);
     }
     Ok(Some(client))
 }

@@ -90,7 +90,7 @@ async fn client_without_a_login_handler_reports_the_missing_scopes() {
         let rejected = rejected.expect_err("the user cannot be asked");
         let problem = AuthError::from_error(&rejected).expect("the error has a cause");
         assert!(problem.needs_login());
-        let wanted = problem.wanted_scopes().unwrap_or_default();
+        let wanted = problem.required_scopes().unwrap_or_default();
         assert!(wanted.contains("notes:write"), "{wanted}");
     })
     .await;

@@ -256,13 +256,13 @@ impl OAuthProxyConfig {
         let (store, keys) = match self.shared_store {
             Some(shared) => shared,
             None => {
-                let key = StateKey::new(random().map_err(OAuthProxyConfigError::Keys)?);
+                let key = StateKey::new(random().map_err(OAuthProxyConfigError::RandomBytes)?);
                 let store: Arc<dyn ProxyStore> = Arc::new(MemoryProxyStore::default());
                 (store, KeyRing::new(key))
             }
         };
         if self.access_token_ttl.as_secs() == 0 || self.session_ttl.as_secs() == 0 {
-            return Err(OAuthProxyConfigError::NoTime);
+            return Err(OAuthProxyConfigError::LifetimeTooShort);
         }
         let lifetimes = Lifetimes {
             access_token: self.access_token_ttl.as_secs(),
@@ -330,13 +330,13 @@ pub enum OAuthProxyConfigError {
     /// A parameter for the identity provider is reserved for the proxy.
     Parameter(String),
     /// The lifetime of tokens or logins is less than a second.
-    NoTime,
+    LifetimeTooShort,
     /// The path of the server is the path of a proxy endpoint.
     PathConflict(String),
     /// The resource server configuration is invalid.
     ResourceServer(ResourceServerConfigError),
     /// The operating system returned no random bytes for the keys.
-    Keys(StoreError),
+    RandomBytes(StoreError),
 }
 
 impl fmt::Display for OAuthProxyConfigError {
@@ -348,7 +348,7 @@ impl fmt::Display for OAuthProxyConfigError {
                 f,
                 "the parameter {name:?} for the identity provider is reserved for the OAuth proxy"
             ),
-            Self::NoTime => f.write_str(
+            Self::LifetimeTooShort => f.write_str(
                 "the lifetimes of tokens and logins of an OAuth proxy must be at least 1 s",
             ),
             Self::PathConflict(path) => write!(
@@ -356,7 +356,9 @@ impl fmt::Display for OAuthProxyConfigError {
                 "the path {path:?} of the server is the path of an endpoint of the OAuth proxy"
             ),
             Self::ResourceServer(invalid) => write!(f, "{invalid}"),
-            Self::Keys(error) => write!(f, "cannot create keys for the OAuth proxy: {error}"),
+            Self::RandomBytes(error) => {
+                write!(f, "cannot create keys for the OAuth proxy: {error}")
+            }
         }
     }
 }
@@ -367,8 +369,8 @@ impl std::error::Error for OAuthProxyConfigError {
             Self::Url(invalid) => Some(invalid),
             Self::Scope(invalid) => Some(invalid),
             Self::ResourceServer(invalid) => Some(invalid),
-            Self::Keys(error) => Some(error),
-            Self::Parameter(_) | Self::NoTime | Self::PathConflict(_) => None,
+            Self::RandomBytes(error) => Some(error),
+            Self::Parameter(_) | Self::LifetimeTooShort | Self::PathConflict(_) => None,
         }
     }
 }

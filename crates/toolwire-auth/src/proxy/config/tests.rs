@@ -56,7 +56,10 @@ fn invalid_configuration_fails_at_build() {
         config_of().with_access_token_ttl(too_short),
         config_of().with_session_ttl(too_short),
     ] {
-        assert!(matches!(error(config), OAuthProxyConfigError::NoTime));
+        assert!(matches!(
+            error(config),
+            OAuthProxyConfigError::LifetimeTooShort
+        ));
     }
     let second = Duration::from_secs(1);
     let shortest = config_of()

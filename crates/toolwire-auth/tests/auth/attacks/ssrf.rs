@@ -128,7 +128,7 @@ async fn keys_and_introspection_are_not_requested_from_internal_hosts() {
     let keys = serde_json::to_string(&issuer.keys()).unwrap();
     let internal = CountingServer::listen(move |_| ok(&keys)).await;
     let token = issuer.token(&AttackFixture::claims("ann"));
-    let fetcher = DocumentFetcher::new().with_time_limit(std::time::Duration::from_secs(2));
+    let fetcher = DocumentFetcher::new().with_timeout(std::time::Duration::from_secs(2));
     for host in INTERNAL_HOSTS {
         for scheme in ["https", "http"] {
             let url = format!("{scheme}://{host}:{}/keys", internal.port);

@@ -58,7 +58,7 @@ async fn credentials_of_one_authorization_server_are_not_sent_to_another() {
     let servers = FakeServers::default();
     let other_issuer = servers
         .oauth()
-        .with_client(RegisteredClient::new("by-hand").at(OTHER));
+        .with_client(RegisteredClient::new("by-hand").with_issuer(OTHER));
     let failure = servers
         .client(other_issuer)
         .send(call("add"))

@@ -98,5 +98,5 @@ async fn error_of_a_stored_login_names_the_missing_scopes() {
     let source = std::error::Error::source(&failure).unwrap();
     let error = source.downcast_ref::<AuthError>().unwrap();
     assert!(error.needs_login());
-    assert_eq!(error.wanted_scopes(), Some("read deploy"));
+    assert_eq!(error.required_scopes(), Some("read deploy"));
 }

@@ -200,7 +200,7 @@ async fn failing_token_store_does_not_cause_a_second_login() {
     let registered = RegisteredClient::new("by-hand");
     let oauth = servers
         .oauth()
-        .with_client(registered.at(ISSUER))
+        .with_client(registered.with_issuer(ISSUER))
         .with_store(FullStore);
     let client = servers.client(oauth);
     for refreshes in 0..3 {
