@@ -96,7 +96,7 @@ pub enum JournalLookup {
     /// A value of this run or of an earlier round.
     Stored(RawJson),
     /// The client's response to this input request, not checked yet. The caller checks it and then calls
-    /// [`remember`](Journal::remember).
+    /// [`store`](Journal::store).
     Received(RawJson),
     /// No value. The caller sends the input request or executes the effect.
     Absent,
@@ -162,7 +162,7 @@ impl Journal {
     }
 
     /// Stores a value for all later runs.
-    pub fn remember(&mut self, key: impl Into<String>, digest: EntryDigest, value: RawJson) {
+    pub fn store(&mut self, key: impl Into<String>, digest: EntryDigest, value: RawJson) {
         let key = key.into();
         self.pending.remove(&key);
         self.values.insert(key, Entry(digest, value));
@@ -186,12 +186,12 @@ impl Journal {
     }
 
     /// Adds an input request that needs a response before the handler can continue.
-    pub fn want(&mut self, key: impl Into<String>, request: InputRequest) {
+    pub fn request_input(&mut self, key: impl Into<String>, request: InputRequest) {
         self.pending.insert(key, request);
     }
 
     /// Requests another run of the handler without an input request.
-    pub fn wait(&mut self) {
+    pub fn request_rerun(&mut self) {
         self.needs_rerun = true;
     }
 
@@ -229,7 +229,7 @@ impl Journal {
 
     /// Ends a run whose handler completed with its own input requests. Pending input requests of the journal are
     /// dropped.
-    pub fn set_aside(&mut self) {
+    pub fn discard_requests(&mut self) {
         self.pending = InputRequests::new();
         self.needs_rerun = false;
         self.used.clear();
@@ -238,7 +238,7 @@ impl Journal {
 
     /// Returns `true` if a later round needs nothing from this journal.
     #[must_use]
-    pub fn is_blank(&self) -> bool {
+    pub fn is_empty(&self) -> bool {
         self.values.is_empty() && self.requested.is_empty() && self.rounds == 0
     }
 }

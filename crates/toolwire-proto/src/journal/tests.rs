@@ -32,16 +32,16 @@ fn input_is_requested_once() {
     let name = request("Who?");
     let found = journal.look_up("name", EntryDigest::of(&name), &none);
     assert_eq!(found, Ok(JournalLookup::Absent));
-    journal.want("name", name.clone());
+    journal.request_input("name", name.clone());
     assert_eq!(next_run(&mut journal), Some(vec!["name".to_owned()]));
 
     let sent = responses(json!({"name": 1, "stranger": 2}));
     let found = journal.look_up("name", EntryDigest::of(&name), &sent);
     assert_eq!(found, Ok(JournalLookup::Received(raw(json!(1)))));
-    journal.remember("name", EntryDigest::of(&name), raw(json!(1)));
+    journal.store("name", EntryDigest::of(&name), raw(json!(1)));
     let found = journal.look_up("stranger", EntryDigest::of(&request("What?")), &sent);
     assert_eq!(found, Ok(JournalLookup::Absent), "it was not requested");
-    journal.want("stranger", request("What?"));
+    journal.request_input("stranger", request("What?"));
     assert_eq!(next_run(&mut journal), Some(vec!["stranger".to_owned()]));
 
     // Responses of earlier rounds are stored. Later responses under their keys are ignored.
@@ -56,7 +56,7 @@ fn input_is_requested_once() {
 fn response_to_another_request_is_ignored() {
     let mut journal = Journal::default();
     let sent = responses(json!({"ok": {"action": "accept"}}));
-    journal.want("ok", request("Delete 3 files?"));
+    journal.request_input("ok", request("Delete 3 files?"));
     next_run(&mut journal);
     let changed = EntryDigest::of(&request("Delete 500 files?"));
     assert_eq!(
@@ -66,12 +66,12 @@ fn response_to_another_request_is_ignored() {
 
     // The same holds for a stored response.
     let mut journal = Journal::default();
-    journal.remember(
+    journal.store(
         "ok",
         EntryDigest::of(&request("Delete 3 files?")),
         raw(json!(1)),
     );
-    journal.wait();
+    journal.request_rerun();
     next_run(&mut journal);
     assert_eq!(
         journal.look_up("ok", changed, &sent),
@@ -95,12 +95,12 @@ fn key_has_one_purpose() {
 
     // An effect was executed: its key has no other use in any later run.
     let mut journal = Journal::default();
-    journal.remember("k", EntryDigest::EFFECT, raw(json!(7)));
-    journal.wait();
+    journal.store("k", EntryDigest::EFFECT, raw(json!(7)));
+    journal.request_rerun();
     next_run(&mut journal);
     assert_eq!(journal.look_up("k", one, &none), reused());
     let mut journal = Journal::default();
-    journal.remember("k", one, raw(json!(7)));
+    journal.store("k", one, raw(json!(7)));
     assert_eq!(journal.look_up("k", EntryDigest::EFFECT, &none), reused());
 }
 
@@ -135,29 +135,29 @@ fn keys_are_bounded() {
 #[test]
 fn completed_run_requests_no_input() {
     let mut journal = Journal::default();
-    journal.remember("k", EntryDigest::EFFECT, raw(json!(1)));
+    journal.store("k", EntryDigest::EFFECT, raw(json!(1)));
     assert_eq!(journal.suspend(), Ok(None));
-    journal.wait();
+    journal.request_rerun();
     assert_eq!(journal.suspend(), Ok(Some(InputRequests::new())));
-    journal.want("q", request("?"));
-    journal.remember("q", EntryDigest::of(&request("?")), raw(json!(1)));
+    journal.request_input("q", request("?"));
+    journal.store("q", EntryDigest::of(&request("?")), raw(json!(1)));
     assert_eq!(
         journal.suspend(),
         Ok(None),
         "a response was stored meanwhile"
     );
-    assert!(Journal::default().is_blank());
-    assert!(!journal.is_blank());
+    assert!(Journal::default().is_empty());
+    assert!(!journal.is_empty());
 }
 
 #[test]
 fn rounds_are_bounded() {
     let mut journal = Journal::default();
     for _ in 0..MAX_ROUNDS {
-        journal.wait();
+        journal.request_rerun();
         assert!(next_run(&mut journal).is_some());
     }
-    journal.wait();
+    journal.request_rerun();
     let error = journal.suspend().expect_err("too many");
     assert!(ErrorObject::from(error).message.contains("64 rounds"));
 }
@@ -192,7 +192,7 @@ fn states_of_another_form_are_rejected() {
         assert!(Journal::from_state(text).is_err(), "{text}");
     }
     let (journal, author) = Journal::from_state(r#"{"r":0}"#).expect("nothing is known");
-    assert!(journal.is_blank());
+    assert!(journal.is_empty());
     assert_eq!(author, None);
 }
 
@@ -206,10 +206,10 @@ proptest! {
     ) {
         let mut journal = Journal::default();
         for (key, value) in &values {
-            journal.remember(key, EntryDigest::EFFECT, raw(json!(value)));
+            journal.store(key, EntryDigest::EFFECT, raw(json!(value)));
         }
         for (key, text) in &requested {
-            journal.want(key, request(text));
+            journal.request_input(key, request(text));
         }
         journal.suspend().unwrap();
         let (mut read, text) = Journal::from_state(&journal.to_state(author.clone())).unwrap();

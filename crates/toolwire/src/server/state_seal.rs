@@ -107,7 +107,7 @@ impl StateSeal {
         journal: Option<&Journal>,
         author_state: Option<String>,
     ) -> Result<Option<String>, ErrorObject> {
-        let state = match (journal.filter(|journal| !journal.is_blank()), author_state) {
+        let state = match (journal.filter(|journal| !journal.is_empty()), author_state) {
             (None, None) => return Ok(None),
             (None, Some(state)) if !self.seals_author_state => return Ok(Some(state)),
             (Some(journal), author_state) => journal.to_state(author_state),

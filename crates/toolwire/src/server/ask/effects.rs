@@ -92,7 +92,7 @@ impl RequestContext {
         }
         let value = RawJson::from_serialize(&result?)
             .map_err(|error| Error::decode(format!("result to store as {key:?}"), error))?;
-        round.in_journal(|journal| journal.remember(&key, EntryDigest::EFFECT, value.clone()));
+        round.in_journal(|journal| journal.store(&key, EntryDigest::EFFECT, value.clone()));
         drop(running);
         // The first run uses the decoded value as well, so that all runs behave the same.
         read(value)

@@ -225,7 +225,9 @@ impl RequestContext {
         if !self.scope().may_ask_input {
             return input_not_supported();
         }
-        self.scope().round.in_journal(|journal| journal.wait());
+        self.scope()
+            .round
+            .in_journal(|journal| journal.request_rerun());
         effects::record_ask();
         Error::input_required("retry_later")
     }
@@ -249,7 +251,7 @@ impl RequestContext {
 
     fn store_response(&self, ask: &PendingAsk, response: RawJson) {
         let round = &self.scope().round;
-        round.in_journal(|journal| journal.remember(&ask.key, ask.digest, response));
+        round.in_journal(|journal| journal.store(&ask.key, ask.digest, response));
     }
 
     /// Records the input requests to send when the handler ends.
@@ -266,7 +268,7 @@ impl RequestContext {
         rounds::check_requests(&requests, self.client_capabilities()).map_err(ErrorObject::from)?;
         self.scope().round.in_journal(|journal| {
             for (key, request) in requests {
-                journal.want(key, request);
+                journal.request_input(key, request);
             }
         });
         effects::record_ask();

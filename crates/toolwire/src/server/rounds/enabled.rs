@@ -126,7 +126,7 @@ impl<'a> RequestRounds<'a> {
         let round = &self.context().scope().round;
         let input_required = match incomplete {
             Ok(input_required) => {
-                round.set_aside();
+                round.discard_requests();
                 input_required
             }
             // The error itself is irrelevant: a handler without its input cannot continue, whatever error it returned.

@@ -106,11 +106,11 @@ impl RoundState {
         }
     }
 
-    /// Ends a run of a handler that returned its own `input_required`; see [`Journal::set_aside`].
-    pub(crate) fn set_aside(&self) {
+    /// Ends a run of a handler that returned its own `input_required`; see [`Journal::discard_requests`].
+    pub(crate) fn discard_requests(&self) {
         let mut journal = self.journal();
         if let Some(journal) = &mut *journal {
-            journal.set_aside();
+            journal.discard_requests();
         }
     }
 
