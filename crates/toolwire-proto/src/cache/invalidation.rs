@@ -38,7 +38,7 @@ pub fn concerns(updated: &str, read: &str) -> bool {
 
 /// Returns the cache entries that a change invalidates, or `None` if it invalidates nothing cacheable.
 #[must_use]
-pub fn outdated_by(change: &Change) -> Option<Invalidation<'_>> {
+pub fn invalidated_by(change: &Change) -> Option<Invalidation<'_>> {
     let (methods, uri): (&'static [&'static str], _) = match change {
         Change::ToolsListChanged => (&["tools/list"], None),
         Change::PromptsListChanged => (&["prompts/list"], None),
@@ -67,7 +67,7 @@ mod tests {
                 "resources/templates/list",
                 "resources/read",
             ];
-            let outdated = outdated_by(&change);
+            let outdated = invalidated_by(&change);
             let covered: Vec<&str> = methods
                 .into_iter()
                 .filter(|method| is_cacheable_method(method))

@@ -13,7 +13,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use toolwire_types::{CacheScope, RawJson};
 
-pub use invalidation::{Invalidation, concerns, outdated_by};
+pub use invalidation::{Invalidation, concerns, invalidated_by};
 
 const TTL_MS: &str = "ttlMs";
 const CACHE_SCOPE: &str = "cacheScope";

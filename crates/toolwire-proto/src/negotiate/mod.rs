@@ -44,7 +44,7 @@ pub fn accept_initialized(offered: &str, supported: &SupportedVersions) -> Optio
 
 /// Returns `true` if a reopened session has the same version as before. Otherwise the client cannot continue.
 #[must_use]
-pub fn confirms(offered: &str, negotiated: ProtocolVersion) -> bool {
+pub fn is_same_version(offered: &str, negotiated: ProtocolVersion) -> bool {
     offered.parse() == Ok(negotiated)
 }
 
@@ -134,9 +134,9 @@ mod tests {
     #[test]
     fn reopened_session_must_have_the_same_version() {
         let negotiated = ProtocolVersion::V2025_06_18;
-        assert!(confirms("2025-06-18", negotiated));
-        assert!(!confirms("2025-11-25", negotiated));
-        assert!(!confirms("draft", negotiated));
+        assert!(is_same_version("2025-06-18", negotiated));
+        assert!(!is_same_version("2025-11-25", negotiated));
+        assert!(!is_same_version("draft", negotiated));
     }
 
     #[test]

@@ -25,7 +25,7 @@ pub enum CancelPolicy {
     /// Every request but `initialize`.
     Allowed,
     /// `initialize`: its cancellation is ignored.
-    Refused,
+    Ignored,
 }
 
 impl CancelPolicy {
@@ -33,7 +33,7 @@ impl CancelPolicy {
     #[must_use]
     pub fn of(method: &str) -> Self {
         match method {
-            "initialize" => Self::Refused,
+            "initialize" => Self::Ignored,
             _ => Self::Allowed,
         }
     }
@@ -70,7 +70,7 @@ struct Exchange<T> {
     id: RequestId,
     cancellation: CancelPolicy,
     cancelled: bool,
-    note: T,
+    data: T,
 }
 
 impl<T> InboundLedger<T> {
@@ -93,17 +93,17 @@ impl<T> InboundLedger<T> {
         &mut self,
         id: RequestId,
         cancellation: CancelPolicy,
-        note: T,
+        data: T,
     ) -> Result<ExchangeKey, Overloaded> {
         if self.is_full() {
             return Err(Overloaded);
         }
-        Ok(self.enter(id, cancellation, note))
+        Ok(self.enter(id, cancellation, data))
     }
 
     /// Records a request that is about to wait, or that another task continues. The caller has checked before the
     /// request ran that the ledger is not [full](Self::is_full).
-    pub fn enter(&mut self, id: RequestId, cancellation: CancelPolicy, note: T) -> ExchangeKey {
+    pub fn enter(&mut self, id: RequestId, cancellation: CancelPolicy, data: T) -> ExchangeKey {
         let number = self.next;
         self.next += 1;
         let exchange = Some(Exchange {
@@ -111,7 +111,7 @@ impl<T> InboundLedger<T> {
             id,
             cancellation,
             cancelled: false,
-            note,
+            data,
         });
         let index = match self.free.pop() {
             Some(index) => {
@@ -149,13 +149,13 @@ impl<T> InboundLedger<T> {
 
     /// Returns the caller's data of a request in flight.
     #[must_use]
-    pub fn note(&self, key: ExchangeKey) -> Option<&T> {
-        self.find(key).map(|exchange| &exchange.note)
+    pub fn data(&self, key: ExchangeKey) -> Option<&T> {
+        self.find(key).map(|exchange| &exchange.data)
     }
 
     /// Returns the caller's data of each request in flight.
-    pub fn notes(&self) -> impl Iterator<Item = &T> {
-        self.entries.iter().flatten().map(|exchange| &exchange.note)
+    pub fn all_data(&self) -> impl Iterator<Item = &T> {
+        self.entries.iter().flatten().map(|exchange| &exchange.data)
     }
 
     /// Returns whether a notification may be sent for this request now.
@@ -179,8 +179,8 @@ impl<T> InboundLedger<T> {
             self.free = Vec::new();
         }
         match finished {
-            Some(exchange) if !exchange.cancelled => (SendState::Waiting, Some(exchange.note)),
-            cancelled => (SendState::Closed, cancelled.map(|exchange| exchange.note)),
+            Some(exchange) if !exchange.cancelled => (SendState::Waiting, Some(exchange.data)),
+            cancelled => (SendState::Closed, cancelled.map(|exchange| exchange.data)),
         }
     }
 
@@ -307,7 +307,7 @@ mod tests {
         ledger.finish(old);
         let new = begin(&mut ledger, 2);
         assert_eq!(ledger.finish(old), (SendState::Closed, None));
-        assert_eq!(ledger.note(old), None);
+        assert_eq!(ledger.data(old), None);
         assert_eq!(ledger.finish(new), (SendState::Waiting, Some(())));
     }
 

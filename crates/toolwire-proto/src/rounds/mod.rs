@@ -132,7 +132,7 @@ pub fn retry_params(
         for (key, _) in requests.iter() {
             let response = responses
                 .get(key)
-                .ok_or_else(|| InvalidRetry::Unanswered(key.to_owned()))?;
+                .ok_or_else(|| InvalidRetry::MissingResponse(key.to_owned()))?;
             input_responses.insert(key, response.clone());
         }
         let input_responses =
@@ -151,7 +151,7 @@ pub fn retry_params(
 #[non_exhaustive]
 pub enum InvalidRetry {
     /// The input request of this key has no response.
-    Unanswered(String),
+    MissingResponse(String),
     /// The original parameters are not a JSON object.
     NotAnObject,
 }
@@ -159,7 +159,7 @@ pub enum InvalidRetry {
 impl fmt::Display for InvalidRetry {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Unanswered(key) => write!(f, "the input request {key:?} has no response"),
+            Self::MissingResponse(key) => write!(f, "the input request {key:?} has no response"),
             Self::NotAnObject => f.write_str("the parameters are not an object"),
         }
     }
@@ -323,7 +323,7 @@ mod tests {
         let required = result(json!({"inputRequests": {"q": {"method": "roots/list"}}}));
         assert_eq!(
             retry_params(&json!({}).into(), &required, &InputResponses::new()),
-            Err(InvalidRetry::Unanswered("q".to_owned()))
+            Err(InvalidRetry::MissingResponse("q".to_owned()))
         );
         assert_eq!(
             retry_params(&json!([]).into(), &required, &InputResponses::new()),

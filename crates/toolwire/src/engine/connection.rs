@@ -323,7 +323,7 @@ impl ConnectionState {
     pub(crate) fn cancel(&self, id: &RequestId) {
         let mut in_flight = self.in_flight();
         for key in in_flight.ledger.cancel(id) {
-            if let Some(running) = in_flight.ledger.note(key) {
+            if let Some(running) = in_flight.ledger.data(key) {
                 running.cancellation.cancel();
             }
         }
@@ -340,7 +340,7 @@ impl ConnectionState {
 
     /// Sets all cancellation flags, because the peer disconnected.
     pub(crate) fn cancel_all(&self) {
-        for running in self.in_flight().ledger.notes() {
+        for running in self.in_flight().ledger.all_data() {
             running.cancellation.cancel();
         }
     }

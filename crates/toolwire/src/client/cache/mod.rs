@@ -19,7 +19,7 @@ use std::time::Duration;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use toolwire_proto::cache::{Freshness, is_cacheable_method, may_cache, outdated_by, parse};
+use toolwire_proto::cache::{Freshness, invalidated_by, is_cacheable_method, may_cache, parse};
 use toolwire_proto::features::VersionFeatures;
 use toolwire_proto::subscriptions::Change;
 use toolwire_types::{CacheScope, ProtocolVersion, RawJson, code};
@@ -186,7 +186,7 @@ impl Cache {
 
     /// Invalidates the cached results that a change concerns, with immediate effect.
     pub(crate) fn invalidate(self: &Arc<Self>, change: &Change) {
-        if let Some(outdated) = outdated_by(change) {
+        if let Some(outdated) = invalidated_by(change) {
             self.invalidate_matching(self.everything().with_outdated(outdated));
         }
     }

@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use toolwire_proto::negotiate::confirms;
+use toolwire_proto::negotiate::is_same_version;
 use toolwire_types::{InitializeResult, ProtocolVersion, RawJson, RequestId};
 
 use crate::client::message_router::MessageRouter;
@@ -64,7 +64,7 @@ impl SessionRenewal {
                 .await?
                 .parse()
                 .map_err(|error| Error::decode("result of initialize", error))?;
-        if !confirms(&result.protocol_version, version) {
+        if !is_same_version(&result.protocol_version, version) {
             return Err(Error::protocol(format!(
                 "the server changed its protocol version from {version} to {}; connect again",
                 result.protocol_version
