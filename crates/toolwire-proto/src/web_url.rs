@@ -7,7 +7,7 @@
 use std::fmt;
 
 use crate::http::authority::Authority;
-use crate::http::shown;
+use crate::http::truncated_for_display;
 
 /// The maximum length of a URL in bytes.
 pub const LONGEST_URL: usize = 8 * 1024;
@@ -35,7 +35,7 @@ impl<'a> WebUrl<'a> {
     /// # Errors
     /// Returns an error if the text is not an absolute `http` or `https` URL in unambiguous form.
     pub fn parse(text: &'a str) -> Result<Self, InvalidUrl> {
-        Self::read(text).ok_or_else(|| InvalidUrl::new(text, UrlProblem::Malformed))
+        Self::read(text).ok_or_else(|| InvalidUrl::new(text, InvalidUrlKind::Malformed))
     }
 
     fn read(text: &'a str) -> Option<Self> {
@@ -158,27 +158,27 @@ fn has_url_characters(text: &str) -> bool {
 pub struct InvalidUrl {
     /// The start of the URL, without its query.
     pub url: String,
-    /// The problem with the URL.
-    pub problem: UrlProblem,
+    /// The reason why the URL is invalid.
+    pub kind: InvalidUrlKind,
 }
 
 impl InvalidUrl {
     /// Creates an error for a URL. The error does not contain the query, which may be secret.
     #[must_use]
-    pub fn new(url: &str, problem: UrlProblem) -> Self {
+    pub fn new(url: &str, kind: InvalidUrlKind) -> Self {
         // Queries may contain codes and tokens.
         let end = url.find(['?', '#']).unwrap_or(url.len());
         Self {
-            url: shown(url.get(..end).unwrap_or_default()),
-            problem,
+            url: truncated_for_display(url.get(..end).unwrap_or_default()),
+            kind,
         }
     }
 }
 
-/// The problem with a URL.
+/// The reason why a URL is invalid.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum UrlProblem {
+pub enum InvalidUrlKind {
     /// It is not an absolute `http` or `https` URL, is too long, or is ambiguous.
     Malformed,
     /// It is `http` and not on this machine.
@@ -197,7 +197,7 @@ pub enum UrlProblem {
     HasDotSegments,
 }
 
-impl fmt::Display for UrlProblem {
+impl fmt::Display for InvalidUrlKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Malformed => "it is not a plain absolute http or https URL",
@@ -215,7 +215,7 @@ impl fmt::Display for UrlProblem {
 impl fmt::Display for InvalidUrl {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let url = self.url.escape_debug();
-        write!(f, "the URL `{url}` is rejected: {}", self.problem)
+        write!(f, "the URL `{url}` is rejected: {}", self.kind)
     }
 }
 

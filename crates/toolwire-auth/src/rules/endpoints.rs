@@ -4,7 +4,7 @@
 //! authorization/security-considerations, "Communication Security"; security best practices, "Server-Side Request
 //! Forgery"). Addresses that names resolve to are checked by [`crate::rules::addresses`].
 
-pub(crate) use toolwire_proto::web_url::{InvalidUrl, UrlProblem};
+pub(crate) use toolwire_proto::web_url::{InvalidUrl, InvalidUrlKind};
 
 use toolwire_proto::web_url::WebUrl;
 
@@ -27,7 +27,7 @@ pub(crate) fn check_named_by(url: &str, named_by: &str) -> Result<(), InvalidUrl
     let named = parse_checked(url)?;
     let naming = parse_checked(named_by)?;
     if named.is_loopback() && !naming.is_loopback() {
-        return Err(InvalidUrl::new(url, UrlProblem::NamesThisMachine));
+        return Err(InvalidUrl::new(url, InvalidUrlKind::NamesThisMachine));
     }
     Ok(())
 }
@@ -42,14 +42,14 @@ pub(crate) fn origin(url: &str) -> Result<String, InvalidUrl> {
 
 fn parse_checked(text: &str) -> Result<WebUrl<'_>, InvalidUrl> {
     let url = WebUrl::parse(text)?;
-    let problem = if !url.is_confidential() {
-        UrlProblem::NotSecure
+    let kind = if !url.is_confidential() {
+        InvalidUrlKind::NotSecure
     } else if url.has_fragment {
-        UrlProblem::HasFragment
+        InvalidUrlKind::HasFragment
     } else {
         return Ok(url);
     };
-    Err(InvalidUrl::new(text, problem))
+    Err(InvalidUrl::new(text, kind))
 }
 
 #[cfg(test)]
@@ -59,8 +59,8 @@ mod tests {
     #[test]
     fn endpoints_use_https_or_loopback() {
         #[track_caller]
-        fn assert_rejected(url: &str, problem: UrlProblem) {
-            assert_eq!(check(url).unwrap_err().problem, problem, "{url}");
+        fn assert_rejected(url: &str, kind: InvalidUrlKind) {
+            assert_eq!(check(url).unwrap_err().kind, kind, "{url}");
         }
         for url in [
             "https://auth.example.com/authorize?tenant=1",
@@ -70,16 +70,16 @@ mod tests {
         ] {
             assert_eq!(check(url), Ok(()), "{url}");
         }
-        assert_rejected("http://auth.example.com/", UrlProblem::NotSecure);
-        assert_rejected("http://localhost.example.com/", UrlProblem::NotSecure);
-        assert_rejected("http://127.0.0.1.nip.io/", UrlProblem::NotSecure);
-        assert_rejected("http://10.0.0.1/", UrlProblem::NotSecure);
-        assert_rejected("http://0.0.0.0/", UrlProblem::NotSecure);
-        assert_rejected("https://auth.example.com/#a", UrlProblem::HasFragment);
-        assert_rejected("javascript:alert(1)", UrlProblem::Malformed);
-        assert_rejected("file:///etc/passwd", UrlProblem::Malformed);
-        assert_rejected("-https://a", UrlProblem::Malformed);
-        assert_rejected("https://a$(reboot)/", UrlProblem::Malformed);
+        assert_rejected("http://auth.example.com/", InvalidUrlKind::NotSecure);
+        assert_rejected("http://localhost.example.com/", InvalidUrlKind::NotSecure);
+        assert_rejected("http://127.0.0.1.nip.io/", InvalidUrlKind::NotSecure);
+        assert_rejected("http://10.0.0.1/", InvalidUrlKind::NotSecure);
+        assert_rejected("http://0.0.0.0/", InvalidUrlKind::NotSecure);
+        assert_rejected("https://auth.example.com/#a", InvalidUrlKind::HasFragment);
+        assert_rejected("javascript:alert(1)", InvalidUrlKind::Malformed);
+        assert_rejected("file:///etc/passwd", InvalidUrlKind::Malformed);
+        assert_rejected("-https://a", InvalidUrlKind::Malformed);
+        assert_rejected("https://a$(reboot)/", InvalidUrlKind::Malformed);
     }
 
     #[test]
@@ -96,30 +96,28 @@ mod tests {
     #[test]
     fn only_loopback_urls_may_name_loopback_urls() {
         #[track_caller]
-        fn check(url: &str, named_by: &str, expected: Option<UrlProblem>) {
-            let problem = check_named_by(url, named_by)
-                .err()
-                .map(|error| error.problem);
-            assert_eq!(problem, expected, "{url} named by {named_by}");
+        fn check(url: &str, named_by: &str, expected: Option<InvalidUrlKind>) {
+            let kind = check_named_by(url, named_by).err().map(|error| error.kind);
+            assert_eq!(kind, expected, "{url} named by {named_by}");
         }
         let remote = "https://mcp.example.com/mcp";
         let local = "http://localhost:3000/mcp";
         check("https://auth.example.com", remote, None);
         check("https://auth.example.com", local, None);
         check("http://127.0.0.1:4000/", local, None);
-        let names_us = Some(UrlProblem::NamesThisMachine);
+        let names_us = Some(InvalidUrlKind::NamesThisMachine);
         check("http://127.0.0.1:4000/", remote, names_us);
         check("https://localhost/", remote, names_us);
         check("https://[::ffff:127.0.0.1]/", remote, names_us);
         check(
             "http://auth.example.com",
             remote,
-            Some(UrlProblem::NotSecure),
+            Some(InvalidUrlKind::NotSecure),
         );
         check(
             "https://a",
             "http://mcp.example.com",
-            Some(UrlProblem::NotSecure),
+            Some(InvalidUrlKind::NotSecure),
         );
     }
 }

@@ -4,7 +4,7 @@
 //! section 2.3.1; RFC 8252, section 7.3. They are compared as texts. Only the port of an `http` URI on this machine may
 //! differ, because a native client listens on any free port.
 
-use toolwire_proto::web_url::{InvalidUrl, UrlProblem, WebUrl};
+use toolwire_proto::web_url::{InvalidUrl, InvalidUrlKind, WebUrl};
 
 use crate::documents::ApplicationType;
 
@@ -15,7 +15,7 @@ use crate::documents::ApplicationType;
 pub(crate) fn check(uri: &str) -> Result<(), InvalidUrl> {
     crate::rules::endpoints::check(uri)?;
     if WebUrl::parse(uri)?.has_dot_segments() {
-        return Err(InvalidUrl::new(uri, UrlProblem::HasDotSegments));
+        return Err(InvalidUrl::new(uri, InvalidUrlKind::HasDotSegments));
     }
     Ok(())
 }

@@ -6,7 +6,7 @@
 
 use std::fmt;
 
-use toolwire_proto::web_url::{InvalidUrl, UrlProblem, WebUrl};
+use toolwire_proto::web_url::{InvalidUrl, InvalidUrlKind, WebUrl};
 
 /// The URI of a server that tokens are issued for.
 #[derive(Debug, Clone)]
@@ -92,14 +92,14 @@ impl fmt::Display for ResourceIndicator {
 
 fn parse_checked(text: &str) -> Result<WebUrl<'_>, InvalidUrl> {
     let url = WebUrl::parse(text)?;
-    let problem = if url.has_fragment {
-        UrlProblem::HasFragment
+    let kind = if url.has_fragment {
+        InvalidUrlKind::HasFragment
     } else if url.has_dot_segments() {
-        UrlProblem::HasDotSegments
+        InvalidUrlKind::HasDotSegments
     } else {
         return Ok(url);
     };
-    Err(InvalidUrl::new(text, problem))
+    Err(InvalidUrl::new(text, kind))
 }
 
 fn canonical(url: &WebUrl<'_>, query: Option<&str>) -> String {
@@ -152,15 +152,21 @@ mod tests {
 
     #[test]
     fn invalid_resources_are_rejected() {
-        let check = |text: &str, expected: UrlProblem| {
+        let check = |text: &str, expected: InvalidUrlKind| {
             let error = ResourceIndicator::parse(text).unwrap_err();
-            assert_eq!(error.problem, expected, "{text}");
+            assert_eq!(error.kind, expected, "{text}");
         };
-        check("mcp.example.com", UrlProblem::Malformed);
-        check("https://mcp.example.com#fragment", UrlProblem::HasFragment);
-        check("https://mcp.example.com/#", UrlProblem::HasFragment);
-        check("https://mcp.example.com/a/../b", UrlProblem::HasDotSegments);
-        check("urn:mcp:server", UrlProblem::Malformed);
+        check("mcp.example.com", InvalidUrlKind::Malformed);
+        check(
+            "https://mcp.example.com#fragment",
+            InvalidUrlKind::HasFragment,
+        );
+        check("https://mcp.example.com/#", InvalidUrlKind::HasFragment);
+        check(
+            "https://mcp.example.com/a/../b",
+            InvalidUrlKind::HasDotSegments,
+        );
+        check("urn:mcp:server", InvalidUrlKind::Malformed);
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use toolwire_proto::http::shown;
+use toolwire_proto::http::truncated_for_display;
 use toolwire_proto::scopes::{InvalidScope, ScopeSet};
 
 use crate::documents::{OAuthError, Secret, TokenResponse};
@@ -108,7 +108,7 @@ impl std::error::Error for TokenUnusable {
 /// Returns the text of an OAuth error for an error message. It is untrusted, so it is shortened and escaped.
 #[must_use]
 pub(crate) fn describe(error: &OAuthError) -> String {
-    let quoted = |text: &str| shown(text).escape_debug().to_string();
+    let quoted = |text: &str| truncated_for_display(text).escape_debug().to_string();
     match &error.error_description {
         Some(description) => format!("{} ({})", quoted(&error.error), quoted(description)),
         None => quoted(&error.error),

@@ -7,7 +7,7 @@ use toolwire_proto::features::VersionFeatures as _;
 use toolwire_proto::web_url::WebUrl;
 use toolwire_types::ProtocolVersion;
 
-use crate::rules::endpoints::{self, InvalidUrl, UrlProblem};
+use crate::rules::endpoints::{self, InvalidUrl, InvalidUrlKind};
 
 const RESOURCE: &str = "/.well-known/oauth-protected-resource";
 const OAUTH: &str = "/.well-known/oauth-authorization-server";
@@ -143,10 +143,10 @@ fn issuer_url(issuer: &str) -> Result<WebUrl<'_>, InvalidUrl> {
     endpoints::check(issuer)?;
     let url = WebUrl::parse(issuer)?;
     if url.query.is_some() {
-        return Err(InvalidUrl::new(issuer, UrlProblem::HasQuery));
+        return Err(InvalidUrl::new(issuer, InvalidUrlKind::HasQuery));
     }
     if url.has_dot_segments() {
-        return Err(InvalidUrl::new(issuer, UrlProblem::HasDotSegments));
+        return Err(InvalidUrl::new(issuer, InvalidUrlKind::HasDotSegments));
     }
     Ok(url)
 }
@@ -307,18 +307,18 @@ mod tests {
     #[test]
     fn invalid_issuers_are_rejected() {
         #[track_caller]
-        fn check(issuer: &str, expected: UrlProblem) {
+        fn check(issuer: &str, expected: InvalidUrlKind) {
             let error = server_metadata_urls(issuer, V2026_07_28).unwrap_err();
-            assert_eq!(error.problem, expected, "{issuer}");
+            assert_eq!(error.kind, expected, "{issuer}");
         }
-        check("http://auth.example.com", UrlProblem::NotSecure);
-        check("https://auth.example.com?a", UrlProblem::HasQuery);
-        check("https://auth.example.com#a", UrlProblem::HasFragment);
+        check("http://auth.example.com", InvalidUrlKind::NotSecure);
+        check("https://auth.example.com?a", InvalidUrlKind::HasQuery);
+        check("https://auth.example.com#a", InvalidUrlKind::HasFragment);
         check(
             "https://auth.example.com/a/../b",
-            UrlProblem::HasDotSegments,
+            InvalidUrlKind::HasDotSegments,
         );
-        check("auth.example.com", UrlProblem::Malformed);
+        check("auth.example.com", InvalidUrlKind::Malformed);
         assert!(DiscoveryPlan::new("http://example.com/mcp", None, V2026_07_28, true).is_err());
     }
 

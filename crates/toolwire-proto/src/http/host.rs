@@ -8,7 +8,7 @@ use std::fmt;
 use std::net::IpAddr;
 
 use crate::http::authority::{Authority, Host};
-use crate::http::shown;
+use crate::http::truncated_for_display;
 
 /// The hosts that a server accepts in requests.
 #[derive(Debug, Clone)]
@@ -47,7 +47,7 @@ impl HostPolicy {
         local_ip: Option<IpAddr>,
     ) -> Result<ServedHost<'a>, HostError> {
         let rejected = |host| HostError {
-            header: shown(host_header),
+            header: truncated_for_display(host_header),
             host,
         };
         let authority = Authority::parse(host_header).ok_or_else(|| rejected(None))?;
@@ -56,7 +56,9 @@ impl HostPolicy {
             || is_local(&authority.host, local_ip)
             || self.lists(&authority.host, authority.port);
         if !is_served {
-            return Err(rejected(Some(shown(&authority.host.to_string()))));
+            return Err(rejected(Some(truncated_for_display(
+                &authority.host.to_string(),
+            ))));
         }
         Ok(ServedHost {
             authority,

@@ -24,11 +24,11 @@ const LONGEST_SHOWN: usize = 100;
 
 /// Returns the start of an untrusted text, for quotation in an error: at most 100 characters.
 #[must_use]
-pub fn shown(text: &str) -> String {
+pub fn truncated_for_display(text: &str) -> String {
     let mut rest = text.chars();
-    let mut shown: String = rest.by_ref().take(LONGEST_SHOWN).collect();
+    let mut start: String = rest.by_ref().take(LONGEST_SHOWN).collect();
     if rest.next().is_some() {
-        shown.push('…');
+        start.push('…');
     }
-    shown
+    start
 }

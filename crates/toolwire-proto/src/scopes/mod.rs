@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::http::shown;
+use crate::http::truncated_for_display;
 
 /// The maximum number of scopes in a set from an untrusted source.
 pub const MAX_SCOPES: usize = 256;
@@ -69,7 +69,7 @@ impl ScopeSet {
     fn add_all(&mut self, text: &str) -> Result<(), InvalidScope> {
         for scope in text.split(' ').filter(|scope| !scope.is_empty()) {
             if scope.len() > LONGEST_SCOPE || !scope.bytes().all(is_scope_character) {
-                return Err(InvalidScope::Malformed(shown(scope)));
+                return Err(InvalidScope::Malformed(truncated_for_display(scope)));
             }
             if !self.contains(scope) {
                 if self.0.len() == MAX_SCOPES {

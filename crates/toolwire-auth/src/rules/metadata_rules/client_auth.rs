@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use toolwire_proto::http::shown;
+use toolwire_proto::http::truncated_for_display;
 
 /// A method of authentication at the token endpoint (RFC 7591, section 2; OpenID Connect Core, section 9).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -130,7 +130,9 @@ impl fmt::Display for NoAuthMethod {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let offered = match self.offered.as_slice() {
             [] => "client_secret_basic".to_owned(),
-            names => shown(&names.join(", ")).escape_debug().to_string(),
+            names => truncated_for_display(&names.join(", "))
+                .escape_debug()
+                .to_string(),
         };
         write!(
             f,

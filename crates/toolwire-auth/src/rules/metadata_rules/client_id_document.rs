@@ -10,7 +10,7 @@ use serde::Deserialize as _;
 use toolwire_proto::web_url::WebUrl;
 
 use crate::documents::{ClientIdMetadataDocument, JwkSet};
-use crate::rules::endpoints::{InvalidUrl, UrlProblem};
+use crate::rules::endpoints::{InvalidUrl, InvalidUrlKind};
 use crate::rules::jwk_rules;
 use crate::rules::redirect_uri;
 
@@ -24,18 +24,18 @@ pub(crate) const MAX_REDIRECT_URIS: usize = 100;
 /// info is malformed.
 pub(crate) fn check_client_id_url(url: &str) -> Result<(), InvalidUrl> {
     let parsed = WebUrl::parse(url)?;
-    let problem = if !parsed.is_secure {
-        UrlProblem::NotHttps
+    let kind = if !parsed.is_secure {
+        InvalidUrlKind::NotHttps
     } else if parsed.has_fragment {
-        UrlProblem::HasFragment
+        InvalidUrlKind::HasFragment
     } else if parsed.trimmed_path().is_empty() {
-        UrlProblem::HasNoPath
+        InvalidUrlKind::HasNoPath
     } else if parsed.has_dot_segments() {
-        UrlProblem::HasDotSegments
+        InvalidUrlKind::HasDotSegments
     } else {
         return Ok(());
     };
-    Err(InvalidUrl::new(url, problem))
+    Err(InvalidUrl::new(url, kind))
 }
 
 /// Checks the document of a URL.
@@ -162,27 +162,36 @@ mod tests {
     #[test]
     fn client_id_is_an_https_url_with_a_path() {
         #[track_caller]
-        fn check(url: &str, expected: Option<UrlProblem>) {
-            let problem = check_client_id_url(url).err().map(|error| error.problem);
-            assert_eq!(problem, expected, "{url}");
+        fn check(url: &str, expected: Option<InvalidUrlKind>) {
+            let kind = check_client_id_url(url).err().map(|error| error.kind);
+            assert_eq!(kind, expected, "{url}");
         }
         check(URL, None);
         check("https://example.com/client?v=1", None);
-        check("http://example.com/client.json", Some(UrlProblem::NotHttps));
-        check("http://localhost/client.json", Some(UrlProblem::NotHttps));
-        check("https://example.com", Some(UrlProblem::HasNoPath));
-        check("https://example.com/", Some(UrlProblem::HasNoPath));
-        check("https://example.com/a#b", Some(UrlProblem::HasFragment));
+        check(
+            "http://example.com/client.json",
+            Some(InvalidUrlKind::NotHttps),
+        );
+        check(
+            "http://localhost/client.json",
+            Some(InvalidUrlKind::NotHttps),
+        );
+        check("https://example.com", Some(InvalidUrlKind::HasNoPath));
+        check("https://example.com/", Some(InvalidUrlKind::HasNoPath));
+        check("https://example.com/a#b", Some(InvalidUrlKind::HasFragment));
         check(
             "https://example.com/a/../b",
-            Some(UrlProblem::HasDotSegments),
+            Some(InvalidUrlKind::HasDotSegments),
         );
         check(
             "https://example.com/%2e/b",
-            Some(UrlProblem::HasDotSegments),
+            Some(InvalidUrlKind::HasDotSegments),
         );
-        check("https://user@example.com/a", Some(UrlProblem::Malformed));
-        check("client-1", Some(UrlProblem::Malformed));
+        check(
+            "https://user@example.com/a",
+            Some(InvalidUrlKind::Malformed),
+        );
+        check("client-1", Some(InvalidUrlKind::Malformed));
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use toolwire_proto::http::shown;
+use toolwire_proto::http::truncated_for_display;
 
 use crate::documents::ProtectedResourceMetadata;
 use crate::rules::endpoints::{self, InvalidUrl};
@@ -34,7 +34,7 @@ pub(crate) fn check_resource(
     let resource =
         ResourceIndicator::parse(&metadata.resource).map_err(ResourceMetadataError::Url)?;
     if !resource.contains(endpoint) {
-        return Err(ResourceMetadataError::OtherResource(shown(
+        return Err(ResourceMetadataError::OtherResource(truncated_for_display(
             &metadata.resource,
         )));
     }

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use toolwire_proto::features::VersionFeatures as _;
-use toolwire_proto::http::shown;
+use toolwire_proto::http::truncated_for_display;
 use toolwire_types::ProtocolVersion;
 
 use crate::documents::AuthorizationServerMetadata;
@@ -121,7 +121,9 @@ fn check_issuer(
     if policy.accepts(requested, &metadata.issuer) {
         Ok(())
     } else {
-        Err(ServerMetadataError::OtherIssuer(shown(&metadata.issuer)))
+        Err(ServerMetadataError::OtherIssuer(truncated_for_display(
+            &metadata.issuer,
+        )))
     }
 }
 

@@ -8,7 +8,7 @@ use std::fmt;
 
 use crate::http::authority::{Authority, Host};
 use crate::http::host::ServedHost;
-use crate::http::shown;
+use crate::http::truncated_for_display;
 
 /// The origins that may call a server, besides its own.
 #[derive(Debug, Clone)]
@@ -76,7 +76,7 @@ impl OriginPolicy {
             return Ok(());
         }
         Err(OriginError {
-            header: shown(origin_header),
+            header: truncated_for_display(origin_header),
             is_malformed: origin.is_none(),
         })
     }
