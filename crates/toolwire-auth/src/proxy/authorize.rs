@@ -16,11 +16,11 @@ use toolwire::store::StoreError;
 
 use crate::proxy::ProxyState;
 use crate::proxy::browser::{BrowserSession, Consent, LOGIN_TTL};
-use crate::proxy::clients::NoClient;
+use crate::proxy::clients::ClientLookupError;
 use crate::proxy::page::{self, ConsentPage};
 use crate::proxy::records::{AuthorizationRecord, ClientRecord, LoginRecord};
 use crate::proxy::responses::{self, ProxyResponse};
-use crate::proxy::sealed_store::{Terms, key_of, random};
+use crate::proxy::sealed_store::{RecordTerms, key_of, random};
 use crate::proxy::store::{OwnerLimit, ProxyOwner};
 use crate::rules::authorization_request::state_from_random;
 use crate::rules::authorization_server::Parameters;
@@ -37,12 +37,12 @@ const FORM: &str = "consent";
 
 /// The authorization that a user decides on. The form contains it, sealed for one browser.
 #[derive(Debug, Serialize, Deserialize)]
-struct Pending {
+struct PendingConsent {
     authorization: AuthorizationRecord,
     registered_redirect: String,
 }
 
-impl Pending {
+impl PendingConsent {
     fn consent(&self) -> Consent<'_> {
         Consent {
             client_id: &self.authorization.client_id,
@@ -75,8 +75,8 @@ async fn respond(
         .find(&proxy.store, sender.client_id, source)
         .await;
     let client = client.map_err(|error| match error {
-        NoClient::Unknown => reject(&"the client is not registered with this server"),
-        NoClient::Unavailable => {
+        ClientLookupError::Unknown => reject(&"the client is not registered with this server"),
+        ClientLookupError::Unavailable => {
             let reason = "clients cannot be looked up at the moment";
             page::error_page(StatusCode::SERVICE_UNAVAILABLE, reason)
         }
@@ -100,7 +100,7 @@ async fn respond(
         let target = proxy.redirect_target(sender.redirect_uri, state);
         responses::redirect(&target.with_error(error.code(), &error.to_string()))
     })?;
-    let pending = Pending {
+    let pending = PendingConsent {
         authorization: AuthorizationRecord {
             client_id: client.client_id.clone(),
             redirect_uri: sender.redirect_uri.to_owned(),
@@ -129,7 +129,7 @@ async fn respond(
 fn consent_response(
     proxy: &ProxyState,
     browser: &BrowserSession,
-    pending: &Pending,
+    pending: &PendingConsent,
     client: &ClientRecord,
     destination: &Destination,
 ) -> Result<ProxyResponse, StoreError> {
@@ -166,7 +166,9 @@ pub(super) async fn consent(proxy: &ProxyState, request: &Request<Bytes>) -> Pro
     let (Ok(Some(sealed)), Ok(decision)) = (form.single("request"), form.single("decision")) else {
         return reject("the form is malformed");
     };
-    let opened = proxy.store.open::<Pending>(FORM, browser.id(), sealed);
+    let opened = proxy
+        .store
+        .open::<PendingConsent>(FORM, browser.id(), sealed);
     let Some(pending) = opened else {
         return reject(expired_form);
     };
@@ -227,7 +229,7 @@ async fn send_to_provider(
         code_verifier: verifier.as_secret().clone(),
     };
     let key = key_of(state.expose());
-    let terms = Terms::new(LOGIN_TTL).with_owner(owner);
+    let terms = RecordTerms::new(LOGIN_TTL).with_owner(owner);
     proxy.store.put(&key, &login, terms).await?;
     browser.add_login(state.expose());
     let mut response = responses::redirect(&url);

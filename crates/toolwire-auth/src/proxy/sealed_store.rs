@@ -23,13 +23,13 @@ pub(super) struct Sealed(String);
 
 /// The lifetime and owner of a stored record.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Terms {
+pub(super) struct RecordTerms {
     lifetime: Duration,
     protection: Duration,
     owner: Option<ProxyOwner>,
 }
 
-impl Terms {
+impl RecordTerms {
     /// Creates terms with a lifetime and no owner.
     pub(super) fn new(lifetime: Duration) -> Self {
         Self {
@@ -67,7 +67,7 @@ impl SealedStore {
         &self,
         key: &RecordDigest,
         record: &T,
-        terms: Terms,
+        terms: RecordTerms,
     ) -> Result<(), StoreError> {
         let new = self.new_record(key, record, terms)?;
         self.store.put(T::KIND, key, new).await
@@ -79,7 +79,7 @@ impl SealedStore {
         key: &RecordDigest,
         read: &Sealed,
         record: &T,
-        terms: Terms,
+        terms: RecordTerms,
     ) -> Result<bool, StoreError> {
         let new = self.new_record(key, record, terms)?;
         self.store.replace(T::KIND, key, &read.0, new).await
@@ -89,7 +89,7 @@ impl SealedStore {
         &self,
         key: &RecordDigest,
         record: &T,
-        terms: Terms,
+        terms: RecordTerms,
     ) -> Result<NewProxyRecord, StoreError> {
         let sealed = self.seal(T::KIND.as_str(), &encoded_key(key), record, terms.lifetime)?;
         let mut new = NewProxyRecord::new(sealed, terms.lifetime);
@@ -199,8 +199,8 @@ mod tests {
     use crate::proxy::records::ClientRecord;
     use crate::proxy::store::{MemoryProxyStore, ProxyRecord};
 
-    fn hour() -> Terms {
-        Terms::new(Duration::from_secs(3600))
+    fn hour() -> RecordTerms {
+        RecordTerms::new(Duration::from_secs(3600))
     }
 
     fn sealed_store(store: &Arc<MemoryProxyStore>, key: u8, issuer: &str) -> SealedStore {

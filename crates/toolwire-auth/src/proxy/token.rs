@@ -11,7 +11,7 @@ use toolwire_proto::scopes::ScopeSet;
 use crate::documents::{Secret, TokenResponse};
 use crate::proxy::ProxyState;
 use crate::proxy::authorize::form_of;
-use crate::proxy::clients::NotAuthenticated;
+use crate::proxy::clients::ClientAuthError;
 use crate::proxy::grants::{Issued, Redemption, now};
 use crate::proxy::renewal::GrantError;
 use crate::proxy::responses::{self, ProxyResponse};
@@ -19,33 +19,33 @@ use crate::rules::authorization_server::Parameters;
 use crate::rules::authorization_server::token::{GrantRequest, PresentedClient, TokenRequestError};
 
 /// The reason why no token is issued.
-enum NoToken {
+enum TokenEndpointError {
     Rejected(TokenRequestError),
     Unavailable(Box<dyn std::error::Error + Send + Sync>),
 }
 
-impl From<TokenRequestError> for NoToken {
+impl From<TokenRequestError> for TokenEndpointError {
     fn from(rejected: TokenRequestError) -> Self {
         Self::Rejected(rejected)
     }
 }
 
-impl From<StoreError> for NoToken {
+impl From<StoreError> for TokenEndpointError {
     fn from(error: StoreError) -> Self {
         Self::Unavailable(Box::new(error))
     }
 }
 
-impl From<NotAuthenticated> for NoToken {
-    fn from(failure: NotAuthenticated) -> Self {
+impl From<ClientAuthError> for TokenEndpointError {
+    fn from(failure: ClientAuthError) -> Self {
         match failure {
-            NotAuthenticated::Rejected(rejected) => Self::Rejected(rejected),
-            NotAuthenticated::Unavailable(error) => error.into(),
+            ClientAuthError::Rejected(rejected) => Self::Rejected(rejected),
+            ClientAuthError::Unavailable(error) => error.into(),
         }
     }
 }
 
-impl From<GrantError> for NoToken {
+impl From<GrantError> for TokenEndpointError {
     fn from(error: GrantError) -> Self {
         match error {
             GrantError::Gone => Self::Rejected(TokenRequestError::InvalidGrant),
@@ -54,7 +54,7 @@ impl From<GrantError> for NoToken {
     }
 }
 
-impl NoToken {
+impl TokenEndpointError {
     fn into_response(self, in_header: bool) -> ProxyResponse {
         match self {
             Self::Rejected(rejected) => responses::token_error(rejected, in_header),
@@ -75,7 +75,7 @@ pub(super) async fn token(proxy: &Arc<ProxyState>, request: &Request<Bytes>) -> 
 async fn issue(
     proxy: &Arc<ProxyState>,
     request: &Request<Bytes>,
-) -> Result<TokenResponse, NoToken> {
+) -> Result<TokenResponse, TokenEndpointError> {
     let (client_id, form) = authenticate_client(proxy, request).await?;
     let issued = match GrantRequest::read(&form, &proxy.resource)? {
         GrantRequest::AuthorizationCode {
@@ -110,7 +110,7 @@ async fn issue(
 async fn authenticate_client(
     proxy: &ProxyState,
     request: &Request<Bytes>,
-) -> Result<(String, Parameters), NoToken> {
+) -> Result<(String, Parameters), TokenEndpointError> {
     let form = form_of(request).ok_or(TokenRequestError::InvalidRequest)?;
     let headers = request.headers().get_all(AUTHORIZATION).iter();
     let headers: Result<Vec<_>, _> = headers.map(HeaderValue::to_str).collect();
@@ -126,8 +126,8 @@ async fn refresh(
     client_id: &str,
     token: &Secret,
     scope: Option<&str>,
-) -> Result<Issued, NoToken> {
-    let rejected = NoToken::Rejected(TokenRequestError::InvalidGrant);
+) -> Result<Issued, TokenEndpointError> {
+    let rejected = TokenEndpointError::Rejected(TokenRequestError::InvalidGrant);
     let (grants, store) = (&proxy.grants, &proxy.store);
     let refreshable = grants.refreshable(store, client_id, token, now());
     let Some((key, grant)) = refreshable.await? else {
@@ -164,7 +164,10 @@ pub(super) async fn revoke(proxy: &ProxyState, request: &Request<Bytes>) -> Prox
     }
 }
 
-async fn revoke_presented(proxy: &ProxyState, request: &Request<Bytes>) -> Result<(), NoToken> {
+async fn revoke_presented(
+    proxy: &ProxyState,
+    request: &Request<Bytes>,
+) -> Result<(), TokenEndpointError> {
     let (client_id, form) = authenticate_client(proxy, request).await?;
     let token = form.single("token").ok().flatten();
     let token = Secret::from(token.ok_or(TokenRequestError::InvalidRequest)?);

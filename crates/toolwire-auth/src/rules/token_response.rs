@@ -37,14 +37,15 @@ impl GrantedToken {
         response: &TokenResponse,
         requested: Option<&ScopeSet>,
         now: u64,
-    ) -> Result<Self, TokenUnusable> {
+    ) -> Result<Self, TokenResponseError> {
         if !is_token(response.access_token.expose()) {
-            return Err(TokenUnusable::Malformed);
+            return Err(TokenResponseError::Malformed);
         }
-        let scheme = TokenScheme::from_name(&response.token_type).ok_or(TokenUnusable::Type)?;
+        let scheme =
+            TokenScheme::from_name(&response.token_type).ok_or(TokenResponseError::Type)?;
         // RFC 6749, section 5.1: without `scope`, the server granted the requested scopes.
         let scopes = match response.scope.as_deref() {
-            Some(scope) => Some(ScopeSet::parse(scope).map_err(TokenUnusable::Scope)?),
+            Some(scope) => Some(ScopeSet::parse(scope).map_err(TokenResponseError::Scope)?),
             None => requested.cloned(),
         };
         let after = |seconds: u64| now.saturating_add(seconds);
@@ -62,17 +63,17 @@ impl GrantedToken {
 ///
 /// # Errors
 /// Returns an error if it is another type of token, which must not be sent to an authorization server.
-pub(crate) fn read_assertion(response: &TokenResponse) -> Result<Secret, TokenUnusable> {
+pub(crate) fn read_assertion(response: &TokenResponse) -> Result<Secret, TokenResponseError> {
     match response.issued_token_type.as_deref() {
         Some(ID_JAG) => Ok(response.access_token.clone()),
-        _ => Err(TokenUnusable::NoAssertion),
+        _ => Err(TokenResponseError::NoAssertion),
     }
 }
 
 /// The reason why an issued token is unusable.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
-pub(crate) enum TokenUnusable {
+pub(crate) enum TokenResponseError {
     /// It is too long or not a valid header value.
     Malformed,
     /// Its type is not supported by this SDK.
@@ -83,7 +84,7 @@ pub(crate) enum TokenUnusable {
     NoAssertion,
 }
 
-impl fmt::Display for TokenUnusable {
+impl fmt::Display for TokenResponseError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Malformed => "the issued token is not a valid header value",
@@ -96,7 +97,7 @@ impl fmt::Display for TokenUnusable {
     }
 }
 
-impl std::error::Error for TokenUnusable {
+impl std::error::Error for TokenResponseError {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match self {
             Self::Scope(invalid) => Some(invalid),
@@ -188,10 +189,16 @@ mod tests {
     #[test]
     fn other_token_types_are_not_assertions() {
         let mut response = TokenResponse::new("jag", "N_A");
-        assert_eq!(read_assertion(&response), Err(TokenUnusable::NoAssertion));
+        assert_eq!(
+            read_assertion(&response),
+            Err(TokenResponseError::NoAssertion)
+        );
         response.issued_token_type =
             Some("urn:ietf:params:oauth:token-type:access_token".to_owned());
-        assert_eq!(read_assertion(&response), Err(TokenUnusable::NoAssertion));
+        assert_eq!(
+            read_assertion(&response),
+            Err(TokenResponseError::NoAssertion)
+        );
         response.issued_token_type = Some(ID_JAG.to_owned());
         assert_eq!(read_assertion(&response), Ok(Secret::new("jag")));
     }
@@ -226,12 +233,18 @@ mod tests {
         let error = |response: TokenResponse| GrantedToken::read(&response, None, 0).unwrap_err();
         for token in ["", "a b", "a\r\nHost: evil", "ü"] {
             let error = error(TokenResponse::new(token, "Bearer"));
-            assert_eq!(error, TokenUnusable::Malformed, "{token:?}");
+            assert_eq!(error, TokenResponseError::Malformed, "{token:?}");
         }
-        assert_eq!(error(TokenResponse::new("t", "N_A")), TokenUnusable::Type);
-        assert_eq!(error(TokenResponse::new("t", "mac")), TokenUnusable::Type);
+        assert_eq!(
+            error(TokenResponse::new("t", "N_A")),
+            TokenResponseError::Type
+        );
+        assert_eq!(
+            error(TokenResponse::new("t", "mac")),
+            TokenResponseError::Type
+        );
         let scope = error(TokenResponse::new("t", "Bearer").with_scope("\""));
-        assert!(matches!(scope, TokenUnusable::Scope(_)));
+        assert!(matches!(scope, TokenResponseError::Scope(_)));
     }
 
     #[test]

@@ -10,7 +10,7 @@ use crate::documents::{ClientRegistration, Secret};
 use crate::fetch::DocumentFetcher;
 use crate::proxy::documents::Documents;
 use crate::proxy::records::{ClientRecord, RecordDigest};
-use crate::proxy::sealed_store::{SealedStore, Terms, key_of, random};
+use crate::proxy::sealed_store::{RecordTerms, SealedStore, key_of, random};
 use crate::proxy::store::{OwnerLimit, ProxyOwner};
 use crate::rules::authorization_server::registration::AcceptedRegistration;
 use crate::rules::authorization_server::source::Source;
@@ -37,12 +37,12 @@ pub(super) struct Clients {
 
 /// The reason why a client is unavailable.
 #[derive(Debug)]
-pub(super) enum NoClient {
+pub(super) enum ClientLookupError {
     Unknown,
     Unavailable,
 }
 
-impl From<StoreError> for NoClient {
+impl From<StoreError> for ClientLookupError {
     fn from(error: StoreError) -> Self {
         tracing::error!(%error, "clients cannot be looked up");
         Self::Unavailable
@@ -63,12 +63,12 @@ impl Clients {
         store: &SealedStore,
         id: &str,
         source: Option<Source>,
-    ) -> Result<Arc<ClientRecord>, NoClient> {
+    ) -> Result<Arc<ClientRecord>, ClientLookupError> {
         if check_client_id_url(id).is_ok() {
             return self.documents.find(id, source).await;
         }
         let client = store.get::<ClientRecord>(&key_of(id)).await?;
-        client.map(Arc::new).ok_or(NoClient::Unknown)
+        client.map(Arc::new).ok_or(ClientLookupError::Unknown)
     }
 
     /// Registers a client for an owner, if one is known.
@@ -90,7 +90,7 @@ impl Clients {
             name: accepted.name.clone(),
             first_user: None,
         };
-        let terms = Terms::new(UNUSED_TTL)
+        let terms = RecordTerms::new(UNUSED_TTL)
             .with_protection(PROTECTED_TIME)
             .with_owner(owner);
         store.put(&key_of(&client_id), &client, terms).await?;
@@ -102,11 +102,11 @@ impl Clients {
         &self,
         store: &SealedStore,
         presented: PresentedClient,
-    ) -> Result<String, NotAuthenticated> {
+    ) -> Result<String, ClientAuthError> {
         let PresentedClient {
             client_id, secret, ..
         } = presented;
-        let rejected = NotAuthenticated::Rejected(TokenRequestError::InvalidClient);
+        let rejected = ClientAuthError::Rejected(TokenRequestError::InvalidClient);
         // Clients with a metadata document are public, because a public document contains no secret.
         if check_client_id_url(&client_id).is_ok() {
             return match secret {
@@ -142,7 +142,7 @@ impl Clients {
         };
         let user = *client.first_user.get_or_insert(principal);
         let owner = ProxyOwner::new(user, MAX_CLIENTS_OF_USER, OwnerLimit::RemoveFirst);
-        let terms = Terms::new(USED_TTL)
+        let terms = RecordTerms::new(USED_TTL)
             .with_protection(self.used_protection)
             .with_owner(Some(owner));
         // If the replacement fails, another node has just done the same.
@@ -152,12 +152,12 @@ impl Clients {
 
 /// The reason why client authentication failed.
 #[derive(Debug)]
-pub(super) enum NotAuthenticated {
+pub(super) enum ClientAuthError {
     Rejected(TokenRequestError),
     Unavailable(StoreError),
 }
 
-impl From<StoreError> for NotAuthenticated {
+impl From<StoreError> for ClientAuthError {
     fn from(error: StoreError) -> Self {
         Self::Unavailable(error)
     }

@@ -13,7 +13,7 @@ use tokio::time::Instant;
 
 use crate::documents::ClientIdMetadataDocument;
 use crate::fetch::DocumentFetcher;
-use crate::proxy::clients::NoClient;
+use crate::proxy::clients::ClientLookupError;
 use crate::proxy::records::ClientRecord;
 use crate::rules::authorization_server::source::Source;
 use crate::rules::metadata_rules::{AuthMethod, check_client_id_document};
@@ -68,13 +68,13 @@ impl Documents {
         &self,
         url: &str,
         source: Option<Source>,
-    ) -> Result<Arc<ClientRecord>, NoClient> {
+    ) -> Result<Arc<ClientRecord>, ClientLookupError> {
         if let Some(cached) = self.cached_client(url) {
             return cached;
         }
         let overloaded = |reason: &'static str| {
             tracing::warn!(reason, "the metadata document of a client is not fetched");
-            NoClient::Unavailable
+            ClientLookupError::Unavailable
         };
         let _source_entry = match source {
             None => None,
@@ -84,12 +84,12 @@ impl Documents {
                 Some(entry)
             }
         };
-        let uri: http::Uri = url.parse().map_err(|_| NoClient::Unknown)?;
+        let uri: http::Uri = url.parse().map_err(|_| ClientLookupError::Unknown)?;
         let host = uri.host().unwrap_or_default().to_ascii_lowercase();
         let host_entry = self.hosts.join(host, MAX_WAITING_FOR_HOST);
         let host_entry = host_entry.ok_or_else(|| overloaded("too many requests for one host"))?;
         let permit = host_entry.permits.acquire().await;
-        let _host_permit = permit.map_err(|_| NoClient::Unavailable)?;
+        let _host_permit = permit.map_err(|_| ClientLookupError::Unavailable)?;
         // Another request may have fetched the same document while this one waited.
         if let Some(cached) = self.cached_client(url) {
             return cached;
@@ -98,13 +98,13 @@ impl Documents {
         let _permit = permit.map_err(|_| overloaded("too many concurrent fetches"))?;
         let client = self.fetch(url).await.map(Arc::new);
         self.store_in_cache(url, client.clone());
-        client.ok_or(NoClient::Unknown)
+        client.ok_or(ClientLookupError::Unknown)
     }
 
-    fn cached_client(&self, url: &str) -> Option<Result<Arc<ClientRecord>, NoClient>> {
+    fn cached_client(&self, url: &str) -> Option<Result<Arc<ClientRecord>, ClientLookupError>> {
         let cached = self.cached();
         let (until, client) = cached.get(url)?;
-        (*until > Instant::now()).then(|| client.clone().ok_or(NoClient::Unknown))
+        (*until > Instant::now()).then(|| client.clone().ok_or(ClientLookupError::Unknown))
     }
 
     async fn fetch(&self, url: &str) -> Option<ClientRecord> {

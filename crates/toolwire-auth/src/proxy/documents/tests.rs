@@ -27,7 +27,7 @@ fn spawn_find(
     documents: &Arc<Documents>,
     url: impl Into<String>,
     source: Option<Source>,
-) -> tokio::task::JoinHandle<Result<Arc<ClientRecord>, NoClient>> {
+) -> tokio::task::JoinHandle<Result<Arc<ClientRecord>, ClientLookupError>> {
     let (documents, url) = (Arc::clone(documents), url.into());
     tokio::spawn(async move { documents.find(&url, source).await })
 }
@@ -57,8 +57,8 @@ async fn until(condition: impl Fn() -> bool) {
     in_time.expect("the condition holds in time");
 }
 
-fn is_rejected(result: &Result<Arc<ClientRecord>, NoClient>) -> bool {
-    matches!(result, Err(NoClient::Unavailable))
+fn is_rejected(result: &Result<Arc<ClientRecord>, ClientLookupError>) -> bool {
+    matches!(result, Err(ClientLookupError::Unavailable))
 }
 
 fn source(address: &str) -> Option<Source> {

@@ -26,7 +26,7 @@ use crate::documents::{AccessTokenClaims, Secret, TokenResponse};
 use crate::proxy::records::{
     AccessToken, CodeRecord, GrantRecord, RecordDigest, UpstreamTokens, UsedRefresh,
 };
-use crate::proxy::sealed_store::{Sealed, SealedStore, Terms, key_of, random};
+use crate::proxy::sealed_store::{RecordTerms, Sealed, SealedStore, key_of, random};
 use crate::proxy::store::{OwnerLimit, ProxyOwner};
 use crate::proxy::tokens::{TokenFamily, TokenKind, grant_of_access_token};
 use crate::rules::authorization_server::lifetimes::{Lifetimes, UpstreamToken};
@@ -113,7 +113,7 @@ impl GrantStore {
             code_challenge: code_challenge.to_owned(),
             expires_at: now.saturating_add(CODE_TTL),
         });
-        let terms = Terms::new(UNREDEEMED_TTL).with_owner(Some(self.owner(grant)));
+        let terms = RecordTerms::new(UNREDEEMED_TTL).with_owner(Some(self.owner(grant)));
         store.put(&family.grant(), grant, terms).await?;
         Ok(code)
     }
@@ -363,7 +363,7 @@ impl GrantStore {
         now: u64,
     ) -> Result<bool, StoreError> {
         let lifetime = Duration::from_secs(grant.ends_at.saturating_sub(now));
-        let terms = Terms::new(lifetime).with_owner(Some(self.owner(grant)));
+        let terms = RecordTerms::new(lifetime).with_owner(Some(self.owner(grant)));
         store.replace(key, read, grant, terms).await
     }
 

@@ -75,11 +75,11 @@ impl AuthMethod {
         registered: Option<&str>,
         supported: Option<&[String]>,
         credentials: ClientCredentials,
-    ) -> Result<Self, NoAuthMethod> {
+    ) -> Result<Self, AuthMethodError> {
         if let Some(name) = registered {
             return Self::from_name(name)
                 .filter(|method| method.is_possible_with(credentials))
-                .ok_or_else(|| NoAuthMethod {
+                .ok_or_else(|| AuthMethodError {
                     offered: vec![name.to_owned()],
                 });
         }
@@ -89,7 +89,7 @@ impl AuthMethod {
         Self::PREFERRED
             .into_iter()
             .find(|method| method.is_listed_in(supported) && method.is_possible_with(credentials))
-            .ok_or_else(|| NoAuthMethod {
+            .ok_or_else(|| AuthMethodError {
                 offered: supported.unwrap_or_default().to_vec(),
             })
     }
@@ -121,12 +121,12 @@ impl AuthMethod {
 /// The error if client and server have no common authentication method.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
-pub(crate) struct NoAuthMethod {
+pub(crate) struct AuthMethodError {
     /// The methods of the server or the registration.
     pub offered: Vec<String>,
 }
 
-impl fmt::Display for NoAuthMethod {
+impl fmt::Display for AuthMethodError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let offered = match self.offered.as_slice() {
             [] => "client_secret_basic".to_owned(),
@@ -141,7 +141,7 @@ impl fmt::Display for NoAuthMethod {
     }
 }
 
-impl std::error::Error for NoAuthMethod {}
+impl std::error::Error for AuthMethodError {}
 
 #[cfg(test)]
 mod tests {
