@@ -60,12 +60,10 @@ pub(crate) fn shared(result: &RawJson) -> Bytes {
 /// The response message of a request.
 #[derive(Debug)]
 pub(crate) enum EncodedResponse {
-    Whole(Vec<u8>),
+    /// The message in one buffer.
+    Message(Vec<u8>),
     /// The bytes before a shared result, and the result. [`AFTER_RESULT`] follows.
-    Around {
-        before: Vec<u8>,
-        result: Bytes,
-    },
+    Around { before: Vec<u8>, result: Bytes },
 }
 
 /// The bytes after the result of a response.
@@ -73,7 +71,7 @@ pub(crate) const AFTER_RESULT: &[u8] = b"}";
 
 impl EncodedResponse {
     pub(crate) fn new(id: &RequestId, outcome: Outcome) -> Self {
-        Self::Whole(match outcome {
+        Self::Message(match outcome {
             Ok(EncodedResult::Message(message)) => message,
             Ok(EncodedResult::Json(result)) => {
                 let mut message = begin_response(id, result.get().len());
@@ -92,7 +90,7 @@ impl EncodedResponse {
     /// Returns the message in one buffer.
     pub(crate) fn into_bytes(self) -> Vec<u8> {
         match self {
-            Self::Whole(message) => message,
+            Self::Message(message) => message,
             Self::Around { before, result } => [&*before, &*result, AFTER_RESULT].concat(),
         }
     }

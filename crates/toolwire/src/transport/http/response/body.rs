@@ -54,7 +54,7 @@ impl ServerBody {
     /// Creates a body of one JSON-RPC response.
     pub(crate) fn response(message: EncodedResponse) -> Self {
         match message {
-            EncodedResponse::Whole(message) => Self::message(message),
+            EncodedResponse::Message(message) => Self::message(message),
             EncodedResponse::Around { before, result } => {
                 let after = Bytes::from_static(AFTER_RESULT);
                 Self::of(BodyContent::Chunks(vec![after, result, before.into()]))

@@ -96,7 +96,7 @@ pub(crate) async fn serve(post: &IncomingRequest<'_>, messages: &[&RawValue]) ->
         }
         (!responses.is_empty()).then(|| FinalMessage {
             status: StatusCode::OK,
-            message: EncodedResponse::Whole(array(&responses)),
+            message: EncodedResponse::Message(array(&responses)),
         })
     }));
     // Each request of the batch has its own permit.
