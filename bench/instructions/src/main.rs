@@ -30,8 +30,8 @@ async fn main() -> Result<(), Box<dyn Error>> {
         ["handle", times] => {
             let message = std::io::read_to_string(std::io::stdin())?;
             for _ in 0..times.parse()? {
-                let answer = server.handle(message.as_bytes()).await;
-                std::hint::black_box(answer.ok_or("there is no answer")?);
+                let response = server.handle(message.as_bytes()).await;
+                std::hint::black_box(response.ok_or("there is no response")?);
             }
             Ok(())
         }

@@ -34,15 +34,15 @@ const MODERN: Workload = Workload::new(Era::Modern, Kind::Echo, 100);
 const LEGACY: Workload = Workload::new(Era::Legacy, Kind::Echo, 100);
 
 #[tokio::test]
-async fn calls_take_as_many_instructions_as_written_down() {
+async fn calls_take_at_most_the_recorded_instructions() {
     assert!(
         counting::is_available(),
         "missing: valgrind, which counts instructions; install the package of that name"
     );
-    let program = built();
-    let command_with = |words: &[&str]| {
+    let program = build_program();
+    let command_with = |arguments: &[&str]| {
         let mut command = Command::new(&program);
-        command.args(words);
+        command.args(arguments);
         command
     };
     let repeated = |word| {
@@ -72,9 +72,9 @@ async fn calls_take_as_many_instructions_as_written_down() {
     ];
     let mut exceeded = String::new();
     eprintln!("reference: {reference:.0}");
-    for (what, written_down, measured) in figures {
+    for (what, recorded, measured) in figures {
         let measured = measured.instructions;
-        let allowed = written_down * scale * 1.05;
+        let allowed = recorded * scale * 1.05;
         eprintln!("{what}: {measured:.0}, at most {allowed:.0}");
         if measured > allowed {
             exceeded +=
@@ -85,7 +85,7 @@ async fn calls_take_as_many_instructions_as_written_down() {
 }
 
 /// Builds the program in release mode, with only the features that it needs.
-fn built() -> PathBuf {
+fn build_program() -> PathBuf {
     let package = Path::new(env!("CARGO_MANIFEST_DIR"));
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let status = Command::new(cargo)
