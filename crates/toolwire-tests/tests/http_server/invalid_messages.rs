@@ -393,8 +393,9 @@ async fn body_beyond_the_limit_is_rejected_with_413() {
     };
     for spaces in [0, 1] {
         let bytes = [chunked(padded(spaces)), b"0\r\n\r\n".to_vec()].concat();
+        let row = format!("chunked with {spaces} spaces");
         table
-            .check_bytes("chunked", bytes, Expected::counted("up"))
+            .check_bytes(&row, bytes, Expected::counted("up"))
             .await;
     }
     // The body is rejected at the limit, before its end arrives.

@@ -133,7 +133,7 @@ async fn request_without_a_valid_session_id_is_rejected() {
     let ping = legacy(1, "ping", json!({}));
     let without_session = Request::post(&ping).with("MCP-Protocol-Version", "2025-11-25");
     let response = endpoint.request(&without_session).await;
-    assert_eq!(response.status(), 400, "request");
+    assert_eq!(response.status(), 400, "request without a session id");
     expect_error(&response.message(), json!(1), -32600);
     for (row, request) in [
         (
