@@ -4,6 +4,8 @@
 //! HTTP/1.1 at the level of bytes, the load, the server's process and its cost, and figures for people. If a server is
 //! measured, the load uses bare sockets and not a toolwire client.
 
+mod bench_server;
+mod certificate;
 pub mod client_load;
 pub mod comparison;
 mod cores;
@@ -12,10 +14,13 @@ pub mod counting;
 mod figures;
 mod http1;
 pub mod http_clients;
+pub mod limit;
 pub mod load;
 mod open_files;
 mod process;
 pub mod streams;
 
+pub use bench_server::bench_server;
+pub use certificate::Certificate;
 pub use open_files::allow_open_files;
 pub use process::ServerProcess;

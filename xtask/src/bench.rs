@@ -9,6 +9,10 @@ use crate::suite;
 
 const PACKAGE: [&str; 3] = ["--release", "--package", "toolwire-bench"];
 
+/// The server whose toolwire has HTTP/2 and TLS.
+const WITH_HTTP2_AND_TLS: [&str; 4] =
+    ["--features", "http2-tls", "--bin", "bench-server-http2-tls"];
+
 /// The names of the other contestants in the benchmark.
 const RMCP: &str = "rmcp";
 const TYPESCRIPT: &str = "typescript";
@@ -72,6 +76,10 @@ fn compare(root: &Path, arguments: &[&str]) -> Outcome {
         }
     }
     build(root)?;
+    // A separate build, because HTTP/2 and TLS must not become part of the other programs.
+    run(cargo(root, &["build"])
+        .args(PACKAGE)
+        .args(WITH_HTTP2_AND_TLS))?;
     run_built(root, &run_arguments, &peers)
 }
 

@@ -1,66 +1,19 @@
 //! A toolwire server that is measured from outside: `bench-server http PORT N` or `bench-server stdio 0 N`.
 //! `bench-server in-process CALLS N` processes the message of its standard input this many times.
-//!
-//! The first of its N tools is `echo`. With three or more there are `big` and `progress`. The others only add to the
-//! number.
 
 use std::error::Error;
 use std::hint::black_box;
 use std::io::Write;
 use std::process::ExitCode;
 
-use serde::Deserialize;
 use toolwire::transport::http::{HttpListener, HttpOptions};
-use toolwire::{JsonSchema, RequestContext, Server, ToolHandler, tool};
+use toolwire_bench::bench_server;
 
 const USAGE: &str =
     "usage: bench-server http PORT N | bench-server stdio 0 N | bench-server in-process CALLS N";
 
-/// Repeats a text.
-#[tool]
-fn echo(text: String) -> String {
-    text
-}
-
-/// Gives as many bytes as asked for.
-#[tool]
-fn big(n: usize) -> String {
-    "x".repeat(n)
-}
-
-/// Reports progress as often as asked for.
-#[tool]
-fn progress(ctx: &RequestContext, n: u32) -> &'static str {
-    for step in 1..=n {
-        ctx.report_progress(f64::from(step), Some(f64::from(n)), None);
-    }
-    "done"
-}
-
-#[derive(Deserialize, JsonSchema)]
-struct Text {
-    text: String,
-}
-
-fn server(tools: usize) -> Server {
-    let mut server = Server::new("bench", "1.0.0").tool(echo);
-    if tools >= 3 {
-        server = server.tool(big).tool(progress);
-    }
-    let present = if tools >= 3 { 3 } else { 1 };
-    for number in present..tools {
-        let name = format!("tool_{number:04}");
-        let tool = ToolHandler::typed(
-            name,
-            |_: RequestContext, given: Text| async move { given.text },
-        );
-        server = server.tool(tool.with_description("One of many."));
-    }
-    server
-}
-
 async fn run(mode: &str, number: usize, tools: usize) -> Result<(), Box<dyn Error>> {
-    let server = server(tools);
+    let server = bench_server(tools);
     match mode {
         "http" => {
             let address = ("127.0.0.1", u16::try_from(number)?);

@@ -5,10 +5,11 @@
 
 use std::error::Error;
 use std::io::Write;
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::Parser;
-use toolwire_bench::load::{self, Era, Kind, Plan, Workload};
+use toolwire_bench::load::{self, Era, Kind, Plan, Protocol, Workload};
 
 /// Loads a server over HTTP with one repeated request.
 #[derive(Debug, Parser)]
@@ -24,7 +25,13 @@ struct Arguments {
     /// The amount: bytes, tools or notifications
     #[arg(long, default_value_t = 100)]
     amount: usize,
-    /// The number of connections, each with one request in flight
+    /// How connections are used
+    #[arg(long, value_enum, default_value_t = Protocol::Http1)]
+    protocol: Protocol,
+    /// The PEM file of the certificate to trust, for a URL with `https`
+    #[arg(long, value_name = "FILE")]
+    trusted: Option<PathBuf>,
+    /// The number of connections or, over HTTP/2, of streams; each has one request in flight
     #[arg(long, default_value_t = 32)]
     connections: usize,
     /// The number of measured requests
@@ -54,6 +61,8 @@ fn run(arguments: &Arguments) -> Result<(), Box<dyn Error>> {
         .build()?;
     let workload = Workload::new(arguments.era, arguments.kind, arguments.amount);
     let plan = Plan::new(workload, arguments.requests)
+        .with_protocol(arguments.protocol)
+        .with_trusted(arguments.trusted.clone())
         .with_connections(arguments.connections)
         .with_warm_up(arguments.warm_up);
     let warm = runtime.block_on(load::warm_up(&arguments.url, &plan))?;

@@ -1,13 +1,15 @@
 //! The contestants, and how each one is started.
 //!
 //! Every server accepts `http PORT N` and `stdio 0 N`, prints its URL as its first line if it serves HTTP, and has the
-//! same N tools. Every client accepts `URL CONCURRENCY SECONDS`.
+//! same N tools. Servers with HTTP/2 and TLS accept `http2 PORT N` and `https PORT N CERTIFICATE KEY`. Every client accepts `URL CONCURRENCY SECONDS`.
 
 use std::ffi::OsString;
 use std::path::Path;
 use std::process::Command;
 
 use serde::Serialize;
+
+use crate::certificate::Certificate;
 
 /// A contestant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, clap::ValueEnum)]
@@ -68,6 +70,8 @@ impl Contestant {
 struct Programs {
     contestant: Contestant,
     server: Vec<OsString>,
+    /// The same server with HTTP/2 and TLS. Only some contestants have one.
+    http2_tls: Option<Vec<OsString>>,
     /// A server whose tool `change` changes the list of tools. Only some contestants have one.
     streams: Option<Vec<OsString>>,
     client: Option<Vec<OsString>>,
@@ -79,6 +83,7 @@ impl Programs {
         Self {
             contestant,
             server: program("bench-server"),
+            http2_tls: Some(program("bench-server-http2-tls")),
             streams: Some(program("stream-server")),
             client: Some(program("bench-client")),
         }
@@ -105,6 +110,7 @@ impl Lineup {
         lineup.present.push(Programs {
             contestant: Contestant::Limit,
             server: vec![server],
+            http2_tls: Some(vec![in_directory(directory, "limit-server-http2-tls")]),
             streams: Some(streams),
             client: Some(vec![in_directory(directory, "limit-client")]),
         });
@@ -126,6 +132,7 @@ impl Lineup {
         let streams = [vec![server.clone()], server_arguments("streams", 3)].concat();
         self.present.push(Programs {
             contestant: Contestant::Rmcp,
+            http2_tls: Some(vec![server.clone()]),
             server: vec![server],
             streams: Some(streams),
             client: Some(vec![in_directory(directory, "rmcp-client")]),
@@ -139,6 +146,7 @@ impl Lineup {
         self.present.push(Programs {
             contestant,
             server: vec![program.into(), script.into()],
+            http2_tls: None,
             streams: None,
             client: None,
         });
@@ -180,6 +188,25 @@ impl Lineup {
         let programs = self.programs(contestant)?;
         let words = [programs.server.clone(), server_arguments(transport, tools)].concat();
         command(&words)
+    }
+
+    /// Returns a server of HTTP/2 with prior knowledge.
+    pub(crate) fn http2_server(&self, contestant: Contestant, tools: usize) -> Option<Command> {
+        let program = self.programs(contestant)?.http2_tls.clone()?;
+        command(&[program, server_arguments("http2", tools)].concat())
+    }
+
+    /// Returns a server of HTTP/1.1 over TLS with this certificate.
+    pub(crate) fn tls_server(
+        &self,
+        contestant: Contestant,
+        tools: usize,
+        certificate: &Certificate,
+    ) -> Option<Command> {
+        let program = self.programs(contestant)?.http2_tls.clone()?;
+        let files = [certificate.certificate(), certificate.key()].map(OsString::from);
+        let arguments = server_arguments("https", tools);
+        command(&[program, arguments, files.to_vec()].concat())
     }
 
     /// Returns a program that processes the message of its standard input this many times. Only toolwire and the limit

@@ -2,10 +2,12 @@
 
 use std::io;
 
-use super::case::{CountedPath, MODERN};
+use super::case::CountedPath;
+use super::cases::MODERN;
 use super::contestant::{Contestant, Lineup};
 use super::report::NOT_TAKING_PART;
 use super::sample::Sample;
+use super::size::Size;
 use crate::counting::{Count, Counting};
 
 /// The longer run has this many times the calls of the shorter one.
@@ -24,7 +26,7 @@ pub(crate) async fn turn(
     lineup: &Lineup,
     contestant: Contestant,
     path: CountedPath,
-    tools: Option<usize>,
+    size: Option<Size>,
     counting: Counting,
 ) -> io::Result<Sample> {
     let does_not_take_part = || io::Error::other(NOT_TAKING_PART);
@@ -43,8 +45,9 @@ pub(crate) async fn turn(
         CountedPath::Http(workload) => counting.over_http(&server("http")?, workload).await?,
         CountedPath::Stdio => counting.over_stdio(&server("stdio")?)?,
         CountedPath::InProcess(_) => {
+            let tools = size.and_then(Size::tools).unwrap_or(TOOLS);
             let program = lineup
-                .in_process(contestant, tools.unwrap_or(TOOLS))
+                .in_process(contestant, tools)
                 .ok_or_else(does_not_take_part)?;
             counting.repeated(program, &MODERN.message(1))?
         }

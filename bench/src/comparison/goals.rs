@@ -3,6 +3,7 @@
 use super::contestant::Contestant::{Limit, Rmcp, Toolwire};
 use super::report::{CaseReport, Report, Row};
 use super::sample::Sample;
+use super::size::Size;
 use super::table::markdown;
 
 /// The condition of a goal.
@@ -73,7 +74,13 @@ fn goals() -> impl Iterator<Item = Goal> {
         goal(
             "many-tools",
             "CPU with 1,000 tools ÷ with 1 tool",
-            |case| case.ratio((Toolwire, Some(1_000)), (Toolwire, Some(1)), cpu),
+            |case| {
+                case.ratio(
+                    (Toolwire, Some(Size::Tools(1_000))),
+                    (Toolwire, Some(Size::Tools(1))),
+                    cpu,
+                )
+            },
             Bound::AtMost(1.03),
         ),
         goal("list-1000", OF_LIMIT, cpu_of_limit, Bound::AtLeast(0.9)),
@@ -93,6 +100,10 @@ fn goals() -> impl Iterator<Item = Goal> {
         ),
         goal("progress-100", OF_LIMIT, cpu_of_limit, Bound::AtLeast(1.6)),
         goal("progress-100", OF_RMCP, cpu_of_rmcp, Bound::AtLeast(20.0)),
+        goal("http2-c32", OF_LIMIT, cpu_of_limit, Bound::AtLeast(0.9)),
+        goal("http2-c256", OF_LIMIT, cpu_of_limit, Bound::AtLeast(0.9)),
+        goal("tls-c32", OF_LIMIT, cpu_of_limit, Bound::AtLeast(0.9)),
+        goal("tls-connect", OF_LIMIT, cpu_of_limit, Bound::AtLeast(0.9)),
         goal(
             "stdio-pipelined",
             OF_LIMIT,
@@ -143,9 +154,11 @@ fn goals() -> impl Iterator<Item = Goal> {
             "counted-in-process",
             "instructions with 1,000 tools ÷ with 1 tool",
             |case| {
-                case.ratio((Toolwire, Some(1_000)), (Toolwire, Some(1)), |sample| {
-                    sample.instructions
-                })
+                case.ratio(
+                    (Toolwire, Some(Size::Tools(1_000))),
+                    (Toolwire, Some(Size::Tools(1))),
+                    |sample| sample.instructions,
+                )
             },
             Bound::AtMost(1.03),
         ),

@@ -82,6 +82,10 @@ fn arguments(plan: &Plan) -> Vec<String> {
     arguments.extend(value("era", word(workload.era.to_possible_value())));
     arguments.extend(value("kind", word(workload.kind.to_possible_value())));
     arguments.extend(value("amount", workload.amount.to_string()));
+    arguments.extend(value("protocol", word(plan.protocol.to_possible_value())));
+    if let Some(trusted) = &plan.trusted {
+        arguments.extend(value("trusted", trusted.display().to_string()));
+    }
     arguments.extend(value("connections", plan.connections.to_string()));
     arguments.extend(value("requests", plan.requests.to_string()));
     arguments.extend(value("warm-up", plan.warm_up.to_string()));

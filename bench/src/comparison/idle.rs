@@ -4,8 +4,7 @@ use std::io;
 use std::time::{Duration, Instant};
 
 use super::sample::Sample;
-use crate::http1::Target;
-use crate::load::begin_sessions;
+use crate::load::{Destination, begin_sessions};
 use crate::process::ServerProcess;
 use crate::streams;
 
@@ -19,13 +18,12 @@ const CONNECTIONS: usize = 16;
 pub(crate) async fn sessions(server: &ServerProcess, all: usize) -> io::Result<Sample> {
     let warm_up = all / WARM_UP_SHARE;
     let count = all - warm_up;
-    let target = Target::parse(server.url())
-        .ok_or_else(|| io::Error::other(format!("not a URL: {}", server.url())))?;
-    begin_sessions(&target, CONNECTIONS, warm_up).await?;
+    let destination = Destination::new(server.url(), None)?;
+    begin_sessions(&destination, CONNECTIONS, warm_up).await?;
     let before = server.memory();
     let processor_before = server.processor_time();
     let began = Instant::now();
-    begin_sessions(&target, CONNECTIONS, count).await?;
+    begin_sessions(&destination, CONNECTIONS, count).await?;
     let seconds = began.elapsed().as_secs_f64();
     let processor_after = server.processor_time();
     let after = server.memory();

@@ -4,6 +4,7 @@ use serde::Serialize;
 
 use super::contestant::Contestant;
 use super::sample::{Figure, Sample, median};
+use super::size::Size;
 use super::{goals, table};
 
 /// The text for a contestant without a program for a case.
@@ -61,8 +62,8 @@ pub struct CaseReport {
 pub struct Row {
     /// The contestant.
     pub contestant: Contestant,
-    /// The number of tools of the server, if it varies in this case.
-    pub tools: Option<usize>,
+    /// The size of the server, if it varies in this case.
+    pub size: Option<Size>,
     /// The error, if any.
     pub trouble: Option<String>,
     /// The samples, one for each round.
@@ -78,10 +79,10 @@ pub struct Row {
 }
 
 impl Row {
-    pub(crate) fn new(contestant: Contestant, tools: Option<usize>) -> Self {
+    pub(crate) fn new(contestant: Contestant, size: Option<Size>) -> Self {
         Self {
             contestant,
-            tools,
+            size,
             trouble: None,
             samples: Vec::new(),
             median: Sample::default(),
@@ -99,9 +100,9 @@ impl CaseReport {
             .rows
             .iter()
             .map(|row| {
-                let own = (row.contestant, row.tools);
-                let limit = (Contestant::Limit, row.tools);
-                let rmcp = (Contestant::Rmcp, row.tools);
+                let own = (row.contestant, row.size);
+                let limit = (Contestant::Limit, row.size);
+                let rmcp = (Contestant::Rmcp, row.size);
                 (
                     case.ratio(own, limit, |sample| sample.per_second),
                     case.ratio(limit, own, |sample| sample.cpu_us),
@@ -109,10 +110,8 @@ impl CaseReport {
                 )
             })
             .collect();
-        for (row, (speed_of_limit, cpu_of_limit, cpu_of_rmcp)) in case.rows.iter_mut().zip(ratios) {
-            row.speed_of_limit = speed_of_limit;
-            row.cpu_of_limit = cpu_of_limit;
-            row.cpu_of_rmcp = cpu_of_rmcp;
+        for (row, ratios) in case.rows.iter_mut().zip(ratios) {
+            (row.speed_of_limit, row.cpu_of_limit, row.cpu_of_rmcp) = ratios;
             row.median = medians(&row.samples);
         }
         case
@@ -121,14 +120,14 @@ impl CaseReport {
     /// Returns the median over the rounds of one figure divided by another of the same round.
     pub(crate) fn ratio(
         &self,
-        one: (Contestant, Option<usize>),
-        other: (Contestant, Option<usize>),
+        one: (Contestant, Option<Size>),
+        other: (Contestant, Option<Size>),
         figure: Figure,
     ) -> Option<f64> {
-        let row = |(contestant, tools)| {
+        let row = |(contestant, size)| {
             self.rows
                 .iter()
-                .find(|row| row.contestant == contestant && row.tools == tools)
+                .find(|row| row.contestant == contestant && row.size == size)
         };
         let (one, other) = (row(one)?, row(other)?);
         let ratios = one.samples.iter().zip(&other.samples);

@@ -4,7 +4,7 @@ use std::io;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use super::WARM_UP_SHARE;
+use super::contest::WARM_UP_SHARE;
 use super::sample::Sample;
 use crate::cores::Cores;
 use crate::figures::percentile;

@@ -85,9 +85,8 @@ fn of_case(case: &CaseReport) -> String {
 
 fn who(row: &Row) -> String {
     let name = row.contestant.name();
-    match row.tools {
-        Some(1) => format!("{name}, 1 tool"),
-        Some(tools) => format!("{name}, {} tools", thousands(tools as f64, 0)),
+    match row.size {
+        Some(size) => format!("{name}, {}", size.to_text()),
         None => name.to_owned(),
     }
 }

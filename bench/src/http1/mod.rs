@@ -20,36 +20,46 @@ const SESSION: &str = "Mcp-Session-Id";
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Target {
     pub(crate) address: SocketAddr,
+    pub(crate) is_tls: bool,
     path: String,
 }
 
 impl Target {
-    /// Parses `http://127.0.0.1:3000/mcp`. Names are not resolved.
+    /// Parses `http://127.0.0.1:3000/mcp`, or the same with `https`. Names are not resolved.
     pub(crate) fn parse(url: &str) -> Option<Self> {
-        let (authority, path) = url.strip_prefix("http://")?.split_once('/')?;
+        let (scheme, rest) = url.split_once("://")?;
+        let (authority, path) = rest.split_once('/')?;
+        let is_tls = match scheme {
+            "http" => false,
+            "https" => true,
+            _ => return None,
+        };
         Some(Self {
             address: authority.parse().ok()?,
+            is_tls,
             path: format!("/{path}"),
         })
     }
 
+    /// Returns the URL of plain HTTP.
+    pub(crate) fn http_url(&self) -> String {
+        format!("http://{}{}", self.address, self.path)
+    }
+
     /// Returns the complete `POST` of one MCP request.
     pub(crate) fn post(&self, method: &str, name: Option<&str>, body: &str) -> Vec<u8> {
-        let name = name.map_or_else(String::new, |name| format!("Mcp-Name: {name}\r\n"));
+        let fields: String = modern_headers(method, name)
+            .map(|(name, value)| format!("{name}: {value}\r\n"))
+            .collect();
         format!(
             "POST {path} HTTP/1.1\r\n\
              Host: {host}\r\n\
-             Accept: application/json, text/event-stream\r\n\
-             Content-Type: application/json\r\n\
-             MCP-Protocol-Version: {version}\r\n\
-             Mcp-Method: {method}\r\n\
-             {name}\
+             {fields}\
              Content-Length: {length}\r\n\
              \r\n\
              {body}",
             path = self.path,
             host = self.address,
-            version = ProtocolVersion::LATEST.as_str(),
             length = body.len(),
         )
         .into_bytes()
@@ -81,6 +91,22 @@ impl Target {
         )
         .into_bytes()
     }
+}
+
+/// Returns the headers of a modern request that do not depend on the version of HTTP.
+pub(crate) fn modern_headers<'a>(
+    method: &'a str,
+    name: Option<&'a str>,
+) -> impl Iterator<Item = (&'static str, &'a str)> {
+    let always = [
+        ("Accept", "application/json, text/event-stream"),
+        ("Content-Type", "application/json"),
+        ("MCP-Protocol-Version", ProtocolVersion::LATEST.as_str()),
+        ("Mcp-Method", method),
+    ];
+    always
+        .into_iter()
+        .chain(name.map(|name| ("Mcp-Name", name)))
 }
 
 fn session_field(session: Option<&str>) -> String {

@@ -87,8 +87,10 @@ fn url_names_an_address_and_a_path() {
     assert!(request.starts_with("POST /mcp HTTP/1.1\r\nHost: 127.0.0.1:3000\r\n"));
     assert!(request.contains("\r\nMcp-Method: tools/call\r\nMcp-Name: add\r\n"));
     assert!(request.ends_with("\r\nContent-Length: 2\r\n\r\n{}"));
+    assert!(!target.is_tls);
+    assert!(Target::parse("https://127.0.0.1:1/").is_some_and(|target| target.is_tls));
     for url in [
-        "https://127.0.0.1:1/",
+        "ftp://127.0.0.1:1/",
         "http://127.0.0.1:1",
         "http://localhost:1/",
     ] {

@@ -1,11 +1,15 @@
 //! One persistent connection, with one request in flight at a time.
 
 use std::io;
+use std::path::Path;
 
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use rustls::pki_types::ServerName;
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::TcpStream;
+use tokio_rustls::TlsConnector;
 
 use super::workload::{Era, Workload};
+use crate::certificate;
 use crate::http1::{ResponseDecoder, Target};
 
 /// The size of one read, so that large responses need few reads.
@@ -19,10 +23,47 @@ pub(crate) struct Answer<'a> {
     pub(crate) body: &'a [u8],
 }
 
+/// A server, and how connections to it are opened.
+#[derive(Clone)]
+pub(crate) struct Destination {
+    pub(crate) target: Target,
+    tls: Option<TlsConnector>,
+}
+
+impl Destination {
+    /// Parses a URL. A server with TLS has to have the trusted certificate, a PEM file.
+    pub(crate) fn new(url: &str, trusted: Option<&Path>) -> io::Result<Self> {
+        let target = Target::parse(url)
+            .ok_or_else(|| io::Error::other(format!("not a URL with an address: `{url}`")))?;
+        let tls = match trusted {
+            _ if !target.is_tls => None,
+            Some(trusted) => Some(certificate::connector(trusted)?),
+            None => return Err(io::Error::other("https needs a trusted certificate")),
+        };
+        Ok(Self { target, tls })
+    }
+
+    pub(super) async fn connect(&self) -> io::Result<Box<dyn Socket>> {
+        let socket = TcpStream::connect(self.target.address).await?;
+        socket.set_nodelay(true)?;
+        Ok(match &self.tls {
+            None => Box::new(socket),
+            Some(tls) => {
+                let name = ServerName::from(self.target.address.ip());
+                Box::new(tls.connect(name, socket).await?)
+            }
+        })
+    }
+}
+
+/// A socket with or without TLS.
+pub(super) trait Socket: AsyncRead + AsyncWrite + Send + Unpin {}
+
+impl<T: AsyncRead + AsyncWrite + Send + Unpin> Socket for T {}
+
 /// A connection and its repeated request.
-#[derive(Debug)]
 pub(crate) struct Connection {
-    socket: TcpStream,
+    socket: Box<dyn Socket>,
     request: Vec<u8>,
     buffer: Vec<u8>,
     body: Vec<u8>,
@@ -30,11 +71,9 @@ pub(crate) struct Connection {
 
 impl Connection {
     /// Connects without sending a request.
-    pub(crate) async fn connect(target: &Target) -> io::Result<Self> {
-        let socket = TcpStream::connect(target.address).await?;
-        socket.set_nodelay(true)?;
+    pub(crate) async fn connect(destination: &Destination) -> io::Result<Self> {
         Ok(Self {
-            socket,
+            socket: destination.connect().await?,
             request: Vec::new(),
             buffer: vec![0; READ_BUFFER],
             body: Vec::new(),
@@ -42,14 +81,21 @@ impl Connection {
     }
 
     /// Connects. In the legacy era it opens a session.
-    pub(crate) async fn open(target: &Target, workload: &Workload) -> io::Result<Self> {
-        let mut connection = Self::connect(target).await?;
+    pub(crate) async fn open(destination: &Destination, workload: &Workload) -> io::Result<Self> {
+        let mut connection = Self::connect(destination).await?;
+        let target = &destination.target;
         let session = match workload.era {
             Era::Modern => None,
             Era::Legacy => connection.begin_session(target).await?,
         };
         connection.request = workload.request(target, session.as_deref());
         Ok(connection)
+    }
+
+    /// Closes the connection and opens another one. The request stays the same.
+    pub(crate) async fn reconnect(&mut self, destination: &Destination) -> io::Result<()> {
+        self.socket = destination.connect().await?;
+        Ok(())
     }
 
     /// Does the handshake and returns the session id, if the server has sessions.

@@ -1,14 +1,18 @@
-//! The load on a server over HTTP: a fixed number of identical requests on persistent connections. `stdio` has the load
-//! over stdio.
+//! The load on a server over HTTP: a fixed number of identical requests of concurrent callers, over HTTP/1.1 or HTTP/2,
+//! with or without TLS. `stdio` has the load over stdio.
 //!
 //! It runs in a separate process (`load-generator`), on one thread, with prepared requests. The first response of every
-//! connection is checked completely. Of all others, only the status and required parts are checked.
+//! caller is checked completely. Of all others, only the status and required parts are checked.
 
+mod caller;
 mod connection;
+mod http2;
 pub(crate) mod stdio;
 mod workload;
 
+use std::fmt;
 use std::io;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
@@ -16,10 +20,12 @@ use std::time::{Duration, Instant};
 use serde::{Deserialize, Serialize};
 use tokio::task::JoinSet;
 
-pub(crate) use self::connection::Connection;
+use self::caller::Caller;
+pub use self::caller::Protocol;
+use self::connection::Connection;
+pub(crate) use self::connection::Destination;
 pub use self::workload::{Era, Kind, Workload};
 use crate::figures::percentile;
-use crate::http1::Target;
 
 /// The options of the load.
 #[derive(Debug, Clone)]
@@ -27,7 +33,11 @@ use crate::http1::Target;
 pub struct Plan {
     /// The request.
     pub workload: Workload,
-    /// The number of connections, each with one request in flight.
+    /// How connections are used.
+    pub protocol: Protocol,
+    /// The PEM file of the certificate that is trusted, if the server has TLS.
+    pub trusted: Option<PathBuf>,
+    /// The number of connections or, over HTTP/2, of streams. Each has one request in flight.
     pub connections: usize,
     /// The number of measured requests.
     pub requests: usize,
@@ -41,6 +51,8 @@ impl Plan {
     pub fn new(workload: Workload, requests: usize) -> Self {
         Self {
             workload,
+            protocol: Protocol::Http1,
+            trusted: None,
             connections: 1,
             requests,
             warm_up: 1,
@@ -51,6 +63,20 @@ impl Plan {
     #[must_use]
     pub fn with_connections(mut self, connections: usize) -> Self {
         self.connections = connections;
+        self
+    }
+
+    /// Sets how connections are used.
+    #[must_use]
+    pub fn with_protocol(mut self, protocol: Protocol) -> Self {
+        self.protocol = protocol;
+        self
+    }
+
+    /// Sets the PEM file of the certificate of a server with TLS.
+    #[must_use]
+    pub fn with_trusted(mut self, certificate: Option<PathBuf>) -> Self {
+        self.trusted = certificate;
         self
     }
 
@@ -80,12 +106,20 @@ pub struct Outcome {
     pub p99_us: Option<f64>,
 }
 
-/// Open connections with a correct first response, ready for the measurement.
-#[derive(Debug)]
+/// Callers with a correct first response, ready for the measurement.
 pub struct WarmLoad {
-    connections: Vec<Connection>,
+    callers: Vec<Caller>,
     requests: usize,
     workload: Workload,
+}
+
+impl fmt::Debug for WarmLoad {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("WarmLoad")
+            .field("callers", &self.callers.len())
+            .field("requests", &self.requests)
+            .finish_non_exhaustive()
+    }
 }
 
 /// Connects, checks a first response on each connection completely, and warms up the server.
@@ -93,25 +127,22 @@ pub struct WarmLoad {
 /// # Errors
 /// Returns an error if the server cannot be reached or responds incorrectly.
 pub async fn warm_up(url: &str, plan: &Plan) -> io::Result<WarmLoad> {
-    let target = Target::parse(url)
-        .ok_or_else(|| io::Error::other(format!("not a URL with an address: `{url}`")))?;
-    let mut connections = Vec::with_capacity(plan.connections);
-    for _ in 0..plan.connections.max(1) {
-        let mut connection = Connection::open(&target, &plan.workload).await?;
-        let answer = connection.exchange().await?;
+    let destination = Destination::new(url, plan.trusted.as_deref())?;
+    let mut callers = Caller::open_all(&destination, plan).await?;
+    for caller in &mut callers {
+        let answer = caller.exchange().await?;
         plan.workload.verify(answer).map_err(io::Error::other)?;
-        connections.push(connection);
     }
     let mut warm = WarmLoad {
-        requests: plan.warm_up.saturating_sub(connections.len()),
-        connections,
+        requests: plan.warm_up.saturating_sub(callers.len()),
+        callers,
         workload: plan.workload,
     };
-    let (outcome, connections) = warm.work().await;
+    let (outcome, callers) = warm.work().await;
     if let Some(error) = outcome.first_error {
         return Err(io::Error::other(error));
     }
-    warm.connections = connections;
+    warm.callers = callers;
     warm.requests = plan.requests;
     Ok(warm)
 }
@@ -122,21 +153,21 @@ impl WarmLoad {
         self.work().await.0
     }
 
-    async fn work(&mut self) -> (Outcome, Vec<Connection>) {
+    async fn work(&mut self) -> (Outcome, Vec<Caller>) {
         let left = Arc::new(AtomicUsize::new(self.requests));
         let mut tasks = JoinSet::new();
         let began = Instant::now();
-        for connection in self.connections.drain(..) {
-            tasks.spawn(keep_asking(connection, self.workload, Arc::clone(&left)));
+        for caller in self.callers.drain(..) {
+            tasks.spawn(keep_asking(caller, self.workload, Arc::clone(&left)));
         }
-        let mut connections = Vec::new();
+        let mut callers = Vec::new();
         let mut times = Vec::with_capacity(self.requests);
         let mut errors = Vec::new();
         while let Some(done) = tasks.join_next().await {
             match done {
-                Ok((connection, some_times, None)) => {
+                Ok((caller, some_times, None)) => {
                     times.extend(some_times);
-                    connections.push(connection);
+                    callers.push(caller);
                 }
                 Ok((_, some_times, Some(error))) => {
                     times.extend(some_times);
@@ -156,29 +187,29 @@ impl WarmLoad {
             p99_us: micros(99),
             first_error: errors.into_iter().next(),
         };
-        (outcome, connections)
+        (outcome, callers)
     }
 }
 
-/// Sends requests until all have been made. A connection with an error is closed.
+/// Sends requests until all have been made, or one has an error.
 async fn keep_asking(
-    mut connection: Connection,
+    mut caller: Caller,
     workload: Workload,
     left: Arc<AtomicUsize>,
-) -> (Connection, Vec<Duration>, Option<String>) {
+) -> (Caller, Vec<Duration>, Option<String>) {
     let mut times = Vec::new();
     while take_one(&left) {
         let asked = Instant::now();
-        let outcome = match connection.exchange().await {
+        let outcome = match caller.exchange().await {
             Ok(answer) => workload.glance(answer),
             Err(error) => Err(error.to_string()),
         };
         if let Err(error) = outcome {
-            return (connection, times, Some(error));
+            return (caller, times, Some(error));
         }
         times.push(asked.elapsed());
     }
-    (connection, times, None)
+    (caller, times, None)
 }
 
 fn microseconds(duration: Duration) -> f64 {
@@ -187,18 +218,18 @@ fn microseconds(duration: Duration) -> f64 {
 
 /// Opens this many sessions on this many connections, which are then closed: the sessions continue without them.
 pub(crate) async fn begin_sessions(
-    target: &Target,
+    destination: &Destination,
     connections: usize,
     sessions: usize,
 ) -> io::Result<()> {
     let left = Arc::new(AtomicUsize::new(sessions));
     let mut tasks = JoinSet::new();
     for _ in 0..connections {
-        let (target, left) = (target.clone(), Arc::clone(&left));
+        let (destination, left) = (destination.clone(), Arc::clone(&left));
         tasks.spawn(async move {
-            let mut connection = Connection::connect(&target).await?;
+            let mut connection = Connection::connect(&destination).await?;
             while take_one(&left) {
-                connection.begin_session(&target).await?;
+                connection.begin_session(&destination.target).await?;
             }
             Ok::<(), io::Error>(())
         });

@@ -1,5 +1,10 @@
 //! The repeated request, and the check of its response.
 
+use std::io;
+
+use bytes::Bytes;
+use http::Request;
+use http_body_util::Full;
 use memchr::memmem;
 use serde_json::{Value, json};
 use toolwire_proto::features::{self, VersionFeatures as _};
@@ -7,7 +12,7 @@ use toolwire_proto::sse::SseDecoder;
 use toolwire_types::{ProtocolVersion, meta_key};
 
 use super::connection::Answer;
-use crate::http1::Target;
+use crate::http1::{Target, modern_headers};
 
 /// The id of every request, because real clients repeat ids across connections.
 const REQUEST_ID: i64 = 1;
@@ -116,12 +121,23 @@ impl Workload {
         "x".repeat(self.amount)
     }
 
+    /// Returns the request of HTTP/1.1.
     pub(crate) fn request(&self, target: &Target, session: Option<&str>) -> Vec<u8> {
         let body = self.message(REQUEST_ID);
         match self.era {
             Era::Modern => target.post(self.method(), self.tool(), &body),
             Era::Legacy => target.post_in_session(self.era.version(), session, &body),
         }
+    }
+
+    /// Returns the request of HTTP/2, without a session.
+    pub(crate) fn http2_request(&self, target: &Target) -> io::Result<Request<Full<Bytes>>> {
+        let body = self.message(REQUEST_ID);
+        let mut request = Request::post(target.http_url());
+        for (name, value) in modern_headers(self.method(), self.tool()) {
+            request = request.header(name, value);
+        }
+        request.body(Full::from(body)).map_err(io::Error::other)
     }
 
     /// Returns the JSON-RPC message that opens a session.

@@ -2,10 +2,10 @@
 
 use std::path::{Path, PathBuf};
 
-use toolwire_bench::ServerProcess;
 use toolwire_bench::comparison::{self, Contestant, Lineup, Options, Report};
 use toolwire_bench::counting;
 use toolwire_bench::load::{self, Era, Kind, Plan, Workload};
+use toolwire_bench::{Certificate, ServerProcess};
 
 fn generator() -> PathBuf {
     env!("CARGO_BIN_EXE_load-generator").into()
@@ -64,6 +64,45 @@ async fn every_server_case_has_figures_of_toolwire_and_of_the_limit() {
         table.contains("| stdio-first-answer | time ÷ limit's"),
         "{table}"
     );
+}
+
+/// The server with HTTP/2 and TLS needs features that the other programs must not have.
+#[cfg(feature = "http2-tls")]
+#[tokio::test]
+async fn http2_and_tls_have_figures_of_toolwire_and_of_the_limit() {
+    let report = run(&ours(), &["http2", "tls"]).await;
+    assert_eq!(report.failures(), Vec::<String>::new());
+    let names: Vec<&str> = report.cases.iter().map(|case| case.name).collect();
+    assert_eq!(names, ["http2-c32", "http2-c256", "tls-c32", "tls-connect"]);
+    for case in &report.cases {
+        let who: Vec<Contestant> = case.rows.iter().map(|row| row.contestant).collect();
+        assert_eq!(who, [Contestant::Toolwire, Contestant::Limit]);
+        for row in &case.rows {
+            assert_eq!(row.samples.len(), 1, "{}: {:?}", case.name, row.contestant);
+        }
+    }
+}
+
+#[tokio::test]
+async fn tls_needs_the_certificate_of_the_server() {
+    let certificate = Certificate::create().expect("there is a temporary directory");
+    let mut command = program("limit-server-http2-tls");
+    command.args(["https", "0", "3"]);
+    command.args([certificate.certificate(), certificate.key()]);
+    let server = ServerProcess::start_command(command)
+        .await
+        .expect("the server starts");
+    let plan = Plan::new(Workload::new(Era::Modern, Kind::Echo, 2), 1);
+    let with = |trusted: Option<PathBuf>| plan.clone().with_trusted(trusted);
+
+    let trusting = with(Some(certificate.certificate()));
+    let load = load::warm_up(server.url(), &trusting).await.unwrap();
+    assert_eq!(load.measure().await.first_error, None);
+
+    assert!(load::warm_up(server.url(), &with(None)).await.is_err());
+    let other = Certificate::create().expect("there is a temporary directory");
+    let mistrusting = with(Some(other.certificate()));
+    assert!(load::warm_up(server.url(), &mistrusting).await.is_err());
 }
 
 /// Without valgrind, the report must state it instead of showing no figures.
@@ -129,12 +168,17 @@ async fn the_limit_lists_the_same_tools() {
 }
 
 async fn start(program: &str, tools: &str) -> ServerProcess {
-    let file = format!("{program}{}", std::env::consts::EXE_SUFFIX);
-    let mut command = std::process::Command::new(generator().with_file_name(file));
+    let mut command = self::program(program);
     command.args(["http", "0", tools]);
     ServerProcess::start_command(command)
         .await
         .expect("the server starts")
+}
+
+/// Returns a program of this package.
+fn program(name: &str) -> std::process::Command {
+    let file = format!("{name}{}", std::env::consts::EXE_SUFFIX);
+    std::process::Command::new(generator().with_file_name(file))
 }
 
 /// Returns the tools as a client reads them.

@@ -1,61 +1,41 @@
 //! The hyper service: a JSON response for results, an event stream for the rest.
 
 use std::collections::HashSet;
-use std::convert::Infallible;
-use std::io::Write as _;
-use std::net::Ipv4Addr;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
 use http::header::CONTENT_TYPE;
 use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode};
 use http_body_util::{BodyExt as _, Either, Full};
 use hyper::body::Incoming;
-use hyper::service::service_fn;
-use hyper_util::rt::TokioIo;
 use serde_json::value::RawValue;
-use tokio::net::TcpListener;
 
-use crate::message::{Call, Message, discovered, initialized, text_result};
-use crate::progress::{ProgressBody, event};
-use crate::streams::{StreamBody, Streams};
-use crate::tools::ToolList;
+use super::message::{Call, Message, discovered, initialized, text_result};
+use super::progress::{ProgressBody, event};
+use super::streams::{StreamBody, Streams};
+use super::tools::ToolList;
 
 const SESSION: &str = "mcp-session-id";
 
-type AnyBody = Either<Full<Bytes>, Either<ProgressBody, StreamBody>>;
+pub(super) type AnyBody = Either<Full<Bytes>, Either<ProgressBody, StreamBody>>;
 
 /// The state that all connections share.
-struct Limit {
+pub(super) struct Limit {
     tools: ToolList,
     sessions: Mutex<HashSet<String>>,
     streams: Mutex<Streams>,
 }
 
-pub(crate) async fn serve(port: u16, tools: usize) -> std::io::Result<()> {
-    let limit = Arc::new(Limit {
-        tools: ToolList::new(tools),
-        sessions: Mutex::default(),
-        streams: Mutex::default(),
-    });
-    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port)).await?;
-    writeln!(std::io::stdout(), "http://{}/mcp", listener.local_addr()?)?;
-    loop {
-        let (stream, _) = listener.accept().await?;
-        stream.set_nodelay(true)?;
-        let limit = Arc::clone(&limit);
-        let service = service_fn(move |request| {
-            let limit = Arc::clone(&limit);
-            async move { Ok::<_, Infallible>(limit.respond(request).await) }
-        });
-        let connection = hyper::server::conn::http1::Builder::new()
-            .serve_connection(TokioIo::new(stream), service);
-        tokio::spawn(connection);
-    }
-}
-
 impl Limit {
-    async fn respond(&self, request: Request<Incoming>) -> Response<AnyBody> {
+    pub(super) fn new(tools: usize) -> Self {
+        Self {
+            tools: ToolList::new(tools),
+            sessions: Mutex::default(),
+            streams: Mutex::default(),
+        }
+    }
+
+    pub(super) async fn respond(&self, request: Request<Incoming>) -> Response<AnyBody> {
         let (head, body) = request.into_parts();
         if head.method == Method::GET && self.knows_session(&head.headers) {
             return stream(Either::Right(lock(&self.streams).open(None)));

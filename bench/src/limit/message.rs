@@ -2,9 +2,9 @@
 
 use std::borrow::Cow;
 
+use crate::load::Era;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
-use toolwire_bench::load::Era;
 
 #[derive(Deserialize)]
 pub(crate) struct Message<'a> {

@@ -4,11 +4,15 @@ use std::hint::black_box;
 
 use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader, BufWriter};
 
-use crate::message::{Call, Message, initialized, text_result};
+use super::message::{Call, Message, initialized, text_result};
 
 const BUFFER: usize = 64 * 1024;
 
-pub(crate) async fn serve() -> std::io::Result<()> {
+/// Processes the lines of standard input until it ends.
+///
+/// # Errors
+/// Returns an error if standard input cannot be read or standard output not written.
+pub async fn serve() -> std::io::Result<()> {
     let mut input = BufReader::with_capacity(BUFFER, tokio::io::stdin());
     let mut output = BufWriter::with_capacity(BUFFER, tokio::io::stdout());
     let mut line = Vec::new();
@@ -26,7 +30,10 @@ pub(crate) async fn serve() -> std::io::Result<()> {
 }
 
 /// Processes the message of standard input this many times, without a transport.
-pub(crate) fn answer_again_and_again(times: usize) -> std::io::Result<()> {
+///
+/// # Errors
+/// Returns an error if the message cannot be read or is not supported.
+pub fn answer_again_and_again(times: usize) -> std::io::Result<()> {
     let message = std::io::read_to_string(std::io::stdin())?;
     for _ in 0..times {
         let answer = answer(message.as_bytes());
