@@ -1,10 +1,11 @@
 //! The server of the streams: a few tools, one of which changes the list of tools.
 //!
-//! It listens on a free port, prints its URL, and serves until it is killed. All settings are the defaults.
+//! It listens on a free port, prints its URL, and serves until it is killed. All settings are the defaults, except that
+//! more than 10,000 connections are accepted.
 
 use std::io::Write;
 
-use toolwire::transport::http::{HttpListener, HttpOptions};
+use toolwire::transport::http::{HttpLimits, HttpListener, HttpOptions};
 use toolwire::{RequestContext, Server, ToolError, tool};
 
 /// Repeats a text.
@@ -41,7 +42,11 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         .tool(echo)
         .tool(add)
         .tool(change);
-    let listener = HttpListener::bind(server, "127.0.0.1:0", HttpOptions::new()).await?;
+    let mut limits = HttpLimits::default();
+    // 10,000 streams would leave no connection for calls.
+    limits.connections = 20_000;
+    let options = HttpOptions::new().with_limits(limits);
+    let listener = HttpListener::bind(server, "127.0.0.1:0", options).await?;
     writeln!(std::io::stdout(), "{}", listener.url())?;
     listener.run().await?;
     Ok(())
