@@ -23,7 +23,7 @@ struct Arguments {
 enum Benchmark {
     /// Compare toolwire with its peers and with the limit
     Peers(PeersArguments),
-    /// Open many idle `subscriptions/listen` streams and deliver one change to all of them
+    /// Open many idle `subscriptions/listen` streams and deliver changes to all of them
     Streams(StreamsArguments),
     /// Make small calls with toolwire's HTTP client and with reqwest
     HttpClients(HttpClientsArguments),
@@ -106,10 +106,13 @@ struct StreamsArguments {
     /// The number of streams
     #[arg(long, default_value_t = 10_000)]
     streams: usize,
+    /// The number of changes
+    #[arg(long, default_value_t = 1)]
+    changes: usize,
     /// The number of seconds that the streams are idle
     #[arg(long, default_value_t = 5)]
     idle: u64,
-    /// The number of seconds that opening the streams may take, and also the delivery
+    /// The number of seconds that opening the streams may take, and also each delivery
     #[arg(long, default_value_t = 60)]
     deadline: u64,
     /// The maximum memory of the server
@@ -187,6 +190,7 @@ fn run_peers(arguments: &PeersArguments) -> Result<Vec<String>, Box<dyn Error>> 
 fn run_streams(arguments: &StreamsArguments) -> Result<Vec<String>, Box<dyn Error>> {
     let mut options = streams::Options::default();
     options.streams = arguments.streams;
+    options.changes = arguments.changes;
     options.idle = Duration::from_secs(arguments.idle);
     options.deadline = Duration::from_secs(arguments.deadline);
     // The server inherits the limit of open files.

@@ -41,7 +41,9 @@ impl Case {
             | Work::StdioSequential(amounts)
             | Work::StdioPipelined(amounts)
             | Work::Sessions(amounts)
-            | Work::Streams(amounts)
+            | Work::Streams {
+                streams: amounts, ..
+            }
             | Work::Counted(_, amounts) => amounts.takes_part(contestant),
             Work::StdioFirstAnswer | Work::Client { .. } => true,
         }
@@ -59,8 +61,11 @@ pub(crate) enum Work {
     StdioFirstAnswer,
     /// Idle legacy sessions.
     Sessions(Amounts),
-    /// Idle streams, and one change for all of them.
-    Streams(Amounts),
+    /// This many idle streams, and changes for all of them.
+    Streams {
+        streams: Amounts,
+        changes: usize,
+    },
     /// Calls of `echo` whose instructions and allocations are counted.
     Counted(CountedPath, Amounts),
     /// Clients with the same server and this many concurrent calls.

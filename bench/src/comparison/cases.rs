@@ -25,7 +25,7 @@ const fn modern(kind: Kind, amount: usize) -> Workload {
 }
 
 /// Returns all cases, in the order in which they run.
-pub(crate) const CASES: [Case; 28] = [
+pub(crate) const CASES: [Case; 29] = [
     http(
         "modern-c1",
         "modern tools/call, 100 bytes, 1 connection",
@@ -146,7 +146,18 @@ pub(crate) const CASES: [Case; 28] = [
     Case {
         name: "idle-streams",
         about: "10,000 idle listen streams with their connections, and one change for all",
-        work: Work::Streams(Amounts::new(10_000, 10_000, 1_000)),
+        work: Work::Streams {
+            streams: Amounts::new(10_000, 10_000, 1_000),
+            changes: 1,
+        },
+    },
+    Case {
+        name: "fan-out",
+        about: "10 changes for 10,000 listen streams each; a call is one delivery",
+        work: Work::Streams {
+            streams: Amounts::new(10_000, 10_000, 0),
+            changes: 10,
+        },
     },
     Case {
         name: "counted-modern",

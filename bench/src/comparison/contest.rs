@@ -20,6 +20,9 @@ const SLOW_ROUNDS: usize = 2;
 /// The number of rounds of memory and counted cases, which vary little.
 const STEADY_ROUNDS: usize = 1;
 
+/// The number of rounds of changes for many streams, because opening the streams takes longer than the measured part.
+const FAN_OUT_ROUNDS: usize = 3;
+
 /// A start is short, and varies more than a thousand calls. It has this many times the rounds of other cases.
 const FIRST_ANSWER_ROUNDS: usize = 10;
 
@@ -96,9 +99,10 @@ impl<'a> Contest<'a> {
 
     fn rounds(&self) -> usize {
         match self.case.work {
-            Work::Sessions(_) | Work::Streams(_) | Work::Counted(..) => {
+            Work::Sessions(_) | Work::Streams { changes: 1, .. } | Work::Counted(..) => {
                 self.options.rounds.min(STEADY_ROUNDS)
             }
+            Work::Streams { .. } => self.options.rounds.min(FAN_OUT_ROUNDS),
             Work::StdioFirstAnswer => self.options.rounds * FIRST_ANSWER_ROUNDS,
             _ => self.options.rounds,
         }
@@ -121,7 +125,7 @@ impl<'a> Contest<'a> {
         let command = match &self.case.work {
             Work::Http(work) => self.http_server(work, contestant, size),
             Work::Sessions(_) => self.lineup.server(contestant, "http", 3),
-            Work::Streams(_) => self.lineup.streams_server(contestant),
+            Work::Streams { .. } => self.lineup.streams_server(contestant),
             // Each round has its own process.
             _ => None,
         };
@@ -186,7 +190,9 @@ impl<'a> Contest<'a> {
             Work::StdioPipelined(calls) => stdio::pipelined(stdio()?, self.cores, amount(calls)),
             Work::StdioFirstAnswer => stdio::first_answer(stdio()?, self.cores),
             Work::Sessions(sessions) => idle::sessions(server()?, amount(sessions)).await,
-            Work::Streams(streams) => idle::streams(server()?, amount(streams)).await,
+            Work::Streams { streams, changes } => {
+                idle::streams(server()?, amount(streams), changes).await
+            }
             Work::Counted(path, calls) => {
                 let counting = counted::counting(amount(calls)).on(self.cores);
                 counted::turn(self.lineup, contestant, path, entrant.row.size, counting).await
@@ -201,7 +207,7 @@ impl<'a> Contest<'a> {
     }
 
     async fn start(&self, command: Command) -> io::Result<ServerProcess> {
-        if let Work::Streams(streams) = self.case.work {
+        if let Work::Streams { streams, .. } = self.case.work {
             // The server inherits the limit of open files.
             let most = streams.of(Contestant::Limit, self.options.share);
             crate::allow_open_files(most as u64 + 100)?;

@@ -40,10 +40,15 @@ pub(crate) async fn sessions(server: &ServerProcess, all: usize) -> io::Result<S
     })
 }
 
-/// Opens streams, leaves them idle, and delivers one change to all of them. Times are those of the delivery.
-pub(crate) async fn streams(server: &ServerProcess, count: usize) -> io::Result<Sample> {
+/// Opens streams, leaves them idle, and delivers changes to all of them. Times and CPU time are those of a delivery.
+pub(crate) async fn streams(
+    server: &ServerProcess,
+    count: usize,
+    changes: usize,
+) -> io::Result<Sample> {
     let options = streams::Options {
         streams: count,
+        changes,
         idle: Duration::from_millis(500),
         settle: Duration::from_millis(500),
         ..streams::Options::default()
@@ -57,11 +62,15 @@ pub(crate) async fn streams(server: &ServerProcess, count: usize) -> io::Result<
     let delivery = report.delivery;
     let cost = report.server;
     Ok(Sample {
-        per_second: delivery.map(|delivery| report.delivered as f64 * 1e3 / delivery.max_ms),
+        per_second: delivery.map(|delivery| report.opened as f64 * 1e3 / delivery.max_ms),
         p50_us: delivery.map(|delivery| delivery.p50_ms * 1e3),
         p99_us: delivery.map(|delivery| delivery.p99_ms * 1e3),
+        cpu_us: cost.as_ref().and_then(|cost| cost.delivery_processor_us),
         peak_bytes: cost.as_ref().map(|cost| cost.resident_peak as f64),
-        bytes_each: cost.as_ref().map(|cost| cost.bytes_per_stream as f64),
+        // A case with several changes has several rounds, and later ones reuse the memory of the first.
+        bytes_each: cost
+            .filter(|_| changes == 1)
+            .map(|cost| cost.bytes_per_stream as f64),
         ..Sample::default()
     })
 }

@@ -10,13 +10,16 @@ use super::stream::{Happening, Observation};
 #[derive(Debug)]
 pub(crate) struct Ledger {
     streams: Vec<Entry>,
-    change_expected: Option<Instant>,
+    /// The number of changes so far.
+    changes: usize,
+    /// The time of the last change.
+    changed_at: Option<Instant>,
     /// The number of streams that may still open.
     opening: usize,
     opened: usize,
-    /// The number of open streams that have not received the change yet.
+    /// The number of open streams that have not received the last change yet.
     listening: usize,
-    heard: usize,
+    delivery_times: Vec<Duration>,
     ended: usize,
     duplicates: usize,
     unexpected: usize,
@@ -26,18 +29,20 @@ pub(crate) struct Ledger {
 #[derive(Debug, Clone, Default)]
 struct Entry {
     is_open: bool,
-    heard_after: Option<Duration>,
+    /// The number of the last change that the stream has received, from 1.
+    last_heard: usize,
 }
 
 impl Ledger {
     pub(crate) fn new(streams: usize) -> Self {
         Self {
             streams: vec![Entry::default(); streams],
-            change_expected: None,
+            changes: 0,
+            changed_at: None,
             opening: streams,
             opened: 0,
             listening: 0,
-            heard: 0,
+            delivery_times: Vec::new(),
             ended: 0,
             duplicates: 0,
             unexpected: 0,
@@ -45,9 +50,11 @@ impl Ledger {
         }
     }
 
-    /// Permits change notifications from now on. An earlier one is unexpected.
+    /// Permits one more change notification for each stream from now on. An earlier one is unexpected.
     pub(crate) fn expect_change(&mut self, now: Instant) {
-        self.change_expected = Some(now);
+        self.changes += 1;
+        self.changed_at = Some(now);
+        self.listening = self.opened - self.ended;
     }
 
     pub(crate) fn record(&mut self, observation: Observation) {
@@ -59,29 +66,30 @@ impl Ledger {
                 entry.is_open = true;
                 self.opening -= 1;
                 self.opened += 1;
-                self.listening += 1;
+                self.listening += usize::from(self.changes > 0);
             }
-            Happening::Changed => match (self.change_expected, entry.heard_after) {
+            Happening::Changed => match self.changed_at {
                 _ if !entry.is_open => self.wonder(stream, "a change before the acknowledgement"),
-                (None, _) => self.wonder(stream, "a change that has not happened"),
-                (Some(_), Some(_)) => {
+                None => self.wonder(stream, "a change that has not happened"),
+                Some(_) if entry.last_heard == self.changes => {
                     self.duplicates += 1;
                     self.note(stream, "heard of the change again");
                 }
-                (Some(since), None) => {
-                    entry.heard_after = Some(at.saturating_duration_since(since));
+                Some(since) => {
+                    entry.last_heard = self.changes;
                     self.listening -= 1;
-                    self.heard += 1;
+                    self.delivery_times
+                        .push(at.saturating_duration_since(since));
                 }
             },
             Happening::Unexpected(message) => {
                 self.wonder(stream, &format!("unexpected message: {message}"));
             }
             Happening::Ended(reason) => {
-                match (entry.is_open, entry.heard_after) {
-                    (false, _) => self.opening -= 1,
-                    (true, None) => self.listening -= 1,
-                    (true, Some(_)) => {}
+                if !entry.is_open {
+                    self.opening -= 1;
+                } else if entry.last_heard < self.changes {
+                    self.listening -= 1;
                 }
                 self.ended += usize::from(entry.is_open);
                 self.note(stream, &reason);
@@ -94,7 +102,7 @@ impl Ledger {
         self.opening == 0
     }
 
-    /// Returns `true` if every open stream has received the change or has ended.
+    /// Returns `true` if every open stream has received the last change or has ended.
     pub(crate) fn has_everybody_heard(&self) -> bool {
         self.listening == 0
     }
@@ -104,9 +112,14 @@ impl Ledger {
         self.opened
     }
 
-    /// Returns the number of streams that received the change, however often.
+    /// Returns the number of changes so far.
+    pub(crate) fn changes(&self) -> usize {
+        self.changes
+    }
+
+    /// Returns the number of deliveries without repeated ones.
     pub(crate) fn heard(&self) -> usize {
-        self.heard
+        self.delivery_times.len()
     }
 
     /// Returns the number of streams that were open and have ended.
@@ -129,11 +142,8 @@ impl Ledger {
         self.first_trouble.as_deref()
     }
 
-    pub(crate) fn delivery_times(&self) -> Vec<Duration> {
-        self.streams
-            .iter()
-            .filter_map(|entry| entry.heard_after)
-            .collect()
+    pub(crate) fn delivery_times(&self) -> &[Duration] {
+        &self.delivery_times
     }
 
     fn wonder(&mut self, stream: usize, trouble: &str) {
@@ -217,6 +227,22 @@ mod tests {
         script.see(0, Happening::Changed);
         assert!(!script.ledger.has_everybody_heard());
         assert_eq!((script.ledger.heard(), script.ledger.duplicates()), (1, 1));
+    }
+
+    #[test]
+    fn second_change_is_delivered_again() {
+        let mut script = Script::new();
+        script.open_both_and_change();
+        script.see(0, Happening::Changed);
+        script.see(1, Happening::Changed);
+        script.ledger.expect_change(script.now);
+        assert!(!script.ledger.has_everybody_heard());
+        script.see(0, Happening::Changed);
+        script.see(1, Happening::Changed);
+        assert!(script.ledger.has_everybody_heard());
+        assert_eq!((script.ledger.heard(), script.ledger.changes()), (4, 2));
+        script.see(1, Happening::Changed);
+        assert_eq!((script.ledger.heard(), script.ledger.duplicates()), (4, 1));
     }
 
     #[test]

@@ -1,4 +1,5 @@
-//! Opens many idle `subscriptions/listen` streams and delivers one change, which each stream must receive exactly once.
+//! Opens many idle `subscriptions/listen` streams and delivers changes, each of which every stream must receive exactly
+//! once.
 //!
 //! Every stream has its own connection, and all of them use the same request id: a server that identifies streams by id
 //! alone fails here. The load is one thread, so delivery times include its own processing of all sockets.
@@ -39,11 +40,13 @@ const OTHER_FILES: u64 = 100;
 pub struct Options {
     /// The number of streams. Default: 10,000.
     pub streams: usize,
+    /// The number of changes. Each is made after all streams have received the one before. Default: 1.
+    pub changes: usize,
     /// The idle time. Default: 5 s.
     pub idle: Duration,
     /// The time after the last delivery in which a second one is detected. Default: 1 s.
     pub settle: Duration,
-    /// The timeout for opening all streams, and for the delivery. Default: 60 s.
+    /// The timeout for opening all streams, and for each delivery. Default: 60 s.
     pub deadline: Duration,
 }
 
@@ -51,6 +54,7 @@ impl Default for Options {
     fn default() -> Self {
         Self {
             streams: 10_000,
+            changes: 1,
             idle: Duration::from_secs(5),
             settle: Duration::from_secs(1),
             deadline: Duration::from_secs(60),
@@ -105,19 +109,17 @@ async fn load(url: &str, server: Option<&ServerProcess>, options: &Options) -> i
         .map(|(after, before)| after.saturating_sub(before));
     let memory_idle = memory();
 
-    let call = PendingCall::connect(&target, "change").await?;
-    streams.ledger.expect_change(Instant::now());
-    let hearing = streams.watch(options.deadline, Ledger::has_everybody_heard);
-    let calling = async {
-        call.finish()
-            .await
-            .map_err(|error| io::Error::other(format!("the call of `change` failed: {error}")))
-    };
-    // If the call fails, there is nothing to wait for.
-    tokio::try_join!(calling, async {
-        hearing.await;
-        Ok(())
-    })?;
+    let processor_time_before = processor_time();
+    for _ in 0..options.changes {
+        streams.change(&target, options.deadline).await?;
+        if !streams.ledger.has_everybody_heard() {
+            // The report states what was lost, and another change would hide it.
+            break;
+        }
+    }
+    let delivery_processor_time = processor_time()
+        .zip(processor_time_before)
+        .map(|(after, before)| after.saturating_sub(before));
     streams.watch(options.settle, |_| false).await;
 
     let ledger = streams.ledger;
@@ -133,19 +135,22 @@ async fn load(url: &str, server: Option<&ServerProcess>, options: &Options) -> i
             bytes_per_stream: open.resident.saturating_sub(before.resident)
                 / ledger.opened().max(1) as u64,
             idle_processor_seconds: idle_processor_time.map(|time| time.as_secs_f64()),
+            delivery_processor_us: delivery_processor_time
+                .map(|time| time.as_secs_f64() * 1e6 / ledger.heard().max(1) as f64),
         });
     Ok(Report {
         streams: options.streams,
         opened: ledger.opened(),
         opening_seconds: opened_in.as_secs_f64(),
         idle_seconds: options.idle.as_secs_f64(),
+        changes: ledger.changes(),
         delivered: ledger.heard(),
-        lost: ledger.opened() - ledger.heard(),
+        lost: ledger.opened() * ledger.changes() - ledger.heard(),
         duplicates: ledger.duplicates(),
         unexpected: ledger.unexpected(),
         ended: ledger.ended(),
         first_trouble: ledger.first_trouble().map(str::to_owned),
-        delivery: Latency::of(ledger.delivery_times()),
+        delivery: Latency::of(ledger.delivery_times().to_vec()),
         server: cost,
     })
 }
@@ -177,6 +182,26 @@ impl Streams {
             observations,
             _tasks: tasks,
         }
+    }
+
+    /// Calls the tool that causes a change, and waits until every stream has received it or the time is over.
+    async fn change(&mut self, target: &Target, deadline: Duration) -> io::Result<()> {
+        let call = PendingCall::connect(target, "change").await?;
+        self.ledger.expect_change(Instant::now());
+        let hearing = self.watch(deadline, Ledger::has_everybody_heard);
+        let calling = async {
+            let called = tokio::time::timeout(deadline, call.finish()).await;
+            called
+                .map_err(io::Error::from)
+                .flatten()
+                .map_err(|error| io::Error::other(format!("the call of `change` failed: {error}")))
+        };
+        // If the call fails, there is nothing to wait for.
+        tokio::try_join!(calling, async {
+            hearing.await;
+            Ok(())
+        })?;
+        Ok(())
     }
 
     /// Records observations until the ledger satisfies the condition or the time is over.

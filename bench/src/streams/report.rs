@@ -16,9 +16,11 @@ pub struct Report {
     pub opening_seconds: f64,
     /// The idle time.
     pub idle_seconds: f64,
-    /// The number of streams that received the change.
+    /// The number of changes.
+    pub changes: usize,
+    /// The number of deliveries: one for each stream and change.
     pub delivered: usize,
-    /// The number of open streams that did not.
+    /// The number of deliveries that are missing.
     pub lost: usize,
     /// The number of repeated deliveries.
     pub duplicates: usize,
@@ -52,6 +54,8 @@ pub struct ServerCost {
     pub bytes_per_stream: u64,
     /// The CPU time of the server during the idle time.
     pub idle_processor_seconds: Option<f64>,
+    /// The CPU time of the server for one delivery, in microseconds.
+    pub delivery_processor_us: Option<f64>,
 }
 
 impl Report {
@@ -136,6 +140,13 @@ impl Report {
                 format!("{} bytes", server.bytes_per_stream),
             ),
             ("processor while idle", worked),
+            (
+                "processor per delivery",
+                server.delivery_processor_us.map_or_else(
+                    || "not measured on this system".to_owned(),
+                    |micros| format!("{micros:.1} µs"),
+                ),
+            ),
         ]
     }
 }
@@ -150,6 +161,7 @@ mod tests {
             opened: 10,
             opening_seconds: 0.5,
             idle_seconds: 5.0,
+            changes: 1,
             delivered: 10,
             lost: 0,
             duplicates: 0,
@@ -165,6 +177,7 @@ mod tests {
                 resident_peak: 4000,
                 bytes_per_stream: 200,
                 idle_processor_seconds: None,
+                delivery_processor_us: None,
             }),
         }
     }

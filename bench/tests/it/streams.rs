@@ -31,6 +31,23 @@ async fn two_hundred_streams_hear_of_a_change_exactly_once() {
     assert_eq!(report.server.is_some(), cfg!(target_os = "linux"));
 }
 
+#[tokio::test]
+async fn every_change_is_delivered_to_every_stream() {
+    let mut options = options(50);
+    options.changes = 3;
+    for (program, arguments) in [
+        (env!("CARGO_BIN_EXE_stream-server"), &[][..]),
+        (env!("CARGO_BIN_EXE_limit-server"), &["http", "0"]),
+    ] {
+        let mut command = std::process::Command::new(program);
+        command.args(arguments);
+        let server = ServerProcess::start_command(command).await.unwrap();
+        let report = streams::run(&server, &options).await.unwrap();
+        assert_eq!(report.failures(u64::MAX), Vec::<String>::new());
+        assert_eq!((report.changes, report.delivered), (3, 150));
+    }
+}
+
 /// Runs five streams, one of which is treated like this.
 async fn check(treatment: Treatment, expected: &[&str]) {
     let (url, _server) = fake_server::start(treatment).await;
