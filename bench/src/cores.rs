@@ -7,6 +7,9 @@ pub(crate) struct Cores {
     server: usize,
     #[cfg(target_os = "linux")]
     load: usize,
+    /// All cores of this process.
+    #[cfg(target_os = "linux")]
+    all: rustix::thread::CpuSet,
 }
 
 /// Programs inherit the affinity of the thread that starts them.
@@ -20,26 +23,37 @@ impl Cores {
         Some(Self {
             server: cores.next()?,
             load: cores.next()?,
+            all: allowed,
         })
     }
 
     /// Runs this thread, and programs that it starts, on the server core.
     pub(crate) fn stay_with_the_server(self) {
-        stay_on(self.server);
+        stay_on(&only(self.server));
     }
 
     /// Runs this thread, and programs that it starts, on the load core.
     pub(crate) fn stay_with_the_load(self) {
-        stay_on(self.load);
+        stay_on(&only(self.load));
+    }
+
+    /// Runs this thread, and programs that it starts, on all cores.
+    pub(crate) fn use_all(self) {
+        stay_on(&self.all);
     }
 }
 
 #[cfg(target_os = "linux")]
-fn stay_on(core: usize) {
+fn only(core: usize) -> rustix::thread::CpuSet {
     let mut set = rustix::thread::CpuSet::new();
     set.set(core);
+    set
+}
+
+#[cfg(target_os = "linux")]
+fn stay_on(cores: &rustix::thread::CpuSet) {
     // It was permitted before. If it is not any more, the figures are only noisier.
-    let _ = rustix::thread::sched_setaffinity(None, &set);
+    let _ = rustix::thread::sched_setaffinity(None, cores);
 }
 
 #[cfg(not(target_os = "linux"))]
@@ -51,4 +65,6 @@ impl Cores {
     pub(crate) fn stay_with_the_server(self) {}
 
     pub(crate) fn stay_with_the_load(self) {}
+
+    pub(crate) fn use_all(self) {}
 }

@@ -33,6 +33,11 @@ impl Case {
         }
     }
 
+    /// Returns `true` if servers and load may use all cores.
+    pub(crate) fn uses_all_cores(&self) -> bool {
+        matches!(self.sizes(), [Size::Threads(_), ..])
+    }
+
     pub(crate) fn takes_part(&self, contestant: Contestant) -> bool {
         match self.work {
             Work::Http(HttpWork {

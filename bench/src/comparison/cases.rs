@@ -25,7 +25,7 @@ const fn modern(kind: Kind, amount: usize) -> Workload {
 }
 
 /// Returns all cases, in the order in which they run.
-pub(crate) const CASES: [Case; 29] = [
+pub(crate) const CASES: [Case; 30] = [
     http(
         "modern-c1",
         "modern tools/call, 100 bytes, 1 connection",
@@ -122,6 +122,12 @@ pub(crate) const CASES: [Case; 29] = [
         HttpWork::new(MODERN, 8, Amounts::new(1_000, 0, 0))
             .over_tls()
             .with_protocol(Protocol::Http1PerRequest),
+    ),
+    http(
+        "threads",
+        "modern tools/call, 100 bytes, 32 connections, with 1 and 2 worker threads on all cores",
+        HttpWork::new(MODERN, 32, Amounts::new(20_000, 6_000, 0))
+            .with_sizes(&[Size::Threads(1), Size::Threads(2)]),
     ),
     Case {
         name: "stdio-sequential",

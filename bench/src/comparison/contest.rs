@@ -29,6 +29,9 @@ const FIRST_ANSWER_ROUNDS: usize = 10;
 /// The number of seconds that a client calls in a round.
 const CLIENT_SECONDS: u32 = 1;
 
+/// The variable with the number of worker threads, which tokio reads.
+const WORKER_THREADS: &str = "TOKIO_WORKER_THREADS";
+
 /// One in this many calls is made before the measurement.
 pub(super) const WARM_UP_SHARE: usize = 10;
 
@@ -154,14 +157,18 @@ impl<'a> Contest<'a> {
         size: Option<Size>,
     ) -> Option<Command> {
         let tools = size.and_then(Size::tools).unwrap_or(work.tools);
-        match work.server {
+        let mut command = match work.server {
             HttpServer::Plain => self.lineup.server(contestant, "http", tools),
             HttpServer::Http2 => self.lineup.http2_server(contestant, tools),
             HttpServer::Tls => {
                 let certificate = self.certificate.as_ref()?;
                 self.lineup.tls_server(contestant, tools, certificate)
             }
+        }?;
+        if let Some(Size::Threads(threads)) = size {
+            command.env(WORKER_THREADS, threads.to_string());
         }
+        Some(command)
     }
 
     async fn turn(&self, entrant: &Entrant, target: Option<&ServerProcess>) -> io::Result<Sample> {
@@ -212,6 +219,10 @@ impl<'a> Contest<'a> {
             let most = streams.of(Contestant::Limit, self.options.share);
             crate::allow_open_files(most as u64 + 100)?;
         }
+        if self.case.uses_all_cores() {
+            self.place_load();
+            return ServerProcess::start_command(command).await;
+        }
         ServerProcess::start_on(command, self.cores).await
     }
 
@@ -224,8 +235,10 @@ impl<'a> Contest<'a> {
     }
 
     fn place_load(&self) {
-        if let Some(cores) = self.cores {
-            cores.stay_with_the_load();
+        match self.cores {
+            Some(cores) if self.case.uses_all_cores() => cores.use_all(),
+            Some(cores) => cores.stay_with_the_load(),
+            None => {}
         }
     }
 }

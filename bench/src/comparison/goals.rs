@@ -1,6 +1,6 @@
 //! The goals of toolwire as ratios, and whether this run reaches them.
 
-use super::contestant::Contestant::{Limit, Rmcp, Toolwire};
+use super::contestant::Contestant::{self, Limit, Rmcp, Toolwire};
 use super::report::{CaseReport, Report, Row};
 use super::sample::Sample;
 use super::size::Size;
@@ -104,6 +104,12 @@ fn goals() -> impl Iterator<Item = Goal> {
         goal("http2-c256", OF_LIMIT, cpu_of_limit, Bound::AtLeast(0.9)),
         goal("tls-c32", OF_LIMIT, cpu_of_limit, Bound::AtLeast(0.9)),
         goal("tls-connect", OF_LIMIT, cpu_of_limit, Bound::AtLeast(0.9)),
+        goal(
+            "threads",
+            "calls/s with 2 threads ÷ with 1, as a multiple of the limit's",
+            |case| Some(gain_of_threads(case, Toolwire)? / gain_of_threads(case, Limit)?),
+            Bound::AtLeast(0.9),
+        ),
         goal(
             "stdio-pipelined",
             OF_LIMIT,
@@ -217,6 +223,12 @@ fn instructions_to_limit(case: &CaseReport) -> Option<f64> {
     case.ratio((Toolwire, None), (Limit, None), |sample| {
         sample.instructions
     })
+}
+
+/// Returns the calls per second with two threads as a multiple of those with one.
+fn gain_of_threads(case: &CaseReport, contestant: Contestant) -> Option<f64> {
+    let with = |threads| (contestant, Some(Size::Threads(threads)));
+    case.ratio(with(2), with(1), |sample| sample.per_second)
 }
 
 fn allocations(case: &CaseReport) -> Option<f64> {

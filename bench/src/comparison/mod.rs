@@ -27,7 +27,7 @@ use self::case::Case;
 use self::cases::CASES;
 use self::contest::Contest;
 pub use self::contestant::{Contestant, Lineup};
-pub use self::report::{Absence, CaseReport, NotRun, Report, Row};
+pub use self::report::{Absence, CaseReport, NotRun, OfSmallest, Report, Row};
 pub use self::sample::Sample;
 pub use self::size::Size;
 use crate::cores::Cores;

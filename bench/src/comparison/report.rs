@@ -76,6 +76,20 @@ pub struct Row {
     pub cpu_of_limit: Option<f64>,
     /// CPU time of rmcp, as a multiple of this contestant's.
     pub cpu_of_rmcp: Option<f64>,
+    /// The figures as multiples of those of the smallest size of this contestant.
+    pub of_smallest: Option<OfSmallest>,
+}
+
+/// The figures of a size as multiples of those of the smallest size.
+#[derive(Debug, Clone, Serialize)]
+#[non_exhaustive]
+pub struct OfSmallest {
+    /// Requests per second.
+    pub per_second: Option<f64>,
+    /// CPU time per request.
+    pub cpu: Option<f64>,
+    /// Instructions per request.
+    pub instructions: Option<f64>,
 }
 
 impl Row {
@@ -89,6 +103,7 @@ impl Row {
             speed_of_limit: None,
             cpu_of_limit: None,
             cpu_of_rmcp: None,
+            of_smallest: None,
         }
     }
 }
@@ -96,6 +111,7 @@ impl Row {
 impl CaseReport {
     pub(crate) fn new(name: &'static str, about: &'static str, rows: Vec<Row>) -> Self {
         let mut case = Self { name, about, rows };
+        let smallest = case.rows.first().and_then(|row| row.size);
         let ratios: Vec<_> = case
             .rows
             .iter()
@@ -103,15 +119,29 @@ impl CaseReport {
                 let own = (row.contestant, row.size);
                 let limit = (Contestant::Limit, row.size);
                 let rmcp = (Contestant::Rmcp, row.size);
+                let of_smallest = smallest.map(|smallest| {
+                    let first = (row.contestant, Some(smallest));
+                    OfSmallest {
+                        per_second: case.ratio(own, first, |sample| sample.per_second),
+                        cpu: case.ratio(own, first, |sample| sample.cpu_us),
+                        instructions: case.ratio(own, first, |sample| sample.instructions),
+                    }
+                });
                 (
                     case.ratio(own, limit, |sample| sample.per_second),
                     case.ratio(limit, own, |sample| sample.cpu_us),
                     case.ratio(rmcp, own, |sample| sample.cpu_us),
+                    of_smallest,
                 )
             })
             .collect();
         for (row, ratios) in case.rows.iter_mut().zip(ratios) {
-            (row.speed_of_limit, row.cpu_of_limit, row.cpu_of_rmcp) = ratios;
+            (
+                row.speed_of_limit,
+                row.cpu_of_limit,
+                row.cpu_of_rmcp,
+                row.of_smallest,
+            ) = ratios;
             row.median = medians(&row.samples);
         }
         case

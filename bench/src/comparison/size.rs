@@ -11,6 +11,8 @@ use super::table::thousands;
 pub enum Size {
     /// The number of tools.
     Tools(usize),
+    /// The number of worker threads of its runtime.
+    Threads(usize),
 }
 
 impl Size {
@@ -18,6 +20,7 @@ impl Size {
     pub(crate) fn tools(self) -> Option<usize> {
         match self {
             Self::Tools(count) => Some(count),
+            Self::Threads(_) => None,
         }
     }
 
@@ -25,6 +28,7 @@ impl Size {
     pub(crate) fn to_text(self) -> String {
         let (count, what) = match self {
             Self::Tools(count) => (count, "tool"),
+            Self::Threads(count) => (count, "thread"),
         };
         let ending = if count == 1 { "" } else { "s" };
         format!("{} {what}{ending}", thousands(count as f64, 0))

@@ -6,7 +6,7 @@ use super::report::{CaseReport, NotRun, Report, Row};
 type Column = (&'static str, fn(&Row) -> Option<String>);
 
 /// Columns without a figure in a case are left out.
-const COLUMNS: [Column; 12] = [
+const COLUMNS: [Column; 15] = [
     ("calls/s", |row| {
         row.median.per_second.map(|value| thousands(value, 0))
     }),
@@ -38,6 +38,15 @@ const COLUMNS: [Column; 12] = [
     ("speed ÷ limit", |row| row.speed_of_limit.map(ratio)),
     ("limit's CPU ÷ own", |row| row.cpu_of_limit.map(ratio)),
     ("rmcp's CPU ÷ own", |row| row.cpu_of_rmcp.map(ratio)),
+    ("calls/s ÷ smallest", |row| {
+        row.of_smallest.as_ref()?.per_second.map(ratio)
+    }),
+    ("CPU ÷ smallest", |row| {
+        row.of_smallest.as_ref()?.cpu.map(ratio)
+    }),
+    ("instructions ÷ smallest", |row| {
+        row.of_smallest.as_ref()?.instructions.map(ratio)
+    }),
 ];
 
 pub(crate) fn of_report(report: &Report) -> String {

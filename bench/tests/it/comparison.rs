@@ -34,12 +34,12 @@ async fn every_server_case_has_figures_of_toolwire_and_of_the_limit() {
         &ours(),
         &[
             "modern-c", "legacy-c", "argument", "result", "list", "tools", "progress", "stdio-",
-            "idle", "fan-out",
+            "idle", "fan-out", "threads",
         ],
     )
     .await;
     assert_eq!(report.failures(), Vec::<String>::new());
-    assert_eq!(report.cases.len(), 19);
+    assert_eq!(report.cases.len(), 20);
     for case in &report.cases {
         for row in &case.rows {
             let rounds = if case.name == "stdio-first-answer" {
