@@ -1,4 +1,5 @@
-//! The tools of `bench-server`, served by rmcp: `rmcp-server http PORT N` or `rmcp-server stdio 0 N`.
+//! The tools of `bench-server`, served by rmcp: `rmcp-server http PORT N` or `rmcp-server stdio 0 N`. `http2` is the same
+//! as `http`, because the listener detects the version.
 //!
 //! Configured for speed: one router for all requests, JSON responses where the SDK permits them, no delayed writes.
 //! `rmcp-server streams PORT N` is `http` with one more tool, `change`, which notifies all open streams that the list
@@ -178,7 +179,7 @@ async fn serve(transport: &str, port: u16, tools: usize) -> Result<(), Box<dyn E
 
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn Error>> {
-    const USAGE: &str = "usage: rmcp-server http|streams PORT N | rmcp-server stdio 0 N";
+    const USAGE: &str = "usage: rmcp-server http|http2|streams PORT N | rmcp-server stdio 0 N";
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let [transport, port, tools] = arguments.as_slice() else {
         return Err(USAGE.into());
