@@ -40,6 +40,15 @@ struct Arguments {
     /// The number of requests before the measurement
     #[arg(long, default_value_t = 1_000)]
     warm_up: usize,
+    /// Use one legacy session on all connections, not one each
+    #[arg(long)]
+    one_session: bool,
+    /// The number of other legacy sessions, which are opened before and stay idle
+    #[arg(long, default_value_t = 0, requires = "one_session")]
+    idle_sessions: usize,
+    /// The number of `subscriptions/listen` streams that are open meanwhile
+    #[arg(long, default_value_t = 0)]
+    listen_streams: usize,
     /// Wait for a line before the measured part
     #[arg(long)]
     wait: bool,
@@ -60,11 +69,15 @@ fn run(arguments: &Arguments) -> Result<(), Box<dyn Error>> {
         .enable_all()
         .build()?;
     let workload = Workload::new(arguments.era, arguments.kind, arguments.amount);
-    let plan = Plan::new(workload, arguments.requests)
+    let mut plan = Plan::new(workload, arguments.requests)
         .with_protocol(arguments.protocol)
         .with_trusted(arguments.trusted.clone())
         .with_connections(arguments.connections)
-        .with_warm_up(arguments.warm_up);
+        .with_warm_up(arguments.warm_up)
+        .with_listen_streams(arguments.listen_streams);
+    if arguments.one_session {
+        plan = plan.with_one_session_beside(arguments.idle_sessions);
+    }
     let warm = runtime.block_on(load::warm_up(&arguments.url, &plan))?;
     let mut stdout = std::io::stdout();
     if arguments.wait {

@@ -5,6 +5,9 @@ use super::counted;
 use super::size::Size;
 use crate::load::{Protocol, Workload};
 
+/// The number of files that a server needs besides one per stream.
+const OTHER_FILES: u64 = 100;
+
 /// A case of the comparison.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Case {
@@ -28,9 +31,22 @@ impl Case {
     pub(crate) fn sizes(&self) -> &'static [Size] {
         match self.work {
             Work::Http(work) => work.sizes,
-            Work::Counted(CountedPath::InProcess(sizes), _) => sizes,
+            Work::Counted(CountedPath::Http(_, sizes) | CountedPath::InProcess(sizes), _) => sizes,
             _ => &[],
         }
+    }
+
+    /// Returns the number of files that a server may have open, if it is large.
+    pub(crate) fn open_files(&self, share: usize) -> Option<u64> {
+        let streams = match self.work {
+            Work::Streams { streams, .. } => streams.of(Contestant::Limit, share),
+            Work::Http(_) | Work::Counted(..) => {
+                let sizes = self.sizes().iter();
+                sizes.filter_map(|size| size.streams()).max()? / share.max(1)
+            }
+            _ => return None,
+        };
+        Some(streams as u64 + OTHER_FILES)
     }
 
     /// Returns `true` if servers and load may use all cores.
@@ -82,7 +98,7 @@ pub(crate) enum Work {
 /// The path of counted calls to the server.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum CountedPath {
-    Http(Workload),
+    Http(Workload, &'static [Size]),
     Stdio,
     /// From bytes to bytes, with servers of these sizes.
     InProcess(&'static [Size]),
@@ -93,6 +109,8 @@ pub(crate) enum CountedPath {
 pub(crate) enum HttpServer {
     /// HTTP/1.1.
     Plain,
+    /// HTTP/1.1, with `subscriptions/listen` streams.
+    Streams,
     /// HTTP/2 with prior knowledge.
     Http2,
     /// HTTP/1.1 over TLS.
@@ -133,6 +151,12 @@ impl HttpWork {
     }
 
     pub(super) const fn with_sizes(mut self, sizes: &'static [Size]) -> Self {
+        self.sizes = sizes;
+        self
+    }
+
+    pub(super) const fn beside_streams(mut self, sizes: &'static [Size]) -> Self {
+        self.server = HttpServer::Streams;
         self.sizes = sizes;
         self
     }

@@ -20,12 +20,17 @@ const LEGACY: Workload = Workload::new(Era::Legacy, Kind::Echo, SMALL);
 
 const COUNTED: Amounts = Amounts::new(1_000, 1_000, 1_000);
 
+/// Several sizes take as many runs under valgrind, so only toolwire and the limit take part.
+const COUNTED_SIZES: Amounts = Amounts::new(1_000, 0, 0);
+
+const TOOLS: [Size; 3] = [Size::Tools(1), Size::Tools(100), Size::Tools(10_000)];
+
 const fn modern(kind: Kind, amount: usize) -> Workload {
     Workload::new(Era::Modern, kind, amount)
 }
 
 /// Returns all cases, in the order in which they run.
-pub(crate) const CASES: [Case; 30] = [
+pub(crate) const CASES: [Case; 34] = [
     http(
         "modern-c1",
         "modern tools/call, 100 bytes, 1 connection",
@@ -87,10 +92,27 @@ pub(crate) const CASES: [Case; 30] = [
             .with_tools(1_000),
     ),
     http(
-        "many-tools",
-        "tools/call on a server with 1 and with 1,000 tools, 32 connections",
-        HttpWork::new(MODERN, 32, Amounts::new(15_000, 4_000, 100))
-            .with_sizes(&[Size::Tools(1), Size::Tools(1_000)]),
+        "scale-tools",
+        "modern tools/call, 32 connections, on servers with 1, 100 and 10,000 tools",
+        HttpWork::new(MODERN, 32, Amounts::new(15_000, 4_000, 0)).with_sizes(&TOOLS),
+    ),
+    http(
+        "scale-sessions",
+        "legacy tools/call in one session, 32 connections, with 1, 1,000 and 10,000 open sessions",
+        HttpWork::new(LEGACY, 32, Amounts::new(15_000, 4_000, 0)).with_sizes(&[
+            Size::Sessions(1),
+            Size::Sessions(1_000),
+            Size::Sessions(10_000),
+        ]),
+    ),
+    http(
+        "scale-streams",
+        "modern tools/call, 32 connections, beside 0, 1,000 and 10,000 listen streams",
+        HttpWork::new(MODERN, 32, Amounts::new(15_000, 4_000, 0)).beside_streams(&[
+            Size::Streams(0),
+            Size::Streams(1_000),
+            Size::Streams(10_000),
+        ]),
     ),
     http(
         "progress-100",
@@ -168,12 +190,12 @@ pub(crate) const CASES: [Case; 30] = [
     Case {
         name: "counted-modern",
         about: "modern tools/call over HTTP, counted",
-        work: Work::Counted(CountedPath::Http(MODERN), COUNTED),
+        work: Work::Counted(CountedPath::Http(MODERN, &[]), COUNTED),
     },
     Case {
         name: "counted-legacy",
         about: "legacy tools/call in a session over HTTP, counted",
-        work: Work::Counted(CountedPath::Http(LEGACY), COUNTED),
+        work: Work::Counted(CountedPath::Http(LEGACY, &[]), COUNTED),
     },
     Case {
         name: "counted-stdio",
@@ -182,10 +204,23 @@ pub(crate) const CASES: [Case; 30] = [
     },
     Case {
         name: "counted-in-process",
-        about: "modern tools/call in process, with 1 and with 1,000 tools, counted",
+        about: "modern tools/call in process, with 1, 100 and 10,000 tools, counted",
+        work: Work::Counted(CountedPath::InProcess(&TOOLS), COUNTED),
+    },
+    Case {
+        name: "counted-sessions",
+        about: "legacy tools/call with 1 and with 1,000 open sessions, counted",
         work: Work::Counted(
-            CountedPath::InProcess(&[Size::Tools(1), Size::Tools(1_000)]),
-            COUNTED,
+            CountedPath::Http(LEGACY, &[Size::Sessions(1), Size::Sessions(1_000)]),
+            COUNTED_SIZES,
+        ),
+    },
+    Case {
+        name: "counted-streams",
+        about: "modern tools/call beside 0 and 1,000 listen streams, counted",
+        work: Work::Counted(
+            CountedPath::Http(MODERN, &[Size::Streams(0), Size::Streams(1_000)]),
+            COUNTED_SIZES,
         ),
     },
     Case {

@@ -20,8 +20,8 @@ const SLOW_ROUNDS: usize = 2;
 /// The number of rounds of memory and counted cases, which vary little.
 const STEADY_ROUNDS: usize = 1;
 
-/// The number of rounds of changes for many streams, because opening the streams takes longer than the measured part.
-const FAN_OUT_ROUNDS: usize = 3;
+/// The number of rounds with many streams, because opening the streams takes longer than the measured part.
+const STREAMS_ROUNDS: usize = 3;
 
 /// A start is short, and varies more than a thousand calls. It has this many times the rounds of other cases.
 const FIRST_ANSWER_ROUNDS: usize = 10;
@@ -105,17 +105,24 @@ impl<'a> Contest<'a> {
             Work::Sessions(_) | Work::Streams { changes: 1, .. } | Work::Counted(..) => {
                 self.options.rounds.min(STEADY_ROUNDS)
             }
-            Work::Streams { .. } => self.options.rounds.min(FAN_OUT_ROUNDS),
+            Work::Streams { .. } => self.options.rounds.min(STREAMS_ROUNDS),
+            Work::Http(work) if work.server == HttpServer::Streams => {
+                self.options.rounds.min(STREAMS_ROUNDS)
+            }
             Work::StdioFirstAnswer => self.options.rounds * FIRST_ANSWER_ROUNDS,
             _ => self.options.rounds,
         }
     }
 
     fn places(&self) -> Vec<(Contestant, Option<Size>)> {
-        let sizes = match self.case.sizes() {
-            [] => vec![None],
-            sizes => sizes.iter().copied().map(Some).collect(),
-        };
+        let sizes = self.case.sizes().iter();
+        let mut sizes: Vec<Option<Size>> = sizes
+            .map(|size| Some(size.divided(self.options.share)))
+            .collect();
+        sizes.dedup();
+        if sizes.is_empty() {
+            sizes.push(None);
+        }
         self.lineup
             .present()
             .filter(|contestant| self.case.takes_part(*contestant))
@@ -159,6 +166,7 @@ impl<'a> Contest<'a> {
         let tools = size.and_then(Size::tools).unwrap_or(work.tools);
         let mut command = match work.server {
             HttpServer::Plain => self.lineup.server(contestant, "http", tools),
+            HttpServer::Streams => self.lineup.streams_server(contestant),
             HttpServer::Http2 => self.lineup.http2_server(contestant, tools),
             HttpServer::Tls => {
                 let certificate = self.certificate.as_ref()?;
@@ -185,11 +193,15 @@ impl<'a> Contest<'a> {
         match self.case.work {
             Work::Http(work) => {
                 let requests = amount(work.requests);
-                let plan = Plan::new(work.workload, requests)
+                let mut plan = Plan::new(work.workload, requests)
                     .with_protocol(work.protocol)
                     .with_trusted(self.certificate.as_ref().map(Certificate::certificate))
                     .with_connections(work.connections)
                     .with_warm_up(requests / WARM_UP_SHARE);
+                if let Some(size) = entrant.row.size {
+                    let round = entrant.row.samples.len();
+                    plan = size.surround(plan, round, self.rounds());
+                }
                 let generator = &self.options.generator;
                 http::turn(generator, server()?, &plan, entrant.resident_at_start).await
             }
@@ -214,10 +226,9 @@ impl<'a> Contest<'a> {
     }
 
     async fn start(&self, command: Command) -> io::Result<ServerProcess> {
-        if let Work::Streams { streams, .. } = self.case.work {
+        if let Some(files) = self.case.open_files(self.options.share) {
             // The server inherits the limit of open files.
-            let most = streams.of(Contestant::Limit, self.options.share);
-            crate::allow_open_files(most as u64 + 100)?;
+            crate::allow_open_files(files)?;
         }
         if self.case.uses_all_cores() {
             self.place_load();

@@ -9,6 +9,7 @@ use super::report::NOT_TAKING_PART;
 use super::sample::Sample;
 use super::size::Size;
 use crate::counting::{Count, Counting};
+use crate::load::Plan;
 
 /// The longer run has this many times the calls of the shorter one.
 const FEW_SHARE: usize = 5;
@@ -42,7 +43,18 @@ pub(crate) async fn turn(
         allocations,
         ..
     } = match path {
-        CountedPath::Http(workload) => counting.over_http(&server("http")?, workload).await?,
+        CountedPath::Http(workload, _) => {
+            let mut plan = Plan::new(workload, 1);
+            if let Some(size) = size {
+                plan = size.surround(plan, 0, 1);
+            }
+            let server = match size {
+                Some(Size::Streams(_)) => lineup.streams_server(contestant),
+                _ => Some(server("http")?),
+            };
+            let server = server.ok_or_else(does_not_take_part)?;
+            counting.over_http_as(&server, &plan).await?
+        }
         CountedPath::Stdio => counting.over_stdio(&server("stdio")?)?,
         CountedPath::InProcess(_) => {
             let tools = size.and_then(Size::tools).unwrap_or(TOOLS);

@@ -2,7 +2,7 @@
 
 use super::contestant::Contestant::{self, Limit, Rmcp, Toolwire};
 use super::report::{CaseReport, Report, Row};
-use super::sample::Sample;
+use super::sample::{Figure, Sample};
 use super::size::Size;
 use super::table::markdown;
 
@@ -39,8 +39,13 @@ const OF_LIMIT: &str = "limit's CPU ÷ own";
 const OF_RMCP: &str = "rmcp's CPU ÷ own";
 const PEAK: &str = "peak memory above the start ÷ payload under way";
 
+const CPU_AT_LARGEST: &str = "CPU at the largest size ÷ at the smallest";
+const INSTRUCTIONS_AT_LARGEST: &str = "instructions at the largest size ÷ at the smallest";
 const INSTRUCTIONS: &str = "instructions ÷ limit's";
 const ALLOCATIONS: &str = "allocations";
+
+/// The cost of a call hardly depends on a size.
+const FLAT: Bound = Bound::AtMost(1.1);
 
 /// The bytes in flight in the two cases with large payloads.
 const ARGUMENTS_UNDER_WAY: f64 = 32.0 * 100_000.0;
@@ -71,18 +76,9 @@ fn goals() -> impl Iterator<Item = Goal> {
         "legacy-c256",
     ];
     let others = [
-        goal(
-            "many-tools",
-            "CPU with 1,000 tools ÷ with 1 tool",
-            |case| {
-                case.ratio(
-                    (Toolwire, Some(Size::Tools(1_000))),
-                    (Toolwire, Some(Size::Tools(1))),
-                    cpu,
-                )
-            },
-            Bound::AtMost(1.03),
-        ),
+        goal("scale-tools", CPU_AT_LARGEST, cpu_at_largest, FLAT),
+        goal("scale-sessions", CPU_AT_LARGEST, cpu_at_largest, FLAT),
+        goal("scale-streams", CPU_AT_LARGEST, cpu_at_largest, FLAT),
         goal("list-1000", OF_LIMIT, cpu_of_limit, Bound::AtLeast(0.9)),
         goal("argument-100k", OF_LIMIT, cpu_of_limit, Bound::AtLeast(1.0)),
         goal(
@@ -160,15 +156,21 @@ fn goals() -> impl Iterator<Item = Goal> {
         ),
         goal(
             "counted-in-process",
-            "instructions with 1,000 tools ÷ with 1 tool",
-            |case| {
-                case.ratio(
-                    (Toolwire, Some(Size::Tools(1_000))),
-                    (Toolwire, Some(Size::Tools(1))),
-                    |sample| sample.instructions,
-                )
-            },
+            INSTRUCTIONS_AT_LARGEST,
+            instructions_at_largest,
             Bound::AtMost(1.03),
+        ),
+        goal(
+            "counted-sessions",
+            INSTRUCTIONS_AT_LARGEST,
+            instructions_at_largest,
+            FLAT,
+        ),
+        goal(
+            "counted-streams",
+            INSTRUCTIONS_AT_LARGEST,
+            instructions_at_largest,
+            FLAT,
         ),
         goal("client-c1", OF_LIMIT, cpu_of_limit, Bound::AtLeast(0.35)),
         goal("client-c1", OF_RMCP, cpu_of_rmcp, Bound::AtLeast(4.0)),
@@ -220,9 +222,23 @@ fn cpu_of_rmcp(case: &CaseReport) -> Option<f64> {
 }
 
 fn instructions_to_limit(case: &CaseReport) -> Option<f64> {
-    case.ratio((Toolwire, None), (Limit, None), |sample| {
-        sample.instructions
-    })
+    case.ratio((Toolwire, None), (Limit, None), instructions)
+}
+
+fn cpu_at_largest(case: &CaseReport) -> Option<f64> {
+    at_largest(case, cpu)
+}
+
+fn instructions_at_largest(case: &CaseReport) -> Option<f64> {
+    at_largest(case, instructions)
+}
+
+/// Returns the figure of toolwire at the largest size as a multiple of that at the smallest.
+fn at_largest(case: &CaseReport, figure: Figure) -> Option<f64> {
+    let rows = case.rows.iter().filter(|row| row.contestant == Toolwire);
+    let sizes: Vec<_> = rows.map(|row| row.size).collect();
+    let (smallest, largest) = (*sizes.first()?, *sizes.last()?);
+    case.ratio((Toolwire, largest), (Toolwire, smallest), figure)
 }
 
 /// Returns the calls per second with two threads as a multiple of those with one.
@@ -249,6 +265,10 @@ fn toolwire(case: &CaseReport) -> Option<&Row> {
 
 fn cpu(sample: &Sample) -> Option<f64> {
     sample.cpu_us
+}
+
+fn instructions(sample: &Sample) -> Option<f64> {
+    sample.instructions
 }
 
 #[cfg(test)]

@@ -89,5 +89,10 @@ fn arguments(plan: &Plan) -> Vec<String> {
     arguments.extend(value("connections", plan.connections.to_string()));
     arguments.extend(value("requests", plan.requests.to_string()));
     arguments.extend(value("warm-up", plan.warm_up.to_string()));
+    if plan.one_session {
+        arguments.push("--one-session".to_owned());
+        arguments.extend(value("idle-sessions", plan.idle_sessions.to_string()));
+    }
+    arguments.extend(value("listen-streams", plan.listen_streams.to_string()));
     arguments
 }

@@ -55,21 +55,25 @@ impl Counting {
     /// # Errors
     /// Returns an error if the server does not start or responds incorrectly.
     pub async fn over_http(&self, server: &Command, workload: Workload) -> io::Result<Count> {
-        let few = self.http_run(server, workload, self.few).await?;
-        let many = self.http_run(server, workload, self.many).await?;
+        self.over_http_as(server, &Plan::new(workload, 1)).await
+    }
+
+    /// Counts calls over HTTP as the plan makes them, except for their number.
+    ///
+    /// # Errors
+    /// Returns the same errors as [`Self::over_http`].
+    pub async fn over_http_as(&self, server: &Command, plan: &Plan) -> io::Result<Count> {
+        let few = self.http_run(server, plan, self.few).await?;
+        let many = self.http_run(server, plan, self.many).await?;
         Ok(self.difference(few, many))
     }
 
-    async fn http_run(
-        &self,
-        server: &Command,
-        workload: Workload,
-        calls: usize,
-    ) -> io::Result<Total> {
+    async fn http_run(&self, server: &Command, plan: &Plan, calls: usize) -> io::Result<Total> {
         let callgrind = Callgrind::new();
         let command = callgrind.command(server);
         let server = ServerProcess::start_on(command, self.cores).await?;
-        let plan = Plan::new(workload, calls);
+        let mut plan = plan.clone();
+        plan.requests = calls;
         let outcome = load::warm_up(server.url(), &plan).await?.measure().await;
         if let Some(error) = outcome.first_error {
             return Err(io::Error::other(error));

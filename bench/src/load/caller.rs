@@ -32,11 +32,25 @@ impl Caller {
     /// Opens the connections of all callers of the plan.
     pub(crate) async fn open_all(destination: &Destination, plan: &Plan) -> io::Result<Vec<Self>> {
         let count = plan.connections.max(1);
+        let shared = if plan.one_session {
+            let mut connection = Connection::connect(destination).await?;
+            Some(connection.begin_session(&destination.target).await?)
+        } else {
+            None
+        };
         let mut callers = Vec::with_capacity(count);
         while callers.len() < count {
             match plan.protocol {
                 Protocol::Http1 | Protocol::Http1PerRequest => {
-                    let connection = Connection::open(destination, &plan.workload).await?;
+                    let connection = match &shared {
+                        Some(session) => {
+                            // Requests that are in flight in one session need different ids.
+                            let id = callers.len() as i64 + 1;
+                            let session = session.as_deref();
+                            Connection::open_in(session, destination, &plan.workload, id).await?
+                        }
+                        None => Connection::open(destination, &plan.workload).await?,
+                    };
                     callers.push(if plan.protocol == Protocol::Http1 {
                         Self::Http1(connection)
                     } else {

@@ -8,7 +8,7 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 
-use super::workload::{Era, Workload};
+use super::workload::{Era, REQUEST_ID, Workload};
 use crate::certificate;
 use crate::http1::{ResponseDecoder, Target};
 
@@ -88,7 +88,19 @@ impl Connection {
             Era::Modern => None,
             Era::Legacy => connection.begin_session(target).await?,
         };
-        connection.request = workload.request(target, session.as_deref());
+        connection.request = workload.request(target, session.as_deref(), REQUEST_ID);
+        Ok(connection)
+    }
+
+    /// Connects, and uses a session that is already open, if the server has sessions.
+    pub(crate) async fn open_in(
+        session: Option<&str>,
+        destination: &Destination,
+        workload: &Workload,
+        request_id: i64,
+    ) -> io::Result<Self> {
+        let mut connection = Self::connect(destination).await?;
+        connection.request = workload.request(&destination.target, session, request_id);
         Ok(connection)
     }
 

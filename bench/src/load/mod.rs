@@ -26,6 +26,10 @@ use self::connection::Connection;
 pub(crate) use self::connection::Destination;
 pub use self::workload::{Era, Kind, Workload};
 use crate::figures::percentile;
+use crate::streams::OpenStreams;
+
+/// The number of connections on which idle sessions are opened.
+const SESSION_CONNECTIONS: usize = 16;
 
 /// The options of the load.
 #[derive(Debug, Clone)]
@@ -43,6 +47,12 @@ pub struct Plan {
     pub requests: usize,
     /// The number of requests before the measurement. Each connection makes at least one.
     pub warm_up: usize,
+    /// All connections use one legacy session, instead of one each.
+    pub one_session: bool,
+    /// The number of other legacy sessions, which are opened before and stay idle.
+    pub idle_sessions: usize,
+    /// The number of `subscriptions/listen` streams that are open meanwhile.
+    pub listen_streams: usize,
 }
 
 impl Plan {
@@ -56,6 +66,9 @@ impl Plan {
             connections: 1,
             requests,
             warm_up: 1,
+            one_session: false,
+            idle_sessions: 0,
+            listen_streams: 0,
         }
     }
 
@@ -88,6 +101,23 @@ impl Plan {
     }
 }
 
+impl Plan {
+    /// Uses one legacy session for all connections, and opens this many idle ones before.
+    #[must_use]
+    pub fn with_one_session_beside(mut self, idle_sessions: usize) -> Self {
+        self.one_session = true;
+        self.idle_sessions = idle_sessions;
+        self
+    }
+
+    /// Sets the number of `subscriptions/listen` streams that are open meanwhile.
+    #[must_use]
+    pub fn with_listen_streams(mut self, streams: usize) -> Self {
+        self.listen_streams = streams;
+        self
+    }
+}
+
 /// The measurements.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
@@ -111,6 +141,8 @@ pub struct WarmLoad {
     callers: Vec<Caller>,
     requests: usize,
     workload: Workload,
+    /// The streams that are open meanwhile.
+    _streams: OpenStreams,
 }
 
 impl fmt::Debug for WarmLoad {
@@ -128,6 +160,8 @@ impl fmt::Debug for WarmLoad {
 /// Returns an error if the server cannot be reached or responds incorrectly.
 pub async fn warm_up(url: &str, plan: &Plan) -> io::Result<WarmLoad> {
     let destination = Destination::new(url, plan.trusted.as_deref())?;
+    begin_sessions(&destination, SESSION_CONNECTIONS, plan.idle_sessions).await?;
+    let streams = OpenStreams::open(&destination.target, plan.listen_streams).await?;
     let mut callers = Caller::open_all(&destination, plan).await?;
     for caller in &mut callers {
         let answer = caller.exchange().await?;
@@ -137,6 +171,7 @@ pub async fn warm_up(url: &str, plan: &Plan) -> io::Result<WarmLoad> {
         requests: plan.warm_up.saturating_sub(callers.len()),
         callers,
         workload: plan.workload,
+        _streams: streams,
     };
     let (outcome, callers) = warm.work().await;
     if let Some(error) = outcome.first_error {

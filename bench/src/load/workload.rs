@@ -15,7 +15,7 @@ use super::connection::Answer;
 use crate::http1::{Target, modern_headers};
 
 /// The id of every request, because real clients repeat ids across connections.
-const REQUEST_ID: i64 = 1;
+pub(super) const REQUEST_ID: i64 = 1;
 
 /// The longest event that is accepted.
 const LONGEST_EVENT: usize = 16 * 1024 * 1024;
@@ -122,8 +122,8 @@ impl Workload {
     }
 
     /// Returns the request of HTTP/1.1.
-    pub(crate) fn request(&self, target: &Target, session: Option<&str>) -> Vec<u8> {
-        let body = self.message(REQUEST_ID);
+    pub(crate) fn request(&self, target: &Target, session: Option<&str>, id: i64) -> Vec<u8> {
+        let body = self.message(id);
         match self.era {
             Era::Modern => target.post(self.method(), self.tool(), &body),
             Era::Legacy => target.post_in_session(self.era.version(), session, &body),

@@ -89,7 +89,8 @@ pub async fn run_at(url: &str, options: &Options) -> io::Result<Report> {
 
 async fn load(url: &str, server: Option<&ServerProcess>, options: &Options) -> io::Result<Report> {
     let target = Target::parse(url)
-        .ok_or_else(|| io::Error::other(format!("not a URL with an address: `{url}`")))?;
+        .filter(|target| !target.is_tls)
+        .ok_or_else(|| io::Error::other(format!("not an HTTP URL with an address: `{url}`")))?;
     let memory = || server.and_then(ServerProcess::memory);
     let processor_time = || server.and_then(ServerProcess::processor_time);
 
@@ -153,6 +154,34 @@ async fn load(url: &str, server: Option<&ServerProcess>, options: &Options) -> i
         delivery: Latency::of(ledger.delivery_times().to_vec()),
         server: cost,
     })
+}
+
+/// Streams that are only open, while something else is measured.
+pub(crate) struct OpenStreams {
+    _streams: Streams,
+}
+
+impl OpenStreams {
+    /// Opens the streams, and returns an error if one does not open.
+    pub(crate) async fn open(target: &Target, count: usize) -> io::Result<Self> {
+        crate::allow_open_files(count as u64 + OTHER_FILES)?;
+        let mut streams = Streams::open(target, count);
+        streams
+            .watch(
+                Options::default().deadline,
+                Ledger::is_everybody_open_or_gone,
+            )
+            .await;
+        let ledger = &streams.ledger;
+        if ledger.opened() < count {
+            let trouble = ledger.first_trouble().unwrap_or("not in time");
+            return Err(io::Error::other(format!(
+                "{} of {count} streams opened: {trouble}",
+                ledger.opened()
+            )));
+        }
+        Ok(Self { _streams: streams })
+    }
 }
 
 /// All streams of a run. They end when this is dropped.

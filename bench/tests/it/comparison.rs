@@ -33,13 +33,13 @@ async fn every_server_case_has_figures_of_toolwire_and_of_the_limit() {
     let report = run(
         &ours(),
         &[
-            "modern-c", "legacy-c", "argument", "result", "list", "tools", "progress", "stdio-",
+            "modern-c", "legacy-c", "argument", "result", "list", "scale", "progress", "stdio-",
             "idle", "fan-out", "threads",
         ],
     )
     .await;
     assert_eq!(report.failures(), Vec::<String>::new());
-    assert_eq!(report.cases.len(), 20);
+    assert_eq!(report.cases.len(), 22);
     for case in &report.cases {
         for row in &case.rows {
             let rounds = if case.name == "stdio-first-answer" {
@@ -108,7 +108,16 @@ async fn tls_needs_the_certificate_of_the_server() {
 /// Without valgrind, the report must state it instead of showing no figures.
 #[tokio::test]
 async fn calls_are_counted_where_something_can_count_them() {
-    let report = run(&ours(), &["counted-modern", "counted-in-process"]).await;
+    let report = run(
+        &ours(),
+        &[
+            "counted-modern",
+            "counted-in-process",
+            "counted-sessions",
+            "counted-streams",
+        ],
+    )
+    .await;
     assert_eq!(report.failures(), Vec::<String>::new());
     if !counting::is_available() {
         let table = report.to_table();
@@ -120,7 +129,7 @@ async fn calls_are_counted_where_something_can_count_them() {
         return;
     }
     let rows = report.cases.iter().map(|case| case.rows.len());
-    assert_eq!(rows.collect::<Vec<_>>(), [2, 4]);
+    assert_eq!(rows.collect::<Vec<_>>(), [2, 4, 4, 4]);
     for row in report.cases.iter().flat_map(|case| &case.rows) {
         let counted = (row.median.instructions, row.median.allocations);
         assert!(counted.0.is_some_and(|count| count > 1_000.0), "{row:?}");
