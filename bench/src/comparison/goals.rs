@@ -147,7 +147,6 @@ fn goals() -> impl Iterator<Item = Goal> {
             Bound::AtMost(16_384.0),
         ),
         goal("fan-out", OF_LIMIT, cpu_of_limit, Bound::AtLeast(0.9)),
-        goal("fan-out", OF_RMCP, cpu_of_rmcp, Bound::AtLeast(4.0)),
         goal(
             "counted-in-process",
             ALLOCATIONS,
