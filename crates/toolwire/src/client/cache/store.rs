@@ -24,24 +24,28 @@ pub(crate) type CacheFuture<'a, T> = BoxFuture<'a, Result<T, CacheError>>;
 /// use std::collections::HashMap;
 /// use std::sync::Mutex;
 ///
-/// use toolwire::cache::{CacheEntry, CacheFilter, CacheFuture, CacheKey, CacheStore};
+/// use toolwire::BoxFuture;
+/// use toolwire::cache::{CacheEntry, CacheError, CacheFilter, CacheKey, CacheStore};
 ///
 /// /// Stores everything without a limit. Suitable only for short programs.
 /// #[derive(Debug, Default)]
 /// struct KeepAll(Mutex<HashMap<CacheKey, CacheEntry>>);
 ///
 /// impl CacheStore for KeepAll {
-///     fn get<'a>(&'a self, key: &'a CacheKey) -> CacheFuture<'a, Option<CacheEntry>> {
+///     fn get<'a>(
+///         &'a self,
+///         key: &'a CacheKey,
+///     ) -> BoxFuture<'a, Result<Option<CacheEntry>, CacheError>> {
 ///         let entry = self.0.lock().unwrap().get(key).cloned();
 ///         Box::pin(async { Ok(entry) })
 ///     }
 ///
-///     fn put(&self, key: CacheKey, entry: CacheEntry) -> CacheFuture<'_, ()> {
+///     fn put(&self, key: CacheKey, entry: CacheEntry) -> BoxFuture<'_, Result<(), CacheError>> {
 ///         self.0.lock().unwrap().insert(key, entry);
 ///         Box::pin(async { Ok(()) })
 ///     }
 ///
-///     fn remove<'a>(&'a self, filter: &'a CacheFilter) -> CacheFuture<'a, ()> {
+///     fn remove<'a>(&'a self, filter: &'a CacheFilter) -> BoxFuture<'a, Result<(), CacheError>> {
 ///         self.0.lock().unwrap().retain(|key, _| !filter.matches(key));
 ///         Box::pin(async { Ok(()) })
 ///     }
