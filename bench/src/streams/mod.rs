@@ -4,9 +4,9 @@
 //! Every stream has its own connection, and all of them use the same request id: a server that identifies streams by id
 //! alone fails here. The load is one thread, so delivery times include its own processing of all sockets.
 
-mod ledger;
 mod report;
 mod stream;
+mod stream_log;
 
 use std::io;
 use std::sync::Arc;
@@ -19,17 +19,17 @@ use crate::figures::Latency;
 use crate::http1::Target;
 use crate::process::ServerProcess;
 
-use self::ledger::Ledger;
 pub use self::report::{Report, ServerCost};
 use self::stream::{Observation, PendingCall};
+use self::stream_log::StreamLog;
 
 /// The number of connections that are opened concurrently. The queue of a listening socket often has 128 entries.
 /// Further connections are dropped and retried a second later, which would count as opening time.
 const OPENED_AT_ONCE: usize = 100;
 
-/// The capacity of the queue of observations. Streams wait if it is full, and the time of an observation is taken
-/// before.
-const WAITING_OBSERVATIONS: usize = 1024;
+/// The capacity of the queue of observations. Streams wait if it is full. The time of an observation is taken before it
+/// is queued.
+const QUEUED_OBSERVATIONS: usize = 1024;
 
 /// The number of files that this process needs besides one per stream.
 const OTHER_FILES: u64 = 100;
@@ -98,7 +98,7 @@ async fn load(url: &str, server: Option<&ServerProcess>, options: &Options) -> i
     let opening = Instant::now();
     let mut streams = Streams::open(&target, options.streams);
     streams
-        .watch(options.deadline, Ledger::is_everybody_open_or_gone)
+        .watch(options.deadline, StreamLog::all_opened_or_failed)
         .await;
     let opened_in = opening.elapsed();
     let memory_open = memory();
@@ -113,8 +113,8 @@ async fn load(url: &str, server: Option<&ServerProcess>, options: &Options) -> i
     let processor_time_before = processor_time();
     for _ in 0..options.changes {
         streams.change(&target, options.deadline).await?;
-        if !streams.ledger.has_everybody_heard() {
-            // The report states what was lost, and another change would hide it.
+        if !streams.log.all_received() {
+            // The report counts the lost deliveries. Another change would hide them.
             break;
         }
     }
@@ -123,7 +123,7 @@ async fn load(url: &str, server: Option<&ServerProcess>, options: &Options) -> i
         .map(|(after, before)| after.saturating_sub(before));
     streams.watch(options.settle, |_| false).await;
 
-    let ledger = streams.ledger;
+    let log = streams.log;
     let cost = memory_before
         .zip(memory_open)
         .zip(memory_idle.zip(memory()))
@@ -134,29 +134,29 @@ async fn load(url: &str, server: Option<&ServerProcess>, options: &Options) -> i
             resident_after: after.resident,
             resident_peak: after.peak,
             bytes_per_stream: open.resident.saturating_sub(before.resident)
-                / ledger.opened().max(1) as u64,
+                / log.opened().max(1) as u64,
             idle_processor_seconds: idle_processor_time.map(|time| time.as_secs_f64()),
             delivery_processor_us: delivery_processor_time
-                .map(|time| time.as_secs_f64() * 1e6 / ledger.heard().max(1) as f64),
+                .map(|time| time.as_secs_f64() * 1e6 / log.received().max(1) as f64),
         });
     Ok(Report {
         streams: options.streams,
-        opened: ledger.opened(),
+        opened: log.opened(),
         opening_seconds: opened_in.as_secs_f64(),
         idle_seconds: options.idle.as_secs_f64(),
-        changes: ledger.changes(),
-        delivered: ledger.heard(),
-        lost: ledger.opened() * ledger.changes() - ledger.heard(),
-        duplicates: ledger.duplicates(),
-        unexpected: ledger.unexpected(),
-        ended: ledger.ended(),
-        first_trouble: ledger.first_trouble().map(str::to_owned),
-        delivery: Latency::of(ledger.delivery_times().to_vec()),
+        changes: log.changes(),
+        delivered: log.received(),
+        lost: log.opened() * log.changes() - log.received(),
+        duplicates: log.duplicates(),
+        unexpected: log.unexpected(),
+        ended: log.ended(),
+        first_trouble: log.first_error().map(str::to_owned),
+        delivery: Latency::of(log.delivery_times().to_vec()),
         server: cost,
     })
 }
 
-/// Streams that are only open, while something else is measured.
+/// Idle streams that stay open during another measurement.
 pub(crate) struct OpenStreams {
     _streams: Streams,
 }
@@ -167,17 +167,14 @@ impl OpenStreams {
         crate::allow_open_files(count as u64 + OTHER_FILES)?;
         let mut streams = Streams::open(target, count);
         streams
-            .watch(
-                Options::default().deadline,
-                Ledger::is_everybody_open_or_gone,
-            )
+            .watch(Options::default().deadline, StreamLog::all_opened_or_failed)
             .await;
-        let ledger = &streams.ledger;
-        if ledger.opened() < count {
-            let trouble = ledger.first_trouble().unwrap_or("not in time");
+        let log = &streams.log;
+        if log.opened() < count {
+            let error = log.first_error().unwrap_or("not in time");
             return Err(io::Error::other(format!(
-                "{} of {count} streams opened: {trouble}",
-                ledger.opened()
+                "{} of {count} streams opened: {error}",
+                log.opened()
             )));
         }
         Ok(Self { _streams: streams })
@@ -186,28 +183,28 @@ impl OpenStreams {
 
 /// All streams of a run. They end when this is dropped.
 struct Streams {
-    ledger: Ledger,
+    log: StreamLog,
     observations: mpsc::Receiver<Observation>,
     _tasks: JoinSet<()>,
 }
 
 impl Streams {
     fn open(target: &Target, count: usize) -> Self {
-        let (sender, observations) = mpsc::channel(WAITING_OBSERVATIONS);
-        let gate = Arc::new(Semaphore::new(OPENED_AT_ONCE));
+        let (sender, observations) = mpsc::channel(QUEUED_OBSERVATIONS);
+        let permits = Arc::new(Semaphore::new(OPENED_AT_ONCE));
         let request: Arc<[u8]> = stream::listen_request(target).into();
         let mut tasks = JoinSet::new();
         for index in 0..count {
-            tasks.spawn(stream::hold(
+            tasks.spawn(stream::observe(
                 index,
                 target.address,
                 Arc::clone(&request),
-                Arc::clone(&gate),
+                Arc::clone(&permits),
                 sender.clone(),
             ));
         }
         Self {
-            ledger: Ledger::new(count),
+            log: StreamLog::new(count),
             observations,
             _tasks: tasks,
         }
@@ -216,8 +213,8 @@ impl Streams {
     /// Calls the tool that causes a change, and waits until every stream has received it or the time is over.
     async fn change(&mut self, target: &Target, deadline: Duration) -> io::Result<()> {
         let call = PendingCall::connect(target, "change").await?;
-        self.ledger.expect_change(Instant::now());
-        let hearing = self.watch(deadline, Ledger::has_everybody_heard);
+        self.log.expect_change(Instant::now());
+        let delivery = self.watch(deadline, StreamLog::all_received);
         let calling = async {
             let called = tokio::time::timeout(deadline, call.finish()).await;
             called
@@ -227,24 +224,24 @@ impl Streams {
         };
         // If the call fails, there is nothing to wait for.
         tokio::try_join!(calling, async {
-            hearing.await;
+            delivery.await;
             Ok(())
         })?;
         Ok(())
     }
 
-    /// Records observations until the ledger satisfies the condition or the time is over.
-    async fn watch(&mut self, longest: Duration, is_done: fn(&Ledger) -> bool) {
+    /// Records observations until the log satisfies the condition or the time is over.
+    async fn watch(&mut self, limit: Duration, is_done: fn(&StreamLog) -> bool) {
         let watching = async {
-            while !is_done(&self.ledger) {
+            while !is_done(&self.log) {
                 match self.observations.recv().await {
-                    Some(observation) => self.ledger.record(observation),
+                    Some(observation) => self.log.record(observation),
                     // Every stream has ended, so there are no more observations.
                     None => return,
                 }
             }
         };
-        // The ledger shows whether the time is over.
-        let _ = tokio::time::timeout(longest, watching).await;
+        // The log shows whether the time is over.
+        let _ = tokio::time::timeout(limit, watching).await;
     }
 }

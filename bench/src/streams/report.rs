@@ -64,9 +64,9 @@ impl Report {
     pub fn failures(&self, memory_limit: u64) -> Vec<String> {
         let counts = [
             (self.streams - self.opened, "streams did not open"),
-            (self.lost, "streams did not hear of the change"),
-            (self.duplicates, "deliveries came twice"),
-            (self.unexpected, "messages should not have come"),
+            (self.lost, "changes were not delivered"),
+            (self.duplicates, "deliveries were repeated"),
+            (self.unexpected, "messages were unexpected"),
             (self.ended, "streams ended early"),
         ];
         let mut failures: Vec<String> = counts
@@ -74,8 +74,8 @@ impl Report {
             .filter(|(count, _)| *count > 0)
             .map(|(count, what)| format!("{count} {what}"))
             .collect();
-        if let Some(trouble) = self.first_trouble.as_ref().filter(|_| !failures.is_empty()) {
-            failures.push(format!("first: {trouble}"));
+        if let Some(error) = self.first_trouble.as_ref().filter(|_| !failures.is_empty()) {
+            failures.push(format!("first: {error}"));
         }
         let peak = self
             .server
@@ -83,7 +83,7 @@ impl Report {
             .map_or(0, |server| server.resident_peak);
         if peak > memory_limit {
             failures.push(format!(
-                "the server took {}, more than {}",
+                "the server used {}, more than {}",
                 mebibytes(peak),
                 mebibytes(memory_limit)
             ));
@@ -125,7 +125,7 @@ impl Report {
     }
 
     fn server_rows(&self, server: &ServerCost) -> Vec<(&'static str, String)> {
-        let worked = match server.idle_processor_seconds {
+        let idle_time = match server.idle_processor_seconds {
             Some(seconds) => format!("{seconds:.2} s in {:.0} s", self.idle_seconds),
             None => "not measured on this system".to_owned(),
         };
@@ -139,7 +139,7 @@ impl Report {
                 "memory per stream",
                 format!("{} bytes", server.bytes_per_stream),
             ),
-            ("processor while idle", worked),
+            ("processor while idle", idle_time),
             (
                 "processor per delivery",
                 server.delivery_processor_us.map_or_else(
@@ -183,35 +183,29 @@ mod tests {
     }
 
     #[test]
-    fn peak_of_memory_counts() {
+    fn peak_memory_above_the_limit_is_a_failure() {
         assert_eq!(passed().failures(4000), Vec::<String>::new());
         assert_eq!(passed().failures(3999).len(), 1);
     }
 
     #[test]
-    fn each_shortcoming_is_a_failure() {
-        let check = |spoil: fn(&mut Report), expected: &str| {
+    fn each_violation_is_a_failure() {
+        let check = |violate: fn(&mut Report), expected: &str| {
             let mut report = passed();
             report.first_trouble = Some("stream 3: reset".to_owned());
-            spoil(&mut report);
+            violate(&mut report);
             let expected = [expected, "first: stream 3: reset"];
             assert_eq!(report.failures(4000), expected);
         };
         check(|report| report.opened = 8, "2 streams did not open");
-        check(
-            |report| report.lost = 1,
-            "1 streams did not hear of the change",
-        );
-        check(|report| report.duplicates = 4, "4 deliveries came twice");
-        check(
-            |report| report.unexpected = 1,
-            "1 messages should not have come",
-        );
+        check(|report| report.lost = 1, "1 changes were not delivered");
+        check(|report| report.duplicates = 4, "4 deliveries were repeated");
+        check(|report| report.unexpected = 1, "1 messages were unexpected");
         check(|report| report.ended = 1, "1 streams ended early");
     }
 
     #[test]
-    fn table_says_what_is_not_measured() {
+    fn table_states_what_is_not_measured() {
         let mut report = passed();
         report.server = None;
         let table = report.to_table();

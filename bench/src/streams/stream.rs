@@ -26,16 +26,16 @@ const REQUEST_ID: i64 = 1;
 /// The longest event that is accepted.
 const LONGEST_EVENT: usize = 64 * 1024;
 
-/// An observation on a stream.
+/// An event of a stream, with its time.
 #[derive(Debug)]
 pub(crate) struct Observation {
     pub(crate) stream: usize,
     pub(crate) at: Instant,
-    pub(crate) what: Happening,
+    pub(crate) event: StreamEvent,
 }
 
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Happening {
+pub(crate) enum StreamEvent {
     /// The server has acknowledged the subscription.
     Acknowledged,
     /// The stream received its notification that the list of tools changed.
@@ -65,40 +65,40 @@ fn request(method: &str, mut params: Value) -> String {
 }
 
 /// Opens a stream when it gets a permit, and reports its observations until it ends.
-pub(crate) async fn hold(
+pub(crate) async fn observe(
     index: usize,
     address: SocketAddr,
     request: Arc<[u8]>,
-    gate: Arc<Semaphore>,
+    permits: Arc<Semaphore>,
     reports: mpsc::Sender<Observation>,
 ) {
     let reporter = Reporter { index, reports };
-    let reason = match listen(address, &request, &gate, &reporter).await {
+    let reason = match listen(address, &request, &permits, &reporter).await {
         Ok(()) => "the server ended the stream".to_owned(),
         Err(error) => error.to_string(),
     };
-    reporter.report(Happening::Ended(reason)).await;
+    reporter.report(StreamEvent::Ended(reason)).await;
 }
 
 async fn listen(
     address: SocketAddr,
     request: &[u8],
-    gate: &Semaphore,
+    permits: &Semaphore,
     reporter: &Reporter,
 ) -> io::Result<()> {
-    let mut turn = Some(gate.acquire().await.map_err(io::Error::other)?);
+    let mut permit = Some(permits.acquire().await.map_err(io::Error::other)?);
     let mut socket = TcpStream::connect(address).await?;
     socket.write_all(request).await?;
     let mut reader = StreamReader::new();
     while !reader.response.is_finished() {
         socket.readable().await?;
-        for happening in reader.take(&socket)? {
+        for event in reader.take(&socket)? {
             // After the first byte of the server the stream is open, and the permit is released.
-            turn = None;
-            reporter.report(happening).await;
+            permit = None;
+            reporter.report(event).await;
         }
     }
-    drop(turn);
+    drop(permit);
     Ok(())
 }
 
@@ -108,18 +108,18 @@ struct Reporter {
 }
 
 impl Reporter {
-    async fn report(&self, what: Happening) {
+    async fn report(&self, event: StreamEvent) {
         let observation = Observation {
             stream: self.index,
             at: Instant::now(),
-            what,
+            event,
         };
-        // After the run the receiver is gone, which is not an error.
+        // After the run the receiver is dropped, which is not an error.
         let _ = self.reports.send(observation).await;
     }
 }
 
-/// Decodes bytes into observations.
+/// A decoder from bytes to stream events.
 struct StreamReader {
     response: ResponseDecoder,
     events: SseDecoder,
@@ -134,17 +134,17 @@ impl StreamReader {
     }
 
     /// Reads the bytes that the socket has, possibly none.
-    fn take(&mut self, socket: &TcpStream) -> io::Result<Vec<Happening>> {
+    fn take(&mut self, socket: &TcpStream) -> io::Result<Vec<StreamEvent>> {
         let mut body = Vec::new();
         take_body(socket, &mut self.response, &mut body)?;
         match self.response.status() {
             None => return Ok(Vec::new()),
             Some(200) if self.response.is_event_stream() => {}
-            Some(status) => return Err(refusal(status, &body)),
+            Some(status) => return Err(rejection(status, &body)),
         }
         let mut rest = body.as_slice();
         std::iter::from_fn(|| self.events.next_event(&mut rest))
-            .map(|event| event.map(|event| happening(&event.data)))
+            .map(|event| event.map(|event| stream_event(&event.data)))
             .collect::<Result<_, _>>()
             .map_err(io::Error::other)
     }
@@ -170,29 +170,31 @@ fn take_body(
     }
 }
 
-fn refusal(status: u16, body: &[u8]) -> io::Error {
+fn rejection(status: u16, body: &[u8]) -> io::Error {
     let body = String::from_utf8_lossy(body);
-    io::Error::other(format!("answered with status {status}: {body:.300}"))
+    io::Error::other(format!(
+        "the server responded with status {status}: {body:.300}"
+    ))
 }
 
-/// Returns the observation for a message.
-fn happening(message: &str) -> Happening {
+/// Returns the stream event for a message.
+fn stream_event(message: &str) -> StreamEvent {
     #[derive(Deserialize)]
-    struct Notice<'a> {
+    struct Notification<'a> {
         method: &'a str,
         #[serde(borrow)]
         params: &'a RawValue,
     }
-    let unexpected = || Happening::Unexpected(message.to_owned());
-    let Ok(notice) = serde_json::from_str::<Notice<'_>>(message) else {
+    let unexpected = || StreamEvent::Unexpected(message.to_owned());
+    let Ok(notification) = serde_json::from_str::<Notification<'_>>(message) else {
         return unexpected();
     };
-    if subscription_of(notice.params) != Some(RequestId::from(REQUEST_ID)) {
+    if subscription_of(notification.params) != Some(RequestId::from(REQUEST_ID)) {
         return unexpected();
     }
-    match notice.method {
-        "notifications/subscriptions/acknowledged" => Happening::Acknowledged,
-        "notifications/tools/list_changed" => Happening::Changed,
+    match notification.method {
+        "notifications/subscriptions/acknowledged" => StreamEvent::Acknowledged,
+        "notifications/tools/list_changed" => StreamEvent::Changed,
         _ => unexpected(),
     }
 }
@@ -221,11 +223,11 @@ impl PendingCall {
             take_body(&self.socket, &mut response, &mut body)?;
         }
         let status = response.status().unwrap_or_default();
-        let answer: Option<Value> = serde_json::from_slice(&body).ok();
-        let result = answer.as_ref().and_then(|answer| answer.get("result"));
+        let message: Option<Value> = serde_json::from_slice(&body).ok();
+        let result = message.as_ref().and_then(|message| message.get("result"));
         match result {
             Some(result) if status == 200 && result["isError"] != true => Ok(()),
-            _ => Err(refusal(status, &body)),
+            _ => Err(rejection(status, &body)),
         }
     }
 }
@@ -234,7 +236,7 @@ impl PendingCall {
 mod tests {
     use super::*;
 
-    fn notice(method: &str, subscription: &str) -> String {
+    fn notification(method: &str, subscription: &str) -> String {
         format!(
             r#"{{"jsonrpc":"2.0","method":"{method}","params":{{"_meta":{{"{}":{subscription}}}}}}}"#,
             meta_key::SUBSCRIPTION_ID
@@ -242,18 +244,24 @@ mod tests {
     }
 
     #[test]
-    fn only_messages_of_the_own_subscription_count() {
+    fn messages_of_other_subscriptions_are_unexpected() {
         let acknowledged = "notifications/subscriptions/acknowledged";
         let changed = "notifications/tools/list_changed";
-        let check = |message: String, expected: Option<Happening>| {
-            let expected = expected.unwrap_or_else(|| Happening::Unexpected(message.clone()));
-            assert_eq!(happening(&message), expected);
+        let check = |message: String, expected: Option<StreamEvent>| {
+            let expected = expected.unwrap_or_else(|| StreamEvent::Unexpected(message.clone()));
+            assert_eq!(stream_event(&message), expected);
         };
-        check(notice(acknowledged, "1"), Some(Happening::Acknowledged));
-        check(notice(changed, "1"), Some(Happening::Changed));
-        check(notice(changed, "2"), None);
-        check(notice(changed, "\"1\""), None);
-        check(notice("notifications/prompts/list_changed", "1"), None);
+        check(
+            notification(acknowledged, "1"),
+            Some(StreamEvent::Acknowledged),
+        );
+        check(notification(changed, "1"), Some(StreamEvent::Changed));
+        check(notification(changed, "2"), None);
+        check(notification(changed, "\"1\""), None);
+        check(
+            notification("notifications/prompts/list_changed", "1"),
+            None,
+        );
         check(r#"{"jsonrpc":"2.0","id":1,"result":{}}"#.to_owned(), None);
         check(format!(r#"{{"jsonrpc":"2.0","method":"{changed}"}}"#), None);
     }

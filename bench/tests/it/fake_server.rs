@@ -1,4 +1,4 @@
-//! A minimal server for the load that treats one of its streams incorrectly.
+//! A minimal server for the load that serves one of its streams incorrectly.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -8,29 +8,32 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 
-/// The treatment of the bad stream. The others get one notification each.
+/// The behavior of the bad stream. The others get one notification each.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Treatment {
-    /// The same as the others.
-    Fair,
-    /// Its request is rejected.
-    Refused,
-    /// It ends when the others get their notification.
-    HungUpOn,
-    /// It gets its notification twice.
-    ToldTwice,
-    /// It gets the notification of another stream and ends.
-    ToldOfAnother,
-    /// It gets a notification although nothing has changed.
-    ToldEarly,
+pub(crate) enum Behavior {
+    /// The stream is served like the others.
+    Correct,
+    /// The request is rejected.
+    Rejected,
+    /// The stream ends when the others get their notification.
+    Closed,
+    /// The stream gets its notification twice.
+    NotifiedTwice,
+    /// The stream gets the notification of another subscription and ends.
+    WrongSubscription,
+    /// The stream gets a notification before the change.
+    NotifiedEarly,
 }
 
-/// Runs until the test ends, and returns the URL.
-pub(crate) async fn start(treatment: Treatment) -> (String, JoinSet<()>) {
+/// Starts the server and returns its URL. It runs until the task set is dropped.
+pub(crate) async fn start(behavior: Behavior) -> (String, JoinSet<()>) {
     let listener = TcpListener::bind("127.0.0.1:0")
         .await
         .expect("loopback has a free port");
-    let url = format!("http://{}/mcp", listener.local_addr().expect("it is bound"));
+    let url = format!(
+        "http://{}/mcp",
+        listener.local_addr().expect("the listener is bound")
+    );
     let mut accepting = JoinSet::new();
     accepting.spawn(async move {
         let changed = Arc::new(watch::Sender::new(false));
@@ -40,7 +43,7 @@ pub(crate) async fn start(treatment: Treatment) -> (String, JoinSet<()>) {
             let (socket, _) = listener.accept().await.expect("the load connects");
             connections.spawn(serve(
                 socket,
-                treatment,
+                behavior,
                 Arc::clone(&changed),
                 Arc::clone(&streams),
             ));
@@ -51,7 +54,7 @@ pub(crate) async fn start(treatment: Treatment) -> (String, JoinSet<()>) {
 
 async fn serve(
     mut socket: TcpStream,
-    treatment: Treatment,
+    behavior: Behavior,
     changed: Arc<watch::Sender<bool>>,
     streams: Arc<AtomicUsize>,
 ) {
@@ -59,13 +62,13 @@ async fn serve(
     if request.contains("Mcp-Method: tools/call\r\n") {
         assert!(request.contains("Mcp-Name: change\r\n"), "{request}");
         changed.send_replace(true);
-        let answer = r#"{"jsonrpc":"2.0","id":1,"result":{"content":[]}}"#;
-        respond(&mut socket, "200 OK", answer).await;
+        let result = r#"{"jsonrpc":"2.0","id":1,"result":{"content":[]}}"#;
+        respond(&mut socket, "200 OK", result).await;
         return;
     }
     let is_bad = streams.fetch_add(1, Ordering::Relaxed) == 2;
-    let treatment = if is_bad { treatment } else { Treatment::Fair };
-    if treatment == Treatment::Refused {
+    let behavior = if is_bad { behavior } else { Behavior::Correct };
+    if behavior == Behavior::Rejected {
         respond(&mut socket, "503 Service Unavailable", "full").await;
         return;
     }
@@ -73,7 +76,7 @@ async fn serve(
         Transfer-Encoding: chunked\r\n\r\n"
         .to_owned();
     opening += &notification("subscriptions/acknowledged", 1);
-    if treatment == Treatment::ToldEarly {
+    if behavior == Behavior::NotifiedEarly {
         opening += &notification("tools/list_changed", 1);
     }
     socket
@@ -85,19 +88,19 @@ async fn serve(
     change
         .wait_for(|changed| *changed)
         .await
-        .expect("the sender is held here");
-    let news = notification("tools/list_changed", 1);
-    let news = match treatment {
-        Treatment::ToldTwice => news.repeat(2),
-        Treatment::ToldOfAnother => notification("tools/list_changed", 2),
-        Treatment::HungUpOn => return,
-        _ => news,
+        .expect("the sender is alive");
+    let notifications = notification("tools/list_changed", 1);
+    let notifications = match behavior {
+        Behavior::NotifiedTwice => notifications.repeat(2),
+        Behavior::WrongSubscription => notification("tools/list_changed", 2),
+        Behavior::Closed => return,
+        _ => notifications,
     };
     socket
-        .write_all(news.as_bytes())
+        .write_all(notifications.as_bytes())
         .await
         .expect("the load reads");
-    if treatment != Treatment::ToldOfAnother {
+    if behavior != Behavior::WrongSubscription {
         // The stream stays open until the load closes it.
         let _ = socket.read(&mut [0]).await;
     }

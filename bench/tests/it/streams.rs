@@ -6,7 +6,7 @@ use std::time::Duration;
 use toolwire_bench::streams::{self, Options};
 use toolwire_bench::{ServerProcess, allow_open_files};
 
-use crate::fake_server::{self, Treatment};
+use crate::fake_server::{self, Behavior};
 
 /// Returns options without idle times.
 fn options(streams: usize) -> Options {
@@ -18,7 +18,7 @@ fn options(streams: usize) -> Options {
 }
 
 #[tokio::test]
-async fn two_hundred_streams_hear_of_a_change_exactly_once() {
+async fn two_hundred_streams_receive_a_change_exactly_once() {
     let options = options(200);
     allow_open_files(options.open_files()).unwrap();
     let program = Path::new(env!("CARGO_BIN_EXE_stream-server"));
@@ -48,60 +48,57 @@ async fn every_change_is_delivered_to_every_stream() {
     }
 }
 
-/// Runs five streams, one of which is treated like this.
-async fn check(treatment: Treatment, expected: &[&str]) {
-    let (url, _server) = fake_server::start(treatment).await;
+/// Runs five streams. The server serves one of them with this behavior.
+async fn check(behavior: Behavior, expected: &[&str]) {
+    let (url, _server) = fake_server::start(behavior).await;
     let report = streams::run_at(&url, &options(5))
         .await
         .expect("the server can be loaded");
     let mut failures = report.failures(u64::MAX);
     // The operating system decides which connection is the third.
     failures.retain(|failure| !failure.starts_with("first: "));
-    assert_eq!(failures, expected, "{treatment:?}");
+    assert_eq!(failures, expected, "{behavior:?}");
 }
 
 #[tokio::test]
-async fn fair_server_passes() {
-    check(Treatment::Fair, &[]).await;
+async fn correct_server_passes() {
+    check(Behavior::Correct, &[]).await;
 }
 
 #[tokio::test]
-async fn refused_stream_is_a_failure() {
-    check(Treatment::Refused, &["1 streams did not open"]).await;
+async fn rejected_stream_is_a_failure() {
+    check(Behavior::Rejected, &["1 streams did not open"]).await;
 }
 
 #[tokio::test]
 async fn lost_change_is_a_failure() {
-    let expected = [
-        "1 streams did not hear of the change",
-        "1 streams ended early",
-    ];
-    check(Treatment::HungUpOn, &expected).await;
+    let expected = ["1 changes were not delivered", "1 streams ended early"];
+    check(Behavior::Closed, &expected).await;
 }
 
 #[tokio::test]
-async fn second_delivery_is_a_failure() {
-    check(Treatment::ToldTwice, &["1 deliveries came twice"]).await;
+async fn repeated_delivery_is_a_failure() {
+    check(Behavior::NotifiedTwice, &["1 deliveries were repeated"]).await;
 }
 
 #[tokio::test]
 async fn change_for_another_subscription_is_a_failure() {
     let expected = [
-        "1 streams did not hear of the change",
-        "1 messages should not have come",
+        "1 changes were not delivered",
+        "1 messages were unexpected",
         "1 streams ended early",
     ];
-    check(Treatment::ToldOfAnother, &expected).await;
+    check(Behavior::WrongSubscription, &expected).await;
 }
 
 #[tokio::test]
-async fn change_that_did_not_happen_is_a_failure() {
-    check(Treatment::ToldEarly, &["1 messages should not have come"]).await;
+async fn change_that_was_not_made_is_a_failure() {
+    check(Behavior::NotifiedEarly, &["1 messages were unexpected"]).await;
 }
 
 #[tokio::test]
-async fn server_that_cannot_be_reached_is_an_error() {
-    let (url, server) = fake_server::start(Treatment::Fair).await;
+async fn unreachable_server_is_an_error() {
+    let (url, server) = fake_server::start(Behavior::Correct).await;
     drop(server);
     assert!(streams::run_at(&url, &options(1)).await.is_err());
     assert!(streams::run_at("localhost", &options(1)).await.is_err());
