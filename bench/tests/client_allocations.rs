@@ -25,7 +25,7 @@ static ALLOCATOR: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
 /// Allocations and reallocations of one `tools/call` with a small text over HTTP.
 const CALL: usize = 40;
 
-const BEFORE: usize = 100;
+const WARM_UP: usize = 100;
 const MEASURED: usize = 1000;
 
 #[derive(Serialize)]
@@ -34,7 +34,7 @@ struct Arguments {
 }
 
 #[test]
-fn a_call_allocates_as_often_as_written_down() {
+fn call_allocates_as_often_as_recorded() {
     let url = start_server();
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
@@ -46,7 +46,7 @@ fn a_call_allocates_as_often_as_written_down() {
         };
         let client = Client::builder("bench", "1.0.0").with_detected_era(newest);
         let client = client.connect(url).await.unwrap();
-        calls(&client, BEFORE).await;
+        calls(&client, WARM_UP).await;
         let region = Region::new(ALLOCATOR);
         calls(&client, MEASURED).await;
         region.change()
@@ -54,7 +54,7 @@ fn a_call_allocates_as_often_as_written_down() {
     let each = (change.allocations + change.reallocations).div_ceil(MEASURED);
     assert!(
         each * 20 <= CALL * 21,
-        "a call allocates {each} times; {CALL} were written down"
+        "a call allocates {each} times; {CALL} are recorded"
     );
 }
 
@@ -78,7 +78,7 @@ fn start_server() -> String {
 /// Responds to every request with [`TEXT`] and the id of the request.
 fn serve(mut stream: TcpStream) {
     let mut request = [0; 4096];
-    let mut answer = [0; 1024];
+    let mut response = [0; 1024];
     let mut filled = 0;
     loop {
         let read = stream.read(&mut request[filled..]).unwrap();
@@ -91,8 +91,8 @@ fn serve(mut stream: TcpStream) {
             continue;
         }
         let id = id_in(&request[..filled]);
-        let length = TEXT.len() + id.len() + ANSWER_BYTES;
-        let mut rest = &mut answer[..];
+        let length = TEXT.len() + id.len() + RESPONSE_BYTES;
+        let mut rest = &mut response[..];
         write!(
             rest,
             "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: {length}\r\n\r\n\
@@ -101,14 +101,14 @@ fn serve(mut stream: TcpStream) {
         )
         .unwrap();
         let unused = rest.len();
-        let written = answer.len() - unused;
-        stream.write_all(&answer[..written]).unwrap();
+        let written = response.len() - unused;
+        stream.write_all(&response[..written]).unwrap();
         filled = 0;
     }
 }
 
 /// The length of a response body without its id and its text.
-const ANSWER_BYTES: usize =
+const RESPONSE_BYTES: usize =
     r#"{"jsonrpc":"2.0","id":,"result":{"content":[{"type":"text","text":""}],"resultType":"complete"}}"#
         .len();
 

@@ -39,29 +39,29 @@ fn echo(text: String) -> String {
 }
 
 #[test]
-fn idle_streams_and_sessions_are_as_small_as_written_down() {
+fn idle_streams_and_sessions_use_at_most_the_recorded_memory() {
     let address = start_server();
     // The limit of open files would be reached first.
     toolwire_bench::allow_open_files(2 * (STREAMS_BEFORE + MEASURED) as u64 + 100).unwrap();
 
     let mut streams: Vec<_> = (0..STREAMS_BEFORE).map(|_| open_stream(address)).collect();
     streams.reserve(MEASURED);
-    let stream = kept_by_each(|| streams.push(open_stream(address)));
+    let stream = bytes_per(|| streams.push(open_stream(address)));
 
     let mut connection = TcpStream::connect(address).unwrap();
     for _ in 0..SESSIONS_BEFORE {
         open_session(&mut connection, address);
     }
-    let session = kept_by_each(|| open_session(&mut connection, address));
+    let session = bytes_per(|| open_session(&mut connection, address));
 
-    let is_as_written_down = |kept: usize, figure: usize| kept <= figure + figure / 20;
+    let is_within = |bytes: usize, figure: usize| bytes <= figure + figure / 20;
     assert!(
-        is_as_written_down(stream, STREAM) && is_as_written_down(session, SESSION),
-        "an idle stream keeps {stream} bytes, of which {STREAM} are written down; a session {session} of {SESSION}"
+        is_within(stream, STREAM) && is_within(session, SESSION),
+        "an idle stream uses {stream} bytes, {STREAM} are recorded; a session uses {session}, {SESSION} are recorded"
     );
 }
 
-fn kept_by_each(mut open: impl FnMut()) -> usize {
+fn bytes_per(mut open: impl FnMut()) -> usize {
     let region = Region::new(ALLOCATOR);
     for _ in 0..MEASURED {
         open();
@@ -86,7 +86,7 @@ fn start_server() -> SocketAddr {
     address
 }
 
-/// A stream whose server has no message to send now.
+/// Opens a stream on which the server has no message to send.
 fn open_stream(address: SocketAddr) -> TcpStream {
     let body = concat!(
         r#"{"jsonrpc":"2.0","id":1,"method":"subscriptions/listen","params":{"#,
@@ -97,7 +97,7 @@ fn open_stream(address: SocketAddr) -> TcpStream {
     let mut stream = TcpStream::connect(address).unwrap();
     let fields = "MCP-Protocol-Version: 2026-07-28\r\nMcp-Method: subscriptions/listen\r\n";
     post(&mut stream, address, fields, body);
-    read_until(&mut stream, |answer| answer.contains("acknowledged"));
+    read_until(&mut stream, |response| response.contains("acknowledged"));
     stream
 }
 
@@ -107,14 +107,14 @@ fn open_session(connection: &mut TcpStream, address: SocketAddr) {
         r#""capabilities":{},"clientInfo":{"name":"memory","version":"1.0.0"}}}"#,
     );
     post(connection, address, "", body);
-    let answer = read_until(connection, |answer| answer.contains(r#""result""#));
+    let response = read_until(connection, |response| response.contains(r#""result""#));
     let name = "mcp-session-id: ";
-    let start = answer.find(name).expect("a session") + name.len();
-    let id = &answer[start..start + answer[start..].find('\r').expect("the end of its line")];
+    let start = response.find(name).expect("a session") + name.len();
+    let id = &response[start..start + response[start..].find('\r').expect("the end of its line")];
     let fields = format!("MCP-Protocol-Version: 2025-11-25\r\nMcp-Session-Id: {id}\r\n");
     let body = r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#;
     post(connection, address, &fields, body);
-    let accepted = read_until(connection, |answer| answer.contains("\r\n\r\n"));
+    let accepted = read_until(connection, |response| response.contains("\r\n\r\n"));
     assert!(accepted.starts_with("HTTP/1.1 202"), "{accepted}");
 }
 
@@ -127,13 +127,13 @@ fn post(connection: &mut TcpStream, address: SocketAddr, fields: &str, body: &st
     connection.write_all(request.as_bytes()).unwrap();
 }
 
-fn read_until(connection: &mut TcpStream, is_whole: impl Fn(&str) -> bool) -> String {
-    let mut answer = String::new();
-    while !is_whole(&answer) {
-        let mut piece = [0; 4096];
-        let read = connection.read(&mut piece).unwrap();
-        assert_ne!(read, 0, "the server hung up: {answer}");
-        answer.push_str(std::str::from_utf8(&piece[..read]).unwrap());
+fn read_until(connection: &mut TcpStream, is_complete: impl Fn(&str) -> bool) -> String {
+    let mut response = String::new();
+    while !is_complete(&response) {
+        let mut chunk = [0; 4096];
+        let read = connection.read(&mut chunk).unwrap();
+        assert_ne!(read, 0, "the server closed the connection: {response}");
+        response.push_str(std::str::from_utf8(&chunk[..read]).unwrap());
     }
-    answer
+    response
 }

@@ -44,7 +44,7 @@ fn limits() -> HttpLimits {
 }
 
 #[test]
-fn full_server_stays_below_the_documented_sum() {
+fn full_server_stays_below_the_documented_memory() {
     let (address, service) = start_server();
     let limits = limits();
     toolwire_bench::allow_open_files(2 * limits.connections as u64 + 100).unwrap();
@@ -87,14 +87,14 @@ fn full_server_stays_below_the_documented_sum() {
     }
     // The server has read everything when the memory does not change any more.
     let mut before = usize::MAX;
-    let held = loop {
+    let allocated = loop {
         std::thread::sleep(Duration::from_millis(300));
         let change = region.change();
-        let held = change.bytes_allocated - change.bytes_deallocated;
-        if held == before {
-            break held;
+        let allocated = change.bytes_allocated - change.bytes_deallocated;
+        if allocated == before {
+            break allocated;
         }
-        before = held;
+        before = allocated;
     };
     let load = service.load();
     assert!(load.requests > 10 && load.streams > 10, "{load:?}");
@@ -103,7 +103,10 @@ fn full_server_stays_below_the_documented_sum() {
     assert!(load.request_bytes <= limits.bytes_in_flight, "{load:?}");
     assert!(load.stream_bytes <= limits.stream_bytes, "{load:?}");
     let sum = limits.max_memory() + 2 * SESSION_BYTES;
-    assert!(held <= sum, "{held} bytes are held, of {sum}: {load:?}");
+    assert!(
+        allocated <= sum,
+        "{allocated} bytes are allocated, of at most {sum}: {load:?}"
+    );
 }
 
 /// Opens streams until one is rejected.
@@ -124,10 +127,10 @@ fn exchange(connection: &mut TcpStream, request: &[u8], until: &str) -> String {
     connection.write_all(request).unwrap();
     let mut response = String::new();
     while !response.contains(until) {
-        let mut piece = [0; 4096];
-        let read = connection.read(&mut piece).unwrap();
+        let mut chunk = [0; 4096];
+        let read = connection.read(&mut chunk).unwrap();
         assert_ne!(read, 0, "the server closed the connection: {response}");
-        response.push_str(std::str::from_utf8(&piece[..read]).unwrap());
+        response.push_str(std::str::from_utf8(&chunk[..read]).unwrap());
     }
     response
 }

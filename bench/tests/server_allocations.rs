@@ -41,7 +41,7 @@ const LIST: usize = 12;
 
 const BURST: usize = 50;
 
-const BEFORE: usize = 10;
+const WARM_UP: usize = 10;
 const MEASURED: usize = 100;
 
 /// Returns its argument.
@@ -59,7 +59,7 @@ fn server(tools: usize) -> Server {
     (1..tools).fold(
         Server::new("bench", "1.0.0").tool(echo),
         |server, number| {
-            let handler = |_: RequestContext, given: Text| async move { given.text };
+            let handler = |_: RequestContext, input: Text| async move { input.text };
             server.tool(ToolHandler::typed(format!("tool_{number:04}"), handler))
         },
     )
@@ -84,7 +84,7 @@ fn call() -> Vec<u8> {
 
 /// All figures are measured in one test, because concurrent tests would be counted, too.
 #[test]
-fn requests_allocate_as_often_as_written_down() {
+fn requests_allocate_as_often_as_recorded() {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
@@ -94,13 +94,13 @@ fn requests_allocate_as_often_as_written_down() {
             let server = server(tools);
             let (call, list) = (call(), message("tools/list", json!({})));
             check("a call", CALL, async || {
-                let answer = server.handle(&call).await.unwrap();
-                assert!(answer.ends_with(b"}}"));
+                let response = server.handle(&call).await.unwrap();
+                assert!(response.ends_with(b"}}"));
             })
             .await;
             check("a list", LIST, async || {
-                let answer = server.handle(&list).await.unwrap();
-                assert!(answer.len() > tools * 50);
+                let response = server.handle(&list).await.unwrap();
+                assert!(response.len() > tools * 50);
             })
             .await;
             let mut connection = InProcess::connect(&server);
@@ -115,21 +115,21 @@ fn requests_allocate_as_often_as_written_down() {
             let service = HttpService::new(server, HttpOptions::new());
             let call = Bytes::from(call);
             check("a call over HTTP", HTTP_CALL, async || {
-                let answer = service.respond(request(call.clone())).await;
-                read(answer).await;
+                let response = service.respond(request(call.clone())).await;
+                read(response).await;
             })
             .await;
         }
     });
 }
 
-async fn check(what: &str, written_down: usize, work: impl AsyncFnMut()) {
-    check_each(what, written_down, 1, work).await;
+async fn check(what: &str, recorded: usize, work: impl AsyncFnMut()) {
+    check_each(what, recorded, 1, work).await;
 }
 
-/// The same for work that does this many calls at once.
-async fn check_each(what: &str, written_down: usize, times: usize, mut work: impl AsyncFnMut()) {
-    for _ in 0..BEFORE {
+/// Checks work that makes this many calls at once.
+async fn check_each(what: &str, recorded: usize, times: usize, mut work: impl AsyncFnMut()) {
+    for _ in 0..WARM_UP {
         work().await;
     }
     let region = Region::new(ALLOCATOR);
@@ -140,12 +140,12 @@ async fn check_each(what: &str, written_down: usize, times: usize, mut work: imp
     // One-time work, such as the start of the runtime, is not part of every request.
     let each = (change.allocations + change.reallocations) / (MEASURED * times);
     assert!(
-        each * 20 <= written_down * 21,
-        "{what} allocates {each} times; {written_down} were written down"
+        each * 20 <= recorded * 21,
+        "{what} allocates {each} times; {recorded} are recorded"
     );
 }
 
-fn request(message: Bytes) -> Request<Whole> {
+fn request(message: Bytes) -> Request<FullBody> {
     Request::post("/mcp")
         .header("host", "127.0.0.1")
         .header("accept", "application/json, text/event-stream")
@@ -153,21 +153,21 @@ fn request(message: Bytes) -> Request<Whole> {
         .header("mcp-protocol-version", ProtocolVersion::LATEST.as_str())
         .header("mcp-method", "tools/call")
         .header("mcp-name", "echo")
-        .body(Whole(Some(message)))
+        .body(FullBody(Some(message)))
         .unwrap()
 }
 
-async fn read(answer: Response<ServerBody>) {
-    assert_eq!(answer.status(), StatusCode::OK);
-    let mut body = answer.into_body();
+async fn read(response: Response<ServerBody>) {
+    assert_eq!(response.status(), StatusCode::OK);
+    let mut body = response.into_body();
     let frame = std::future::poll_fn(|cx| Pin::new(&mut body).poll_frame(cx)).await;
     assert!(frame.unwrap().unwrap().is_data());
 }
 
-/// A body that is complete at once.
-struct Whole(Option<Bytes>);
+/// A body of one frame.
+struct FullBody(Option<Bytes>);
 
-impl Body for Whole {
+impl Body for FullBody {
     type Data = Bytes;
     type Error = Infallible;
 

@@ -3,7 +3,7 @@
 use std::io;
 
 use super::Plan;
-use super::connection::{Answer, Connection, Destination};
+use super::connection::{Connection, Destination, Response};
 use super::http2::Http2Caller;
 
 /// How the callers use connections.
@@ -68,7 +68,7 @@ impl Caller {
     }
 
     /// Sends the request and waits for the complete response.
-    pub(crate) async fn exchange(&mut self) -> io::Result<Answer<'_>> {
+    pub(crate) async fn exchange(&mut self) -> io::Result<Response<'_>> {
         match self {
             Self::Http1(connection) => connection.exchange().await,
             Self::Http1PerRequest(connection, destination) => {

@@ -17,7 +17,7 @@ const READ_BUFFER: usize = 64 * 1024;
 
 /// The relevant headers of a response, and its body.
 #[derive(Debug)]
-pub(crate) struct Answer<'a> {
+pub(crate) struct Response<'a> {
     pub(crate) status: u16,
     pub(crate) is_event_stream: bool,
     pub(crate) body: &'a [u8],
@@ -124,15 +124,15 @@ impl Connection {
         match response.status() {
             Some(200..=299) => Ok(session),
             status => Err(io::Error::other(format!(
-                "`notifications/initialized` is answered with {status:?}"
+                "`notifications/initialized` got the response {status:?}"
             ))),
         }
     }
 
     /// Sends the request and waits for the complete response.
-    pub(crate) async fn exchange(&mut self) -> io::Result<Answer<'_>> {
+    pub(crate) async fn exchange(&mut self) -> io::Result<Response<'_>> {
         let response = self.round_trip().await?;
-        Ok(Answer {
+        Ok(Response {
             status: response.status().unwrap_or_default(),
             is_event_stream: response.is_event_stream(),
             body: &self.body,

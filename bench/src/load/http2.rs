@@ -9,7 +9,7 @@ use http_body_util::{BodyExt as _, Full};
 use hyper::client::conn::http2::{self, SendRequest};
 use hyper_util::rt::{TokioExecutor, TokioIo};
 
-use super::connection::{Answer, Destination};
+use super::connection::{Destination, Response};
 use super::workload::Workload;
 
 /// One caller on a connection and its repeated request.
@@ -42,7 +42,7 @@ impl Http2Caller {
     }
 
     /// Sends the request and waits for the complete response.
-    pub(crate) async fn exchange(&mut self) -> io::Result<Answer<'_>> {
+    pub(crate) async fn exchange(&mut self) -> io::Result<Response<'_>> {
         let response = self
             .sender
             .send_request(self.request.clone())
@@ -51,7 +51,7 @@ impl Http2Caller {
         let (head, body) = response.into_parts();
         self.body = body.collect().await.map_err(io::Error::other)?.to_bytes();
         let content_type = head.headers.get(CONTENT_TYPE);
-        Ok(Answer {
+        Ok(Response {
             status: head.status.as_u16(),
             is_event_stream: content_type
                 .is_some_and(|value| value.as_bytes().starts_with(b"text/event-stream")),

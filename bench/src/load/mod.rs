@@ -164,8 +164,8 @@ pub async fn warm_up(url: &str, plan: &Plan) -> io::Result<WarmLoad> {
     let streams = OpenStreams::open(&destination.target, plan.listen_streams).await?;
     let mut callers = Caller::open_all(&destination, plan).await?;
     for caller in &mut callers {
-        let answer = caller.exchange().await?;
-        plan.workload.verify(answer).map_err(io::Error::other)?;
+        let response = caller.exchange().await?;
+        plan.workload.verify(response).map_err(io::Error::other)?;
     }
     let mut warm = WarmLoad {
         requests: plan.warm_up.saturating_sub(callers.len()),
@@ -191,9 +191,9 @@ impl WarmLoad {
     async fn work(&mut self) -> (Outcome, Vec<Caller>) {
         let left = Arc::new(AtomicUsize::new(self.requests));
         let mut tasks = JoinSet::new();
-        let began = Instant::now();
+        let start = Instant::now();
         for caller in self.callers.drain(..) {
-            tasks.spawn(keep_asking(caller, self.workload, Arc::clone(&left)));
+            tasks.spawn(send_requests(caller, self.workload, Arc::clone(&left)));
         }
         let mut callers = Vec::new();
         let mut times = Vec::with_capacity(self.requests);
@@ -211,7 +211,7 @@ impl WarmLoad {
                 Err(error) => errors.push(error.to_string()),
             }
         }
-        let seconds = began.elapsed().as_secs_f64();
+        let seconds = start.elapsed().as_secs_f64();
         times.sort_unstable();
         let micros = |percent| percentile(&times, percent).map(microseconds);
         let outcome = Outcome {
@@ -227,22 +227,22 @@ impl WarmLoad {
 }
 
 /// Sends requests until all have been made, or one has an error.
-async fn keep_asking(
+async fn send_requests(
     mut caller: Caller,
     workload: Workload,
     left: Arc<AtomicUsize>,
 ) -> (Caller, Vec<Duration>, Option<String>) {
     let mut times = Vec::new();
     while take_one(&left) {
-        let asked = Instant::now();
+        let start = Instant::now();
         let outcome = match caller.exchange().await {
-            Ok(answer) => workload.glance(answer),
+            Ok(response) => workload.quick_check(response),
             Err(error) => Err(error.to_string()),
         };
         if let Err(error) = outcome {
             return (caller, times, Some(error));
         }
-        times.push(asked.elapsed());
+        times.push(start.elapsed());
     }
     (caller, times, None)
 }

@@ -48,7 +48,7 @@ impl StdioServer {
         };
         let initialize = line(Workload::initialize_message());
         server.input.write_all(&initialize)?;
-        check_answer(&next_line(&mut server.output)?)?;
+        check_response(&next_line(&mut server.output)?)?;
         let initialized = line(Workload::initialized_message());
         server.input.write_all(&initialized)?;
         Ok(server)
@@ -70,11 +70,11 @@ impl StdioServer {
         let mut times = Vec::with_capacity(calls);
         let mut last = Vec::new();
         for line in lines {
-            let asked = Instant::now();
+            let start = Instant::now();
             self.input.write_all(&line)?;
             last = next_line(&mut self.output)?;
-            times.push(asked.elapsed());
-            check_answer(&last)?;
+            times.push(start.elapsed());
+            check_response(&last)?;
         }
         ECHO.verify_result(&last).map_err(io::Error::other)?;
         Ok(times)
@@ -89,7 +89,7 @@ impl StdioServer {
             let writer = scope.spawn(move || input.write_all(&bytes));
             let read = (0..calls).try_fold(Vec::new(), |_, _| {
                 let line = next_line(output)?;
-                check_answer(&line).map(|()| line)
+                check_response(&line).map(|()| line)
             });
             if read.is_err() {
                 // Otherwise the writer would wait for a server whose output is not read.
@@ -119,13 +119,13 @@ fn line(message: String) -> Vec<u8> {
 fn next_line(output: &mut impl BufRead) -> io::Result<Vec<u8>> {
     let mut line = Vec::new();
     if output.read_until(b'\n', &mut line)? == 0 {
-        return Err(io::Error::other("the server hung up"));
+        return Err(io::Error::other("the server closed its output"));
     }
     Ok(line)
 }
 
-/// A cheap check: the load must not be what is measured.
-fn check_answer(line: &[u8]) -> io::Result<()> {
+/// Checks only that the line has a result, because the check must not limit the load.
+fn check_response(line: &[u8]) -> io::Result<()> {
     if memmem::find(line, b"\"result\":").is_some() {
         return Ok(());
     }

@@ -11,7 +11,7 @@ use toolwire_proto::features::{self, VersionFeatures as _};
 use toolwire_proto::sse::SseDecoder;
 use toolwire_types::{ProtocolVersion, meta_key};
 
-use super::connection::Answer;
+use super::connection::Response;
 use crate::http1::{Target, modern_headers};
 
 /// The id of every request, because real clients repeat ids across connections.
@@ -20,9 +20,9 @@ pub(super) const REQUEST_ID: i64 = 1;
 /// The longest event that is accepted.
 const LONGEST_EVENT: usize = 16 * 1024 * 1024;
 
-/// The era: with or without sessions.
+/// The era of the protocol: with or without sessions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-#[expect(clippy::exhaustive_enums, reason = "there is no third")]
+#[expect(clippy::exhaustive_enums, reason = "the protocol has two eras")]
 pub enum Era {
     /// Every request is independent.
     Modern,
@@ -46,7 +46,7 @@ impl Era {
     }
 }
 
-/// The kind of a request. [`Workload::amount`] is its amount.
+/// The kind of a request. [`Workload::amount`] is its size.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 #[non_exhaustive]
 pub enum Kind {
@@ -68,7 +68,7 @@ pub struct Workload {
     pub era: Era,
     /// The kind of request.
     pub kind: Kind,
-    /// The amount.
+    /// The size of the request, in the unit of its kind.
     pub amount: usize,
 }
 
@@ -173,16 +173,16 @@ impl Workload {
     }
 
     /// Checks a response completely.
-    pub(crate) fn verify(&self, answer: Answer<'_>) -> Result<(), String> {
-        if answer.status != 200 {
-            return Err(refused(&answer));
+    pub(crate) fn verify(&self, response: Response<'_>) -> Result<(), String> {
+        if response.status != 200 {
+            return Err(rejected(&response));
         }
-        let mut messages = if answer.is_event_stream {
-            events(answer.body)?
+        let mut messages = if response.is_event_stream {
+            events(response.body)?
         } else {
-            vec![answer.body.to_vec()]
+            vec![response.body.to_vec()]
         };
-        let last = messages.pop().ok_or("an answer without a message")?;
+        let last = messages.pop().ok_or("a response without a message")?;
         self.verify_result(&last)?;
         let expected = if self.kind == Kind::Progress {
             self.amount
@@ -191,7 +191,7 @@ impl Workload {
         };
         if messages.len() != expected {
             return Err(format!(
-                "{} notices instead of {expected} before the result",
+                "{} notifications instead of {expected} before the result",
                 messages.len()
             ));
         }
@@ -205,7 +205,7 @@ impl Workload {
     pub fn verify_result(&self, message: &[u8]) -> Result<(), String> {
         let message: Value =
             serde_json::from_slice(message).map_err(|error| format!("not JSON: {error}"))?;
-        let is_right = match self.kind {
+        let is_expected = match self.kind {
             Kind::List => message
                 .pointer("/result/tools")
                 .and_then(Value::as_array)
@@ -213,33 +213,40 @@ impl Workload {
             Kind::Echo | Kind::Big => text_of(&message).is_some_and(|text| text == self.text()),
             Kind::Progress => text_of(&message) == Some("done"),
         };
-        if is_right {
+        if is_expected {
             return Ok(());
         }
-        Err(format!("not the right result: {message:.300}"))
+        Err(format!("not the expected result: {message:.300}"))
     }
 
-    /// A cheap check: the generator must not be what is measured.
-    pub(crate) fn glance(&self, answer: Answer<'_>) -> Result<(), String> {
-        if answer.status != 200 || memmem::find(answer.body, b"\"result\"").is_none() {
-            return Err(refused(&answer));
+    /// Checks only the status and required parts of a response, because the check must not limit the load.
+    pub(crate) fn quick_check(&self, response: Response<'_>) -> Result<(), String> {
+        if response.status != 200 || memmem::find(response.body, b"\"result\"").is_none() {
+            return Err(rejected(&response));
         }
         if self.kind == Kind::Progress {
-            let notices = memmem::find_iter(answer.body, b"\"notifications/progress\"").count();
-            if notices != self.amount {
-                return Err(format!("{notices} notices instead of {}", self.amount));
+            let notifications =
+                memmem::find_iter(response.body, b"\"notifications/progress\"").count();
+            if notifications != self.amount {
+                return Err(format!(
+                    "{notifications} notifications instead of {}",
+                    self.amount
+                ));
             }
         }
-        if self.kind == Kind::Big && answer.body.len() < self.amount {
-            return Err(format!("a body of only {} bytes", answer.body.len()));
+        if self.kind == Kind::Big && response.body.len() < self.amount {
+            return Err(format!("a body of only {} bytes", response.body.len()));
         }
         Ok(())
     }
 }
 
-fn refused(answer: &Answer<'_>) -> String {
-    let body = String::from_utf8_lossy(answer.body);
-    format!("answered with status {}: {body:.300}", answer.status)
+fn rejected(response: &Response<'_>) -> String {
+    let body = String::from_utf8_lossy(response.body);
+    format!(
+        "the server responded with status {}: {body:.300}",
+        response.status
+    )
 }
 
 fn text_of(message: &Value) -> Option<&str> {
@@ -260,29 +267,32 @@ fn events(mut body: &[u8]) -> Result<Vec<Vec<u8>>, String> {
 mod tests {
     use super::*;
 
-    fn stream(notices: usize, result: &str) -> String {
-        let notice = "data: {\"jsonrpc\":\"2.0\",\"method\":\"notifications/progress\"}\n\n";
+    fn stream(notifications: usize, result: &str) -> String {
+        let notification = "data: {\"jsonrpc\":\"2.0\",\"method\":\"notifications/progress\"}\n\n";
         // Some servers start with an event that only has an event id.
         format!(
             "id: 0\ndata:\n\n{}data: {result}\n\n",
-            notice.repeat(notices)
+            notification.repeat(notifications)
         )
     }
 
-    /// Returns `true` if this response passes the complete and the cheap check.
+    /// Checks whether this response passes the complete and the quick check.
     fn check(kind: Kind, status: u16, body: &str, expected: [bool; 2]) {
         let workload = Workload::new(Era::Modern, kind, 2);
-        let answer = || Answer {
+        let response = || Response {
             status,
             is_event_stream: kind == Kind::Progress,
             body: body.as_bytes(),
         };
-        let passed = [workload.verify(answer()), workload.glance(answer())];
+        let passed = [
+            workload.verify(response()),
+            workload.quick_check(response()),
+        ];
         assert_eq!(passed.map(|outcome| outcome.is_ok()), expected, "{body}");
     }
 
     #[test]
-    fn lost_notices_are_noticed() {
+    fn wrong_number_of_notifications_is_an_error() {
         let done = r#"{"id":1,"result":{"content":[{"type":"text","text":"done"}]}}"#;
         check(Kind::Progress, 200, &stream(2, done), [true, true]);
         check(Kind::Progress, 200, &stream(1, done), [false, false]);
@@ -291,13 +301,13 @@ mod tests {
     }
 
     #[test]
-    fn wrong_results_are_noticed() {
-        let said = |text| format!(r#"{{"id":1,"result":{{"content":[{{"text":"{text}"}}]}}}}"#);
-        check(Kind::Echo, 200, &said("xx"), [true, true]);
-        check(Kind::Echo, 500, &said("xx"), [false, false]);
+    fn wrong_results_are_errors() {
+        let result = |text| format!(r#"{{"id":1,"result":{{"content":[{{"text":"{text}"}}]}}}}"#);
+        check(Kind::Echo, 200, &result("xx"), [true, true]);
+        check(Kind::Echo, 500, &result("xx"), [false, false]);
         check(Kind::Echo, 200, r#"{"id":1,"error":{}}"#, [false, false]);
-        // The cheap check only looks for a result.
-        check(Kind::Echo, 200, &said("xy"), [false, true]);
+        // The quick check only searches for a result.
+        check(Kind::Echo, 200, &result("xy"), [false, true]);
         check(
             Kind::List,
             200,

@@ -14,10 +14,10 @@ fn generator() -> PathBuf {
 fn ours() -> Lineup {
     // All programs of the package are in one directory.
     let generator = generator();
-    Lineup::ours(generator.parent().expect("a program lies in a directory"))
+    Lineup::ours(generator.parent().expect("a program has a directory"))
 }
 
-/// Returns options for one round with minimal work.
+/// Runs one round of these cases with minimal work.
 async fn run(lineup: &Lineup, cases: &[&str]) -> Report {
     let mut options = Options::new(generator());
     options.rounds = 1;
@@ -25,11 +25,11 @@ async fn run(lineup: &Lineup, cases: &[&str]) -> Report {
     options.cases = cases.iter().map(|case| (*case).to_owned()).collect();
     comparison::run(lineup, &options, |_| {})
         .await
-        .expect("there is such a case")
+        .expect("the cases exist")
 }
 
 #[tokio::test]
-async fn every_server_case_has_figures_of_toolwire_and_of_the_limit() {
+async fn every_server_case_measures_toolwire_and_the_limit() {
     let report = run(
         &ours(),
         &[
@@ -55,8 +55,10 @@ async fn every_server_case_has_figures_of_toolwire_and_of_the_limit() {
                 row.contestant
             );
         }
-        let who: Vec<Contestant> = case.rows.iter().map(|row| row.contestant).collect();
-        assert!(who.contains(&Contestant::Toolwire) && who.contains(&Contestant::Limit));
+        let contestants: Vec<Contestant> = case.rows.iter().map(|row| row.contestant).collect();
+        assert!(
+            contestants.contains(&Contestant::Toolwire) && contestants.contains(&Contestant::Limit)
+        );
     }
     let table = report.to_table();
     assert!(table.contains("### modern-c32: "), "{table}");
@@ -69,14 +71,14 @@ async fn every_server_case_has_figures_of_toolwire_and_of_the_limit() {
 /// The server with HTTP/2 and TLS needs features that the other programs must not have.
 #[cfg(feature = "http2-tls")]
 #[tokio::test]
-async fn http2_and_tls_have_figures_of_toolwire_and_of_the_limit() {
+async fn http2_and_tls_cases_measure_toolwire_and_the_limit() {
     let report = run(&ours(), &["http2", "tls"]).await;
     assert_eq!(report.failures(), Vec::<String>::new());
     let names: Vec<&str> = report.cases.iter().map(|case| case.name).collect();
     assert_eq!(names, ["http2-c32", "http2-c256", "tls-c32", "tls-connect"]);
     for case in &report.cases {
-        let who: Vec<Contestant> = case.rows.iter().map(|row| row.contestant).collect();
-        assert_eq!(who, [Contestant::Toolwire, Contestant::Limit]);
+        let contestants: Vec<Contestant> = case.rows.iter().map(|row| row.contestant).collect();
+        assert_eq!(contestants, [Contestant::Toolwire, Contestant::Limit]);
         for row in &case.rows {
             assert_eq!(row.samples.len(), 1, "{}: {:?}", case.name, row.contestant);
         }
@@ -95,19 +97,19 @@ async fn tls_needs_the_certificate_of_the_server() {
     let plan = Plan::new(Workload::new(Era::Modern, Kind::Echo, 2), 1);
     let with = |trusted: Option<PathBuf>| plan.clone().with_trusted(trusted);
 
-    let trusting = with(Some(certificate.certificate()));
-    let load = load::warm_up(server.url(), &trusting).await.unwrap();
+    let trusted = with(Some(certificate.certificate()));
+    let load = load::warm_up(server.url(), &trusted).await.unwrap();
     assert_eq!(load.measure().await.first_error, None);
 
     assert!(load::warm_up(server.url(), &with(None)).await.is_err());
     let other = Certificate::create().expect("there is a temporary directory");
-    let mistrusting = with(Some(other.certificate()));
-    assert!(load::warm_up(server.url(), &mistrusting).await.is_err());
+    let untrusted = with(Some(other.certificate()));
+    assert!(load::warm_up(server.url(), &untrusted).await.is_err());
 }
 
 /// Without valgrind, the report must state it instead of showing no figures.
 #[tokio::test]
-async fn calls_are_counted_where_something_can_count_them() {
+async fn calls_are_counted_if_valgrind_is_available() {
     let report = run(
         &ours(),
         &[
@@ -138,27 +140,27 @@ async fn calls_are_counted_where_something_can_count_them() {
 }
 
 #[tokio::test]
-async fn somebody_who_cannot_start_or_is_absent_is_named() {
+async fn contestants_that_cannot_start_are_reported() {
     let lineup = ours()
-        .with_rmcp(Path::new("nowhere"))
-        .without(Contestant::Python, "it is a snake");
+        .with_rmcp(Path::new("missing-directory"))
+        .without(Contestant::Python, "not installed");
     let report = run(&lineup, &["list-1000"]).await;
     // A peer that fails is not a failure of toolwire.
     assert_eq!(report.failures(), Vec::<String>::new());
     let table = report.to_table();
-    assert!(table.contains("python is absent: it is a snake"), "{table}");
+    assert!(table.contains("python is absent: not installed"), "{table}");
     assert!(table.contains("rmcp: cannot start "), "{table}");
 }
 
 #[tokio::test]
-async fn wrong_answers_are_failures() {
-    // It has neither a second tool nor `big` nor `progress`.
+async fn wrong_responses_are_failures() {
+    // This server has neither a second tool nor `big` nor `progress`.
     let server = start("bench-server", "1").await;
     let check = async |era, kind| {
         let plan = Plan::new(Workload::new(era, kind, 2), 1);
         let error = load::warm_up(server.url(), &plan).await.unwrap_err();
         assert!(
-            error.to_string().contains("not the right result"),
+            error.to_string().contains("not the expected result"),
             "{error}"
         );
     };
@@ -168,7 +170,7 @@ async fn wrong_answers_are_failures() {
 }
 
 #[tokio::test]
-async fn the_limit_lists_the_same_tools() {
+async fn limit_server_lists_the_same_tools() {
     for tools in ["1", "5"] {
         let ours = list(&start("bench-server", tools).await).await;
         let limit = list(&start("limit-server", tools).await).await;
@@ -194,7 +196,10 @@ fn program(name: &str) -> std::process::Command {
 async fn list(server: &ServerProcess) -> String {
     let client = toolwire::Client::connect(server.url())
         .await
-        .expect("the server answers");
-    let tools = client.list_tools().await.expect("it has tools");
+        .expect("the server responds");
+    let tools = client
+        .list_tools()
+        .await
+        .expect("the server lists its tools");
     serde_json::to_string(&tools).expect("tools are JSON")
 }

@@ -8,7 +8,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 
-/// The behavior of the bad stream. The others get one notification each.
+/// The behavior of the server towards one stream. The others get one notification each.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Behavior {
     /// The stream is served like the others.

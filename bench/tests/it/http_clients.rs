@@ -14,7 +14,7 @@ fn options() -> Options {
 }
 
 #[tokio::test]
-async fn both_clients_make_their_calls() {
+async fn both_clients_make_all_calls() {
     let program = Path::new(env!("CARGO_BIN_EXE_stream-server"));
     let server = ServerProcess::start(program).await.unwrap();
     let report = http_clients::run(server.url(), &options()).await.unwrap();
@@ -27,10 +27,10 @@ async fn both_clients_make_their_calls() {
 }
 
 #[tokio::test]
-async fn calls_that_are_refused_end_the_run() {
+async fn rejected_calls_end_the_run() {
     let program = Path::new(env!("CARGO_BIN_EXE_stream-server"));
     let server = ServerProcess::start(program).await.unwrap();
-    let nowhere = format!("{}/nowhere", server.url());
-    let error = http_clients::run(&nowhere, &options()).await.unwrap_err();
+    let missing = format!("{}/missing", server.url());
+    let error = http_clients::run(&missing, &options()).await.unwrap_err();
     assert!(error.to_string().contains("status 404"), "{error}");
 }

@@ -1,13 +1,13 @@
-//! Checks that memory is not returned to the system and taken again for each request.
+//! Checks that the server does not return memory to the system and allocate it again for each request.
 
 use toolwire_bench::ServerProcess;
 use toolwire_bench::load::{self, Era, Kind, Plan, Workload};
 
 /// The accepted number of page faults per request. A message of this length alone has 25 pages.
-const FEW: u64 = 5;
+const MAX_PAGE_FAULTS: u64 = 5;
 
 #[tokio::test]
-async fn long_messages_use_the_memory_of_those_before() {
+async fn long_messages_reuse_memory() {
     let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_bench-server"));
     command.args(["http", "0", "3"]);
     let server = ServerProcess::start_command(command).await.unwrap();
@@ -22,7 +22,7 @@ async fn long_messages_use_the_memory_of_those_before() {
     assert_eq!(outcome.first_error, None);
     let faults = server.page_faults().unwrap() - before;
     assert!(
-        faults < requests as u64 * FEW,
-        "{faults} pages for {requests} requests"
+        faults < requests as u64 * MAX_PAGE_FAULTS,
+        "{faults} page faults for {requests} requests"
     );
 }
