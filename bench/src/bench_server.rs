@@ -44,7 +44,7 @@ pub fn bench_server(tools: usize) -> Server {
         let name = format!("tool_{number:04}");
         let tool = ToolHandler::typed(
             name,
-            |_: RequestContext, given: Text| async move { given.text },
+            |_: RequestContext, input: Text| async move { input.text },
         );
         server = server.tool(tool.with_description("One of many."));
     }

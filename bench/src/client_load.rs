@@ -91,10 +91,10 @@ impl ClientLoad {
             callers.push(caller);
         }
         let processor = processor_time();
-        let begun = Instant::now();
+        let start = Instant::now();
         let mut tasks = JoinSet::new();
         for mut caller in callers {
-            let until = begun + self.time;
+            let until = start + self.time;
             tasks.spawn(async move {
                 let mut calls = 0_u64;
                 while Instant::now() < until {
@@ -108,7 +108,7 @@ impl ClientLoad {
         while let Some(ended) = tasks.join_next().await {
             calls += ended??;
         }
-        let seconds = begun.elapsed().as_secs_f64();
+        let seconds = start.elapsed().as_secs_f64();
         let processor = processor_time() - processor;
         let processor = processor.as_secs_f64();
         let line = format!(r#"{{"calls":{calls},"secs":{seconds:.3},"cpu_s":{processor:.6}}}"#);
@@ -129,7 +129,7 @@ pub trait Caller: Send + 'static {
     fn call(&mut self) -> impl Future<Output = Result<(), Failure>> + Send;
 }
 
-/// Returns the CPU time of all threads of this process so far, user and system time. Returns `None` if the system does
+/// Returns the CPU time of all threads of this process so far, user and system time. Returns zero if the system does
 /// not report it.
 fn processor_time() -> Duration {
     let threads = std::fs::read_dir("/proc/self/task").into_iter().flatten();
@@ -147,10 +147,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn arguments_are_a_place_a_number_and_a_time() {
-        let check = |arguments: &str, usable: bool| {
+    fn arguments_are_a_url_a_concurrency_and_a_duration() {
+        let check = |arguments: &str, is_valid: bool| {
             let parsed = ClientLoad::parse(arguments.split(' ').map(str::to_owned));
-            assert_eq!(parsed.is_some(), usable, "{arguments}");
+            assert_eq!(parsed.is_some(), is_valid, "{arguments}");
         };
         check("http://127.0.0.1:1/mcp 32 0.5", true);
         check("http://127.0.0.1:1/mcp 1 2 multi", true);
@@ -161,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn the_text_has_a_hundred_bytes() {
+    fn text_has_100_bytes() {
         assert_eq!(TEXT.len(), 100);
     }
 }

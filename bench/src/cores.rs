@@ -28,18 +28,18 @@ impl Cores {
     }
 
     /// Runs this thread, and programs that it starts, on the server core.
-    pub(crate) fn stay_with_the_server(self) {
-        stay_on(&only(self.server));
+    pub(crate) fn pin_to_server_core(self) {
+        set_affinity(&only(self.server));
     }
 
     /// Runs this thread, and programs that it starts, on the load core.
-    pub(crate) fn stay_with_the_load(self) {
-        stay_on(&only(self.load));
+    pub(crate) fn pin_to_load_core(self) {
+        set_affinity(&only(self.load));
     }
 
     /// Runs this thread, and programs that it starts, on all cores.
     pub(crate) fn use_all(self) {
-        stay_on(&self.all);
+        set_affinity(&self.all);
     }
 }
 
@@ -51,7 +51,7 @@ fn only(core: usize) -> rustix::thread::CpuSet {
 }
 
 #[cfg(target_os = "linux")]
-fn stay_on(cores: &rustix::thread::CpuSet) {
+fn set_affinity(cores: &rustix::thread::CpuSet) {
     // It was permitted before. If it is not any more, the figures are only noisier.
     let _ = rustix::thread::sched_setaffinity(None, cores);
 }
@@ -62,9 +62,9 @@ impl Cores {
         None
     }
 
-    pub(crate) fn stay_with_the_server(self) {}
+    pub(crate) fn pin_to_server_core(self) {}
 
-    pub(crate) fn stay_with_the_load(self) {}
+    pub(crate) fn pin_to_load_core(self) {}
 
     pub(crate) fn use_all(self) {}
 }

@@ -3,7 +3,7 @@
 use std::fs;
 use std::time::Duration;
 
-/// Measures a process from outside.
+/// The cost of a process, measured from outside.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ProcessCost {
     id: u32,
@@ -20,7 +20,7 @@ impl ProcessCost {
     }
 
     /// Resets the peak to the current memory.
-    pub(crate) fn forget_peak(self) {
+    pub(crate) fn reset_peak(self) {
         // If it cannot be reset, the peak is that of the whole lifetime, which is valid, too.
         let _ = fs::write(format!("/proc/{}/clear_refs", self.id), "5");
     }
@@ -119,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn memory_is_read_in_bytes() {
+    fn memory_is_parsed_as_bytes() {
         let status = "Name:\tserver\nVmPeak:\t  900 kB\nVmHWM:\t    300 kB\nVmRSS:\t    200 kB\nThreads:\t3\n";
         let expected = Memory {
             resident: 200 * 1024,
@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn processor_time_is_found_behind_any_name() {
+    fn processor_time_is_parsed_after_any_program_name() {
         let after_name = "S 1 2 3 0 -1 4194560 1000 0 0 0 250 50 0 0 20 0 3 0 100 0 0";
         for name in ["(server)", "(a b)", "(a) R 9 9)"] {
             let stat = format!("77 {name} {after_name}");

@@ -1,4 +1,4 @@
-//! Formats figures for people: percentiles, and a table with two columns.
+//! Figures for people: percentiles, and a table with two columns.
 
 use std::time::Duration;
 
@@ -75,7 +75,7 @@ mod tests {
     }
 
     #[test]
-    fn values_stand_in_a_column() {
+    fn values_are_aligned() {
         let rows = [("streams", "7".to_owned()), ("lost", "0".to_owned())];
         assert_eq!(table(&rows), "streams  7\nlost     0\n");
     }

@@ -71,7 +71,7 @@ fn absence(text: &str) -> Result<(Contestant, String), String> {
     let contestant = Contestant::ALL
         .into_iter()
         .find(|contestant| contestant.name() == name)
-        .ok_or_else(|| format!("nobody is called `{name}`"))?;
+        .ok_or_else(|| format!("there is no contestant `{name}`"))?;
     Ok((contestant, reason.to_owned()))
 }
 
@@ -177,9 +177,9 @@ fn run_peers(arguments: &PeersArguments) -> Result<Vec<String>, Box<dyn Error>> 
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()?;
-    let began = Instant::now();
-    let tell = |case: &str| eprintln!("{:>4} s  {case}", began.elapsed().as_secs());
-    let report = runtime.block_on(comparison::run(&lineup, &options, tell))?;
+    let start = Instant::now();
+    let print_case = |case: &str| eprintln!("{:>4} s  {case}", start.elapsed().as_secs());
+    let report = runtime.block_on(comparison::run(&lineup, &options, print_case))?;
     write!(std::io::stdout(), "{}", report.to_table())?;
     if let Some(file) = &arguments.json {
         write_json(file, &report)?;
@@ -229,7 +229,7 @@ fn run_http_clients(arguments: &HttpClientsArguments) -> Result<Vec<String>, Box
     Ok(report.failures(arguments.least_ratio))
 }
 
-/// The servers are built together with this program, with the same settings.
+/// Returns the path of a program that is built together with this one.
 fn beside_this_program(name: &str) -> std::io::Result<PathBuf> {
     let file = format!("{name}{}", std::env::consts::EXE_SUFFIX);
     Ok(std::env::current_exe()?.with_file_name(file))

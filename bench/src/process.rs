@@ -65,11 +65,11 @@ impl ServerProcess {
         cores: Option<Cores>,
     ) -> io::Result<Self> {
         if let Some(cores) = cores {
-            cores.stay_with_the_server();
+            cores.pin_to_server_core();
         }
         let started = Self::start_command(command).await;
         if let Some(cores) = cores {
-            cores.stay_with_the_load();
+            cores.pin_to_load_core();
         }
         started
     }

@@ -24,7 +24,7 @@ impl Caller for ToolwireCaller {
         let result = self.0.call_tool("echo", arguments).await?;
         match result.content.first().and_then(|block| block.as_text()) {
             Some(TEXT) => Ok(()),
-            _ => Err("the answer is not what was sent".into()),
+            _ => Err("the result is not the text that was sent".into()),
         }
     }
 }

@@ -25,8 +25,8 @@ async fn run(mode: &str, number: usize, tools: usize) -> Result<(), Box<dyn Erro
         "in-process" => {
             let message = std::io::read_to_string(std::io::stdin())?;
             for _ in 0..number {
-                let answer = server.handle(message.as_bytes()).await;
-                black_box(answer.ok_or("there is no answer")?);
+                let response = server.handle(message.as_bytes()).await;
+                black_box(response.ok_or("the message has no response")?);
             }
             Ok(())
         }

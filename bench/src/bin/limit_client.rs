@@ -15,7 +15,7 @@ use toolwire_bench::client_load::{Caller, ClientLoad, Failure, TEXT};
 use toolwire_types::{ProtocolVersion, meta_key};
 
 #[derive(Deserialize)]
-struct Answer<'a> {
+struct Response<'a> {
     id: i64,
     #[serde(borrow)]
     result: CallResult<'a>,
@@ -36,37 +36,37 @@ struct Content<'a> {
 struct RawCaller {
     stream: TcpStream,
     request: Vec<u8>,
-    answer: Vec<u8>,
+    buffer: Vec<u8>,
 }
 
 impl RawCaller {
     async fn connect(url: &str) -> Result<Self, Failure> {
-        let place = url.strip_prefix("http://");
-        let (authority, path) = place
-            .and_then(|place| place.split_once('/'))
+        let rest = url.strip_prefix("http://");
+        let (authority, path) = rest
+            .and_then(|rest| rest.split_once('/'))
             .ok_or("the URL must be like http://127.0.0.1:3000/mcp")?;
         let stream = TcpStream::connect(authority).await?;
         stream.set_nodelay(true)?;
         Ok(Self {
             stream,
             request: request(authority, path).into_bytes(),
-            answer: Vec::with_capacity(16 * 1024),
+            buffer: Vec::with_capacity(16 * 1024),
         })
     }
 
     /// Reads until the response is complete, and returns the start of its body.
     async fn receive(&mut self) -> Result<usize, Failure> {
-        self.answer.clear();
+        self.buffer.clear();
         let mut expected = None;
         loop {
-            if self.stream.read_buf(&mut self.answer).await? == 0 {
+            if self.stream.read_buf(&mut self.buffer).await? == 0 {
                 return Err("the server closed the connection".into());
             }
             if expected.is_none() {
-                expected = head(&self.answer)?;
+                expected = head(&self.buffer)?;
             }
             if let Some((begin, length)) = expected
-                && self.answer.len() >= begin + length
+                && self.buffer.len() >= begin + length
             {
                 return Ok(begin);
             }
@@ -78,11 +78,11 @@ impl Caller for RawCaller {
     async fn call(&mut self) -> Result<(), Failure> {
         self.stream.write_all(&self.request).await?;
         let begin = self.receive().await?;
-        let body = self.answer.get(begin..).unwrap_or_default();
-        let answer: Answer<'_> = serde_json::from_slice(body)?;
-        match answer.result.content.first() {
-            Some(content) if answer.id == 1 && content.text == TEXT => Ok(()),
-            _ => Err("the answer is not what was sent".into()),
+        let body = self.buffer.get(begin..).unwrap_or_default();
+        let response: Response<'_> = serde_json::from_slice(body)?;
+        match response.result.content.first() {
+            Some(content) if response.id == 1 && content.text == TEXT => Ok(()),
+            _ => Err("the result is not the text that was sent".into()),
         }
     }
 }
@@ -104,7 +104,7 @@ fn head(bytes: &[u8]) -> Result<Option<(usize, usize)>, Failure> {
     let length = lines
         .filter_map(|line| line.split_once(':'))
         .find(|(name, _)| name.eq_ignore_ascii_case("content-length"))
-        .ok_or("an answer without a length")?;
+        .ok_or("a response without a length")?;
     Ok(Some((end + 4, length.1.trim().parse()?)))
 }
 

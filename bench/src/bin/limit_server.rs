@@ -4,7 +4,7 @@
 use toolwire_bench::limit;
 
 /// The default number of tools.
-const FEWEST_TOOLS: usize = 3;
+const DEFAULT_TOOLS: usize = 3;
 
 #[tokio::main]
 async fn main() -> std::io::Result<()> {
@@ -17,10 +17,10 @@ async fn main() -> std::io::Result<()> {
     match (arguments.first().map(String::as_str), number(1)) {
         (Some("http"), Some(port)) => {
             let port = u16::try_from(port).map_err(std::io::Error::other)?;
-            limit::serve_http(port, number(2).unwrap_or(FEWEST_TOOLS)).await
+            limit::serve_http(port, number(2).unwrap_or(DEFAULT_TOOLS)).await
         }
         (Some("stdio"), _) => limit::serve_stdio().await,
-        (Some("in-process"), Some(calls)) => limit::answer_again_and_again(calls),
+        (Some("in-process"), Some(calls)) => limit::respond_repeatedly(calls),
         _ => Err(std::io::Error::other(
             "usage: limit-server http PORT [N] | limit-server stdio | limit-server in-process CALLS",
         )),

@@ -20,19 +20,19 @@ fn add(a: f64, b: f64) -> f64 {
     a + b
 }
 
-/// Comes and goes.
+/// Exists only temporarily.
 #[tool]
-fn now_and_then() -> &'static str {
+fn temporary() -> &'static str {
     "here"
 }
 
 /// Adds a tool, or removes it again: the list changes once per call.
 #[tool]
 fn change(ctx: &RequestContext) -> Result<&'static str, ToolError> {
-    if ctx.server().remove_tool("now_and_then") {
+    if ctx.server().remove_tool("temporary") {
         return Ok("removed");
     }
-    ctx.server().add_tool(now_and_then)?;
+    ctx.server().add_tool(temporary)?;
     Ok("added")
 }
 

@@ -20,9 +20,9 @@ pub(crate) struct Case {
 
 impl Case {
     /// Returns the reason why the case cannot run here, if any.
-    pub(crate) fn obstacle(&self) -> Option<&'static str> {
+    pub(crate) fn skip_reason(&self) -> Option<&'static str> {
         match self.work {
-            Work::Counted(..) => counted::obstacle(),
+            Work::Counted(..) => counted::skip_reason(),
             _ => None,
         }
     }
@@ -66,7 +66,7 @@ impl Case {
                 streams: amounts, ..
             }
             | Work::Counted(_, amounts) => amounts.takes_part(contestant),
-            Work::StdioFirstAnswer | Work::Client { .. } => true,
+            Work::StdioFirstResponse | Work::Client { .. } => true,
         }
     }
 }
@@ -79,7 +79,7 @@ pub(crate) enum Work {
     /// Calls of `echo` over stdio, all at once.
     StdioPipelined(Amounts),
     /// The time from the start of the process to its first response.
-    StdioFirstAnswer,
+    StdioFirstResponse,
     /// Idle legacy sessions.
     Sessions(Amounts),
     /// This many idle streams, and changes for all of them.
@@ -216,7 +216,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_share_of_the_work_is_never_nothing() {
+    fn share_of_the_work_is_at_least_one() {
         let amounts = Amounts::new(100, 10, 1);
         assert_eq!(amounts.of(Contestant::Limit, 1), 100);
         assert_eq!(amounts.of(Contestant::Rmcp, 5), 2);
@@ -224,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn a_contestant_without_work_does_not_take_part() {
+    fn contestant_without_work_does_not_take_part() {
         let amounts = Amounts::new(100, 10, 0);
         assert!(amounts.takes_part(Contestant::Rmcp));
         assert!(!amounts.takes_part(Contestant::Python));

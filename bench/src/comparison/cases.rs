@@ -8,7 +8,7 @@ use crate::load::{Era, Kind, Protocol, Workload};
 const SMALL: usize = 100;
 const ARGUMENT: usize = 100_000;
 const RESULT: usize = 1_000_000;
-const NOTICES: usize = 100;
+const NOTIFICATIONS: usize = 100;
 
 const fn http(name: &'static str, about: &'static str, work: HttpWork) -> Case {
     let work = Work::Http(work);
@@ -20,7 +20,7 @@ const LEGACY: Workload = Workload::new(Era::Legacy, Kind::Echo, SMALL);
 
 const COUNTED: Amounts = Amounts::new(1_000, 1_000, 1_000);
 
-/// Several sizes take as many runs under valgrind, so only toolwire and the limit take part.
+/// Each size needs its own runs under valgrind, so only toolwire and the limit take part.
 const COUNTED_SIZES: Amounts = Amounts::new(1_000, 0, 0);
 
 const TOOLS: [Size; 3] = [Size::Tools(1), Size::Tools(100), Size::Tools(10_000)];
@@ -29,7 +29,7 @@ const fn modern(kind: Kind, amount: usize) -> Workload {
     Workload::new(Era::Modern, kind, amount)
 }
 
-/// Returns all cases, in the order in which they run.
+/// All cases, in the order in which they run.
 pub(crate) const CASES: [Case; 34] = [
     http(
         "modern-c1",
@@ -116,9 +116,9 @@ pub(crate) const CASES: [Case; 34] = [
     ),
     http(
         "progress-100",
-        "tools/call that sends 100 progress notices, 8 connections",
+        "tools/call that sends 100 progress notifications, 8 connections",
         HttpWork::new(
-            modern(Kind::Progress, NOTICES),
+            modern(Kind::Progress, NOTIFICATIONS),
             8,
             Amounts::new(3_000, 250, 40),
         ),
@@ -163,8 +163,8 @@ pub(crate) const CASES: [Case; 34] = [
     },
     Case {
         name: "stdio-first-answer",
-        about: "start of the process to its first answer over stdio",
-        work: Work::StdioFirstAnswer,
+        about: "start of the process to its first response over stdio",
+        work: Work::StdioFirstResponse,
     },
     Case {
         name: "idle-sessions",
@@ -240,7 +240,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_case_has_a_name_of_its_own() {
+    fn case_names_are_unique() {
         let mut names: Vec<&str> = CASES.iter().map(|case| case.name).collect();
         names.sort_unstable();
         names.dedup();
@@ -248,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn a_list_is_as_long_as_the_server_has_tools() {
+    fn list_cases_expect_all_tools_of_the_server() {
         for case in CASES {
             if let Work::Http(work) = case.work
                 && work.workload.kind == Kind::List

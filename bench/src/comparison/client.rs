@@ -16,7 +16,7 @@ struct Outcome {
 }
 
 /// Runs the client to its end.
-pub(crate) async fn turn(command: Command) -> io::Result<Sample> {
+pub(crate) async fn round(command: Command) -> io::Result<Sample> {
     let output = tokio::process::Command::from(command)
         .kill_on_drop(true)
         .output()
@@ -36,9 +36,9 @@ pub(crate) async fn turn(command: Command) -> io::Result<Sample> {
             })
         }
         _ => {
-            let words = String::from_utf8_lossy(&output.stderr);
+            let stderr = String::from_utf8_lossy(&output.stderr);
             Err(io::Error::other(format!(
-                "the client failed ({}): {words:.300}",
+                "the client failed ({}): {stderr:.300}",
                 output.status
             )))
         }

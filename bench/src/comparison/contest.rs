@@ -1,4 +1,4 @@
-//! One case: its contestants are started and take turns.
+//! One case: its contestants are started and run in alternate rounds.
 
 use std::io;
 use std::process::Command;
@@ -23,8 +23,8 @@ const STEADY_ROUNDS: usize = 1;
 /// The number of rounds with many streams, because opening the streams takes longer than the measured part.
 const STREAMS_ROUNDS: usize = 3;
 
-/// A start is short, and varies more than a thousand calls. It has this many times the rounds of other cases.
-const FIRST_ANSWER_ROUNDS: usize = 10;
+/// The factor of the number of rounds of cases that measure a start, because a single start varies much.
+const FIRST_RESPONSE_ROUNDS: usize = 10;
 
 /// The number of seconds that a client calls in a round.
 const CLIENT_SECONDS: u32 = 1;
@@ -74,14 +74,14 @@ impl<'a> Contest<'a> {
         })
     }
 
-    pub(super) async fn hold(&self) -> io::Result<CaseReport> {
+    pub(super) async fn run(&self) -> io::Result<CaseReport> {
         let target = match self.case.work {
             Work::Client { .. } => Some(self.start_fixed_server().await?),
             _ => None,
         };
         let mut entrants = Vec::new();
-        for (contestant, size) in self.places() {
-            entrants.push(self.enter(contestant, size).await);
+        for (contestant, size) in self.entries() {
+            entrants.push(self.prepare(contestant, size).await);
         }
         for round in 0..self.rounds() {
             for entrant in &mut entrants {
@@ -90,7 +90,7 @@ impl<'a> Contest<'a> {
                 {
                     continue;
                 }
-                match self.turn(entrant, target.as_ref()).await {
+                match self.run_round(entrant, target.as_ref()).await {
                     Ok(sample) => entrant.row.samples.push(sample),
                     Err(error) => entrant.row.trouble = Some(error.to_string()),
                 }
@@ -109,12 +109,12 @@ impl<'a> Contest<'a> {
             Work::Http(work) if work.server == HttpServer::Streams => {
                 self.options.rounds.min(STREAMS_ROUNDS)
             }
-            Work::StdioFirstAnswer => self.options.rounds * FIRST_ANSWER_ROUNDS,
+            Work::StdioFirstResponse => self.options.rounds * FIRST_RESPONSE_ROUNDS,
             _ => self.options.rounds,
         }
     }
 
-    fn places(&self) -> Vec<(Contestant, Option<Size>)> {
+    fn entries(&self) -> Vec<(Contestant, Option<Size>)> {
         let sizes = self.case.sizes().iter();
         let mut sizes: Vec<Option<Size>> = sizes
             .map(|size| Some(size.divided(self.options.share)))
@@ -131,7 +131,7 @@ impl<'a> Contest<'a> {
     }
 
     /// Starts the servers that run through all rounds. A contestant that cannot start is in the report with the reason.
-    async fn enter(&self, contestant: Contestant, size: Option<Size>) -> Entrant {
+    async fn prepare(&self, contestant: Contestant, size: Option<Size>) -> Entrant {
         let command = match &self.case.work {
             Work::Http(work) => self.http_server(work, contestant, size),
             Work::Sessions(_) => self.lineup.server(contestant, "http", 3),
@@ -179,7 +179,11 @@ impl<'a> Contest<'a> {
         Some(command)
     }
 
-    async fn turn(&self, entrant: &Entrant, target: Option<&ServerProcess>) -> io::Result<Sample> {
+    async fn run_round(
+        &self,
+        entrant: &Entrant,
+        target: Option<&ServerProcess>,
+    ) -> io::Result<Sample> {
         let contestant = entrant.contestant;
         let amount = |amounts: Amounts| amounts.of(contestant, self.options.share);
         let does_not_take_part = || io::Error::other(NOT_TAKING_PART);
@@ -189,7 +193,7 @@ impl<'a> Contest<'a> {
             let command = self.lineup.server(contestant, "stdio", tools);
             command.ok_or_else(does_not_take_part)
         };
-        self.place_load();
+        self.pin_load();
         match self.case.work {
             Work::Http(work) => {
                 let requests = amount(work.requests);
@@ -200,27 +204,27 @@ impl<'a> Contest<'a> {
                     .with_warm_up(requests / WARM_UP_SHARE);
                 if let Some(size) = entrant.row.size {
                     let round = entrant.row.samples.len();
-                    plan = size.surround(plan, round, self.rounds());
+                    plan = size.add_to(plan, round, self.rounds());
                 }
                 let generator = &self.options.generator;
-                http::turn(generator, server()?, &plan, entrant.resident_at_start).await
+                http::round(generator, server()?, &plan, entrant.resident_at_start).await
             }
             Work::StdioSequential(calls) => stdio::sequential(stdio()?, self.cores, amount(calls)),
             Work::StdioPipelined(calls) => stdio::pipelined(stdio()?, self.cores, amount(calls)),
-            Work::StdioFirstAnswer => stdio::first_answer(stdio()?, self.cores),
+            Work::StdioFirstResponse => stdio::first_response(stdio()?, self.cores),
             Work::Sessions(sessions) => idle::sessions(server()?, amount(sessions)).await,
             Work::Streams { streams, changes } => {
                 idle::streams(server()?, amount(streams), changes).await
             }
             Work::Counted(path, calls) => {
                 let counting = counted::counting(amount(calls)).on(self.cores);
-                counted::turn(self.lineup, contestant, path, entrant.row.size, counting).await
+                counted::round(self.lineup, contestant, path, entrant.row.size, counting).await
             }
             Work::Client { at_once } => {
                 let url = target.ok_or_else(does_not_take_part)?.url();
                 let seconds = CLIENT_SECONDS;
                 let command = self.lineup.client(contestant, url, at_once, seconds);
-                client::turn(command.ok_or_else(does_not_take_part)?).await
+                client::round(command.ok_or_else(does_not_take_part)?).await
             }
         }
     }
@@ -231,13 +235,13 @@ impl<'a> Contest<'a> {
             crate::allow_open_files(files)?;
         }
         if self.case.uses_all_cores() {
-            self.place_load();
+            self.pin_load();
             return ServerProcess::start_command(command).await;
         }
         ServerProcess::start_on(command, self.cores).await
     }
 
-    /// The server that all clients call.
+    /// Starts the server that all clients call.
     async fn start_fixed_server(&self) -> io::Result<ServerProcess> {
         let directory = self.options.generator.parent();
         let ours = Lineup::ours(directory.unwrap_or(&self.options.generator));
@@ -245,10 +249,10 @@ impl<'a> Contest<'a> {
         self.start(command.expect("the limit is one of ours")).await
     }
 
-    fn place_load(&self) {
+    fn pin_load(&self) {
         match self.cores {
             Some(cores) if self.case.uses_all_cores() => cores.use_all(),
-            Some(cores) => cores.stay_with_the_load(),
+            Some(cores) => cores.pin_to_load_core(),
             None => {}
         }
     }

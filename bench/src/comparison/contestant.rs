@@ -1,7 +1,8 @@
 //! The contestants, and how each one is started.
 //!
 //! Every server accepts `http PORT N` and `stdio 0 N`, prints its URL as its first line if it serves HTTP, and has the
-//! same N tools. Servers with HTTP/2 and TLS accept `http2 PORT N` and `https PORT N CERTIFICATE KEY`. Every client accepts `URL CONCURRENCY SECONDS`.
+//! same N tools. Servers with HTTP/2 and TLS accept `http2 PORT N` and `https PORT N CERTIFICATE KEY`. Every client
+//! accepts `URL CONCURRENCY SECONDS`.
 
 use std::ffi::OsString;
 use std::path::Path;
@@ -156,7 +157,8 @@ impl Lineup {
     /// Marks a contestant as missing, for this reason.
     #[must_use]
     pub fn without(mut self, contestant: Contestant, reason: impl Into<String>) -> Self {
-        self.present.retain(|of| of.contestant != contestant);
+        self.present
+            .retain(|programs| programs.contestant != contestant);
         self.absent.push((contestant, reason.into()));
         self
     }
@@ -186,8 +188,8 @@ impl Lineup {
         tools: usize,
     ) -> Option<Command> {
         let programs = self.programs(contestant)?;
-        let words = [programs.server.clone(), server_arguments(transport, tools)].concat();
-        command(&words)
+        let line = [programs.server.clone(), server_arguments(transport, tools)].concat();
+        command(&line)
     }
 
     /// Returns a server of HTTP/2 with prior knowledge.
@@ -217,11 +219,11 @@ impl Lineup {
         tools: usize,
     ) -> Option<impl Fn(usize) -> Command> {
         let program = self.programs(contestant)?.server.first()?.clone();
-        let can = matches!(
+        let is_supported = matches!(
             contestant,
             Contestant::Toolwire | Contestant::Before | Contestant::Limit
         );
-        can.then_some(move |calls: usize| {
+        is_supported.then_some(move |calls: usize| {
             let mut command = Command::new(&program);
             command.args(["in-process", &calls.to_string(), &tools.to_string()]);
             command
@@ -245,7 +247,9 @@ impl Lineup {
     }
 
     fn programs(&self, contestant: Contestant) -> Option<&Programs> {
-        self.present.iter().find(|of| of.contestant == contestant)
+        self.present
+            .iter()
+            .find(|programs| programs.contestant == contestant)
     }
 }
 
@@ -259,8 +263,8 @@ fn in_directory(directory: &Path, name: &str) -> OsString {
     directory.join(file).into()
 }
 
-fn command(words: &[OsString]) -> Option<Command> {
-    let (program, arguments) = words.split_first()?;
+fn command(line: &[OsString]) -> Option<Command> {
+    let (program, arguments) = line.split_first()?;
     let mut command = Command::new(program);
     command.args(arguments);
     Some(command)

@@ -18,12 +18,12 @@ const FEW_SHARE: usize = 5;
 const TOOLS: usize = 3;
 
 /// Returns the reason why no counted case can run here, if any.
-pub(crate) fn obstacle() -> Option<&'static str> {
+pub(crate) fn skip_reason() -> Option<&'static str> {
     (!crate::counting::is_available()).then_some("valgrind, which counts, is not installed")
 }
 
 /// Counts the allocations and instructions of this number of calls.
-pub(crate) async fn turn(
+pub(crate) async fn round(
     lineup: &Lineup,
     contestant: Contestant,
     path: CountedPath,
@@ -46,7 +46,7 @@ pub(crate) async fn turn(
         CountedPath::Http(workload, _) => {
             let mut plan = Plan::new(workload, 1);
             if let Some(size) = size {
-                plan = size.surround(plan, 0, 1);
+                plan = size.add_to(plan, 0, 1);
             }
             let server = match size {
                 Some(Size::Streams(_)) => lineup.streams_server(contestant),

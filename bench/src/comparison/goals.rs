@@ -37,7 +37,7 @@ const fn goal(
 
 const OF_LIMIT: &str = "limit's CPU ÷ own";
 const OF_RMCP: &str = "rmcp's CPU ÷ own";
-const PEAK: &str = "peak memory above the start ÷ payload under way";
+const PEAK: &str = "peak memory above the start ÷ payload in flight";
 
 const CPU_AT_LARGEST: &str = "CPU at the largest size ÷ at the smallest";
 const INSTRUCTIONS_AT_LARGEST: &str = "instructions at the largest size ÷ at the smallest";
@@ -48,8 +48,8 @@ const ALLOCATIONS: &str = "allocations";
 const FLAT: Bound = Bound::AtMost(1.1);
 
 /// The bytes in flight in the two cases with large payloads.
-const ARGUMENTS_UNDER_WAY: f64 = 32.0 * 100_000.0;
-const RESULTS_UNDER_WAY: f64 = 8.0 * 1_000_000.0;
+const ARGUMENTS_IN_FLIGHT: f64 = 32.0 * 100_000.0;
+const RESULTS_IN_FLIGHT: f64 = 8.0 * 1_000_000.0;
 
 const fn small_call(case: &'static str) -> [Goal; 2] {
     [
@@ -84,14 +84,14 @@ fn goals() -> impl Iterator<Item = Goal> {
         goal(
             "argument-100k",
             PEAK,
-            |case| Some(growth(case)? / ARGUMENTS_UNDER_WAY),
+            |case| Some(growth(case)? / ARGUMENTS_IN_FLIGHT),
             Bound::AtMost(3.0),
         ),
         goal("result-1m", OF_LIMIT, cpu_of_limit, Bound::AtLeast(1.0)),
         goal(
             "result-1m",
             PEAK,
-            |case| Some(growth(case)? / RESULTS_UNDER_WAY),
+            |case| Some(growth(case)? / RESULTS_IN_FLIGHT),
             Bound::AtMost(3.0),
         ),
         goal("progress-100", OF_LIMIT, cpu_of_limit, Bound::AtLeast(1.6)),
@@ -276,7 +276,7 @@ mod tests {
     use crate::comparison::case_names;
 
     #[test]
-    fn every_goal_is_about_a_case() {
+    fn every_goal_names_an_existing_case() {
         for goal in goals() {
             assert!(case_names().any(|name| name == goal.case), "{}", goal.case);
         }

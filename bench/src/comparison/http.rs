@@ -1,4 +1,4 @@
-//! A round over HTTP: the load comes from `load-generator`, a separate process.
+//! A round over HTTP: the load is made by `load-generator`, a separate process.
 
 use std::io;
 use std::path::Path;
@@ -15,10 +15,10 @@ use crate::load::{Outcome, Plan};
 use crate::process::ServerProcess;
 
 /// The timeout of a warm-up or a round. A slower contestant has too much work, or hangs.
-const LONGEST: Duration = Duration::from_secs(60);
+const TIMEOUT: Duration = Duration::from_secs(60);
 
 /// Loads the server and measures its cost. `resident_before` is its memory right after the start.
-pub(crate) async fn turn(
+pub(crate) async fn round(
     generator: &Path,
     server: &ServerProcess,
     plan: &Plan,
@@ -32,18 +32,18 @@ pub(crate) async fn turn(
         .stderr(Stdio::piped())
         .kill_on_drop(true)
         .spawn()?;
-    let mut start = child.stdin.take().expect("stdin is piped");
+    let mut stdin = child.stdin.take().expect("stdin is piped");
     let stdout = child.stdout.take().expect("stdout is piped");
     let mut lines = BufReader::new(stdout).lines();
     if next_line(&mut lines).await?.is_none() {
         let output = child.wait_with_output().await?;
-        let words = String::from_utf8_lossy(&output.stderr);
-        return Err(io::Error::other(words.trim().to_owned()));
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        return Err(io::Error::other(stderr.trim().to_owned()));
     }
 
-    server.cost().forget_peak();
+    server.cost().reset_peak();
     let before = server.processor_time();
-    start.write_all(b"\n").await?;
+    stdin.write_all(b"\n").await?;
     let line = next_line(&mut lines).await?.unwrap_or_default();
     let after = server.processor_time();
     let memory = server.memory();
@@ -69,7 +69,7 @@ pub(crate) async fn turn(
 }
 
 async fn next_line(lines: &mut Lines<BufReader<ChildStdout>>) -> io::Result<Option<String>> {
-    timeout(LONGEST, lines.next_line()).await?
+    timeout(TIMEOUT, lines.next_line()).await?
 }
 
 fn arguments(plan: &Plan) -> Vec<String> {

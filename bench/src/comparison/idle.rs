@@ -22,9 +22,9 @@ pub(crate) async fn sessions(server: &ServerProcess, all: usize) -> io::Result<S
     begin_sessions(&destination, CONNECTIONS, warm_up).await?;
     let before = server.memory();
     let processor_before = server.processor_time();
-    let began = Instant::now();
+    let start = Instant::now();
     begin_sessions(&destination, CONNECTIONS, count).await?;
-    let seconds = began.elapsed().as_secs_f64();
+    let seconds = start.elapsed().as_secs_f64();
     let processor_after = server.processor_time();
     let after = server.memory();
     Ok(Sample {

@@ -68,23 +68,23 @@ pub fn case_names() -> impl Iterator<Item = &'static str> {
     CASES.iter().map(|case| case.name)
 }
 
-/// Runs all cases. `tell` is called with the name of each case.
+/// Runs all cases. `on_case` is called with the description of each case before it runs.
 ///
 /// # Errors
 /// Returns an error if nothing can be measured. Errors of single contestants are in the report.
-pub async fn run(lineup: &Lineup, options: &Options, tell: impl Fn(&str)) -> io::Result<Report> {
+pub async fn run(lineup: &Lineup, options: &Options, on_case: impl Fn(&str)) -> io::Result<Report> {
     let cores = Cores::two();
     let mut cases = Vec::new();
     let mut not_run = Vec::new();
     for case in CASES.iter().filter(|case| options.has(case)) {
-        tell(case.about);
-        if let Some(reason) = case.obstacle() {
+        on_case(case.about);
+        if let Some(reason) = case.skip_reason() {
             let case = case.name;
             not_run.push(NotRun { case, reason });
             continue;
         }
         let contest = Contest::new(lineup, options, cores, case)?;
-        cases.push(contest.hold().await?);
+        cases.push(contest.run().await?);
     }
     if cases.is_empty() && not_run.is_empty() {
         let names: Vec<&str> = case_names().collect();

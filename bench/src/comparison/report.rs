@@ -218,8 +218,8 @@ impl Report {
             .flat_map(|case| case.rows.iter().map(move |row| (case.name, row)));
         rows.filter(|(_, row)| row.contestant.is_ours())
             .filter_map(|(case, row)| {
-                let trouble = row.trouble.as_ref()?;
-                Some(format!("{case}: {}: {trouble}", row.contestant.name()))
+                let error = row.trouble.as_ref()?;
+                Some(format!("{case}: {}: {error}", row.contestant.name()))
             })
             .collect()
     }

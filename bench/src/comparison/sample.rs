@@ -48,7 +48,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn median_is_in_the_middle() {
+    fn median_is_the_middle_or_the_mean_of_two() {
         assert_eq!(median(vec![]), None);
         assert_eq!(median(vec![3.0]), Some(3.0));
         assert_eq!(median(vec![9.0, 1.0, 2.0]), Some(2.0));

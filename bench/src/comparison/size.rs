@@ -1,4 +1,4 @@
-//! What grows in a case that measures the same calls on servers of several sizes.
+//! The size of a server, for cases that measure the same calls on servers of several sizes.
 
 use serde::Serialize;
 
@@ -50,7 +50,7 @@ impl Size {
 
     /// Adds the sessions or streams to the load of one round. Sessions stay open, so only the first round opens them.
     /// Each round opens one more, and their number in the last round is the size.
-    pub(crate) fn surround(self, plan: Plan, round: usize, rounds: usize) -> Plan {
+    pub(crate) fn add_to(self, plan: Plan, round: usize, rounds: usize) -> Plan {
         match self {
             Self::Tools(_) | Self::Threads(_) => plan,
             Self::Streams(count) => plan.with_listen_streams(count),
@@ -67,8 +67,8 @@ impl Size {
             Self::Streams(count) => (count, "stream"),
             Self::Threads(count) => (count, "thread"),
         };
-        let ending = if count == 1 { "" } else { "s" };
-        format!("{} {what}{ending}", thousands(count as f64, 0))
+        let plural = if count == 1 { "" } else { "s" };
+        format!("{} {what}{plural}", thousands(count as f64, 0))
     }
 }
 
@@ -78,7 +78,7 @@ mod tests {
     use crate::load::{Era, Kind, Workload};
 
     #[test]
-    fn one_is_singular() {
+    fn size_of_one_is_singular() {
         assert_eq!(Size::Tools(1).to_text(), "1 tool");
         assert_eq!(Size::Tools(10_000).to_text(), "10,000 tools");
         assert_eq!(Size::Streams(0).to_text(), "0 streams");
@@ -87,7 +87,7 @@ mod tests {
     #[test]
     fn sessions_are_opened_once_for_all_rounds() {
         let plan = Plan::new(Workload::new(Era::Legacy, Kind::Echo, 1), 1);
-        let idle = |size: Size, round| size.surround(plan.clone(), round, 5).idle_sessions;
+        let idle = |size: Size, round| size.add_to(plan.clone(), round, 5).idle_sessions;
         assert_eq!(idle(Size::Sessions(1_000), 0), 995);
         assert_eq!(idle(Size::Sessions(1_000), 1), 0);
         assert_eq!(idle(Size::Sessions(1), 0), 0);

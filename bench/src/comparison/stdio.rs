@@ -35,13 +35,13 @@ pub(crate) fn pipelined(
 }
 
 /// Measures the time to the first response.
-pub(crate) fn first_answer(command: Command, cores: Option<Cores>) -> io::Result<Sample> {
-    let began = Instant::now();
+pub(crate) fn first_response(command: Command, cores: Option<Cores>) -> io::Result<Sample> {
+    let start = Instant::now();
     let server = StdioServer::start(command, cores)?;
-    let took = began.elapsed();
+    let time = start.elapsed();
     server.end()?;
     Ok(Sample {
-        first_answer_ms: Some(took.as_secs_f64() * 1e3),
+        first_answer_ms: Some(time.as_secs_f64() * 1e3),
         ..Sample::default()
     })
 }
@@ -52,11 +52,11 @@ fn measure(
     make_calls: fn(&mut StdioServer, usize) -> io::Result<Vec<Duration>>,
 ) -> io::Result<Sample> {
     let cost = server.cost();
-    cost.forget_peak();
+    cost.reset_peak();
     let processor_before = cost.processor_time();
-    let began = Instant::now();
+    let start = Instant::now();
     let mut times = make_calls(&mut server, calls)?;
-    let seconds = began.elapsed().as_secs_f64();
+    let seconds = start.elapsed().as_secs_f64();
     let processor_after = cost.processor_time();
     let memory = cost.memory();
     server.end()?;

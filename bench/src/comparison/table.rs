@@ -26,7 +26,7 @@ const COLUMNS: [Column; 15] = [
     ("bytes each", |row| {
         row.median.bytes_each.map(|value| thousands(value, 0))
     }),
-    ("first answer ms", |row| {
+    ("first response ms", |row| {
         row.median.first_answer_ms.map(|value| thousands(value, 1))
     }),
     ("instructions", |row| {
@@ -72,7 +72,7 @@ fn of_case(case: &CaseReport) -> String {
         .filter(|(_, value)| case.rows.iter().any(|row| value(row).is_some()))
         .collect();
     let mut lines = vec![
-        std::iter::once("who".to_owned())
+        std::iter::once("contestant".to_owned())
             .chain(columns.iter().map(|(title, _)| (*title).to_owned()))
             .collect(),
     ];
@@ -81,18 +81,18 @@ fn of_case(case: &CaseReport) -> String {
         let values = columns
             .iter()
             .map(|(_, value)| value(row).unwrap_or_else(|| "-".to_owned()));
-        std::iter::once(who(row)).chain(values).collect()
+        std::iter::once(label(row)).chain(values).collect()
     }));
     let mut text = markdown(&lines, 1);
     for row in &case.rows {
-        if let Some(trouble) = &row.trouble {
-            text.push_str(&format!("\n{}: {trouble}\n", who(row)));
+        if let Some(error) = &row.trouble {
+            text.push_str(&format!("\n{}: {error}\n", label(row)));
         }
     }
     text
 }
 
-fn who(row: &Row) -> String {
+fn label(row: &Row) -> String {
     let name = row.contestant.name();
     match row.size {
         Some(size) => format!("{name}, {}", size.to_text()),
@@ -138,10 +138,10 @@ fn ratio(value: f64) -> String {
 /// Formats a number, such as `12,345.6`.
 pub(crate) fn thousands(value: f64, decimals: usize) -> String {
     let text = format!("{value:.decimals$}");
-    let whole = text.find('.').unwrap_or(text.len());
+    let point = text.find('.').unwrap_or(text.len());
     let mut grouped = String::new();
     for (at, character) in text.char_indices() {
-        if at > 0 && at < whole && (whole - at) % 3 == 0 {
+        if at > 0 && at < point && (point - at) % 3 == 0 {
             grouped.push(',');
         }
         grouped.push(character);
@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn a_case_shows_what_it_has_measured_and_who_failed() {
+    fn table_of_a_case_has_its_figures_and_errors() {
         let row = |contestant, cpu_us: &[f64]| {
             let mut row = Row::new(contestant, None);
             row.samples.extend(cpu_us.iter().map(|cpu_us| Sample {
@@ -174,20 +174,20 @@ mod tests {
             row
         };
         let mut failed = row(Contestant::Rmcp, &[]);
-        failed.trouble = Some("hung up".to_owned());
+        failed.trouble = Some("connection closed".to_owned());
         let rows = vec![
             row(Contestant::Toolwire, &[20.0, 10.0, 40.0]),
             row(Contestant::Limit, &[10.0, 10.0, 30.0]),
             failed,
         ];
-        let case = CaseReport::new("case", "what is done", rows);
+        let case = CaseReport::new("case", "description", rows);
         let expected = "\
-| who      | CPU ms / 1,000 | limit's CPU ÷ own |
-|----------|---------------:|------------------:|
-| toolwire |           20.0 |              0.75 |
-| limit    |           10.0 |              1.00 |
+| contestant | CPU ms / 1,000 | limit's CPU ÷ own |
+|------------|---------------:|------------------:|
+| toolwire   |           20.0 |              0.75 |
+| limit      |           10.0 |              1.00 |
 
-rmcp: hung up
+rmcp: connection closed
 ";
         assert_eq!(of_case(&case), expected);
     }

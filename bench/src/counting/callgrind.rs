@@ -68,7 +68,7 @@ impl Callgrind {
         let record = std::fs::File::open(&self.record).map_err(|error| {
             io::Error::new(
                 error.kind(),
-                format!("valgrind has written nothing: {error}"),
+                format!("valgrind has not written a record: {error}"),
             )
         })?;
         read(BufReader::new(record))
@@ -124,7 +124,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn calls_of_allocating_functions_are_counted_by_name_and_by_number() {
+    fn calls_of_allocation_functions_are_counted() {
         let record = "events: Ir\n\
                       fn=(1) main\n16 400\n\
                       cfn=(2) malloc\ncalls=3 0\n16 90\n\
@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn a_record_that_was_cut_off_is_an_error() {
+    fn truncated_record_is_an_error() {
         let error = read("events: Ir\nfn=(1) main\n16 400\n".as_bytes()).unwrap_err();
         assert_eq!(error.to_string(), "the record of valgrind has no total");
     }

@@ -106,11 +106,11 @@ impl Counting {
             let callgrind = Callgrind::new();
             let mut command = callgrind.command(&program(times));
             if let Some(cores) = self.cores {
-                cores.stay_with_the_server();
+                cores.pin_to_server_core();
             }
             let child = command.stdin(Stdio::piped()).spawn();
             if let Some(cores) = self.cores {
-                cores.stay_with_the_load();
+                cores.pin_to_load_core();
             }
             let mut child = child?;
             let stdin = child.stdin.take().expect("stdin is piped");

@@ -17,7 +17,7 @@ fn decode(response: &str, piece: usize) -> Result<(ResponseDecoder, Vec<u8>), Ma
 }
 
 #[test]
-fn events_come_out_of_chunks_however_they_are_cut() {
+fn events_are_decoded_from_chunks_of_any_size() {
     for piece in [1, 2, 3, 7, 1000] {
         let (decoder, body) = decode(STREAM, piece).unwrap();
         assert_eq!(decoder.status(), Some(200));
@@ -41,7 +41,7 @@ fn last_chunk_ends_the_response() {
 }
 
 #[test]
-fn named_length_ends_the_response() {
+fn content_length_ends_the_response() {
     for piece in [1, 4, 1000] {
         let response = "HTTP/1.1 503 Service Unavailable\r\nContent-Length: 4\r\n\r\nbusy";
         let (decoder, body) = decode(response, piece).unwrap();
@@ -56,13 +56,13 @@ fn named_length_ends_the_response() {
 }
 
 #[test]
-fn status_waits_for_the_whole_head() {
+fn status_is_unknown_until_the_headers_are_complete() {
     let (decoder, _) = decode("HTTP/1.1 200 OK\r\nContent-Length: 4\r\n", 3).unwrap();
     assert_eq!(decoder.status(), None);
 }
 
 #[test]
-fn what_is_not_understood_is_an_error() {
+fn unsupported_response_is_an_error() {
     let chunked = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n";
     for response in [
         "SSH-2.0\r\n".to_owned(),
@@ -80,7 +80,7 @@ fn what_is_not_understood_is_an_error() {
 }
 
 #[test]
-fn url_names_an_address_and_a_path() {
+fn url_has_an_address_and_a_path() {
     let target = Target::parse("http://127.0.0.1:3000/mcp").unwrap();
     assert_eq!(target.address, SocketAddr::from(([127, 0, 0, 1], 3000)));
     let request = String::from_utf8(target.post("tools/call", Some("add"), "{}")).unwrap();

@@ -20,8 +20,8 @@ use toolwire_types::{ProtocolVersion, meta_key};
 pub use self::report::{Contest, Report};
 use self::reqwest_http::ReqwestHttp;
 
-/// Longer than any expected response takes.
-const LONGEST_ANSWER: usize = 64 * 1024;
+/// The maximum size of a response. Expected responses are shorter.
+const MAX_RESPONSE_BYTES: usize = 64 * 1024;
 
 /// The options of the run.
 #[derive(Debug, Clone)]
@@ -78,7 +78,7 @@ async fn round(
     calls: usize,
     at_once: usize,
 ) -> io::Result<Duration> {
-    let begun = Instant::now();
+    let start = Instant::now();
     let mut tasks = JoinSet::new();
     for index in 0..at_once {
         let (client, call) = (Arc::clone(client), call.clone());
@@ -93,10 +93,10 @@ async fn round(
     while let Some(ended) = tasks.join_next().await {
         ended.map_err(io::Error::other)??;
     }
-    Ok(begun.elapsed())
+    Ok(start.elapsed())
 }
 
-/// Returns the repeated request.
+/// The repeated request.
 #[derive(Clone)]
 struct Call(Request<Bytes>);
 
@@ -126,20 +126,20 @@ impl Call {
     }
 
     async fn make(&self, client: &dyn HttpClient) -> io::Result<()> {
-        let answer = client
+        let response = client
             .send(self.0.clone())
             .await
             .map_err(io::Error::other)?;
-        let status = answer.status();
-        let body = answer
+        let status = response.status();
+        let body = response
             .into_body()
-            .collect(LONGEST_ANSWER)
+            .collect(MAX_RESPONSE_BYTES)
             .await
             .map_err(io::Error::other)?;
         if status != 200 {
             let body = String::from_utf8_lossy(&body);
-            let problem = format!("answered with status {status}: {body:.300}");
-            return Err(io::Error::other(problem));
+            let message = format!("the server responded with status {status}: {body:.300}");
+            return Err(io::Error::other(message));
         }
         Ok(())
     }

@@ -39,12 +39,12 @@ impl Contest {
         }
     }
 
-    pub(crate) fn own(&mut self, took: Duration) {
-        self.own_seconds = self.own_seconds.min(took.as_secs_f64());
+    pub(crate) fn own(&mut self, time: Duration) {
+        self.own_seconds = self.own_seconds.min(time.as_secs_f64());
     }
 
-    pub(crate) fn reqwest(&mut self, took: Duration) {
-        self.reqwest_seconds = self.reqwest_seconds.min(took.as_secs_f64());
+    pub(crate) fn reqwest(&mut self, time: Duration) {
+        self.reqwest_seconds = self.reqwest_seconds.min(time.as_secs_f64());
     }
 
     /// Returns the speed of toolwire's client as a multiple of reqwest.
@@ -116,14 +116,14 @@ mod tests {
     }
 
     #[test]
-    fn the_best_rounds_are_compared() {
+    fn best_rounds_are_compared() {
         let expected = "one at a time  2500 calls/s with our client, 3125 with reqwest, ratio 0.80\n\
                         64 at once     10000 calls/s with our client, 5000 with reqwest, ratio 2.00\n";
         assert_eq!(report().to_table(), expected);
     }
 
     #[test]
-    fn a_client_that_is_too_slow_is_a_failure() {
+    fn slow_client_is_a_failure() {
         assert_eq!(report().failures(0.79), Vec::<String>::new());
         assert_eq!(
             report().failures(0.9),

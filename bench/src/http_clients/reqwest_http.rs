@@ -30,8 +30,8 @@ impl HttpClient for ReqwestHttp {
                 HttpError::new(HttpPhase::Send, "reqwest failed").with_source(error)
             };
             let request = reqwest::Request::try_from(request).map_err(failed)?;
-            let answer = self.0.execute(request).await.map_err(failed)?;
-            Ok(Response::from(answer).map(ClientBody::new))
+            let response = self.0.execute(request).await.map_err(failed)?;
+            Ok(Response::from(response).map(ClientBody::new))
         })
     }
 }

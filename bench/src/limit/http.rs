@@ -37,29 +37,29 @@ impl Limit {
 
     pub(super) async fn respond(&self, request: Request<Incoming>) -> Response<AnyBody> {
         let (head, body) = request.into_parts();
-        if head.method == Method::GET && self.knows_session(&head.headers) {
+        if head.method == Method::GET && self.has_session(&head.headers) {
             return stream(Either::Right(lock(&self.streams).open(None)));
         }
         let body = match body.collect().await {
             Ok(body) => body.to_bytes(),
             Err(_) => Bytes::new(),
         };
-        self.answer(&body, &head.headers).unwrap_or_else(|| {
-            let mut refused = Response::new(Either::Left(Full::default()));
-            *refused.status_mut() = StatusCode::BAD_REQUEST;
-            refused
+        self.process(&body, &head.headers).unwrap_or_else(|| {
+            let mut rejected = Response::new(Either::Left(Full::default()));
+            *rejected.status_mut() = StatusCode::BAD_REQUEST;
+            rejected
         })
     }
 
     /// Returns the response to one message, or `None` if the message is not supported.
-    fn answer(&self, body: &[u8], headers: &HeaderMap) -> Option<Response<AnyBody>> {
+    fn process(&self, body: &[u8], headers: &HeaderMap) -> Option<Response<AnyBody>> {
         let message: Message<'_> = serde_json::from_slice(body).ok()?;
         if message.method == "initialize" {
             return self.begin_session(message.id?);
         }
         let is_expected = match message.version() {
-            Some(version) => agrees(&message, version, headers),
-            None => self.knows_session(headers),
+            Some(version) => headers_match(&message, version, headers),
+            None => self.has_session(headers),
         };
         if !is_expected {
             return None;
@@ -72,7 +72,7 @@ impl Limit {
         match &*message.method {
             "tools/call" => self.call(id, message.call()?),
             "server/discover" => Some(json(discovered(id))),
-            "tools/list" => Some(json(self.tools.answer(id))),
+            "tools/list" => Some(json(self.tools.response(id))),
             "subscriptions/listen" => {
                 let first = subscription_event("notifications/subscriptions/acknowledged", id);
                 let body = lock(&self.streams).open(Some(first));
@@ -86,15 +86,15 @@ impl Limit {
         match call {
             Call::Echo(text) => text_result(id, &text).map(json),
             Call::Big(length) => text_result(id, &"x".repeat(length)).map(json),
-            Call::Progress(token, notices) => {
+            Call::Progress(token, count) => {
                 let last = text_result(id, "done")?;
-                let body = ProgressBody::new(&token, notices, &last)?;
+                let body = ProgressBody::new(&token, count, &last)?;
                 Some(stream(Either::Left(body)))
             }
             Call::Change => {
                 // Every stream of the load has the same id as this call.
                 let changed = subscription_event("notifications/tools/list_changed", id);
-                lock(&self.streams).tell(&changed);
+                lock(&self.streams).send_to_all(&changed);
                 text_result(id, "changed").map(json)
             }
         }
@@ -110,7 +110,7 @@ impl Limit {
         Some(response)
     }
 
-    fn knows_session(&self, headers: &HeaderMap) -> bool {
+    fn has_session(&self, headers: &HeaderMap) -> bool {
         headers
             .get(SESSION)
             .and_then(|session| session.to_str().ok())
@@ -119,15 +119,15 @@ impl Limit {
 }
 
 /// Returns `true` if the headers match the body.
-fn agrees(message: &Message<'_>, version: &str, headers: &HeaderMap) -> bool {
-    let says = |name: &str, value: &str| {
+fn headers_match(message: &Message<'_>, version: &str, headers: &HeaderMap) -> bool {
+    let has = |name: &str, value: &str| {
         headers
             .get(name)
             .is_some_and(|header| header.as_bytes() == value.as_bytes())
     };
-    says("mcp-protocol-version", version)
-        && says("mcp-method", &message.method)
-        && message.tool().is_none_or(|tool| says("mcp-name", tool))
+    has("mcp-protocol-version", version)
+        && has("mcp-method", &message.method)
+        && message.tool().is_none_or(|tool| has("mcp-name", tool))
 }
 
 fn json(bytes: Vec<u8>) -> Response<AnyBody> {

@@ -71,7 +71,7 @@ pub async fn serve_https(
             if let Ok(stream) = handshake.await {
                 let connection =
                     http1::Builder::new().serve_connection(TokioIo::new(stream), service);
-                // The load closes connections without a notice of TLS.
+                // The load closes connections without a `close_notify` alert.
                 let _ = connection.await;
             }
         });

@@ -84,7 +84,7 @@ impl<'a> Message<'a> {
 }
 
 #[derive(Serialize)]
-struct Answer<'a> {
+struct CallResponse<'a> {
     jsonrpc: &'static str,
     id: &'a RawValue,
     result: CallResult<'a>,
@@ -105,7 +105,7 @@ struct Content<'a> {
 
 /// Returns the result of a call as bytes with a small spare capacity.
 pub(crate) fn text_result(id: &RawValue, text: &str) -> Option<Vec<u8>> {
-    let answer = Answer {
+    let response = CallResponse {
         jsonrpc: "2.0",
         id,
         result: CallResult {
@@ -117,7 +117,7 @@ pub(crate) fn text_result(id: &RawValue, text: &str) -> Option<Vec<u8>> {
         },
     };
     let mut bytes = Vec::with_capacity(text.len() + 192);
-    serde_json::to_writer(&mut bytes, &answer).ok()?;
+    serde_json::to_writer(&mut bytes, &response).ok()?;
     Some(bytes)
 }
 

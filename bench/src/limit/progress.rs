@@ -10,7 +10,7 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 
 #[derive(Serialize)]
-struct Notice<'a> {
+struct Notification<'a> {
     jsonrpc: &'static str,
     method: &'static str,
     params: Params<'a>,
@@ -29,7 +29,7 @@ pub(crate) struct ProgressBody {
     token: Box<RawValue>,
     total: usize,
     sent: usize,
-    /// The result, which comes last.
+    /// The result, which is sent last.
     last: Option<Bytes>,
 }
 
@@ -49,7 +49,7 @@ impl ProgressBody {
             return self.last.take();
         }
         self.sent += 1;
-        let notice = Notice {
+        let notification = Notification {
             jsonrpc: "2.0",
             method: "notifications/progress",
             params: Params {
@@ -58,7 +58,9 @@ impl ProgressBody {
                 total: self.total as f64,
             },
         };
-        serde_json::to_vec(&notice).ok().map(|bytes| event(&bytes))
+        serde_json::to_vec(&notification)
+            .ok()
+            .map(|bytes| event(&bytes))
     }
 }
 

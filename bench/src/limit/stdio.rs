@@ -17,7 +17,7 @@ pub async fn serve() -> std::io::Result<()> {
     let mut output = BufWriter::with_capacity(BUFFER, tokio::io::stdout());
     let mut line = Vec::new();
     while input.read_until(b'\n', &mut line).await? > 0 {
-        if let Some(mut bytes) = answer(&line) {
+        if let Some(mut bytes) = respond(&line) {
             bytes.push(b'\n');
             output.write_all(&bytes).await?;
         }
@@ -33,16 +33,16 @@ pub async fn serve() -> std::io::Result<()> {
 ///
 /// # Errors
 /// Returns an error if the message cannot be read or is not supported.
-pub fn answer_again_and_again(times: usize) -> std::io::Result<()> {
+pub fn respond_repeatedly(times: usize) -> std::io::Result<()> {
     let message = std::io::read_to_string(std::io::stdin())?;
     for _ in 0..times {
-        let answer = answer(message.as_bytes());
-        black_box(answer.ok_or_else(|| std::io::Error::other("there is no answer"))?);
+        let response = respond(message.as_bytes());
+        black_box(response.ok_or_else(|| std::io::Error::other("the message has no response"))?);
     }
     Ok(())
 }
 
-fn answer(line: &[u8]) -> Option<Vec<u8>> {
+fn respond(line: &[u8]) -> Option<Vec<u8>> {
     let message: Message<'_> = serde_json::from_slice(line).ok()?;
     let id = message.id?;
     if message.method == "initialize" {

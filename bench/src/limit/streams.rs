@@ -44,7 +44,7 @@ impl Streams {
     }
 
     /// Sends an event to all streams, and removes those that have ended.
-    pub(crate) fn tell(&mut self, event: &Bytes) {
+    pub(crate) fn send_to_all(&mut self, event: &Bytes) {
         self.open
             .retain(|stream| stream.try_send(event.clone()).is_ok());
     }

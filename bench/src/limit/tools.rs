@@ -37,7 +37,7 @@ impl ToolList {
         Self(text)
     }
 
-    pub(crate) fn answer(&self, id: &RawValue) -> Vec<u8> {
+    pub(crate) fn response(&self, id: &RawValue) -> Vec<u8> {
         let id = id.get();
         let mut bytes = Vec::with_capacity(self.0.len() + id.len() + 32);
         bytes.extend_from_slice(br#"{"jsonrpc":"2.0","id":"#);

@@ -30,11 +30,11 @@ impl StdioServer {
     /// Starts the server and does the handshake.
     pub(crate) fn start(mut command: Command, cores: Option<Cores>) -> io::Result<Self> {
         if let Some(cores) = cores {
-            cores.stay_with_the_server();
+            cores.pin_to_server_core();
         }
         let child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn();
         if let Some(cores) = cores {
-            cores.stay_with_the_load();
+            cores.pin_to_load_core();
         }
         let mut child = child?;
         let (Some(input), Some(output)) = (child.stdin.take(), child.stdout.take()) else {

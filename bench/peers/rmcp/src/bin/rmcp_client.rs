@@ -43,9 +43,9 @@ async fn main() -> Result<(), Box<dyn Error + Send + Sync>> {
     arguments.insert("text".to_owned(), text.clone().into());
     let call = CallToolRequestParams::new("echo").with_arguments(arguments);
 
-    let began = Instant::now();
+    let start = Instant::now();
     let processor_before = processor_seconds();
-    let end = began + Duration::from_secs_f64(seconds);
+    let end = start + Duration::from_secs_f64(seconds);
     let callers: Vec<_> = (0..at_once)
         .map(|_| {
             let (client, call, text) = (Arc::clone(&client), call.clone(), text.clone());
@@ -55,7 +55,7 @@ async fn main() -> Result<(), Box<dyn Error + Send + Sync>> {
                     let result = client.call_tool(call.clone()).await?;
                     let echoed = result.content.first().and_then(|content| content.as_text());
                     if echoed.is_none_or(|echoed| echoed.text != text) {
-                        return Err("not what was sent".into());
+                        return Err("the result is not the text that was sent".into());
                     }
                     calls += 1;
                 }
@@ -67,7 +67,7 @@ async fn main() -> Result<(), Box<dyn Error + Send + Sync>> {
     for caller in callers {
         calls += caller.await??;
     }
-    let secs = began.elapsed().as_secs_f64();
+    let secs = start.elapsed().as_secs_f64();
     let cpu_s = processor_seconds() - processor_before;
     writeln!(
         std::io::stdout(),

@@ -1,5 +1,5 @@
-//! The tools of `bench-server`, served by rmcp: `rmcp-server http PORT N` or `rmcp-server stdio 0 N`. `http2` is the same
-//! as `http`, because the listener detects the version.
+//! The tools of `bench-server`, served by rmcp: `rmcp-server http PORT N` or `rmcp-server stdio 0 N`. `http2` is the
+//! same as `http`, because the listener detects the version.
 //!
 //! Configured for speed: one router for all requests, JSON responses where the SDK permits them, no delayed writes.
 //! `rmcp-server streams PORT N` is `http` with one more tool, `change`, which notifies all open streams that the list
@@ -47,39 +47,39 @@ struct Bench {
 impl Bench {
     /// Repeats a text.
     #[tool]
-    async fn echo(&self, Parameters(given): Parameters<Text>) -> String {
-        given.text
+    async fn echo(&self, Parameters(input): Parameters<Text>) -> String {
+        input.text
     }
 
     /// Gives as many bytes as asked for.
     #[tool]
-    async fn big(&self, Parameters(given): Parameters<Count>) -> String {
-        "x".repeat(given.n)
+    async fn big(&self, Parameters(input): Parameters<Count>) -> String {
+        "x".repeat(input.n)
     }
 
     /// Reports progress as often as asked for.
     #[tool]
     async fn progress(
         &self,
-        Parameters(given): Parameters<Count>,
+        Parameters(input): Parameters<Count>,
         meta: RequestMetaObject,
         client: Peer<RoleServer>,
     ) -> Result<String, ErrorData> {
         let token = meta
             .get_progress_token()
             .ok_or_else(|| ErrorData::invalid_params("no progress token", None))?;
-        for step in 1..=given.n {
-            let notice = ProgressNotificationParam::new(token.clone(), step as f64)
-                .with_total(given.n as f64);
+        for step in 1..=input.n {
+            let notification = ProgressNotificationParam::new(token.clone(), step as f64)
+                .with_total(input.n as f64);
             client
-                .notify_progress(notice)
+                .notify_progress(notification)
                 .await
                 .map_err(|error| ErrorData::internal_error(error.to_string(), None))?;
         }
         Ok("done".to_owned())
     }
 
-    /// Tells all streams.
+    /// Notifies all streams.
     #[tool]
     async fn change(&self) -> String {
         self.changes.send_modify(|count| *count += 1);
