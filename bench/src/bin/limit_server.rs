@@ -20,7 +20,7 @@ async fn main() -> std::io::Result<()> {
             limit::serve_http(port, number(2).unwrap_or(DEFAULT_TOOLS)).await
         }
         (Some("stdio"), _) => limit::serve_stdio().await,
-        (Some("in-process"), Some(calls)) => limit::respond_repeatedly(calls),
+        (Some("in-process"), Some(calls)) => limit::answer_again_and_again(calls),
         _ => Err(std::io::Error::other(
             "usage: limit-server http PORT [N] | limit-server stdio | limit-server in-process CALLS",
         )),

@@ -13,4 +13,4 @@ mod streams;
 mod tools;
 
 pub use self::listeners::{serve_http, serve_http2, serve_https};
-pub use self::stdio::{respond_repeatedly, serve as serve_stdio};
+pub use self::stdio::{answer_again_and_again, serve as serve_stdio};

@@ -33,7 +33,7 @@ pub async fn serve() -> std::io::Result<()> {
 ///
 /// # Errors
 /// Returns an error if the message cannot be read or is not supported.
-pub fn respond_repeatedly(times: usize) -> std::io::Result<()> {
+pub fn answer_again_and_again(times: usize) -> std::io::Result<()> {
     let message = std::io::read_to_string(std::io::stdin())?;
     for _ in 0..times {
         let response = respond(message.as_bytes());
