@@ -71,7 +71,7 @@ export async function originRejected(peer) {
 export async function releasedStream(peer) {
   // Only clients of 2025-11-25 can resume a released stream. For other clients, nothing is released.
   const caller = await connected(peer.open());
-  const result = await caller.client.callTool({ name: 'long_poll', arguments: {} });
+  const result = await caller.client.callTool({ name: 'long_poll', arguments: { delay_ms: 1000 } });
   const canResume = peer.revision === '2025-11-25';
   assert.equal(textOf(result), canResume ? 'stream released' : 'stream not released');
   const polls = caller.requests.filter(({ lastEventId }) => lastEventId);
