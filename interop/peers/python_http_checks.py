@@ -102,7 +102,7 @@ async def released_stream(peer: Peer) -> None:
     # Only clients of 2025-11-25 can resume a released stream. For other clients, nothing is released.
     caller = peer.another()
     async with caller.client:
-        equal(await caller.text("long_poll"), "stream not released" if peer.modern else "stream released")
+        equal(await caller.text("long_poll", {"delay_ms": 1000}), "stream not released" if peer.modern else "stream released")
         polls = [request for request in caller.requests if request.last_event_id]
         equal(len(polls) > 0, not peer.modern)
 
