@@ -128,13 +128,6 @@ impl HttpOptions {
         self
     }
 
-    /// Also serves the two endpoints of the deprecated 2024-11-05 transport: `GET /sse` and `POST /message`.
-    #[must_use]
-    pub fn with_http_sse(mut self) -> Self {
-        self.http_sse = true;
-        self
-    }
-
     /// Installs no signal handlers. By default, `serve_http` shuts down gracefully on SIGINT and SIGTERM.
     #[must_use]
     pub fn without_signals(mut self) -> Self {

@@ -20,7 +20,7 @@ use crate::transport::http::authorizer;
 use crate::transport::http::byte_budget::Reservation;
 use crate::transport::http::endpoint::HttpEndpoint;
 use crate::transport::http::exchange::message;
-use crate::transport::http::http_sse;
+use crate::transport::http::http_sse::routes;
 use crate::transport::http::options::HttpOptions;
 use crate::transport::http::request::body::{self, BodyBytes, BodyError, BodySource};
 use crate::transport::http::request::headers::RequestHeaders;
@@ -274,7 +274,7 @@ impl HttpService {
             LegacyRoute::Delete => Ok(get_delete::delete(&post).await),
             LegacyRoute::OpenStream => {
                 let token = post.auth.clone().unwrap_or_default();
-                boxed_cold(|| http_sse::open(&self.endpoint, head, token)).await
+                (routes::installed().open)(&self.endpoint, head, token).await
             }
             LegacyRoute::StreamMessage => {
                 guard::check_content(head)?;
@@ -282,7 +282,7 @@ impl HttpService {
                 let message = self.read(body, None).await;
                 let message = message
                     .map_err(|unread| body::reject_body_error(&unread, limits.body_bytes))?;
-                boxed_cold(|| http_sse::deliver(&post, &message)).await
+                (routes::installed().deliver)(&post, &message).await
             }
         }
     }

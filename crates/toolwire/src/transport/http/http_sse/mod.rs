@@ -7,6 +7,7 @@
 //! The stream and its messages may have different tokens of the same principal. A handler sees the token of its
 //! message. The stream ends when the last token expires.
 
+pub(crate) mod routes;
 pub(crate) mod streams;
 
 use std::sync::Arc;
@@ -28,8 +29,10 @@ use crate::store::{SessionRecord, SessionSignal, SessionStore};
 use crate::transport::chunk::{ChunkPermit, ChunkSender};
 use crate::transport::duplex::MessageLoop;
 use crate::transport::http::endpoint::HttpEndpoint;
+use crate::transport::http::http_sse::routes::HttpSseRoutes;
 use crate::transport::http::http_sse::streams::{SendError, StreamGuard};
 use crate::transport::http::limits::HttpLimits;
+use crate::transport::http::options::HttpOptions;
 use crate::transport::http::random_id::random_id;
 use crate::transport::http::request::guard;
 use crate::transport::http::request::headers::RequestHeaders;
@@ -47,8 +50,21 @@ pub(crate) const MESSAGE_PATH: &str = "/message";
 /// The size after which a chunk of the response ends. It bounds the memory of a chunk during bursts.
 const CHUNK_BYTES: usize = 64 * 1024;
 
+impl HttpOptions {
+    /// Also serves the two endpoints of the deprecated 2024-11-05 transport: `GET /sse` and `POST /message`.
+    #[must_use]
+    pub fn with_http_sse(mut self) -> Self {
+        routes::install(HttpSseRoutes {
+            open: |endpoint, head, token| Box::pin(open(endpoint, head, token)),
+            deliver: |post, message| Box::pin(deliver(post, message)),
+        });
+        self.http_sse = true;
+        self
+    }
+}
+
 /// Opens a stream.
-pub(crate) async fn open(
+async fn open(
     endpoint: &Arc<HttpEndpoint>,
     head: &RequestHeaders<'_>,
     token: Arc<TokenInfo>,
@@ -95,10 +111,7 @@ pub(crate) async fn open(
 }
 
 /// Delivers the message of a POST to its stream, on this node or through the bus.
-pub(crate) async fn deliver(
-    post: &IncomingRequest<'_>,
-    message: &[u8],
-) -> Result<HttpResponse, HttpResponse> {
+async fn deliver(post: &IncomingRequest<'_>, message: &[u8]) -> Result<HttpResponse, HttpResponse> {
     let endpoint = post.endpoint;
     let key = match session_of(post.parts.uri.query()) {
         SessionParam::Session(id) => store_key(id),
