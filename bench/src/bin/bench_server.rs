@@ -1,4 +1,5 @@
 //! A toolwire server that is measured from outside: `bench-server http PORT N` or `bench-server stdio 0 N`.
+//! `bench-server http-full-path PORT N` passes all requests to hyper.
 //! `bench-server in-process CALLS N` processes the message of its standard input this many times.
 
 use std::error::Error;
@@ -9,15 +10,19 @@ use std::process::ExitCode;
 use toolwire::transport::http::{HttpListener, HttpOptions};
 use toolwire_bench::bench_server;
 
-const USAGE: &str =
-    "usage: bench-server http PORT N | bench-server stdio 0 N | bench-server in-process CALLS N";
+const USAGE: &str = "usage: bench-server http PORT N | bench-server http-full-path PORT N | \
+                     bench-server stdio 0 N | bench-server in-process CALLS N";
 
 async fn run(mode: &str, number: usize, tools: usize) -> Result<(), Box<dyn Error>> {
     let server = bench_server(tools);
     match mode {
-        "http" => {
+        "http" | "http-full-path" => {
             let address = ("127.0.0.1", u16::try_from(number)?);
-            let listener = HttpListener::bind(server, address, HttpOptions::new()).await?;
+            let mut options = HttpOptions::new();
+            if mode == "http-full-path" {
+                options = options.without_fast_path();
+            }
+            let listener = HttpListener::bind(server, address, options).await?;
             writeln!(std::io::stdout(), "{}", listener.url())?;
             Ok(listener.run().await?)
         }

@@ -99,6 +99,8 @@ pub(crate) enum Work {
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum CountedPath {
     Http(Workload, &'static [Size]),
+    /// A modern call that toolwire passes to hyper.
+    HttpFullPath,
     Stdio,
     /// From bytes to bytes, with servers of these sizes.
     InProcess(&'static [Size]),

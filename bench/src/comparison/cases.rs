@@ -20,7 +20,7 @@ const LEGACY: Workload = Workload::new(Era::Legacy, Kind::Echo, SMALL);
 
 const COUNTED: Amounts = Amounts::new(1_000, 1_000, 1_000);
 
-/// Each size needs its own runs under valgrind, so only toolwire and the limit take part.
+/// These cases have further runs under valgrind, so only toolwire and the limit take part.
 const COUNTED_SIZES: Amounts = Amounts::new(1_000, 0, 0);
 
 const TOOLS: [Size; 3] = [Size::Tools(1), Size::Tools(100), Size::Tools(10_000)];
@@ -30,7 +30,7 @@ const fn modern(kind: Kind, amount: usize) -> Workload {
 }
 
 /// All cases, in the order in which they run.
-pub(crate) const CASES: [Case; 34] = [
+pub(crate) const CASES: [Case; 35] = [
     http(
         "modern-c1",
         "modern tools/call, 100 bytes, 1 connection",
@@ -196,6 +196,11 @@ pub(crate) const CASES: [Case; 34] = [
         name: "counted-legacy",
         about: "legacy tools/call in a session over HTTP, counted",
         work: Work::Counted(CountedPath::Http(LEGACY, &[]), COUNTED),
+    },
+    Case {
+        name: "counted-full-path",
+        about: "modern tools/call over HTTP without the fast path, counted",
+        work: Work::Counted(CountedPath::HttpFullPath, COUNTED_SIZES),
     },
     Case {
         name: "counted-stdio",

@@ -55,6 +55,15 @@ pub(crate) async fn round(
             let server = server.ok_or_else(does_not_take_part)?;
             counting.over_http_as(&server, &plan).await?
         }
+        CountedPath::HttpFullPath => {
+            let transport = match contestant {
+                Contestant::Toolwire | Contestant::Before => "http-full-path",
+                Contestant::Limit => "http",
+                _ => return Err(does_not_take_part()),
+            };
+            let plan = Plan::new(MODERN, 1);
+            counting.over_http_as(&server(transport)?, &plan).await?
+        }
         CountedPath::Stdio => counting.over_stdio(&server("stdio")?)?,
         CountedPath::InProcess(_) => {
             let tools = size.and_then(Size::tools).unwrap_or(TOOLS);

@@ -171,6 +171,12 @@ fn goals() -> impl Iterator<Item = Goal> {
             instructions_at_largest,
             FLAT,
         ),
+        goal(
+            "counted-full-path",
+            INSTRUCTIONS,
+            instructions_to_limit,
+            Bound::AtMost(1.05),
+        ),
         goal("client-c1", OF_LIMIT, cpu_of_limit, Bound::AtLeast(0.35)),
         goal("client-c1", OF_RMCP, cpu_of_rmcp, Bound::AtLeast(4.0)),
         goal("client-c32", OF_LIMIT, cpu_of_limit, Bound::AtLeast(0.5)),
