@@ -13,7 +13,7 @@ use crate::negotiate::negotiate_initialize;
 ///             initialize                      notifications/initialized
 ///   Fresh ───────────────► InitializeProcessed ───────────────────────► Initialized
 ///     │ ▲                        │    ▲                                   │    ▲
-///     └─┘ rejected initialize     └────┘ second initialize: −32600         └────┘
+///     └─┘ rejected initialize     └────┘ second initialize: no change      └────┘
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[expect(
@@ -54,9 +54,11 @@ impl Lifecycle {
 
     /// Returns the version that `initialize` would negotiate now, without changing the state.
     ///
+    /// A connection is negotiated once. Some clients keep a connection and initialize it again. They get the version of
+    /// the first time, whatever they request.
+    ///
     /// # Errors
-    /// Returns −32600 if the session is already initialized, so that it is not negotiated again. Otherwise returns the
-    /// errors of [`negotiate_initialize`].
+    /// Returns the errors of [`negotiate_initialize`].
     pub fn negotiate(
         self,
         requested: &str,
@@ -64,13 +66,11 @@ impl Lifecycle {
     ) -> Result<ProtocolVersion, ErrorObject> {
         match self {
             Self::Fresh => negotiate_initialize(requested, supported),
-            Self::InitializeProcessed { .. } | Self::Initialized { .. } => {
-                Err(ErrorObject::invalid_request("session already initialized"))
-            }
+            Self::InitializeProcessed { version } | Self::Initialized { version } => Ok(version),
         }
     }
 
-    /// Processes an `initialize` with valid parameters. A rejected one changes nothing.
+    /// Processes an `initialize` with valid parameters. A rejected or repeated one changes nothing.
     ///
     /// # Errors
     /// Returns the errors of [`Lifecycle::negotiate`].
@@ -80,7 +80,9 @@ impl Lifecycle {
         supported: &SupportedVersions,
     ) -> Result<ProtocolVersion, ErrorObject> {
         let version = self.negotiate(requested, supported)?;
-        *self = Self::InitializeProcessed { version };
+        if *self == Self::Fresh {
+            *self = Self::InitializeProcessed { version };
+        }
         Ok(version)
     }
 
@@ -137,18 +139,17 @@ mod tests {
     }
 
     #[test]
-    fn second_initialize_is_rejected_and_changes_nothing() {
+    fn second_initialize_returns_the_negotiated_version_and_changes_nothing() {
         for before in [
             Lifecycle::InitializeProcessed { version: VERSION },
             Lifecycle::Initialized { version: VERSION },
         ] {
-            let mut lifecycle = before;
-            let error = lifecycle
-                .on_initialize("2024-11-05", &SupportedVersions::default())
-                .expect_err("it is the second one");
-            assert_eq!(error.code, -32600);
-            assert_eq!(error.message, "session already initialized");
-            assert_eq!(lifecycle, before);
+            for requested in ["2024-11-05", "2025-06-18", "2026-07-28", "unknown"] {
+                let mut lifecycle = before;
+                let version = lifecycle.on_initialize(requested, &SupportedVersions::default());
+                assert_eq!(version, Ok(VERSION), "{requested}");
+                assert_eq!(lifecycle, before);
+            }
         }
     }
 

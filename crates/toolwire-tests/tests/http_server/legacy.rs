@@ -89,15 +89,25 @@ async fn session_ids_are_unique_and_chosen_by_the_server() {
 }
 
 #[tokio::test]
-async fn second_initialize_in_a_session_is_rejected() {
+async fn second_initialize_in_a_session_gets_the_negotiated_result() {
     let fixture = Fixture::new();
-    let endpoint = Endpoint::serve(&fixture.server).await;
+    let store = Arc::new(MemorySessionStore::default());
+    let options = HttpOptions::new().with_session_store(store.clone());
+    let endpoint = Endpoint::serve_with(&fixture.server, options).await;
     let session = Session::open(&endpoint, "2025-06-18").await;
-    let again = initialize_request("2025-06-18").in_session(&session.id, session.version);
-    let rejected = session.request(&again).await;
-    assert_eq!(rejected.status(), 400, "{}", rejected.text());
-    expect_error(&rejected.message(), json!(0), -32600);
-    assert_eq!(rejected.header("mcp-session-id"), None);
+    for requested in ["2025-06-18", "2025-11-25"] {
+        let again = initialize_request(requested).in_session(&session.id, session.version);
+        let response = session.request(&again).await;
+        assert_eq!(response.status(), 200, "{}", response.text());
+        let result = &response.message()["result"];
+        assert_eq!(result["protocolVersion"], "2025-06-18");
+        assert_eq!(
+            response.header("mcp-session-id"),
+            Some(session.id.as_str()),
+            "the session stays the same"
+        );
+    }
+    assert_eq!(store.len(), 1);
     let counted = session.call(tool_call(1, "count", json!({"n": 1}))).await;
     assert_eq!(counted, result_response(1, text("counted")));
 }

@@ -163,16 +163,15 @@ async fn failed_initialize_can_be_repeated() {
 }
 
 #[tokio::test]
-async fn second_initialize_is_rejected_and_does_not_change_the_version() {
+async fn second_initialize_gets_the_first_result_and_does_not_change_the_version() {
     for version in LEGACY {
         let mut peer = Peer::connect(&rich_server());
-        peer.initialize(version).await;
+        let first = peer.initialize(version).await;
         for other in ["2024-11-05", "2025-11-25", "2026-07-28"] {
-            peer.error_of(
-                legacy(7, "initialize", initialize_params(&json!(other))),
-                -32600,
-            )
-            .await;
+            let again = legacy(7, "initialize", initialize_params(&json!(other)));
+            assert_eq!(peer.result_of(again).await, first);
+            peer.send(notification("notifications/initialized", json!({})))
+                .await;
         }
         let tools = peer.result_of(legacy(8, "tools/list", json!({}))).await;
         let has_title = tools["tools"][0].get("title").is_some();
@@ -191,10 +190,11 @@ async fn second_initialize_does_not_change_the_client_capabilities() {
     let mut peer = Peer::connect(&Server::new("s", "1").tool(can_sample));
     peer.initialize_with("2025-06-18", json!({"sampling": {}}))
         .await;
-    peer.error_of(
-        legacy(1, "initialize", initialize_params(&json!("2025-06-18"))),
-        -32600,
-    )
+    peer.result_of(legacy(
+        1,
+        "initialize",
+        initialize_params(&json!("2025-06-18")),
+    ))
     .await;
     let result = peer
         .result_of(legacy(2, "tools/call", json!({"name": "can_sample"})))

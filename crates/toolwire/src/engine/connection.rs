@@ -210,7 +210,8 @@ impl ConnectionState {
         self.peer().minimum_log_level
     }
 
-    /// Negotiates the version of a legacy connection once and stores the peer's data.
+    /// Negotiates the version of a legacy connection and stores the peer's data. If that was done before, returns the
+    /// same version and changes nothing.
     pub(crate) fn initialize(
         &self,
         requested: &str,
@@ -219,6 +220,9 @@ impl ConnectionState {
         info: Option<Implementation>,
     ) -> Result<ProtocolVersion, ErrorObject> {
         let mut peer = self.peer();
+        if let Some(version) = peer.lifecycle.version() {
+            return Ok(version);
+        }
         PeerInfo::check_size(&capabilities, info.as_ref(), &peer.subscriptions)?;
         let version = peer.lifecycle.on_initialize(requested, supported)?;
         peer.capabilities = Arc::new(capabilities);

@@ -90,6 +90,11 @@ async fn on_legacy(
     admitted: &Admitted<'_>,
 ) -> HttpResponse {
     match (post.endpoint.options.legacy, lookup) {
+        (LegacyMode::Sessions, SessionLookup::Session(session))
+            if admitted.method.name() == "initialize" =>
+        {
+            requests::initialize_again(post, &session, admitted)
+        }
         (LegacyMode::Sessions, SessionLookup::Session(session)) => {
             requests::change_session(post, &session, admitted).await
         }

@@ -66,11 +66,27 @@ pub(crate) async fn open_session(
         Err(error) => return response::store_error(&error),
     };
     let mut response = immediate(&id, outcome);
+    set_session_id(&mut response, &session);
+    response
+}
+
+/// Serves `initialize` in a session. The client gets the result that was negotiated before, and nothing changes.
+pub(crate) fn initialize_again(
+    post: &IncomingRequest<'_>,
+    session: &Arc<ActiveSession>,
+    admitted: &Admitted<'_>,
+) -> HttpResponse {
+    let outcome = initialize(post, admitted, &session.state);
+    let mut response = immediate(admitted.id, outcome);
+    set_session_id(&mut response, &session.key.id);
+    response
+}
+
+fn set_session_id(response: &mut HttpResponse, session: &str) {
     match HeaderValue::try_from(session) {
         Ok(session) => drop(response.fields_mut().insert(SESSION_ID, session)),
         Err(_) => tracing::error!("a session id is not a valid header value"),
     }
-    response
 }
 
 /// Serves a request without a session. The server has no state of its client and stores none.
@@ -383,7 +399,7 @@ fn immediate(id: &RequestId, outcome: Outcome) -> HttpResponse {
 pub(crate) fn changes_record(method: &str) -> bool {
     matches!(
         method,
-        "logging/setLevel" | "resources/subscribe" | "resources/unsubscribe"
+        "initialize" | "logging/setLevel" | "resources/subscribe" | "resources/unsubscribe"
     )
 }
 
