@@ -89,11 +89,12 @@ pub use server::ask;
 #[doc(hidden)]
 pub use server::conversion;
 pub use server::{
-    CompletionRequest, CompletionValues, HandlerSet, IntoPrompt, IntoPromptResponse, IntoResource,
-    IntoResourceResponse, IntoResourceTemplate, IntoTool, IntoToolError, IntoToolResponse,
-    PromptArguments, PromptHandler, PromptResponse, RegistrationError, RequestContext,
-    RequestScope, ResourceData, ResourceHandler, ResourceResponse, ResourceTemplateHandler, Server,
-    TemplateArguments, ToolError, ToolHandler, ToolResponse,
+    CompletionRequest, CompletionValues, ConnectedClient, HandlerSet, IntoPrompt,
+    IntoPromptResponse, IntoResource, IntoResourceResponse, IntoResourceTemplate, IntoTool,
+    IntoToolError, IntoToolResponse, PromptArguments, PromptHandler, PromptResponse,
+    RegistrationError, RequestContext, RequestScope, ResourceData, ResourceHandler,
+    ResourceResponse, ResourceTemplateHandler, Server, TemplateArguments, ToolError, ToolHandler,
+    ToolResponse,
 };
 #[cfg(feature = "input")]
 pub use server::{Elicit, ElicitField};

@@ -38,6 +38,8 @@ pub struct AdmissionContext<'f> {
     pub headers: Option<RoutingHeaders<'f>>,
     /// Returns `true` for the server's custom methods. It is not called for names in the method table.
     pub is_custom_method: &'f dyn Fn(&str) -> bool,
+    /// Returns `true` if the server has a handler for a notification of this name that no revision defines.
+    pub is_custom_notification: &'f dyn Fn(&str) -> bool,
     /// Enables the check of [`Lifecycle::require_initialized`]. Only for connections that have a handshake.
     pub require_initialized: bool,
 }

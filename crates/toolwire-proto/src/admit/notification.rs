@@ -66,7 +66,7 @@ pub fn admit_notification<'a>(
     use NotificationAction::Ignore;
 
     let Some(row) = methods::find(&notification.method) else {
-        return if (context.is_custom_method)(&notification.method) {
+        return if (context.is_custom_notification)(&notification.method) {
             NotificationAction::Custom(notification.method.clone(), notification.params)
         } else {
             Ignore(IgnoreReason::Unknown)

@@ -27,6 +27,7 @@ mod modern;
 mod mutations;
 mod principals;
 mod rounds;
+mod session_messages;
 mod table;
 mod timeouts;
 mod tls;

@@ -1,6 +1,7 @@
 //! Handlers that request input from the client or its user.
 
 mod ask;
+mod connected_clients;
 mod input_required;
 mod legacy_pending_requests;
 mod legacy_rounds;

@@ -16,6 +16,7 @@ mod limits;
 mod listen;
 mod logging;
 mod macros;
+mod notifications;
 mod pages;
 mod progress;
 mod prompts;

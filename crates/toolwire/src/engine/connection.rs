@@ -16,7 +16,7 @@ use toolwire_types::{
     ClientCapabilities, ErrorObject, Implementation, LoggingLevel, ProtocolVersion, RequestId,
 };
 
-use crate::engine::Cancellation;
+use crate::engine::{Cancellation, NotificationQueue};
 use crate::sync::lock;
 
 /// The maximum number of resource subscriptions of one connection.
@@ -40,6 +40,9 @@ pub struct ConnectionState {
     in_flight: Mutex<InFlight>,
     /// Set if requests are running, or if none may run. If not set, a request can start without the ledger's lock.
     is_busy: AtomicBool,
+    is_closed: AtomicBool,
+    /// Created for the first notification with a handler.
+    notifications: OnceLock<NotificationQueue>,
 }
 
 /// The data of a connection about its peer.
@@ -347,6 +350,21 @@ impl ConnectionState {
         for running in self.in_flight().ledger.all_data() {
             running.cancellation.cancel();
         }
+    }
+
+    /// Records that the connection or session has ended.
+    pub(crate) fn close(&self) {
+        self.is_closed.store(true, Ordering::Release);
+    }
+
+    /// Returns `true` if the connection or session has ended.
+    pub(crate) fn is_closed(&self) -> bool {
+        self.is_closed.load(Ordering::Acquire)
+    }
+
+    /// Returns the queue of the notifications that have handlers.
+    pub(crate) fn notifications(&self) -> &NotificationQueue {
+        self.notifications.get_or_init(NotificationQueue::default)
     }
 
     /// Locks the data about the peer.

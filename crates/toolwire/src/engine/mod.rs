@@ -11,11 +11,14 @@ mod clock;
 mod connection;
 pub(crate) mod encoding;
 mod name_hashing;
+mod notification_queue;
 pub(crate) mod schema_check;
 pub(crate) mod schema_pool;
 mod slow_poll;
 mod token;
 pub(crate) mod transport;
+#[cfg(feature = "input")]
+mod url_elicitations;
 
 use std::pin::Pin;
 
@@ -32,9 +35,12 @@ pub(crate) use connection::json_bytes;
 pub(crate) use connection::{MAX_PEER_BYTES, MessageSize};
 pub(crate) use encoding::{EncodedResult, Outcome};
 pub(crate) use name_hashing::BuildNameHasher;
+pub(crate) use notification_queue::NotificationQueue;
 pub(crate) use slow_poll::{SlowPoll, report_blocking};
 pub use token::{Principal, TokenInfo};
 pub use transport::{BoxFuture, NullContext, OutgoingNotification, TransportContext};
+#[cfg(feature = "input")]
+pub(crate) use url_elicitations::UrlElicitations;
 
 /// Boxes a future of a cold path, so that it does not enlarge the caller's state machine and code.
 #[cold]

@@ -29,13 +29,13 @@ pub struct OutgoingNotification {
 impl OutgoingNotification {
     /// Creates a notification of the given kind.
     #[must_use]
-    pub fn new(method: &'static str, params: RawJson, kind: OutgoingKind) -> Self {
+    pub fn new(method: &str, params: RawJson, kind: OutgoingKind) -> Self {
         Self::write(method, &params, kind).expect("raw JSON can be written")
     }
 
     /// Creates a notification whose parameters are serialized directly into the message.
     pub(crate) fn write<P: Serialize>(
-        method: &'static str,
+        method: &str,
         params: &P,
         kind: OutgoingKind,
     ) -> serde_json::Result<Self> {
@@ -45,14 +45,11 @@ impl OutgoingNotification {
 }
 
 /// Encodes a notification.
-pub(crate) fn notification<P: Serialize>(
-    method: &'static str,
-    params: &P,
-) -> serde_json::Result<Vec<u8>> {
+pub(crate) fn notification<P: Serialize>(method: &str, params: &P) -> serde_json::Result<Vec<u8>> {
     #[derive(Serialize)]
     struct Message<'a, P> {
         jsonrpc: &'static str,
-        method: &'static str,
+        method: &'a str,
         params: &'a P,
     }
 
@@ -74,11 +71,11 @@ pub trait TransportContext: Send + Sync + fmt::Debug {
     /// Sends a request to the client and returns the raw response.
     ///
     /// This method checks nothing. Its callers check capabilities and eras.
-    fn request(
-        &self,
-        method: &'static str,
+    fn request<'a>(
+        &'a self,
+        method: &'a str,
         params: RawJson,
-    ) -> BoxFuture<'_, Result<RawJson, Error>>;
+    ) -> BoxFuture<'a, Result<RawJson, Error>>;
 
     /// Returns `true` if [`request`](Self::request) can succeed on this transport.
     fn can_request(&self) -> bool;
@@ -90,6 +87,21 @@ pub trait TransportContext: Send + Sync + fmt::Debug {
 
     /// Returns a stable name of the connection or session, if the transport has one.
     fn connection_token(&self) -> Option<&str> {
+        None
+    }
+
+    /// Returns the channel to the client outside of this request, if the client has a connection or a session.
+    fn client_channel(&self) -> Option<Arc<dyn TransportContext>> {
+        None
+    }
+
+    /// Returns `true` if the response has become an event stream (HTTP).
+    fn streaming(&self) -> bool {
+        false
+    }
+
+    /// Returns the id of the next event of the response, or `None` if the response is not a stream that can be resumed.
+    fn next_event_id(&self) -> Option<String> {
         None
     }
 
@@ -131,11 +143,11 @@ impl NullContext {
 impl TransportContext for NullContext {
     fn notify(&self, _notification: OutgoingNotification) {}
 
-    fn request(
-        &self,
-        method: &'static str,
+    fn request<'a>(
+        &'a self,
+        method: &'a str,
         _params: RawJson,
-    ) -> BoxFuture<'_, Result<RawJson, Error>> {
+    ) -> BoxFuture<'a, Result<RawJson, Error>> {
         Box::pin(async move { Err(no_channel(method)) })
     }
 

@@ -1,4 +1,4 @@
-//! Registers change listeners and delivers changes to them.
+//! Registers change listeners and connected clients, and delivers changes and notifications to them.
 //!
 //! Each open stream registers a listener. Each change is offered to all listeners, and each listener applies its own
 //! filter.
@@ -8,7 +8,11 @@ use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 
 use toolwire_proto::subscriptions::Change;
+use toolwire_types::Notification;
 
+use crate::engine::TransportContext;
+#[cfg(feature = "input")]
+use crate::engine::UrlElicitations;
 use crate::sync::lock;
 
 /// The receiver of changes for one stream.
@@ -19,38 +23,106 @@ pub(crate) trait ChangeListener: Send + Sync {
     /// Accepts every change that the filter permits, because it is unknown which changes were missed.
     #[cfg(feature = "http-server")]
     fn resync(&self);
+
+    /// Accepts a notification that the protocol does not define, without waiting. Returns `true` if it did. Listeners of
+    /// revisions without such notifications accept none.
+    fn notify(&self, notification: &Notification) -> bool {
+        let _ = notification;
+        false
+    }
 }
 
 /// A connection to the other nodes of the service.
 pub(crate) trait ChangeForwarder: Send + Sync {
     /// Sends a change to the other nodes, without waiting.
     fn forward(&self, change: &Change);
+
+    /// Sends a notification that the protocol does not define to the other nodes, without waiting.
+    fn forward_notification(&self, notification: &Notification);
 }
 
-/// All listeners of one server.
+/// All listeners and connected clients of one server.
 #[derive(Default)]
 pub(crate) struct Hub {
-    listeners: Mutex<Listeners>,
+    listeners: Registry<dyn ChangeListener>,
+    clients: Registry<dyn TransportContext>,
+    #[cfg(feature = "input")]
+    pub(crate) elicitations: UrlElicitations,
     forwarder: OnceLock<Arc<dyn ChangeForwarder>>,
 }
 
-#[derive(Default)]
-struct Listeners {
+/// Values that are registered for as long as a guard of theirs lives.
+struct Registry<T: ?Sized> {
+    entries: Mutex<Entries<T>>,
+}
+
+struct Entries<T: ?Sized> {
     next_key: u64,
-    by_key: BTreeMap<u64, Arc<dyn ChangeListener>>,
+    by_key: BTreeMap<u64, Arc<T>>,
+}
+
+impl<T: ?Sized> Default for Registry<T> {
+    fn default() -> Self {
+        let entries = Entries {
+            next_key: 0,
+            by_key: BTreeMap::new(),
+        };
+        Self {
+            entries: Mutex::new(entries),
+        }
+    }
+}
+
+impl<T: ?Sized> Registry<T> {
+    /// Adds a value and returns its key.
+    fn add(&self, value: Arc<T>) -> u64 {
+        let mut entries = self.lock();
+        let key = entries.next_key;
+        entries.next_key += 1;
+        entries.by_key.insert(key, value);
+        key
+    }
+
+    fn remove(&self, key: u64) {
+        let removed = self.lock().by_key.remove(&key);
+        // Dropped after the lock is released.
+        drop(removed);
+    }
+
+    /// Returns the values. They are used outside the lock, so that values can be added and removed meanwhile.
+    fn all(&self) -> Vec<Arc<T>> {
+        self.lock().by_key.values().cloned().collect()
+    }
+
+    fn len(&self) -> usize {
+        self.lock().by_key.len()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Entries<T>> {
+        lock(&self.entries)
+    }
 }
 
 impl Hub {
     /// Registers a listener for as long as the returned value lives.
     pub(crate) fn listen(self: &Arc<Self>, listener: Arc<dyn ChangeListener>) -> ListenerGuard {
-        let mut listeners = self.listeners();
-        let key = listeners.next_key;
-        listeners.next_key += 1;
-        listeners.by_key.insert(key, listener);
         ListenerGuard {
+            key: self.listeners.add(listener),
             hub: Arc::clone(self),
-            key,
         }
+    }
+
+    /// Registers the channel to a client for as long as the returned value lives.
+    pub(crate) fn connect(self: &Arc<Self>, client: Arc<dyn TransportContext>) -> ClientGuard {
+        ClientGuard {
+            key: self.clients.add(client),
+            hub: Arc::clone(self),
+        }
+    }
+
+    /// Returns the channels to the connected clients.
+    pub(crate) fn clients(&self) -> Vec<Arc<dyn TransportContext>> {
+        self.clients.all()
     }
 
     /// Offers a change to all listeners, on this and other nodes. Returns the number of listeners on this node that
@@ -64,16 +136,33 @@ impl Hub {
 
     /// Offers a change to all listeners on this node. Returns the number of listeners that accepted it.
     pub(crate) fn publish_local(&self, change: &Change) -> usize {
-        self.snapshot()
+        let listeners = self.listeners.all();
+        let delivered = listeners.iter().filter(|listener| listener.deliver(change));
+        delivered.count()
+    }
+
+    /// Sends a notification that the protocol does not define to all clients that accept it, on this and other nodes.
+    /// Returns the number of clients on this node that accepted it.
+    pub(crate) fn publish_notification(&self, notification: &Notification) -> usize {
+        if let Some(forwarder) = self.forwarder.get() {
+            forwarder.forward_notification(notification);
+        }
+        self.publish_notification_local(notification)
+    }
+
+    /// Sends such a notification to the clients of this node. Returns the number of clients that accepted it.
+    pub(crate) fn publish_notification_local(&self, notification: &Notification) -> usize {
+        let listeners = self.listeners.all();
+        let delivered = listeners
             .iter()
-            .filter(|listener| listener.deliver(change))
-            .count()
+            .filter(|listener| listener.notify(notification));
+        delivered.count()
     }
 
     /// Notifies all listeners on this node that they may have missed changes.
     #[cfg(feature = "http-server")]
     pub(crate) fn resync(&self) {
-        for listener in self.snapshot() {
+        for listener in self.listeners.all() {
             listener.resync();
         }
     }
@@ -85,23 +174,14 @@ impl Hub {
             tracing::warn!("the server already sends its changes to another bus");
         }
     }
-
-    /// Returns the listeners. Changes are delivered outside the lock, so that listeners can be added and removed
-    /// meanwhile.
-    fn snapshot(&self) -> Vec<Arc<dyn ChangeListener>> {
-        self.listeners().by_key.values().cloned().collect()
-    }
-
-    fn listeners(&self) -> MutexGuard<'_, Listeners> {
-        lock(&self.listeners)
-    }
 }
 
 impl fmt::Debug for Hub {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Hub")
-            .field("listeners", &self.listeners().by_key.len())
-            .finish()
+            .field("listeners", &self.listeners.len())
+            .field("clients", &self.clients.len())
+            .finish_non_exhaustive()
     }
 }
 
@@ -114,7 +194,20 @@ pub(crate) struct ListenerGuard {
 
 impl Drop for ListenerGuard {
     fn drop(&mut self) {
-        self.hub.listeners().by_key.remove(&self.key);
+        self.hub.listeners.remove(self.key);
+    }
+}
+
+/// The registration of a connected client, which ends when the guard is dropped.
+#[derive(Debug)]
+pub(crate) struct ClientGuard {
+    hub: Arc<Hub>,
+    key: u64,
+}
+
+impl Drop for ClientGuard {
+    fn drop(&mut self) {
+        self.hub.clients.remove(self.key);
     }
 }
 

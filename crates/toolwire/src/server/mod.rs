@@ -4,14 +4,18 @@ mod access;
 #[cfg(feature = "input")]
 pub mod ask;
 mod completion;
+mod connected_client;
 mod context;
 pub(crate) mod dispatch;
 #[cfg(feature = "input")]
 mod elicit;
 pub(crate) mod hub;
 mod input_methods;
+#[cfg(feature = "input")]
+mod input_request;
 mod lists;
 mod method;
+mod notification;
 mod open;
 mod optional_methods;
 mod options;
@@ -29,14 +33,18 @@ pub(crate) mod snapshot;
 mod state_seal;
 mod tool;
 mod tool_error;
+#[cfg(feature = "input")]
+mod url_elicitation;
 
 use std::fmt;
 use std::sync::{Arc, PoisonError, RwLock, Weak};
 
+use serde::Serialize;
 use toolwire_proto::subscriptions::Change;
-use toolwire_types::{Implementation, ServerCapabilities};
+use toolwire_types::{Implementation, Notification, ServerCapabilities};
 
 pub use completion::{CompletionRequest, CompletionValues};
+pub use connected_client::ConnectedClient;
 pub use context::RequestContext;
 #[cfg(feature = "input")]
 pub use elicit::{Elicit, ElicitField, FormField, checks as form_checks, one_of};
@@ -53,6 +61,8 @@ pub use tool::{IntoTool, ToolHandler};
 pub use tool_error::{IntoToolError, ToolError};
 
 use crate::engine::Cancellation;
+use crate::error::Error;
+use connected_client::custom_params;
 use hub::Hub;
 use snapshot::{DerivedData, Snapshot};
 
@@ -141,6 +151,41 @@ impl Server {
     pub fn resources_changed(&self) -> usize {
         self.publish(&Change::ResourcesListChanged)
     }
+
+    // ---- connected clients ----
+
+    /// Returns the clients that messages outside of a request can reach on this node: open connections on stdio, in
+    /// process and on transports of your own, and HTTP sessions with a GET stream. Clients of 2026-07-28 have no
+    /// session and are not contained.
+    #[must_use]
+    pub fn connected_clients(&self) -> Vec<ConnectedClient> {
+        let clients = self.hub().clients().into_iter().map(ConnectedClient::new);
+        clients.filter(ConnectedClient::is_reachable).collect()
+    }
+
+    /// Sends a notification that the protocol does not define to all connected clients with a session, on all nodes.
+    /// Returns the number of clients reached on this node.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), toolwire::Error> {
+    /// use toolwire::Server;
+    ///
+    /// let server = Server::new("demo", "1.0.0");
+    /// let reached = server.notify_all("com.example/maintenance", serde_json::json!({ "minutes": 5 }))?;
+    /// assert_eq!(reached, 0, "no client is connected");
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// Returns an error if the protocol defines the method, and if `params` is not an object.
+    pub fn notify_all(&self, method: &str, params: impl Serialize) -> Result<usize, Error> {
+        let params = custom_params(method, &params)?;
+        let notification = Notification::new(method.to_owned(), Some(params));
+        Ok(self.hub().publish_notification(&notification))
+    }
+
+    // ---- shutdown ----
 
     /// Shuts the server down: streams receive their final message, and running requests get a short time to finish.
     pub fn shutdown(&self) {

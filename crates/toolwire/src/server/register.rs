@@ -7,9 +7,12 @@ use std::sync::Arc;
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use toolwire_proto::methods;
+use toolwire_proto::methods::{self, MethodKind};
+use toolwire_types::ProtocolVersion;
 
+use crate::server::connected_client::ConnectedClient;
 use crate::server::method::MethodEntry;
+use crate::server::notification::NotificationEntry;
 use crate::server::optional_methods::{COMPLETION, PROMPTS, RESOURCES};
 use crate::server::prompt::{IntoPrompt, PromptHandler};
 use crate::server::registry::{NameMap, RegistrationError};
@@ -116,6 +119,54 @@ impl Server {
             let entry = Arc::new(MethodEntry::new(handler));
             self.change(|snapshot| insert(&mut snapshot.methods, "method", name, entry))
         });
+        self
+    }
+
+    /// Registers a handler of a notification that clients send: `notifications/roots/list_changed`,
+    /// `notifications/progress` for a request of the server, or one that the protocol does not define.
+    ///
+    /// The handlers of one client run one after the other, in the order of arrival. If they are slower than the client
+    /// sends, notifications are dropped. Parameters that are not a `P` are logged and ignored. Without a session or a
+    /// connection (2026-07-28 over HTTP), the [`ConnectedClient`] cannot send.
+    ///
+    /// ```
+    /// use toolwire::{RawJson, Server};
+    ///
+    /// let server = Server::new("demo", "1.0.0").on_notification(
+    ///     "notifications/roots/list_changed",
+    ///     |client, _params: RawJson| async move {
+    ///         match client.list_roots().await {
+    ///             Ok(result) => println!("{} roots", result.roots.len()),
+    ///             Err(error) => eprintln!("{error}"),
+    ///         }
+    ///     },
+    /// );
+    /// # drop(server);
+    /// ```
+    ///
+    /// # Panics
+    /// Panics if a handler for it is already registered, or if the protocol defines the name and clients do not send it
+    /// to handlers: `notifications/initialized` and `notifications/cancelled` are processed by the server itself.
+    #[must_use]
+    #[track_caller]
+    pub fn on_notification<P, F, Fut>(self, name: impl Into<String>, handler: F) -> Self
+    where
+        P: DeserializeOwned,
+        F: Fn(ConnectedClient, P) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = ()> + Send + 'static,
+    {
+        let name = name.into();
+        unwrap_or_panic(check_notification_name(&name).and_then(|()| {
+            let entry = Arc::new(NotificationEntry::new(name.clone(), handler));
+            self.change(|snapshot| {
+                insert(
+                    &mut snapshot.notifications,
+                    "notification handler",
+                    name,
+                    entry,
+                )
+            })
+        }));
         self
     }
 
@@ -258,6 +309,26 @@ impl Server {
         }
         removed
     }
+}
+
+/// Rejects the names of protocol messages that are not passed to handlers.
+fn check_notification_name(name: &str) -> Result<(), RegistrationError> {
+    let is_own = matches!(
+        name,
+        "notifications/initialized" | "notifications/cancelled"
+    );
+    let is_received = methods::find(name).is_none_or(|row| {
+        row.kind == MethodKind::Notification
+            && ProtocolVersion::ALL
+                .iter()
+                .any(|version| row.is_client_notification(*version))
+    });
+    if is_own || !is_received {
+        return Err(RegistrationError::new(format!(
+            "`{name}` is not a notification that clients send to handlers; choose another name"
+        )));
+    }
+    Ok(())
 }
 
 fn insert<T>(

@@ -8,6 +8,7 @@ use bytes::Bytes;
 use indexmap::IndexMap;
 use serde_json::Map;
 use toolwire_proto::cache::CacheHint;
+use toolwire_proto::envelope::NotificationEnvelope;
 use toolwire_proto::features::SupportedVersions;
 use toolwire_types::{
     Implementation, PromptsCapability, ProtocolVersion, RawJson, ResourcesCapability,
@@ -15,8 +16,11 @@ use toolwire_types::{
 };
 
 use crate::engine::encoding::shared;
+use crate::engine::{BoxFuture, TransportContext};
 use crate::server::ServerInner;
+use crate::server::connected_client::ConnectedClient;
 use crate::server::method::MethodEntry;
+use crate::server::notification::NotificationEntry;
 use crate::server::optional_methods::OptionalMethods;
 use crate::server::prompt::PromptEntry;
 use crate::server::registry::NameMap;
@@ -41,6 +45,8 @@ pub(crate) struct Snapshot {
     pub(crate) resources: NameMap<Arc<ResourceEntry>>,
     pub(crate) templates: NameMap<Arc<TemplateEntry>>,
     pub(crate) methods: NameMap<Arc<MethodEntry>>,
+    /// The handlers of notifications from clients.
+    pub(crate) notifications: NameMap<Arc<NotificationEntry>>,
     /// The methods for the kinds of handlers, besides tools, that were ever registered.
     pub(crate) kinds: Vec<&'static OptionalMethods>,
     pub(crate) extensions: IndexMap<String, RawJson>,
@@ -88,6 +94,7 @@ impl Snapshot {
             resources: NameMap::default(),
             templates: NameMap::default(),
             methods: NameMap::default(),
+            notifications: NameMap::default(),
             kinds: Vec::new(),
             extensions: IndexMap::new(),
             options: ServerOptions {
@@ -164,6 +171,23 @@ impl Snapshot {
         // The sort is stable: of two equally specific templates, the first registered is used.
         matching.sort_by_key(|(entry, _)| std::cmp::Reverse(entry.template.specificity()));
         matching.into_iter().next().map(|(_, found)| found)
+    }
+
+    /// Returns the work of the handler of a notification, if there is a handler.
+    pub(crate) fn notification_work(
+        &self,
+        notification: &NotificationEnvelope<'_>,
+        client: impl FnOnce() -> Arc<dyn TransportContext>,
+    ) -> Option<BoxFuture<'static, ()>> {
+        let Some(entry) = self.notifications.get(&*notification.method) else {
+            tracing::debug!(method = %notification.method, "notification without a handler");
+            return None;
+        };
+        let params = match notification.params {
+            Some(params) => RawJson::from(params),
+            None => RawJson::empty_object(),
+        };
+        Some(entry.call(ConnectedClient::new(client()), params))
     }
 
     /// Returns the server info for the `_meta` of every 2026-07-28 result.

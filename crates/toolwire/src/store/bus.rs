@@ -39,6 +39,13 @@ impl BusMessage {
 pub enum BusPayload {
     /// A change for the listeners of all nodes.
     Change(Change),
+    /// A notification for the clients of all nodes that the protocol does not define.
+    Notification {
+        /// The method name.
+        method: String,
+        /// The parameters.
+        params: Option<RawJson>,
+    },
     /// A signal for the node that serves a session.
     Session {
         /// The session.

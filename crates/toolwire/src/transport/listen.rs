@@ -181,13 +181,20 @@ impl LegacyListener {
     }
 }
 
-impl ChangeListener for LegacyListener {
-    fn deliver(&self, change: &Change) -> bool {
-        let is_legacy = self.state.is_initialized()
+impl LegacyListener {
+    /// Returns `true` if the client has completed the handshake of a legacy revision.
+    fn is_legacy(&self) -> bool {
+        self.state.is_initialized()
             && self
                 .state
                 .version()
-                .is_some_and(|version| !version.has_listen());
+                .is_some_and(|version| !version.has_listen())
+    }
+}
+
+impl ChangeListener for LegacyListener {
+    fn deliver(&self, change: &Change) -> bool {
+        let is_legacy = self.is_legacy();
         let is_subscribed = match change {
             Change::ToolsListChanged
             | Change::PromptsListChanged
@@ -218,6 +225,14 @@ impl ChangeListener for LegacyListener {
         {
             self.deliver(&change);
         }
+    }
+
+    fn notify(&self, notification: &Notification) -> bool {
+        let is_legacy = self.is_legacy();
+        if is_legacy {
+            self.out.notify(notification, OutgoingKind::Other);
+        }
+        is_legacy
     }
 }
 

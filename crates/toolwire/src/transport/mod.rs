@@ -1,4 +1,4 @@
-//! The transports: HTTP, stdio and in process.
+//! The transports: HTTP, stdio, and in process.
 
 mod batch;
 #[cfg(feature = "client")]

@@ -251,10 +251,11 @@ impl OutgoingQueue {
 pub(crate) async fn send_request(
     sink: &dyn MessageSink,
     client_requests: &ClientRequests,
-    method: &'static str,
+    method: &str,
     params: RawJson,
 ) -> Result<RawJson, Error> {
-    let send = |id: &RequestId| match encode(&Request::new(id.clone(), method, params)) {
+    let request = |id: &RequestId| Request::new(id.clone(), method.to_owned(), params);
+    let send = |id: &RequestId| match encode(&request(id)) {
         Ok(bytes) => sink.push(OutgoingKind::Request, bytes),
         Err(error) => tracing::warn!(%error, "a request could not be encoded"),
     };

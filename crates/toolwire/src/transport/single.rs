@@ -2,16 +2,17 @@
 
 use std::sync::Arc;
 
-use toolwire_proto::admit::{self, AdmissionContext};
-use toolwire_proto::envelope::{Envelope, RequestEnvelope};
+use toolwire_proto::admit::{self, AdmissionContext, NotificationAction};
+use toolwire_proto::envelope::{Envelope, NotificationEnvelope, RequestEnvelope};
 use toolwire_proto::lifecycle::Lifecycle;
 use toolwire_proto::{stamp, strict_json};
 use toolwire_types::{ErrorObject, ResponseId};
 
-use crate::engine::NullContext;
 use crate::engine::encoding::{encode_error, encode_outcome};
+use crate::engine::{NullContext, TransportContext};
 use crate::server::Server;
 use crate::server::dispatch::Dispatch;
+use crate::server::snapshot::Snapshot;
 
 impl Server {
     /// Handles one message without a connection, and returns the response if the message needs one.
@@ -33,8 +34,12 @@ impl Server {
     pub async fn handle(&self, message: &[u8]) -> Option<Vec<u8>> {
         match strict_json::read(message, &strict_json::Limits::default()) {
             Ok(Envelope::Request(request)) => Some(self.handle_request(&request).await),
-            // No request is pending here, and none runs that could be cancelled.
-            Ok(Envelope::Notification(_) | Envelope::Response(_)) => None,
+            Ok(Envelope::Notification(notification)) => {
+                self.handle_notification(&notification).await;
+                None
+            }
+            // No request to a client is pending here.
+            Ok(Envelope::Response(_)) => None,
             Ok(Envelope::Batch(_)) => {
                 let error = ErrorObject::invalid_request("batches need a connection");
                 Some(encode_error(stamp::unreadable_id(None), error))
@@ -48,17 +53,26 @@ impl Server {
         }
     }
 
+    /// Runs the handler of a notification that the protocol does not define. The others need a connection: no request
+    /// runs here that could be cancelled, and no session exists.
+    async fn handle_notification(&self, notification: &NotificationEnvelope<'_>) {
+        let snapshot = self.snapshot();
+        let action = without_connection(&snapshot, |context| {
+            admit::admit_notification(notification, context)
+        });
+        if let NotificationAction::Custom(..) = action {
+            let client = || Arc::new(NullContext::new()) as Arc<dyn TransportContext>;
+            if let Some(work) = snapshot.notification_work(notification, client) {
+                work.await;
+            }
+        }
+    }
+
     async fn handle_request(&self, request: &RequestEnvelope<'_>) -> Vec<u8> {
         let reject = |error| encode_error(ResponseId::Id(request.id.clone()), error);
         let snapshot = self.snapshot();
-        let context = AdmissionContext {
-            supported: &snapshot.supported,
-            lifecycle: Lifecycle::Fresh,
-            headers: None,
-            is_custom_method: &|name| snapshot.methods.contains_key(name),
-            require_initialized: false,
-        };
-        let admitted = match admit::admit(request, &context) {
+        let admitted = without_connection(&snapshot, |context| admit::admit(request, context));
+        let admitted = match admitted {
             Ok(admitted) => admitted,
             Err(rejection) => return reject(rejection.error),
         };
@@ -77,4 +91,16 @@ impl Server {
         };
         encode_outcome(&request.id, outcome)
     }
+}
+
+/// Calls `admit` with the admission context of a message that has no connection.
+fn without_connection<R>(snapshot: &Snapshot, admit: impl FnOnce(&AdmissionContext<'_>) -> R) -> R {
+    admit(&AdmissionContext {
+        supported: &snapshot.supported,
+        lifecycle: Lifecycle::Fresh,
+        headers: None,
+        is_custom_method: &|name| snapshot.methods.contains_key(name),
+        is_custom_notification: &|name| snapshot.notifications.contains_key(name),
+        require_initialized: false,
+    })
 }

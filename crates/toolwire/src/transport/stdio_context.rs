@@ -45,11 +45,11 @@ impl TransportContext for StdioContext {
         self.out.push(notification.kind, notification.message);
     }
 
-    fn request(
-        &self,
-        method: &'static str,
+    fn request<'a>(
+        &'a self,
+        method: &'a str,
         params: RawJson,
-    ) -> BoxFuture<'_, Result<RawJson, Error>> {
+    ) -> BoxFuture<'a, Result<RawJson, Error>> {
         Box::pin(send_request(
             &*self.out,
             &self.client_requests,
@@ -64,6 +64,10 @@ impl TransportContext for StdioContext {
 
     fn connection_state(&self) -> Option<&Arc<ConnectionState>> {
         Some(&self.state)
+    }
+
+    fn client_channel(&self) -> Option<Arc<dyn TransportContext>> {
+        Some(Arc::new(self.with_sender(self.token.clone(), None)))
     }
 
     fn uses_tokens(&self) -> bool {

@@ -114,6 +114,7 @@ impl Case {
                     name,
                 }),
             is_custom_method: &|name| name == "com.example/custom",
+            is_custom_notification: &|name| name == "com.example/custom",
             require_initialized: self.require_initialized,
         }
     }

@@ -1,22 +1,16 @@
 //! Requests to the client while the handler waits, in all revisions up to 2025-11-25.
 
 use serde::de::DeserializeOwned;
-use toolwire_proto::methods;
-use toolwire_proto::rounds;
-use toolwire_proto::sampling_rules::drop_undeclared_context;
-use toolwire_proto::stamp;
 use toolwire_types::{
-    ClientCapabilities, CreateMessageRequestParams, CreateMessageResult, ElicitRequestFormParams,
-    ElicitRequestParams, ElicitRequestURLParams, ElicitResult, ErrorObject, InputRequest,
-    ListRootsResult, ProtocolVersion, RawJson,
+    CreateMessageRequestParams, CreateMessageResult, ElicitRequestFormParams,
+    ElicitRequestURLParams, ElicitResult, ErrorObject, InputRequest, ListRootsResult, RawJson,
 };
 
 use crate::error::Error;
-use crate::server::access::check_declared;
 use crate::server::ask::check_url;
 use crate::server::context::RequestContext;
 use crate::server::elicit::Elicit;
-use crate::server::state_seal::NO_RANDOMNESS;
+use crate::server::input_request::InputChannel;
 
 impl RequestContext {
     /// Sends `sampling/createMessage` and returns the raw response. The client's capabilities are not checked.
@@ -126,12 +120,10 @@ impl RequestContext {
         if elicitation_id.is_empty() {
             return Err(ErrorObject::invalid_params("`elicitationId` must not be empty").into());
         }
-        self.request_checked(
-            ElicitRequestURLParams::new(message, url)
-                .with_elicitation_id(elicitation_id)
-                .into(),
-        )
-        .await
+        let elicitation =
+            ElicitRequestURLParams::new(message, url).with_elicitation_id(elicitation_id);
+        self.remember_elicitation(&elicitation);
+        self.request_checked(elicitation.into()).await
     }
 
     /// Notifies the client that the interaction at a URL is complete. Only 2025-11-25 has this notification; in other
@@ -170,73 +162,14 @@ impl RequestContext {
         key: &str,
         request: &InputRequest,
     ) -> Result<RawJson, Error> {
-        let method = method_of(request)?;
-        let required = rounds::required_capabilities([request]);
-        check_declared(&required, self.client_capabilities())?;
-        let params = client_params(request, self.version(), self.client_capabilities())?;
-        let response = self.scope.request(method, params).await?;
-        let response = match request {
-            InputRequest::Elicitation(elicitation) => {
-                stamp::restore_elicitation(elicitation, response, self.version())
-            }
-            _ => response,
+        self.scope.reject_if_stateless(request.method())?;
+        let channel = InputChannel {
+            transport: &*self.scope.transport,
+            version: self.version(),
+            capabilities: self.client_capabilities(),
         };
-        rounds::accept_response(request, response)
-            .map_err(|unusable| Error::protocol(unusable.message(key)))
+        channel.send(key, request).await
     }
-}
-
-/// Returns the method of an input request.
-fn method_of(request: &InputRequest) -> Result<&'static str, Error> {
-    methods::find(request.method())
-        .map(|method| method.name)
-        .ok_or_else(|| {
-            ErrorObject::internal(format!(
-                "`{}` is not a request to a client",
-                request.method()
-            ))
-            .into()
-        })
-}
-
-/// Returns the parameters of an input request in the form of the client's revision.
-fn client_params(
-    request: &InputRequest,
-    version: ProtocolVersion,
-    declared: &ClientCapabilities,
-) -> Result<RawJson, Error> {
-    let written = match request {
-        InputRequest::Elicitation(params) => {
-            let mut params = params.clone();
-            if let ElicitRequestParams::Url(url) = &mut params
-                && url.elicitation_id.is_none()
-            {
-                url.elicitation_id = Some(random_id()?);
-            }
-            RawJson::from_serialize(&stamp::project_elicitation(params, version)?)
-        }
-        InputRequest::Sampling(params) => {
-            let mut params = CreateMessageRequestParams::clone(params);
-            drop_undeclared_context(&mut params, version, declared);
-            RawJson::from_serialize(&stamp::project_sampling(params, version)?)
-        }
-        InputRequest::Roots(params) => RawJson::from_serialize(&params.clone().unwrap_or_default()),
-        other => {
-            return Err(ErrorObject::internal(format!(
-                "`{}` is not a request to a client",
-                other.method()
-            ))
-            .into());
-        }
-    };
-    written.map_err(|error| Error::decode("input request to the client", error))
-}
-
-/// Returns a random id, for revisions that require an id for each URL elicitation.
-fn random_id() -> Result<String, Error> {
-    let mut bytes = [0; 16];
-    getrandom::fill(&mut bytes).map_err(|_| ErrorObject::internal(NO_RANDOMNESS))?;
-    Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
 }
 
 #[cfg(test)]

@@ -15,8 +15,10 @@ use toolwire_types::{
 };
 
 use crate::engine::{Cancellation, ConnectionState, TokenInfo};
+use crate::error::Error;
 use crate::server::Server;
 use crate::server::access::Access;
+use crate::server::connected_client::{ConnectedClient, custom_notification};
 use crate::server::request::RequestScope;
 
 /// A handle to the request that is being served. Cloning it is cheap.
@@ -46,7 +48,9 @@ impl RequestContext {
         Self { scope }
     }
 
-    pub(crate) fn scope(&self) -> &Arc<RequestScope> {
+    /// Returns the scope of the request, which gives access to the transport: [`RequestScope::transport`].
+    #[must_use]
+    pub fn scope(&self) -> &Arc<RequestScope> {
         &self.scope
     }
 
@@ -149,6 +153,14 @@ impl RequestContext {
         self.scope.connection_token()
     }
 
+    /// Returns the client with its connection or session, to reach it after this request. Returns `None` if it has none
+    /// (2026-07-28 over HTTP).
+    #[must_use]
+    pub fn client(&self) -> Option<ConnectedClient> {
+        let channel = self.scope.transport.client_channel();
+        channel.map(ConnectedClient::new)
+    }
+
     // ---- cancellation ----
 
     /// Returns `true` if the client cancelled this request. Costs one atomic load.
@@ -193,6 +205,17 @@ impl RequestContext {
     /// Like [`log`](Self::log), with the name of a logger.
     pub fn log_as(&self, logger: &str, level: LoggingLevel, data: impl Serialize) {
         self.send_log(level, &data, Some(logger));
+    }
+
+    /// Sends a notification that the protocol does not define, before the response of this request. `params` is a JSON
+    /// object. Nothing is sent after the response.
+    ///
+    /// # Errors
+    /// Returns an error if the protocol defines the method, and if `params` is not an object.
+    pub fn notify(&self, method: &str, params: impl Serialize) -> Result<(), Error> {
+        let notification = custom_notification(method, &params)?;
+        self.scope.send(notification);
+        Ok(())
     }
 
     fn send_log(&self, level: LoggingLevel, data: &impl Serialize, logger: Option<&str>) {

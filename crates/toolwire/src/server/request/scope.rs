@@ -151,6 +151,12 @@ impl RequestScope {
         self.transport.connection_token()
     }
 
+    /// Returns the transport's side of the request: whether the response is a stream, the id of its next event.
+    #[must_use]
+    pub fn transport(&self) -> &Arc<dyn TransportContext> {
+        &self.transport
+    }
+
     /// Returns what the transport verified about the caller's access token.
     #[must_use]
     pub fn auth(&self) -> &TokenInfo {
@@ -216,6 +222,15 @@ impl RequestScope {
         let mut params = LoggingMessageNotificationParams::new(level, data);
         params.logger = logger.map(str::to_owned);
         self.notify("notifications/message", params, OutgoingKind::Log);
+    }
+
+    /// Sends a notification, unless the request is cancelled or its outcome is known.
+    pub(crate) fn send(&self, notification: OutgoingNotification) {
+        // The lock is held until the message is sent, so that nothing follows the response.
+        let reports = self.progress();
+        if !reports.is_complete() && !self.is_cancelled() {
+            self.transport.notify(notification);
+        }
     }
 
     /// Stops progress and log notifications once the outcome is known.

@@ -33,11 +33,7 @@ impl RequestScope {
     /// # Errors
     /// Returns an error during a stateless request, if the transport has no channel to the client, and if the request
     /// fails.
-    pub(crate) async fn request(
-        &self,
-        method: &'static str,
-        params: RawJson,
-    ) -> Result<RawJson, Error> {
+    pub(crate) async fn request(&self, method: &str, params: RawJson) -> Result<RawJson, Error> {
         self.reject_if_stateless(method)?;
         if !self.transport.can_request() {
             return Err(no_channel(method));

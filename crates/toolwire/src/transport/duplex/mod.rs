@@ -35,7 +35,7 @@ use crate::engine::{
 };
 use crate::server::Server;
 use crate::server::dispatch::Dispatch;
-use crate::server::hub::ListenerGuard;
+use crate::server::hub::{ClientGuard, ListenerGuard};
 use crate::server::snapshot::Snapshot;
 use crate::transport::batch;
 use crate::transport::chunk::{Chunk, ChunkSender};
@@ -75,6 +75,7 @@ pub(crate) struct MessageLoop {
     /// Number of completed requests at the last overload. If unchanged, the connection is still overloaded.
     completed_at_overload: Option<u64>,
     _legacy: ListenerGuard,
+    _client: ClientGuard,
 }
 
 impl MessageLoop {
@@ -98,15 +99,18 @@ impl MessageLoop {
             state: Arc::clone(&state),
             finished: CompletionCounter::default(),
         });
+        let context = Arc::new(StdioContext {
+            out,
+            client_requests: Arc::new(ClientRequests::new(timeout)),
+            state,
+            token,
+            permit: None,
+        });
+        let client = Arc::clone(&context) as Arc<dyn TransportContext>;
         Self {
             _legacy: server.hub().listen(Arc::new(listener)),
-            context: Arc::new(StdioContext {
-                out,
-                client_requests: Arc::new(ClientRequests::new(timeout)),
-                state,
-                token,
-                permit: None,
-            }),
+            _client: server.hub().connect(client),
+            context,
             quota: ParseErrorQuota::new(),
             origin: Instant::now(),
             tasks: JoinSet::new(),
@@ -257,6 +261,7 @@ impl MessageLoop {
             lifecycle: self.context.state.lifecycle(),
             headers: None,
             is_custom_method: &|name| snapshot.methods.contains_key(name),
+            is_custom_notification: &|name| snapshot.notifications.contains_key(name),
             require_initialized: snapshot.options.require_initialized,
         })
     }
@@ -347,7 +352,25 @@ impl MessageLoop {
                 self.completed_at_overload = None;
             }
             NotificationAction::Initialized => self.context.state.initialized(),
-            _ => tracing::debug!(method = %notification.method, "ignored a notification"),
+            NotificationAction::Ignore(reason) => {
+                tracing::debug!(method = %notification.method, ?reason, "ignored a notification");
+            }
+            _ => self.handle_notification(notification),
+        }
+    }
+
+    /// Runs the handler of a notification, if there is one, after the handlers of earlier notifications.
+    fn handle_notification(&mut self, notification: &NotificationEnvelope<'_>) {
+        let current = || self.server.snapshot();
+        let snapshot = self.snapshot.get_or_insert_with(current);
+        let context = &self.context;
+        let client = || Arc::clone(context) as Arc<dyn TransportContext>;
+        let Some(work) = snapshot.notification_work(notification, client) else {
+            return;
+        };
+        let bytes = notification.params.map_or(0, |params| params.get().len());
+        if let Some(running) = self.context.state.notifications().push(bytes, work) {
+            self.tasks.spawn(running);
         }
     }
 
@@ -408,6 +431,7 @@ impl MessageLoop {
 impl Drop for MessageLoop {
     fn drop(&mut self) {
         self.context.out.close();
+        self.context.state.close();
     }
 }
 

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use tokio::sync::Notify;
 use toolwire_proto::subscriptions::Change;
+use toolwire_types::Notification;
 
 use crate::engine::BoxFuture;
 use crate::server::hub::{ChangeForwarder, Hub};
@@ -18,6 +19,9 @@ const RECONNECT: Duration = Duration::from_secs(1);
 
 /// The maximum number of distinct changes that are queued for the bus. Further changes are not published.
 const MAX_WAITING_CHANGES: usize = 10_000;
+
+/// The maximum number of notifications that are queued for the bus. Further notifications are not published.
+const MAX_WAITING_NOTIFICATIONS: usize = 1_000;
 
 /// A receiver of the messages that other nodes publish.
 pub(crate) trait BusHandler: Send + Sync + 'static {
@@ -36,10 +40,11 @@ pub(crate) struct ClusterNode {
     started: Once,
 }
 
-/// Changes of this node that are not published yet.
+/// Changes and notifications of this node that are not published yet.
 #[derive(Debug, Default)]
 struct PendingChanges {
     waiting: Mutex<BTreeSet<Change>>,
+    notifications: Mutex<Vec<Notification>>,
     ready: Notify,
 }
 
@@ -51,6 +56,34 @@ impl ChangeForwarder for PendingChanges {
         }
         drop(waiting);
         self.ready.notify_one();
+    }
+
+    fn forward_notification(&self, notification: &Notification) {
+        let mut waiting = lock(&self.notifications);
+        if waiting.len() < MAX_WAITING_NOTIFICATIONS {
+            waiting.push(notification.clone());
+        } else {
+            tracing::warn!("dropped a notification for the other nodes, because the bus is slow");
+        }
+        drop(waiting);
+        self.ready.notify_one();
+    }
+}
+
+impl PendingChanges {
+    /// Removes and returns everything that waits to be published.
+    fn take(&self) -> Vec<BusPayload> {
+        let changes = std::mem::take(&mut *lock(&self.waiting));
+        let notifications = std::mem::take(&mut *lock(&self.notifications));
+        let changes = changes.into_iter().map(BusPayload::Change);
+        let notifications =
+            notifications
+                .into_iter()
+                .map(|notification| BusPayload::Notification {
+                    method: notification.method.into_owned(),
+                    params: notification.params,
+                });
+        changes.chain(notifications).collect()
     }
 }
 
@@ -96,17 +129,14 @@ impl ClusterNode {
 /// Publishes pending changes. Equal changes that are pending at the same time are published once.
 async fn publish_changes(node: String, bus: Arc<dyn Bus>, outgoing: Weak<PendingChanges>) {
     while let Some(outgoing) = outgoing.upgrade() {
-        let changes = {
-            let mut waiting = lock(&outgoing.waiting);
-            std::mem::take(&mut *waiting)
-        };
-        if changes.is_empty() {
+        let payloads = outgoing.take();
+        if payloads.is_empty() {
             // The timeout lets the task end after its endpoint was dropped.
             let ready = outgoing.ready.notified();
             let _ = tokio::time::timeout(RECONNECT, ready).await;
         }
-        for change in changes {
-            let message = BusMessage::new(&node, BusPayload::Change(change));
+        for payload in payloads {
+            let message = BusMessage::new(&node, payload);
             if let Err(error) = bus.publish(message).await {
                 tracing::warn!(%error, "a change could not be published to the other nodes");
             }

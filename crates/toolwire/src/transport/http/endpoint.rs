@@ -3,6 +3,8 @@
 use std::fmt;
 use std::sync::Arc;
 
+use toolwire_types::Notification;
+
 use crate::engine::Principal;
 use crate::server::Server;
 use crate::store::{
@@ -203,6 +205,10 @@ impl BusHandler for HttpEndpoint {
     fn on_bus_message(&self, payload: BusPayload) {
         match payload {
             BusPayload::Change(change) => drop(self.server.hub().publish_local(&change)),
+            BusPayload::Notification { method, params } => {
+                let notification = Notification::new(method, params);
+                self.server.hub().publish_notification_local(&notification);
+            }
             BusPayload::Session {
                 session,
                 signal: SessionSignal::Message { message, token },

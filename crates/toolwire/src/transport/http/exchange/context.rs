@@ -16,6 +16,7 @@ use crate::engine::{
 use crate::error::Error;
 use crate::transport::http::response::event_queue::EventQueue;
 use crate::transport::http::session::active::ActiveSession;
+use crate::transport::http::session::channel::SessionChannel;
 use crate::transport::http::session::stream_reader::ResumableStream;
 use crate::transport::outgoing_queue::{MessageSink as _, send_request};
 
@@ -107,11 +108,11 @@ impl TransportContext for HttpStreamContext {
         self.queue.push(notification.kind, notification.message);
     }
 
-    fn request(
-        &self,
-        method: &'static str,
+    fn request<'a>(
+        &'a self,
+        method: &'a str,
         params: RawJson,
-    ) -> BoxFuture<'_, Result<RawJson, Error>> {
+    ) -> BoxFuture<'a, Result<RawJson, Error>> {
         Box::pin(async move {
             let Some(session) = self.session() else {
                 return Err(no_channel(method));
@@ -134,6 +135,19 @@ impl TransportContext for HttpStreamContext {
 
     fn connection_token(&self) -> Option<&str> {
         self.session().map(|session| session.key.id.as_str())
+    }
+
+    fn client_channel(&self) -> Option<Arc<dyn TransportContext>> {
+        let session = Arc::clone(self.session()?);
+        Some(Arc::new(SessionChannel::new(session, self.auth.clone())))
+    }
+
+    fn streaming(&self) -> bool {
+        Self::streaming(self)
+    }
+
+    fn next_event_id(&self) -> Option<String> {
+        Self::next_event_id(self)
     }
 
     fn is_cancelled(&self) -> bool {

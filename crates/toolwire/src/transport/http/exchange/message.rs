@@ -1,13 +1,17 @@
 //! Decodes the message of a POST, determines its era and dispatches it.
 
+use std::sync::Arc;
+
 use http::StatusCode;
-use toolwire_proto::admit::{self, Admitted, Rejection};
+use toolwire_proto::admit::{self, Admitted, NotificationAction, Rejection};
 use toolwire_proto::envelope::{Envelope, NotificationEnvelope, RequestEnvelope, ResponseEnvelope};
 use toolwire_proto::features::Era;
+use toolwire_proto::lifecycle::Lifecycle;
 use toolwire_proto::strict_json;
 use toolwire_types::ResponseId;
 
-use crate::engine::boxed_cold;
+use crate::engine::{CatchPanic, TransportContext, boxed_cold};
+use crate::transport::http::exchange::context::PeerState;
 use crate::transport::http::exchange::modern;
 use crate::transport::http::exchange::running::Dispatched;
 use crate::transport::http::options::LegacyMode;
@@ -113,9 +117,8 @@ async fn on_notification(
     notification: &NotificationEnvelope<'_>,
 ) -> HttpResponse {
     if post.declares_modern_version() || post.endpoint.options.legacy != LegacyMode::Sessions {
-        // Without a session, a notification has no effect.
         return match post.check_version_header() {
-            Ok(()) => response::empty(StatusCode::ACCEPTED),
+            Ok(()) => handle_without_session(post, notification).await,
             Err(rejection) => rejection,
         };
     }
@@ -126,6 +129,31 @@ async fn on_notification(
         },
         Err(rejection) => rejection,
     }
+}
+
+/// Runs the handler of a notification without a session, if there is one. Other notifications have no effect.
+async fn handle_without_session(
+    post: &IncomingRequest<'_>,
+    notification: &NotificationEnvelope<'_>,
+) -> HttpResponse {
+    let action = post.with_admission_context(Lifecycle::Fresh, |context| {
+        admit::admit_notification(notification, context)
+    });
+    if let NotificationAction::Custom(_, params) = action {
+        let bytes = params.map_or(0, |params| params.get().len());
+        let permit = match post.endpoint.request_permit(bytes) {
+            Ok(permit) => permit,
+            Err(rejection) => return rejection,
+        };
+        let client = || post.context(PeerState::Stateless) as Arc<dyn TransportContext>;
+        if let Some(work) = post.snapshot.notification_work(notification, client)
+            && CatchPanic::new(work).await.is_err()
+        {
+            tracing::error!("the handler of a notification panicked");
+        }
+        drop(permit);
+    }
+    response::empty(StatusCode::ACCEPTED)
 }
 
 async fn on_response(post: &IncomingRequest<'_>, response: ResponseEnvelope<'_>) -> HttpResponse {

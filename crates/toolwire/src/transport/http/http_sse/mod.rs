@@ -238,6 +238,7 @@ fn check_scopes(
             },
             headers: None,
             is_custom_method: &|name| snapshot.methods.contains_key(name),
+            is_custom_notification: &|name| snapshot.notifications.contains_key(name),
             require_initialized: false,
         },
     );

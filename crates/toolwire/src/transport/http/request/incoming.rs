@@ -128,6 +128,7 @@ impl IncomingRequest<'_> {
             lifecycle,
             headers: Some(self.head.routing),
             is_custom_method: &|name| self.snapshot.methods.contains_key(name),
+            is_custom_notification: &|name| self.snapshot.notifications.contains_key(name),
             require_initialized: has_sessions && self.snapshot.options.require_initialized,
         })
     }

@@ -1,6 +1,5 @@
 //! GET and DELETE of the 2025 revisions: opens and resumes streams, and ends sessions.
 
-use std::any::Any;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -18,6 +17,7 @@ use crate::transport::http::request::guard;
 use crate::transport::http::request::incoming::IncomingRequest;
 use crate::transport::http::response::{self, HttpResponse};
 use crate::transport::http::session::active::ActiveSession;
+use crate::transport::http::session::channel::SessionChannel;
 use crate::transport::http::session::log_reader::LogReader;
 use crate::transport::http::session::lookup::SessionLookup;
 use crate::transport::http::session::push::{PushReader, PushTask, PushedSession};
@@ -142,7 +142,7 @@ fn start_push(endpoint: &HttpEndpoint, session: &Arc<ActiveSession>) -> Arc<Push
         state: Arc::clone(&session.state),
         idle: endpoint.options.limits.session_idle,
         shutdown: server.shutdown_signal().clone(),
-        _active: Arc::clone(session) as Arc<dyn Any + Send + Sync>,
+        channel: Arc::new(SessionChannel::new(Arc::clone(session), None)),
     };
     PushTask::start(
         pushed,

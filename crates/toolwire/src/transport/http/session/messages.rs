@@ -1,18 +1,22 @@
 //! Notifications and responses that a client sends to its session.
 
+use std::sync::Arc;
+
 use toolwire_proto::admit::{self, NotificationAction};
 use toolwire_proto::envelope::{NotificationEnvelope, ResponseEnvelope};
 use toolwire_types::{RawJson, ResponseId};
 
+use crate::engine::TransportContext;
 use crate::store::SessionSignal;
 use crate::transport::http::request::incoming::IncomingRequest;
 use crate::transport::http::response::{self, HttpResponse};
 use crate::transport::http::session::active::ActiveSession;
+use crate::transport::http::session::channel::SessionChannel;
 
-/// Applies a notification to the session: a cancellation or the end of the initialization.
+/// Applies a notification to the session: a cancellation, the end of the initialization, or one with a handler.
 pub(crate) async fn on_notification(
     request: &IncomingRequest<'_>,
-    session: &ActiveSession,
+    session: &Arc<ActiveSession>,
     notification: &NotificationEnvelope<'_>,
 ) -> Result<(), HttpResponse> {
     let action = request.with_admission_context(session.state.lifecycle(), |context| {
@@ -31,11 +35,41 @@ pub(crate) async fn on_notification(
             let saved = request.endpoint.save(session).await;
             saved.map_err(|error| response::store_error(&error))
         }
-        _ => {
-            tracing::debug!(method = %notification.method, "notification without a handler");
+        NotificationAction::Ignore(reason) => {
+            tracing::debug!(method = %notification.method, ?reason, "ignored a notification");
             Ok(())
         }
+        _ => handle_notification(request, session, notification),
     }
+}
+
+/// Runs the handler of a notification, if there is one, after the handlers of earlier notifications of the session on
+/// this node. The client does not wait for it. The notification counts as a request in flight until then.
+fn handle_notification(
+    request: &IncomingRequest<'_>,
+    session: &Arc<ActiveSession>,
+    notification: &NotificationEnvelope<'_>,
+) -> Result<(), HttpResponse> {
+    let client = || -> Arc<dyn TransportContext> {
+        Arc::new(SessionChannel::new(
+            Arc::clone(session),
+            request.auth.clone(),
+        ))
+    };
+    let Some(work) = request.snapshot.notification_work(notification, client) else {
+        return Ok(());
+    };
+    let bytes = notification.params.map_or(0, |params| params.get().len());
+    let permit = request.endpoint.request_permit(bytes)?;
+    let work = Box::pin(async move {
+        work.await;
+        drop(permit);
+    });
+    if let Some(running) = session.state.notifications().push(bytes, work) {
+        let ended = session.key.ended.clone();
+        tokio::spawn(async move { ended.unless_cancelled(running).await });
+    }
+    Ok(())
 }
 
 /// Delivers a client response to the pending request, on this node or through the bus.

@@ -3,14 +3,14 @@
 //! A session may have several such streams. Every message goes to exactly one: the oldest stream with a reader. If none
 //! has a reader, messages are stored for the stream that was read last, because its client may resume it.
 
-use std::any::Any;
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
 use tokio::time::Instant;
+use toolwire_proto::outbox::OutgoingKind;
 
-use crate::engine::{BoxFuture, Cancellation, ConnectionState, deadline_after};
-use crate::server::hub::{Hub, ListenerGuard};
+use crate::engine::{BoxFuture, Cancellation, ConnectionState, TransportContext, deadline_after};
+use crate::server::hub::{ClientGuard, Hub, ListenerGuard};
 use crate::store::LogEntry;
 use crate::sync::lock;
 use crate::transport::http::response::event_queue::EventQueue;
@@ -36,8 +36,15 @@ pub(crate) struct PushedSession {
     pub(crate) idle: Duration,
     /// Raised when the server shuts down.
     pub(crate) shutdown: Cancellation,
-    /// Keeps the session active on this node while the task runs, so that no second task starts.
-    pub(crate) _active: Arc<dyn Any + Send + Sync>,
+    /// The channel to the client. It keeps the session active on this node while the task runs, so that no second task
+    /// starts.
+    pub(crate) channel: Arc<dyn TransportContext>,
+}
+
+/// The registrations of a session at the server.
+struct Registration {
+    _listener: ListenerGuard,
+    _client: ClientGuard,
 }
 
 #[derive(Debug, Default)]
@@ -67,9 +74,12 @@ impl PushTask {
         });
         let sink = Arc::clone(&push.queue) as Arc<dyn MessageSink>;
         let listener = LegacyListener::new(sink, Arc::clone(&session.state));
-        let listening = hub.listen(Arc::new(listener));
+        let registered = Registration {
+            _listener: hub.listen(Arc::new(listener)),
+            _client: hub.connect(Arc::clone(&session.channel)),
+        };
         let running: BoxFuture<'_, ()> =
-            Box::pin(run(session, writer, Arc::clone(&push), listening));
+            Box::pin(run(session, writer, Arc::clone(&push), registered));
         tokio::spawn(running);
         push
     }
@@ -130,7 +140,7 @@ impl PushTask {
         target.map(|target| Arc::clone(&target.control))
     }
 
-    fn has_reader(&self) -> bool {
+    pub(crate) fn has_reader(&self) -> bool {
         self.targets().has_reader()
     }
 
@@ -147,6 +157,12 @@ impl PushTask {
 
     fn targets(&self) -> MutexGuard<'_, PushStreams> {
         lock(&self.targets)
+    }
+}
+
+impl MessageSink for PushTask {
+    fn push(&self, kind: OutgoingKind, bytes: Vec<u8>) {
+        self.queue.push(kind, bytes);
     }
 }
 
@@ -180,7 +196,7 @@ async fn run(
     session: PushedSession,
     writer: StreamWriter,
     push: Arc<PushTask>,
-    _listening: ListenerGuard,
+    _registered: Registration,
 ) {
     let idle = session.idle;
     let mut deadline = deadline_after(Instant::now(), idle);

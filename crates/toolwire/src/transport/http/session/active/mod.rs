@@ -230,6 +230,7 @@ impl ActiveSession {
     /// Ends the session on this node, with its requests and streams.
     pub(crate) fn end(&self) {
         self.key.ended.cancel();
+        self.state.close();
         self.state.cancel_all();
         self.client_requests.close();
         if let Some(registry) = self.registry.upgrade() {
@@ -262,6 +263,11 @@ impl ActiveSession {
         let started = start();
         *push = Arc::downgrade(&started);
         started.read(control)
+    }
+
+    /// Returns the task that pushes messages to the GET streams of the session, if one is running on this node.
+    pub(crate) fn push_task(&self) -> Option<Arc<PushTask>> {
+        self.push().upgrade()
     }
 
     /// Hands a stream over to another node, where its client reads it now.

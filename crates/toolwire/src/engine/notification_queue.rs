@@ -1,0 +1,149 @@
+//! Runs the handlers of the notifications that one client sends, one after the other, in the order of arrival.
+
+use std::collections::VecDeque;
+use std::fmt;
+use std::sync::{Arc, Mutex, MutexGuard};
+
+use crate::engine::{BoxFuture, CatchPanic};
+use crate::sync::lock;
+
+/// The maximum number of notifications of one client that wait for their handler.
+const MAX_WAITING: usize = 256;
+
+/// The maximum size of these notifications together, in bytes. A single notification may have any size.
+const MAX_WAITING_BYTES: usize = 4 * 1024 * 1024;
+
+/// The notifications of one client whose handlers have not finished.
+#[derive(Clone, Default)]
+pub(crate) struct NotificationQueue {
+    state: Arc<Mutex<QueueState>>,
+}
+
+#[derive(Default)]
+struct QueueState {
+    waiting: VecDeque<QueuedHandler>,
+    bytes: usize,
+    is_running: bool,
+}
+
+struct QueuedHandler {
+    bytes: usize,
+    work: BoxFuture<'static, ()>,
+}
+
+impl NotificationQueue {
+    /// Adds the work of a handler for a notification of this size. If the queue is full, the notification is dropped.
+    ///
+    /// Returns the task that runs the queue, unless it is running already. The caller has to spawn it.
+    pub(crate) fn push(
+        &self,
+        bytes: usize,
+        work: BoxFuture<'static, ()>,
+    ) -> Option<BoxFuture<'static, ()>> {
+        let mut state = self.lock();
+        let is_too_large = state.bytes > 0 && state.bytes.saturating_add(bytes) > MAX_WAITING_BYTES;
+        if state.waiting.len() >= MAX_WAITING || is_too_large {
+            tracing::warn!("dropped a notification, because the handlers of earlier ones are slow");
+            return None;
+        }
+        state.bytes += bytes;
+        state.waiting.push_back(QueuedHandler { bytes, work });
+        if state.is_running {
+            return None;
+        }
+        state.is_running = true;
+        Some(Box::pin(run(self.clone())))
+    }
+
+    /// Returns the next handler. If there is none, the queue is no longer running.
+    fn next(&self) -> Option<QueuedHandler> {
+        let mut state = self.lock();
+        let next = state.waiting.pop_front();
+        state.is_running = next.is_some();
+        next
+    }
+
+    fn lock(&self) -> MutexGuard<'_, QueueState> {
+        lock(&self.state)
+    }
+}
+
+async fn run(queue: NotificationQueue) {
+    while let Some(QueuedHandler { bytes, work }) = queue.next() {
+        if CatchPanic::new(work).await.is_err() {
+            tracing::error!("the handler of a notification panicked");
+        }
+        queue.lock().bytes -= bytes;
+    }
+}
+
+impl fmt::Debug for NotificationQueue {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("NotificationQueue")
+            .field("waiting", &self.lock().waiting.len())
+            .finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use super::*;
+
+    fn count(counter: &Arc<AtomicUsize>) -> BoxFuture<'static, ()> {
+        let counter = Arc::clone(counter);
+        Box::pin(async move {
+            tokio::task::yield_now().await;
+            counter.fetch_add(1, Ordering::Relaxed);
+        })
+    }
+
+    #[tokio::test]
+    async fn handlers_run_in_order_and_a_panic_ends_only_its_own() {
+        let queue = NotificationQueue::default();
+        let order = Arc::new(Mutex::new(Vec::new()));
+        let handler = |number: usize| -> BoxFuture<'static, ()> {
+            let order = Arc::clone(&order);
+            Box::pin(async move {
+                tokio::task::yield_now().await;
+                assert_ne!(number, 1, "this handler panics");
+                order.lock().unwrap().push(number);
+            })
+        };
+        let task = queue.push(1, handler(0)).expect("nothing runs yet");
+        assert!(queue.push(1, handler(1)).is_none());
+        assert!(queue.push(1, handler(2)).is_none());
+        task.await;
+        assert_eq!(*order.lock().unwrap(), [0, 2]);
+        let again = queue.push(1, handler(3)).expect("the first task ended");
+        again.await;
+        assert_eq!(*order.lock().unwrap(), [0, 2, 3]);
+    }
+
+    #[tokio::test]
+    async fn waiting_notifications_are_limited_in_count() {
+        let queue = NotificationQueue::default();
+        let counter = Arc::default();
+        let mut tasks: Vec<_> = (0..=MAX_WAITING)
+            .filter_map(|_| queue.push(0, count(&counter)))
+            .collect();
+        tasks.remove(0).await;
+        assert_eq!(counter.load(Ordering::Relaxed), MAX_WAITING);
+    }
+
+    #[tokio::test]
+    async fn waiting_notifications_are_limited_in_bytes() {
+        let queue = NotificationQueue::default();
+        let counter = Arc::default();
+        let task = queue.push(MAX_WAITING_BYTES - 1, count(&counter)).unwrap();
+        assert!(queue.push(2, count(&counter)).is_none(), "over the limit");
+        assert!(queue.push(1, count(&counter)).is_none(), "waits");
+        task.await;
+        assert_eq!(counter.load(Ordering::Relaxed), 2);
+        // A single notification may have any size.
+        let task = queue.push(MAX_WAITING_BYTES + 1, count(&counter)).unwrap();
+        task.await;
+        assert_eq!(counter.load(Ordering::Relaxed), 3);
+    }
+}

@@ -1,0 +1,98 @@
+//! Sends an input request to a client of a revision up to 2025-11-25, and checks the response.
+
+use toolwire_proto::methods;
+use toolwire_proto::rounds;
+use toolwire_proto::sampling_rules::drop_undeclared_context;
+use toolwire_proto::stamp;
+use toolwire_types::{
+    ClientCapabilities, CreateMessageRequestParams, ElicitRequestParams, ErrorObject, InputRequest,
+    ProtocolVersion, RawJson,
+};
+
+use crate::engine::TransportContext;
+use crate::engine::transport::no_channel;
+use crate::error::Error;
+use crate::server::access::check_declared;
+use crate::server::state_seal::NO_RANDOMNESS;
+
+/// A channel to a client, with the data that determines the form of a request.
+pub(crate) struct InputChannel<'a> {
+    pub(crate) transport: &'a dyn TransportContext,
+    pub(crate) version: ProtocolVersion,
+    pub(crate) capabilities: &'a ClientCapabilities,
+}
+
+impl InputChannel<'_> {
+    /// Checks the client's capabilities, sends the request, and checks the response. Errors name the request by `key`.
+    pub(crate) async fn send(&self, key: &str, request: &InputRequest) -> Result<RawJson, Error> {
+        let method = method_of(request)?;
+        let required = rounds::required_capabilities([request]);
+        check_declared(&required, self.capabilities)?;
+        let params = client_params(request, self.version, self.capabilities)?;
+        if !self.transport.can_request() {
+            return Err(no_channel(method));
+        }
+        let response = self.transport.request(method, params).await?;
+        let response = match request {
+            InputRequest::Elicitation(elicitation) => {
+                stamp::restore_elicitation(elicitation, response, self.version)
+            }
+            _ => response,
+        };
+        rounds::accept_response(request, response)
+            .map_err(|unusable| Error::protocol(unusable.message(key)))
+    }
+}
+
+/// Returns the method of an input request.
+fn method_of(request: &InputRequest) -> Result<&'static str, Error> {
+    methods::find(request.method())
+        .map(|method| method.name)
+        .ok_or_else(|| {
+            ErrorObject::internal(format!(
+                "`{}` is not a request to a client",
+                request.method()
+            ))
+            .into()
+        })
+}
+
+/// Returns the parameters of an input request in the form of the client's revision.
+fn client_params(
+    request: &InputRequest,
+    version: ProtocolVersion,
+    declared: &ClientCapabilities,
+) -> Result<RawJson, Error> {
+    let written = match request {
+        InputRequest::Elicitation(params) => {
+            let mut params = params.clone();
+            if let ElicitRequestParams::Url(url) = &mut params
+                && url.elicitation_id.is_none()
+            {
+                url.elicitation_id = Some(random_id()?);
+            }
+            RawJson::from_serialize(&stamp::project_elicitation(params, version)?)
+        }
+        InputRequest::Sampling(params) => {
+            let mut params = CreateMessageRequestParams::clone(params);
+            drop_undeclared_context(&mut params, version, declared);
+            RawJson::from_serialize(&stamp::project_sampling(params, version)?)
+        }
+        InputRequest::Roots(params) => RawJson::from_serialize(&params.clone().unwrap_or_default()),
+        other => {
+            return Err(ErrorObject::internal(format!(
+                "`{}` is not a request to a client",
+                other.method()
+            ))
+            .into());
+        }
+    };
+    written.map_err(|error| Error::decode("input request to the client", error))
+}
+
+/// Returns a random id, for revisions that require an id for each URL elicitation.
+fn random_id() -> Result<String, Error> {
+    let mut bytes = [0; 16];
+    getrandom::fill(&mut bytes).map_err(|_| ErrorObject::internal(NO_RANDOMNESS))?;
+    Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
+}

@@ -1,0 +1,71 @@
+//! The channel to the client of a session, outside of its requests: the GET stream of the session.
+
+use std::sync::Arc;
+
+use toolwire_types::RawJson;
+
+use crate::engine::transport::no_channel;
+use crate::engine::{
+    BoxFuture, ConnectionState, OutgoingNotification, TokenInfo, TransportContext,
+};
+use crate::error::Error;
+use crate::transport::http::session::active::ActiveSession;
+use crate::transport::outgoing_queue::{MessageSink as _, send_request};
+
+/// The channel to the client of one session.
+#[derive(Debug)]
+pub(crate) struct SessionChannel {
+    session: Arc<ActiveSession>,
+    /// The token of the message that the channel was created for.
+    auth: Option<Arc<TokenInfo>>,
+}
+
+impl SessionChannel {
+    pub(crate) fn new(session: Arc<ActiveSession>, auth: Option<Arc<TokenInfo>>) -> Self {
+        Self { session, auth }
+    }
+}
+
+impl TransportContext for SessionChannel {
+    fn notify(&self, notification: OutgoingNotification) {
+        match self.session.push_task() {
+            Some(push) => push.push(notification.kind, notification.message),
+            None => {
+                tracing::debug!("dropped a notification, because the session has no GET stream")
+            }
+        }
+    }
+
+    fn request<'a>(
+        &'a self,
+        method: &'a str,
+        params: RawJson,
+    ) -> BoxFuture<'a, Result<RawJson, Error>> {
+        Box::pin(async move {
+            let push = self.session.push_task();
+            let push = push.ok_or_else(|| no_channel(method))?;
+            send_request(&*push, &self.session.client_requests, method, params).await
+        })
+    }
+
+    fn can_request(&self) -> bool {
+        let push = self.session.push_task();
+        push.is_some_and(|push| push.has_reader())
+    }
+
+    fn connection_state(&self) -> Option<&Arc<ConnectionState>> {
+        Some(&self.session.state)
+    }
+
+    fn connection_token(&self) -> Option<&str> {
+        Some(&self.session.key.id)
+    }
+
+    fn uses_tokens(&self) -> bool {
+        true
+    }
+
+    fn auth(&self) -> &TokenInfo {
+        self.auth.as_deref().unwrap_or(TokenInfo::none())
+    }
+}
