@@ -43,3 +43,10 @@ async fn client_responds_to_elicitations_in_both_eras() {
     assert!(text.contains("2026-07-28: Hello, Ada!"), "{text}");
     assert!(text.contains("2025-11-25: Hello, Ada!"), "{text}");
 }
+
+#[cfg(unix)]
+#[tokio::test]
+async fn client_calls_a_server_on_a_unix_socket() {
+    let text = output_of("unix_socket", &[]).await;
+    assert!(text.contains("Hello, Ada! This is 2026-07-28."), "{text}");
+}

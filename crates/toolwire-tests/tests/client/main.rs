@@ -3,3 +3,4 @@
 mod cache;
 mod child_process;
 mod in_process;
+mod own_transport;

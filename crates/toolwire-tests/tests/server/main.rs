@@ -17,6 +17,7 @@ mod listen;
 mod logging;
 mod macros;
 mod notifications;
+mod own_transport;
 mod pages;
 mod progress;
 mod prompts;

@@ -1,4 +1,4 @@
-//! The transports: HTTP, stdio, and in process.
+//! The transports: HTTP, stdio, in process, and pairs of streams of your own.
 
 mod batch;
 #[cfg(feature = "client")]
@@ -12,6 +12,7 @@ pub mod http_client;
 mod limits;
 mod listen;
 mod memory;
+mod message_streams;
 mod outgoing_queue;
 mod single;
 mod stdio;
@@ -19,6 +20,7 @@ mod stdio_context;
 
 pub use limits::Limits;
 pub use memory::InProcess;
+pub use message_streams::{MessageReader, MessageWriter};
 pub use stdio::StdioOptions;
 pub use stdio_context::StdioContext;
 pub use toolwire_proto::outbox::OutgoingKind;

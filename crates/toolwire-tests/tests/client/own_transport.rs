@@ -1,0 +1,108 @@
+//! Clients on a pair of streams of the author's own.
+
+use std::io;
+
+use serde_json::json;
+use tokio::sync::mpsc;
+use toolwire::transport::{Limits, MessageReader, MessageWriter};
+use toolwire::{Client, ClientBuilder, ClientLimits, Era};
+use toolwire_tests::peer::{plain, server, within};
+
+struct ChannelReader(mpsc::Receiver<Vec<u8>>);
+
+impl MessageReader for ChannelReader {
+    async fn receive(&mut self) -> io::Result<Option<Vec<u8>>> {
+        Ok(self.0.recv().await)
+    }
+}
+
+struct ChannelWriter(mpsc::Sender<Vec<u8>>);
+
+impl MessageWriter for ChannelWriter {
+    async fn send(&mut self, message: Vec<u8>) -> io::Result<()> {
+        let sent = self.0.send(message).await;
+        sent.map_err(|_| io::ErrorKind::BrokenPipe.into())
+    }
+}
+
+fn hello_server() -> toolwire::Server {
+    server()
+        .tool(plain("hello", |_| async { "hello" }))
+        .tool(plain("long", |_| async { "x".repeat(2000) }))
+}
+
+#[tokio::test]
+async fn client_and_server_talk_over_byte_streams_in_both_eras() {
+    for era in [Era::Modern, Era::Legacy] {
+        let (client_end, server_end) = tokio::io::duplex(64);
+        let (reader, writer) = tokio::io::split(server_end);
+        let server = hello_server();
+        let serving =
+            tokio::spawn(async move { server.serve_io(reader, writer, Limits::default()).await });
+        let (reader, writer) = tokio::io::split(client_end);
+        let builder = ClientBuilder::new("test", "1").with_era(era);
+        let client = within(builder.connect_io(reader, writer)).await.unwrap();
+        let result = within(client.call_tool("hello", json!({})).into_future())
+            .await
+            .unwrap();
+        assert_eq!(result.all_text(), "hello");
+        within(client.close()).await;
+        within(serving).await.unwrap().unwrap();
+    }
+}
+
+#[tokio::test]
+async fn client_and_server_talk_over_message_streams() {
+    let (to_server, incoming) = mpsc::channel(4);
+    let (outgoing, from_server) = mpsc::channel(4);
+    let server = hello_server();
+    let serving = tokio::spawn(async move {
+        let (reader, writer) = (ChannelReader(incoming), ChannelWriter(outgoing));
+        server
+            .serve_messages(reader, writer, Limits::default())
+            .await
+    });
+    let connecting = Client::connect_messages(ChannelReader(from_server), ChannelWriter(to_server));
+    let client = within(connecting).await.unwrap();
+    let result = within(client.call_tool("hello", json!({})).into_future())
+        .await
+        .unwrap();
+    assert_eq!(result.all_text(), "hello");
+    drop(client);
+    within(serving).await.unwrap().unwrap();
+}
+
+#[tokio::test]
+async fn response_over_the_limit_fails_only_its_call() {
+    let (client_end, server_end) = tokio::io::duplex(64);
+    let (reader, writer) = tokio::io::split(server_end);
+    let server = hello_server();
+    tokio::spawn(async move { server.serve_io(reader, writer, Limits::default()).await });
+    let (reader, writer) = tokio::io::split(client_end);
+    let mut limits = ClientLimits::default();
+    limits.message_bytes = 1000;
+    let builder = ClientBuilder::new("test", "1").with_limits(limits);
+    let client = within(builder.connect_io(reader, writer)).await.unwrap();
+    let error = within(client.call_tool("long", json!({})).into_future())
+        .await
+        .unwrap_err();
+    assert!(error.is_limit(), "{error}");
+    let result = within(client.call_tool("hello", json!({})).into_future())
+        .await
+        .unwrap();
+    assert_eq!(result.all_text(), "hello");
+}
+
+#[tokio::test]
+async fn end_of_the_stream_fails_the_call_with_its_reason() {
+    let (client_end, server_end) = tokio::io::duplex(1024);
+    drop(server_end);
+    let (reader, writer) = tokio::io::split(client_end);
+    let error = within(Client::connect_io(reader, writer))
+        .await
+        .unwrap_err();
+    assert!(
+        error.to_string().contains("ended the connection"),
+        "{error}"
+    );
+}
