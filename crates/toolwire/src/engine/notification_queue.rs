@@ -55,7 +55,7 @@ impl NotificationQueue {
         Some(Box::pin(run(self.clone())))
     }
 
-    /// Returns the next handler. If there is none, the queue is no longer running.
+    /// Returns the next handler. Without a next handler, the queue is no longer running.
     fn next(&self) -> Option<QueuedHandler> {
         let mut state = self.lock();
         let next = state.waiting.pop_front();

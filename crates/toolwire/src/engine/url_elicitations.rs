@@ -1,4 +1,5 @@
-//! URL elicitations that clients were asked to complete: their ids, and the clients that may be told of the completion.
+//! URL elicitations that clients were asked to complete: their ids, and the clients that receive the
+//! notification of the completion.
 //!
 //! Spec 2025-11-25, client/elicitation, "Completion Notifications for URL Mode Elicitation": the notification goes only
 //! to the client that received the elicitation.
@@ -100,7 +101,7 @@ mod tests {
         fn notify(&self, _: OutgoingNotification) {}
 
         fn request<'a>(&'a self, _: &'a str, _: RawJson) -> BoxFuture<'a, Result<RawJson, Error>> {
-            unimplemented!("nothing is requested in these tests")
+            panic!("nothing is requested in these tests")
         }
 
         fn can_request(&self) -> bool {

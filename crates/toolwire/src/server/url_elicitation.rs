@@ -73,8 +73,8 @@ impl RequestContext {
     /// }
     /// ```
     ///
-    /// If an elicitation is invalid, the returned error says so: there is none, one has no id or no absolute `http` or
-    /// `https` URL, or the client or its revision does not support it.
+    /// If the elicitations are invalid, the returned error describes the reason: the list is empty, an elicitation has no id
+    /// or no absolute `http` or `https` URL, or the client or its revision does not support it.
     #[must_use]
     pub fn url_elicitation_required(
         &self,
@@ -115,7 +115,7 @@ impl RequestContext {
         }
         if !self.version().has_url_elicitation_error() {
             return Err(invalid(
-                "only 2025-11-25 has the error −32042; use `ask_url`, which works in every revision",
+                "this revision does not have the error −32042; use `ask_url`, which works in every revision",
             ));
         }
         for elicitation in elicitations {

@@ -73,7 +73,7 @@ impl ClientBuilder {
         writer: impl AsyncWrite + Send + Unpin + 'static,
     ) -> Result<Client, Error> {
         let limits = &self.config.limits;
-        let input = ByteInput {
+        let input = ByteStreamReader {
             reader,
             decoder: LineDecoder::new(limits.message_bytes),
             chunk: Vec::new(),
@@ -93,7 +93,7 @@ impl ClientBuilder {
         writer: impl MessageWriter,
     ) -> Result<Client, Error> {
         let limits = &self.config.limits;
-        let input = MessageInput {
+        let input = MessageStreamReader {
             reader,
             max_bytes: limits.message_bytes,
         };
@@ -115,12 +115,12 @@ trait Input: Send + 'static {
     fn next(&mut self) -> impl Future<Output = io::Result<Option<IncomingMessage>>> + Send;
 }
 
-struct MessageInput<R> {
+struct MessageStreamReader<R> {
     reader: R,
     max_bytes: usize,
 }
 
-impl<R: MessageReader> Input for MessageInput<R> {
+impl<R: MessageReader> Input for MessageStreamReader<R> {
     async fn next(&mut self) -> io::Result<Option<IncomingMessage>> {
         let message = self.reader.receive().await?;
         Ok(message.map(|mut message| {
@@ -134,7 +134,7 @@ impl<R: MessageReader> Input for MessageInput<R> {
     }
 }
 
-struct ByteInput<R> {
+struct ByteStreamReader<R> {
     reader: R,
     decoder: LineDecoder,
     /// The current chunk, and the position of the next unread byte.
@@ -142,7 +142,7 @@ struct ByteInput<R> {
     at: usize,
 }
 
-impl<R: AsyncRead + Send + Unpin + 'static> Input for ByteInput<R> {
+impl<R: AsyncRead + Send + Unpin + 'static> Input for ByteStreamReader<R> {
     async fn next(&mut self) -> io::Result<Option<IncomingMessage>> {
         loop {
             let mut rest = &self.chunk[self.at..];
