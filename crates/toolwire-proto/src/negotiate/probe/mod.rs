@@ -3,6 +3,9 @@
 //! On a byte stream, every error, timeout or exit means "legacy", except a recognized modern error. On HTTP only a 4xx
 //! whose body is not a modern error means "legacy". Rejected credentials, outages and timeouts are not evidence. After
 //! a recognized modern error the probe sends `initialize` only if the newest common version is a legacy one.
+//!
+//! A process that received `server/discover` may not survive it: some legacy servers exit, others never respond again.
+//! If `initialize` fails in such a process, the probe sends it once more, as the first message of a new process.
 //! Spec 2026-07-28, basic/versioning, basic/transports/stdio and basic/transports/streamable-http.
 
 use std::borrow::Cow;
@@ -96,6 +99,8 @@ pub enum ProbeEvent<'a> {
         /// The body, if it was a JSON-RPC error.
         error: Option<&'a ErrorObject>,
     },
+    /// The response to a POST was the event stream of the HTTP+SSE transport: its event names another endpoint.
+    EndpointNamed,
     /// The HTTP+SSE stream is open and has named its endpoint.
     HttpWithSseOpened,
 }
@@ -164,10 +169,13 @@ impl std::error::Error for ProbeFailure {}
 ///               │  │ ▲ └── −32022 with another common modern version ─┐    ▲
 ///               │  │ └────────────────────────────────────────────────┘    │
 ///               │  └─ child exited ──► Respawning ──┐                      │
-///               └─ legacy evidence ─────────────────┴─► Initializing ──────┤
-///                                                         │        ▲       │
-///                              HTTP 400/404/405, no MCP ──┘        │       │
-///                                                OpeningSse ───────┘ ──────┘
+///               │                          ▲ once   │                      │
+///               │      child exited, or no │        ▼                      │
+///               │         response in time └── Initializing ───────────────┤
+///               └─ legacy evidence ──────────────►  │    ▲                 │
+///                                                   │    │                 │
+///        HTTP 400/404/405, or an `endpoint` event ──┘    │                 │
+///                                          OpeningSse ───┘ ────────────────┘
 /// ```
 #[derive(Debug, Clone)]
 pub struct Probe {
@@ -183,6 +191,10 @@ pub struct Probe {
     offered_again: bool,
     /// Whether the probe relies on an earlier result. Evidence against that result restarts the probe.
     is_resumed: bool,
+    /// Whether the current process received `server/discover`.
+    is_probed: bool,
+    /// Whether the process was started again. This happens at most once.
+    is_respawned: bool,
 }
 
 #[derive(Debug, Clone, PartialEq)]
@@ -264,6 +276,19 @@ impl Probe {
         }
     }
 
+    /// Returns `true` if a process that fails to respond to `initialize` will be started again. The caller then reserves
+    /// time for the second attempt.
+    #[must_use]
+    pub fn may_respawn(&self) -> bool {
+        self.channel == Channel::Stdio && self.is_probed && !self.is_respawned
+    }
+
+    /// Returns `true` if the process was started again, because it did not survive the probe.
+    #[must_use]
+    pub fn is_respawned(&self) -> bool {
+        self.is_respawned
+    }
+
     fn idle(channel: Channel, supported: SupportedVersions) -> Self {
         Self {
             channel,
@@ -274,6 +299,8 @@ impl Probe {
             discovered_again: false,
             offered_again: false,
             is_resumed: false,
+            is_probed: false,
+            is_respawned: false,
         }
     }
 
@@ -288,12 +315,12 @@ impl Probe {
             (ProbeEvent::TimedOut, Channel::Stdio) => self.initialize(&[]),
             (ProbeEvent::TimedOut, Channel::Http) => self.fail(ProbeFailure::TimedOut),
             (ProbeEvent::ChildExited, _) => {
-                if self.supported.legacy().next().is_none() {
+                if self.is_respawned || self.supported.legacy().next().is_none() {
                     return self.fail(ProbeFailure::ChildExited);
                 }
-                self.state = ProbeState::Respawning;
-                ProbeAction::Respawn
+                self.respawn()
             }
+            (ProbeEvent::EndpointNamed, _) => self.open_sse(),
             (ProbeEvent::HttpRejected { status, error }, _) => {
                 self.on_discover_rejected(tried, status, error)
             }
@@ -350,8 +377,14 @@ impl Probe {
                     None => self.fail(ProbeFailure::NoCommonVersion(vec![offered.to_owned()])),
                 };
             }
+            ProbeEvent::TimedOut | ProbeEvent::ChildExited if self.may_respawn() => {
+                return self.respawn();
+            }
             ProbeEvent::TimedOut => return self.fail(ProbeFailure::TimedOut),
             ProbeEvent::ChildExited => return self.fail(ProbeFailure::ChildExited),
+            ProbeEvent::EndpointNamed if self.transport == LegacyTransport::Direct => {
+                return self.open_sse();
+            }
             ProbeEvent::Rejected(error) => Some(error),
             ProbeEvent::HttpRejected { error, .. } => error,
             _ => return ProbeAction::Wait,
@@ -420,6 +453,7 @@ impl Probe {
 
     fn discover(&mut self, version: ProtocolVersion) -> ProbeAction {
         self.state = ProbeState::Discovering(version);
+        self.is_probed = true;
         ProbeAction::SendDiscover(version)
     }
 
@@ -439,7 +473,18 @@ impl Probe {
         ProbeAction::SendInitialize(version)
     }
 
+    /// Starts the process again, so that `initialize` is the first message that it receives.
+    fn respawn(&mut self) -> ProbeAction {
+        self.state = ProbeState::Respawning;
+        self.is_respawned = true;
+        self.is_probed = false;
+        ProbeAction::Respawn
+    }
+
     fn open_sse(&mut self) -> ProbeAction {
+        if self.supported.legacy().next().is_none() {
+            return self.fail(ProbeFailure::LegacyServer);
+        }
         self.transport = LegacyTransport::HttpWithSse;
         self.state = ProbeState::OpeningSse;
         ProbeAction::TryHttpWithSse

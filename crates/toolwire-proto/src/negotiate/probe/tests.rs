@@ -41,6 +41,7 @@ fn feed(probe: &mut Probe, line: &str) -> ProbeAction {
         "timeout" => probe.on(ProbeEvent::TimedOut),
         "exit" => probe.on(ProbeEvent::ChildExited),
         "respawned" => probe.on(ProbeEvent::Respawned),
+        "endpoint" => probe.on(ProbeEvent::EndpointNamed),
         "sse" => probe.on(ProbeEvent::HttpWithSseOpened),
         other => panic!("no such event: {other}"),
     }
@@ -185,6 +186,108 @@ fn child_that_exits_during_the_probe_is_restarted_once() {
             "exit -> respawn",
             "respawned -> initialize 2025-11-25",
             "exit -> fail: the server process exited during initialize",
+        ],
+    );
+}
+
+#[test]
+fn child_that_fails_initialize_after_the_probe_is_restarted_once() {
+    for (probe, initialize) in [
+        ("timeout", "exit"),
+        ("timeout", "timeout"),
+        ("error -32600", "exit"),
+    ] {
+        check(
+            Channel::Stdio,
+            ALL,
+            &[
+                "discover 2026-07-28",
+                &format!("{probe} -> initialize 2025-11-25"),
+                &format!("{initialize} -> respawn"),
+                "respawned -> initialize 2025-11-25",
+                "initialized 2024-11-05 -> legacy 2024-11-05 Direct",
+            ],
+        );
+        check(
+            Channel::Stdio,
+            ALL,
+            &[
+                "discover 2026-07-28",
+                &format!("{probe} -> initialize 2025-11-25"),
+                &format!("{initialize} -> respawn"),
+                "respawned -> initialize 2025-11-25",
+                "timeout -> fail: the server did not respond in time",
+            ],
+        );
+    }
+    // A process that received no probe failed for another reason.
+    check(
+        Channel::Stdio,
+        "2025-06-18",
+        &[
+            "initialize 2025-06-18",
+            "exit -> fail: the server process exited during initialize",
+        ],
+    );
+    // The second process is not started again either, if another probe ends it.
+    check(
+        Channel::Stdio,
+        ALL,
+        &[
+            "discover 2026-07-28",
+            "exit -> respawn",
+            "respawned -> initialize 2025-11-25",
+            "error -32022 2026-07-28 -> discover 2026-07-28",
+            "exit -> fail: the server process exited during initialize",
+        ],
+    );
+}
+
+#[test]
+fn time_is_reserved_for_a_second_process_only_after_a_probe() {
+    let supported = || versions(ALL);
+    let (mut probe, _) = Probe::start(Channel::Stdio, supported());
+    feed(&mut probe, "timeout");
+    assert!(probe.may_respawn());
+    assert!(!probe.is_respawned());
+    feed(&mut probe, "exit");
+    feed(&mut probe, "respawned");
+    assert!(!probe.may_respawn());
+    assert!(probe.is_respawned());
+    let (mut probe, _) = Probe::start(Channel::Http, supported());
+    feed(&mut probe, "http 400");
+    assert!(!probe.may_respawn());
+}
+
+#[test]
+fn endpoint_event_in_the_response_to_a_post_means_http_with_sse() {
+    check(
+        Channel::Http,
+        ALL,
+        &[
+            "discover 2026-07-28",
+            "endpoint -> open sse",
+            "sse -> initialize 2025-11-25",
+            "initialized 2024-11-05 -> legacy 2024-11-05 HttpWithSse",
+        ],
+    );
+    check(
+        Channel::Http,
+        ALL,
+        &[
+            "discover 2026-07-28",
+            "http 400 -> initialize 2025-11-25",
+            "endpoint -> open sse",
+            "sse -> initialize 2025-11-25",
+            "initialized 2024-11-05 -> legacy 2024-11-05 HttpWithSse",
+        ],
+    );
+    check(
+        Channel::Http,
+        "2026-07-28",
+        &[
+            "discover 2026-07-28",
+            "endpoint -> fail: the server supports only revisions with initialize",
         ],
     );
 }
