@@ -24,6 +24,28 @@ pub fn is_cancellable(method: &str) -> bool {
     !matches!(method, "initialize" | "server/discover")
 }
 
+/// Returns `true` if a client may send a message of this method again when it does not know whether the server received
+/// the first one.
+///
+/// These messages only read, or a second one has the effect of the first. A second `initialize` opens another session:
+/// the id of the first one never arrived, so nothing refers to it. All other messages may have an effect, or ask the
+/// user for input, and are sent once.
+#[must_use]
+pub fn is_repeatable(method: &str) -> bool {
+    matches!(
+        method,
+        "initialize"
+            | "notifications/initialized"
+            | "notifications/cancelled"
+            | "server/discover"
+            | "ping"
+            | "tools/list"
+            | "prompts/list"
+            | "resources/list"
+            | "resources/templates/list"
+    )
+}
+
 /// The default limit of requests in flight in one direction of one connection.
 pub const DEFAULT_IN_FLIGHT: usize = 1024;
 
@@ -64,5 +86,24 @@ mod tests {
         assert!(!is_cancellable("server/discover"));
         assert!(is_cancellable("tools/call"));
         assert!(is_cancellable("subscriptions/listen"));
+    }
+
+    #[test]
+    fn only_messages_without_an_effect_of_their_own_are_repeatable() {
+        for method in ["initialize", "server/discover", "ping", "tools/list"] {
+            assert!(is_repeatable(method), "{method}");
+        }
+        // Handlers of prompts and resources may ask the user for input.
+        for method in [
+            "tools/call",
+            "prompts/get",
+            "resources/read",
+            "resources/subscribe",
+            "logging/setLevel",
+            "acme/list",
+            "",
+        ] {
+            assert!(!is_repeatable(method), "{method}");
+        }
     }
 }
