@@ -12,6 +12,8 @@ pub mod cache;
 pub mod elicit_url;
 #[cfg(feature = "input")]
 pub mod elicit_validation;
+#[cfg(feature = "client")]
+pub mod elicitation_ids;
 pub mod envelope;
 pub mod event_id;
 pub mod features;
