@@ -12,14 +12,15 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 use tokio::sync::watch;
 use tokio::task::AbortHandle;
+use toolwire_proto::elicitation_ids::ElicitationIds;
 use toolwire_proto::envelope::{NotificationEnvelope, RequestEnvelope};
 use toolwire_proto::features::VersionFeatures;
 use toolwire_proto::methods;
 use toolwire_proto::requests::spellings;
 use toolwire_proto::subscriptions::{Change, Filter, subscription_of};
 use toolwire_types::{
-    CancelledNotificationParams, ErrorObject, InputRequest, Notification, ProtocolVersion, RawJson,
-    RequestId, Response,
+    CancelledNotificationParams, ElicitRequestParams, ElicitationCompleteNotificationParams,
+    ErrorObject, InputRequest, Notification, ProtocolVersion, RawJson, RequestId, Response, code,
 };
 
 use crate::client::cache::Cache;
@@ -58,6 +59,8 @@ struct IncomingState {
     responding: usize,
     listening: Vec<Listener>,
     next_listener: u64,
+    /// The URL elicitations that the server announced.
+    elicitations: ElicitationIds,
 }
 
 #[derive(Debug)]
@@ -144,14 +147,7 @@ impl IncomingMessages {
                     _ => self.count_skipped("an unreadable log message"),
                 }
             }
-            "notifications/elicitation/complete" => {
-                if let Some(Ok(complete)) = params.map(|params| serde_json::from_str(params.get()))
-                {
-                    ClientHandlers::notify(self.handlers.elicitation_complete.as_ref(), || {
-                        complete
-                    });
-                }
-            }
+            "notifications/elicitation/complete" => self.on_elicitation_complete(params),
             "notifications/subscriptions/acknowledged" => {
                 let subscription = params.and_then(subscription_of);
                 let params = params.map(RawJson::from);
@@ -173,6 +169,29 @@ impl IncomingMessages {
             let method = notification.method.clone().into_owned();
             Notification::new(method, params.map(RawJson::from))
         });
+    }
+
+    /// Forwards the completion of a URL elicitation that the server announced, once.
+    fn on_elicitation_complete(&self, params: Option<&RawValue>) {
+        let completed: Option<ElicitationCompleteNotificationParams> =
+            params.and_then(|params| serde_json::from_str(params.get()).ok());
+        let completed = completed.filter(|completed| {
+            let elicitations = &mut self.state().elicitations;
+            elicitations.complete(&completed.elicitation_id)
+        });
+        match completed {
+            Some(completed) => {
+                ClientHandlers::notify(self.handlers.elicitation_complete.as_ref(), || completed);
+            }
+            None => self.count_skipped("the completion of an unknown or completed elicitation"),
+        }
+    }
+
+    /// Stores the URL elicitations that an error of the server announces.
+    pub(crate) fn on_error(&self, error: &ErrorObject) {
+        if error.code == code::URL_ELICITATION_REQUIRED {
+            self.state().elicitations.announce_error(error);
+        }
     }
 
     /// Handles a request of the server in its own task, and responds through `reply`.
@@ -205,6 +224,11 @@ impl IncomingMessages {
             Err(error) => return self.respond(reply, id, Err(error)),
         };
         let mut state = self.state();
+        if let InputRequest::Elicitation(ElicitRequestParams::Url(page)) = &input
+            && let Some(id) = &page.elicitation_id
+        {
+            state.elicitations.announce(id);
+        }
         let rejection = if state.running.contains_key(&id) {
             Some(ErrorObject::invalid_request(
                 "a request with this id is in flight",

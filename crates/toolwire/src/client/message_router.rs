@@ -50,7 +50,13 @@ impl MessageRouter {
         on_response: &mut dyn FnMut(ResponseEnvelope<'_>),
     ) {
         match envelope {
-            Envelope::Response(response) => on_response(response),
+            Envelope::Response(response) => {
+                // Before the call gets the error, because the server may report a completion at once.
+                if let Err(error) = &response.outcome {
+                    self.incoming.on_error(error);
+                }
+                on_response(response);
+            }
             Envelope::Notification(notification) => self.incoming.on_notification(&notification),
             Envelope::Request(request) => self.incoming.on_request(&request, &self.reply),
             Envelope::Batch(_) => self.incoming.count_skipped("a batch within a batch"),

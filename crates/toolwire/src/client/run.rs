@@ -157,6 +157,10 @@ impl Client {
             Ok(result) => return Ok(result),
             Err(error) => error,
         };
+        // An error with an HTTP status does not pass the message router.
+        if let Some(rpc) = error.rpc() {
+            session.incoming.on_error(rpc);
+        }
         let mismatch = error
             .rpc()
             .is_some_and(|rpc| rpc.code == code::HEADER_MISMATCH);

@@ -14,6 +14,7 @@ mod rounds;
 mod server_requests;
 mod stress;
 mod testing;
+mod url_elicitations;
 
 use serde_json::{Value, json};
 use tokio::task::JoinHandle;
