@@ -1,6 +1,7 @@
 //! Secrets are sent only to their origin, and do not appear in errors, logs or debug output.
 
 use serde_json::json;
+use toolwire_tests::http_client_stack::raw::RawServer;
 use toolwire_tests::peer::within;
 use toolwire_tests::traces::Traces;
 
@@ -49,6 +50,30 @@ async fn token_is_sent_and_never_shown() {
     assert!(!traced.is_empty());
     assert!(!traced.contains(TOKEN), "{traced}");
     assert!(!traced.contains("session-1"), "{traced}");
+}
+
+#[tokio::test]
+async fn later_token_replaces_an_earlier_one() {
+    let server = RawServer::bind().await;
+    let builder = builder()
+        .with_header("Authorization", "Basic Zmlyc3Q=")
+        .unwrap()
+        .with_header("X-Api-Key", "key")
+        .unwrap()
+        .with_bearer_token("second")
+        .unwrap();
+    let unavailable = "HTTP/1.1 503 Service Unavailable\r\nContent-Length: 0\r\n\r\n";
+    let (connected, (request, _connection)) = tokio::join!(
+        builder.connect(server.url("/mcp")),
+        server.respond_once(unavailable)
+    );
+    assert_eq!(connected.unwrap_err().http_status(), Some(503));
+    let sent: Vec<_> = request
+        .lines()
+        .filter(|line| line.starts_with("authorization: ") || line.starts_with("x-api-key: "))
+        .collect();
+    assert_eq!(sent.len(), 2, "{request}");
+    assert!(sent.contains(&"authorization: Bearer second"), "{request}");
 }
 
 #[tokio::test]

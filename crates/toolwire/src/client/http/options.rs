@@ -3,6 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
+use http::header::AUTHORIZATION;
 use http::{HeaderMap, HeaderName, HeaderValue};
 
 use crate::client::ClientBuilder;
@@ -53,11 +54,28 @@ impl ClientBuilder {
         let mut value = HeaderValue::from_str(value).map_err(|_| invalid("value"))?;
         // Any header may contain a secret.
         value.set_sensitive(true);
-        self.http.headers.append(name, value);
+        if name == AUTHORIZATION {
+            // A request has at most one of these.
+            self.http.headers.insert(name, value);
+        } else {
+            self.http.headers.append(name, value);
+        }
         Ok(self)
     }
 
-    /// Sends `Authorization: Bearer` with every HTTP request.
+    /// Sends `Authorization: Bearer` with every HTTP request. It replaces an earlier token.
+    ///
+    /// ```no_run
+    /// # async fn connect(token: &str) -> Result<(), toolwire::Error> {
+    /// let client = toolwire::Client::builder("my-agent", "1.0.0")
+    ///     .with_bearer_token(token)?
+    ///     .with_header("x-tenant", "acme")?
+    ///     .connect("https://example.com/mcp")
+    ///     .await?;
+    /// # drop(client);
+    /// # Ok(())
+    /// # }
+    /// ```
     ///
     /// # Errors
     /// Returns an error if the token has characters that are not valid in a header.
