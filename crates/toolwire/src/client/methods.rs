@@ -6,20 +6,20 @@ use serde_json::json;
 use toolwire_proto::features::VersionFeatures;
 use toolwire_types::{
     CallToolResult, CompleteRequestParams, CompleteResult, CompletionArgument, CompletionReference,
-    DiscoverResult, EmptyResult, GetPromptRequestParams, GetPromptResult, ListPromptsResult,
-    ListResourceTemplatesResult, ListResourcesResult, ListToolsResult, LoggingLevel, Prompt,
-    RawJson, ReadResourceRequestParams, ReadResourceResult, Resource, ResourceTemplate, Root,
-    SetLevelRequestParams, Tool, json,
+    DiscoverResult, EmptyResult, GetPromptResult, ListPromptsResult, ListResourceTemplatesResult,
+    ListResourcesResult, ListToolsResult, LoggingLevel, Prompt, RawJson, ReadResourceRequestParams,
+    ReadResourceResult, Resource, ResourceTemplate, Root, SetLevelRequestParams, Tool,
 };
 
 use crate::client::Client;
+use crate::client::arguments::{self, serialize_error};
 use crate::client::call::{Call, Finished};
 use crate::client::list::ListCall;
 use crate::client::send::encode_notification;
 use crate::error::Error;
 
 impl Client {
-    /// Calls a tool. The arguments are a value that serializes to a JSON object.
+    /// Calls a tool. The arguments are a value that serializes to a JSON object, or a list of names with values.
     ///
     /// A tool that fails returns a result with `is_error`. That is not an error of the call.
     pub fn call_tool(
@@ -28,7 +28,7 @@ impl Client {
         arguments: impl Serialize,
     ) -> Call<CallToolResult> {
         let name = name.into();
-        let params = call_params(&name, &arguments).map(Some);
+        let params = arguments::tool_params(&name, &arguments).map(Some);
         Call::with_finish(
             self,
             "tools/call",
@@ -103,17 +103,30 @@ impl Client {
         self.decoded_call("prompts/list", page_params(cursor))
     }
 
-    /// Gets a prompt with arguments.
-    pub fn get_prompt<K: Into<String>, V: Into<String>>(
+    /// Gets a prompt. The arguments are of the same kinds as those of [`call_tool`](Self::call_tool), but every value is
+    /// text.
+    ///
+    /// ```
+    /// # use serde_json::json;
+    /// # async fn example(client: toolwire::Client) -> Result<(), toolwire::Error> {
+    /// #[derive(serde::Serialize)]
+    /// struct Greeting { name: String }
+    ///
+    /// let prompt = client.get_prompt("greet", Greeting { name: "Ada".to_owned() }).await?;
+    /// let prompt = client.get_prompt("greet", json!({"name": "Ada"})).await?;
+    /// let prompt = client.get_prompt("greet", [("name", "Ada")]).await?;
+    /// let prompt = client.get_prompt("story", ()).await?;
+    /// # drop(prompt);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn get_prompt(
         &self,
         name: impl Into<String>,
-        arguments: impl IntoIterator<Item = (K, V)>,
+        arguments: impl Serialize,
     ) -> Call<GetPromptResult> {
-        let mut params = GetPromptRequestParams::new(name);
-        for (key, value) in arguments {
-            params = params.with_argument(key, value);
-        }
-        self.decoded_call("prompts/get", encode(&params, "the arguments").map(Some))
+        let params = arguments::prompt_params(name.into(), &arguments).map(Some);
+        self.decoded_call("prompts/get", params)
     }
 
     /// Requests completions for an argument of a prompt or a resource template.
@@ -229,24 +242,6 @@ impl Client {
     }
 }
 
-/// Writes the parameters of `tools/call`. Arguments that serialize to `null` are omitted.
-fn call_params(tool: &str, arguments: &impl Serialize) -> Result<RawJson, Error> {
-    let mut text = Vec::with_capacity(256);
-    text.extend_from_slice(b"{\"name\":");
-    json::write_text(&mut text, tool);
-    let name_end = text.len();
-    text.extend_from_slice(b",\"arguments\":");
-    let arguments_start = text.len();
-    json::write(&mut text, arguments).map_err(|error| serialize_error("the arguments", error))?;
-    if text[arguments_start..] == *b"null" {
-        text.truncate(name_end);
-    }
-    text.push(b'}');
-    // A copy of the exact length is cheaper than shrinking the buffer.
-    let text = str::from_utf8(&text).expect("JSON is written in whole characters");
-    Ok(json::checked_raw_box(text.to_owned()).into())
-}
-
 fn page_params(cursor: Option<String>) -> Result<Option<RawJson>, Error> {
     match cursor {
         Some(cursor) => Ok(Some(json!({ "cursor": cursor }).into())),
@@ -256,10 +251,6 @@ fn page_params(cursor: Option<String>) -> Result<Option<RawJson>, Error> {
 
 fn encode(value: &impl Serialize, what: &str) -> Result<RawJson, Error> {
     RawJson::from_serialize(value).map_err(|error| serialize_error(what, error))
-}
-
-fn serialize_error(what: &str, error: serde_json::Error) -> Error {
-    Error::invalid_request(format!("{what} cannot be serialized to JSON")).with_source(error)
 }
 
 fn decode<T: DeserializeOwned>(method: &str, result: &RawJson) -> Result<T, Error> {

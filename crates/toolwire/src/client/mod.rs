@@ -3,6 +3,7 @@
 //! A [`Client`] is a cheap handle; its clones share one connection. It detects the era of the server when it connects.
 //! This module handles neither bytes nor sockets: the `ClientTransport` of a transport does.
 
+mod arguments;
 mod builder;
 pub mod cache;
 mod cache_methods;

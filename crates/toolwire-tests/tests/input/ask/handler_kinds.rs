@@ -171,7 +171,8 @@ async fn prompts_may_send_input_requests() {
             ("prompt_closure", "Ada fine 7"),
             ("prompt_method", "hi Ada fine 7"),
         ] {
-            let arguments = (prompt == "prompt_fn").then_some(("word", "ho"));
+            let word = (prompt == "prompt_fn").then_some(("word", "ho"));
+            let arguments: Vec<_> = word.into_iter().collect();
             let text = prompt_text(client.get_prompt(prompt, arguments).await);
             assert_eq!(text, expected, "{version} {prompt}");
             assert_eq!(
