@@ -25,6 +25,9 @@ struct ErrorInner {
     kind: ErrorKind,
     /// The HTTP status of the failed response, if there was one.
     http_status: Option<u16>,
+    /// Whether the response was the event stream of the HTTP+SSE transport, which has another endpoint for messages.
+    #[cfg(feature = "client")]
+    is_http_with_sse: bool,
     source: Option<Box<dyn StdError + Send + Sync>>,
 }
 
@@ -106,6 +109,19 @@ impl Error {
     #[cfg(any(feature = "client", feature = "input"))]
     pub(crate) fn protocol(what: impl Into<String>) -> Self {
         Self::new(ErrorKind::Protocol(what.into()))
+    }
+
+    #[cfg(feature = "http-client")]
+    pub(crate) fn http_with_sse() -> Self {
+        let mut error = Self::protocol("the server uses the older HTTP+SSE transport");
+        error.0.is_http_with_sse = true;
+        error
+    }
+
+    /// Returns `true` if the server uses the HTTP+SSE transport and not Streamable HTTP.
+    #[cfg(feature = "client")]
+    pub(crate) fn is_http_with_sse(&self) -> bool {
+        self.0.is_http_with_sse
     }
 
     #[cfg(feature = "client")]
@@ -254,6 +270,8 @@ impl Error {
         Self(Box::new(ErrorInner {
             kind,
             http_status: None,
+            #[cfg(feature = "client")]
+            is_http_with_sse: false,
             source: None,
         }))
     }

@@ -1,9 +1,12 @@
 //! Cancellation of calls: by closing the stream in the modern era, by a notification in the legacy era.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::json;
-use toolwire::Client;
+use tokio::sync::Notify;
+use tokio::time::Instant;
+use toolwire::{Client, ClientLimits};
 use toolwire_tests::peer::within;
 
 use super::double::Double;
@@ -71,6 +74,77 @@ async fn dropping_a_legacy_call_sends_a_cancellation() {
             .unwrap();
         assert_eq!(server.record.of("POST", "notifications/cancelled").len(), 1);
     }
+}
+
+/// Checks that the cancellation arrived in the session, before the session was deleted.
+fn check_order(server: &Fake) {
+    let all = server.record.all();
+    let position = |http_method, method| {
+        all.iter()
+            .position(|request| request.is(http_method, method))
+    };
+    let cancelled = position("POST", "notifications/cancelled").expect("a cancellation");
+    let deleted = position("DELETE", "").expect("a deleted session");
+    assert!(cancelled < deleted, "{all:?}");
+    assert_eq!(all[cancelled].header("mcp-session-id"), Some("session-1"));
+}
+
+#[tokio::test]
+async fn closing_delivers_the_cancellation_of_a_dropped_call_first() {
+    for reply in incomplete_responses() {
+        let gate = Arc::new(Notify::new());
+        let accepted = Arc::clone(&gate);
+        let script = first_call(reply, legacy);
+        let server = Fake::start(move |request| match request.method() {
+            "notifications/cancelled" => Reply::status(202).gated_by(&accepted),
+            _ => script(request),
+        });
+        let server = server.await;
+        let client = server.connect().await.unwrap();
+        // The call is dropped and the client closed without a point at which another task could run.
+        let mut call = Box::pin(client.call_tool("act", json!({})).into_future());
+        tokio::select! {
+            biased;
+            result = &mut call => panic!("{result:?}"),
+            _ = server.record.nth("POST", "tools/call", 0) => {}
+        }
+        drop(call);
+        let mut closing = Box::pin(client.close());
+        tokio::select! {
+            biased;
+            () = &mut closing => panic!("closed before the server accepted the cancellation"),
+            _ = server.record.nth("POST", "notifications/cancelled", 0) => {}
+        }
+        assert!(server.record.of("DELETE", "").is_empty());
+        gate.notify_one();
+        within(closing).await;
+        check_order(&server);
+    }
+}
+
+#[tokio::test]
+async fn dropping_the_client_delivers_the_cancellation_of_a_dropped_call_first() {
+    let server = Fake::start(first_call(Reply::never(), legacy)).await;
+    let client = server.connect().await.unwrap();
+    drop_one_call(&server, &client).await;
+    drop(client);
+    server.record.nth("DELETE", "", 0).await;
+    check_order(&server);
+}
+
+#[tokio::test(start_paused = true)]
+async fn closing_waits_for_a_cancellation_no_longer_than_the_grace_period() {
+    let server = Double::new(|request| match request.method() {
+        "tools/call" | "notifications/cancelled" => Reply::never(),
+        _ => legacy(request),
+    });
+    let client = server.connect().await.unwrap();
+    let call = client.call_tool("act", json!({}));
+    call.with_timeout(Duration::from_secs(5)).await.unwrap_err();
+    let start = Instant::now();
+    client.close().await;
+    assert_eq!(start.elapsed(), ClientLimits::default().exit_grace);
+    assert_eq!(server.record.of("DELETE", "").len(), 1);
 }
 
 #[tokio::test(start_paused = true)]

@@ -67,6 +67,9 @@ impl HttpClient for Double {
             if let Some(gate) = &reply.gate {
                 gate.notified().await;
             }
+            if reply.ending == Ending::NoResponse {
+                return Err(HttpError::new(HttpPhase::Send, "closed"));
+            }
             let mut response = Response::builder().status(reply.status);
             for (name, value) in &reply.headers {
                 response = response.header(name, value);
@@ -115,7 +118,7 @@ impl Body for Pieces {
         match self.ending {
             Ending::Complete => Poll::Ready(None),
             Ending::Open => Poll::Pending,
-            Ending::Cut | Ending::Reset => {
+            Ending::Cut | Ending::Reset | Ending::NoResponse => {
                 self.ending = Ending::Complete;
                 Poll::Ready(Some(Err(HttpError::new(HttpPhase::Receive, "cut"))))
             }

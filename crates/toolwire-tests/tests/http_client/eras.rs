@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use toolwire::{ClientBuilder, ClientLimits, ProtocolVersion};
-use toolwire::{DetectedEra, LegacyTransport};
+use toolwire::{DetectedEra, Era, LegacyTransport};
 
 use super::double::Double;
 use super::script::{
@@ -247,6 +247,72 @@ async fn rejected_initialize_is_followed_by_http_with_sse() {
         ];
         assert_eq!(log(&server.record), expected);
     }
+}
+
+/// The script of an HTTP+SSE server that responds to a POST to the URL of its stream like to a GET. `initialize` has
+/// this id.
+fn http_with_sse_for_any_method(initialize: u64) -> impl Fn(&RecordedRequest) -> Reply {
+    move |request| {
+        if request.target.ends_with("/messages?session=1") {
+            return Reply::status(202);
+        }
+        let response = json!({
+            "jsonrpc": "2.0",
+            "id": initialize,
+            "result": {
+                "protocolVersion": "2024-11-05",
+                "capabilities": {},
+                "serverInfo": {"name": "old", "version": "1"},
+            },
+        });
+        let mut stream = "event: endpoint\ndata: /messages?session=1\n\n".to_owned();
+        if request.http_method == "GET" {
+            stream.push_str(&event(response.to_string()));
+        }
+        Reply::events(stream).left_open()
+    }
+}
+
+const HTTP_WITH_SSE: DetectedEra = DetectedEra::Legacy {
+    version: ProtocolVersion::V2024_11_05,
+    transport: LegacyTransport::HttpWithSse,
+};
+
+#[tokio::test(start_paused = true)]
+async fn endpoint_event_in_the_response_to_a_post_is_followed_by_http_with_sse() {
+    let server = Double::new(http_with_sse_for_any_method(2));
+    let client = server.connect().await.unwrap();
+    assert_eq!(client.detected_era(), HTTP_WITH_SSE);
+    let expected = [
+        "POST server/discover",
+        "GET",
+        "POST initialize",
+        "POST notifications/initialized",
+    ];
+    assert_eq!(log(&server.record), expected);
+
+    // A client of legacy revisions starts with `initialize`.
+    let server = Double::new(http_with_sse_for_any_method(2));
+    let builder = ClientBuilder::new("test", "1").with_era(Era::Legacy);
+    let client = server.connect_with(builder).await.unwrap();
+    assert_eq!(client.detected_era(), HTTP_WITH_SSE);
+    let expected = [
+        "POST initialize",
+        "GET",
+        "POST initialize",
+        "POST notifications/initialized",
+    ];
+    assert_eq!(log(&server.record), expected);
+}
+
+#[tokio::test(start_paused = true)]
+async fn endpoint_event_corrects_a_wrong_modern_era() {
+    let server = Double::new(http_with_sse_for_any_method(3));
+    let client = server.connect_with(builder_with_era(MODERN)).await.unwrap();
+    let call = client.call_tool("act", json!({}));
+    // This server sends no response to calls.
+    call.with_timeout(Duration::from_secs(5)).await.unwrap_err();
+    assert_eq!(client.detected_era(), HTTP_WITH_SSE);
 }
 
 #[tokio::test]

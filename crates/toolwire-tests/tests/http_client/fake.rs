@@ -126,13 +126,16 @@ async fn serve(
         let target = start.next().unwrap_or_default();
         let request = record.note(number, http_method, target, headers(lines), &body);
         let reply = script(&request);
+        if reply.ending == Ending::NoResponse {
+            return Ok(());
+        }
         if let Err(error) = write_reply(&mut stream, &reply).await {
             disconnects.send_modify(|count| *count += 1);
             return Err(error);
         }
         match reply.ending {
             Ending::Complete => {}
-            Ending::Cut => return Ok(()),
+            Ending::Cut | Ending::NoResponse => return Ok(()),
             Ending::Reset => return SockRef::from(&stream).set_linger(Some(Duration::ZERO)),
             Ending::Open => {
                 wait_for_gate(&mut stream, &Notify::new()).await.ok();

@@ -155,6 +155,37 @@ async fn closing_the_client_closes_the_stream() {
 }
 
 #[tokio::test]
+async fn closing_delivers_the_cancellation_of_a_dropped_call_first() {
+    let gate = Arc::new(Notify::new());
+    let accepted = Arc::clone(&gate);
+    let server = Fake::start(
+        move |request| match (&*request.http_method, request.method()) {
+            ("GET", _) => Reply::events(endpoint("/m") + &initialize_response()).left_open(),
+            (_, "notifications/cancelled") => Reply::status(202).gated_by(&accepted),
+            _ => Reply::status(202),
+        },
+    );
+    let server = server.await;
+    let client = server.connect_with(http_with_sse_builder()).await.unwrap();
+    let mut call = Box::pin(client.call_tool("act", json!({})).into_future());
+    tokio::select! {
+        biased;
+        result = &mut call => panic!("{result:?}"),
+        _ = server.record.nth("POST", "tools/call", 0) => {}
+    }
+    drop(call);
+    let mut closing = Box::pin(client.close());
+    tokio::select! {
+        biased;
+        () = &mut closing => panic!("closed before the server accepted the cancellation"),
+        _ = server.record.nth("POST", "notifications/cancelled", 0) => {}
+    }
+    gate.notify_one();
+    within(closing).await;
+    server.wait_for_disconnects(1).await;
+}
+
+#[tokio::test]
 async fn rejected_message_fails_only_its_call() {
     let server = Double::new(|request| match (&*request.http_method, request.method()) {
         ("GET", _) => Reply::events(endpoint("/m") + &initialize_response()).left_open(),

@@ -1,6 +1,6 @@
-//! The number of connections that calls use.
+//! The number of connections that calls use, and what happens if a reused connection closes.
 
-use serde_json::json;
+use serde_json::{Value, json};
 use toolwire::ProtocolVersion;
 use toolwire_tests::peer::within;
 
@@ -84,4 +84,51 @@ async fn connection_is_reused_after_errors_and_notifications() {
             .unwrap();
     }
     assert_eq!(server.connections(), 1);
+}
+
+/// Returns the messages of this method that the server received. All but the last got no response.
+fn bodies(server: &Fake, method: &str) -> Vec<Value> {
+    let requests = server.record.of("POST", method).into_iter();
+    requests.map(|request| request.body).collect()
+}
+
+#[tokio::test]
+async fn reads_and_initialize_are_sent_again_after_a_reused_connection_closes() {
+    let server = Fake::start(|request| match request.method() {
+        "initialize" | "notifications/initialized" | "tools/list" if request.nth == 0 => {
+            Reply::closed()
+        }
+        _ => legacy(request),
+    });
+    let server = server.await;
+    let client = server.connect().await.unwrap();
+    // The request for the server stream uses a connection until its response arrives.
+    server.record.nth("GET", "", 0).await;
+    within(client.call_tool("act", json!({})).into_future())
+        .await
+        .unwrap();
+    within(client.list_tools().into_future()).await.unwrap();
+    for method in ["initialize", "notifications/initialized", "tools/list"] {
+        let sent = bodies(&server, method);
+        assert_eq!(sent.len(), 2, "{method}: {sent:?}");
+        assert_eq!(sent[0], sent[1], "{method}");
+    }
+}
+
+#[tokio::test]
+async fn calls_are_not_sent_again_after_a_reused_connection_closes() {
+    for version in [ProtocolVersion::LATEST, ProtocolVersion::V2025_11_25] {
+        let server = Fake::start(|request| match request.method() {
+            "tools/call" => Reply::closed(),
+            _ if request.header("mcp-protocol-version") == Some("2026-07-28") => modern(request),
+            _ => legacy(request),
+        });
+        let server = server.await;
+        let client = server.connect_as(version).await;
+        within(client.list_tools().into_future()).await.unwrap();
+        within(client.call_tool("act", json!({})).into_future())
+            .await
+            .unwrap_err();
+        assert_eq!(bodies(&server, "tools/call").len(), 1, "{version}");
+    }
 }

@@ -92,6 +92,8 @@ pub(crate) enum Ending {
     Cut,
     /// The server resets the connection before the body is complete, as if its process was killed.
     Reset,
+    /// The server closes the connection without a response.
+    NoResponse,
 }
 
 impl Reply {
@@ -149,6 +151,13 @@ impl Reply {
     /// Creates a response that is never sent.
     pub(crate) fn never() -> Self {
         Self::status(200).gated_by(&Arc::default())
+    }
+
+    /// Closes the connection without a response.
+    pub(crate) fn closed() -> Self {
+        let mut reply = Self::status(200);
+        reply.ending = Ending::NoResponse;
+        reply
     }
 
     /// Leaves the response incomplete and the connection open.

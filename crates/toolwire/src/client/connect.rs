@@ -21,7 +21,6 @@ use crate::client::cache::Cache;
 use crate::client::config::ClientConfig;
 use crate::client::handlers::ClientHandlers;
 use crate::client::incoming::IncomingMessages;
-use crate::client::send::encode_notification;
 use crate::client::session::{ActiveConnection, ServerDetails};
 use crate::client::transport::{ClientTransport, Connect, OutgoingRequest};
 use crate::error::Error;
@@ -97,10 +96,9 @@ impl Connecting<'_> {
         opened.incoming.set_version(version);
         transport.set_version(version);
         if version.is_legacy() {
-            let initialized = encode_notification("notifications/initialized", None);
             self.with_timeout(
                 self.config.limits.connect_timeout,
-                transport.send(initialized),
+                transport.notify("notifications/initialized".into(), None),
             )
             .await?;
             transport.ready();
@@ -168,6 +166,8 @@ impl Connecting<'_> {
                     probe.on(ProbeEvent::Respawned)
                 }
                 ProbeAction::TryHttpWithSse => {
+                    // That the server uses this transport is not the reason if it cannot be opened.
+                    last_error = last_error.filter(|error| !error.is_http_with_sse());
                     opened.transport.close().await;
                     let incoming = self.incoming();
                     let opening = self.connector.open_http_with_sse(Arc::clone(&incoming));
@@ -317,6 +317,8 @@ fn on_failure(
             status,
             error: error.rpc(),
         })
+    } else if error.is_http_with_sse() {
+        probe.on(ProbeEvent::EndpointNamed)
     } else if let Some(rejection) = error.rpc() {
         probe.on(ProbeEvent::Rejected(rejection))
     } else if error.is_timeout() {

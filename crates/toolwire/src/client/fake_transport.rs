@@ -1,5 +1,6 @@
 //! A fake transport whose server is a function, for tests of what the client sends and caches.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::sync::{Arc, Mutex};
 
@@ -8,7 +9,7 @@ use toolwire_proto::envelope::Envelope;
 use toolwire_proto::mirrored_headers::MirroredHeader;
 use toolwire_proto::negotiate::Channel;
 use toolwire_proto::strict_json;
-use toolwire_types::{ErrorObject, ProtocolVersion};
+use toolwire_types::{ErrorObject, ProtocolVersion, RawJson};
 
 use crate::client::incoming::IncomingMessages;
 use crate::client::send::encode_notification;
@@ -142,7 +143,11 @@ impl ClientTransport for FakeServer {
         Box::pin(async { Ok(response.map(Into::into)) })
     }
 
-    fn send(&self, _message: Vec<u8>) -> BoxFuture<'_, Result<(), Error>> {
+    fn notify(
+        &self,
+        _method: Cow<'static, str>,
+        _params: Option<RawJson>,
+    ) -> BoxFuture<'_, Result<(), Error>> {
         Box::pin(async { Ok(()) })
     }
 

@@ -1,5 +1,7 @@
 //! The methods of the protocol as typed calls.
 
+use std::borrow::Cow;
+
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::json;
@@ -15,7 +17,6 @@ use crate::client::Client;
 use crate::client::arguments::{self, serialize_error};
 use crate::client::call::{Call, Finished};
 use crate::client::list::ListCall;
-use crate::client::send::encode_notification;
 use crate::error::Error;
 
 impl Client {
@@ -226,8 +227,8 @@ impl Client {
         method: impl Into<String>,
         params: Option<RawJson>,
     ) -> Result<(), Error> {
-        let message = encode_notification(method.into(), params);
-        self.session().transport.send(message).await
+        let method = Cow::Owned(method.into());
+        self.session().transport.notify(method, params).await
     }
 
     /// Creates a call whose result is only decoded.

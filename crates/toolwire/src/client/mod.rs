@@ -23,6 +23,7 @@ pub(crate) mod message_router;
 mod methods;
 #[cfg(feature = "schema-validation")]
 mod output_schema;
+pub(crate) mod pending_sends;
 mod progress;
 mod run;
 pub(crate) mod send;
@@ -192,7 +193,8 @@ impl Client {
 
     /// Closes the connection and waits until its resources are released.
     ///
-    /// A child process is asked to exit and is reaped, and a legacy session is deleted. Calls in flight fail.
+    /// Cancellations of dropped calls are delivered first. A child process is asked to exit and is reaped, and a legacy
+    /// session is deleted. Calls in flight fail.
     pub async fn close(&self) {
         let session = self.session();
         session.transport.close().await;
@@ -247,7 +249,8 @@ impl Client {
 
 /// Returns `true` if an error may mean that the server does not support the assumed version.
 fn contradicts_detected_era(error: &Error) -> bool {
-    toolwire_proto::negotiate::contradicts_era(error.http_status(), error.rpc())
+    error.is_http_with_sse()
+        || toolwire_proto::negotiate::contradicts_era(error.http_status(), error.rpc())
 }
 
 impl fmt::Debug for Client {

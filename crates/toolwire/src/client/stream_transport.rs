@@ -3,9 +3,11 @@
 //! The owner of the stream reads it, passes every message to a [`StreamReader`], and reports the end of the stream. A
 //! response is matched to its call by the id. Calls that are pending at the end of the stream fail with its reason.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard};
+use std::time::Duration;
 
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
@@ -16,7 +18,8 @@ use toolwire_types::{ProtocolVersion, RawJson, RequestId, ResponseId};
 
 use crate::client::incoming::IncomingMessages;
 use crate::client::message_router::MessageRouter;
-use crate::client::send::SendMessage;
+use crate::client::pending_sends::PendingSends;
+use crate::client::send::{SendMessage, encode_notification};
 use crate::client::transport::{ClientTransport, OutgoingRequest, ServerResponse};
 use crate::engine::BoxFuture;
 use crate::error::{Closure, Error};
@@ -34,6 +37,11 @@ pub(crate) trait StreamShutdown: fmt::Debug + Send + Sync {
     fn terminate(&self) {
         self.abandon();
     }
+
+    /// Returns how long closing waits for the delivery of cancellations.
+    fn grace(&self) -> Duration {
+        Duration::from_secs(2)
+    }
 }
 
 /// A [`ClientTransport`] over a stream of messages.
@@ -41,6 +49,8 @@ pub(crate) trait StreamShutdown: fmt::Debug + Send + Sync {
 pub(crate) struct StreamTransport {
     out: Arc<dyn SendMessage>,
     pending: Arc<PendingCalls>,
+    /// The cancellations of dropped calls.
+    cancellations: PendingSends,
     shutdown: Box<dyn StreamShutdown>,
 }
 
@@ -78,6 +88,7 @@ impl StreamTransport {
         let transport = Self {
             out,
             pending,
+            cancellations: PendingSends::default(),
             shutdown,
         };
         (transport, reader)
@@ -113,8 +124,12 @@ impl ClientTransport for StreamTransport {
         })
     }
 
-    fn send(&self, message: Vec<u8>) -> BoxFuture<'_, Result<(), Error>> {
-        self.out.send(message)
+    fn notify(
+        &self,
+        method: Cow<'static, str>,
+        params: Option<RawJson>,
+    ) -> BoxFuture<'_, Result<(), Error>> {
+        self.out.send(encode_notification(method, params))
     }
 
     fn set_version(&self, _version: ProtocolVersion) {}
@@ -135,7 +150,11 @@ impl ClientTransport for StreamTransport {
 
     fn close(&self) -> BoxFuture<'_, ()> {
         Box::pin(async {
+            let was_open = !self.is_closed();
             self.pending.close(Closure::by_this_side());
+            if was_open {
+                self.cancellations.sent(self.shutdown.grace()).await;
+            }
             self.shutdown.end().await;
         })
     }
@@ -313,19 +332,16 @@ impl Drop for CallGuard<'_> {
     fn drop(&mut self) {
         // A call that got its response is not in the table any more.
         let is_pending = self.transport.pending.take(&self.request.id).is_some();
-        if is_pending
-            && self.sent
-            && self.request.is_cancellable()
-            && let Ok(runtime) = tokio::runtime::Handle::try_current()
-        {
+        if is_pending && self.sent && self.request.is_cancellable() {
             // `drop` cannot wait. The task sends the cancellation after the request, when the stream has capacity.
             let cancelling = self.transport.out.send(self.request.encode_cancellation());
             let send_task = self.send_task.take();
-            runtime.spawn(async move {
+            self.transport.cancellations.spawn(async move {
                 if let Some(send_task) = send_task {
                     drop(send_task.await);
                 }
-                cancelling.await
+                // A failure means that the connection is closed.
+                drop(cancelling.await);
             });
         }
     }

@@ -95,7 +95,11 @@ pub(crate) trait ClientTransport: fmt::Debug + Send + Sync {
     ) -> BoxFuture<'a, Result<ServerResponse, Error>>;
 
     /// Sends a notification.
-    fn send(&self, message: Vec<u8>) -> BoxFuture<'_, Result<(), Error>>;
+    fn notify(
+        &self,
+        method: Cow<'static, str>,
+        params: Option<RawJson>,
+    ) -> BoxFuture<'_, Result<(), Error>>;
 
     /// Sets the negotiated version. A transport that sends a version header needs it.
     fn set_version(&self, version: ProtocolVersion);

@@ -129,7 +129,8 @@ impl Connect for HttpConnect {
         &self,
         incoming: Arc<IncomingMessages>,
     ) -> BoxFuture<'_, Result<Arc<dyn ClientTransport>, Error>> {
-        Box::pin(http_with_sse::open(&self.endpoint, incoming))
+        let grace = self.limits.exit_grace;
+        Box::pin(http_with_sse::open(&self.endpoint, incoming, grace))
     }
 }
 

@@ -8,10 +8,12 @@ use bytes::Bytes;
 use http::header::{ACCEPT, CONTENT_TYPE};
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Response, Uri};
 use toolwire_proto::header_value;
+use toolwire_proto::requests::is_repeatable;
 use toolwire_types::ProtocolVersion;
 
 use crate::client::http::{ClientBody, HttpClient};
 use crate::error::Error;
+use crate::transport::http_client::hyper_client::Repeatable;
 use crate::transport::http_client::redirect;
 
 /// The URL of a server, the HTTP client, and the headers of every request.
@@ -48,10 +50,29 @@ impl fmt::Debug for RemoteEndpoint {
 impl RemoteEndpoint {
     /// Sends a message with POST. The protocol headers replace the user's headers of the same name.
     pub(super) fn post(&self, message: Vec<u8>, protocol: HeaderMap) -> impl SendFuture<'_> {
+        self.send(self.post_request(message, protocol))
+    }
+
+    /// Sends a message of this method like [`post`](Self::post). If the method permits it, the HTTP client sends the
+    /// message again after a reused connection closed before a byte of the response arrived.
+    pub(super) fn post_method(
+        &self,
+        method: &str,
+        message: Vec<u8>,
+        protocol: HeaderMap,
+    ) -> impl SendFuture<'_> {
+        let mut request = self.post_request(message, protocol);
+        if is_repeatable(method) {
+            request.extensions_mut().insert(Repeatable);
+        }
+        self.send(request)
+    }
+
+    fn post_request(&self, message: Vec<u8>, protocol: HeaderMap) -> Request<Bytes> {
         let mut request = self.request(Method::POST, protocol, Bytes::from(message));
         request.headers_mut().insert(ACCEPT, JSON_OR_EVENTS);
         request.headers_mut().insert(CONTENT_TYPE, JSON);
-        self.send(request)
+        request
     }
 
     /// Opens an event stream with GET.

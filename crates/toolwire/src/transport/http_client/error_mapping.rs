@@ -26,7 +26,7 @@ enum FailureReason {
 
 /// Returns `true` if a reused connection failed before a byte of the response arrived.
 ///
-/// A request with a safe method may be sent again in this case: RFC 9110, section 9.2.2.
+/// A request may be sent again in this case if a second one has no effect of its own: RFC 9110, section 9.2.2.
 pub(super) fn failed_without_response_on_reused_connection(error: &legacy::Error) -> bool {
     error
         .connect_info()

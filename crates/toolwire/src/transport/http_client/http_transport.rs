@@ -3,17 +3,18 @@
 //! A modern request is independent of other requests. Closing its stream cancels it. A legacy request belongs to a
 //! session: its stream can be resumed, a notification cancels it, and a lost session is opened again.
 
+use std::borrow::Cow;
 use std::pin::{Pin, pin};
 use std::sync::Arc;
 
 use toolwire_proto::features::VersionFeatures;
-use toolwire_types::ProtocolVersion;
+use toolwire_types::{ProtocolVersion, RawJson};
 
 use crate::client::config::ClientLimits;
 use crate::client::http::ClientBody;
 use crate::client::incoming::IncomingMessages;
 use crate::client::message_router::MessageRouter;
-use crate::client::send::SendMessage;
+use crate::client::send::encode_notification;
 use crate::client::transport::{ClientTransport, OutgoingRequest, ServerResponse};
 use crate::engine::BoxFuture;
 use crate::error::{Closure, Error};
@@ -68,7 +69,10 @@ impl HttpTransport {
         for (name, value) in &request.mirrored {
             insert(&mut headers, name, value)?;
         }
-        let response = self.endpoint.post(request.encode(), headers).await?;
+        let sending = self
+            .endpoint
+            .post_method(&request.method, request.encode(), headers);
+        let response = sending.await?;
         let limit = self.endpoint.message_bytes;
         match response::classify(response)? {
             PostResponse::Json(body) => {
@@ -90,6 +94,7 @@ impl HttpTransport {
     ) -> Result<ServerResponse, Error> {
         let mut events = EventReader::new(body, self.endpoint.message_bytes);
         while let Some(event) = events.next().await? {
+            response::check_transport(&event)?;
             let response = response::route(&self.router, event.data.as_bytes(), &request.id)?;
             if let Some(response) = response {
                 events.drain();
@@ -118,8 +123,13 @@ impl ClientTransport for HttpTransport {
         }
     }
 
-    fn send(&self, message: Vec<u8>) -> BoxFuture<'_, Result<(), Error>> {
-        SendMessage::send(&self.session, message)
+    fn notify(
+        &self,
+        method: Cow<'static, str>,
+        params: Option<RawJson>,
+    ) -> BoxFuture<'_, Result<(), Error>> {
+        let message = encode_notification(method.clone(), params);
+        self.session.notify(method, message)
     }
 
     fn set_version(&self, version: ProtocolVersion) {

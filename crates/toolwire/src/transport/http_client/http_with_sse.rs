@@ -3,7 +3,8 @@
 //! The server sends all messages on the event stream of a GET. The first event contains the URL to which the client
 //! sends its messages with POST.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
 use http::{HeaderMap, Uri};
 use tokio::task::AbortHandle;
@@ -23,6 +24,7 @@ use crate::transport::http_client::response;
 pub(super) async fn open(
     endpoint: &RemoteEndpoint,
     incoming: Arc<IncomingMessages>,
+    grace: Duration,
 ) -> Result<Arc<dyn ClientTransport>, Error> {
     let response = endpoint.events(HeaderMap::new()).await?;
     if !response.status().is_success() {
@@ -50,8 +52,11 @@ pub(super) async fn open(
         ..endpoint.clone()
     };
     let out: Arc<dyn SendMessage> = Arc::new(MessageEndpoint(Arc::new(messages)));
-    let reader_task = Arc::new(std::sync::OnceLock::new());
-    let shutdown = StopReading(Arc::clone(&reader_task));
+    let reader_task = Arc::new(OnceLock::new());
+    let shutdown = StopReading {
+        task: Arc::clone(&reader_task),
+        grace,
+    };
     let (transport, reader) = StreamTransport::new(out, incoming, Box::new(shutdown));
     let reading = tokio::spawn(async move {
         let reason = loop {
@@ -103,7 +108,10 @@ impl SendMessage for MessageEndpoint {
 
 /// Aborts the task that reads the stream.
 #[derive(Debug)]
-struct StopReading(Arc<std::sync::OnceLock<AbortHandle>>);
+struct StopReading {
+    task: Arc<OnceLock<AbortHandle>>,
+    grace: Duration,
+}
 
 impl StreamShutdown for StopReading {
     fn end(&self) -> BoxFuture<'_, ()> {
@@ -112,9 +120,13 @@ impl StreamShutdown for StopReading {
     }
 
     fn abandon(&self) {
-        if let Some(reading) = self.0.get() {
+        if let Some(reading) = self.task.get() {
             reading.abort();
         }
+    }
+
+    fn grace(&self) -> Duration {
+        self.grace
     }
 }
 

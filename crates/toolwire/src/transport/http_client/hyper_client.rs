@@ -50,7 +50,9 @@ const PING_TIMEOUT: Duration = Duration::from_secs(20);
 /// * Connections are reused. HTTP/2 is used if the server chooses it in the TLS handshake.
 /// * If the server closed a pooled connection before a byte of a request was written, the request is sent over another
 ///   connection. A request with a safe method (GET, HEAD) is also sent again if it was written to a reused connection
-///   and no byte of a response arrived. No other request is sent twice.
+///   and no byte of a response arrived. So is a POST of a client of this crate whose message has no effect if the server
+///   receives it twice: `initialize`, `server/discover`, `ping`, the lists, and the notifications of an initialization
+///   and a cancellation. No other request is sent twice.
 /// * Only redirects with status 307 or 308 within the origin are followed, at most five.
 /// * Proxies are read from the environment, see [`ProxySettings::from_environment`].
 ///
@@ -73,6 +75,10 @@ pub struct HyperClient {
     proxies: Arc<ProxyRules>,
     client: Client<Connector, Full<Bytes>>,
 }
+
+/// Marks a request that may be sent again, although its method is not safe. It is an extension of the request.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Repeatable;
 
 #[derive(Clone, Debug)]
 struct ClientSettings {
@@ -234,6 +240,8 @@ impl HyperClient {
         parts: &mut request::Parts,
         body: &Bytes,
     ) -> Result<Response<ClientBody>, HttpError> {
+        let is_repeatable =
+            parts.method.is_safe() || parts.extensions.get::<Repeatable>().is_some();
         loop {
             // The clone is for the next attempt, because a cloned header map has no room for the headers of hyper.
             let next = parts.clone();
@@ -246,7 +254,7 @@ impl HyperClient {
             let mut response = match self.client.request(request).await {
                 Ok(response) => response,
                 Err(error)
-                    if parts.method.is_safe()
+                    if is_repeatable
                         && error_mapping::failed_without_response_on_reused_connection(&error) =>
                 {
                     continue;

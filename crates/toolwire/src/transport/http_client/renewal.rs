@@ -9,7 +9,7 @@ use toolwire_proto::negotiate::is_same_version;
 use toolwire_types::{InitializeResult, ProtocolVersion, RawJson, RequestId};
 
 use crate::client::message_router::MessageRouter;
-use crate::client::send::{SendMessage, encode_notification};
+use crate::client::send::encode_notification;
 use crate::client::transport::OutgoingRequest;
 use crate::error::Error;
 use crate::transport::http_client::session::LegacySession;
@@ -70,8 +70,10 @@ impl SessionRenewal {
                 result.protocol_version
             )));
         }
-        let initialized = encode_notification("notifications/initialized", None);
-        let sending = SendMessage::send(&self.session, initialized);
+        let method = "notifications/initialized";
+        let sending = self
+            .session
+            .notify(method, encode_notification(method, None));
         let sent = tokio::time::timeout(self.session.limits.connect_timeout, sending);
         sent.await.map_err(|_| Error::timeout())??;
         self.session.open_server_stream(&self.router);

@@ -6,6 +6,7 @@ use http::header::CONTENT_TYPE;
 use toolwire_proto::envelope::{Envelope, ResponseEnvelope};
 use toolwire_proto::http::{is_event_stream, is_json};
 use toolwire_proto::requests::spellings;
+use toolwire_proto::sse::SseEvent;
 use toolwire_proto::strict_json;
 use toolwire_types::{RawJson, RequestId, ResponseId};
 
@@ -139,6 +140,18 @@ pub(super) fn truncated_error() -> Error {
         reason: "the connection was lost before the response arrived".to_owned(),
         exit: None,
     })
+}
+
+/// Checks that the stream of a response is one of Streamable HTTP.
+///
+/// # Errors
+/// Returns [`Error::http_with_sse`] if the event is the first of the HTTP+SSE transport. Some servers of that transport
+/// respond to a POST like to a GET.
+pub(super) fn check_transport(event: &SseEvent) -> Result<(), Error> {
+    match event.event.as_deref() {
+        Some("endpoint") => Err(Error::http_with_sse()),
+        _ => Ok(()),
+    }
 }
 
 /// Routes one message of an event stream. Returns the response to the request, or `None` for any other message.

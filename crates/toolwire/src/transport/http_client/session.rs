@@ -18,6 +18,7 @@ use crate::client::config::ClientLimits;
 use crate::client::http::ClientBody;
 use crate::client::incoming::IncomingMessages;
 use crate::client::message_router::MessageRouter;
+use crate::client::pending_sends::PendingSends;
 use crate::client::send::SendMessage;
 use crate::client::transport::{OutgoingRequest, ServerResponse};
 use crate::engine::{BoxFuture, Cancellation};
@@ -44,6 +45,8 @@ pub(super) struct LegacySession {
     ended: Cancellation,
     /// `false` until the server stream is open, or the server is known to have none.
     server_stream_ready: watch::Sender<bool>,
+    /// The cancellations of dropped requests.
+    cancellations: PendingSends,
 }
 
 #[derive(Debug, Default)]
@@ -77,6 +80,7 @@ impl LegacySession {
             renewing: tokio::sync::Mutex::default(),
             ended: Cancellation::new(),
             server_stream_ready: watch::Sender::new(true),
+            cancellations: PendingSends::default(),
         })
     }
 
@@ -147,6 +151,21 @@ impl LegacySession {
         outcome
     }
 
+    /// Sends a notification.
+    pub(super) fn notify(
+        self: &Arc<Self>,
+        method: impl AsRef<str> + Send + 'static,
+        message: Vec<u8>,
+    ) -> BoxFuture<'static, Result<(), Error>> {
+        let session = Arc::clone(self);
+        Box::pin(async move {
+            let headers = session.headers();
+            let endpoint = &session.endpoint;
+            let sending = endpoint.post_method(method.as_ref(), message, headers);
+            response::check_accepted(sending.await?).await
+        })
+    }
+
     /// Delivers a response that arrived on the server stream. Some servers send it there if the stream of the request
     /// was lost.
     pub(super) fn deliver(&self, response: ResponseEnvelope<'_>) {
@@ -176,7 +195,10 @@ impl LegacySession {
         } else {
             self.headers()
         };
-        let response = self.endpoint.post(request.encode(), headers).await?;
+        let sending = self
+            .endpoint
+            .post_method(&request.method, request.encode(), headers);
+        let response = sending.await?;
         if initializes && response.status().is_success() {
             self.start(&response, request)?;
         }
@@ -189,6 +211,7 @@ impl LegacySession {
             PostResponse::Events(body) => {
                 let mut stream = ResumableEvents::new(self, body);
                 while let Some(event) = stream.next().await? {
+                    response::check_transport(&event)?;
                     let response = response::route(router, event.data.as_bytes(), &request.id)?;
                     if let Some(response) = response {
                         stream.drain();
@@ -282,8 +305,12 @@ impl LegacySession {
         }
     }
 
-    /// Closes the session. Sends a `DELETE` and waits at most the exit grace period for its response.
+    /// Closes the session. Waits for the delivery of cancellations, then sends a `DELETE`. Waits at most the exit grace
+    /// period for each of both.
     pub(super) async fn close(self: &Arc<Self>) {
+        if !self.is_closed() {
+            self.cancellations.sent(self.limits.exit_grace).await;
+        }
         let Some(headers) = self.end() else { return };
         let deleting = self.endpoint.delete(headers);
         match tokio::time::timeout(self.limits.exit_grace, deleting).await {
@@ -293,15 +320,17 @@ impl LegacySession {
         }
     }
 
-    /// Closes the session like [`close`](Self::close), but sends the `DELETE` in a separate task.
+    /// Closes the session like [`close`](Self::close), but in a separate task.
     pub(super) fn abandon(self: &Arc<Self>) {
-        let Some(headers) = self.end() else { return };
-        if let Ok(runtime) = tokio::runtime::Handle::try_current() {
-            let session = Arc::clone(self);
-            runtime.spawn(async move {
-                let deleting = session.endpoint.delete(headers);
-                drop(tokio::time::timeout(session.limits.exit_grace, deleting).await);
-            });
+        if self.is_closed() {
+            return;
+        }
+        match tokio::runtime::Handle::try_current() {
+            Ok(runtime) => {
+                let session = Arc::clone(self);
+                runtime.spawn(async move { session.close().await });
+            }
+            Err(_) => drop(self.end()),
         }
     }
 
@@ -345,10 +374,15 @@ impl Drop for CancelGuard<'_> {
         if !self.armed || self.session.is_closed() {
             return;
         }
-        if let Ok(runtime) = tokio::runtime::Handle::try_current() {
-            let sending = SendMessage::send(self.session, self.request.encode_cancellation());
-            let grace = self.session.limits.exit_grace;
-            runtime.spawn(tokio::time::timeout(grace, sending));
-        }
+        let message = self.request.encode_cancellation();
+        let sending = self.session.notify("notifications/cancelled", message);
+        let grace = self.session.limits.exit_grace;
+        self.session.cancellations.spawn(async move {
+            match tokio::time::timeout(grace, sending).await {
+                Ok(Ok(())) => {}
+                Ok(Err(error)) => tracing::debug!(%error, "a cancellation could not be sent"),
+                Err(_) => tracing::debug!("the server did not accept a cancellation in time"),
+            }
+        });
     }
 }
