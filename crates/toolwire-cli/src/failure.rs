@@ -182,10 +182,12 @@ impl Failure {
             return Self::of_status(status, message);
         }
         if error.is_timeout() {
-            let message = match phase {
+            let what = match phase {
                 Phase::Connecting => "the server did not respond in time while connecting",
                 Phase::Calling => "the server did not respond in time",
             };
+            // The rest of the message quotes the output of a server process.
+            let message = message.replacen("no response within the timeout", what, 1);
             return Self {
                 step: Some("protocol"),
                 ..Self::new(Exit::Timeout, message)

@@ -28,6 +28,8 @@ struct ErrorInner {
     /// Whether the response was the event stream of the HTTP+SSE transport, which has another endpoint for messages.
     #[cfg(feature = "client")]
     is_http_with_sse: bool,
+    /// More text at the end of the message: the output of a server, or advice.
+    detail: Option<String>,
     source: Option<Box<dyn StdError + Send + Sync>>,
 }
 
@@ -89,6 +91,9 @@ pub struct ServerExit {
     pub code: Option<i32>,
     /// The end of its standard error output, at most 4 KiB.
     pub stderr: String,
+    /// The end of its standard output that is not messages, at most 4 KiB. A program that is not an MCP server prints
+    /// such text.
+    pub stdout: String,
 }
 
 impl Error {
@@ -122,6 +127,16 @@ impl Error {
     #[cfg(feature = "client")]
     pub(crate) fn is_http_with_sse(&self) -> bool {
         self.0.is_http_with_sse
+    }
+
+    /// Appends text to the message.
+    #[cfg(feature = "client")]
+    pub(crate) fn with_detail(mut self, detail: &str) -> Self {
+        self.0.detail = Some(match self.0.detail {
+            Some(before) => format!("{before}; {detail}"),
+            None => detail.to_owned(),
+        });
+        self
     }
 
     #[cfg(feature = "client")]
@@ -272,6 +287,7 @@ impl Error {
             http_status: None,
             #[cfg(feature = "client")]
             is_http_with_sse: false,
+            detail: None,
             source: None,
         }))
     }
@@ -302,6 +318,10 @@ impl fmt::Display for Error {
             | ErrorKind::InvalidRequest(what) => f.write_str(what),
             ErrorKind::InputRequired(key) => f.write_str(&missing_response(key)),
             ErrorKind::NotAccepted(key, action) => f.write_str(&not_accepted(key, *action)),
+        }?;
+        match &self.0.detail {
+            Some(detail) => write!(f, "; {detail}"),
+            None => Ok(()),
         }
     }
 }
@@ -325,6 +345,7 @@ impl fmt::Debug for Error {
         f.debug_struct("Error")
             .field("kind", &self.0.kind)
             .field("http_status", &self.0.http_status)
+            .field("detail", &self.0.detail)
             .field("source", &self.0.source)
             .finish()
     }

@@ -71,7 +71,8 @@ impl ClientBuilder {
 
     /// Restricts the client to the revisions of one era.
     ///
-    /// Legacy revisions use `initialize`. Modern revisions, from 2026-07-28 on, have no sessions.
+    /// Legacy revisions use `initialize`. Modern revisions, from 2026-07-28 on, have no sessions. With
+    /// [`Era::Legacy`] the client sends no `server/discover`, which some legacy servers on stdio do not survive.
     pub fn with_era(mut self, era: Era) -> Self {
         let versions = self.config.versions.iter();
         self.config.versions = versions.filter(|version| version.era() == era).collect();
@@ -133,7 +134,10 @@ impl ClientBuilder {
         self
     }
 
-    /// Sets the listener for `notifications/elicitation/complete` (2025-11-25).
+    /// Sets the listener for `notifications/elicitation/complete` (2025-11-25): the user finished at the URL.
+    ///
+    /// The listener is called once for each id that the server announced, in a URL elicitation or in the error −32042
+    /// ([`Error::url_elicitations`](crate::Error::url_elicitations)). Other notifications are ignored.
     pub fn on_elicitation_complete(
         mut self,
         listener: impl Fn(ElicitationCompleteNotificationParams) + Send + Sync + 'static,

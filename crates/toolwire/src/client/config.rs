@@ -40,12 +40,14 @@ pub struct ClientLimits {
     pub timeout: Duration,
     /// How long a call waits in total, regardless of progress. Default: 10 min.
     pub max_timeout: Duration,
-    /// How long each step of connecting may take. Default: 30 s.
+    /// How long connecting may take in total: all requests that detect the era, and a second start of a server process
+    /// that does not survive the first one. The time of a login does not count. Default: 30 s.
     pub connect_timeout: Duration,
-    /// How long a stdio server may take to respond to `server/discover`. After that, the client assumes that the server
-    /// does not support it. Default: 5 s.
+    /// How much of [`connect_timeout`](Self::connect_timeout), and at most half of it, a stdio server may take to respond
+    /// to `server/discover`. After that, the client sends `initialize`. Default: 5 s.
     pub probe_timeout: Duration,
     /// How long a child process may take to exit after its stdin was closed, and again after it was asked to terminate.
+    /// Over HTTP, how long closing waits for the delivery of cancellations, and again for the end of the session.
     /// Default: 2 s.
     pub exit_grace: Duration,
     /// How often a lost stream is opened again without a new message. Default: 5.

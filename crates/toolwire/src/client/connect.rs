@@ -19,6 +19,7 @@ use toolwire_types::{
 
 use crate::client::cache::Cache;
 use crate::client::config::ClientConfig;
+use crate::client::connect_deadline::ConnectDeadline;
 use crate::client::handlers::ClientHandlers;
 use crate::client::incoming::IncomingMessages;
 use crate::client::session::{ActiveConnection, ServerDetails};
@@ -59,11 +60,16 @@ impl Connecting<'_> {
         &self,
         known: Option<DetectedEra>,
     ) -> Result<ActiveConnection, Error> {
+        let timeout = self.config.limits.connect_timeout;
+        let mut deadline = ConnectDeadline::start(timeout, &self.config.user_interaction);
         let mut opened = self.open().await?;
-        let detected = self.probe(&mut opened, known).await;
+        let known = known.or_else(|| self.connector.recorded_era());
+        let detected = self.probe(&mut opened, known, &mut deadline).await;
         let started = match detected {
             Ok((era, server)) => {
-                let started = self.apply_version(&opened, era.version()).await;
+                let started = self
+                    .apply_version(&opened, era.version(), &mut deadline)
+                    .await;
                 started.map(|()| (era, server))
             }
             Err(error) => Err(error),
@@ -80,6 +86,8 @@ impl Connecting<'_> {
                 })
             }
             Err(error) => {
+                // The server has no work to finish, so the caller does not wait for the grace period.
+                opened.transport.terminate();
                 opened.transport.close().await;
                 Err(error)
             }
@@ -91,16 +99,15 @@ impl Connecting<'_> {
         &self,
         opened: &OpenTransport,
         version: ProtocolVersion,
+        deadline: &mut ConnectDeadline<'_>,
     ) -> Result<(), Error> {
         let transport = &opened.transport;
         opened.incoming.set_version(version);
         transport.set_version(version);
         if version.is_legacy() {
-            self.with_timeout(
-                self.config.limits.connect_timeout,
-                transport.notify("notifications/initialized".into(), None),
-            )
-            .await?;
+            let sending = transport.notify("notifications/initialized".into(), None);
+            let sent = deadline.run(Duration::MAX, sending).await;
+            sent.map_err(|error| with_output(error, opened))?;
             transport.ready();
         }
         Ok(())
@@ -129,6 +136,7 @@ impl Connecting<'_> {
         &self,
         opened: &mut OpenTransport,
         known: Option<DetectedEra>,
+        deadline: &mut ConnectDeadline<'_>,
     ) -> Result<(DetectedEra, Option<ServerDetails>), Error> {
         let channel = self.connector.channel();
         let supported = self.config.versions.clone();
@@ -138,10 +146,18 @@ impl Connecting<'_> {
         };
         let mut details = None;
         let mut last_error = None;
+        // The failure of the process that received the probe.
+        let mut first_failure = None;
         loop {
             action = match action {
                 ProbeAction::SendDiscover(version) => {
-                    match self.discover(opened, channel, version).await {
+                    let timeout = match channel {
+                        // The rest of the time is for `initialize`.
+                        Channel::Stdio => self.config.limits.probe_timeout.min(deadline.left() / 2),
+                        Channel::Http => Duration::MAX,
+                    };
+                    let discovering = self.discover(opened, version);
+                    match deadline.run(timeout, discovering).await {
                         Ok(discovered) => {
                             let action = probe.on(ProbeEvent::Discovered(&discovered.versions));
                             details = Some(discovered);
@@ -151,7 +167,14 @@ impl Connecting<'_> {
                     }
                 }
                 ProbeAction::SendInitialize(version) => {
-                    match self.initialize(opened, version).await {
+                    let timeout = if probe.may_respawn() {
+                        // The rest of the time is for a second process.
+                        deadline.left() / 2
+                    } else {
+                        Duration::MAX
+                    };
+                    let initializing = self.initialize(opened, version);
+                    match deadline.run(timeout, initializing).await {
                         Ok(initialized) => {
                             let offered = initialized.protocol_version.clone();
                             details = Some(initialized.into());
@@ -161,6 +184,12 @@ impl Connecting<'_> {
                     }
                 }
                 ProbeAction::Respawn => {
+                    first_failure = last_error.as_ref().map(Error::to_string);
+                    tracing::debug!(
+                        failure = ?first_failure,
+                        "the server did not survive the probe and is started again"
+                    );
+                    opened.transport.terminate();
                     opened.transport.close().await;
                     *opened = self.open().await?;
                     probe.on(ProbeEvent::Respawned)
@@ -171,10 +200,7 @@ impl Connecting<'_> {
                     opened.transport.close().await;
                     let incoming = self.incoming();
                     let opening = self.connector.open_http_with_sse(Arc::clone(&incoming));
-                    match self
-                        .with_timeout(self.config.limits.connect_timeout, opening)
-                        .await
-                    {
+                    match deadline.run(Duration::MAX, opening).await {
                         Ok(transport) => {
                             *opened = OpenTransport {
                                 transport,
@@ -201,8 +227,23 @@ impl Connecting<'_> {
                         },
                     }
                 }
-                ProbeAction::Done(era) => return Ok((era, details)),
-                ProbeAction::Fail(failure) => return Err(explain(failure, last_error)),
+                ProbeAction::Done(era) => {
+                    if probe.is_respawned() && era.version().is_legacy() {
+                        self.connector.record_era(era);
+                    }
+                    return Ok((era, details));
+                }
+                ProbeAction::Fail(failure) => {
+                    let error = with_output(explain(failure, last_error), opened);
+                    // If both processes exited alike, the probe was not the cause.
+                    let exited_alike = !error.is_timeout()
+                        && first_failure.is_some_and(|first| first == error.to_string());
+                    return Err(if probe.is_respawned() && !exited_alike {
+                        error.with_detail(STARTED_TWICE)
+                    } else {
+                        error
+                    });
+                }
                 // Every action above produces one event, so the probe never waits for more.
                 _ => return Err(Error::protocol("the era of the server cannot be detected")),
             };
@@ -212,20 +253,14 @@ impl Connecting<'_> {
     async fn discover(
         &self,
         opened: &OpenTransport,
-        channel: Channel,
         version: ProtocolVersion,
     ) -> Result<ServerDetails, Error> {
-        let limits = &self.config.limits;
-        let timeout = match channel {
-            Channel::Stdio => limits.probe_timeout,
-            Channel::Http => limits.connect_timeout,
-        };
         let params = self
             .meta(version)
             .params(None, &Meta::new())
             .expect("no parameters are an empty object");
         let result = self
-            .request(opened, "server/discover", version, params, timeout)
+            .request(opened, "server/discover", version, params)
             .await?;
         // A server that responds to `server/discover` with another result does not support it.
         let result: DiscoverResult = result.parse().map_err(|error| {
@@ -245,10 +280,7 @@ impl Connecting<'_> {
         let params =
             InitializeRequestParams::new(version.as_str(), capabilities, self.config.info.clone());
         let params = RawJson::from_serialize(&params).expect("plain data always serialises");
-        let timeout = self.config.limits.connect_timeout;
-        let result = self
-            .request(opened, "initialize", version, params, timeout)
-            .await?;
+        let result = self.request(opened, "initialize", version, params).await?;
         result
             .parse()
             .map_err(|error| Error::decode("result of initialize", error))
@@ -260,7 +292,6 @@ impl Connecting<'_> {
         method: &'static str,
         version: ProtocolVersion,
         params: RawJson,
-        timeout: Duration,
     ) -> Result<RawJson, Error> {
         let mirrored = if version.has_routing_headers() {
             routing_headers(method, Some(params.as_raw_value())).0
@@ -277,31 +308,25 @@ impl Connecting<'_> {
         // Until the server responds, assume that it uses the version of the request.
         opened.incoming.set_version(version);
         opened.transport.set_version(version);
-        let response = self
-            .with_timeout(timeout, opened.transport.exchange(&request))
-            .await?;
+        let response = opened.transport.exchange(&request).await?;
         response.map_err(Error::from)
-    }
-
-    /// Returns a timeout error after this duration, unless a user interaction is active.
-    async fn with_timeout<T>(
-        &self,
-        timeout: Duration,
-        future: impl Future<Output = Result<T, Error>>,
-    ) -> Result<T, Error> {
-        tokio::pin!(future);
-        loop {
-            match tokio::time::timeout(timeout, &mut future).await {
-                Ok(outcome) => return outcome,
-                Err(_) if self.config.user_interaction.is_active() => {}
-                Err(_) => return Err(Error::timeout()),
-            }
-        }
     }
 
     fn meta(&self, version: ProtocolVersion) -> RequestMeta {
         let info = self.config.sends_info.then_some(&self.config.info);
         RequestMeta::new(version, info, &self.config.handlers.capabilities())
+    }
+}
+
+/// The advice for a server that was started a second time for `initialize`, and failed again.
+const STARTED_TWICE: &str = "the server was started twice to detect its era; to start a legacy server once, use \
+     `ClientBuilder::with_era(Era::Legacy)` (on the command line: `--era legacy`)";
+
+/// Adds what a server process wrote instead of a response to a timeout. Other errors contain it already.
+fn with_output(error: Error, opened: &OpenTransport) -> Error {
+    match opened.transport.output() {
+        Some(output) if error.is_timeout() => error.with_detail(&output),
+        _ => error,
     }
 }
 

@@ -10,6 +10,7 @@ mod cache_methods;
 mod call;
 pub(crate) mod config;
 mod connect;
+mod connect_deadline;
 #[cfg(test)]
 mod fake_transport;
 mod handlers;

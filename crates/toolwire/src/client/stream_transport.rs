@@ -42,6 +42,11 @@ pub(crate) trait StreamShutdown: fmt::Debug + Send + Sync {
     fn grace(&self) -> Duration {
         Duration::from_secs(2)
     }
+
+    /// Returns what the peer wrote instead of messages; see [`ClientTransport::output`].
+    fn output(&self) -> Option<String> {
+        None
+    }
 }
 
 /// A [`ClientTransport`] over a stream of messages.
@@ -159,6 +164,10 @@ impl ClientTransport for StreamTransport {
         })
     }
 
+    fn output(&self) -> Option<String> {
+        self.shutdown.output()
+    }
+
     fn terminate(&self) {
         self.pending.close(Closure::by_this_side());
         self.shutdown.terminate();
@@ -175,18 +184,29 @@ impl Drop for StreamTransport {
 impl StreamReader {
     /// Handles one message of the server. Invalid messages are skipped: a client never responds to an unreadable line.
     pub(crate) fn on_message(&self, bytes: &[u8]) {
+        self.on_line(bytes);
+    }
+
+    /// Handles one line like [`on_message`](Self::on_message). Returns `false` if it is not a message.
+    pub(crate) fn on_line(&self, bytes: &[u8]) -> bool {
         let routed = self
             .router
             .route(bytes, &mut |response| self.on_response(response));
-        let Err(unreadable) = routed else { return };
+        let Err(unreadable) = routed else { return true };
         // An unreadable response still ends its call.
         let sender = strict_json::salvage_id(bytes).and_then(|id| self.pending.take(&id));
         match sender {
-            Some(sender) => drop(sender.send(Err(Error::protocol(format!(
-                "the response of the server is unreadable: {}",
-                unreadable.error.message
-            ))))),
-            None => self.count_skipped("a line that is not a message"),
+            Some(sender) => {
+                drop(sender.send(Err(Error::protocol(format!(
+                    "the response of the server is unreadable: {}",
+                    unreadable.error.message
+                )))));
+                true
+            }
+            None => {
+                self.count_skipped("a line that is not a message");
+                false
+            }
         }
     }
 

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use serde::Serialize;
 use toolwire_proto::mirrored_headers::MirroredHeader;
-use toolwire_proto::negotiate::Channel;
+use toolwire_proto::negotiate::{Channel, DetectedEra};
 use toolwire_proto::requests;
 use toolwire_types::{
     CancelledNotificationParams, ErrorObject, ProtocolVersion, RawJson, RequestId, json,
@@ -130,6 +130,12 @@ pub(crate) trait ClientTransport: fmt::Debug + Send + Sync {
     /// waiting.
     fn close(&self) -> BoxFuture<'_, ()>;
 
+    /// Returns what a server process wrote instead of messages, as the end of a sentence. `None` if it wrote nothing, or
+    /// if there is no process.
+    fn output(&self) -> Option<String> {
+        None
+    }
+
     /// Closes a connection that did not become ready, without waiting. A server process is terminated at once,
     /// without a grace period, because it has no work to finish. Does nothing on a closed transport.
     fn terminate(&self) {}
@@ -144,11 +150,21 @@ pub(crate) trait Connect: fmt::Debug + Send + Sync {
     /// client can reach the server.
     fn name(&self) -> String;
 
-    /// Opens a transport. It is called again if a child process exited because of the probe.
+    /// Opens a transport. It is called again if a child process did not survive the probe.
     fn open(
         &self,
         incoming: Arc<IncomingMessages>,
     ) -> BoxFuture<'_, Result<Arc<dyn ClientTransport>, Error>>;
+
+    /// Returns the era of this server that an earlier connection recorded with [`record_era`](Self::record_era).
+    fn recorded_era(&self) -> Option<DetectedEra> {
+        None
+    }
+
+    /// Records the era of a server process that did not survive the probe, for later connections.
+    fn record_era(&self, era: DetectedEra) {
+        let _ = era;
+    }
 
     /// Opens the HTTP+SSE transport of 2024-11-05, if this connector supports it.
     fn open_http_with_sse(

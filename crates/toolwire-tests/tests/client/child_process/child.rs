@@ -6,6 +6,7 @@
 )]
 
 use std::io::{BufRead, Write};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use serde_json::{Value, json};
 use toolwire::types::ErrorObject;
@@ -40,6 +41,12 @@ pub(super) enum Behavior {
     IgnoresDiscover,
     /// Exits when it receives `server/discover`.
     ExitsOnDiscover,
+    /// Sends no response to `server/discover`, and exits with a stack trace when it receives another message.
+    ExitsAfterDiscover,
+    /// Sends no response to `server/discover` or to any later message.
+    HangsAfterDiscover,
+    /// Exits when it receives `server/discover`, and in another way when it receives `initialize`.
+    ExitsInTwoWays,
     /// Writes many lines to standard error and exits with code 3 on any request.
     AlwaysExits,
     /// Sends no response to any request.
@@ -69,7 +76,12 @@ impl Behavior {
     pub(super) fn needs_probe_timeout(self) -> bool {
         matches!(
             self,
-            Self::IgnoresDiscover | Self::PrintsGarbage | Self::LateModern | Self::NeverResponds
+            Self::IgnoresDiscover
+                | Self::PrintsGarbage
+                | Self::LateModern
+                | Self::NeverResponds
+                | Self::ExitsAfterDiscover
+                | Self::HangsAfterDiscover
         )
     }
 
@@ -89,6 +101,9 @@ impl Behavior {
             Self::PrintsGarbage,
             Self::IgnoresDiscover,
             Self::ExitsOnDiscover,
+            Self::ExitsAfterDiscover,
+            Self::HangsAfterDiscover,
+            Self::ExitsInTwoWays,
             Self::AlwaysExits,
             Self::NeverResponds,
             Self::StopsReading,
@@ -178,7 +193,22 @@ impl Behavior {
                 print("server/discover: command not found\n");
                 None
             }
-            (Self::ExitsOnDiscover, "server/discover") => std::process::exit(1),
+            (Self::ExitsOnDiscover | Self::ExitsInTwoWays, "server/discover") => {
+                std::process::exit(1)
+            }
+            (Self::ExitsInTwoWays, "initialize") => {
+                eprintln!("the port is in use");
+                std::process::exit(2)
+            }
+            (Self::ExitsAfterDiscover | Self::HangsAfterDiscover, "server/discover") => {
+                HAS_DISCOVERED.store(true, Ordering::Relaxed);
+                None
+            }
+            (Self::ExitsAfterDiscover, _) if HAS_DISCOVERED.load(Ordering::Relaxed) => {
+                eprintln!("ValidationError: 24 validation errors for ClientRequest");
+                std::process::exit(1)
+            }
+            (Self::HangsAfterDiscover, _) if HAS_DISCOVERED.load(Ordering::Relaxed) => None,
             (Self::IgnoresDiscover, "server/discover") => None,
             (_, "initialize") => Some(Ok(json!({
                 "protocolVersion": params["protocolVersion"],
@@ -230,9 +260,11 @@ fn unsupported(version: &str) -> ErrorObject {
     ErrorObject::new(-32022, "unsupported protocol version").with_data(data)
 }
 
+/// Whether this process received `server/discover`.
+static HAS_DISCOVERED: AtomicBool = AtomicBool::new(false);
+
 /// Returns `true` on the first call.
 fn is_first_call() -> bool {
-    use std::sync::atomic::{AtomicBool, Ordering};
     static CALLED: AtomicBool = AtomicBool::new(false);
     !CALLED.swap(true, Ordering::Relaxed)
 }

@@ -11,7 +11,10 @@ mod ending;
 mod environment;
 mod eras;
 mod noise;
+#[cfg(unix)]
+mod output;
 mod pressure;
+mod probe_survival;
 
 use std::sync::Mutex;
 use std::time::Duration;
@@ -94,6 +97,7 @@ const LONG: Duration = Duration::from_secs(50);
 
 fn limits() -> ClientLimits {
     let mut limits = ClientLimits::default();
+    limits.connect_timeout = 4 * LONG;
     limits.probe_timeout = LONG;
     limits.exit_grace = LONG;
     limits

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use tokio::time::Instant;
 use toolwire::ProtocolVersion;
 use toolwire::testing::{ReceivedMessage, ScriptedServer, assert_rpc_error, assert_text};
-use toolwire::{DetectedEra, LegacyTransport};
+use toolwire::{ClientLimits, DetectedEra, LegacyTransport};
 
 use super::{LEGACY, MODERN, builder, expect_call, modern, outcome_of, spawn_tool_call, text};
 
@@ -116,6 +116,45 @@ async fn probe_without_a_response_means_the_legacy_era_after_five_seconds() {
     server.expect_silence().await;
     assert_eq!(client.version(), LEGACY);
     assert_eq!(client.ignored_messages(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn silent_server_is_connected_twice_within_the_connect_timeout() {
+    let (server, connecting) = ScriptedServer::listening(builder());
+    let mut server = server.with_timeout(Duration::from_secs(60));
+    let connecting = tokio::spawn(connecting);
+    server.accept().await;
+    let start = Instant::now();
+    server.expect("server/discover").await;
+    server.expect("initialize").await;
+    assert_eq!(start.elapsed(), Duration::from_secs(5));
+    server.accept().await;
+    server.expect("initialize").await;
+    // Half of the time that the probe left.
+    assert_eq!(start.elapsed(), Duration::from_millis(17_500));
+    let error = connecting
+        .await
+        .expect("no panic")
+        .expect_err("no response");
+    assert!(error.is_timeout(), "{error}");
+    assert!(error.to_string().contains("--era legacy"), "{error}");
+    assert_eq!(start.elapsed(), ClientLimits::default().connect_timeout);
+}
+
+#[tokio::test(start_paused = true)]
+async fn short_connect_timeout_leaves_time_for_initialize() {
+    let mut limits = ClientLimits::default();
+    limits.connect_timeout = Duration::from_secs(4);
+    let (mut server, connecting) = ScriptedServer::listening(builder().with_limits(limits));
+    let connecting = tokio::spawn(connecting);
+    server.accept().await;
+    let start = Instant::now();
+    server.expect("server/discover").await;
+    let request = server.expect("initialize").await;
+    assert_eq!(start.elapsed(), Duration::from_secs(2));
+    initialized(&mut server, &request, "2025-11-25").await;
+    let client = connecting.await.expect("no panic").expect("connected");
+    assert_eq!(client.version(), LEGACY);
 }
 
 #[tokio::test(start_paused = true)]

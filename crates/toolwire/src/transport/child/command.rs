@@ -2,6 +2,7 @@
 
 use std::ffi::{OsStr, OsString};
 use std::fmt;
+use std::hash::{Hash, Hasher};
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::sync::Arc;
@@ -154,6 +155,14 @@ impl ServerCommand {
     pub fn inherit_stderr(mut self) -> Self {
         self.stderr = StderrOption::Inherited;
         self
+    }
+
+    /// Feeds everything that decides which server the command starts to a hasher.
+    pub(super) fn hash_identity(&self, hasher: &mut impl Hasher) {
+        self.program.hash(hasher);
+        self.arguments.hash(hasher);
+        self.environment.hash(hasher);
+        self.directory.hash(hasher);
     }
 
     pub(super) fn program(&self) -> &OsStr {

@@ -5,6 +5,8 @@
 
 mod command;
 mod environment;
+mod era_record;
+mod output;
 mod process;
 mod running;
 mod stderr;
@@ -13,7 +15,7 @@ mod tracker;
 
 use std::sync::Arc;
 
-use toolwire_proto::negotiate::Channel;
+use toolwire_proto::negotiate::{Channel, DetectedEra};
 
 use crate::client::config::ClientLimits;
 use crate::client::incoming::IncomingMessages;
@@ -42,6 +44,11 @@ impl Client {
     /// If the server exits, the connection is closed: calls fail with an error that [contains the exit
     /// status](Error::server_exit). Spawn it again with a clone of the command. Use
     /// [`with_detected_era`](ClientBuilder::with_detected_era) to skip the probe.
+    ///
+    /// Some legacy servers exit, or never respond again, when they receive the probe (`server/discover`). Such a server is
+    /// started once more, with `initialize` as its first message. This process stores that for the command, so that later
+    /// clients skip the probe. All of that happens within [`connect_timeout`](ClientLimits::connect_timeout).
+    /// [`with_era`](ClientBuilder::with_era) with [`Era::Legacy`](crate::Era::Legacy) never sends the probe.
     ///
     /// ```no_run
     /// # async fn example() -> Result<(), toolwire::Error> {
@@ -101,6 +108,14 @@ impl Connect for ChildConnector {
     fn name(&self) -> String {
         // The process belongs to this client alone, and so do its responses.
         String::new()
+    }
+
+    fn recorded_era(&self) -> Option<DetectedEra> {
+        era_record::find(&self.command)
+    }
+
+    fn record_era(&self, era: DetectedEra) {
+        era_record::store(&self.command, era);
     }
 
     fn open(

@@ -33,8 +33,9 @@ use crate::client::stream_transport::{StreamReader, StreamShutdown, StreamTransp
 use crate::engine::BoxFuture;
 use crate::error::{Closure, ServerExit};
 use crate::transport::child::command::{ServerCommand, StderrOption};
+use crate::transport::child::output::{OutputTail, quote};
 use crate::transport::child::process::{Force, GroupHandle, Pipes, Process, describe};
-use crate::transport::child::stderr::{StderrTail, drain, last_line};
+use crate::transport::child::stderr::drain;
 use crate::transport::child::stdin::{Stdin, wait_until_set, write};
 
 /// The size of one read in bytes: the capacity of a pipe.
@@ -56,28 +57,31 @@ pub(super) fn run(
     let (stdin, queue) = Stdin::new(max_waiting, closure_recorded.subscribe());
     let (stop, stop_requests) = watch::channel(StopRequest::NotRequested);
     let (process_ended, on_process_ended) = watch::channel(false);
+    let output = Arc::new(ProcessOutput::default());
     let shutdown = ProcessGuard {
         stop,
         process_ended: on_process_ended,
         group: process.handle(),
+        grace: limits.exit_grace,
+        output: Arc::clone(&output),
     };
     let (transport, reader) = StreamTransport::new(Arc::new(stdin), incoming, Box::new(shutdown));
     let reader = Arc::new(reader);
-    let stderr_tail = Arc::new(StderrTail::default());
     let closing = watch::Sender::new(false);
     let writing = tokio::spawn(write(pipes.stdin, queue, closing.subscribe()));
     let reading = tokio::spawn(read(
         pipes.stdout,
         limits.message_bytes,
         Arc::clone(&reader),
+        Arc::clone(&output),
     ));
     let draining = pipes.stderr.map(|stderr| {
-        let stderr_tail = Arc::clone(&stderr_tail);
+        let output = Arc::clone(&output);
         let listener = match &command.stderr {
             StderrOption::Captured(listener) => listener.clone(),
             StderrOption::Inherited => None,
         };
-        tokio::spawn(async move { drain(stderr, &stderr_tail, listener).await })
+        tokio::spawn(async move { drain(stderr, &output.stderr, listener).await })
     });
     let running = ServerProcess {
         process,
@@ -89,10 +93,18 @@ pub(super) fn run(
         reading,
         draining,
         reader,
-        stderr_tail,
+        output,
     };
     tokio::spawn(running.supervise(stop_requests, process_ended));
     transport
+}
+
+/// The last output of a process.
+#[derive(Debug, Default)]
+struct ProcessOutput {
+    stderr: OutputTail,
+    /// The lines on stdout that are not messages.
+    stdout: OutputTail,
 }
 
 /// How the client wants the process to end. Later variants override earlier ones.
@@ -112,6 +124,8 @@ struct ProcessGuard {
     stop: watch::Sender<StopRequest>,
     process_ended: watch::Receiver<bool>,
     group: GroupHandle,
+    grace: Duration,
+    output: Arc<ProcessOutput>,
 }
 
 impl ProcessGuard {
@@ -137,6 +151,14 @@ impl StreamShutdown for ProcessGuard {
         // Sent here and not by the task, because the program may exit before the task runs.
         self.group.force(Force::Terminate);
     }
+
+    fn grace(&self) -> Duration {
+        self.grace
+    }
+
+    fn output(&self) -> Option<String> {
+        quote(&self.output.stderr.text(), &self.output.stdout.text())
+    }
 }
 
 /// A server process with its tasks.
@@ -153,7 +175,7 @@ struct ServerProcess {
     reading: JoinHandle<()>,
     draining: Option<JoinHandle<()>>,
     reader: Arc<StreamReader>,
-    stderr_tail: Arc<StderrTail>,
+    output: Arc<ProcessOutput>,
 }
 
 impl ServerProcess {
@@ -226,16 +248,17 @@ impl ServerProcess {
     }
 
     fn report(&self, status: Option<ExitStatus>) {
-        let stderr = self.stderr_tail.text();
+        let (stderr, stdout) = (self.output.stderr.text(), self.output.stdout.text());
         let mut reason = format!("the server process {} {}", self.name, describe(status));
-        if let Some(line) = last_line(&stderr) {
-            reason.push_str("; last line of stderr: ");
-            reason.push_str(&line);
+        if let Some(quoted) = quote(&stderr, &stdout) {
+            reason.push_str("; ");
+            reason.push_str(&quoted);
         }
         tracing::debug!(reason, "a server process ended");
         let exit = ServerExit {
             code: status.and_then(|status| status.code()),
             stderr,
+            stdout,
         };
         self.record_closure(Closure {
             reason,
@@ -262,7 +285,12 @@ impl ServerProcess {
 }
 
 /// Reads messages until the server closes its stdout.
-async fn read(mut stdout: impl AsyncRead + Unpin, max_bytes: usize, reader: Arc<StreamReader>) {
+async fn read(
+    mut stdout: impl AsyncRead + Unpin,
+    max_bytes: usize,
+    reader: Arc<StreamReader>,
+    output: Arc<ProcessOutput>,
+) {
     let mut decoder = LineDecoder::new(max_bytes);
     let mut chunk = vec![0; CHUNK];
     loop {
@@ -275,23 +303,35 @@ async fn read(mut stdout: impl AsyncRead + Unpin, max_bytes: usize, reader: Arc<
             }
         };
         while let Some(frame) = decoder.next_frame(&mut rest) {
-            handle_frame(frame, &decoder, &reader);
+            handle_frame(frame, &decoder, &reader, &output.stdout);
         }
     }
     if let Some(frame) = decoder.finish() {
-        handle_frame(frame, &decoder, &reader);
+        handle_frame(frame, &decoder, &reader, &output.stdout);
     }
 }
 
-fn handle_frame(frame: Frame<'_>, decoder: &LineDecoder, reader: &StreamReader) {
+fn handle_frame(
+    frame: Frame<'_>,
+    decoder: &LineDecoder,
+    reader: &StreamReader,
+    stray_lines: &OutputTail,
+) {
     match frame {
-        Frame::Line(line) => reader.on_message(&line),
+        Frame::Line(line) => {
+            if !reader.on_line(&line) {
+                stray_lines.push_line(&line);
+            }
+        }
         Frame::TooLong => reader.on_too_long(decoder.skipped_head()),
         // A complete last message without a newline is valid. An incomplete one is skipped.
         Frame::Unterminated(line) => {
             match strict_json::read(&line, &strict_json::Limits::default()) {
                 Ok(_) => reader.on_message(&line),
-                Err(_) => reader.count_skipped("an incomplete line"),
+                Err(_) => {
+                    stray_lines.push_line(&line);
+                    reader.count_skipped("an incomplete line");
+                }
             }
         }
     }

@@ -1,0 +1,102 @@
+//! Legacy servers that do not survive `server/discover`: they are started again, once for each command.
+
+use std::time::Duration;
+
+use serde_json::json;
+use toolwire::{DetectedEra, LegacyTransport, ProtocolVersion, ServerCommand};
+use toolwire_tests::peer::within;
+
+use super::child::Behavior;
+use super::{SHORT, StderrLines, builder, connect, limits};
+
+/// Returns a command that no other test uses, because the client stores the era of such commands.
+fn command_of(behavior: Behavior, test: &str) -> ServerCommand {
+    behavior.command().env("TOOLWIRE_TEST_NAME", test)
+}
+
+#[tokio::test]
+async fn child_that_exits_after_the_probe_is_restarted_and_initialized() {
+    let (client, stderr) = connect(Behavior::ExitsAfterDiscover).await;
+    assert_eq!(client.version().as_str(), "2025-11-25");
+    client.call_tool("anything", json!({})).await.unwrap();
+    client.close().await;
+    let received = [
+        "server/discover",
+        "initialize",
+        "initialize",
+        "notifications/initialized",
+        "tools/call",
+    ];
+    assert_eq!(stderr.received().await, received);
+}
+
+#[tokio::test]
+async fn child_that_hangs_after_the_probe_is_restarted_and_initialized() {
+    let mut limits = limits();
+    limits.probe_timeout = SHORT;
+    limits.connect_timeout = Duration::from_secs(10);
+    let (command, stderr) = StderrLines::of(Behavior::HangsAfterDiscover.command());
+    let client = builder().with_limits(limits).spawn(command);
+    let client = within(client).await.unwrap();
+    client.call_tool("anything", json!({})).await.unwrap();
+    client.close().await;
+    let received = [
+        "server/discover",
+        "initialize",
+        "initialize",
+        "notifications/initialized",
+        "tools/call",
+    ];
+    assert_eq!(stderr.received().await, received);
+}
+
+#[tokio::test]
+async fn restarted_command_is_not_probed_again() {
+    let command = || command_of(Behavior::ExitsOnDiscover, "not_probed_again");
+    let (first, stderr) = StderrLines::of(command());
+    let client = within(builder().spawn(first)).await.unwrap();
+    let era = DetectedEra::Legacy {
+        version: ProtocolVersion::V2025_11_25,
+        transport: LegacyTransport::Direct,
+    };
+    assert_eq!(client.detected_era(), era);
+    client.close().await;
+    let expected = ["server/discover", "initialize", "notifications/initialized"];
+    assert_eq!(stderr.received().await, expected);
+
+    for _ in 0..2 {
+        let (again, stderr) = StderrLines::of(command());
+        let client = within(builder().spawn(again)).await.unwrap();
+        assert_eq!(client.detected_era(), era);
+        client.call_tool("anything", json!({})).await.unwrap();
+        client.close().await;
+        let expected = ["initialize", "notifications/initialized", "tools/call"];
+        assert_eq!(stderr.received().await, expected);
+    }
+
+    let (other, stderr) = StderrLines::of(command().env("TOOLWIRE_TEST_OTHER", "1"));
+    let client = within(builder().spawn(other)).await.unwrap();
+    client.close().await;
+    assert_eq!(stderr.received().await[0], "server/discover");
+}
+
+#[tokio::test]
+async fn error_of_the_second_process_names_the_legacy_era() {
+    let (command, stderr) = StderrLines::of(Behavior::ExitsInTwoWays.command());
+    let error = within(builder().spawn(command)).await.unwrap_err();
+    let message = error.to_string();
+    for part in [
+        "exit code 2",
+        "the port is in use",
+        "Era::Legacy",
+        "--era legacy",
+    ] {
+        assert!(message.contains(part), "{part:?} is not in {message:?}");
+    }
+    assert_eq!(stderr.received().await, ["server/discover", "initialize"]);
+
+    // The probe is not the cause if the process exits in the same way without it.
+    let same = Behavior::AlwaysExits.command();
+    let error = within(builder().spawn(same)).await.unwrap_err();
+    assert!(!error.to_string().contains("--era"), "{error}");
+}
