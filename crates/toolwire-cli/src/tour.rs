@@ -15,6 +15,7 @@ use toolwire::{
 
 use crate::demo;
 use crate::failure::{Exit, Failure, Phase};
+use crate::own_program;
 use crate::screen::Screen;
 use crate::show::plain_text;
 
@@ -34,12 +35,13 @@ pub(crate) async fn run(screen: &Screen, processes: &ProcessTracker) -> Result<E
     }
     tour.over_stdio().await?;
     tour.in_process().await?;
-    screen.print(
+    let toolwire = own_program::as_typed();
+    screen.print(&format!(
         "\nNow try it yourself:\n\n    \
-         toolwire tools -- toolwire demo --stdio\n    \
-         toolwire call add a=1 b=2 -- toolwire demo --stdio\n    \
-         toolwire demo --http\n",
-    )?;
+         {toolwire} tools -- {toolwire} demo --stdio\n    \
+         {toolwire} call add a=1 b=2 -- {toolwire} demo --stdio\n    \
+         {toolwire} demo --http\n"
+    ))?;
     Ok(Exit::Success)
 }
 

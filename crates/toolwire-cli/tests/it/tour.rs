@@ -30,6 +30,33 @@ async fn tour_runs_to_its_end() {
     assert_eq!(String::from_utf8_lossy(&output.stderr), "");
 }
 
+#[cfg(unix)]
+#[tokio::test]
+async fn tour_ends_with_commands_that_run() {
+    let program = std::path::Path::new(env!("CARGO_BIN_EXE_toolwire"));
+    let directory = program.parent().expect("the program is in a directory");
+    let above = directory.parent().expect("the directory has a parent");
+    let shell = "/usr/bin:/bin";
+    let on_path = format!("{}:{shell}", directory.display());
+    for (path, start) in [(on_path.as_str(), "toolwire"), (shell, "")] {
+        let mut command = toolwire(&["demo"]);
+        command.current_dir(above).env("PATH", path);
+        command.stdin(Stdio::null()).kill_on_drop(true);
+        let output = within(command.output()).await.unwrap();
+        let text = String::from_utf8(output.stdout).unwrap();
+        let (_, commands) = text.split_once("Now try it yourself:").expect("the end");
+        let mut lines = commands.lines().map(str::trim);
+        let line = lines.find(|line| line.contains(" call add ")).unwrap();
+        assert!(line.starts_with(start), "{line}");
+        let mut command = tokio::process::Command::new("/bin/sh");
+        command.args(["-c", line]).current_dir(above);
+        command.env("PATH", path).stdin(Stdio::null());
+        let output = within(command.output()).await.unwrap();
+        let text = String::from_utf8(output.stdout).unwrap();
+        assert_eq!(text, "{\n  \"sum\": 3\n}\n", "{path}: {line}");
+    }
+}
+
 #[tokio::test]
 async fn help_is_shown_without_a_command() {
     let output = within(toolwire(&[]).output()).await.unwrap();
