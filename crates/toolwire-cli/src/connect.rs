@@ -7,7 +7,8 @@ use toolwire::DetectedEra;
 use toolwire::VersionFeatures;
 use toolwire::types::{Implementation, Root};
 use toolwire::{
-    Client, ClientBuilder, ClientLimits, ProcessTracker, ProtocolVersion, ServerCommand,
+    Client, ClientBuilder, ClientLimits, LoggingLevel, ProcessTracker, ProtocolVersion,
+    ServerCommand,
 };
 
 use crate::accounts;
@@ -61,10 +62,33 @@ pub(crate) async fn connect(
     };
     let client = client.map_err(|error| failed(&error, target))?;
     if let Some(level) = server.log_level {
-        let set = client.set_log_level(Some(level)).await;
-        set.map_err(|error| Failure::of(&error, Phase::Calling))?;
+        set_log_level(&client, level, screen).await?;
     }
     Ok(client)
+}
+
+/// Requests log messages. A server without them is no failure, because the command does not depend on them.
+async fn set_log_level(
+    client: &Client,
+    level: LoggingLevel,
+    screen: &Screen,
+) -> Result<(), Failure> {
+    let server = client.server();
+    let declares_logging = server.is_none_or(|server| server.capabilities.logging.is_some());
+    if !declares_logging {
+        screen.warn("the server does not declare log messages, so --log-level may have no effect");
+        // Modern requests contain the level, and legacy servers get a request of its own.
+        if client.version().is_legacy() {
+            return Ok(());
+        }
+    }
+    match client.set_log_level(Some(level)).await {
+        Err(error) if error.rpc().is_some() => {
+            screen.warn(&format!("the server rejected --log-level: {error}"));
+            Ok(())
+        }
+        outcome => outcome.map_err(|error| Failure::of(&error, Phase::Calling)),
+    }
 }
 
 fn failed(error: &toolwire::Error, target: &Target) -> Failure {

@@ -11,6 +11,13 @@ use toolwire_auth::client::AuthError;
 use crate::show::plain_text;
 use crate::target::Target;
 
+/// What to do if a tool asks the user and the command runs without a terminal.
+pub(crate) const INPUT_ADVICE: &str = "the server asks the user for input: run the command in a terminal, or pass \
+    --answer FIELD=VALUE for each field, or --decline"; // tidy: allow(answer) name of the option
+
+const URL_ADVICE: &str =
+    "the server asks the user to open a page: run the command in a terminal, or pass --decline";
+
 /// The exit codes, as described in `--help`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Exit {
@@ -148,6 +155,21 @@ impl Failure {
                 self.with_advice(advice)
             }
             _ => self,
+        }
+    }
+
+    /// Adds how to respond to an input request, if the server requires input and the client cannot give any.
+    pub(crate) fn with_input_advice(self) -> Self {
+        let rpc = self.rpc.as_ref();
+        let data = rpc.and_then(|rpc| rpc.data.as_ref()?.to_value().ok());
+        let data = data.unwrap_or_default();
+        let required = &data["requiredCapabilities"]["elicitation"];
+        let is_elicitation =
+            required.is_object() || rpc.is_some_and(|rpc| is_about_input(&rpc.message));
+        match (is_elicitation, required.get("url")) {
+            (true, Some(_)) => self.with_advice(URL_ADVICE),
+            (true, None) => self.with_advice(INPUT_ADVICE),
+            (false, _) => self,
         }
     }
 
@@ -314,6 +336,11 @@ impl From<std::io::Error> for Failure {
             ),
         }
     }
+}
+
+/// Returns `true` if a text of the server is about an input request that the client did not declare.
+pub(crate) fn is_about_input(text: &str) -> bool {
+    text.to_ascii_lowercase().contains("elicit")
 }
 
 fn find_cause<T: StdError + 'static>(error: &dyn StdError) -> Option<&T> {

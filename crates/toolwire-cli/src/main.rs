@@ -15,6 +15,7 @@ mod run;
 mod screen;
 mod shell_words;
 mod show;
+mod similar_names;
 mod target;
 mod tool_arguments;
 mod tour;

@@ -143,9 +143,10 @@ async fn with_client<P>(
     let session = Session {
         client,
         screen: Arc::clone(screen),
+        has_input: elicitation.is_some(),
     };
     let outcome = interrupts.or(run(&session, plan)).await;
-    let outcome = outcome.map_err(|failure| failure.at(&target));
+    let outcome = outcome.map_err(|failure| failure.at(&target).with_input_advice());
     close(Some(&session.client), &processes, &mut interrupts).await?;
     outcome
 }

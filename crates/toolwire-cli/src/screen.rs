@@ -84,6 +84,12 @@ impl Screen {
         self.show_unescaped_line(&plain_text(text));
     }
 
+    /// Writes a warning to standard error.
+    pub(crate) fn warn(&self, text: &str) {
+        let label = self.errors.paint.yellow("warning");
+        self.show_unescaped_line(&format!("toolwire: {label}: {}", plain_text(text)));
+    }
+
     /// Writes a line to standard error that may contain colours of this program.
     fn show_unescaped_line(&self, text: &str) {
         let mut bar = self.bar();

@@ -9,11 +9,11 @@ use toolwire::types::CallToolResult;
 
 use crate::arguments::Call;
 use crate::commands::save::save;
-use crate::commands::tools::{known_tools, with_similar_tools};
+use crate::commands::tools::{find_tool, offered_tools};
 use crate::commands::{Session, failed, first_and_rest};
-use crate::failure::{Exit, Failure};
+use crate::failure::{Exit, Failure, INPUT_ADVICE, is_about_input};
 use crate::show::{self, Style};
-use crate::tool_arguments::{ParsedArguments, Schema, missing, object};
+use crate::tool_arguments::{AssembledArguments, ParsedArguments, Schema, missing, object};
 
 /// A tool call, checked as far as possible without the server.
 #[derive(Debug)]
@@ -35,26 +35,26 @@ impl CallPlan {
 
     pub(crate) async fn run(self, session: &Session) -> Result<Exit, Failure> {
         let (client, screen) = (&session.client, &session.screen);
-        let tools = known_tools(client).await?;
-        let tool = tools.iter().find(|tool| tool.name == self.tool);
+        // Nothing is sent for a tool that is not in the list. Without a list, the server decides.
+        let tools = offered_tools(session).await?;
+        let tool = match &tools {
+            Some(tools) => Some(find_tool(&self.tool, tools)?),
+            None => None,
+        };
         let arguments = self.arguments(tool)?;
+        for warning in &arguments.warnings {
+            screen.warn(warning);
+        }
         let progress = Arc::clone(screen);
         let result = client
             .request(
                 "tools/call",
-                json!({"name": self.tool, "arguments": arguments}),
+                json!({"name": self.tool, "arguments": arguments.values}),
             )
             .on_progress(move |report| progress.progress(&report))
             .await;
         screen.clear();
-        let raw = result.map_err(|error| {
-            let failure = failed(error);
-            match tool {
-                Some(_) => failure,
-                // A server may have tools that it does not list, so its error comes first.
-                None => with_similar_tools(failure, &self.tool, &tools),
-            }
-        })?;
+        let raw = result.map_err(failed)?;
         let result: CallToolResult = raw.parse().map_err(|error| {
             Failure::new(Exit::Protocol, format!("the result is invalid: {error}"))
         })?;
@@ -70,13 +70,18 @@ impl CallPlan {
                 screen.print(&show::call_result(&result, screen.style))?;
             }
         }
-        Ok(match result.is_error {
-            Some(true) => Exit::ToolFailed,
-            _ => Exit::Success,
-        })
+        if result.is_error != Some(true) {
+            return Ok(Exit::Success);
+        }
+        // Some servers report a missing capability as an error of the tool.
+        let mut texts = result.content.iter().filter_map(|block| block.as_text());
+        if !session.has_input && texts.any(is_about_input) {
+            screen.show_line(&format!("  try: {INPUT_ADVICE}"));
+        }
+        Ok(Exit::ToolFailed)
     }
 
-    fn arguments(&self, tool: Option<&Tool>) -> Result<Value, Failure> {
+    fn arguments(&self, tool: Option<&Tool>) -> Result<AssembledArguments, Failure> {
         let schema = tool.and_then(|tool| tool.input_schema.to_value().ok());
         let schema = schema.unwrap_or(Value::Bool(true));
         let schema = Schema::new(&schema);
@@ -88,9 +93,7 @@ impl CallPlan {
         if !missing.is_empty() {
             return Err(usage(missing_arguments(&missing)));
         }
-        object(&self.given, schema)
-            .map(Value::Object)
-            .map_err(usage)
+        object(&self.given, schema).map_err(usage)
     }
 }
 

@@ -11,10 +11,10 @@ mod tools;
 
 use std::sync::Arc;
 
-use toolwire::types::{ErrorObject, code};
+use toolwire::types::{ErrorObject, ServerCapabilities, code};
 use toolwire::{Client, Error};
 
-use crate::failure::{Failure, Phase};
+use crate::failure::{Exit, Failure, Phase};
 use crate::screen::Screen;
 
 pub(crate) use call::CallPlan;
@@ -30,6 +30,26 @@ pub(crate) use tools::list_tools;
 pub(crate) struct Session {
     pub(crate) client: Client,
     pub(crate) screen: Arc<Screen>,
+    /// `true` if input requests of the server get a response.
+    pub(crate) has_input: bool,
+}
+
+impl Session {
+    /// Returns `true` if the server has declared the capability. Without details of the server it may have it.
+    fn declares(&self, capability: impl FnOnce(&ServerCapabilities) -> bool) -> bool {
+        let server = self.client.server();
+        server.is_none_or(|server| capability(&server.capabilities))
+    }
+
+    /// Reports that the server has no list of these items.
+    fn no_list(&self, items: &str) -> Result<Exit, Failure> {
+        self.screen
+            .show_line(&format!("the server does not offer {items}"));
+        if self.screen.json {
+            self.screen.print("[]\n")?;
+        }
+        Ok(Exit::Success)
+    }
 }
 
 /// Returns the failure for a failed call.
@@ -80,66 +100,9 @@ fn first_and_rest(
     }
 }
 
-/// Returns the known names that are most similar to `name`.
-fn similar<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Vec<&'a str> {
-    const MAX_NAMES: usize = 3;
-    let name = name.to_lowercase();
-    let mut close: Vec<_> = known
-        .into_iter()
-        .filter_map(|candidate| {
-            let lower = candidate.to_lowercase();
-            let distance = if lower.contains(&name) || name.contains(&lower) {
-                1
-            } else {
-                distance(&name, &lower)
-            };
-            (distance <= 2.max(name.len() / 4)).then_some((distance, candidate))
-        })
-        .collect();
-    close.sort();
-    close
-        .into_iter()
-        .take(MAX_NAMES)
-        .map(|(_, candidate)| candidate)
-        .collect()
-}
-
-/// Counts the letters that have to be changed, added or removed.
-fn distance(from: &str, to: &str) -> usize {
-    let to: Vec<char> = to.chars().collect();
-    let mut row: Vec<usize> = (0..=to.len()).collect();
-    for (line, a) in from.chars().enumerate() {
-        let mut diagonal = row[0];
-        row[0] = line + 1;
-        for (column, b) in to.iter().enumerate() {
-            let changed = diagonal + usize::from(a != *b);
-            diagonal = row[column + 1];
-            row[column + 1] = changed.min(diagonal + 1).min(row[column] + 1);
-        }
-    }
-    row[to.len()]
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn similar_names_are_found() {
-        let known = ["add", "echo", "countdown", "change_list"];
-        assert_eq!(similar("ad", known), ["add"]);
-        assert_eq!(similar("ehco", known), ["echo"]);
-        assert_eq!(similar("count_down", known), ["countdown"]);
-        assert_eq!(similar("Echo", known), ["echo"]);
-        assert_eq!(similar("weather", known), [""; 0]);
-    }
-
-    #[test]
-    fn distance_counts_letters() {
-        assert_eq!(distance("", "abc"), 3);
-        assert_eq!(distance("kitten", "sitting"), 3);
-        assert_eq!(distance("same", "same"), 0);
-    }
 
     #[test]
     fn unexpected_words_are_rejected() {

@@ -5,24 +5,23 @@ use toolwire::types::{GetPromptResult, Prompt};
 
 use crate::arguments;
 use crate::commands::call::missing_arguments;
-use crate::commands::{Session, failed, first_and_rest, is_unknown_method, similar};
+use crate::commands::{Session, failed, first_and_rest, is_unknown_method};
 use crate::failure::{Exit, Failure};
 use crate::show::{self, Style};
+use crate::similar_names::similar;
 use crate::tool_arguments::{ParsedArguments, missing, strings};
 
 /// Lists prompts, or shows one prompt.
 pub(crate) async fn list_prompts(session: &Session, name: Option<String>) -> Result<Exit, Failure> {
     let screen = &session.screen;
-    let prompts = session.client.list_prompts().await.map_err(failed)?;
-    match name {
-        None if screen.json => screen.print_json(&prompts)?,
-        None => screen.print(&show::prompts(&prompts, screen.style))?,
-        Some(name) => {
-            let prompt = prompts.iter().find(|prompt| prompt.name == name);
-            let prompt = prompt.ok_or_else(|| {
-                let message = format!("the server has no prompt `{name}`");
-                with_similar(Failure::new(Exit::Protocol, message), &name, &prompts)
-            })?;
+    let prompts = offered_prompts(session).await?;
+    match (name, prompts) {
+        (None, None) => return session.no_list("prompts"),
+        (None, Some(prompts)) if screen.json => screen.print_json(&prompts)?,
+        (None, Some(prompts)) => screen.print(&show::prompts(&prompts, screen.style))?,
+        (Some(name), prompts) => {
+            let prompts = prompts.unwrap_or_default();
+            let prompt = find_prompt(&name, &prompts)?;
             if screen.json {
                 screen.print_json(prompt)?;
             } else {
@@ -31,6 +30,18 @@ pub(crate) async fn list_prompts(session: &Session, name: Option<String>) -> Res
         }
     }
     Ok(Exit::Success)
+}
+
+/// Returns all prompts. Returns `None` if the server does not offer a list of prompts.
+async fn offered_prompts(session: &Session) -> Result<Option<Vec<Prompt>>, Failure> {
+    if !session.declares(|capabilities| capabilities.prompts.is_some()) {
+        return Ok(None);
+    }
+    match session.client.list_prompts().await {
+        Ok(prompts) => Ok(Some(prompts)),
+        Err(error) if is_unknown_method(&error) => Ok(None),
+        Err(error) => Err(failed(error)),
+    }
 }
 
 /// A prompt and its arguments.
@@ -52,24 +63,18 @@ impl PromptPlan {
 
     pub(crate) async fn run(self, session: &Session) -> Result<Exit, Failure> {
         let (client, screen) = (&session.client, &session.screen);
-        let prompts = match client.list_prompts().await {
-            Ok(prompts) => prompts,
-            Err(error) if is_unknown_method(&error) => Vec::new(),
-            Err(error) => return Err(failed(error)),
+        // Nothing is sent for a prompt that is not in the list. Without a list, the server decides.
+        let prompts = offered_prompts(session).await?;
+        let known = match &prompts {
+            Some(prompts) => Some(find_prompt(&self.prompt, prompts)?),
+            None => None,
         };
-        let known = prompts.iter().find(|prompt| prompt.name == self.prompt);
         let arguments = self.arguments(known)?;
         let params = json!({"name": self.prompt, "arguments": arguments});
         let raw = client
             .request("prompts/get", params)
             .await
-            .map_err(|error| {
-                let failure = failed(error);
-                match known {
-                    Some(_) => failure,
-                    None => with_similar(failure, &self.prompt, &prompts),
-                }
-            })?;
+            .map_err(failed)?;
         let result: GetPromptResult = raw.parse().map_err(|error| {
             Failure::new(Exit::Protocol, format!("the result is invalid: {error}"))
         })?;
@@ -98,11 +103,17 @@ impl PromptPlan {
     }
 }
 
-fn with_similar(failure: Failure, name: &str, prompts: &[Prompt]) -> Failure {
-    let candidates = similar(name, prompts.iter().map(|prompt| prompt.name.as_str()));
-    if candidates.is_empty() {
-        failure.with_advice("`toolwire prompts` lists the prompts")
-    } else {
-        failure.with_advice(candidates.join(" or "))
-    }
+/// Returns the prompt with this name. The failure names similar prompts.
+fn find_prompt<'a>(name: &str, prompts: &'a [Prompt]) -> Result<&'a Prompt, Failure> {
+    let prompt = prompts.iter().find(|prompt| prompt.name == name);
+    prompt.ok_or_else(|| {
+        let message = format!("the server has no prompt `{name}`");
+        let failure = Failure::new(Exit::Protocol, message);
+        let candidates = similar(name, prompts.iter().map(|prompt| prompt.name.as_str()));
+        if candidates.is_empty() {
+            failure.with_advice("`toolwire prompts` lists the prompts")
+        } else {
+            failure.with_advice(candidates.join(" or "))
+        }
+    })
 }

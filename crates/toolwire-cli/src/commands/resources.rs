@@ -20,8 +20,14 @@ pub(crate) async fn list_resources(
 ) -> Result<Exit, Failure> {
     let (client, screen) = (&session.client, &session.screen);
     let style = screen.style;
+    if !session.declares(|capabilities| capabilities.resources.is_some()) {
+        return session.no_list("resources");
+    }
     if !only_templates {
-        let resources = client.list_resources().await.map_err(failed)?;
+        let resources = match client.list_resources().await {
+            Err(error) if is_unknown_method(&error) => return session.no_list("resources"),
+            outcome => outcome.map_err(failed)?,
+        };
         if screen.json {
             screen.print_json(&resources)?;
         } else {
@@ -35,6 +41,7 @@ pub(crate) async fn list_resources(
         Ok(templates) => templates,
         // Servers without templates may not support this method.
         Err(error) if is_unknown_method(&error) && !only_templates => Vec::new(),
+        Err(error) if is_unknown_method(&error) => return session.no_list("resource templates"),
         Err(error) => return Err(failed(error)),
     };
     if screen.json {

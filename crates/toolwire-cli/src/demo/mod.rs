@@ -3,6 +3,7 @@
 mod changes;
 mod elicitation;
 mod notes;
+mod reminders;
 mod tools;
 
 use toolwire::Server;
@@ -17,5 +18,6 @@ pub(crate) fn server() -> Server {
     let server = tools::register(server);
     let server = elicitation::register(server);
     let server = notes::register(server);
+    let server = reminders::register(server);
     changes::register(server)
 }

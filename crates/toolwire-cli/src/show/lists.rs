@@ -1,12 +1,12 @@
 //! Formats servers and their tools, resources and prompts.
 
-use std::collections::HashSet;
 use std::fmt::Write;
 
 use serde_json::Value;
 use toolwire::types::{Prompt, Resource, ResourceTemplate};
 use toolwire::{Client, Tool};
 
+use crate::show::usage::{argument_names, result_summary, usage};
 use crate::show::{Style, Table, plain_text, size};
 use crate::tool_arguments::Schema;
 
@@ -68,16 +68,7 @@ pub(crate) fn tools(tools: &[Tool], style: Style) -> String {
     let mut table = Table::new(&["TOOL", "ARGUMENTS", "DESCRIPTION"]);
     for tool in tools {
         let schema = tool.input_schema.to_value().unwrap_or_default();
-        let schema = Schema::new(&schema);
-        let required: HashSet<_> = schema.required().into_iter().collect();
-        let arguments = schema.properties().into_iter().map(|(name, _)| {
-            if required.contains(name) {
-                name.to_owned()
-            } else {
-                format!("[{name}]")
-            }
-        });
-        let arguments = arguments.collect::<Vec<_>>().join(" ");
+        let arguments = argument_names(Schema::new(&schema)).join(" ");
         let description = tool.description.as_deref().or(tool.title.as_deref());
         table.row([&tool.name, &arguments, first_paragraph(description)]);
     }
@@ -122,58 +113,6 @@ fn hints(tool: &Tool) -> Vec<&'static str> {
         .iter()
         .filter_map(|(hint, yes, no)| hint.map(|hint| if hint { *yes } else { *no }))
         .collect()
-}
-
-fn result_summary(schema: Schema<'_>) -> String {
-    let members = schema.properties();
-    if members.is_empty() {
-        return schema.summary();
-    }
-    let members = members
-        .into_iter()
-        .map(|(name, member)| format!("{name}: {}", member.summary()));
-    format!("{{{}}}", members.collect::<Vec<_>>().join(", "))
-}
-
-/// Describes the arguments of a tool.
-pub(crate) fn usage(name: &str, schema: Schema<'_>, style: Style) -> String {
-    let required: HashSet<_> = schema.required().into_iter().collect();
-    let mut text = format!("usage: {}", plain_text(name));
-    let mut table = Table::new(&["ARGUMENT", "TYPE", "", "DESCRIPTION"]);
-    for (argument, member) in schema.properties() {
-        let summary = member.summary();
-        let given = format!("{argument}={}", placeholder(&summary));
-        let need = if required.contains(argument) {
-            let _ = write!(text, " {}", plain_text(&given));
-            "required".to_owned()
-        } else {
-            let _ = write!(text, " [{}]", plain_text(&given));
-            match member.default() {
-                Some(default) => format!("default {default}"),
-                None => "optional".to_owned(),
-            }
-        };
-        let description = first_paragraph(member.description());
-        table.row([argument, &summary, &need, description]);
-    }
-    text.push('\n');
-    if !table.is_empty() {
-        let _ = write!(text, "\n{}", table.render(style));
-    }
-    text
-}
-
-/// Returns types in upper case, as placeholders. Choices stay as they are typed.
-fn placeholder(summary: &str) -> String {
-    const KINDS: [&str; 8] = [
-        "any", "string", "integer", "number", "boolean", "array", "object", "null",
-    ];
-    let mut parts = summary.split('|');
-    if parts.all(|part| KINDS.contains(&part.trim_end_matches('…'))) {
-        summary.to_uppercase()
-    } else {
-        summary.to_owned()
-    }
 }
 
 pub(crate) fn resources(resources: &[Resource], style: Style) -> String {
@@ -273,7 +212,7 @@ fn table_or_message(table: &Table, message: &str, style: Style) -> String {
 }
 
 /// Returns the first paragraph of a description.
-fn first_paragraph(text: Option<&str>) -> &str {
+pub(super) fn first_paragraph(text: Option<&str>) -> &str {
     let text = text.unwrap_or_default().trim();
     text.split("\n\n").next().unwrap_or_default()
 }

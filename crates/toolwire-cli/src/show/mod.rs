@@ -5,6 +5,7 @@ mod lists;
 mod paint;
 mod safe_text;
 mod table;
+mod usage;
 
 use std::borrow::Cow;
 
@@ -14,10 +15,11 @@ use toolwire::LoggingLevel;
 pub(crate) use content::{
     Attachment, attachments, call_result, contents, of_resource, prompt_result,
 };
-pub(crate) use lists::{prompt, prompts, resources, server_info, templates, tool, tools, usage};
+pub(crate) use lists::{prompt, prompts, resources, server_info, templates, tool, tools};
 pub(crate) use paint::Paint;
 pub(crate) use safe_text::{escaped_json, plain_text};
 pub(crate) use table::Table;
+pub(crate) use usage::usage;
 
 /// The formatting of an output: colours and line width.
 #[derive(Debug, Clone, Copy, Default)]

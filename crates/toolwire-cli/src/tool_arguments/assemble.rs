@@ -3,24 +3,44 @@
 use serde_json::{Map, Value};
 
 use crate::failure::Failure;
-use crate::tool_arguments::convert::convert;
+use crate::similar_names::did_you_mean;
+use crate::tool_arguments::convert::convert_any;
 use crate::tool_arguments::parse::{ArgumentValue, Assignment, ParsedArguments};
 use crate::tool_arguments::schema::Schema;
+use crate::tool_arguments::variants::{fitting_variants, members};
+
+/// The arguments of a call, and warnings about them.
+#[derive(Debug)]
+pub(crate) struct AssembledArguments {
+    pub(crate) values: Map<String, Value>,
+    /// Sentences about arguments that the schema does not contain. The server decides whether it accepts them.
+    pub(crate) warnings: Vec<String>,
+}
 
 /// Returns the arguments as a JSON object that follows the tool's schema.
 pub(crate) fn object(
     given: &ParsedArguments,
     schema: Schema<'_>,
-) -> Result<Map<String, Value>, Failure> {
-    let mut arguments = given.whole.clone().unwrap_or_default();
+) -> Result<AssembledArguments, Failure> {
+    let mut values = given.whole.clone().unwrap_or_default();
+    let mut warnings = Vec::new();
+    let variants = schema.variants();
+    for name in values.keys() {
+        if members(&variants, name).is_empty() {
+            warnings.extend(warning(name, name, &variants));
+        }
+    }
     let mut set = Vec::new();
     for assignment in &given.assignments {
-        let path = ArgumentPath::find(&assignment.key, schema)?;
+        let path = ArgumentPath::find(&assignment.key, schema, &given.assignments)?;
         let again = set.contains(&assignment.key);
         set.push(assignment.key.clone());
-        path.put(&mut arguments, assignment, again)?;
+        if !again {
+            warnings.extend(path.warning.clone());
+        }
+        path.put(&mut values, assignment, again)?;
     }
-    Ok(arguments)
+    Ok(AssembledArguments { values, warnings })
 }
 
 /// Returns the arguments of a prompt, which are strings.
@@ -67,39 +87,43 @@ pub(crate) fn missing<'a>(
         .collect()
 }
 
-/// The position of an argument: the names of the objects around it, and its schema.
+/// The position of an argument: the names of the objects around it, and its schemas.
 struct ArgumentPath<'a, 'k> {
     path: Vec<&'k str>,
-    schema: Option<Schema<'a>>,
+    /// One schema for each variant of the object around it. The list is empty if the schema is unknown.
+    schemas: Vec<Schema<'a>>,
+    /// A sentence about an argument that the schema does not contain.
+    warning: Option<String>,
 }
 
 impl<'a, 'k> ArgumentPath<'a, 'k> {
     /// Finds the position of a key. A property whose name contains dots is preferred to a member of an object.
-    fn find(key: &'k str, schema: Schema<'a>) -> Result<Self, Failure> {
+    fn find(key: &'k str, schema: Schema<'a>, given: &[Assignment]) -> Result<Self, Failure> {
         let mut path = Vec::new();
-        let mut here = Some(schema);
+        let mut here = vec![schema];
         let mut rest = key;
-        while let Some(object) = here {
-            if let Some(member) = object.property(rest) {
-                path.push(rest);
+        let variants = loop {
+            let prefix = &key[..key.len() - rest.len()];
+            let fitting = fitting_variants(&here, prefix, given);
+            let all: Vec<_> = here.iter().flat_map(|schema| schema.variants()).collect();
+            // If no variant fits, the error names the values of all variants.
+            let known = known_name(rest, &fitting).or_else(|| known_name(rest, &all));
+            let Some((end, schemas)) = known else {
+                break all;
+            };
+            path.push(&rest[..end]);
+            if end == rest.len() {
                 return Ok(Self {
                     path,
-                    schema: Some(member),
+                    schemas,
+                    warning: None,
                 });
             }
-            let dots = rest.match_indices('.').map(|(at, _)| at);
-            let known = dots
-                .rev()
-                .find_map(|at| Some((at, object.property(&rest[..at])?)));
-            let Some((at, member)) = known else {
-                if object.is_closed() {
-                    return Err(unknown(key, rest, object));
-                }
-                break;
-            };
-            path.push(&rest[..at]);
-            rest = &rest[at + 1..];
-            here = Some(member);
+            rest = &rest[end + 1..];
+            here = schemas;
+        };
+        if !variants.is_empty() && variants.iter().all(|variant| variant.is_closed()) {
+            return Err(unknown(key, rest, &variants));
         }
         path.extend(rest.split('.'));
         if path.iter().any(|name| name.is_empty()) {
@@ -108,7 +132,11 @@ impl<'a, 'k> ArgumentPath<'a, 'k> {
                     .with_advice("write members of objects as place.city=Oslo"),
             );
         }
-        Ok(Self { path, schema: None })
+        Ok(Self {
+            path,
+            schemas: Vec::new(),
+            warning: warning(key, rest, &variants),
+        })
     }
 
     fn put(
@@ -138,54 +166,104 @@ impl<'a, 'k> ArgumentPath<'a, 'k> {
             ArgumentValue::Json(value) => {
                 object.insert((*last).to_owned(), value.clone());
             }
-            ArgumentValue::Text(text) => {
-                let schema = self.schema.unwrap_or(Schema::new(&Value::Bool(true)));
-                let kinds = schema.kinds();
-                let collects = kinds.array && !kinds.is_any() && !kinds.string;
-                if collects && !text.trim_start().starts_with('[') {
-                    let items = schema.items().unwrap_or(Schema::new(&Value::Bool(true)));
-                    let element = convert(text, items)
-                        .map_err(|expected| unfit(key, text, &expected.0, schema))?;
-                    match object.get_mut(*last).filter(|_| again) {
-                        Some(Value::Array(elements)) => elements.push(element),
-                        _ => {
-                            object.insert((*last).to_owned(), vec![element].into());
-                        }
+            ArgumentValue::Text(text) if self.collects() && !text.trim_start().starts_with('[') => {
+                let items: Vec<_> = self
+                    .schemas
+                    .iter()
+                    .filter_map(|schema| schema.items())
+                    .collect();
+                let element = convert_any(text, &items)
+                    .map_err(|expected| self.unfit(key, text, &expected.0))?;
+                match object.get_mut(*last).filter(|_| again) {
+                    Some(Value::Array(elements)) => elements.push(element),
+                    _ => {
+                        object.insert((*last).to_owned(), vec![element].into());
                     }
-                } else if again {
-                    return Err(twice(key));
-                } else {
-                    let value = convert(text, schema)
-                        .map_err(|expected| unfit(key, text, &expected.0, schema))?;
-                    object.insert((*last).to_owned(), value);
                 }
+            }
+            ArgumentValue::Text(_) if again => return Err(twice(key)),
+            ArgumentValue::Text(text) => {
+                let value = convert_any(text, &self.schemas)
+                    .map_err(|expected| self.unfit(key, text, &expected.0))?;
+                object.insert((*last).to_owned(), value);
             }
         }
         Ok(())
     }
+
+    /// Returns `true` if the argument is an array, so that every value is an element of it.
+    fn collects(&self) -> bool {
+        let collects = |schema: &Schema<'_>| {
+            let kinds = schema.kinds();
+            kinds.array && !kinds.is_any() && !kinds.string
+        };
+        !self.schemas.is_empty() && self.schemas.iter().all(collects)
+    }
+
+    fn unfit(&self, key: &str, text: &str, expected: &str) -> Failure {
+        let failure = Failure::usage(format!("`{key}` must be {expected}, not {text:?}"));
+        match self.schemas.first() {
+            Some(schema) => failure.with_advice(schema.example(key)),
+            None => failure,
+        }
+    }
+}
+
+/// Returns the end of the longest known name at the start of a key, and its schemas.
+fn known_name<'a>(key: &str, variants: &[Schema<'a>]) -> Option<(usize, Vec<Schema<'a>>)> {
+    let dots = key.match_indices('.').map(|(at, _)| at);
+    let mut ends = dots.chain([key.len()]).rev();
+    ends.find_map(|end| {
+        let schemas = members(variants, &key[..end]);
+        (!schemas.is_empty()).then_some((end, schemas))
+    })
 }
 
 fn twice(key: &str) -> Failure {
     Failure::usage(format!("`{key}` is given twice")).with_advice("give it once")
 }
 
-fn unfit(key: &str, text: &str, expected: &str, schema: Schema<'_>) -> Failure {
-    Failure::usage(format!("`{key}` must be {expected}, not {text:?}"))
-        .with_advice(schema.example(key))
-}
-
-fn unknown(key: &str, name: &str, object: Schema<'_>) -> Failure {
-    let known: Vec<_> = object.properties().iter().map(|(name, _)| *name).collect();
+fn unknown(key: &str, name: &str, variants: &[Schema<'_>]) -> Failure {
+    let known = names(variants);
+    let suggestion = did_you_mean(name, known.iter().copied());
     let failure = Failure::usage(if key == name {
-        format!("there is no argument `{key}`")
+        format!("there is no argument `{key}`{suggestion}")
     } else {
-        format!("there is no argument `{key}`: `{name}` is not a member")
+        format!("there is no argument `{key}`: `{name}` is not a member{suggestion}")
     });
     if known.is_empty() {
         failure.with_advice("it takes no arguments")
     } else {
         failure.with_advice(format!("one of {}", known.join(", ")))
     }
+}
+
+/// Returns the warning about an argument that the schema does not contain. Returns `None` if the schema permits it.
+fn warning(key: &str, name: &str, variants: &[Schema<'_>]) -> Option<String> {
+    if variants.is_empty() || variants.iter().any(|variant| variant.is_open()) {
+        return None;
+    }
+    let known = names(variants);
+    let suggestion = did_you_mean(name, known.iter().copied());
+    Some(if !suggestion.is_empty() {
+        format!("the tool has no argument `{key}`{suggestion} It is sent unchanged.")
+    } else if known.is_empty() {
+        format!("the tool has no arguments. `{key}` is sent unchanged.")
+    } else {
+        let known = known.join(", ");
+        format!("the tool has no argument `{key}`, only {known}. It is sent unchanged.")
+    })
+}
+
+/// Returns the names of all members, each one once.
+fn names<'a>(variants: &[Schema<'a>]) -> Vec<&'a str> {
+    let mut names = Vec::new();
+    for (name, _) in variants.iter().flat_map(|variant| variant.properties()) {
+        if !names.contains(&name) {
+            names.push(name);
+        }
+    }
+    names
 }
 
 #[cfg(test)]
@@ -198,8 +276,15 @@ mod tests {
         let words: Vec<_> = words.iter().map(|word| (*word).to_owned()).collect();
         let given = ParsedArguments::read(None, &words).map_err(|failure| failure.text())?;
         object(&given, Schema::new(schema))
-            .map(Value::Object)
+            .map(|assembled| Value::Object(assembled.values))
             .map_err(|failure| failure.text())
+    }
+
+    fn warnings(schema: &Value, args: Option<&str>, words: &[&str]) -> Vec<String> {
+        let words: Vec<_> = words.iter().map(|word| (*word).to_owned()).collect();
+        let given = ParsedArguments::read(args, &words).expect("valid words");
+        let assembled = object(&given, Schema::new(schema));
+        assembled.expect("valid arguments").warnings
     }
 
     fn place() -> Value {
@@ -262,11 +347,126 @@ mod tests {
             &["place=x"],
             &["`place` must be a JSON object", "place.city=text"],
         );
-        check(&["cuont=1"], &["no argument `cuont`", "one of count, tags"]);
+        check(
+            &["cuont=1"],
+            &[
+                "no argument `cuont`; did you mean `count`?",
+                "one of count, tags",
+            ],
+        );
         check(&["count=1", "count=2"], &["`count` is given twice"]);
         check(&["count:=1", "count:=2"], &["`count` is given twice"]);
         check(&["place:=1", "place.city=x"], &["a member of `place`"]);
         check(&["place..city=x"], &["empty name"]);
+    }
+
+    /// A tagged enum, as serde and schemars describe it.
+    fn reminder() -> Value {
+        json!({
+            "type": "object",
+            "properties": {"repeat": {"$ref": "#/$defs/Repeat"}, "note": {"type": "string"}},
+            "$defs": {"Repeat": {"oneOf": [
+                {
+                    "type": "object",
+                    "properties": {
+                        "kind": {"type": "string", "const": "every"},
+                        "value": {"type": "integer"},
+                    },
+                    "required": ["kind", "value"],
+                },
+                {
+                    "type": "object",
+                    "properties": {
+                        "kind": {"type": "string", "const": "once"},
+                        "value": {"type": "string"},
+                    },
+                    "required": ["kind", "value"],
+                },
+                {"type": "object", "properties": {"kind": {"enum": ["never"]}}},
+                {
+                    "type": "object",
+                    "properties": {"Weekly": {
+                        "type": "object",
+                        "properties": {"days": {"type": "array", "items": {"type": "string"}}},
+                    }},
+                    "additionalProperties": false,
+                },
+            ]}},
+        })
+    }
+
+    #[test]
+    fn members_of_every_variant_of_a_tagged_enum_are_accepted() {
+        fn check(words: &[&str], expected: Value) {
+            let expected = json!({ "repeat": expected });
+            assert_eq!(assemble(&reminder(), words), Ok(expected), "{words:?}");
+        }
+        check(
+            &["repeat.kind=every", "repeat.value=3"],
+            json!({"kind": "every", "value": 3}),
+        );
+        check(
+            &["repeat.value=3", "repeat.kind=once"],
+            json!({"value": "3", "kind": "once"}),
+        );
+        check(&["repeat.kind=never"], json!({"kind": "never"}));
+        check(
+            &["repeat.Weekly.days=Mon", "repeat.Weekly.days=Tue"],
+            json!({"Weekly": {"days": ["Mon", "Tue"]}}),
+        );
+        // Without a tag, the most specific variant is used.
+        check(&["repeat.value=3"], json!({"value": 3}));
+        check(&["repeat.value=noon"], json!({"value": "noon"}));
+    }
+
+    #[test]
+    fn invalid_tag_names_the_tags_of_all_variants() {
+        let text = assemble(&reminder(), &["repeat.kind=evry"]).unwrap_err();
+        assert!(text.contains("one of every, once, never"), "{text}");
+        assert!(text.contains("try: repeat.kind=every"), "{text}");
+        let text = assemble(&reminder(), &["repeat.kind=every", "repeat.value=x"]).unwrap_err();
+        assert!(text.contains("`repeat.value` must be an integer"), "{text}");
+    }
+
+    #[test]
+    fn unknown_arguments_are_warned_about() {
+        fn check(schema: Value, words: &[&str], expected: &[&str]) {
+            let warnings = warnings(&schema, None, words);
+            assert_eq!(warnings.len(), expected.len(), "{warnings:?}");
+            for (warning, part) in warnings.iter().zip(expected) {
+                assert!(warning.contains(part), "{warning}");
+            }
+        }
+        check(
+            reminder(),
+            &["noet=x"],
+            &["no argument `noet`; did you mean `note`?"],
+        );
+        check(
+            reminder(),
+            &["colour=red"],
+            &["no argument `colour`, only repeat, note"],
+        );
+        check(
+            reminder(),
+            &["repeat.kidn=every"],
+            &["no argument `repeat.kidn`; did you mean `kind`?"],
+        );
+        check(reminder(), &["note=x", "repeat.kind=never"], &[]);
+        let nothing = json!({"type": "object", "properties": {}});
+        check(nothing, &["a=1"], &["the tool has no arguments"]);
+        let open = json!({"type": "object", "properties": {"a": {}}, "additionalProperties": true});
+        check(open, &["b=1"], &[]);
+        check(json!({"type": "object"}), &["b=1"], &[]);
+        check(json!({}), &["b=1"], &[]);
+    }
+
+    #[test]
+    fn unknown_members_of_the_whole_object_are_warned_about() {
+        let args = r#"{"note": "x", "noet": "y"}"#;
+        let warnings = warnings(&reminder(), Some(args), &[]);
+        assert_eq!(warnings.len(), 1, "{warnings:?}");
+        assert!(warnings[0].contains("did you mean `note`?"), "{warnings:?}");
     }
 
     #[test]
@@ -282,7 +482,7 @@ mod tests {
             ParsedArguments::read(Some(r#"{"a": 1, "tags": ["x"]}"#), &["tags=y".to_owned()])
                 .unwrap();
         let made = object(&given, Schema::new(&place())).unwrap();
-        assert_eq!(Value::Object(made), json!({"a": 1, "tags": ["y"]}));
+        assert_eq!(Value::Object(made.values), json!({"a": 1, "tags": ["y"]}));
     }
 
     #[test]

@@ -51,6 +51,34 @@ pub(super) fn convert(text: &str, schema: Schema<'_>) -> Result<Value, Expected>
     }
 }
 
+/// Converts a text for a value with several possible schemas, as in the variants of an enum. Without a schema it is
+/// converted as by [`untyped`].
+pub(super) fn convert_any(text: &str, schemas: &[Schema<'_>]) -> Result<Value, Expected> {
+    if schemas.is_empty() {
+        return Ok(untyped(text));
+    }
+    let mut string = None;
+    let mut expected: Vec<String> = Vec::new();
+    for schema in schemas {
+        match convert(text, *schema) {
+            // A string accepts every text, so another schema that accepts it is more specific.
+            Ok(value @ Value::String(_)) if schema.choices().is_empty() => {
+                string.get_or_insert(value);
+            }
+            Ok(value) => return Ok(value),
+            Err(Expected(what)) if expected.contains(&what) => {}
+            Err(Expected(what)) => expected.push(what),
+        }
+    }
+    let choices: Vec<_> = schemas.iter().map(|schema| schema.choices()).collect();
+    if choices.iter().all(|choices| !choices.is_empty()) {
+        let mut words: Vec<_> = choices.concat().into_iter().map(as_typed).collect();
+        words.dedup();
+        return Err(Expected(format!("one of {}", words.join(", "))));
+    }
+    string.ok_or_else(|| Expected(expected.join(", or ")))
+}
+
 /// Converts a text without a schema: JSON if it is valid JSON, otherwise a string.
 pub(super) fn untyped(text: &str) -> Value {
     serde_json::from_str(text).unwrap_or_else(|_| text.into())
@@ -148,6 +176,30 @@ mod tests {
             "a JSON array, or null",
         );
         check(json!({"enum": ["a", 1]}), "b", "one of a, 1");
+    }
+
+    #[test]
+    fn most_specific_of_several_schemas_is_used() {
+        fn check(schemas: &[Value], text: &str, expected: Result<Value, &str>) {
+            let schemas: Vec<_> = schemas.iter().map(Schema::new).collect();
+            let converted = convert_any(text, &schemas).map_err(|expected| expected.0);
+            assert_eq!(converted, expected.map_err(str::to_owned), "{text}");
+        }
+        let string = json!({"type": "string"});
+        let integer = json!({"type": "integer"});
+        let boolean = json!({"type": "boolean"});
+        let (red, blue) = (json!({"const": "red"}), json!({"enum": ["blue", "green"]}));
+        check(&[string.clone(), integer.clone()], "3", Ok(json!(3)));
+        check(&[string.clone(), integer.clone()], "x", Ok(json!("x")));
+        check(
+            &[integer, boolean],
+            "x",
+            Err("an integer, or true or false"),
+        );
+        check(&[red.clone(), blue.clone()], "green", Ok(json!("green")));
+        check(&[red.clone(), blue], "x", Err("one of red, blue, green"));
+        check(&[red, string], "x", Ok(json!("x")));
+        check(&[], "1", Ok(json!(1)));
     }
 
     #[test]

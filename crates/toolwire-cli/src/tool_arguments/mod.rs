@@ -6,7 +6,8 @@ mod assemble;
 mod convert;
 mod parse;
 mod schema;
+mod variants;
 
-pub(crate) use assemble::{missing, object, strings};
+pub(crate) use assemble::{AssembledArguments, missing, object, strings};
 pub(crate) use parse::ParsedArguments;
 pub(crate) use schema::Schema;

@@ -5,6 +5,7 @@ use std::io::Read;
 use serde_json::Value;
 
 use crate::failure::Failure;
+use crate::shell_words::in_shell;
 
 /// All arguments from the command line.
 #[derive(Debug, Default)]
@@ -63,7 +64,7 @@ impl Assignment {
     pub(crate) fn parse(word: &str) -> Result<Self, Failure> {
         let Some((key, text)) = word.split_once('=') else {
             return Err(Failure::usage(format!("`{word}` is not an argument"))
-                .with_advice(format!("write it as name=value, for example {word}=1")));
+                .with_advice(form_of_an_argument(word)));
         };
         let (key, json) = match key.strip_suffix(':') {
             Some(key) => (key, true),
@@ -93,6 +94,21 @@ impl Assignment {
             key: key.to_owned(),
             value,
         })
+    }
+}
+
+/// Returns how to write a word as an argument. The word may be the name or the value of an argument.
+fn form_of_an_argument(word: &str) -> String {
+    let is_name = word.starts_with(|c: char| c.is_alphabetic() || c == '_')
+        && word
+            .chars()
+            .all(|c| c.is_alphanumeric() || "_-.".contains(c));
+    if word.starts_with('-') || word.contains("://") {
+        "write arguments as name=value, and options before --".to_owned()
+    } else if is_name {
+        format!("write it as name=value: {word}=value, or name={word}")
+    } else {
+        format!("write it as name=value: name={}", in_shell(word))
     }
 }
 
@@ -173,6 +189,16 @@ mod tests {
             assert!(text.contains(part), "{word}: {text}");
         }
         check("count", "`count` is not an argument");
+        check(
+            "count",
+            "try: write it as name=value: count=value, or name=count\n",
+        );
+        check("1", "try: write it as name=value: name=1\n");
+        check(
+            "two words",
+            "try: write it as name=value: name='two words'\n",
+        );
+        check("http://x/mcp", "try: write arguments as name=value");
         check("=1", "no name");
         check(":=1", "no name");
         check("a:=oops", "`a` is not JSON");

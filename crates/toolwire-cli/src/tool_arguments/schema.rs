@@ -5,11 +5,11 @@
 use serde_json::Value;
 
 /// The number of `$ref`s and alternatives that are followed, so that a recursive schema ends.
-const MAX_DEPTH: usize = 16;
+pub(super) const MAX_DEPTH: usize = 16;
 
 /// The number of subschemas that one query visits. Alternatives may refer to each other, so their number can grow with
 /// every level.
-const MAX_VISITS: usize = 1000;
+pub(super) const MAX_VISITS: usize = 1000;
 
 /// A subschema of a document.
 #[derive(Debug, Clone, Copy)]
@@ -106,7 +106,7 @@ impl<'a> Schema<'a> {
     }
 
     /// Follows `$ref` within the document.
-    fn resolved(self) -> Self {
+    pub(super) fn resolved(self) -> Self {
         let mut here = self;
         for _ in 0..MAX_DEPTH {
             let Some(target) = here.node.get("$ref").and_then(Value::as_str) else {
@@ -123,7 +123,7 @@ impl<'a> Schema<'a> {
         here
     }
 
-    fn alternatives(self) -> impl Iterator<Item = Schema<'a>> {
+    pub(super) fn alternatives(self) -> impl Iterator<Item = Schema<'a>> {
         let node = self.resolved().node;
         ["anyOf", "oneOf", "allOf"]
             .into_iter()
@@ -185,14 +185,6 @@ impl<'a> Schema<'a> {
         kinds
     }
 
-    /// Returns a member of an object, from this schema or an alternative.
-    pub(crate) fn property(self, name: &str) -> Option<Self> {
-        let mut visits = MAX_VISITS;
-        self.find(MAX_DEPTH, &mut visits, &|schema| {
-            schema.node.get("properties")?.get(name)
-        })
-    }
-
     /// Returns the schema of array elements.
     pub(crate) fn items(self) -> Option<Self> {
         let mut visits = MAX_VISITS;
@@ -223,6 +215,40 @@ impl<'a> Schema<'a> {
             .collect()
     }
 
+    /// Returns the member of this object schema, not of its alternatives.
+    pub(crate) fn member(self, name: &str) -> Option<Self> {
+        let member = self.resolved().node.get("properties")?.get(name)?;
+        Some(self.at(member))
+    }
+
+    /// Returns `true` if the schema itself describes the members of an object.
+    pub(super) fn has_members(self) -> bool {
+        ["properties", "additionalProperties"]
+            .iter()
+            .any(|keyword| self.node.get(keyword).is_some())
+    }
+
+    /// Returns the only accepted value, if there is one.
+    pub(super) fn constant(self) -> Option<&'a Value> {
+        let node = self.resolved().node;
+        let only = |values: &'a Value| match values.as_array()?.as_slice() {
+            [value] => Some(value),
+            _ => None,
+        };
+        node.get("const")
+            .or_else(|| node.get("enum").and_then(only))
+    }
+
+    /// Returns `true` if both are the same part of the document.
+    pub(super) fn is_same(self, other: Self) -> bool {
+        std::ptr::eq(self.node, other.node)
+    }
+
+    /// Returns `true` if both schemas have the same text.
+    pub(super) fn is_equal(self, other: Self) -> bool {
+        self.node == other.node
+    }
+
     pub(crate) fn required(self) -> Vec<&'a str> {
         let names = self.resolved().node.get("required");
         let names = names.and_then(Value::as_array).into_iter().flatten();
@@ -232,6 +258,14 @@ impl<'a> Schema<'a> {
     /// Returns `true` if members without a schema are rejected.
     pub(crate) fn is_closed(self) -> bool {
         self.resolved().node.get("additionalProperties") == Some(&Value::Bool(false))
+    }
+
+    /// Returns `true` if the schema states that there may be members without a schema.
+    pub(super) fn is_open(self) -> bool {
+        let node = self.resolved().node;
+        let is_open = |value: &Value| *value != Value::Bool(false);
+        node.get("additionalProperties").is_some_and(is_open)
+            || node.get("patternProperties").is_some()
     }
 
     pub(crate) fn description(self) -> Option<&'a str> {
@@ -330,12 +364,15 @@ impl<'a> Schema<'a> {
                 }
                 _ => format!("{key}:='[…]'"),
             },
-            () if kinds.object => match self.properties().first() {
-                Some((name, member)) if depth > 0 => {
-                    member.example_within(&format!("{key}.{name}"), depth - 1)
+            () if kinds.object => {
+                let variants = self.variants().into_iter();
+                match variants.flat_map(Self::properties).next() {
+                    Some((name, member)) if depth > 0 => {
+                        member.example_within(&format!("{key}.{name}"), depth - 1)
+                    }
+                    _ => format!("{key}:='{{…}}'"),
                 }
-                _ => format!("{key}:='{{…}}'"),
-            },
+            }
             () => format!("{key}:=null"),
         }
     }
@@ -388,7 +425,7 @@ mod tests {
         let twice = json!([{"$ref": "#"}, {"$ref": "#"}, {"$ref": "#"}, {"$ref": "#"}]);
         let doubling = json!({"anyOf": twice});
         Schema::new(&doubling).summary();
-        Schema::new(&doubling).property("a");
+        Schema::new(&doubling).variants();
         let array = json!({"type": "array", "items": {"$ref": "#"}});
         assert!(Schema::new(&array).summary().contains("any"));
         let object = json!({"type": "object", "properties": {"a": {"$ref": "#"}}});
@@ -397,7 +434,7 @@ mod tests {
         assert!(Schema::new(&schema).kinds().is_any());
         let schema = json!({"anyOf": [{"$ref": "#"}]});
         assert_eq!(Schema::new(&schema).summary(), "any");
-        assert!(Schema::new(&schema).property("a").is_none());
+        assert!(Schema::new(&schema).variants().is_empty());
     }
 
     #[test]

@@ -2,8 +2,11 @@
 
 use serde_json::json;
 use tokio::io::AsyncWriteExt;
+use toolwire::types::RawJson;
+use toolwire::{RequestContext, Server, Tool, ToolHandler};
 
-use crate::client::{TempDirectory, demo_command, run_demo};
+use crate::client::small_server::SmallServer;
+use crate::client::{TempDirectory, demo_command, run, run_demo};
 use crate::process::within;
 
 #[tokio::test]
@@ -107,4 +110,55 @@ async fn template_is_expanded_with_its_variables() {
         .await
         .ok();
     assert_eq!(text, "This is the first note.\n");
+}
+
+#[tokio::test]
+async fn variants_of_an_enum_are_set_by_path() {
+    let call = ["call", "remind", "text=Water the plants"];
+    let with = async |more: &[&str]| run_demo(&[&call[..], more].concat()).await;
+    let text = with(&["repeat.kind=every", "repeat.days=3"]).await.ok();
+    assert_eq!(text, "Water the plants, every 3 days\n");
+    let text = with(&["repeat.kind=once", "repeat.at=08:30"]).await.ok();
+    assert_eq!(text, "Water the plants, once at 08:30\n");
+    let text = with(&["repeat.kind=never"]).await.failed(2);
+    assert!(
+        text.contains("`repeat.kind` must be one of once, every"),
+        "{text}"
+    );
+    let text = with(&["repeat.kind=every", "repeat.days=few"]).await;
+    let text = text.failed(2);
+    assert!(text.contains("`repeat.days` must be an integer"), "{text}");
+}
+
+#[tokio::test]
+async fn members_of_nested_arguments_are_shown() {
+    let text = run_demo(&["tools", "remind"]).await.ok();
+    for part in [
+        "usage: remind text=STRING repeat=OBJECT\n",
+        "\nrepeat       object      required                  How often it repeats.\n",
+        "\nrepeat.kind  once|every  required\n",
+        "\nrepeat.at    string      required with kind=once   The time of the day, such as `08:30`.\n",
+        "\nrepeat.days  integer     required with kind=every  The number of days between two reminders.\n",
+    ] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+}
+
+#[tokio::test]
+async fn unknown_arguments_are_named_with_a_suggestion() {
+    let schema = json!({"type": "object", "properties": {"count": {"type": "integer"}}});
+    let show = |_: RequestContext, arguments: RawJson| async move { arguments.get().to_owned() };
+    let tool = ToolHandler::raw(Tool::new("show", schema), show);
+    let server = SmallServer::start(Server::new("open", "1.0.0").tool(tool)).await;
+    let ran = run(&["call", server.url(), "show", "cuont=1"]).await;
+    let warning = "warning: the tool has no argument `cuont`; did you mean `count`?";
+    assert!(ran.stderr.contains(warning), "{ran:?}");
+    assert_eq!(ran.ok(), "{\"cuont\":1}\n");
+    let ran = run(&["call", server.url(), "show", "--args", "{\"cuont\":1}"]).await;
+    assert!(ran.stderr.contains(warning), "{ran:?}");
+    let ran = run(&["call", server.url(), "show", "count=1"]).await;
+    assert_eq!(ran.stderr, "", "{ran:?}");
+    // The schema of a tool without arguments permits none.
+    let text = run_demo(&["call", "active", "x=1"]).await.failed(2);
+    assert!(text.contains("there is no argument `x`"), "{text}");
 }

@@ -58,92 +58,49 @@ async fn missing_value_is_named() {
 
 #[tokio::test]
 async fn without_a_user_no_elicitation_is_declared() {
-    let text = run_demo(&["call", "confirm", "question=Sure?"])
-        .await
-        .failed(4);
-    assert!(text.contains("elicitation"), "{text}");
+    for era in ["modern", "legacy"] {
+        let text = run_demo(&["call", "confirm", "question=Sure?", "--era", era])
+            .await
+            .failed(4);
+        assert!(text.contains("elicitation"), "{era}: {text}");
+    }
+}
+
+#[tokio::test]
+async fn without_a_user_the_option_for_input_is_proposed() {
+    for era in ["modern", "legacy"] {
+        for tool in ["confirm", "approve"] {
+            let text = run_demo(&["call", tool, "question=Sure?", "--era", era])
+                .await
+                .failed(4);
+            assert!(
+                text.contains("--answer FIELD=VALUE"),
+                "{era} {tool}: {text}"
+            );
+        }
+        let text = run_demo(&["call", "sign_in", "--era", era]).await.failed(4);
+        assert!(text.contains("--decline"), "{era}: {text}");
+        assert!(text.contains("open a page"), "{era}: {text}");
+    }
+    // Some servers report it as an error of the tool.
+    let message = "message=Client does not support form elicitation.";
+    let ran = run_demo(&["call", "fail", message]).await;
+    assert!(ran.stderr.contains("--answer FIELD=VALUE"), "{ran:?}");
+    let ran = run_demo(&["call", "fail", message, "--decline"]).await;
+    assert_eq!(ran.stderr, "", "{ran:?}");
 }
 
 #[cfg(target_os = "linux")]
 mod terminal {
-    use std::fs::File;
-    use std::io::{Read, Write};
-    use std::os::fd::OwnedFd;
-    use std::process::Stdio;
-
-    use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
-
     use crate::client::demo_command;
-    use crate::process::within;
-
-    /// Opens a pseudo-terminal and returns both ends.
-    fn terminal() -> (File, File) {
-        let terminal_end: OwnedFd =
-            openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).expect("Linux has pseudo-terminals");
-        grantpt(&terminal_end).expect("Linux has pseudo-terminals");
-        unlockpt(&terminal_end).expect("Linux has pseudo-terminals");
-        let name = ptsname(&terminal_end, Vec::new()).expect("Linux has pseudo-terminals");
-        let program_end = File::options()
-            .read(true)
-            .write(true)
-            .open(name.to_str().expect("the name is ASCII"))
-            .expect("Linux has pseudo-terminals");
-        (File::from(terminal_end), program_end)
-    }
-
-    /// Types responses when their prompts appear, and returns the text that was shown.
-    fn run_script(mut terminal_end: File, script: &[(&str, &str)]) -> String {
-        let mut shown = String::new();
-        let mut seen = 0;
-        let mut script = script.iter();
-        let mut next = script.next();
-        let mut buffer = [0; 4096];
-        loop {
-            while let Some((prompt, input)) = next {
-                let Some(position) = shown[seen..].find(prompt) else {
-                    break;
-                };
-                seen += position + prompt.len();
-                terminal_end
-                    .write_all(format!("{input}\n").as_bytes())
-                    .expect("the program reads");
-                next = script.next();
-            }
-            match terminal_end.read(&mut buffer) {
-                // At the end of a terminal, a read fails.
-                Ok(0) | Err(_) => return shown,
-                Ok(length) => shown.push_str(&String::from_utf8_lossy(&buffer[..length])),
-            }
-        }
-    }
+    use crate::client::terminal::run_at_terminal;
 
     async fn at_terminal(
         arguments: &[&str],
         script: &[(&'static str, &'static str)],
     ) -> (String, String) {
-        let script = script.to_vec();
-        let (terminal_end, program_end) = terminal();
-        let mut command = demo_command(arguments);
-        command
-            .stdin(Stdio::from(
-                program_end.try_clone().expect("Linux has pseudo-terminals"),
-            ))
-            .stderr(Stdio::from(program_end))
-            .stdout(Stdio::piped())
-            .env("NO_COLOR", "1")
-            .kill_on_drop(true);
-        let child = command.spawn().expect("the program under test starts");
-        // The command has copies of the program's end.
-        drop(command);
-        let scripted = tokio::task::spawn_blocking(move || run_script(terminal_end, &script));
-        let output = within(child.wait_with_output())
-            .await
-            .expect("the program exits");
-        let shown = within(scripted).await.expect("the script does not panic");
-        (
-            String::from_utf8(output.stdout).expect("the output is UTF-8"),
-            shown,
-        )
+        let ended = run_at_terminal(demo_command(arguments), script).await;
+        (ended.stdout, ended.shown)
     }
 
     #[tokio::test]

@@ -9,8 +9,11 @@ pub(crate) mod fake_http;
 mod hidden_characters;
 mod interrupts;
 mod listen;
+mod missing_features;
 mod output;
 mod signals;
+mod small_server;
+mod terminal;
 
 use std::process::Stdio;
 
