@@ -16,18 +16,19 @@ Exit codes:
     0  success
     1  the tool reported an error
     2  the command line or an argument of the tool is invalid
-    3  no connection: DNS, TCP, TLS, or a command that does not start or exits early
+    3  no connection: DNS, TCP, TLS, or a command that does not run
     4  the server returned an error or violated the protocol
     5  timeout
-    6  the credentials were rejected (HTTP 401 or 403), or a login is required
+    6  the credentials were rejected (HTTP 401, 403), or a login is required
   130  interrupted (143: terminated, 129: the terminal was closed)";
 
 const SERVER_HELP: &str = "\
 A server is one of
     https://example.com/mcp   an address
-    -- npx some-server /tmp   a command that starts the server; it comes last on the command line
-    weather                   a name from --config, ./mcp.json, ./.mcp.json, ./.vscode/mcp.json
-                              or ~/.config/toolwire/mcp.json";
+    -- npx some-server /tmp   a command that starts the server; it comes last
+    weather                   a name from --config, ./mcp.json, or a file of
+                              Claude, Cursor, VS Code or another application;
+                              `toolwire servers` lists these names";
 
 const ARGUMENT_HELP: &str = "\
 Arguments:
@@ -35,8 +36,9 @@ Arguments:
     place.city=Oslo     a member of an object
     tag=a tag=b         several elements of an array
     filter:='{\"a\":1}'   JSON, unchanged
-    text=@notes.txt     the content of a file; write @@ for a text that starts with @
-    @arguments.json     all arguments from a file; - reads them from standard input";
+    text=@notes.txt     the content of a file; @@ starts a text with @
+    @arguments.json     all arguments from a file
+    -                   all arguments from standard input";
 
 /// Try, inspect and serve MCP servers.
 #[derive(Debug, Parser)]
@@ -93,7 +95,7 @@ pub(crate) enum Command {
     Prompt(Prompt),
     /// List completions for an argument of a prompt or a resource template
     #[command(
-        override_usage = "toolwire complete [OPTIONS] <SERVER> <PROMPT|TEMPLATE> [KNOWN=VALUE]... <NAME=TYPED>\n       toolwire complete [OPTIONS] <PROMPT|TEMPLATE> [KNOWN=VALUE]... <NAME=TYPED> -- <COMMAND>..."
+        override_usage = "toolwire complete [OPTIONS] <SERVER> <PROMPT|TEMPLATE>\n           [KNOWN=VALUE]... <NAME=TYPED>\n       toolwire complete [OPTIONS] <PROMPT|TEMPLATE>\n           [KNOWN=VALUE]... <NAME=TYPED> -- <COMMAND>..."
     )]
     #[command(after_help = SERVER_HELP)]
     Complete(Complete),
@@ -109,6 +111,8 @@ pub(crate) enum Command {
     )]
     #[command(after_help = SERVER_HELP)]
     Ping(Plain),
+    /// List the servers of all configuration files
+    Servers(Servers),
     /// Log in to a server; other commands then use and renew the login
     Login(LogIn),
     /// Delete a login, and revoke its tokens if the server supports it
@@ -138,6 +142,7 @@ impl Command {
             Self::Prompt(command) => &command.server.output,
             Self::Complete(command) => &command.server.output,
             Self::Listen(command) => &command.server.output,
+            Self::Servers(command) => &command.output,
             Self::Login(command) => &command.output,
             Self::Logout(command) => &command.output,
             Self::Whoami(command) => &command.output,
@@ -155,9 +160,8 @@ pub(crate) struct Server {
     /// The command that starts the server
     #[arg(value_name = "COMMAND", last = true, hide = true)]
     pub(crate) command: Vec<OsString>,
-    /// Look up server names in this file only
-    #[arg(long, value_name = "FILE", help_heading = "Connection")]
-    pub(crate) config: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) lookup: Lookup,
     /// The protocol era to use; `auto` detects it
     #[arg(long, value_enum, default_value_t = Era::Auto, help_heading = "Connection")]
     pub(crate) era: Era,
@@ -180,7 +184,8 @@ pub(crate) struct Server {
     /// Log in with the browser if the server requires it, and store the login
     #[arg(long, conflicts_with = "bearer_env", help_heading = "Connection")]
     pub(crate) login: bool,
-    /// Time out after this long without a message from the server: `30s`, `500ms`, `2m` [default: 60s]
+    /// Time out after this long without a message from the server, and if connecting takes longer in total: `30s`,
+    /// `500ms`, `2m` [default: 60s, and 30s for connecting]
     #[arg(long, value_name = "TIME", value_parser = duration, help_heading = "Connection")]
     pub(crate) timeout: Option<Duration>,
     /// Announce this root to the server, a `file://` URI; may be repeated
@@ -191,6 +196,18 @@ pub(crate) struct Server {
     pub(crate) log_level: Option<LoggingLevel>,
     #[command(flatten)]
     pub(crate) output: Output,
+}
+
+/// Where server names are looked up.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct Lookup {
+    /// Look up server names in this file only
+    #[arg(long, value_name = "FILE", help_heading = "Connection")]
+    pub(crate) config: Option<PathBuf>,
+    /// The value of an `${input:ID}` in a configuration file; may be repeated. The environment variable
+    /// TOOLWIRE_INPUT_ID sets it too
+    #[arg(long = "input", value_name = "ID=VALUE", value_parser = input, help_heading = "Connection")]
+    pub(crate) inputs: Vec<(String, String)>,
 }
 
 /// The output options.
@@ -305,6 +322,16 @@ pub(crate) struct Listen {
     pub(crate) count: Option<u64>,
 }
 
+/// The arguments of `servers`.
+#[derive(Debug, Args)]
+pub(crate) struct Servers {
+    /// List only the servers of this file
+    #[arg(long, value_name = "FILE")]
+    pub(crate) config: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) output: Output,
+}
+
 #[derive(Debug, Args)]
 pub(crate) struct Demo {
     /// Serve on standard input and output, for a client that starts this command
@@ -381,6 +408,13 @@ fn variable(text: &str) -> Result<(OsString, Option<OsString>), String> {
         Err("write it as `NAME=value` or `NAME`".to_owned())
     } else {
         Ok((name.into(), value))
+    }
+}
+
+fn input(text: &str) -> Result<(String, String), String> {
+    match text.split_once('=') {
+        Some((id, value)) if !id.is_empty() => Ok((id.to_owned(), value.to_owned())),
+        _ => Err("write it as `ID=VALUE`".to_owned()),
     }
 }
 

@@ -96,6 +96,18 @@ impl Failure {
         self
     }
 
+    pub(crate) fn message(&self) -> &str {
+        &self.message
+    }
+
+    /// Returns the message and the advice in one line, for a warning.
+    pub(crate) fn message_with_advice(&self) -> String {
+        match &self.advice {
+            Some(advice) => format!("{}; {advice}", self.message),
+            None => self.message.clone(),
+        }
+    }
+
     /// Inserts text before the message.
     pub(crate) fn with_context(mut self, context: &str) -> Self {
         self.message.insert_str(0, context);

@@ -2,8 +2,8 @@
 
 mod accounts;
 mod arguments;
+mod command_line_error;
 mod commands;
-mod config_file;
 mod connect;
 mod demo;
 mod elicitation;
@@ -13,10 +13,13 @@ mod logging;
 mod own_program;
 mod run;
 mod screen;
+mod server_files;
+mod server_hints;
 mod shell_words;
 mod show;
 mod similar_names;
 mod target;
+mod terminal_input;
 mod tool_arguments;
 mod tour;
 
@@ -27,7 +30,10 @@ use clap::Parser;
 use crate::arguments::Arguments;
 
 fn main() -> ExitCode {
-    let arguments = Arguments::parse();
+    let arguments = match Arguments::try_parse() {
+        Ok(arguments) => arguments,
+        Err(error) => return command_line_error::report(error),
+    };
     let verbose = arguments
         .command
         .output()

@@ -15,7 +15,7 @@ use crate::elicitation::ElicitationHandler;
 use crate::failure::{Exit, Failure};
 use crate::interrupts::Interrupts;
 use crate::screen::Screen;
-use crate::{accounts, demo, target, tour};
+use crate::{accounts, demo, server_files, target, tour};
 
 /// The longest time for closing: a child process exits, and a session over HTTP is deleted.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(10);
@@ -89,6 +89,7 @@ async fn dispatch(command: Command, screen: &Arc<Screen>) -> Result<Exit, Failur
             let run = async |session: &Session, plan: ListenPlan| plan.run(session).await;
             with_client(&listen.server, None, screen, plan, run).await
         }
+        Command::Servers(servers) => server_files::list(&servers, screen),
         Command::Login(login) => {
             Interrupts::listen()
                 .or(accounts::log_in(&login, screen))
@@ -125,7 +126,7 @@ async fn with_client<P>(
 ) -> Result<Exit, Failure> {
     // One receiver for all steps, so that no signal between two steps is lost.
     let mut interrupts = Interrupts::listen();
-    let (target, words) = target::find(server)?;
+    let (target, words) = interrupts.or(target::find(server, screen)).await?;
     let plan = plan(words)?;
     let elicitation = match input {
         Some(options) => ElicitationHandler::new(options, screen)?,

@@ -1,11 +1,12 @@
 //! Finds the server that the command line names.
 
 use std::ffi::{OsStr, OsString};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
-use crate::arguments::Server;
-use crate::config_file;
+use crate::arguments::{Lookup, Server};
 use crate::failure::Failure;
+use crate::screen::Screen;
+use crate::server_files;
 
 /// A server to connect to.
 #[derive(Debug, Clone, PartialEq)]
@@ -81,7 +82,10 @@ impl std::fmt::Debug for ChildProcess {
 }
 
 /// Finds the server, and returns it with the remaining words.
-pub(crate) fn find(server: &Server) -> Result<(Target, Vec<String>), Failure> {
+pub(crate) async fn find(
+    server: &Server,
+    screen: &Screen,
+) -> Result<(Target, Vec<String>), Failure> {
     let mut words = server.words.clone();
     let mut target = match server.command.split_first() {
         Some((program, arguments)) => {
@@ -95,7 +99,8 @@ pub(crate) fn find(server: &Server) -> Result<(Target, Vec<String>), Failure> {
                     "give an address (https://…), a name from mcp.json, or a command after --",
                 ));
             }
-            named(&words.remove(0), server.config.as_deref())?
+            let name = words.remove(0);
+            named(&name, &words, &server.lookup, screen).await?
         }
     };
     let token = match &server.bearer_env {
@@ -142,8 +147,14 @@ fn own_variable(name: &OsStr) -> Result<OsString, Failure> {
     })
 }
 
-/// Returns the server for an address or for a name from a configuration file.
-pub(crate) fn named(name: &str, config: Option<&Path>) -> Result<Target, Failure> {
+/// Returns the server for an address or for a name from a configuration file. The words after the name are used for
+/// hints only.
+pub(crate) async fn named(
+    name: &str,
+    later_words: &[String],
+    lookup: &Lookup,
+    screen: &Screen,
+) -> Result<Target, Failure> {
     let is_address = ["http://", "https://"].iter().any(|scheme| {
         name.get(..scheme.len())
             .is_some_and(|start| start.eq_ignore_ascii_case(scheme))
@@ -151,7 +162,7 @@ pub(crate) fn named(name: &str, config: Option<&Path>) -> Result<Target, Failure
     if is_address {
         Ok(Target::Http(Endpoint::new(name)))
     } else {
-        config_file::look_up(name, config)
+        server_files::look_up(name, later_words, lookup, screen).await
     }
 }
 

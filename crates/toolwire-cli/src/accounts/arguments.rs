@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use crate::arguments::Output;
+use crate::arguments::{Lookup, Output};
 
 /// The help text about the storage of logins.
 const STORE_HELP: &str = "\
@@ -89,12 +89,4 @@ pub(crate) struct WhoAmI {
     pub(crate) lookup: Lookup,
     #[command(flatten)]
     pub(crate) output: Output,
-}
-
-/// Where server names are looked up.
-#[derive(Debug, Args)]
-pub(crate) struct Lookup {
-    /// Look up server names in this file only
-    #[arg(long, value_name = "FILE")]
-    pub(crate) config: Option<PathBuf>,
 }

@@ -11,7 +11,8 @@ use toolwire_auth::client::{
     Account, AuthError, FileTokenStore, OAuthConfig, RegisteredClient, TokenStore, TokenStoreError,
 };
 
-use self::arguments::{LogIn, Lookup, WhoAmI};
+use self::arguments::{LogIn, WhoAmI};
+use crate::arguments::Lookup;
 use crate::failure::{Exit, Failure};
 use crate::screen::Screen;
 use crate::target::{self, Target};
@@ -24,7 +25,7 @@ const STORE: &str = "TOOLWIRE_TOKEN_STORE";
 
 /// Logs in, even if there is a login already.
 pub(crate) async fn log_in(arguments: &LogIn, screen: &Arc<Screen>) -> Result<Exit, Failure> {
-    let url = address(&arguments.server, &arguments.lookup)?;
+    let url = address(&arguments.server, &arguments.lookup, screen).await?;
     let mut login = browser::login(screen, true);
     if let Some(port) = arguments.port {
         login = login.with_port(port);
@@ -58,7 +59,7 @@ pub(crate) async fn log_out(
 ) -> Result<Exit, Failure> {
     let oauth = OAuthConfig::from_store(store()?);
     let urls = match &arguments.server {
-        Some(server) => vec![address(server, &arguments.lookup)?],
+        Some(server) => vec![address(server, &arguments.lookup, screen).await?],
         None => {
             let accounts = oauth.accounts().await.map_err(|error| failed(&error))?;
             let resources = accounts.iter().map(Account::resource);
@@ -90,7 +91,7 @@ pub(crate) async fn who_am_i(arguments: &WhoAmI, screen: &Screen) -> Result<Exit
         }
         return Ok(Exit::Success);
     };
-    let url = address(server, &arguments.lookup)?;
+    let url = address(server, &arguments.lookup, screen).await?;
     let account = oauth.account(&url).await.map_err(|error| failed(&error))?;
     let account = account.ok_or_else(|| {
         Failure::new(Exit::Unauthorized, format!("there is no login for {url}"))
@@ -145,8 +146,8 @@ fn store() -> Result<Arc<dyn TokenStore>, Failure> {
     }
 }
 
-fn address(server: &str, lookup: &Lookup) -> Result<String, Failure> {
-    match target::named(server, lookup.config.as_deref())? {
+async fn address(server: &str, lookup: &Lookup, screen: &Screen) -> Result<String, Failure> {
+    match target::named(server, &[], lookup, screen).await? {
         Target::Http(endpoint) => Ok(endpoint.url),
         Target::Child(_) => Err(Failure::usage(format!(
             "`{server}` is a command; only a server with an address has logins"
