@@ -162,6 +162,8 @@ pub(crate) struct Server {
     pub(crate) command: Vec<OsString>,
     #[command(flatten)]
     pub(crate) lookup: Lookup,
+    #[command(flatten)]
+    pub(crate) tls: TlsOptions,
     /// The protocol era to use; `auto` detects it
     #[arg(long, value_enum, default_value_t = Era::Auto, help_heading = "Connection")]
     pub(crate) era: Era,
@@ -208,6 +210,17 @@ pub(crate) struct Lookup {
     /// TOOLWIRE_INPUT_ID sets it too
     #[arg(long = "input", value_name = "ID=VALUE", value_parser = input, help_heading = "Connection")]
     pub(crate) inputs: Vec<(String, String)>,
+}
+
+/// How the certificate of a server is verified.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct TlsOptions {
+    /// Also trust the certificate authorities in this PEM file
+    #[arg(long, value_name = "FILE", help_heading = "Connection")]
+    pub(crate) cacert: Option<PathBuf>,
+    /// Accept any certificate; others on the network can then read and change the messages
+    #[arg(long, conflicts_with = "cacert", help_heading = "Connection")]
+    pub(crate) insecure: bool,
 }
 
 /// The output options.

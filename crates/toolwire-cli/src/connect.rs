@@ -13,6 +13,7 @@ use toolwire::{
 
 use crate::accounts;
 use crate::arguments::{Era, Server};
+use crate::certificates;
 use crate::elicitation::ElicitationHandler;
 use crate::failure::{Exit, Failure, Phase};
 use crate::screen::Screen;
@@ -52,6 +53,9 @@ pub(crate) async fn connect(
             };
             if let Some(logins) = logins {
                 builder = builder.with_http_layer(logins);
+            }
+            if let Some(http) = certificates::http_client(&server.tls, screen)? {
+                builder = builder.with_http_client(http);
             }
             builder.connect(&endpoint.url).await
         }

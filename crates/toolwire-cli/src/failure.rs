@@ -3,6 +3,7 @@
 use std::error::Error as StdError;
 use std::fmt::Write;
 
+use rustls::CertificateError;
 use serde_json::{Value, json};
 use toolwire::transport::http_client::{HttpError, HttpPhase};
 use toolwire::{Error, ErrorObject};
@@ -202,9 +203,25 @@ impl Failure {
         };
         let mut message = failure.message().to_owned();
         add_causes(&mut message, failure.source());
+        let mut advice = failure.advice().map(str::to_owned);
+        match certificate_error(failure) {
+            Some(CertificateError::UnknownIssuer) => {
+                advice = Some(
+                    "trust its issuer with --cacert FILE, or accept any certificate with --insecure"
+                        .to_owned(),
+                );
+            }
+            Some(_) => {
+                let other = advice.unwrap_or_else(|| "replace it".to_owned());
+                advice = Some(format!(
+                    "{other}, or accept any certificate with --insecure"
+                ));
+            }
+            None => {}
+        }
         Self {
             step: Some(step),
-            advice: failure.advice().map(str::to_owned),
+            advice,
             ..Self::new(exit, message)
         }
     }
@@ -353,6 +370,15 @@ impl From<std::io::Error> for Failure {
 /// Returns `true` if a text of the server is about an input request that the client did not declare.
 pub(crate) fn is_about_input(text: &str) -> bool {
     text.to_ascii_lowercase().contains("elicit")
+}
+
+/// Returns the reason why the certificate of the server was rejected.
+fn certificate_error(failure: &HttpError) -> Option<&CertificateError> {
+    let error = failure.source()?.downcast_ref::<std::io::Error>()?;
+    match error.get_ref()?.downcast_ref::<rustls::Error>()? {
+        rustls::Error::InvalidCertificate(reason) => Some(reason),
+        _ => None,
+    }
 }
 
 fn find_cause<T: StdError + 'static>(error: &dyn StdError) -> Option<&T> {

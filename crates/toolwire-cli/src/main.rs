@@ -2,6 +2,7 @@
 
 mod accounts;
 mod arguments;
+mod certificates;
 mod command_line_error;
 mod commands;
 mod connect;

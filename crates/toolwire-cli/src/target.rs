@@ -118,6 +118,12 @@ pub(crate) async fn find(
             endpoint.headers.extend(server.headers.iter().cloned());
             endpoint.headers.extend(token);
         }
+        Target::Child(_) if server.tls.insecure || server.tls.cacert.is_some() => {
+            return Err(
+                Failure::usage("--cacert and --insecure need an address, not a command")
+                    .with_advice("remove them"),
+            );
+        }
         Target::Child(_) if token.is_some() || !server.headers.is_empty() => {
             return Err(
                 Failure::usage("--header and --bearer-env need an address, not a command")

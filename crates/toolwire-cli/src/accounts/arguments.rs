@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use crate::arguments::{Lookup, Output};
+use crate::arguments::{Lookup, Output, TlsOptions};
 
 /// The help text about the storage of logins.
 const STORE_HELP: &str = "\
@@ -23,6 +23,8 @@ pub(crate) struct LogIn {
     pub(crate) server: String,
     #[command(flatten)]
     pub(crate) lookup: Lookup,
+    #[command(flatten)]
+    pub(crate) tls: TlsOptions,
     /// Request this additional scope; may be repeated
     #[arg(long = "scope", value_name = "SCOPE")]
     pub(crate) scopes: Vec<String>,

@@ -13,6 +13,7 @@ use toolwire_auth::client::{
 
 use self::arguments::{LogIn, WhoAmI};
 use crate::arguments::Lookup;
+use crate::certificates;
 use crate::failure::{Exit, Failure};
 use crate::screen::Screen;
 use crate::target::{self, Target};
@@ -36,6 +37,9 @@ pub(crate) async fn log_in(arguments: &LogIn, screen: &Arc<Screen>) -> Result<Ex
     let mut oauth = OAuthConfig::login(NAME, login).with_store(store()?);
     if let Some(client) = client(arguments)? {
         oauth = oauth.with_client(client);
+    }
+    if let Some(http) = certificates::http_client(&arguments.tls, screen)? {
+        oauth = oauth.with_http_client(http);
     }
     if !arguments.scopes.is_empty() {
         let scopes = arguments.scopes.join(" ");

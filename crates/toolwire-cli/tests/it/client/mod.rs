@@ -17,6 +17,7 @@ mod output;
 mod signals;
 mod small_server;
 mod terminal;
+mod tls;
 
 use std::process::Stdio;
 
