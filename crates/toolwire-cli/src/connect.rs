@@ -14,6 +14,7 @@ use toolwire::{
 use crate::accounts;
 use crate::arguments::{Era, Server};
 use crate::certificates;
+use crate::connection_wait::ConnectionWait;
 use crate::elicitation::ElicitationHandler;
 use crate::failure::{Exit, Failure, Phase};
 use crate::screen::Screen;
@@ -61,7 +62,16 @@ pub(crate) async fn connect(
         }
         Target::Child(child) => {
             let command = command(child).with_tracker(processes);
-            builder.spawn(command).await
+            // With --verbose, every line is logged at once.
+            if screen.is_watched() && !screen.json && !server.output.verbose {
+                let program = child.program.display().to_string();
+                let wait = ConnectionWait::new(program, screen);
+                let listener = Arc::clone(&wait);
+                let command = command.on_stderr(move |line| listener.line(line));
+                wait.during(builder.spawn(command)).await
+            } else {
+                builder.spawn(command).await
+            }
         }
     };
     let client = client.map_err(|error| failed(&error, target))?;

@@ -6,6 +6,7 @@ mod certificates;
 mod command_line_error;
 mod commands;
 mod connect;
+mod connection_wait;
 mod demo;
 mod elicitation;
 mod failure;

@@ -53,6 +53,11 @@ impl Screen {
         io::stdin().is_terminal() && io::stderr().is_terminal()
     }
 
+    /// Returns `true` if the user watches standard error in a terminal.
+    pub(crate) fn is_watched(&self) -> bool {
+        self.errors.width.is_some()
+    }
+
     /// Writes a text to standard output.
     pub(crate) fn print(&self, text: &str) -> Result<(), Failure> {
         self.clear();

@@ -18,6 +18,7 @@ mod signals;
 mod small_server;
 mod terminal;
 mod tls;
+mod waiting;
 
 use std::process::Stdio;
 
