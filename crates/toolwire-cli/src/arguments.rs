@@ -40,9 +40,13 @@ Arguments:
     @arguments.json     all arguments from a file
     -                   all arguments from standard input";
 
+/// The maximum width of the help, also in a wider terminal.
+const MAX_HELP_WIDTH: usize = 110;
+
 /// Try, inspect and serve MCP servers.
 #[derive(Debug, Parser)]
 #[command(name = "toolwire", version, arg_required_else_help = true)]
+#[command(max_term_width = MAX_HELP_WIDTH)]
 #[command(after_help = format!("{SERVER_HELP}\n\n{EXIT_CODES}"))]
 pub(crate) struct Arguments {
     #[command(subcommand)]
@@ -380,7 +384,7 @@ pub(crate) enum Era {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Colour {
-    /// In a terminal, unless NO_COLOR is set
+    /// In a terminal, unless NO_COLOR or TERM=dumb is set
     Auto,
     /// Everywhere
     Always,

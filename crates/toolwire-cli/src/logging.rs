@@ -1,18 +1,20 @@
 //! Writes the log of this program to standard error.
 
 use std::fmt;
-use std::io::IsTerminal;
 
 use tracing_subscriber::EnvFilter;
 use tracing_subscriber::field::RecordFields;
 use tracing_subscriber::fmt::FormatFields;
 use tracing_subscriber::fmt::format::{DefaultFields, Writer};
 
+use crate::arguments::{Colour, Output};
+use crate::screen;
 use crate::show::plain_text;
 
-/// Logs to standard error: all protocol messages if `verbose` is set, otherwise what `RUST_LOG` selects.
-pub(crate) fn start(verbose: bool) {
-    let filter = if verbose {
+/// Logs to standard error: all protocol messages with `--verbose`, otherwise what `RUST_LOG` selects.
+pub(crate) fn start(output: Option<&Output>) {
+    let colour = output.map_or(Colour::Auto, |output| output.color);
+    let filter = if output.is_some_and(|output| output.verbose) {
         EnvFilter::new("toolwire=debug,toolwire::wire=trace")
     } else {
         EnvFilter::from_default_env()
@@ -20,7 +22,7 @@ pub(crate) fn start(verbose: bool) {
     tracing_subscriber::fmt()
         .with_env_filter(filter)
         .with_writer(std::io::stderr)
-        .with_ansi(std::io::stderr().is_terminal())
+        .with_ansi(screen::has_colours(&std::io::stderr(), colour))
         .fmt_fields(PlainFields)
         // If standard error is closed, reporting the write error there would panic.
         .log_internal_errors(false)

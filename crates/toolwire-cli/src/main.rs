@@ -36,11 +36,7 @@ fn main() -> ExitCode {
         Ok(arguments) => arguments,
         Err(error) => return command_line_error::report(error),
     };
-    let verbose = arguments
-        .command
-        .output()
-        .is_some_and(|output| output.verbose);
-    logging::start(verbose);
+    logging::start(arguments.command.output());
     let runtime = match tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()

@@ -26,6 +26,8 @@ pub(crate) struct Screen {
     pub(crate) style: Style,
     /// The formatting of standard error.
     errors: Style,
+    /// The width of the progress bar, or `None` if standard error cannot show one.
+    bar_width: Option<usize>,
     bar: Mutex<Bar>,
 }
 
@@ -40,10 +42,13 @@ struct Bar {
 
 impl Screen {
     pub(crate) fn new(json: bool, colour: Colour) -> Self {
+        let errors = style(&io::stderr(), colour);
         Self {
             json,
             style: style(&io::stdout(), colour),
-            errors: style(&io::stderr(), colour),
+            errors,
+            // A bar is redrawn with control characters, which a dumb terminal does not know.
+            bar_width: errors.width.filter(|_| !is_dumb()),
             bar: Mutex::default(),
         }
     }
@@ -122,7 +127,7 @@ impl Screen {
 
     /// Draws the progress of a call if standard error is a terminal.
     pub(crate) fn progress(&self, progress: &ProgressNotificationParams) {
-        let Some(width) = self.errors.width else {
+        let Some(width) = self.bar_width else {
             return;
         };
         let mut bar = self.bar();
@@ -220,18 +225,27 @@ fn one_line(raw: &RawJson) -> String {
 }
 
 fn style(output: &impl Terminal, colour: Colour) -> Style {
+    let colours = has_colours(output, colour);
     let is_terminal = output.is_terminal();
-    let no_colour = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
-    let is_dumb = std::env::var_os("TERM").is_some_and(|term| term == "dumb");
-    let colours = match colour {
-        Colour::Always => true,
-        Colour::Never => false,
-        Colour::Auto => is_terminal && !no_colour && !is_dumb,
-    };
     Style {
         paint: Paint { colours },
         width: is_terminal.then(|| output.width().unwrap_or(80)),
     }
+}
+
+/// Returns `true` if an output gets colours: in a terminal, unless `NO_COLOR` is set or the terminal has none.
+pub(crate) fn has_colours(output: &impl IsTerminal, colour: Colour) -> bool {
+    let no_colour = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
+    match colour {
+        Colour::Always => true,
+        Colour::Never => false,
+        Colour::Auto => output.is_terminal() && !no_colour && !is_dumb(),
+    }
+}
+
+/// Returns `true` if the terminal has neither colours nor control characters.
+fn is_dumb() -> bool {
+    std::env::var_os("TERM").is_some_and(|term| term == "dumb")
 }
 
 /// An output that may be a terminal.

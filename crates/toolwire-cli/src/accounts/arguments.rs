@@ -8,12 +8,13 @@ use crate::arguments::{Lookup, Output, TlsOptions};
 
 /// The help text about the storage of logins.
 const STORE_HELP: &str = "\
-Logins are stored in tokens.json, which only you can read, in $XDG_STATE_HOME/toolwire (~/.local/state/toolwire), on macOS
-in ~/Library/Application Support/toolwire, on Windows in %LOCALAPPDATA%\\toolwire. TOOLWIRE_HOME sets another directory.
-With TOOLWIRE_TOKEN_STORE=keyring they are in the system keyring, if toolwire was built with the feature keyring.";
+    Logins are stored in tokens.json, which only you can read, in $XDG_STATE_HOME/toolwire (~/.local/state/toolwire), on \
+    macOS in ~/Library/Application Support/toolwire, on Windows in %LOCALAPPDATA%\\toolwire. TOOLWIRE_HOME sets another \
+    directory. With TOOLWIRE_TOKEN_STORE=keyring they are in the system keyring, if toolwire was built with the feature \
+    keyring.";
 
 const NO_BROWSER: &str = "\
-If the browser is on another machine, it is redirected to an address that it cannot open. Paste that address here.";
+    If the browser is on another machine, it is redirected to an address that it cannot open. Paste that address here.";
 
 #[derive(Debug, Args)]
 #[command(after_help = format!("{NO_BROWSER}\n\n{STORE_HELP}"))]

@@ -6,6 +6,7 @@ mod elicitation;
 mod environment;
 mod exit_codes;
 pub(crate) mod fake_http;
+mod help;
 mod hidden_characters;
 mod hints;
 mod host_files;
