@@ -102,6 +102,7 @@ async fn every_tool_is_listed_and_active_comes_first() {
             "trip",
             "sign_in",
             "summarise",
+            "remind",
             "bump",
             "change_list",
         ];
