@@ -16,7 +16,7 @@ async fn error_of(script: &str) -> Error {
     limits.connect_timeout = CONNECT_TIMEOUT;
     let command = ServerCommand::new("sh").args(["-c", script]);
     let connecting = builder().with_limits(limits).spawn(command);
-    within(connecting).await.unwrap_err()
+    within(connecting).await.expect_err("a failed connection")
 }
 
 fn check(error: &Error, expected: &[&str]) {
