@@ -8,6 +8,7 @@
 
 pub mod admit;
 pub mod cache;
+pub mod deprecations;
 #[cfg(feature = "input")]
 pub mod elicit_url;
 #[cfg(feature = "input")]
