@@ -24,7 +24,7 @@ use toolwire_types::{
     RootsCapability, SamplingCapability, code,
 };
 
-use crate::engine::{BoxFuture, CatchPanic};
+use crate::engine::{BoxFuture, CatchPanic, warn_about_request};
 use crate::sync::lock;
 
 /// A registered handler of input requests. It returns one future per request.
@@ -116,6 +116,7 @@ impl ClientHandlers {
         request: InputRequest,
         version: ProtocolVersion,
     ) -> Result<RawJson, ErrorObject> {
+        warn_about_request(&request, version);
         let method = request.method().to_owned();
         let responding = CatchPanic::new(self.dispatch(request, version));
         responding.await.unwrap_or_else(|_| {

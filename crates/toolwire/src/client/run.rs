@@ -7,6 +7,7 @@ use std::sync::atomic::Ordering;
 
 use tokio::sync::Notify;
 use tokio::time::Instant;
+use toolwire_proto::deprecations::DeprecatedFeature;
 use toolwire_proto::features::VersionFeatures;
 use toolwire_proto::requests::RequestTimeouts;
 use toolwire_proto::result_kind::{ResultKind, classify};
@@ -20,7 +21,7 @@ use crate::client::cache::Lookup;
 use crate::client::call::CallOptions;
 use crate::client::session::ActiveConnection;
 use crate::client::transport::{OutgoingRequest, ServerResponse};
-use crate::engine::deadline_after;
+use crate::engine::{deadline_after, warn_if_deprecated};
 use crate::error::Error;
 
 #[expect(
@@ -201,6 +202,7 @@ impl Client {
         if let Some(level) = options.log_level.or_else(|| self.log_level())
             && version.logs_on_request_only()
         {
+            warn_if_deprecated(DeprecatedFeature::Logging, version);
             let level = RawJson::from_serialize(&level).expect("a level is a string");
             meta.insert(meta_key::LOG_LEVEL, level);
         }

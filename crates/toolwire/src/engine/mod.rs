@@ -9,6 +9,7 @@ mod client_requests;
 #[cfg(any(feature = "client", feature = "http-server", feature = "input"))]
 mod clock;
 mod connection;
+mod deprecation;
 pub(crate) mod encoding;
 mod name_hashing;
 mod notification_queue;
@@ -33,6 +34,11 @@ pub(crate) use connection::PeerInfo;
 #[cfg(any(feature = "http-server", feature = "input"))]
 pub(crate) use connection::json_bytes;
 pub(crate) use connection::{MAX_PEER_BYTES, MessageSize};
+#[cfg(any(feature = "client", feature = "input"))]
+pub(crate) use deprecation::warn_about_request;
+#[cfg(any(feature = "http-client", feature = "http-server"))]
+pub(crate) use deprecation::warn_deprecated;
+pub(crate) use deprecation::warn_if_deprecated;
 pub(crate) use encoding::{EncodedResult, Outcome};
 pub(crate) use name_hashing::BuildNameHasher;
 pub(crate) use notification_queue::NotificationQueue;

@@ -9,8 +9,8 @@ use toolwire_types::{
     ProtocolVersion, RawJson,
 };
 
-use crate::engine::TransportContext;
 use crate::engine::transport::no_channel;
+use crate::engine::{TransportContext, warn_about_request};
 use crate::error::Error;
 use crate::server::access::check_declared;
 use crate::server::state_seal::NO_RANDOMNESS;
@@ -28,6 +28,7 @@ impl InputChannel<'_> {
         let method = method_of(request)?;
         let required = rounds::required_capabilities([request]);
         check_declared(&required, self.capabilities)?;
+        warn_about_request(request, self.version);
         let params = client_params(request, self.version, self.capabilities)?;
         if !self.transport.can_request() {
             return Err(no_channel(method));

@@ -5,6 +5,7 @@
 
 use std::sync::{Arc, LazyLock, Mutex, MutexGuard, OnceLock};
 
+use toolwire_proto::deprecations::DeprecatedFeature;
 use toolwire_proto::features::VersionFeatures;
 use toolwire_proto::logging;
 use toolwire_proto::outbox::OutgoingKind;
@@ -18,6 +19,7 @@ use toolwire_types::{
 
 use crate::engine::{
     Cancellation, ConnectionState, OutgoingNotification, TokenInfo, TransportContext,
+    warn_if_deprecated,
 };
 use crate::server::Server;
 use crate::server::request::progress::{self, ProgressReporter};
@@ -213,6 +215,7 @@ impl RequestScope {
         if !is_enabled {
             return;
         }
+        warn_if_deprecated(DeprecatedFeature::Logging, self.version);
         // The lock is held until the message is sent. Spec 2026-07-28, server/utilities/logging: nothing follows the
         // response.
         let reports = self.progress();

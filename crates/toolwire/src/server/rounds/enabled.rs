@@ -13,7 +13,9 @@ use toolwire_proto::rounds::{self, RoundCounter};
 use toolwire_proto::sampling_rules::drop_undeclared_context;
 use toolwire_types::{ErrorObject, InputRequest, InputRequiredResult, InputResponses};
 
-use crate::engine::{BoxFuture, EncodedResult, Outcome, Principal, TransportContext};
+use crate::engine::{
+    BoxFuture, EncodedResult, Outcome, Principal, TransportContext, warn_about_request,
+};
 use crate::server::context::RequestContext;
 use crate::server::request::{Exchange, RoundState};
 use crate::server::response;
@@ -196,6 +198,7 @@ impl<'a> RequestRounds<'a> {
             .iter_mut()
             .flat_map(|all| all.values_mut())
         {
+            warn_about_request(request, self.context().version());
             if let InputRequest::Sampling(params) = request {
                 let declared = self.context().client_capabilities();
                 drop_undeclared_context(params, self.context().version(), declared);

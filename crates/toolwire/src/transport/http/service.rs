@@ -11,10 +11,11 @@ use http::request::Parts;
 use http::{Request, Response};
 use http_body::Body;
 use tokio::runtime::Handle;
+use toolwire_proto::deprecations::DeprecatedFeature;
 use tracing::Level;
 use tracing::level_filters::LevelFilter;
 
-use crate::engine::{BoxFuture, TokenInfo, boxed_cold};
+use crate::engine::{BoxFuture, TokenInfo, boxed_cold, warn_deprecated};
 use crate::server::Server;
 use crate::transport::http::authorizer;
 use crate::transport::http::byte_budget::Reservation;
@@ -79,6 +80,9 @@ impl HttpService {
     pub fn new(server: Server, options: HttpOptions) -> Self {
         #[cfg(feature = "input")]
         server.snapshot().options.seal.log_key_source();
+        if options.http_sse {
+            warn_deprecated(DeprecatedFeature::HttpWithSse);
+        }
         retain_heap();
         let endpoint = Arc::new(HttpEndpoint::new(server, options));
         if Handle::try_current().is_ok() {

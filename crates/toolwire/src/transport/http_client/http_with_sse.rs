@@ -8,12 +8,13 @@ use std::time::Duration;
 
 use http::{HeaderMap, Uri};
 use tokio::task::AbortHandle;
+use toolwire_proto::deprecations::DeprecatedFeature;
 
 use crate::client::incoming::IncomingMessages;
 use crate::client::send::SendMessage;
 use crate::client::stream_transport::{StreamShutdown, StreamTransport};
 use crate::client::transport::ClientTransport;
-use crate::engine::BoxFuture;
+use crate::engine::{BoxFuture, warn_deprecated};
 use crate::error::{Closure, Error};
 use crate::transport::http_client::endpoint::RemoteEndpoint;
 use crate::transport::http_client::event_reader::EventReader;
@@ -47,6 +48,7 @@ pub(super) async fn open(
             }
         }
     };
+    warn_deprecated(DeprecatedFeature::HttpWithSse);
     let messages = RemoteEndpoint {
         uri: resolve(&endpoint.uri, &address)?,
         ..endpoint.clone()
