@@ -28,6 +28,8 @@
 #[cfg(feature = "client")]
 pub mod client;
 mod clock;
+#[cfg(any(feature = "client", feature = "proxy"))]
+mod deprecation;
 pub mod documents;
 mod fetch;
 pub mod guide;

@@ -13,6 +13,7 @@ use crate::client::signing::SigningKey;
 use crate::client::store::{Records, StoredClient, StoredToken};
 use crate::client::token_endpoint::reason;
 use crate::clock::since_epoch;
+use crate::deprecation::warn_about_registration;
 use crate::documents::{AuthorizationServerMetadata, ClientRegistration, OAuthError, Secret};
 use crate::fetch::DocumentFetcher;
 use crate::rules::metadata_rules::{
@@ -170,6 +171,7 @@ impl Registrar<'_> {
     }
 
     async fn register(&self, redirect_uri: Option<&str>) -> Result<StoredClient, AuthError> {
+        warn_about_registration();
         let url = self.server.registration_endpoint.as_deref();
         let url = url.unwrap_or_default();
         let supported = self.server.token_endpoint_auth_methods_supported.as_deref();

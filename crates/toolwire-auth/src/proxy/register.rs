@@ -5,6 +5,7 @@ use http::header::CONTENT_TYPE;
 use http::{Request, StatusCode};
 use toolwire_proto::http::is_json;
 
+use crate::deprecation::warn_about_registration;
 use crate::documents::ClientMetadata;
 use crate::proxy::ProxyState;
 use crate::proxy::responses::{self, ProxyResponse};
@@ -36,6 +37,7 @@ pub(super) async fn register(proxy: &ProxyState, request: &Request<Bytes>) -> Pr
         let reason = "this server does not permit redirects to this host";
         return invalid("invalid_redirect_uri", reason);
     }
+    warn_about_registration();
     // A source that registers many clients evicts its own unused ones.
     let owner = proxy.sources.owner(request, OwnerLimit::RemoveFirst);
     match proxy.clients.register(&proxy.store, &accepted, owner).await {
