@@ -89,6 +89,10 @@ impl ProgressNotificationParams {
 }
 
 /// The severity of a log message, least severe first (RFC 5424).
+///
+/// # Deprecated
+/// MCP 2026-07-28 deprecates logging (SEP-2577), and a revision of 2027-07-28 or later may remove it. Write to standard
+/// error with `tracing`, or use OpenTelemetry instead.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 #[expect(
@@ -143,7 +147,11 @@ impl LoggingLevel {
     }
 }
 
-/// The parameters of `notifications/message`. Deprecated in 2026-07-28.
+/// The parameters of `notifications/message`.
+///
+/// # Deprecated
+/// MCP 2026-07-28 deprecates logging (SEP-2577), and a revision of 2027-07-28 or later may remove it. Write to standard
+/// error with `tracing`, or use OpenTelemetry instead.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct LoggingMessageNotificationParams {
@@ -177,6 +185,10 @@ impl LoggingMessageNotificationParams {
 }
 
 /// The parameters of `logging/setLevel` (up to 2025-11-25). Later revisions set the level in the `_meta` of a request.
+///
+/// # Deprecated
+/// MCP 2026-07-28 deprecates logging (SEP-2577), and a revision of 2027-07-28 or later may remove it. Write to standard
+/// error with `tracing`, or use OpenTelemetry instead.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct SetLevelRequestParams {

@@ -1,4 +1,4 @@
-//! Roots: the directories and files that a client exposes to a server. Deprecated in 2026-07-28.
+//! Roots: the directories and files that a client exposes to a server. Deprecated by MCP 2026-07-28 (SEP-2577).
 //!
 //! The request `roots/list` has the parameters [`RequestParams`](crate::RequestParams).
 
@@ -9,6 +9,10 @@ use crate::result::Extra;
 use crate::setters::setters;
 
 /// A directory or file that the server may use.
+///
+/// # Deprecated
+/// MCP 2026-07-28 deprecates roots (SEP-2577), and a revision of 2027-07-28 or later may remove them. Pass paths as
+/// tool arguments, resource URIs or configuration instead.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Root {
@@ -43,6 +47,10 @@ impl Root {
 }
 
 /// The result of `roots/list`.
+///
+/// # Deprecated
+/// MCP 2026-07-28 deprecates roots (SEP-2577), and a revision of 2027-07-28 or later may remove them. Pass paths as
+/// tool arguments, resource URIs or configuration instead.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct ListRootsResult {

@@ -194,7 +194,7 @@ impl OAuthConfig {
         self
     }
 
-    /// Disables dynamic client registration.
+    /// Disables dynamic client registration, which MCP 2026-07-28 deprecates.
     #[must_use]
     pub fn without_registration(mut self) -> Self {
         self.config.may_register = false;
@@ -202,6 +202,10 @@ impl OAuthConfig {
     }
 
     /// Sets the metadata for dynamic registration besides the client name. Redirect URIs and grant types are filled in.
+    ///
+    /// # Deprecated
+    /// MCP 2026-07-28 deprecates dynamic client registration (PR 2858), and a revision of 2027-07-28 or later may remove
+    /// it. Use a client ID metadata document instead: [`with_client_id_document`](Self::with_client_id_document).
     #[must_use]
     pub fn with_client_metadata(mut self, metadata: ClientMetadata) -> Self {
         let name = self.config.metadata.client_name.take();

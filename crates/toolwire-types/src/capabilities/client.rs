@@ -24,10 +24,10 @@ use crate::setters::setters;
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct ClientCapabilities {
-    /// Support for `roots/list`. Deprecated in 2026-07-28.
+    /// Support for `roots/list`. Deprecated by MCP 2026-07-28 (SEP-2577).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub roots: Option<RootsCapability>,
-    /// Support for sampling from a model. Deprecated in 2026-07-28.
+    /// Support for sampling from a model. Deprecated by MCP 2026-07-28 (SEP-2577).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sampling: Option<SamplingCapability>,
     /// Support for elicitation from the user (since 2025-06-18).
@@ -88,6 +88,10 @@ impl ClientCapabilities {
 }
 
 /// The support of a client for `roots/list`.
+///
+/// # Deprecated
+/// MCP 2026-07-28 deprecates roots (SEP-2577), and a revision of 2027-07-28 or later may remove them. Pass paths as
+/// tool arguments, resource URIs or configuration instead.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
@@ -119,10 +123,14 @@ impl RootsCapability {
 }
 
 /// The support of a client for `sampling/createMessage`.
+///
+/// # Deprecated
+/// MCP 2026-07-28 deprecates sampling (SEP-2577), and a revision of 2027-07-28 or later may remove it. Call the API of
+/// a model provider instead.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct SamplingCapability {
-    /// Support for `includeContext` (since 2025-11-25, deprecated in 2026-07-28).
+    /// Support for `includeContext` (since 2025-11-25, deprecated by SEP-2596).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub context: Option<Extra>,
     /// Support for `tools` and `toolChoice` (since 2025-11-25).

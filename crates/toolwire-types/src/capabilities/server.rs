@@ -36,7 +36,7 @@ pub struct ServerCapabilities {
     /// Support for argument completion (since 2025-03-26). Earlier, completion needed no capability.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub completions: Option<Extra>,
-    /// Support for log messages. Deprecated in 2026-07-28.
+    /// Support for log messages. Deprecated by MCP 2026-07-28 (SEP-2577).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub logging: Option<Extra>,
     /// Support for running requests of the client as tasks (2025-11-25 only).

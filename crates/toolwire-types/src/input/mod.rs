@@ -82,9 +82,9 @@ impl InputRequiredResult {
 pub enum InputRequest {
     /// `elicitation/create`: input from the user.
     Elicitation(ElicitRequestParams),
-    /// `sampling/createMessage`: a message from a model. Deprecated in 2026-07-28.
+    /// `sampling/createMessage`: a message from a model. Deprecated by MCP 2026-07-28 (SEP-2577).
     Sampling(Box<CreateMessageRequestParams>),
-    /// `roots/list`: the roots of the client. Deprecated in 2026-07-28.
+    /// `roots/list`: the roots of the client. Deprecated by MCP 2026-07-28 (SEP-2577).
     Roots(Option<RequestParams>),
     /// A method that this crate does not define.
     Other {

@@ -1,7 +1,7 @@
 //! Sampling: a server requests a message from the client's model.
 //!
-//! Sampling is deprecated since 2026-07-28. Revisions released on or after 2027-07-28 may remove it. Servers should
-//! call a model directly instead.
+//! MCP 2026-07-28 deprecates sampling (SEP-2577), and a revision of 2027-07-28 or later may remove it. Servers should
+//! call the API of a model provider instead.
 //!
 //! Sampling is a JSON-RPC request up to 2025-11-25 and an [`InputRequest`](crate::InputRequest) since 2026-07-28.
 //! `toolwire-proto` checks the tools of a conversation and the order of tool uses and tool results.
@@ -25,6 +25,10 @@ pub use content::{
 };
 
 /// The parameters of `sampling/createMessage`.
+///
+/// # Deprecated
+/// MCP 2026-07-28 deprecates sampling (SEP-2577), and a revision of 2027-07-28 or later may remove it. Call the API of
+/// a model provider instead.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
@@ -39,7 +43,8 @@ pub struct CreateMessageRequestParams {
     pub system_prompt: Option<String>,
     /// The context of MCP servers to include in the prompt.
     ///
-    /// Values other than `none` are deprecated. Since 2025-11-25 they require the client capability `sampling.context`.
+    /// Values other than `none` are deprecated (SEP-2596). Since 2025-11-25 they require the client capability
+    /// `sampling.context`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub include_context: Option<IncludeContext>,
     /// The sampling temperature.
@@ -102,7 +107,7 @@ impl CreateMessageRequestParams {
         with_temperature(temperature: some f64);
         /// Sets the context of MCP servers to include in the prompt.
         ///
-        /// Values other than `none` are deprecated, and clients may ignore them.
+        /// Values other than `none` are deprecated (SEP-2596), and clients may ignore them.
         with_include_context(include_context: some IncludeContext);
         with_metadata(metadata: into RawJson);
     }
@@ -139,9 +144,9 @@ impl CreateMessageRequestParams {
 pub enum IncludeContext {
     /// No context.
     None,
-    /// The context of the requesting server. Deprecated.
+    /// The context of the requesting server. Deprecated since 2025-11-25 (SEP-2596).
     ThisServer,
-    /// The context of all connected servers. Deprecated.
+    /// The context of all connected servers. Deprecated since 2025-11-25 (SEP-2596).
     AllServers,
     /// A value that this crate does not define.
     #[serde(untagged)]
@@ -261,6 +266,10 @@ pub enum ToolChoiceMode {
 }
 
 /// The result of `sampling/createMessage`.
+///
+/// # Deprecated
+/// MCP 2026-07-28 deprecates sampling (SEP-2577), and a revision of 2027-07-28 or later may remove it. Call the API of
+/// a model provider instead.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]

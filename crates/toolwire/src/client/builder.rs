@@ -146,11 +146,14 @@ impl ClientBuilder {
         self
     }
 
-    /// Sets the handler of sampling requests. The protocol deprecates sampling since 2026-07-28, but every revision
-    /// has it.
+    /// Sets the handler of sampling requests, which every revision has.
     ///
     /// Before 2025-11-25 a sampling result is one content block. Several text blocks are joined, and other results with
     /// several blocks are rejected.
+    ///
+    /// # Deprecated
+    /// MCP 2026-07-28 deprecates sampling (SEP-2577), and a revision of 2027-07-28 or later may remove it. Call the API
+    /// of a model provider instead.
     pub fn on_sampling<F, R>(mut self, handler: F) -> Self
     where
         F: Fn(CreateMessageRequestParams) -> R + Send + Sync + 'static,
@@ -161,6 +164,10 @@ impl ClientBuilder {
     }
 
     /// Sets the handler like [`on_sampling`](Self::on_sampling), and declares that it accepts tools.
+    ///
+    /// # Deprecated
+    /// MCP 2026-07-28 deprecates sampling (SEP-2577), and a revision of 2027-07-28 or later may remove it. Call the API
+    /// of a model provider instead.
     pub fn on_sampling_with_tools<F, R>(self, handler: F) -> Self
     where
         F: Fn(CreateMessageRequestParams) -> R + Send + Sync + 'static,
@@ -171,8 +178,11 @@ impl ClientBuilder {
         builder
     }
 
-    /// Sets the roots that the server may list. The protocol deprecates roots since 2026-07-28, but every revision has
-    /// them.
+    /// Sets the roots that the server may list, which every revision has.
+    ///
+    /// # Deprecated
+    /// MCP 2026-07-28 deprecates roots (SEP-2577), and a revision of 2027-07-28 or later may remove them. Pass paths as
+    /// tool arguments, resource URIs or configuration instead.
     pub fn with_roots(mut self, roots: impl IntoIterator<Item = Root>) -> Self {
         let list = RootList::default();
         list.replace(roots.into_iter().collect());
@@ -181,6 +191,10 @@ impl ClientBuilder {
     }
 
     /// Sets the listener for log messages; see [`Client::set_log_level`](crate::client::Client::set_log_level).
+    ///
+    /// # Deprecated
+    /// MCP 2026-07-28 deprecates logging (SEP-2577), and a revision of 2027-07-28 or later may remove it. Write to
+    /// standard error with `tracing`, or use OpenTelemetry instead.
     pub fn on_log(
         mut self,
         listener: impl Fn(LoggingMessageNotificationParams) + Send + Sync + 'static,

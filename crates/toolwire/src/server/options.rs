@@ -40,7 +40,9 @@ impl Server {
 
     /// Enables log messages to clients that request them ([`RequestContext::log`](crate::RequestContext::log)).
     ///
-    /// The protocol deprecates this as of 2026-07-28.
+    /// # Deprecated
+    /// MCP 2026-07-28 deprecates logging (SEP-2577), and a revision of 2027-07-28 or later may remove it. Write to
+    /// standard error with `tracing`, or use OpenTelemetry instead.
     #[must_use]
     pub fn with_logging(self) -> Self {
         self.change(|snapshot| snapshot.options.logging = true);

@@ -72,7 +72,7 @@ impl DetectedEra {
 pub enum LegacyTransport {
     /// The channel that was probed.
     Direct,
-    /// The two-endpoint HTTP+SSE transport of 2024-11-05.
+    /// The two-endpoint HTTP+SSE transport of 2024-11-05. Deprecated since 2025-03-26 (SEP-2596).
     HttpWithSse,
 }
 

@@ -125,7 +125,9 @@ impl RequestContext {
 
     /// Asks the client's model for a message, in every revision.
     ///
-    /// The protocol deprecates sampling as of 2026-07-28: new servers should call a model of their own.
+    /// # Deprecated
+    /// MCP 2026-07-28 deprecates sampling (SEP-2577), and a revision of 2027-07-28 or later may remove it. Call the API
+    /// of a model provider instead.
     ///
     /// # Errors
     /// Returns an error as [`ask`](Self::ask) does, and if the tool uses and tool results of the conversation do not
@@ -140,7 +142,9 @@ impl RequestContext {
 
     /// Asks the client for its roots, in every revision.
     ///
-    /// The protocol deprecates roots as of 2026-07-28: take paths as tool arguments or configuration instead.
+    /// # Deprecated
+    /// MCP 2026-07-28 deprecates roots (SEP-2577), and a revision of 2027-07-28 or later may remove them. Pass paths as
+    /// tool arguments, resource URIs or configuration instead.
     ///
     /// # Errors
     /// Returns an error as [`ask`](Self::ask) does.

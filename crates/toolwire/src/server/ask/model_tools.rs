@@ -18,7 +18,9 @@ impl RequestContext {
     /// `use_tool` receives each tool use and returns the same types as a tool. An error is sent to the model. Each use
     /// runs once in all runs of the handler. The model is asked at most `turns` times, the last time without tools.
     ///
-    /// The protocol deprecates sampling as of 2026-07-28: new servers should call a model of their own.
+    /// # Deprecated
+    /// MCP 2026-07-28 deprecates sampling (SEP-2577), and a revision of 2027-07-28 or later may remove it. Call the API
+    /// of a model provider instead.
     ///
     /// # Errors
     /// Returns an error as [`ask_model`](Self::ask_model) does, and if the model still uses tools in the last turn.

@@ -15,6 +15,10 @@ use crate::server::input_request::InputChannel;
 impl RequestContext {
     /// Sends `sampling/createMessage` and returns the raw response. The client's capabilities are not checked.
     ///
+    /// # Deprecated
+    /// MCP 2026-07-28 deprecates sampling (SEP-2577), and a revision of 2027-07-28 or later may remove it. Call the API
+    /// of a model provider instead.
+    ///
     /// # Errors
     /// Returns an error on a stateless request, without a channel to the client, after a timeout, and if the client
     /// responds with an error.
@@ -33,6 +37,10 @@ impl RequestContext {
 
     /// Sends `roots/list` and returns the raw response. The client's capabilities are not checked.
     ///
+    /// # Deprecated
+    /// MCP 2026-07-28 deprecates roots (SEP-2577), and a revision of 2027-07-28 or later may remove them. Pass paths as
+    /// tool arguments, resource URIs or configuration instead.
+    ///
     /// # Errors
     /// Returns an error on a stateless request, without a channel to the client, after a timeout, and if the client
     /// responds with an error.
@@ -44,7 +52,9 @@ impl RequestContext {
 
     /// Asks the client's model for a message.
     ///
-    /// The protocol deprecates sampling as of 2026-07-28: new servers should call a model of their own.
+    /// # Deprecated
+    /// MCP 2026-07-28 deprecates sampling (SEP-2577), and a revision of 2027-07-28 or later may remove it. Call the API
+    /// of a model provider instead.
     ///
     /// # Errors
     /// Returns an error on a stateless request, and if the client does not support sampling, or `sampling.tools` for a
@@ -57,6 +67,10 @@ impl RequestContext {
     }
 
     /// Like [`sample`](Self::sample), with raw parameters and a raw response. The same checks apply.
+    ///
+    /// # Deprecated
+    /// MCP 2026-07-28 deprecates sampling (SEP-2577), and a revision of 2027-07-28 or later may remove it. Call the API
+    /// of a model provider instead.
     ///
     /// # Errors
     /// Returns an error as [`sample`](Self::sample) does, and if the parameters are not those of
@@ -134,7 +148,9 @@ impl RequestContext {
 
     /// Asks the client for its roots.
     ///
-    /// The protocol deprecates roots as of 2026-07-28: take paths as tool arguments or configuration instead.
+    /// # Deprecated
+    /// MCP 2026-07-28 deprecates roots (SEP-2577), and a revision of 2027-07-28 or later may remove them. Pass paths as
+    /// tool arguments, resource URIs or configuration instead.
     ///
     /// # Errors
     /// Returns an error on a stateless request, if the client does not support roots, and if the client responds with
