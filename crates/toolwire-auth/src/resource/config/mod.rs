@@ -31,6 +31,8 @@ pub struct ResourceServerConfig {
     resource: String,
     other_audiences: Vec<String>,
     issuers: Vec<String>,
+    /// Issuers whose tokens are accepted, but which the metadata does not name to clients.
+    unlisted_issuers: Vec<String>,
     verifier: Option<Box<dyn TokenVerifier>>,
     fetcher: DocumentFetcher,
     required_scopes: Vec<String>,
@@ -56,6 +58,7 @@ impl ResourceServerConfig {
             resource: resource.into(),
             other_audiences: Vec::new(),
             issuers: issuers.into_iter().map(Into::into).collect(),
+            unlisted_issuers: Vec::new(),
             verifier: None,
             fetcher: DocumentFetcher::new(),
             required_scopes: Vec::new(),
@@ -121,6 +124,12 @@ impl ResourceServerConfig {
         self
     }
 
+    /// Accepts tokens of an issuer that is not an authorization server for clients.
+    pub(super) fn with_unlisted_issuer(mut self, issuer: impl Into<String>) -> Self {
+        self.unlisted_issuers.push(issuer.into());
+        self
+    }
+
     /// Sets the permitted clock difference in seconds. Default: 60 s, at most 300 s.
     #[must_use]
     pub fn with_leeway(mut self, seconds: u64) -> Self {
@@ -181,7 +190,7 @@ impl ResourceServerConfig {
             .issuers
             .first()
             .ok_or(ResourceServerConfigError::NoAuthorizationServer)?;
-        for issuer in &self.issuers {
+        for issuer in self.issuers.iter().chain(&self.unlisted_issuers) {
             endpoints::check(issuer).map_err(ResourceServerConfigError::Url)?;
         }
         let resource =
@@ -195,7 +204,8 @@ impl ResourceServerConfig {
             scope_set(&self.supported_scopes)?
         };
         let mut rules = TokenRules::new(first, resource.clone());
-        for issuer in self.issuers.iter().skip(1) {
+        let other_issuers = self.issuers.iter().skip(1);
+        for issuer in other_issuers.chain(&self.unlisted_issuers) {
             rules = rules.with_issuer(issuer);
         }
         for audience in &self.other_audiences {
@@ -218,9 +228,10 @@ impl ResourceServerConfig {
             metadata = metadata.with_scopes(supported_scopes.iter());
         }
         let metadata = serde_json::to_vec(&metadata).expect("the metadata serializes to JSON");
+        let issuers = [self.issuers, self.unlisted_issuers].concat();
         let verifier = self
             .verifier
-            .unwrap_or_else(|| Box::new(JwtVerifier::new(&self.issuers, &self.fetcher)));
+            .unwrap_or_else(|| Box::new(JwtVerifier::new(&issuers, &self.fetcher)));
         let (origin, path) = split_at_path(&metadata_url);
         let path = path.to_owned();
         Ok(ResourceServer {
@@ -233,7 +244,7 @@ impl ResourceServerConfig {
             requires_dpop: self.requires_dpop,
             purpose: TokenPurpose {
                 resource,
-                issuers: self.issuers,
+                issuers,
                 rules,
             },
             required_scopes,

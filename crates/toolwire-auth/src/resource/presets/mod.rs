@@ -83,6 +83,34 @@ impl ResourceServerConfig {
         Self::new(resource, [format!("https://{domain}")])
     }
 
+    /// Accepts tokens of an MCP server that is defined in Descope. The parameters are the id of the Descope project
+    /// (`P…`) and the id of the MCP server in it (`MS…`).
+    ///
+    /// The issuer belongs to this MCP server only. The `aud` is the id of the project or, for newer servers, the URL of
+    /// this server, and both are accepted. If the project has a domain of its own or is in another region, pass the
+    /// issuer that the console shows to [`new`](Self::new), and the id of the project to
+    /// [`with_audience`](Self::with_audience).
+    #[must_use]
+    pub fn descope(resource: impl Into<String>, project_id: &str, mcp_server_id: &str) -> Self {
+        let issuer =
+            format!("https://api.descope.com/v1/apps/agentic/{project_id}/{mcp_server_id}");
+        Self::new(resource, [issuer]).with_audience(project_id)
+    }
+
+    /// Accepts tokens of an MCP server that is registered in Scalekit. The parameters are the URL of the environment
+    /// (`https://example.scalekit.com`) and the resource id of the MCP server (`res_…`).
+    ///
+    /// The `aud` of its tokens contains the resource id, so tokens of other servers in the same environment are
+    /// rejected. Clients use the authorization server of this resource. Tokens name it as their issuer or, if they are
+    /// older, the environment. Both are accepted.
+    #[must_use]
+    pub fn scalekit(resource: impl Into<String>, environment_url: &str, resource_id: &str) -> Self {
+        let environment = environment_url.trim_end_matches('/');
+        Self::new(resource, [format!("{environment}/resources/{resource_id}")])
+            .with_unlisted_issuer(environment)
+            .with_audience(resource_id)
+    }
+
     /// Accepts tokens of a realm of Keycloak, at a URL such as `https://keycloak.example.com`.
     ///
     /// In Keycloak, mappers determine the `aud`. Give a client scope an audience mapper with the URL of this server, or

@@ -3,6 +3,7 @@ use toolwire::transport::http::Authorizer as _;
 
 use super::*;
 use crate::documents::AccessTokenClaims;
+use crate::resource::ResourceServer;
 
 const RESOURCE: &str = "https://mcp.example.com/mcp";
 const TENANT: &str = "0AB1c2d3-0000-4000-8000-0123456789ab";
@@ -15,21 +16,23 @@ fn check(config: ResourceServerConfig, issuer: &str, good: &[&str], bad: &[&str]
     let metadata: Value = serde_json::from_slice(&metadata.unwrap()).unwrap();
     assert_eq!(metadata["authorization_servers"], json!([issuer]));
     assert_eq!(metadata["resource"], RESOURCE);
-    let is_accepted = |audience: &str| {
-        let claims = AccessTokenClaims {
-            iss: Some(issuer.to_owned()),
-            aud: Some(audience.into()),
-            exp: Some(2000),
-            ..AccessTokenClaims::default()
-        };
-        server.purpose.rules.check_claims(&claims, 1000).is_ok()
-    };
+    let is_accepted = |audience: &str| is_accepted(&server, issuer, audience);
     for audience in good.iter().chain(&[RESOURCE]) {
         assert!(is_accepted(audience), "{audience}");
     }
     for audience in bad.iter().chain(&["https://other.example.com/mcp", ""]) {
         assert!(!is_accepted(audience), "{audience}");
     }
+}
+
+fn is_accepted(server: &ResourceServer, issuer: &str, audience: &str) -> bool {
+    let claims = AccessTokenClaims {
+        iss: Some(issuer.to_owned()),
+        aud: Some(audience.into()),
+        exp: Some(2000),
+        ..AccessTokenClaims::default()
+    };
+    server.purpose.rules.check_claims(&claims, 1000).is_ok()
 }
 
 #[test]
@@ -119,4 +122,39 @@ fn okta_has_an_audience_per_server() {
         &["api://default"],
         &["https://example.okta.com"],
     );
+}
+
+#[test]
+fn descope_issuer_is_one_mcp_server_of_a_project() {
+    let config = ResourceServerConfig::descope(RESOURCE, "P2abc", "MS35d1");
+    let issuer = "https://api.descope.com/v1/apps/agentic/P2abc/MS35d1";
+    check(config, issuer, &["P2abc"], &["MS35d1", "P2xyz"]);
+
+    let server = ResourceServerConfig::descope(RESOURCE, "P2abc", "MS35d1")
+        .build()
+        .unwrap();
+    for other in [
+        "https://api.descope.com/v1/apps/agentic/P2abc/MSother",
+        "https://api.descope.com/v1/apps/P2abc",
+        "https://api.descope.com/P2abc",
+    ] {
+        assert!(!is_accepted(&server, other, "P2abc"), "{other}");
+    }
+}
+
+#[test]
+fn scalekit_tokens_name_the_resource_or_the_environment_as_issuer() {
+    let environment = "https://example.scalekit.com";
+    let issuer = "https://example.scalekit.com/resources/res_92";
+    for url in [environment, "https://example.scalekit.com/"] {
+        let config = ResourceServerConfig::scalekit(RESOURCE, url, "res_92");
+        check(config, issuer, &["res_92"], &["res_93", environment]);
+        let server = ResourceServerConfig::scalekit(RESOURCE, url, "res_92")
+            .build()
+            .unwrap();
+        assert!(is_accepted(&server, environment, "res_92"));
+        assert!(!is_accepted(&server, environment, "res_93"));
+        let other = "https://example.scalekit.com/resources/res_93";
+        assert!(!is_accepted(&server, other, "res_92"));
+    }
 }
