@@ -1,7 +1,7 @@
 //! `prompts/list`, `prompts/get` and `completion/complete`.
 
 use serde_json::{Value, json};
-use toolwire::types::PromptArgument;
+use toolwire::types::{CompletionReference, PromptArgument};
 use toolwire::{
     CompletionRequest, CompletionValues, GetPromptResult, PromptArguments, PromptHandler,
     PromptMessage, ResourceHandler, ResourceTemplateHandler, Server,
@@ -205,4 +205,78 @@ async fn completion_without_completers_is_unknown() {
     let params = json!({"ref": {"type": "ref/prompt", "name": "p"}, "argument": argument});
     peer.result_of(legacy(2, "completion/complete", params))
         .await;
+}
+
+#[tokio::test]
+async fn server_completes_arguments_without_a_completer_of_their_own() {
+    let template =
+        ResourceTemplateHandler::new("people://{name}", "person", |_, _, _| async { "a person" });
+    let fixed = ResourceHandler::new("people://all", "all", |_, _| async { "all people" });
+    let server = prompt_server()
+        .resource_template(template)
+        .resource(fixed)
+        .with_completion(
+            |_, reference: CompletionReference, request: CompletionRequest| async move {
+                let name = match reference {
+                    CompletionReference::Prompt(prompt) => prompt.name,
+                    CompletionReference::Resource(template) => template.uri,
+                    _ => String::new(),
+                };
+                let known = request.arguments.len();
+                vec![format!(
+                    "{name} {} {:?} {known}",
+                    request.argument, request.value
+                )]
+            },
+        );
+    let mut peer = Peer::connect(&server);
+    let mut check = async |mut reference: Value, argument: &str, expected: &[&str]| {
+        let kind = if reference.get("uri").is_some() {
+            "ref/resource"
+        } else {
+            "ref/prompt"
+        };
+        reference["type"] = json!(kind);
+        let argument = json!({"name": argument, "value": "A"});
+        let context = json!({"arguments": {"other": "x"}});
+        let params = json!({"ref": reference, "argument": argument, "context": context});
+        let request = modern(1, "completion/complete", params);
+        let result = peer.result_of(request).await;
+        assert_eq!(result["completion"]["values"], json!(expected));
+    };
+    let greet = || json!({"name": "greet"});
+    check(greet(), "times", &["greet times \"A\" 1"]).await;
+    check(
+        json!({"uri": "people://{name}"}),
+        "name",
+        &["people://{name} name \"A\" 1"],
+    )
+    .await;
+    // A completer of the argument precedes the one of the server.
+    check(greet(), "name", &["Ada", "Alan", "adele"]).await;
+    // There is nothing to complete.
+    check(greet(), "nothing", &[]).await;
+    check(json!({"uri": "people://{name}"}), "other", &[]).await;
+    check(json!({"uri": "people://all"}), "name", &[]).await;
+
+    let argument = json!({"name": "name", "value": ""});
+    peer.error_of(complete_argument("nope", argument), -32602)
+        .await;
+}
+
+#[tokio::test]
+async fn completer_of_the_server_adds_the_capability() {
+    let bare = || {
+        let prompt = PromptHandler::new("p", |_, _| async { "hi" });
+        server().prompt(prompt.with_argument(PromptArgument::new("a")))
+    };
+    assert_eq!(bare().capabilities().completions, None);
+    let complete =
+        |_, _: CompletionReference, _: CompletionRequest| async { CompletionValues::default() };
+    let server = bare().with_completion(complete);
+    assert!(server.capabilities().completions.is_some());
+    let mut peer = Peer::connect(&server);
+    let argument = json!({"name": "a", "value": ""});
+    let result = peer.result_of(complete_argument("p", argument)).await;
+    assert_eq!(result["completion"]["values"], json!([]));
 }

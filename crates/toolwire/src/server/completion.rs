@@ -101,6 +101,45 @@ impl<T: Into<String>> From<Vec<T>> for CompletionValues {
 type Completer =
     dyn Fn(RequestContext, CompletionRequest) -> BoxFuture<'static, CompletionValues> + Send + Sync;
 
+/// The completer of a server, for arguments and variables without a completer of their own.
+#[derive(Clone)]
+pub(crate) struct DefaultCompleter(Arc<DefaultCompleterFn>);
+
+type DefaultCompleterFn = dyn Fn(
+        RequestContext,
+        CompletionReference,
+        CompletionRequest,
+    ) -> BoxFuture<'static, CompletionValues>
+    + Send
+    + Sync;
+
+impl DefaultCompleter {
+    pub(crate) fn new<F, Fut>(completer: F) -> Self
+    where
+        F: Fn(RequestContext, CompletionReference, CompletionRequest) -> Fut
+            + Send
+            + Sync
+            + 'static,
+        Fut: Future + Send + 'static,
+        Fut::Output: Into<CompletionValues>,
+    {
+        let completer = move |ctx: RequestContext,
+                              reference: CompletionReference,
+                              request: CompletionRequest|
+              -> BoxFuture<'static, CompletionValues> {
+            let running = completer(ctx, reference, request);
+            Box::pin(async move { running.await.into() })
+        };
+        Self(Arc::new(completer))
+    }
+}
+
+impl fmt::Debug for DefaultCompleter {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("DefaultCompleter")
+    }
+}
+
 /// The completers of one prompt or template, by argument.
 #[derive(Clone, Default)]
 pub(crate) struct Completers {
@@ -131,16 +170,8 @@ impl Completers {
         self.by_argument.keys()
     }
 
-    /// Returns suggestions for an argument. Without a completer, the list is empty.
-    pub(crate) fn complete(
-        &self,
-        ctx: RequestContext,
-        request: CompletionRequest,
-    ) -> BoxFuture<'static, CompletionValues> {
-        match self.by_argument.get(&request.argument) {
-            Some(completer) => completer(ctx, request),
-            None => Box::pin(std::future::ready(CompletionValues::default())),
-        }
+    fn get(&self, argument: &str) -> Option<Arc<Completer>> {
+        self.by_argument.get(argument).cloned()
     }
 }
 
@@ -150,35 +181,22 @@ impl fmt::Debug for Completers {
     }
 }
 
+/// The code that completes one argument or variable.
+enum Suggestions {
+    /// The completer of the argument or variable itself.
+    Own(Arc<Completer>),
+    /// The completer of the server, if it has one.
+    OfServer,
+    /// The prompt or template has no such argument or variable.
+    None,
+}
+
 /// Handles `completion/complete`.
 pub(crate) async fn complete(exchange: &Exchange) -> Outcome {
     let snapshot = exchange.snapshot();
     let version = exchange.context.version();
     let request: CompleteRequestParams = exchange.decode_params()?;
-    let unknown =
-        |what: &str, name: &str| ErrorObject::invalid_params(format!("unknown {what} `{name}`"));
-    let completers = match &request.reference {
-        CompletionReference::Prompt(reference) => {
-            let prompt = snapshot.prompts.get(&reference.name);
-            prompt
-                .map(|prompt| prompt.completers.clone())
-                .ok_or_else(|| unknown("prompt", &reference.name))?
-        }
-        CompletionReference::Resource(reference) => {
-            let template = snapshot.templates.get(&reference.uri);
-            match template {
-                Some(template) => template.completers.clone(),
-                // A fixed resource has nothing to complete, but it is a valid reference.
-                None if snapshot.resources.contains_key(&reference.uri) => Default::default(),
-                None => return Err(unknown("resource template", &reference.uri)),
-            }
-        }
-        _ => {
-            return Err(ErrorObject::invalid_params(
-                "`ref` must be a prompt or a resource template",
-            ));
-        }
-    };
+    let suggestions = find(exchange, &request.reference, &request.argument.name)?;
     if let Some(access) = snapshot.completion_access(&request.reference) {
         exchange.context.check_scopes(access)?;
     }
@@ -190,8 +208,56 @@ pub(crate) async fn complete(exchange: &Exchange) -> Outcome {
             .and_then(|context| context.arguments)
             .unwrap_or_default(),
     };
-    let completion = completers.complete(exchange.context.clone(), typed).await;
+    let ctx = exchange.context.clone();
+    let completion = match (suggestions, &snapshot.completer) {
+        (Suggestions::Own(completer), _) => completer(ctx, typed).await,
+        (Suggestions::OfServer, Some(DefaultCompleter(completer))) => {
+            completer(ctx, request.reference, typed).await
+        }
+        (Suggestions::OfServer | Suggestions::None, _) => CompletionValues::default(),
+    };
     snapshot.finish(completion.into_result(), version)
+}
+
+/// Finds the code for an argument of a prompt or a variable of a template.
+fn find(
+    exchange: &Exchange,
+    reference: &CompletionReference,
+    argument: &str,
+) -> Result<Suggestions, ErrorObject> {
+    let snapshot = exchange.snapshot();
+    let unknown =
+        |what: &str, name: &str| ErrorObject::invalid_params(format!("unknown {what} `{name}`"));
+    let (own, is_declared) = match reference {
+        CompletionReference::Prompt(reference) => {
+            let prompt = snapshot.prompts.get(&reference.name);
+            let prompt = prompt.ok_or_else(|| unknown("prompt", &reference.name))?;
+            let declared = prompt.descriptor.arguments.as_deref().unwrap_or_default();
+            let is_declared = declared.iter().any(|known| known.name == argument);
+            (prompt.completers.get(argument), is_declared)
+        }
+        CompletionReference::Resource(reference) => {
+            match snapshot.templates.get(&reference.uri) {
+                Some(template) => {
+                    let is_declared = template.template.variables().contains(&argument);
+                    (template.completers.get(argument), is_declared)
+                }
+                // A fixed resource has nothing to complete, but it is a valid reference.
+                None if snapshot.resources.contains_key(&reference.uri) => (None, false),
+                None => return Err(unknown("resource template", &reference.uri)),
+            }
+        }
+        _ => {
+            return Err(ErrorObject::invalid_params(
+                "`ref` must be a prompt or a resource template",
+            ));
+        }
+    };
+    Ok(match own {
+        Some(completer) => Suggestions::Own(completer),
+        None if is_declared => Suggestions::OfServer,
+        None => Suggestions::None,
+    })
 }
 
 #[cfg(test)]

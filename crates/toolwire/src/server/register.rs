@@ -8,8 +8,9 @@ use std::sync::Arc;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use toolwire_proto::methods::{self, MethodKind};
-use toolwire_types::ProtocolVersion;
+use toolwire_types::{CompletionReference, ProtocolVersion};
 
+use crate::server::completion::{CompletionRequest, CompletionValues, DefaultCompleter};
 use crate::server::connected_client::ConnectedClient;
 use crate::server::method::MethodEntry;
 use crate::server::notification::NotificationEntry;
@@ -168,6 +169,47 @@ impl Server {
             })
         }));
         self
+    }
+
+    /// Sets the completer for all prompt arguments and template variables without a completer of their own.
+    ///
+    /// It receives the prompt or template, and the text that the user typed so far. It runs only for arguments and
+    /// variables that the prompt or template declares.
+    ///
+    /// ```
+    /// use toolwire::types::CompletionReference;
+    /// use toolwire::{CompletionRequest, CompletionValues, RequestContext, Server};
+    ///
+    /// let complete = |_: RequestContext, reference: CompletionReference, request: CompletionRequest| async move {
+    ///     match (reference, request.argument.as_str()) {
+    ///         (CompletionReference::Prompt(_), "language") => {
+    ///             CompletionValues::prefix_match(&request.value, ["English", "French", "German"])
+    ///         }
+    ///         _ => CompletionValues::default(),
+    ///     }
+    /// };
+    /// let server = Server::new("demo", "1.0.0").with_completion(complete);
+    /// assert!(server.capabilities().completions.is_some());
+    /// ```
+    #[must_use]
+    pub fn with_completion<F, Fut>(self, completer: F) -> Self
+    where
+        F: Fn(RequestContext, CompletionReference, CompletionRequest) -> Fut
+            + Send
+            + Sync
+            + 'static,
+        Fut: Future + Send + 'static,
+        Fut::Output: Into<CompletionValues>,
+    {
+        self.set_completer(DefaultCompleter::new(completer));
+        self
+    }
+
+    fn set_completer(&self, completer: DefaultCompleter) {
+        self.change(|snapshot| {
+            snapshot.install(&COMPLETION);
+            snapshot.completer = Some(completer);
+        });
     }
 
     /// Adds a tool to a running server and notifies clients.

@@ -18,6 +18,7 @@ use toolwire_types::{
 use crate::engine::encoding::shared;
 use crate::engine::{BoxFuture, TransportContext};
 use crate::server::ServerInner;
+use crate::server::completion::DefaultCompleter;
 use crate::server::connected_client::ConnectedClient;
 use crate::server::method::MethodEntry;
 use crate::server::notification::NotificationEntry;
@@ -47,6 +48,8 @@ pub(crate) struct Snapshot {
     pub(crate) methods: NameMap<Arc<MethodEntry>>,
     /// The handlers of notifications from clients.
     pub(crate) notifications: NameMap<Arc<NotificationEntry>>,
+    /// The completer for arguments and variables without a completer of their own.
+    pub(crate) completer: Option<DefaultCompleter>,
     /// The methods for the kinds of handlers, besides tools, that were ever registered.
     pub(crate) kinds: Vec<&'static OptionalMethods>,
     pub(crate) extensions: IndexMap<String, RawJson>,
@@ -95,6 +98,7 @@ impl Snapshot {
             templates: NameMap::default(),
             methods: NameMap::default(),
             notifications: NameMap::default(),
+            completer: None,
             kinds: Vec::new(),
             extensions: IndexMap::new(),
             options: ServerOptions {
@@ -149,9 +153,11 @@ impl Snapshot {
     }
 
     fn has_completions(&self) -> bool {
-        self.prompts
-            .values()
-            .any(|prompt| !prompt.completers.is_empty())
+        self.completer.is_some()
+            || self
+                .prompts
+                .values()
+                .any(|prompt| !prompt.completers.is_empty())
             || self
                 .templates
                 .values()
