@@ -222,6 +222,34 @@ async fn six_cacheable_results_carry_cache_hints() {
 }
 
 #[tokio::test]
+async fn default_ttl_applies_to_results_without_a_hint_of_their_own() {
+    let hints = async |server: &Server, method: &str, params: Value| {
+        let mut peer = Peer::connect(server);
+        let result = peer.result_of(modern(1, method, params)).await;
+        (result["ttlMs"].clone(), result["cacheScope"].clone())
+    };
+    let default = (json!(30_000), json!("private"));
+    let readme = || json!({"uri": "notes://readme"});
+    let server = notes().with_default_cache_ttl(Duration::from_secs(30));
+    for method in [
+        "server/discover",
+        "resources/list",
+        "resources/templates/list",
+    ] {
+        assert_eq!(hints(&server, method, json!({})).await, default, "{method}");
+    }
+    assert_eq!(hints(&server, "resources/read", readme()).await, default);
+
+    // Hints of lists and resources precede the default, whatever is set first.
+    let server = cacheable().with_default_cache_ttl(Duration::from_secs(30));
+    let list = hints(&server, "resources/list", json!({})).await;
+    assert_eq!(list, (json!(5000), json!("public")));
+    let cached = hints(&server, "resources/read", json!({"uri": "a:cached"})).await;
+    assert_eq!(cached, (json!(1500), json!("private")));
+    assert_eq!(hints(&server, "resources/read", readme()).await, default);
+}
+
+#[tokio::test]
 async fn other_results_and_older_revisions_carry_no_cache_hints() {
     let mut peer = Peer::connect(&cacheable());
     peer.initialize("2025-11-25").await;

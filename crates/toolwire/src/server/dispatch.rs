@@ -223,8 +223,9 @@ fn discover(snapshot: &Snapshot, version: ProtocolVersion) -> Outcome {
     let mut result =
         DiscoverResult::new(snapshot.supported.names(), snapshot.capabilities().clone());
     result.instructions.clone_from(&snapshot.instructions);
-    result.ttl_ms = Some(snapshot.options.list_hint.ttl_ms());
-    result.cache_scope = Some(snapshot.options.list_hint.scope);
+    let hint = snapshot.options.list_hint();
+    result.ttl_ms = Some(hint.ttl_ms());
+    result.cache_scope = Some(hint.scope);
     snapshot.finish(result, version)
 }
 

@@ -188,8 +188,11 @@ pub(crate) async fn read_resource(method: &'static Method, exchange: &Exchange) 
     if let Some(marking) = rounds.mark_state_used() {
         marking.await?;
     }
+    let default_hint = snapshot.options.default_hint;
     loop {
-        let incomplete = match resource.clone().read(rounds.context().clone()).await {
+        let reading = resource.clone();
+        let reading = reading.read(rounds.context().clone(), default_hint);
+        let incomplete = match reading.await {
             Ok(ReadOutcome::Complete(result)) => return snapshot.finish(result, version),
             #[cfg(feature = "input")]
             Ok(ReadOutcome::InputRequired(input_required)) => Ok(input_required),

@@ -27,7 +27,7 @@ macro_rules! list_method {
                 let descriptors = entries.map(|entry| entry.descriptor.clone());
                 let mut result = $result::new(descriptors.collect());
                 result.next_cursor.clone_from(&page.next_cursor);
-                result.ttl_ms = Some(snapshot.options.list_hint.ttl_ms());
+                result.ttl_ms = Some(snapshot.options.list_hint().ttl_ms());
                 result.cache_scope = Some(scope);
                 snapshot.write(result, exchange.context.version())
             };
@@ -59,7 +59,7 @@ fn list(
         let usable = |access: &Access| exchange.context.may_use(access);
         return write(&page, CacheScope::Private, &usable).map(EncodedResult::Json);
     }
-    let scope = snapshot.options.list_hint.scope;
+    let scope = snapshot.options.list_hint().scope;
     let written = snapshot.derived.page(
         list,
         exchange.context.version(),

@@ -73,11 +73,30 @@ impl Server {
         self
     }
 
-    /// Sets how long, and in which scope, lists and the discovery result may be cached (2026-07-28). Default: no
-    /// caching.
+    /// Sets how long, and in which scope, lists and the discovery result may be cached (2026-07-28). Default: see
+    /// [`with_default_cache_ttl`](Self::with_default_cache_ttl).
     #[must_use]
     pub fn with_list_cache(self, hint: CacheHint) -> Self {
-        self.change(|snapshot| snapshot.options.list_hint = hint);
+        self.change(|snapshot| snapshot.options.list_hint = Some(hint));
+        self
+    }
+
+    /// Sets how long each client may cache results without a cache hint of their own (2026-07-28): lists, the discovery
+    /// result and the contents of resources. Default: no caching.
+    ///
+    /// Clients do not share these results, because they may depend on the caller. Results that clients may share need
+    /// their own hint: [`with_list_cache`](Self::with_list_cache) and
+    /// [`ResourceHandler::with_cache`](crate::ResourceHandler::with_cache).
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use toolwire::Server;
+    ///
+    /// let server = Server::new("demo", "1.0.0").with_default_cache_ttl(Duration::from_secs(60));
+    /// ```
+    #[must_use]
+    pub fn with_default_cache_ttl(self, ttl: Duration) -> Self {
+        self.change(|snapshot| snapshot.options.default_hint = CacheHint::private(ttl));
         self
     }
 

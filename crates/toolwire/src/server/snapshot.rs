@@ -77,10 +77,20 @@ pub(crate) struct ServerOptions {
     pub(crate) send_server_info: bool,
     pub(crate) page_size: usize,
     pub(crate) filter_by_scope: bool,
-    pub(crate) list_hint: CacheHint,
+    /// The hint of lists and of the discovery result. Default: `default_hint`.
+    pub(crate) list_hint: Option<CacheHint>,
+    /// The hint of results without a hint of their own.
+    pub(crate) default_hint: CacheHint,
     pub(crate) client_response_timeout: Duration,
     #[cfg(feature = "input")]
     pub(crate) seal: Arc<StateSeal>,
+}
+
+impl ServerOptions {
+    /// Returns the hint of lists and of the discovery result.
+    pub(crate) fn list_hint(&self) -> CacheHint {
+        self.list_hint.unwrap_or(self.default_hint)
+    }
 }
 
 impl Snapshot {
@@ -109,7 +119,8 @@ impl Snapshot {
                 send_server_info: true,
                 page_size: 0,
                 filter_by_scope: false,
-                list_hint: CacheHint::default(),
+                list_hint: None,
+                default_hint: CacheHint::default(),
                 client_response_timeout: CLIENT_RESPONSE_TIMEOUT,
                 #[cfg(feature = "input")]
                 seal,

@@ -139,7 +139,11 @@ impl ResolvedResource {
     }
 
     /// Runs the reader and adds the MIME type and cache hint of the descriptor.
-    pub(crate) async fn read(self, ctx: RequestContext) -> Result<ReadOutcome, ToolError> {
+    pub(crate) async fn read(
+        self,
+        ctx: RequestContext,
+        default_hint: CacheHint,
+    ) -> Result<ReadOutcome, ToolError> {
         let response = (self.serving.reader)(ctx, self.uri.clone(), self.values).await?;
         let mut result = match response {
             #[cfg(feature = "input")]
@@ -158,10 +162,9 @@ impl ResolvedResource {
                 ReadResourceResult::new(vec![contents.into()])
             }
         };
-        if let Some(hint) = &self.serving.cache {
-            result.ttl_ms.get_or_insert(hint.ttl_ms());
-            result.cache_scope.get_or_insert(hint.scope);
-        }
+        let hint = self.serving.cache.unwrap_or(default_hint);
+        result.ttl_ms.get_or_insert(hint.ttl_ms());
+        result.cache_scope.get_or_insert(hint.scope);
         Ok(ReadOutcome::Complete(result))
     }
 }
