@@ -8,6 +8,7 @@ use quote::quote;
 use syn::ext::IdentExt as _;
 use syn::parse::{ParseStream, Parser as _};
 use syn::punctuated::Punctuated;
+use syn::spanned::Spanned as _;
 use syn::{
     Attribute, Error, Expr, ExprField, ExprLit, Ident, Lit, LitBool, LitStr, Member, Meta, Path,
     Result, Token,
@@ -140,6 +141,29 @@ impl Entries {
         Ok(texts)
     }
 
+    /// Takes `key(name = value, …)`. `form` is the list in error messages.
+    pub(crate) fn take_pairs(&mut self, key: &str, form: &str) -> Result<Option<Pairs>> {
+        let Some(entry) = self.take(key) else {
+            return Ok(None);
+        };
+        let expected = |span| Error::new(span, format!("write `{key}({form})`"));
+        let Value::List(list) = entry.value else {
+            return Err(expected(entry.span));
+        };
+        let pairs = list.into_iter().map(|item| match item {
+            Expr::Assign(pair) => Ok((*pair.left, *pair.right)),
+            other => Err(expected(other.span())),
+        });
+        let pairs = pairs.collect::<Result<Vec<_>>>()?;
+        if pairs.is_empty() {
+            return Err(expected(entry.span));
+        }
+        Ok(Some(Pairs {
+            span: entry.span,
+            pairs,
+        }))
+    }
+
     /// Takes `key` or `key = true` or `key = false`.
     pub(crate) fn take_flag(&mut self, key: &str) -> Result<Option<bool>> {
         let Some(entry) = self.take(key) else {
@@ -227,6 +251,13 @@ impl Entry {
     }
 }
 
+/// The list of `key(name = value, …)`, which has at least one pair.
+pub(crate) struct Pairs {
+    /// The span of the key.
+    pub(crate) span: Span,
+    pub(crate) pairs: Vec<(Expr, Expr)>,
+}
+
 /// A function that an attribute names.
 pub(crate) enum Function {
     /// `names` or `Self::names`.
@@ -267,7 +298,8 @@ pub(crate) fn quoted(names: &[&str]) -> String {
     names.join(", ")
 }
 
-fn text(value: &Expr) -> Result<LitStr> {
+/// Returns the string literal that an expression is.
+pub(crate) fn text(value: &Expr) -> Result<LitStr> {
     match value {
         Expr::Lit(ExprLit {
             lit: Lit::Str(text),

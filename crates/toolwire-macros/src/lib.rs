@@ -13,6 +13,7 @@ mod elicit;
 mod free_function;
 mod handler;
 mod kinds;
+mod metadata;
 mod parameters;
 mod presentation;
 mod prompt;
@@ -44,6 +45,7 @@ use proc_macro::TokenStream;
 /// | key | meaning |
 /// |---|---|
 /// | `name`, `title`, `description`, `icon` | the presentation of the tool. Default: the name and the doc comment of the function |
+/// | `meta("com.example/owner" = "docs", …)` | the `_meta` of the descriptor. Values are literals, or expressions that convert into a `serde_json::Value` |
 /// | `read_only`, `destructive`, `idempotent`, `open_world` | annotations, alone or `= true` / `= false` |
 /// | `requires("sampling", …)` | the capabilities that a client needs to call the tool |
 /// | `scopes("files:read", …)` | the scopes that an access token needs for a call over HTTP |
@@ -75,7 +77,7 @@ pub fn tool(attribute: TokenStream, item: TokenStream) -> TokenStream {
 /// }
 /// ```
 ///
-/// Keys: `name`, `title`, `description`, `icon`, `requires` and `scopes` (see [`#[tool]`](macro@tool)), `crate`.
+/// Keys: `name`, `title`, `description`, `icon`, `meta`, `requires` and `scopes` (see [`#[tool]`](macro@tool)), `crate`.
 /// Parameters are strings or types that parse from a string. An `Option<T>` and a parameter with a default are optional.
 ///
 /// The keys of `#[arg(…)]` are `name`, `title`, `description`, `default` and `complete = path`. The path names a function
@@ -97,8 +99,9 @@ pub fn prompt(attribute: TokenStream, item: TokenStream) -> TokenStream {
 /// ```
 ///
 /// Keys: `uri` (required), `name`, `title`, `description`, `mime_type`, `size`, `icon`, `audience("user", "assistant")`,
-/// `priority`, `requires` and `scopes` (see [`#[tool]`](macro@tool)), `crate`. A parameter marked `#[arg(uri)]` receives
-/// the URI.
+/// `priority`, `last_modified = "2026-07-28T12:00:00Z"`, `meta`, `requires` and `scopes` (see [`#[tool]`](macro@tool)),
+/// `crate`. With `cache(ttl_ms = 60_000, scope = "public")`, clients may cache the contents; the default scope is
+/// `"private"`. A parameter marked `#[arg(uri)]` receives the URI.
 #[proc_macro_attribute]
 pub fn resource(attribute: TokenStream, item: TokenStream) -> TokenStream {
     free_function::expand(&definition::RESOURCE, attribute.into(), &item.into()).into()

@@ -19,6 +19,7 @@ pub(crate) const KEYS: &[&str] = &[
     "title",
     "description",
     "icon",
+    "meta",
     "requires",
     "scopes",
     "crate",

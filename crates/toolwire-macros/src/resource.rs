@@ -8,6 +8,7 @@ use crate::access::take_access;
 use crate::attributes::Entries;
 use crate::handler::{Handler, Subject};
 use crate::kinds;
+use crate::metadata::take_cache;
 use crate::parameters::{Argument, Parameter};
 use crate::presentation::{take_annotations, take_presentation};
 use crate::text_values;
@@ -21,8 +22,11 @@ pub(crate) const KEYS: &[&str] = &[
     "mime_type",
     "size",
     "icon",
+    "meta",
     "audience",
     "priority",
+    "last_modified",
+    "cache",
     "requires",
     "scopes",
     "crate",
@@ -78,6 +82,7 @@ pub(crate) fn handler_expression(
     let presentation = take_presentation(&mut entries, &handler)?;
     let access = take_access(&mut entries, &private)?;
     let annotations = take_annotations(&mut entries, &handler)?;
+    let cache = take_cache(&mut entries, &private)?;
     let mime_type = entries
         .take_text("mime_type")?
         .map(|mime_type| quote!(.with_mime_type(#mime_type)));
@@ -91,7 +96,7 @@ pub(crate) fn handler_expression(
     Ok(quote! {
         {
             #clone_handlers
-            #resource #presentation #mime_type #size #annotations #access
+            #resource #presentation #mime_type #size #annotations #cache #access
         }
     })
 }

@@ -8,6 +8,7 @@ use crate::access::take_access;
 use crate::attributes::{Entries, quoted};
 use crate::handler::{Handler, Subject};
 use crate::kinds;
+use crate::metadata::take_cache;
 use crate::parameters::{Argument, Errors, Parameter};
 use crate::presentation::{take_annotations, take_presentation};
 use crate::resource::{take_uri, take_uri_parameter, uri_binding};
@@ -22,8 +23,11 @@ pub(crate) const KEYS: &[&str] = &[
     "description",
     "mime_type",
     "icon",
+    "meta",
     "audience",
     "priority",
+    "last_modified",
+    "cache",
     "requires",
     "scopes",
     "crate",
@@ -98,13 +102,16 @@ pub(crate) fn handler_expression(
     let presentation = take_presentation(&mut entries, &handler)?;
     let access = take_access(&mut entries, &private)?;
     let annotations = take_annotations(&mut entries, &handler)?;
+    let cache = take_cache(&mut entries, &private)?;
     let mime_type = entries
         .take_text("mime_type")?
         .map(|mime_type| quote!(.with_mime_type(#mime_type)));
     let new_handler = quote_spanned! {handler.output_span=>
         #private::ResourceTemplateHandler::new(#template, #name, { #clone_handlers #closure })
     };
-    Ok(quote!(#new_handler #presentation #mime_type #annotations #access #(#completions)*))
+    Ok(quote! {
+        #new_handler #presentation #mime_type #annotations #cache #access #(#completions)*
+    })
 }
 
 /// A template variable that a parameter receives.

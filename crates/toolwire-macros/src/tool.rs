@@ -17,6 +17,7 @@ pub(crate) const KEYS: &[&str] = &[
     "title",
     "description",
     "icon",
+    "meta",
     "read_only",
     "destructive",
     "idempotent",

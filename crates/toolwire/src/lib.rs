@@ -119,12 +119,12 @@ pub mod __private {
     #[cfg(feature = "input")]
     pub use crate::server::{FormField, form_checks, one_of};
     pub use crate::types::{
-        Annotations, ClientCapabilities, ElicitSchema, ElicitationCapability, Icon,
+        Annotations, ClientCapabilities, ElicitSchema, ElicitationCapability, Icon, Meta,
         PrimitiveSchema, PromptArgument, Role, RootsCapability, SamplingCapability, StringFormat,
         ToolAnnotations,
     };
     pub use crate::{
-        CompletionRequest, CompletionValues, HandlerSet, IntoPrompt, IntoPromptResponse,
+        CacheHint, CompletionRequest, CompletionValues, HandlerSet, IntoPrompt, IntoPromptResponse,
         IntoResource, IntoResourceResponse, IntoResourceTemplate, IntoTool, IntoToolResponse,
         PromptArguments, PromptHandler, PromptResponse, RequestContext, ResourceHandler,
         ResourceResponse, ResourceTemplateHandler, Server, TemplateArguments, ToolError,
@@ -132,4 +132,10 @@ pub mod __private {
     };
     #[cfg(feature = "input")]
     pub use crate::{Elicit, ElicitField};
+
+    /// Converts a value of the key `meta`. As a parameter, a value of another type is what the compiler's error points
+    /// at.
+    pub fn json_value(value: impl Into<serde_json::Value>) -> serde_json::Value {
+        value.into()
+    }
 }

@@ -15,6 +15,7 @@ mod legacy_results;
 mod limits;
 mod listen;
 mod logging;
+mod macro_metadata;
 mod macros;
 mod notifications;
 mod own_transport;
