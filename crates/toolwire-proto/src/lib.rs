@@ -7,6 +7,7 @@
 //! server does not need.
 
 pub mod admit;
+pub mod authored_meta;
 pub mod cache;
 pub mod deprecations;
 #[cfg(feature = "input")]

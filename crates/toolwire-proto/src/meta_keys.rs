@@ -2,11 +2,25 @@
 //!
 //! A key is `[label.label…/]name`. The reserved prefixes changed between revisions, so the `_for` functions take a
 //! version. The other functions apply the rule of 2025-11-25 and later. The keys themselves are constants of
-//! `toolwire-types`.
+//! `toolwire-types`. [`ForbiddenKey`] is the rule for authors of servers and clients.
 
-use toolwire_types::ProtocolVersion;
+use std::fmt;
+
+use toolwire_types::{Meta, ProtocolVersion, meta_key};
 
 const PROTOCOL_LABELS: [&str; 2] = ["modelcontextprotocol", "mcp"];
+
+/// The keys with a reserved prefix that the specification itself defines.
+const PROTOCOL_KEYS: [&str; 8] = [
+    meta_key::PROTOCOL_VERSION,
+    meta_key::CLIENT_CAPABILITIES,
+    meta_key::CLIENT_INFO,
+    meta_key::LOG_LEVEL,
+    meta_key::SERVER_INFO,
+    meta_key::SUBSCRIPTION_ID,
+    meta_key::RELATED_TASK,
+    meta_key::MODEL_IMMEDIATE_RESPONSE,
+];
 
 /// Returns `true` if the key is well formed: an optional prefix of dot-separated labels and `/`, then a name, which may
 /// be empty.
@@ -60,6 +74,64 @@ pub fn is_user_meta_key_allowed_for(key: &str, version: ProtocolVersion) -> bool
     is_valid_meta_key(key) && !is_reserved_prefix_for(key, version)
 }
 
+/// A key that the author of a server or client must not put into `_meta`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ForbiddenKey {
+    key: String,
+    is_reserved: bool,
+}
+
+impl ForbiddenKey {
+    /// Checks a key that an author sets. Keys that the specification defines are permitted, so that authors can forward
+    /// them.
+    ///
+    /// # Errors
+    /// Returns an error if the key is malformed, or if it has a reserved prefix and is not defined by the specification.
+    pub fn check(key: &str) -> Result<(), Self> {
+        if is_user_meta_key_allowed(key) || PROTOCOL_KEYS.contains(&key) {
+            return Ok(());
+        }
+        Err(Self {
+            key: key.to_owned(),
+            is_reserved: is_valid_meta_key(key),
+        })
+    }
+
+    /// Checks every key of a `_meta` object.
+    ///
+    /// # Errors
+    /// Returns an error for the first key that [`check`](Self::check) rejects.
+    pub fn check_all(meta: &Meta) -> Result<(), Self> {
+        meta.iter().try_for_each(|(key, _)| Self::check(key))
+    }
+
+    /// Returns the key.
+    #[must_use]
+    pub fn key(&self) -> &str {
+        &self.key
+    }
+}
+
+impl fmt::Display for ForbiddenKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let key = &self.key;
+        if self.is_reserved {
+            write!(
+                f,
+                "the prefix of the `_meta` key {key:?} is reserved for the protocol; use a prefix of your own, such as \
+                 `com.example/`"
+            )
+        } else {
+            write!(
+                f,
+                "the `_meta` key {key:?} is malformed; use a name, or a prefix and a name as in `com.example/name`"
+            )
+        }
+    }
+}
+
+impl std::error::Error for ForbiddenKey {}
+
 /// Returns `true` if the text is an extension id: a well-formed key with both a prefix and a name.
 #[must_use]
 pub fn is_valid_extension_id(id: &str) -> bool {
@@ -95,6 +167,7 @@ fn is_name(name: &str) -> bool {
 mod tests {
     use ProtocolVersion::{V2024_11_05, V2025_03_26, V2025_06_18, V2025_11_25, V2026_07_28};
     use proptest::prelude::*;
+    use toolwire_types::RawJson;
 
     use super::*;
 
@@ -176,6 +249,32 @@ mod tests {
         assert!(!is_user_meta_key_allowed("com.example/ x"));
         assert!(!is_user_meta_key_allowed_for("mcp.dev/x", V2025_06_18));
         assert!(is_user_meta_key_allowed_for("mcp.dev/x", V2025_11_25));
+    }
+
+    #[test]
+    fn authors_may_set_their_own_keys_and_forward_those_of_the_protocol() {
+        #[track_caller]
+        fn check(key: &str, expected: Option<&str>) {
+            let error = ForbiddenKey::check(key).err();
+            assert_eq!(error.as_ref().map(ForbiddenKey::key), expected.map(|_| key));
+            let text = error.map(|error| error.to_string()).unwrap_or_default();
+            assert!(text.contains(expected.unwrap_or_default()), "{text}");
+        }
+        check("com.example/x", None);
+        check("traceparent", None);
+        for key in PROTOCOL_KEYS {
+            assert!(is_reserved_prefix(key), "{key}");
+            check(key, None);
+        }
+        check("io.modelcontextprotocol/x", Some("reserved"));
+        check("dev.mcp/x", Some("reserved"));
+        check("_private", Some("malformed"));
+        check("com.example/a b", Some("malformed"));
+        let meta = Meta::new()
+            .with("a", RawJson::empty_object())
+            .with("com.mcp/x", RawJson::empty_object());
+        let error = ForbiddenKey::check_all(&meta).unwrap_err();
+        assert_eq!(error.key(), "com.mcp/x");
     }
 
     #[test]

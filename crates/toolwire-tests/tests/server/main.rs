@@ -19,6 +19,7 @@ mod macro_metadata;
 mod macros;
 mod notifications;
 mod own_transport;
+mod meta_keys;
 mod pages;
 mod progress;
 mod prompts;

@@ -12,6 +12,7 @@ use crate::server::prompt::PromptResponse;
 use crate::server::request::Exchange;
 use crate::server::resource::ReadOutcome;
 use crate::server::response::ToolResponse;
+use crate::server::result_meta::remove_forbidden_meta;
 use crate::server::rounds::{RequestRounds, RoundOutcome};
 use crate::server::tool::ToolEntry;
 use crate::server::tool_error::ToolError;
@@ -115,7 +116,8 @@ async fn check_output(
 
 /// Encodes a result. Not inlined: it needs more stack than its caller.
 #[inline(never)]
-fn encode_tool_result(exchange: &Exchange, result: Box<CallToolResult>) -> Outcome {
+fn encode_tool_result(exchange: &Exchange, mut result: Box<CallToolResult>) -> Outcome {
+    remove_forbidden_meta(&mut *result, exchange.route().name(), exchange.name());
     write_tool_result(exchange, *result)
 }
 
@@ -159,7 +161,8 @@ pub(crate) async fn get_prompt(method: &'static Method, exchange: &Exchange) -> 
     }
     loop {
         let incomplete = match prompt.get(rounds.context().clone(), values.clone()).await {
-            Ok(PromptResponse::Complete(result)) => {
+            Ok(PromptResponse::Complete(mut result)) => {
+                remove_forbidden_meta(&mut result, method.name, exchange.name());
                 return snapshot.finish(result, exchange.context.version());
             }
             #[cfg(feature = "input")]
@@ -193,7 +196,10 @@ pub(crate) async fn read_resource(method: &'static Method, exchange: &Exchange) 
         let reading = resource.clone();
         let reading = reading.read(rounds.context().clone(), default_hint);
         let incomplete = match reading.await {
-            Ok(ReadOutcome::Complete(result)) => return snapshot.finish(result, version),
+            Ok(ReadOutcome::Complete(mut result)) => {
+                remove_forbidden_meta(&mut result, method.name, exchange.name());
+                return snapshot.finish(result, version);
+            }
             #[cfg(feature = "input")]
             Ok(ReadOutcome::InputRequired(input_required)) => Ok(input_required),
             Err(error) => Err(error),

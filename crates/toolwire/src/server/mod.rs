@@ -26,6 +26,7 @@ mod registry;
 pub(crate) mod request;
 mod resource;
 mod response;
+mod result_meta;
 mod rounds;
 mod schema;
 pub(crate) mod snapshot;

@@ -17,7 +17,7 @@ use crate::engine::BoxFuture;
 use crate::server::RequestContext;
 use crate::server::access::{Access, access_options};
 use crate::server::completion::{Completers, CompletionRequest, CompletionValues};
-use crate::server::registry::{RegistrationError, descriptor_options};
+use crate::server::registry::{RegistrationError, check_meta, descriptor_options};
 use crate::server::response::conversion;
 #[cfg(feature = "input")]
 use crate::server::response::{input_required, state_text};
@@ -273,7 +273,9 @@ impl PromptHandler {
         if name.is_empty() {
             return Err(RegistrationError::new("a prompt needs a name"));
         }
-        self.access.check(&format!("prompt `{name}`"))?;
+        let what = format!("prompt `{name}`");
+        self.access.check(&what)?;
+        check_meta(&what, self.descriptor.meta.as_ref())?;
         let arguments = self.descriptor.arguments.as_deref().unwrap_or_default();
         if let Some(unknown) = self
             .completers

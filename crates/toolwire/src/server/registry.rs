@@ -3,6 +3,8 @@
 use std::fmt;
 
 use indexmap::IndexMap;
+use toolwire_proto::meta_keys::ForbiddenKey;
+use toolwire_types::Meta;
 
 use crate::engine::BuildNameHasher;
 
@@ -41,6 +43,13 @@ impl fmt::Display for RegistrationError {
 
 impl std::error::Error for RegistrationError {}
 
+/// Rejects a descriptor whose `_meta` has a key that is malformed or reserved for the protocol. `what` names the
+/// descriptor.
+pub(crate) fn check_meta(what: &str, meta: Option<&Meta>) -> Result<(), RegistrationError> {
+    let checked = meta.map_or(Ok(()), ForbiddenKey::check_all);
+    checked.map_err(|forbidden| RegistrationError::new(format!("{what}: {forbidden}")))
+}
+
 /// Defines `with_*` methods over a `descriptor` field.
 macro_rules! descriptor_options {
     () => {
@@ -65,7 +74,8 @@ macro_rules! descriptor_options {
             self
         }
 
-        /// Sets the `_meta` of the descriptor.
+        /// Sets the `_meta` of the descriptor. Registration fails if a key is malformed or has a prefix that is reserved
+        /// for the protocol, such as `io.modelcontextprotocol/`.
         #[must_use]
         pub fn with_meta(mut self, meta: ::toolwire_types::Meta) -> Self {
             self.descriptor.meta = Some(meta);

@@ -17,7 +17,7 @@ use crate::engine::schema_check::SchemaCheck;
 use crate::engine::schema_pool::{CHECK_TIMEOUT, QUICK_BYTES, QuickCheck, SchemaPool};
 use crate::server::RequestContext;
 use crate::server::access::{Access, access_options};
-use crate::server::registry::{RegistrationError, descriptor_options};
+use crate::server::registry::{RegistrationError, check_meta, descriptor_options};
 use crate::server::response::{IntoToolResponse, ToolResponse};
 use crate::server::schema;
 use crate::server::tool_error::ToolError;
@@ -220,7 +220,9 @@ impl ToolHandler {
     pub(crate) fn prepare(self) -> Result<ToolEntry, RegistrationError> {
         let name = self.descriptor.name.as_str();
         check_name(name)?;
-        self.access.check(&format!("tool `{name}`"))?;
+        let what = format!("tool `{name}`");
+        self.access.check(&what)?;
+        check_meta(&what, self.descriptor.meta.as_ref())?;
         let schema = self.descriptor.input_schema.to_value().unwrap_or_default();
         if schema.get("type").and_then(Value::as_str) != Some("object") {
             return Err(RegistrationError::new(format!(

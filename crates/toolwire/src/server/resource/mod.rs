@@ -14,7 +14,7 @@ use toolwire_types::{Annotations, Resource, ResourceTemplate};
 use crate::server::RequestContext;
 use crate::server::access::access_options;
 use crate::server::completion::{Completers, CompletionRequest, CompletionValues};
-use crate::server::registry::{RegistrationError, descriptor_options};
+use crate::server::registry::{RegistrationError, check_meta, descriptor_options};
 
 pub use arguments::TemplateArguments;
 use entry::ResourceCommon;
@@ -148,6 +148,7 @@ impl ResourceHandler {
         }
         let what = format!("resource `{}`", self.descriptor.uri);
         self.serving.access.check(&what)?;
+        check_meta(&what, self.descriptor.meta.as_ref())?;
         Ok(ResourceEntry {
             descriptor: self.descriptor,
             serving: self.serving,
@@ -209,9 +210,9 @@ impl ResourceTemplateHandler {
                 "a completion is given for `{unknown}`, which is not a variable"
             )));
         }
-        self.serving
-            .access
-            .check(&format!("resource template `{text}`"))?;
+        let what = format!("resource template `{text}`");
+        self.serving.access.check(&what)?;
+        check_meta(&what, self.descriptor.meta.as_ref())?;
         Ok(TemplateEntry {
             template,
             descriptor: self.descriptor,

@@ -19,6 +19,7 @@ use crate::engine::{
 use crate::server::context::RequestContext;
 use crate::server::request::{Exchange, RoundState};
 use crate::server::response;
+use crate::server::result_meta::remove_forbidden_meta;
 use crate::server::snapshot::Snapshot;
 use crate::server::state_seal::StatePurpose;
 use crate::server::tool_error::ToolError;
@@ -187,6 +188,7 @@ impl<'a> RequestRounds<'a> {
 
     /// Encodes the input requests as the result and seals the state.
     fn to_input_required(&self, mut input_required: InputRequiredResult) -> Outcome {
+        remove_forbidden_meta(&mut input_required, self.method.name, self.exchange.name());
         let purpose = StatePurpose {
             principal: &Principal::of(self.context().auth()),
             method: self.method.name,
