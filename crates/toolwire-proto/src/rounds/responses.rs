@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use serde::Deserialize;
 use toolwire_types::{
     CreateMessageRequestParams, CreateMessageResult, ElicitAction, ElicitRequestFormParams,
     ElicitRequestParams, ElicitResult, ErrorObject, InputRequest, ListRootsResult, RawJson,
@@ -29,6 +30,7 @@ pub fn accept_response(
     match request {
         InputRequest::Elicitation(ElicitRequestParams::Form(form)) => accept_form(form, response),
         InputRequest::Elicitation(_) => {
+            check_action(&response)?;
             let result: ElicitResult = read(&response)?;
             check_url_result(&result).map_err(InvalidInputResponse::new)?;
             Ok(response)
@@ -46,6 +48,7 @@ fn accept_form(
     form: &ElicitRequestFormParams,
     response: RawJson,
 ) -> Result<RawJson, InvalidInputResponse> {
+    check_action(&response)?;
     let mut result: ElicitResult = read(&response)?;
     let Ok(schema) = read_schema(form) else {
         return Ok(response);
@@ -58,6 +61,20 @@ fn accept_form(
     check_elicit_result(&schema, &result).map_err(InvalidInputResponse::new)?;
     write_whole_numbers(&schema, &mut result);
     RawJson::from_serialize(&result).map_err(InvalidInputResponse::new)
+}
+
+/// Rejects the result of an elicitation without one of the three actions.
+fn check_action(response: &RawJson) -> Result<(), InvalidInputResponse> {
+    #[derive(Deserialize)]
+    struct Action {
+        #[expect(dead_code, reason = "only its presence and its value are checked")]
+        action: ElicitAction,
+    }
+
+    match response.parse::<Action>() {
+        Ok(_) => Ok(()),
+        Err(error) => Err(InvalidInputResponse::new(format_args!("action: {error}"))),
+    }
 }
 
 /// Checks that a model uses only the offered tools, and that each use has its own id.
@@ -156,6 +173,10 @@ mod tests {
         check(form(), json!({"action": "accept"}), Err("age"));
         check(form(), accept(json!({"age": 7, "x": 1})), Err("x"));
         check(form(), json!("yes"), Err(""));
+        for action in [json!("Accept"), json!("reject"), json!(true), json!(null)] {
+            check(form(), json!({"action": action}), Err("action: "));
+        }
+        check(form(), json!({}), Err("action: missing"));
         let declined = json!({"action": "decline"});
         check(form(), declined.clone(), Ok(declined.clone()));
         let half_filled = json!({"action": "decline", "content": {"age": "x"}});
@@ -173,6 +194,8 @@ mod tests {
         let url = || json!({"method": "elicitation/create", "params": {"mode": "url", "message": "?", "url": "https://a"}});
         let accept = json!({"action": "accept"});
         check(url(), accept.clone(), Ok(accept));
+        check(url(), json!({"action": "done"}), Err("action: "));
+        check(url(), json!({}), Err("action: missing"));
         let content = json!({"action": "accept", "content": {"a": 1}});
         check(url(), content, Err("content"));
     }

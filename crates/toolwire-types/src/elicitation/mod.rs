@@ -187,7 +187,7 @@ enum UrlMode {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct ElicitResult {
-    /// The action of the user.
+    /// The action of the user. A missing action is parsed as `cancel`, so that an empty object means "no response".
     #[serde(default)]
     pub action: ElicitAction,
     /// The submitted form: strings, numbers, booleans and (since 2025-11-25) arrays of strings.
@@ -254,31 +254,20 @@ impl ElicitResult {
 }
 
 /// The action of the user on an elicitation.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[expect(
     clippy::exhaustive_enums,
-    reason = "an unknown action is parsed as `Cancel`"
+    reason = "the specification defines these three actions, and another one is an error on the wire"
 )]
 pub enum ElicitAction {
     /// The user accepted.
     Accept,
     /// The user declined explicitly.
     Decline,
-    /// The user dismissed the request. A missing or unknown action is parsed as `Cancel` too, never as consent.
+    /// The user dismissed the request.
     #[default]
     Cancel,
-}
-
-impl<'de> Deserialize<'de> for ElicitAction {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let action = Value::deserialize(deserializer)?;
-        Ok(match action.as_str() {
-            Some("accept") => Self::Accept,
-            Some("decline") => Self::Decline,
-            _ => Self::Cancel,
-        })
-    }
 }
 
 /// The parameters of `notifications/elicitation/complete` (2025-11-25 only).

@@ -69,19 +69,19 @@ fn results_round_trip() {
 }
 
 #[test]
-fn unknown_and_missing_actions_are_parsed_as_cancel() {
+fn unknown_actions_are_errors_and_a_missing_action_is_cancel() {
     for (wire, expected) in [
-        (json!({"action": "accept"}), ElicitAction::Accept),
-        (json!({"action": "decline"}), ElicitAction::Decline),
-        (json!({"action": "cancel"}), ElicitAction::Cancel),
-        (json!({"action": "Accept"}), ElicitAction::Cancel),
-        (json!({"action": "reject"}), ElicitAction::Cancel),
-        (json!({"action": true}), ElicitAction::Cancel),
-        (json!({"action": null}), ElicitAction::Cancel),
-        (json!({}), ElicitAction::Cancel),
+        (json!({"action": "accept"}), Some(ElicitAction::Accept)),
+        (json!({"action": "decline"}), Some(ElicitAction::Decline)),
+        (json!({"action": "cancel"}), Some(ElicitAction::Cancel)),
+        (json!({}), Some(ElicitAction::Cancel)),
+        (json!({"action": "Accept"}), None),
+        (json!({"action": "reject"}), None),
+        (json!({"action": true}), None),
+        (json!({"action": null}), None),
     ] {
-        let result: ElicitResult = serde_json::from_value(wire.clone()).unwrap();
-        assert_eq!(result.action, expected, "{wire}");
+        let result = serde_json::from_value::<ElicitResult>(wire.clone());
+        assert_eq!(result.ok().map(|result| result.action), expected, "{wire}");
     }
 }
 

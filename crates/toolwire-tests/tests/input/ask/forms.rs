@@ -169,14 +169,6 @@ async fn declined_and_cancelled_are_values_of_elicit_outcome() {
         let declined = json!({"action": "decline", "content": content});
         check_outcome::<ElicitOutcome<Optional>>(&ALL, declined, "Declined").await;
     }
-    // Only the exact action `accept` accepts the form.
-    for unclear in [
-        json!({"action": "Accept"}),
-        json!({"action": true}),
-        json!({}),
-    ] {
-        check_outcome::<ElicitOutcome<Optional>>(&ALL, unclear, "Cancelled").await;
-    }
 }
 
 #[tokio::test]
@@ -206,6 +198,11 @@ async fn invalid_form_response_does_not_reach_the_handler() {
         (accept(json!({"extras": []})), "count"),
         (accept(json!({"count": 1})), "extras"),
         (json!({"action": "accept"}), "count"),
+        (json!({"action": "Accept"}), "action"),
+        (json!({"action": "reject"}), "action"),
+        (json!({"action": true}), "action"),
+        (json!({"action": null}), "action"),
+        (json!({}), "action"),
         (accept(json!([])), ""),
         (json!([]), ""),
         (json!("accept"), ""),
@@ -234,9 +231,10 @@ async fn client_may_send_a_corrected_response() {
     let server = Server::new("test", "1").tool(form_tool::<Optional>(&Recorder::default()));
     let mut call = ManualCall::call(&server, "work");
     let round = call.start().await;
-    let wrong = json!({"form": accept(json!({"gift": 1}))});
-    let rejected = call.respond(&round, wrong).await;
-    assert_eq!(rejected.0["error"]["code"], -32602, "{rejected:?}");
+    for wrong in [accept(json!({"gift": 1})), json!({"action": "maybe"})] {
+        let rejected = call.respond(&round, json!({"form": wrong})).await;
+        assert_eq!(rejected.0["error"]["code"], -32602, "{rejected:?}");
+    }
     let right = json!({"form": accept(json!({"gift": true}))});
     let done = call.respond(&round, right).await;
     assert_eq!(done.text(), "Optional { gift: Some(true), count: 3 }");
