@@ -33,6 +33,7 @@ pub(crate) mod snapshot;
 #[cfg(feature = "input")]
 mod state_seal;
 mod tool;
+mod tool_arguments;
 mod tool_error;
 #[cfg(feature = "input")]
 mod url_elicitation;
