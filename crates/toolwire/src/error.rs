@@ -19,6 +19,9 @@ use toolwire_types::{
 /// assert_eq!(error.rpc().unwrap().code, -32602);
 /// assert!(!error.is_timeout());
 /// ```
+///
+/// `Display` prints the message, and `Debug` the message with its sources. A program can therefore return the error from
+/// `main`: `async fn main() -> Result<(), toolwire::Error>`.
 pub struct Error(Box<ErrorInner>);
 
 struct ErrorInner {
@@ -341,14 +344,33 @@ fn not_accepted(key: &str, action: ElicitAction) -> String {
 }
 
 impl fmt::Debug for Error {
+    /// Prints the message, its sources and the HTTP status on one line: a program whose `main` returns the error shows
+    /// this text.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Error")
-            .field("kind", &self.0.kind)
-            .field("http_status", &self.0.http_status)
-            .field("detail", &self.0.detail)
-            .field("source", &self.0.source)
-            .finish()
+        let text = chain(self);
+        f.write_str(&text)?;
+        match self.0.http_status {
+            Some(status) if !text.contains(&status.to_string()) => {
+                write!(f, " (HTTP status {status})")
+            }
+            _ => Ok(()),
+        }
     }
+}
+
+/// Formats an error and its sources as one line. A source whose text the line already contains is omitted.
+pub(crate) fn chain(error: &(dyn StdError + 'static)) -> String {
+    let mut text = error.to_string();
+    let mut source = error.source();
+    while let Some(cause) = source {
+        let cause_text = cause.to_string();
+        if !text.contains(&cause_text) {
+            text.push_str(": ");
+            text.push_str(&cause_text);
+        }
+        source = cause.source();
+    }
+    text
 }
 
 impl StdError for Error {
@@ -357,5 +379,46 @@ impl StdError for Error {
             .source
             .as_deref()
             .map(|source| source as &(dyn StdError + 'static))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn debug_prints_the_message_with_its_sources() {
+        let check = |error: &Error, expected: &str| {
+            assert_eq!(format!("{error:?}"), expected);
+            assert_eq!(format!("{error:#?}"), expected);
+        };
+        let rpc = Error::from(ErrorObject::invalid_params("no such note"));
+        check(&rpc, &rpc.to_string());
+        let denied = || std::io::Error::other("access denied");
+        check(
+            &Error::io("cannot listen on 127.0.0.1:80", denied()),
+            "cannot listen on 127.0.0.1:80: access denied",
+        );
+        // The message contains the text of its source.
+        check(
+            &Error::io("cannot listen: access denied", denied()),
+            "cannot listen: access denied",
+        );
+        let inner = std::io::Error::other(Error::io("the upload failed", denied()));
+        check(
+            &Error::io("the call failed", inner),
+            "the call failed: the upload failed: access denied",
+        );
+    }
+
+    #[cfg(feature = "http-client")]
+    #[test]
+    fn debug_prints_the_http_status_once() {
+        let check = |message: &str, expected: &str| {
+            let error = Error::protocol(message).with_http_status(404);
+            assert_eq!(format!("{error:?}"), expected);
+        };
+        check("no session", "no session (HTTP status 404)");
+        check("the server returned 404", "the server returned 404");
     }
 }

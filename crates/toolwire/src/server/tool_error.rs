@@ -8,7 +8,7 @@ use std::fmt;
 
 use toolwire_types::ErrorObject;
 
-use crate::error::Error;
+use crate::error::{Error, chain};
 
 /// The error of a tool, prompt or resource handler.
 ///
@@ -83,21 +83,9 @@ impl ToolError {
             // Declining is information for the model, not a fault.
             Ok(error) if error.elicit_action().is_some() => Self::failed(error.to_string()),
             Ok(error) => Self(ToolErrorKind::Rpc(error.into_error_object())),
-            Err(other) => Self(ToolErrorKind::Text(error_chain(&*other))),
+            Err(other) => Self(ToolErrorKind::Text(chain(&*other))),
         }
     }
-}
-
-/// Formats an error and its sources as one line.
-fn error_chain(error: &(dyn StdError + 'static)) -> String {
-    let mut text = error.to_string();
-    let mut source = error.source();
-    while let Some(cause) = source {
-        text.push_str(": ");
-        text.push_str(&cause.to_string());
-        source = cause.source();
-    }
-    text
 }
 
 impl fmt::Display for ToolError {
