@@ -44,10 +44,9 @@ impl InProcessClient {
 
     /// Returns a client with a verified token of this issuer and subject.
     pub fn with_token(service: &HttpService, issuer: &str, subject: &str) -> Self {
-        let mut token = TokenInfo::default();
-        token.valid = true;
-        token.subject = Some(subject.to_owned());
-        token.claims.insert("iss".to_owned(), json!(issuer));
+        let token = TokenInfo::verified()
+            .with_issuer(issuer)
+            .with_subject(subject);
         Self {
             service: service.clone(),
             caller: Some(token),

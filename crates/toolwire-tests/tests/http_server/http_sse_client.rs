@@ -44,10 +44,7 @@ pub(crate) async fn body_of(response: Response<ServerBody>) -> Bytes {
 }
 
 pub(crate) fn token(subject: &str) -> TokenInfo {
-    let mut token = TokenInfo::default();
-    token.valid = true;
-    token.subject = Some(subject.to_owned());
-    token
+    TokenInfo::verified().with_subject(subject)
 }
 
 /// A client with an open event stream.

@@ -39,13 +39,71 @@ impl TokenInfo {
         &NONE
     }
 
-    /// Creates the content of a verified token without claims, for the result of an authorizer.
+    /// Creates the content of a verified token, for the result of an authorizer and for tests. The `with_*` methods set
+    /// what the token says.
+    ///
+    /// ```
+    /// use std::time::{Duration, SystemTime};
+    /// use toolwire::{Principal, TokenInfo};
+    ///
+    /// let token = TokenInfo::verified()
+    ///     .with_issuer("https://login.example.com")
+    ///     .with_subject("ann")
+    ///     .with_client_id("notes-app")
+    ///     .with_scopes(["notes:read", "notes:write"])
+    ///     .with_expires_at(SystemTime::now() + Duration::from_secs(600))
+    ///     .with_claim("team", "blue");
+    /// assert!(token.valid && token.has_scope("notes:read"));
+    /// assert_ne!(Principal::of(&token), Principal::anonymous());
+    /// ```
     #[must_use]
     pub fn verified() -> Self {
         Self {
             valid: true,
             ..Self::default()
         }
+    }
+
+    /// Sets the issuer, which is the claim `iss`. Sessions, streams and states belong to the issuer and the subject.
+    #[must_use]
+    pub fn with_issuer(self, issuer: impl Into<String>) -> Self {
+        let issuer: String = issuer.into();
+        self.with_claim("iss", issuer)
+    }
+
+    /// Sets the user or service that the token represents.
+    #[must_use]
+    pub fn with_subject(mut self, subject: impl Into<String>) -> Self {
+        self.subject = Some(subject.into());
+        self
+    }
+
+    /// Sets the client that the token was issued to.
+    #[must_use]
+    pub fn with_client_id(mut self, client_id: impl Into<String>) -> Self {
+        self.client_id = Some(client_id.into());
+        self
+    }
+
+    /// Adds scopes that the token grants.
+    #[must_use]
+    pub fn with_scopes<S: Into<String>>(mut self, scopes: impl IntoIterator<Item = S>) -> Self {
+        self.scopes.extend(scopes.into_iter().map(Into::into));
+        self
+    }
+
+    /// Sets when the token expires. Default: never.
+    #[must_use]
+    pub fn with_expires_at(mut self, time: SystemTime) -> Self {
+        self.expires_at = Some(time);
+        self
+    }
+
+    /// Sets a claim.
+    #[must_use]
+    pub fn with_claim(mut self, name: impl Into<String>, value: impl Into<Value>) -> Self {
+        self.claims.insert(name.into(), value.into());
+        self
     }
 
     /// Returns `true` if the token grants a scope.
@@ -140,14 +198,36 @@ mod tests {
     use super::*;
 
     fn principal(issuer: &str, subject: Option<&str>, client: Option<&str>) -> Principal {
-        let mut token = TokenInfo {
-            valid: true,
-            subject: subject.map(str::to_owned),
-            client_id: client.map(str::to_owned),
-            ..TokenInfo::default()
-        };
-        token.claims.insert("iss".to_owned(), issuer.into());
+        let mut token = TokenInfo::verified().with_issuer(issuer);
+        token.subject = subject.map(str::to_owned);
+        token.client_id = client.map(str::to_owned);
         Principal::of(&token)
+    }
+
+    #[test]
+    fn verified_token_has_what_was_set() {
+        let expires_at = SystemTime::UNIX_EPOCH;
+        let token = TokenInfo::verified()
+            .with_subject("ann")
+            .with_client_id("app")
+            .with_scopes(["read", "write"])
+            .with_scopes([String::from("admin")])
+            .with_expires_at(expires_at)
+            .with_claim("age", 42)
+            .with_issuer("https://a");
+        assert!(token.valid);
+        assert_eq!(token.subject.as_deref(), Some("ann"));
+        assert_eq!(token.client_id.as_deref(), Some("app"));
+        assert_eq!(token.scopes, ["read", "write", "admin"]);
+        assert_eq!(token.expires_at, Some(expires_at));
+        assert_eq!(token.claims["age"], 42);
+        assert_eq!(
+            Principal::of(&token),
+            principal("https://a", Some("ann"), None)
+        );
+        let plain = TokenInfo::verified();
+        assert!(plain.valid && plain.scopes.is_empty() && plain.claims.is_empty());
+        assert_eq!(plain.expires_at, None);
     }
 
     #[test]
