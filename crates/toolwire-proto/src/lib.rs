@@ -10,6 +10,7 @@ pub mod admit;
 pub mod authored_meta;
 pub mod cache;
 pub mod deprecations;
+pub mod decode_message;
 #[cfg(feature = "input")]
 pub mod elicit_url;
 #[cfg(feature = "input")]

@@ -9,6 +9,7 @@ use toolwire_types::{
     SamplingMessageContentBlock,
 };
 
+use crate::decode_message::decode_message;
 use crate::elicit_validation::{
     apply_defaults, check_elicit_result, check_url_result, read_schema, write_whole_numbers,
 };
@@ -98,7 +99,8 @@ fn check_message(
 }
 
 fn read<T: serde::de::DeserializeOwned>(response: &RawJson) -> Result<T, InvalidInputResponse> {
-    response.parse().map_err(InvalidInputResponse::new)
+    let read = response.parse();
+    read.map_err(|error| InvalidInputResponse::new(decode_message(&error)))
 }
 
 /// The reason why an input response is invalid.

@@ -94,7 +94,7 @@ async fn error_names_the_invalid_prompt_argument() {
     check(json!({"name": "greet"}), "`name`").await;
     check(json!({"name": "greet", "arguments": {}}), "`name`").await;
     let unreadable = json!({"name": "greet", "arguments": {"name": "A", "times": "many"}});
-    check(unreadable, "`times`").await;
+    check(unreadable, "`times` must be an integer from 0 to 255").await;
     check(json!({"name": "greet", "arguments": {"name": 1}}), "string").await;
     check(json!({}), "").await;
 }

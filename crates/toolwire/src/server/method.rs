@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+use toolwire_proto::decode_message::decode_message;
 use toolwire_types::{ErrorObject, RawJson};
 
 use crate::engine::BoxFuture;
@@ -39,7 +40,8 @@ impl MethodEntry {
                     })
                 }
                 Err(error) => {
-                    let error = ErrorObject::invalid_params(format!("params: {error}"));
+                    let message = format!("params: {}", decode_message(&error));
+                    let error = ErrorObject::invalid_params(message);
                     Box::pin(std::future::ready(Err(ToolError::rpc(error))))
                 }
             }

@@ -4,6 +4,7 @@ use std::sync::{Arc, OnceLock};
 
 use serde_json::value::RawValue;
 use toolwire_proto::admit::{Admitted, MethodRef};
+use toolwire_proto::decode_message::decode_message;
 use toolwire_proto::logging::{self, LogLevelSetting};
 use toolwire_types::{ClientCapabilities, ErrorObject, LoggingLevel, RawJson};
 
@@ -85,7 +86,10 @@ fn read_capabilities(raw: &RawValue) -> Result<Arc<ClientCapabilities>, ErrorObj
     serde_json::from_str(raw.get())
         .map(Arc::new)
         .map_err(|error| {
-            ErrorObject::invalid_params(format!("the client capabilities in `_meta`: {error}"))
+            ErrorObject::invalid_params(format!(
+                "the client capabilities in `_meta`: {}",
+                decode_message(&error)
+            ))
         })
 }
 

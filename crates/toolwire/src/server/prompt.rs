@@ -6,6 +6,7 @@ use std::str::FromStr;
 use std::sync::Arc;
 
 use indexmap::IndexMap;
+use toolwire_proto::decode_message::number_words;
 use toolwire_types::{ErrorObject, GetPromptResult, Prompt, PromptArgument, PromptMessage};
 #[cfg(feature = "input")]
 use {
@@ -195,15 +196,19 @@ fn missing(name: &str) -> ToolError {
 
 /// Parses an argument of a prompt or a resource template.
 pub(crate) fn parse_argument<T: FromStr>(name: &str, text: &str) -> Result<T, ToolError> {
-    text.parse().map_err(|_| {
-        let kind = std::any::type_name::<T>()
-            .rsplit("::")
-            .next()
-            .unwrap_or("value");
-        ToolError::rpc(ErrorObject::invalid_params(format!(
-            "argument `{name}` is not a valid {kind}"
-        )))
-    })
+    text.parse()
+        .map_err(|_| unreadable(name, std::any::type_name::<T>()))
+}
+
+/// Returns the error of an argument that does not parse. Clients do not know the names of Rust types.
+fn unreadable(name: &str, rust_type: &str) -> ToolError {
+    let problem = match (number_words(rust_type), rust_type) {
+        (Some(words), _) => format!("argument `{name}` must be {words}"),
+        (None, "bool") => format!("argument `{name}` must be true or false"),
+        (None, "char") => format!("argument `{name}` must be one character"),
+        _ => format!("argument `{name}` is invalid"),
+    };
+    ToolError::rpc(ErrorObject::invalid_params(problem))
 }
 
 /// A prompt and its handler.

@@ -3,6 +3,7 @@
 use std::sync::{Arc, Mutex};
 
 use toolwire_proto::admit::Admitted;
+use toolwire_proto::decode_message::decode_message;
 use toolwire_proto::features::VersionFeatures;
 use toolwire_proto::outbox::OutgoingKind;
 use toolwire_proto::subscriptions::{self, Change, Filter};
@@ -56,8 +57,10 @@ impl ListenFilter {
             )));
         }
         let text = admitted.params().map_or("{}", |params| params.get());
-        let request: SubscriptionsListenRequestParams = serde_json::from_str(text)
-            .map_err(|error| ErrorObject::invalid_params(format!("params: {error}")))?;
+        let request: SubscriptionsListenRequestParams =
+            serde_json::from_str(text).map_err(|error| {
+                ErrorObject::invalid_params(format!("params: {}", decode_message(&error)))
+            })?;
         let accepted = subscriptions::accepted_filter(&request.notifications, &capabilities);
         let filter = Filter::new(&accepted)?;
         Ok(Self { accepted, filter })

@@ -1,6 +1,7 @@
 //! The input of a client's retry (2026-07-28), for handlers that return `input_required`.
 
 use serde::de::DeserializeOwned;
+use toolwire_proto::decode_message::decode_message;
 use toolwire_proto::rounds;
 use toolwire_types::{ElicitRequestFormParams, ErrorObject, InputResponses, RawJson};
 
@@ -33,16 +34,15 @@ impl RequestContext {
         let Some(response) = self.input_responses().get(key) else {
             return Ok(None);
         };
-        response.parse().map(Some).map_err(|error| {
-            ErrorObject::invalid_params(format!("inputResponses.{key}: {error}")).into()
-        })
+        let read = response.parse().map(Some);
+        read.map_err(|error| invalid_response(key, &error))
     }
 
     /// Returns the response to the form with this `key`, checked against the form. Returns `None` if there is no
     /// response.
     ///
-    /// `A` is a type that derives [`Elicit`](crate::Elicit), or an [`ElicitOutcome`](crate::ask::ElicitOutcome) of one,
-    /// as for [`ask`](Self::ask). This is for handlers that return `input_required` themselves.
+    /// `A` is a type that implements [`Elicit`](trait@crate::Elicit), or an
+    /// [`ElicitOutcome`](crate::ask::ElicitOutcome) of one, as for [`ask`](Self::ask). This is for handlers that return `input_required` themselves.
     ///
     /// ```
     /// use serde::Deserialize;
@@ -91,9 +91,10 @@ impl RequestContext {
     pub fn input_response_or_empty<T: DeserializeOwned>(&self, key: &str) -> Result<T, Error> {
         match self.input_response_as(key)? {
             Some(response) => Ok(response),
-            None => RawJson::empty_object().parse().map_err(|error| {
-                ErrorObject::invalid_params(format!("inputResponses.{key}: {error}")).into()
-            }),
+            None => {
+                let empty = RawJson::empty_object().parse();
+                empty.map_err(|error| invalid_response(key, &error))
+            }
         }
     }
 
@@ -127,7 +128,13 @@ impl RequestContext {
         if self.request_state().is_empty() {
             return Ok(T::default());
         }
-        serde_json::from_str(self.request_state())
-            .map_err(|error| ErrorObject::invalid_params(format!("requestState: {error}")).into())
+        serde_json::from_str(self.request_state()).map_err(|error| {
+            ErrorObject::invalid_params(format!("requestState: {}", decode_message(&error))).into()
+        })
     }
+}
+
+fn invalid_response(key: &str, error: &serde_json::Error) -> Error {
+    let message = decode_message(error);
+    ErrorObject::invalid_params(format!("inputResponses.{key}: {message}")).into()
 }

@@ -2,6 +2,7 @@
 
 use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
+use toolwire_proto::decode_message::decode_message;
 use toolwire_proto::methods::Method;
 use toolwire_types::{ErrorObject, RawJson};
 
@@ -43,8 +44,9 @@ impl Exchange {
     /// Decodes the parameters of the method.
     pub(crate) fn decode_params<T: DeserializeOwned>(&self) -> Result<T, ErrorObject> {
         let text = self.params().map_or("{}", |params| params.get());
-        serde_json::from_str(text)
-            .map_err(|error| ErrorObject::invalid_params(format!("params: {error}")))
+        serde_json::from_str(text).map_err(|error| {
+            ErrorObject::invalid_params(format!("params: {}", decode_message(&error)))
+        })
     }
 }
 

@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use serde_json::value::RawValue;
 use toolwire_proto::admit::Admitted;
+use toolwire_proto::decode_message::decode_message;
 use toolwire_proto::methods::Method;
 use toolwire_proto::rounds::{self, RoundCounter};
 use toolwire_proto::sampling_rules::drop_undeclared_context;
@@ -50,8 +51,10 @@ fn read_retry(
     token: Option<Cow<'_, str>>,
 ) -> Result<RoundState, ErrorObject> {
     let input_responses = match responses {
-        Some(raw) => serde_json::from_str(raw.get())
-            .map_err(|error| ErrorObject::invalid_params(format!("inputResponses: {error}")))?,
+        Some(raw) => serde_json::from_str(raw.get()).map_err(|error| {
+            let message = decode_message(&error);
+            ErrorObject::invalid_params(format!("inputResponses: {message}"))
+        })?,
         None => InputResponses::default(),
     };
     let Some(token) = token else {
