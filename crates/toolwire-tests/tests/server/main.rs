@@ -7,6 +7,7 @@ mod cancellation;
 mod connection_end;
 mod context;
 mod custom_methods;
+mod decode_errors;
 mod discover;
 mod eras;
 mod legacy;

@@ -20,7 +20,7 @@ use crate::server::access::{Access, access_options};
 use crate::server::registry::{RegistrationError, check_meta, descriptor_options};
 use crate::server::response::{IntoToolResponse, ToolResponse};
 use crate::server::schema;
-use crate::server::tool_arguments::{decode, invalid_arguments};
+use crate::server::tool_arguments::{ArgumentDecoder, invalid_arguments};
 use crate::server::tool_error::ToolError;
 
 type Outcome = Result<ToolResponse, ToolError>;
@@ -79,10 +79,10 @@ impl ToolHandler {
         Fut::Output: IntoToolResponse<M>,
     {
         let name = name.into();
-        let tool_name: Arc<str> = name.as_str().into();
+        let decoder = ArgumentDecoder::new::<A>(&name);
         let handler =
             move |ctx: RequestContext, arguments: &RawValue| -> BoxFuture<'static, Outcome> {
-                match decode::<A>(&tool_name, arguments) {
+                match decoder.decode::<A>(arguments) {
                     Ok(arguments) => {
                         let running = handler(ctx, arguments);
                         Box::pin(async move { running.await.into_tool_response() })
@@ -108,11 +108,11 @@ impl ToolHandler {
         R: IntoToolResponse<M> + Send + 'static,
     {
         let name = name.into();
-        let tool_name: Arc<str> = name.as_str().into();
+        let decoder = ArgumentDecoder::new::<A>(&name);
         let handler = Arc::new(handler);
         let handler =
             move |ctx: RequestContext, arguments: &RawValue| -> BoxFuture<'static, Outcome> {
-                match decode::<A>(&tool_name, arguments) {
+                match decoder.decode::<A>(arguments) {
                     Ok(arguments) => {
                         let handler = Arc::clone(&handler);
                         let running = tokio::task::spawn_blocking(move || handler(ctx, arguments));

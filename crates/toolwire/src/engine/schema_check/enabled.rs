@@ -14,7 +14,7 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 use toolwire_proto::schema_budget::{SchemaBudget, SchemaLimits};
 
-use crate::engine::schema_check::required_members;
+use crate::engine::schema_check::{required_members, violations};
 use crate::engine::schema_pool::{QUICK_BYTES, QuickCheck};
 
 /// The maximum steps of a check that runs inline: a few milliseconds. Longer checks run on the blocking pool.
@@ -24,8 +24,8 @@ const QUICK_STEPS: u64 = 20_000;
 /// verdict.
 const LISTED_STEPS: u64 = 100_000;
 
-/// The maximum characters of one violation in an error.
-const SHOWN_CHARS: usize = 500;
+/// The maximum number of violations in an error.
+const LISTED: usize = 5;
 
 /// The maximum bytes of one compiled pattern, and of its cache.
 const PATTERN_BYTES: usize = 1024 * 1024;
@@ -133,40 +133,13 @@ impl SchemaCheck {
                 "{root}: does not match the schema; it is too large to list the violations"
             ));
         }
-        let violations: Vec<String> = self
-            .validator
-            .iter_errors(value)
-            .take(5)
-            .map(|error| {
-                let path = dotted(error.instance_path().as_str());
-                shortened(format!("{root}{path}: {error}"))
-            })
-            .collect();
-        Err(violations.join("\n"))
-    }
-}
-
-/// Shortens the text of a violation, which contains the value and may be large.
-fn shortened(violation: String) -> String {
-    match violation.char_indices().nth(SHOWN_CHARS) {
-        Some((end, _)) => format!("{}…", &violation[..end]),
-        None => violation,
-    }
-}
-
-/// Converts a JSON pointer to a path: `/items/2/price` to `.items[2].price`.
-fn dotted(pointer: &str) -> String {
-    let mut path = String::new();
-    for segment in pointer.split('/').skip(1) {
-        let segment = segment.replace("~1", "/").replace("~0", "~");
-        if !segment.is_empty() && segment.bytes().all(|byte| byte.is_ascii_digit()) {
-            path.push_str(&format!("[{segment}]"));
-        } else {
-            path.push('.');
-            path.push_str(&segment);
+        let mut lines = Vec::new();
+        for violation in self.validator.iter_errors(value).take(LISTED) {
+            violations::describe(&violation, root, &mut lines);
         }
+        lines.truncate(LISTED);
+        Err(lines.join("\n"))
     }
-    path
 }
 
 impl fmt::Debug for SchemaCheck {
@@ -182,6 +155,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::engine::schema_check::violations::SHOWN_CHARS;
 
     fn compile(schema: &Value) -> Result<SchemaCheck, String> {
         SchemaCheck::new(schema, &SchemaLimits::default())
@@ -206,7 +180,6 @@ mod tests {
         let error = |value: Value| check(value).unwrap_err();
         assert!(error(json!({"count": 11})).starts_with("arguments.count: "));
         assert!(error(json!({})).contains("count"));
-        assert_eq!(dotted("/items/2/price"), ".items[2].price");
     }
 
     #[test]

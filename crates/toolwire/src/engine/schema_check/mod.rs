@@ -4,6 +4,8 @@
 mod disabled;
 #[cfg(feature = "schema-validation")]
 mod enabled;
+#[cfg(feature = "schema-validation")]
+mod violations;
 
 #[cfg(not(feature = "schema-validation"))]
 pub(crate) use disabled::SchemaCheck;
