@@ -153,7 +153,8 @@ pub fn server(attribute: TokenStream, item: TokenStream) -> TokenStream {
     server::expand(attribute.into(), &item.into()).into()
 }
 
-/// Makes a flat struct an elicitation form, or a unit enum a choice in a form.
+/// Makes a flat struct an elicitation form, or a unit enum a choice in a form. The enum is also a form of its own, with
+/// one field.
 ///
 /// ```text
 /// #[derive(Deserialize, Elicit)]

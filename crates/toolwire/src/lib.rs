@@ -109,6 +109,8 @@ pub mod uri_template {
 /// The items that generated code names. Not part of the public API.
 #[doc(hidden)]
 pub mod __private {
+    #[cfg(feature = "input")]
+    pub use indexmap::IndexMap;
     pub use schemars;
     pub use serde;
     pub use serde_json;
@@ -117,7 +119,7 @@ pub mod __private {
     pub use crate::ask::{ElicitChoice, FieldKind};
     pub use crate::server::Fallible;
     #[cfg(feature = "input")]
-    pub use crate::server::{FormField, form_checks, one_of};
+    pub use crate::server::{FormField, form_checks, one_of, single_value, single_value_schema};
     pub use crate::types::{
         Annotations, ClientCapabilities, ElicitSchema, ElicitationCapability, Icon, Meta,
         PrimitiveSchema, PromptArgument, Role, RootsCapability, SamplingCapability, StringFormat,

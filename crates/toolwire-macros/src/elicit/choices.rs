@@ -65,6 +65,19 @@ pub(crate) fn choice(
                 #private::one_of::<Self>()
             }
         }
+
+        #[automatically_derived]
+        impl #private::Elicit for #ident {
+            fn elicit_schema() -> #private::ElicitSchema {
+                #private::single_value_schema::<Self>()
+            }
+
+            fn from_content(
+                content: #private::IndexMap<::std::string::String, #private::serde_json::Value>,
+            ) -> ::core::result::Result<Self, #private::serde_json::Error> {
+                #private::single_value(content)
+            }
+        }
     })
 }
 

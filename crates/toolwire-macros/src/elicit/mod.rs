@@ -1,4 +1,4 @@
-//! `#[derive(Elicit)]`: a struct as a form, a unit enum as a choice in a form.
+//! `#[derive(Elicit)]`: a struct as a form, a unit enum as a choice in a form and as a form of its own.
 //!
 //! Forms are flat: text, numbers, booleans and choices. The macro rejects other types if the syntax shows them. The trait
 //! `ElicitField` rejects the rest.

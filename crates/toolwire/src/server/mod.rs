@@ -49,7 +49,10 @@ pub use completion::{CompletionRequest, CompletionValues};
 pub use connected_client::ConnectedClient;
 pub use context::RequestContext;
 #[cfg(feature = "input")]
-pub use elicit::{Elicit, ElicitField, FormField, checks as form_checks, one_of};
+pub use elicit::{
+    Elicit, ElicitField, FormField, checks as form_checks, one_of, single_value,
+    single_value_schema,
+};
 pub use prompt::{IntoPrompt, IntoPromptResponse, PromptArguments, PromptHandler, PromptResponse};
 pub use register::HandlerSet;
 pub use registry::RegistrationError;

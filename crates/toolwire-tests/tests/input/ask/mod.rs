@@ -17,6 +17,7 @@ mod random_handlers;
 mod response_matching;
 mod retry_and_url;
 mod single_use;
+mod single_values;
 mod suspending;
 mod typed_forms;
 mod unsealed_state;

@@ -14,8 +14,8 @@ mod requests;
 use toolwire_proto::journal::{EntryDigest, JournalLookup};
 use toolwire_proto::rounds;
 use toolwire_types::{
-    CreateMessageRequestParams, CreateMessageResult, ErrorObject, InputRequest, InputRequests,
-    RawJson, Root,
+    CreateMessageRequestParams, CreateMessageResult, ElicitSchema, ErrorObject, InputRequest,
+    InputRequests, RawJson, Root,
 };
 
 pub use all::AskAll;
@@ -54,8 +54,10 @@ impl PendingAsk {
 impl RequestContext {
     /// Asks the user to fill in a form, in every revision.
     ///
-    /// `A` is a type that derives [`Elicit`](crate::Elicit): an outcome other than an accepted form is then an error,
-    /// which informs the model. Or `A` is an [`ElicitOutcome`] of such a type, to distinguish the outcomes.
+    /// `A` is a type that derives [`Elicit`](crate::Elicit), or a single value: text, a number, a boolean, an enum that
+    /// derives `Elicit`, or a `Vec` of such an enum. An outcome other than an accepted form is then an error, which
+    /// informs the model. Or `A` is an [`ElicitOutcome`] of such a type, to distinguish the outcomes. For consent without
+    /// a value, see [`confirm`](Self::confirm).
     ///
     /// ```
     /// use serde::Deserialize;
@@ -67,20 +69,14 @@ impl RequestContext {
     ///     environment: String,
     /// }
     ///
-    /// #[derive(Deserialize, Elicit)]
-    /// struct Confirm {
-    ///     sure: bool,
-    /// }
-    ///
     /// /// Deploys the service.
     /// #[tool]
     /// async fn deploy(ctx: &RequestContext) -> Result<String, Error> {
     ///     let target: Target = ctx.ask("target", "Where to?").await?;
-    ///     let text = format!("Deploy to {}?", target.environment);
-    ///     match ctx.ask("confirm", text).await? {
-    ///         ElicitOutcome::Accepted(Confirm { sure: true }) => Ok("deployed".to_owned()),
-    ///         _ => Ok("nothing was done".to_owned()),
-    ///     }
+    ///     let copies: u32 = ctx.ask("copies", "How many copies?").await?;
+    ///     let note: ElicitOutcome<String> = ctx.ask("note", "A note for the log?").await?;
+    ///     let note = note.accepted().unwrap_or_default();
+    ///     Ok(format!("deployed {copies} copies to {}. {note}", target.environment))
     /// }
     /// ```
     ///
@@ -104,6 +100,35 @@ impl RequestContext {
         message: impl Into<String>,
     ) -> Result<A, Error> {
         self.ask_with(form(key, message)).await
+    }
+
+    /// Asks the user for consent, in every revision. Returns `true` only if the user accepts: a user who declines, or who
+    /// closes the form, does not consent.
+    ///
+    /// The form has no fields. To distinguish declining and closing, [`ask`](Self::ask) for an `ElicitOutcome<bool>`.
+    ///
+    /// ```
+    /// use toolwire::{Error, RequestContext, tool};
+    ///
+    /// /// Deletes a note.
+    /// #[tool(destructive)]
+    /// async fn delete(ctx: &RequestContext, name: String) -> Result<String, Error> {
+    ///     if !ctx.confirm("delete", format!("Delete {name}?")).await? {
+    ///         return Ok("nothing was deleted".to_owned());
+    ///     }
+    ///     Ok(format!("deleted {name}"))
+    /// }
+    /// ```
+    ///
+    /// # Errors
+    /// Returns an error as [`ask`](Self::ask) does, except that declining is `false`.
+    pub async fn confirm(
+        &self,
+        key: impl Into<String>,
+        message: impl Into<String>,
+    ) -> Result<bool, Error> {
+        let form = dynamic_form(key, message, ElicitSchema::new());
+        Ok(self.ask_with(form).await?.is_accepted())
     }
 
     /// Asks the user to open a URL, in every revision that supports it (2025-11-25 and later).

@@ -1,5 +1,6 @@
 //! The user's decision on a form, and the form's content.
 
+use toolwire_proto::decode_message::decode_message;
 use toolwire_types::{ElicitAction, ElicitResult, ElicitSchema, ErrorObject};
 
 use crate::error::Error;
@@ -63,11 +64,12 @@ pub(super) fn from_result(result: ElicitResult) -> ElicitOutcome<ElicitResult> {
     }
 }
 
-/// The output types of [`RequestContext::ask`](crate::RequestContext::ask): a type that derives [`Elicit`], or an
+/// The output types of [`RequestContext::ask`](crate::RequestContext::ask): a type that implements [`Elicit`], or an
 /// [`ElicitOutcome`] of such a type.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be asked for",
-    note = "ask for a type that derives `Elicit` (and `serde::Deserialize`), or for `ElicitOutcome<T>` of such a type"
+    note = "ask for a type that derives `Elicit` (and `serde::Deserialize`), for text, a number or a boolean, or for \
+            `ElicitOutcome<T>` of such a type"
 )]
 pub trait FormOutput: Sized + Send {
     /// Returns the schema of the form.
@@ -98,17 +100,16 @@ impl<T: Elicit + Send> FormOutput for ElicitOutcome<T> {
 
     fn from_result(key: &str, result: ElicitResult) -> Result<Self, Error> {
         match from_result(result) {
-            ElicitOutcome::Accepted(mut result) => {
+            ElicitOutcome::Accepted(result) => {
                 // A form with only empty fields may have no content.
-                result.content.get_or_insert_default();
-                match result.content_as() {
-                    Ok(Some(value)) => Ok(Self::Accepted(value)),
-                    Ok(None) => Ok(Self::Cancelled),
-                    Err(error) => Err(ErrorObject::invalid_params(format!(
-                        "the response to {key:?} is invalid: {error}"
+                let content = result.content.unwrap_or_default();
+                let value = T::from_content(content).map_err(|error| {
+                    ErrorObject::invalid_params(format!(
+                        "the response to {key:?} is invalid: {}",
+                        decode_message(&error)
                     ))
-                    .into()),
-                }
+                })?;
+                Ok(Self::Accepted(value))
             }
             ElicitOutcome::Declined => Ok(Self::Declined),
             ElicitOutcome::Cancelled => Ok(Self::Cancelled),

@@ -104,7 +104,8 @@ impl RequestContext {
             .await
     }
 
-    /// Asks the user for a `T`. Decode the result with [`ElicitResult::content_as`].
+    /// Asks the user for a `T`. Decode the result with [`ElicitResult::content_as`], or the content with
+    /// [`Elicit::from_content`], which also decodes a single value.
     ///
     /// # Errors
     /// Returns an error as [`elicit`](Self::elicit) does.

@@ -5,10 +5,13 @@
 
 pub mod checks;
 mod field;
+mod single_value;
 
 use std::collections::{BTreeSet, HashSet};
 
+use indexmap::IndexMap;
 use serde::de::DeserializeOwned;
+use serde_json::Value;
 use toolwire_types::{
     BooleanSchema, ElicitSchema, EnumOption, NumberSchema, PrimitiveSchema, StringSchema,
     TitledMultiSelectEnumSchema, TitledSingleSelectEnumSchema, UntitledMultiSelectEnumSchema,
@@ -16,16 +19,30 @@ use toolwire_types::{
 };
 
 pub use field::FormField;
+pub use single_value::{single_value, single_value_schema};
 
-/// A flat struct that a form can ask for. `#[derive(Elicit)]` implements this.
+/// A type that a form can ask for: a flat struct, or a single value. `#[derive(Elicit)]` implements this for structs and
+/// for enums without data.
+///
+/// The single values are text, numbers, booleans, enums that derive `Elicit`, and lists of such enums. Their form has one
+/// field with the name `value`.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be asked for in a form",
     note = "derive `Elicit` (and `serde::Deserialize`) on a struct whose fields are text, numbers, booleans, unit enums, \
-            `Vec`s of unit enums, or `Option`s of these"
+            `Vec`s of unit enums, or `Option`s of these",
+    note = "a single value is text, a number, a boolean, an enum that derives `Elicit`, or a `Vec` of such an enum"
 )]
 pub trait Elicit: DeserializeOwned {
     /// Returns the schema of the form.
     fn elicit_schema() -> ElicitSchema;
+
+    /// Decodes the content of an accepted form.
+    ///
+    /// # Errors
+    /// Returns an error if the content does not have the shape of the form.
+    fn from_content(content: IndexMap<String, Value>) -> Result<Self, serde_json::Error> {
+        serde_json::from_value(Value::Object(content.into_iter().collect()))
+    }
 }
 
 /// A type that one field of a form can hold.
