@@ -146,8 +146,24 @@ pub fn resource_template(attribute: TokenStream, item: TokenStream) -> TokenStre
 /// Methods marked `#[tool]`, `#[prompt]`, `#[resource]` or `#[resource_template]` take `&self`, which all calls share. They
 /// remain ordinary methods.
 ///
-/// Keys: `name` and `version` of the server that `into_server` creates, and `crate`. Default: the name of the type and the
-/// version of the package.
+/// Keys: `name` and `version` of the server that `into_server` creates, `parts`, `part`, and `crate`. Default: the name of
+/// the type and the version of the package.
+///
+/// # Several blocks
+///
+/// A type with many handlers can have several blocks, also in other modules of the crate. One block names the others as
+/// its parts. All share the same value:
+///
+/// ```text
+/// #[toolwire::server(parts("search", "admin"))]
+/// impl Notes { … }
+///
+/// #[toolwire::server(part = "search")]
+/// impl Notes { … }
+///
+/// #[toolwire::server(part = "admin")]
+/// impl Notes { … }
+/// ```
 #[proc_macro_attribute]
 pub fn server(attribute: TokenStream, item: TokenStream) -> TokenStream {
     server::expand(attribute.into(), &item.into()).into()

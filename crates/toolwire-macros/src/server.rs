@@ -1,11 +1,12 @@
 //! `#[server]`: the methods of an `impl` block as handlers that share their state.
 //!
 //! The methods do not change. The macro adds an implementation of `HandlerSet`, which puts the value into an `Arc` and
-//! registers one closure per marked method.
+//! registers one closure per marked method. A type has one such block. Further blocks are its parts: each adds a function
+//! that registers its handlers, and the first block names the parts and calls these functions.
 
-use proc_macro2::TokenStream;
+use proc_macro2::{Ident, Span, TokenStream};
 use quote::{format_ident, quote};
-use syn::{Attribute, Error, ImplItem, ImplItemFn, ItemImpl, Meta, Result, Type};
+use syn::{Attribute, Error, ImplItem, ImplItemFn, ItemImpl, LitStr, Meta, Result, Type};
 
 use crate::attributes::{CratePath, Entries, is_named};
 use crate::definition::{self, Definition};
@@ -13,13 +14,13 @@ use crate::handler::{Callee, Handler};
 use crate::parameters::Errors;
 
 /// The keys of `#[server]`.
-const KEYS: &[&str] = &["name", "version", "crate"];
+const KEYS: &[&str] = &["name", "version", "parts", "part", "crate"];
 
 /// Expands `#[server(attribute)]` on the block in `item`.
 pub(crate) fn expand(attribute: TokenStream, item: &TokenStream) -> TokenStream {
     let Ok(mut block) = syn::parse2::<ItemImpl>(item.clone()) else {
         let message = "`#[server]` requires an `impl` block";
-        let error = Error::new(proc_macro2::Span::call_site(), message).into_compile_error();
+        let error = Error::new(Span::call_site(), message).into_compile_error();
         return quote!(#error #item);
     };
     let generated = generate(attribute, &mut block).unwrap_or_else(Error::into_compile_error);
@@ -46,8 +47,11 @@ fn generate(attribute: TokenStream, block: &mut ItemImpl) -> Result<TokenStream>
             registrations.extend(errors.ok_or_add(registration).flatten());
         }
     }
-    let into_server = errors.ok_or_add(into_server(&mut entries, block, &crate_path));
+    let block_kind = errors.ok_or_add(BlockKind::take(&mut entries, block));
     errors.finish(())?;
+    let Some(block_kind) = block_kind else {
+        return Ok(TokenStream::new());
+    };
 
     let private = crate_path.private();
     let mut generics = block.generics.clone();
@@ -62,21 +66,99 @@ fn generate(attribute: TokenStream, block: &mut ItemImpl) -> Result<TokenStream>
             });
     }
     let (impl_generics, _, where_clause) = generics.split_for_impl();
-    Ok(quote! {
-        #[automatically_derived]
-        impl #impl_generics #private::HandlerSet for #self_type #where_clause {
-            #[allow(unused_variables)]
-            fn register(self, __server: #private::Server) -> #private::Server {
-                let __handlers = ::std::sync::Arc::new(self);
-                #(#registrations)*
-                __server
+    Ok(match block_kind {
+        BlockKind::Part { register } => quote! {
+            impl #impl_generics #self_type #where_clause {
+                #[allow(unused_variables)]
+                pub(crate) fn #register(
+                    __handlers: &::std::sync::Arc<Self>,
+                    __server: #private::Server,
+                ) -> #private::Server {
+                    let __handlers = ::std::sync::Arc::clone(__handlers);
+                    #(#registrations)*
+                    __server
+                }
+            }
+        },
+        BlockKind::Main { into_server, parts } => {
+            let into_server = into_server.generate(&private);
+            let only_one = Ident::new(ONLY_ONE_BLOCK, Span::call_site());
+            quote! {
+                #[automatically_derived]
+                impl #impl_generics #private::HandlerSet for #self_type #where_clause {
+                    #[allow(unused_variables)]
+                    fn register(self, __server: #private::Server) -> #private::Server {
+                        let __handlers = ::std::sync::Arc::new(self);
+                        #(#registrations)*
+                        #(let __server = Self::#parts(&__handlers, __server);)*
+                        __server
+                    }
+                }
+
+                impl #impl_generics #self_type #where_clause {
+                    #into_server
+
+                    #[doc(hidden)]
+                    #[allow(dead_code, non_upper_case_globals)]
+                    const #only_one: () = ();
+                }
             }
         }
-
-        impl #impl_generics #self_type #where_clause {
-            #into_server
-        }
     })
+}
+
+/// The name of a constant of each block that is not a part. If a type has two such blocks, the compiler reports the name
+/// as a duplicate definition. The name therefore says what to do.
+const ONLY_ONE_BLOCK: &str = "write_server_part_on_all_but_one_of_the_blocks";
+
+/// What a block of handlers is for its type.
+enum BlockKind {
+    /// The block that implements `HandlerSet`. `parts` are the functions that register the handlers of other blocks.
+    Main {
+        into_server: IntoServer,
+        parts: Vec<Ident>,
+    },
+    /// A further block, with the name of the function that registers its handlers.
+    Part { register: Ident },
+}
+
+impl BlockKind {
+    fn take(entries: &mut Entries, block: &ItemImpl) -> Result<Self> {
+        let Some(part) = entries.take_text("part")? else {
+            let parts = entries.take_texts("parts")?;
+            return Ok(Self::Main {
+                into_server: IntoServer::take(entries, block)?,
+                parts: parts.iter().map(register_function).collect::<Result<_>>()?,
+            });
+        };
+        for key in ["name", "version", "parts"] {
+            if let Some(span) = entries.span(key) {
+                let message = format!(
+                    "`{key}` belongs to the `#[server]` block of the type that has no `part`"
+                );
+                return Err(Error::new(span, message));
+            }
+        }
+        Ok(Self::Part {
+            register: register_function(&part)?,
+        })
+    }
+}
+
+/// Returns the name of the function that registers the handlers of a part.
+fn register_function(part: &LitStr) -> Result<Ident> {
+    let name = part.value();
+    let is_word =
+        |letter: char| letter.is_ascii_lowercase() || letter.is_ascii_digit() || letter == '_';
+    if name.is_empty() || !name.chars().all(is_word) {
+        let message = "the name of a part consists of lower case letters, digits and `_`";
+        return Err(Error::new_spanned(part, message));
+    }
+    // The span of the name, so that the compiler shows a part that does not exist, or that no block names.
+    Ok(Ident::new(
+        &format!("register_{name}_handlers"),
+        part.span(),
+    ))
 }
 
 /// Returns the statement that registers `method`, or `None` if the method is not marked.
@@ -142,29 +224,37 @@ fn register(
     }))
 }
 
-fn into_server(
-    entries: &mut Entries,
-    block: &ItemImpl,
-    crate_path: &CratePath,
-) -> Result<TokenStream> {
-    let private = crate_path.private();
-    let name = match entries.take_text("name")? {
-        Some(name) => name.value(),
-        None => kebab_case(&type_name(&block.self_ty)?),
-    };
-    let version = match entries.take_text("version")? {
-        Some(version) => quote!(#version),
-        None => quote!(::core::env!("CARGO_PKG_VERSION")),
-    };
-    let docs = format!("Creates a server named `{name}` with these handlers.");
-    Ok(quote! {
-        #[doc = #docs]
-        #[allow(dead_code)]
-        #[must_use]
-        pub fn into_server(self) -> #private::Server {
-            #private::Server::new(#name, #version).handlers(self)
+/// The method `into_server`: the name of its server, and an expression for the version.
+struct IntoServer {
+    name: String,
+    version: TokenStream,
+}
+
+impl IntoServer {
+    fn take(entries: &mut Entries, block: &ItemImpl) -> Result<Self> {
+        let name = match entries.take_text("name")? {
+            Some(name) => name.value(),
+            None => kebab_case(&type_name(&block.self_ty)?),
+        };
+        let version = match entries.take_text("version")? {
+            Some(version) => quote!(#version),
+            None => quote!(::core::env!("CARGO_PKG_VERSION")),
+        };
+        Ok(Self { name, version })
+    }
+
+    fn generate(&self, private: &TokenStream) -> TokenStream {
+        let Self { name, version } = self;
+        let docs = format!("Creates a server named `{name}` with these handlers.");
+        quote! {
+            #[doc = #docs]
+            #[allow(dead_code)]
+            #[must_use]
+            pub fn into_server(self) -> #private::Server {
+                #private::Server::new(#name, #version).handlers(self)
+            }
         }
-    })
+    }
 }
 
 fn type_name(ty: &Type) -> Result<String> {

@@ -25,4 +25,5 @@ mod pages;
 mod progress;
 mod prompts;
 mod resources;
+mod server_blocks;
 mod tools;

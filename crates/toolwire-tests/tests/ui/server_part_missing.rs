@@ -1,0 +1,8 @@
+use toolwire::server;
+
+struct Notes;
+
+#[server(parts("admin"))]
+impl Notes {}
+
+fn main() {}
