@@ -3,6 +3,7 @@
 mod bad_input;
 mod batch;
 mod bursts;
+mod call_log;
 mod cancellation;
 mod connection_end;
 mod context;

@@ -11,12 +11,13 @@ use toolwire_types::{
     DiscoverResult, EmptyResult, ErrorObject, InitializeRequestParams, InitializeResult,
     ProtocolVersion, RawJson, SetLevelRequestParams,
 };
-use tracing::Instrument as _;
+use tracing::{Instrument as _, Span};
 
 use crate::engine::{
     BoxFuture, CatchPanic, EncodedResult, MAX_PEER_BYTES, Outcome, SlowPoll, report_blocking,
 };
 use crate::server::Server;
+use crate::server::call_log::{self, CallLog};
 use crate::server::input_methods;
 use crate::server::lists;
 use crate::server::request::{Exchange, MethodRoute};
@@ -60,14 +61,24 @@ impl Server {
 }
 
 fn dispatch_later(exchange: Exchange) -> Dispatch {
-    let method = exchange.route().name();
-    let (context, version) = (&exchange.context, exchange.context.version());
-    let span = tracing::debug_span!("exchange", method, id = %context.request_id(), %version);
+    let span = call_log::span(&exchange);
     Dispatch::Later(if span.is_disabled() {
         Box::pin(serve(exchange))
     } else {
-        Box::pin(serve(exchange).instrument(span))
+        serve_logged(exchange, span)
     })
+}
+
+/// Runs a handler in its span, and logs the outcome.
+#[cold]
+fn serve_logged(exchange: Exchange, span: Span) -> BoxFuture<'static, Outcome> {
+    let log = CallLog::start(exchange.context.clone());
+    let serving = async move {
+        let outcome = serve(exchange).await;
+        log.end(&outcome);
+        outcome
+    };
+    Box::pin(serving.instrument(span))
 }
 
 #[cold]

@@ -3,6 +3,7 @@
 mod access;
 #[cfg(feature = "input")]
 pub mod ask;
+mod call_log;
 mod completion;
 mod connected_client;
 mod context;
