@@ -27,4 +27,6 @@ mod progress;
 mod prompts;
 mod resources;
 mod server_blocks;
+#[cfg(unix)]
+mod start_message;
 mod tools;

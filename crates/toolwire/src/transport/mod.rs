@@ -15,6 +15,7 @@ mod memory;
 mod message_streams;
 mod outgoing_queue;
 mod single;
+mod start_message;
 mod stdio;
 mod stdio_context;
 

@@ -18,6 +18,7 @@ use crate::transport::chunk::Chunk;
 use crate::transport::duplex::MessageLoop;
 use crate::transport::limits::Limits;
 use crate::transport::outgoing_queue::{OutgoingQueue, retain_heap};
+use crate::transport::start_message;
 
 /// The size of the first read. It is small, because a new process should respond quickly and most clients never send
 /// more.
@@ -36,6 +37,8 @@ pub struct StdioOptions {
     pub limits: Limits,
     /// Leaves descriptor 1 unchanged. Then no other code in the process may write to stdout.
     pub share_stdout: bool,
+    /// Writes no line to standard error if the server is started in a terminal.
+    pub hide_start_message: bool,
 }
 
 impl StdioOptions {
@@ -56,6 +59,13 @@ impl StdioOptions {
     #[must_use]
     pub fn with_shared_stdout(mut self) -> Self {
         self.share_stdout = true;
+        self
+    }
+
+    /// Writes no line to standard error if the server is started in a terminal.
+    #[must_use]
+    pub fn without_start_message(mut self) -> Self {
+        self.hide_start_message = true;
         self
     }
 }
@@ -87,6 +97,9 @@ impl Drop for StdioLock {
 impl Server {
     /// Serves on stdin and stdout until the client closes stdin.
     ///
+    /// If stdin and stderr are terminals, a line on stderr says that the server waits for messages, and how a client
+    /// starts it; see [`StdioOptions::without_start_message`].
+    ///
     /// When it returns, running requests have finished and everything is written. End the process then, because the
     /// reader thread may still be blocked. A handler that blocks its thread longer than [`Limits::drain`] is not waited
     /// for, but a dropped runtime waits for its threads.
@@ -115,6 +128,9 @@ impl Server {
         retain_heap();
         let streams = descriptors::open(options.share_stdout)
             .map_err(|error| Error::io("standard input and output cannot be opened", error))?;
+        if !options.hide_start_message {
+            start_message::write_for_stdio(&self.snapshot().info);
+        }
         let out = Arc::new(OutgoingQueue::of_lines(options.limits.outbox()));
         let (sender, chunks) = mpsc::channel(CHUNKS_IN_FLIGHT);
         let (written, all_written) = oneshot::channel();

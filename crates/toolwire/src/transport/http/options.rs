@@ -27,6 +27,7 @@ pub struct HttpOptions {
     pub(crate) any_host: bool,
     pub(crate) http_sse: bool,
     pub(crate) signals: bool,
+    pub(crate) start_message: bool,
     pub(crate) fast_path: bool,
     pub(crate) retry: Duration,
     pub(crate) limits: HttpLimits,
@@ -135,6 +136,14 @@ impl HttpOptions {
         self
     }
 
+    /// Writes no line with the URL to standard error. By default, [`Server::serve_http`](crate::Server::serve_http) writes
+    /// one if standard error is a terminal.
+    #[must_use]
+    pub fn without_start_message(mut self) -> Self {
+        self.start_message = false;
+        self
+    }
+
     /// Serves every connection of the listener with hyper, so that tests can compare both implementations. Clients see no
     /// difference.
     #[doc(hidden)]
@@ -199,6 +208,7 @@ impl Default for HttpOptions {
             any_host: false,
             http_sse: false,
             signals: true,
+            start_message: true,
             fast_path: true,
             retry: Duration::from_secs(1),
             limits: HttpLimits::default(),

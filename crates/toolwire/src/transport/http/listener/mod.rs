@@ -21,7 +21,7 @@ mod write_timeout;
 
 use std::fmt;
 use std::io;
-use std::net::{IpAddr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -37,6 +37,7 @@ use crate::transport::http::listener::connections::Connections;
 use crate::transport::http::listener::signals::Signals;
 use crate::transport::http::options::HttpOptions;
 use crate::transport::http::service::HttpService;
+use crate::transport::start_message;
 
 /// The maximum number of connections that wait to be accepted. If the backlog is full, the client's system retries
 /// after a second.
@@ -109,7 +110,7 @@ impl HttpListener {
         #[cfg(not(feature = "tls"))]
         let scheme = "http";
         Ok(Self {
-            url: format!("{scheme}://{local_address}{}", options.path),
+            url: format!("{scheme}://{}{}", reachable(local_address), options.path),
             listener,
             local_address,
             signals: options.signals,
@@ -128,7 +129,8 @@ impl HttpListener {
         self.local_address
     }
 
-    /// Returns the URL of the server for clients on this machine, for example `http://127.0.0.1:3000/mcp`.
+    /// Returns the URL of the server for clients on this machine, for example `http://127.0.0.1:3000/mcp`. A listener on
+    /// all addresses (`0.0.0.0`) has the loopback address here.
     #[must_use]
     pub fn url(&self) -> &str {
         &self.url
@@ -227,13 +229,31 @@ impl HttpListener {
     }
 }
 
+/// Returns the address under which clients on this machine reach a listener. No client can send `0.0.0.0` or `[::]`
+/// as the host.
+fn reachable(mut address: SocketAddr) -> SocketAddr {
+    match address.ip() {
+        IpAddr::V4(ip) if ip.is_unspecified() => address.set_ip(Ipv4Addr::LOCALHOST.into()),
+        IpAddr::V6(ip) if ip.is_unspecified() => address.set_ip(Ipv6Addr::LOCALHOST.into()),
+        _ => {}
+    }
+    address
+}
+
 fn serve(
     server: Server,
     listener: TcpListener,
     options: HttpOptions,
 ) -> BoxFuture<'static, Result<(), Error>> {
+    let writes_start_message = options.start_message;
     match HttpListener::from_listener(server, listener, options) {
-        Ok(listener) => boxed_run(listener),
+        Ok(listener) => {
+            if writes_start_message {
+                let snapshot = listener.server.snapshot();
+                start_message::write_for_http(&snapshot.info, &listener.url);
+            }
+            boxed_run(listener)
+        }
         Err(error) => Box::pin(std::future::ready(Err(error))),
     }
 }
@@ -254,7 +274,8 @@ impl fmt::Debug for HttpListener {
 impl Server {
     /// Serves HTTP at `/mcp` until the server is shut down or the process gets SIGINT or SIGTERM.
     ///
-    /// By default, only requests of clients on this machine are served; see [`HttpOptions::with_public_hosts`].
+    /// By default, only requests of clients on this machine are served; see [`HttpOptions::with_public_hosts`]. If
+    /// standard error is a terminal, a line there contains the URL; see [`HttpOptions::without_start_message`].
     ///
     /// ```no_run
     /// # async fn serve() -> Result<(), toolwire::Error> {
@@ -361,6 +382,19 @@ mod tests {
         check(io::ErrorKind::PermissionDenied, "above 1023");
         check(io::ErrorKind::AddrNotAvailable, "0.0.0.0");
         check(io::ErrorKind::OutOfMemory, "out of memory");
+    }
+
+    #[test]
+    fn url_of_an_unspecified_address_names_the_loopback_address() {
+        for (bound, expected) in [
+            ("127.0.0.1:3000", "127.0.0.1:3000"),
+            ("192.0.2.7:80", "192.0.2.7:80"),
+            ("0.0.0.0:3000", "127.0.0.1:3000"),
+            ("[::]:3000", "[::1]:3000"),
+        ] {
+            let bound = bound.parse().expect("an address");
+            assert_eq!(reachable(bound).to_string(), expected);
+        }
     }
 
     #[cfg(not(feature = "http2"))]
