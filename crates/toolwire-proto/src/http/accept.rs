@@ -58,6 +58,31 @@ where
     plainly || accepts(header_values(), one) && accepts(header_values(), other)
 }
 
+/// Returns `true` if the values of the `Accept` headers name `media_type` itself. Ranges such as `*/*`, which most
+/// clients send, do not count.
+///
+/// ```
+/// use toolwire_proto::http::lists_media_type;
+///
+/// let header = ["text/html, */*;q=0.8"];
+/// assert!(lists_media_type(header, "text/html"));
+/// assert!(!lists_media_type(header, "text/event-stream"));
+/// ```
+#[must_use]
+pub fn lists_media_type<'h>(
+    header_values: impl IntoIterator<Item = &'h str>,
+    media_type: &str,
+) -> bool {
+    let values = header_values.into_iter();
+    let mut members = values.flat_map(|value| quoted::split(value, b','));
+    members.any(|member| {
+        let mut parts = quoted::split(member, b';');
+        let range = parts.next().and_then(|range| matches(range, media_type));
+        range == Some(RangeSpecificity::Exact)
+            && !parts.filter_map(quoted::parameter).any(is_zero_weight)
+    })
+}
+
 /// How closely a range matches a media type.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum RangeSpecificity {
@@ -127,6 +152,23 @@ mod tests {
         check(&["application/json-patch"], false, false);
         check(&["application/jso"], false, false);
         check(&["text/event-stream2, xtext/event-stream"], false, false);
+    }
+
+    #[test]
+    fn media_type_is_listed_only_by_its_name() {
+        let check = |values: &[&str], expected: bool| {
+            let listed = lists_media_type(values.iter().copied(), "text/html");
+            assert_eq!(listed, expected, "{values:?}");
+        };
+        check(
+            &["text/html,application/xhtml+xml,application/xml;q=0.9,image/avif,*/*;q=0.8"],
+            true,
+        );
+        check(&["a/b", "*/*, Text/HTML ;q=0.1"], true);
+        check(&["text/html;q=0"], false);
+        check(&["*/*", "text/*"], false);
+        check(&["text/html2", "xtext/html", ""], false);
+        check(&[], false);
     }
 
     #[test]

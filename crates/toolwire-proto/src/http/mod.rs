@@ -12,7 +12,7 @@ mod origin;
 mod quoted;
 mod session_id;
 
-pub use self::accept::{accepts, accepts_both};
+pub use self::accept::{accepts, accepts_both, lists_media_type};
 pub use self::content_type::{is_event_stream, is_json};
 pub use self::host::{HostError, HostPolicy, InvalidHost, ServedHost};
 pub use self::network::client_network;

@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "test helpers may panic")]
 
 mod blocking;
+mod browser_page;
 mod byte_limits;
 mod cluster;
 mod connection_paths;

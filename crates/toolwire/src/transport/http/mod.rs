@@ -5,6 +5,7 @@
 //! by the future of the response, without a task or a channel, unless it sends messages before its outcome.
 
 mod authorizer;
+mod browser_page;
 mod byte_budget;
 mod cluster;
 mod endpoint;

@@ -28,6 +28,7 @@ pub struct HttpOptions {
     pub(crate) http_sse: bool,
     pub(crate) signals: bool,
     pub(crate) start_message: bool,
+    pub(crate) browser_page: bool,
     pub(crate) fast_path: bool,
     pub(crate) retry: Duration,
     pub(crate) limits: HttpLimits,
@@ -144,6 +145,14 @@ impl HttpOptions {
         self
     }
 
+    /// Serves no page for browsers. By default, a browser that opens the endpoint or `/` gets a page with the name of the
+    /// server and its URL for MCP clients.
+    #[must_use]
+    pub fn without_browser_page(mut self) -> Self {
+        self.browser_page = false;
+        self
+    }
+
     /// Serves every connection of the listener with hyper, so that tests can compare both implementations. Clients see no
     /// difference.
     #[doc(hidden)]
@@ -209,6 +218,7 @@ impl Default for HttpOptions {
             http_sse: false,
             signals: true,
             start_message: true,
+            browser_page: true,
             fast_path: true,
             retry: Duration::from_secs(1),
             limits: HttpLimits::default(),

@@ -25,7 +25,7 @@ pub(crate) enum Route {
 
 /// A route for requests without a message to the endpoint.
 pub(crate) enum OtherRoute {
-    /// A public document.
+    /// A public document, or the page for browsers.
     Document(HttpResponse),
     Public(PublicRoute),
     Served(LegacyRoute),
@@ -97,9 +97,15 @@ impl HttpEndpoint {
         head: &RequestHeaders<'_>,
     ) -> Result<Route, HttpResponse> {
         let options = &self.options;
-        let path = EndpointPath::of(parts.uri.path(), options).ok_or_else(|| {
-            response::reject(StatusCode::NOT_FOUND, "no resource exists at this path")
-        })?;
+        let Some(path) = EndpointPath::of(parts.uri.path(), options) else {
+            return match self.browser_page(parts, head) {
+                Some(page) => Ok(Route::Other(OtherRoute::Document(page))),
+                None => Err(response::reject(
+                    StatusCode::NOT_FOUND,
+                    "no resource exists at this path",
+                )),
+            };
+        };
         if self.server.shutdown_signal().is_cancelled() {
             return Err(response::unavailable("the server is shutting down"));
         }
@@ -110,6 +116,9 @@ impl HttpEndpoint {
         let route = match (path, &parts.method) {
             (EndpointPath::Endpoint, &Method::POST) => return Ok(Route::Message),
             (EndpointPath::Endpoint, method) => {
+                if let Some(page) = self.browser_page(parts, head) {
+                    return Ok(Route::Other(OtherRoute::Document(page)));
+                }
                 let names_modern = admit::header_era(&head.routing) == Some(Era::Modern);
                 let has_sessions = self.has_sessions() && !names_modern;
                 match *method {
