@@ -9,8 +9,8 @@
 pub mod admit;
 pub mod authored_meta;
 pub mod cache;
-pub mod deprecations;
 pub mod decode_message;
+pub mod deprecations;
 #[cfg(feature = "input")]
 pub mod elicit_url;
 #[cfg(feature = "input")]
