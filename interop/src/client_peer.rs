@@ -15,7 +15,7 @@ use crate::problem::Problem;
 use crate::subject::Subject;
 
 /// Longer than all checks of a script take, even if one or two of them time out.
-const SCRIPT_TIMEOUT: Duration = Duration::from_secs(180);
+pub(crate) const SCRIPT_TIMEOUT: Duration = Duration::from_secs(180);
 
 /// How long to wait for error output after the script has ended.
 const STDERR_GRACE: Duration = Duration::from_secs(5);
@@ -62,12 +62,12 @@ impl Peer {
             Wire::Stdio => {
                 let (program, arguments) = subject.command(wire)?;
                 command.arg(program).args(arguments);
-                run_script(command, SCRIPT_TIMEOUT)
+                Ok(run_script(command, SCRIPT_TIMEOUT)?.checks)
             }
             Wire::Http => {
                 let server = ListeningServer::start(subject)?;
                 command.arg(server.url());
-                let mut checks = run_script(command, SCRIPT_TIMEOUT)?;
+                let mut checks = run_script(command, SCRIPT_TIMEOUT)?.checks;
                 checks.push(server.end());
                 Ok(checks)
             }
@@ -149,6 +149,15 @@ pub struct Check {
 }
 
 impl Check {
+    /// A check that succeeded if there is no problem.
+    pub(crate) fn new(name: &str, problem: Option<String>) -> Self {
+        Self {
+            name: name.to_owned(),
+            ok: problem.is_none(),
+            detail: problem.unwrap_or_default(),
+        }
+    }
+
     /// Parses `{"check":"name","ok":true,"detail":"..."}`, exactly as the scripts write it.
     #[must_use]
     pub fn parse(line: &str) -> Option<Self> {
@@ -167,7 +176,15 @@ impl Check {
     }
 }
 
-fn run_script(mut command: Command, timeout: Duration) -> Result<Vec<Check>, Problem> {
+/// The checks of a script that has ended.
+pub(crate) struct ScriptOutput {
+    pub(crate) checks: Vec<Check>,
+    /// The problem, if the server that the script started still runs. It shares the standard error of the script.
+    pub(crate) server_outlived: Option<String>,
+}
+
+/// Runs a script to its end and reads its checks.
+pub(crate) fn run_script(mut command: Command, timeout: Duration) -> Result<ScriptOutput, Problem> {
     let mut child = command
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
@@ -185,7 +202,11 @@ fn run_script(mut command: Command, timeout: Duration) -> Result<Vec<Check>, Pro
         .wait()
         .map_err(|error| Problem::new(format!("cannot wait for the script: {error}")))?;
     // The server inherits this pipe. If it outlives its client, this must not wait for it.
-    let stderr = collect(&errors, STDERR_GRACE).unwrap_or_else(|so_far| so_far);
+    let stderr = collect(&errors, STDERR_GRACE);
+    let server_outlived = stderr
+        .is_err()
+        .then(|| format!("the server still runs {STDERR_GRACE:?} after its client has exited"));
+    let stderr = stderr.unwrap_or_else(|so_far| so_far);
     let explain = |what: &str, stdout: &[String]| {
         Problem::new(format!(
             "{what}\nstdout:\n{}\nstderr:\n{}",
@@ -204,7 +225,10 @@ fn run_script(mut command: Command, timeout: Duration) -> Result<Vec<Check>, Pro
             &output,
         ));
     }
-    Ok(checks)
+    Ok(ScriptOutput {
+        checks,
+        server_outlived,
+    })
 }
 
 fn end(child: &mut Child) -> Result<(), Problem> {

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use crate::problem::Problem;
 
-/// The file that `cargo xtask peers` writes last into `node_modules` and `.venv`.
+/// The file that `cargo xtask peers` writes last into each directory that it installs.
 const INSTALLED_MARK: &str = ".installed-from";
 
 /// Returns `interop/peers`.
@@ -20,16 +20,22 @@ pub(crate) fn node() -> Result<PathBuf, Problem> {
 
 /// Returns the Python of the virtual environment, if it is complete.
 pub(crate) fn python() -> Result<PathBuf, Problem> {
-    require(".venv")?;
-    let program = if cfg!(windows) {
-        ".venv/Scripts/python.exe"
-    } else {
-        ".venv/bin/python"
-    };
-    Ok(peers_directory().join(program))
+    python_of(".venv")
 }
 
-fn require(directory: &str) -> Result<(), Problem> {
+/// Returns the Python of a virtual environment below `interop/peers`, if it is complete.
+pub(crate) fn python_of(environment: &str) -> Result<PathBuf, Problem> {
+    require(environment)?;
+    let program = if cfg!(windows) {
+        "Scripts/python.exe"
+    } else {
+        "bin/python"
+    };
+    Ok(peers_directory().join(environment).join(program))
+}
+
+/// Returns an error if a directory below `interop/peers` is not completely installed.
+pub(crate) fn require(directory: &str) -> Result<(), Problem> {
     let mark = peers_directory().join(directory).join(INSTALLED_MARK);
     if mark.is_file() {
         Ok(())

@@ -13,6 +13,7 @@ mod installed;
 mod lines;
 mod listening;
 mod problem;
+mod release;
 mod server_peer;
 mod subject;
 
@@ -21,5 +22,8 @@ pub use crate::built_example::built_example;
 pub use crate::client_peer::{Check, Peer, Wire};
 pub use crate::cutting_proxy::CuttingProxy;
 pub use crate::problem::Problem;
+pub use crate::release::{
+    ClientRole, Features, PromptCall, RELEASES, Release, ReleaseServer, ServerRole, ToolCall,
+};
 pub use crate::server_peer::{RunningServer, ServerPeer, ServerWire};
 pub use crate::subject::{BINARY_VARIABLE, Subject};

@@ -16,6 +16,7 @@ const START_TIMEOUT: Duration = Duration::from_secs(30);
 const END_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// The running server. It is killed when this is dropped.
+#[derive(Debug)]
 pub(crate) struct ListeningServer {
     child: Child,
     stderr: Receiver<String>,
@@ -58,12 +59,7 @@ impl ListeningServer {
 
     /// Asks the server to shut down. It must exit soon and successfully.
     pub(crate) fn end(mut self) -> Check {
-        let problem = self.terminate().err().unwrap_or_default();
-        Check {
-            name: "exit_on_signal".to_owned(),
-            ok: problem.is_empty(),
-            detail: problem,
-        }
+        Check::new("exit_on_signal", self.terminate().err())
     }
 
     #[cfg(unix)]

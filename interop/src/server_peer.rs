@@ -132,7 +132,7 @@ impl ServerPeer {
 ///
 /// The ports are below those that operating systems assign to sockets without a port. Otherwise another test could get
 /// the port before the server binds it.
-fn free_port() -> Result<u16, Problem> {
+pub(crate) fn free_port() -> Result<u16, Problem> {
     static NEXT: AtomicU32 = AtomicU32::new(0);
     let first = std::process::id().wrapping_mul(97);
     let count = u32::from(PORTS.end - PORTS.start);

@@ -6,6 +6,7 @@ mod bench;
 mod conformance;
 mod hello;
 mod peers;
+mod releases;
 mod steps;
 mod suite;
 mod tidy;

@@ -1,5 +1,5 @@
 //! Installs what `interop/peers` needs (the SDKs, the reference server and an authorization server): npm packages into
-//! `node_modules`, Python packages into `.venv`.
+//! `node_modules`, Python packages into `.venv`. Then installs the releases.
 //!
 //! Each directory has a copy of its source manifest, and is installed again only if the manifest changed.
 
@@ -7,7 +7,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::steps::{Outcome, note, output_of, run};
+use crate::releases;
+use crate::steps::{Outcome, cargo, note, output_of, run};
 
 /// The authorization server is written for Node.js 22, and runs with the last releases before it.
 const OLDEST_NODE: (u32, u32) = (20, 20);
@@ -63,20 +64,36 @@ impl Toolchain {
     pub(crate) fn has_node(&self, oldest: (u32, u32)) -> bool {
         at_least(&self.node_version, oldest)
     }
+
+    /// Returns the command of the machine's Python.
+    pub(crate) fn python(&self) -> Command {
+        Command::new(self.python)
+    }
+
+    /// Returns what an environment is installed from: the version of Python and the requirements.
+    pub(crate) fn python_source(&self, requirements: &Path) -> Outcome<String> {
+        Ok(format!("{}\n{}", self.python_version, read(requirements)?))
+    }
 }
 
-/// Finds the toolchain and installs both kinds of peers if needed.
+/// Finds the toolchain and installs all peers if needed.
 pub(crate) fn install(root: &Path) -> Outcome {
     let toolchain = Toolchain::find()?;
-    install_with(root, &toolchain)
+    install_with(root, &toolchain, cargo)
 }
 
-/// Installs both kinds of peers if needed.
-pub(crate) fn install_with(root: &Path, toolchain: &Toolchain) -> Outcome {
+/// Installs all peers if needed.
+pub(crate) fn install_with(
+    root: &Path,
+    toolchain: &Toolchain,
+    cargo: impl Fn(&Path, &[&str]) -> Command,
+) -> Outcome {
     let peers = directory(root);
     install_node_packages(&peers, toolchain, "the peers", &[])?;
-    install_python_packages(&peers, toolchain)?;
-    Ok(())
+    let python = install_python_packages(&peers, toolchain)?;
+    // `uv` is one of the packages.
+    let uv = python.with_file_name(format!("uv{}", std::env::consts::EXE_SUFFIX));
+    releases::install(root, toolchain, &uv, cargo)
 }
 
 /// Returns the directory of the peers and their packages.
@@ -112,14 +129,15 @@ pub(crate) fn install_node_packages(
 /// Installs the packages of `requirements.txt` if needed, and returns the Python of their environment.
 pub(crate) fn install_python_packages(peers: &Path, toolchain: &Toolchain) -> Outcome<PathBuf> {
     let requirements = peers.join("requirements.txt");
-    let source = format!("{}\n{}", toolchain.python_version, read(&requirements)?);
+    let source = toolchain.python_source(&requirements)?;
     let environment = peers.join(".venv");
     if installed_from(&environment, &source) {
         note("the Python packages of the peers are installed");
         return Ok(environment_python(&environment));
     }
     remove_mark(&environment)?;
-    run(Command::new(toolchain.python)
+    run(toolchain
+        .python()
         .args(["-m", "venv", "--clear"])
         .arg(&environment))
     .map_err(|problem| {
@@ -139,7 +157,7 @@ pub(crate) fn install_python_packages(peers: &Path, toolchain: &Toolchain) -> Ou
     Ok(environment_python(&environment))
 }
 
-fn environment_python(environment: &Path) -> PathBuf {
+pub(crate) fn environment_python(environment: &Path) -> PathBuf {
     if cfg!(windows) {
         environment.join("Scripts").join("python.exe")
     } else {
@@ -147,11 +165,11 @@ fn environment_python(environment: &Path) -> PathBuf {
     }
 }
 
-fn installed_from(directory: &Path, source: &str) -> bool {
+pub(crate) fn installed_from(directory: &Path, source: &str) -> bool {
     fs::read_to_string(directory.join(INSTALLED_MARK)).is_ok_and(|mark| mark == source)
 }
 
-fn remove_mark(directory: &Path) -> Outcome {
+pub(crate) fn remove_mark(directory: &Path) -> Outcome {
     let mark = directory.join(INSTALLED_MARK);
     if mark.exists() {
         fs::remove_file(&mark)
@@ -160,7 +178,7 @@ fn remove_mark(directory: &Path) -> Outcome {
     Ok(())
 }
 
-fn write_mark(directory: &Path, source: &str) -> Outcome {
+pub(crate) fn write_mark(directory: &Path, source: &str) -> Outcome {
     let mark = directory.join(INSTALLED_MARK);
     fs::write(&mark, source).map_err(|error| format!("cannot write {}: {error}", mark.display()))
 }

@@ -134,7 +134,7 @@ fn test_with(
     toolchain: &Toolchain,
     cargo: impl Fn(&Path, &[&str]) -> Command,
 ) -> Outcome {
-    peers::install_with(root, toolchain)?;
+    peers::install_with(root, toolchain, &cargo)?;
     conformance::install(root, toolchain)?;
     let mut tests = cargo(
         root,

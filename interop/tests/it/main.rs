@@ -5,4 +5,5 @@
 mod authorization;
 mod clients;
 mod command;
+mod releases;
 mod servers;

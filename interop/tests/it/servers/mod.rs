@@ -9,7 +9,7 @@ mod disconnections;
 mod everything;
 mod input_requests;
 mod notifications;
-mod pair;
+pub(crate) mod pair;
 
 use std::pin::Pin;
 use std::time::Duration;
