@@ -1,7 +1,8 @@
 //! Runs toolwire with independent implementations.
 //!
 //! There are two directions. The official Python and TypeScript SDKs are clients of toolwire servers ([`Peer`] and
-//! [`Subject`]). The same SDKs and the npm reference server are servers for `toolwire::Client` ([`ServerPeer`]). An
+//! [`Subject`]). The same SDKs and the npm reference server are servers for `toolwire::Client` ([`ServerPeer`]). Older
+//! releases of the SDKs and programs of other authors run in both directions, with fewer checks ([`Release`]). An
 //! independent [`AuthorizationServer`] serves clients and servers of toolwire. The programs are in `interop/peers`.
 //! This crate starts and ends them, and `cargo xtask peers` installs them. The tests state the expectations.
 

@@ -12,7 +12,8 @@ use crate::steps::{Outcome, cargo, note, output_of, run};
 
 /// The authorization server is written for Node.js 22, and runs with the last releases before it.
 const OLDEST_NODE: (u32, u32) = (20, 20);
-const OLDEST_PYTHON: (u32, u32) = (3, 10);
+/// The pinned packages need it.
+const OLDEST_PYTHON: (u32, u32) = (3, 11);
 
 /// Written last, so that its presence means a complete installation. The interop tests look for it.
 const INSTALLED_MARK: &str = ".installed-from";
@@ -47,7 +48,7 @@ impl Toolchain {
                 let missing: Vec<&str> = [
                     (node.is_none(), "node 20.20 or newer"),
                     (npm.is_none(), "npm"),
-                    (python.is_none(), "python3 3.10 or newer"),
+                    (python.is_none(), "python3 3.11 or newer"),
                 ]
                 .into_iter()
                 .filter_map(|(absent, name)| absent.then_some(name))
@@ -212,6 +213,7 @@ mod tests {
         check("v100.0.0", OLDEST_NODE, true);
         check("Python 3.11.7", OLDEST_PYTHON, true);
         check("Python 3.9.18", OLDEST_PYTHON, false);
+        check("Python 3.10.13", OLDEST_PYTHON, false);
         check("Python 3.14.0rc1", OLDEST_PYTHON, true);
         check("Python 2.7.18", OLDEST_PYTHON, false);
         check("", OLDEST_NODE, false);

@@ -29,10 +29,7 @@ impl Program {
     /// Returns the file to run, and the arguments of the role without it.
     ///
     /// The first argument of an rmcp role names its program.
-    pub(crate) fn locate<'a>(
-        self,
-        arguments: &'a [String],
-    ) -> Result<(PathBuf, &'a [String]), Problem> {
+    pub(crate) fn locate(self, arguments: &[String]) -> Result<(PathBuf, &[String]), Problem> {
         match self {
             Self::Node => {
                 require(&format!("{RELEASES_DIRECTORY}/node_modules"))?;

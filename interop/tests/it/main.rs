@@ -1,6 +1,6 @@
 //! Runs toolwire with independent implementations: independent clients with toolwire servers, toolwire's client with
-//! independent servers, the command `toolwire` with an example, and both sides with an independent authorization
-//! server.
+//! independent servers, both with older releases and programs, the command `toolwire` with an example, and both sides
+//! with an independent authorization server.
 
 mod authorization;
 mod clients;

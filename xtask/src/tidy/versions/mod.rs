@@ -8,10 +8,13 @@
 use super::source::{Source, line_at, numbered};
 use super::{File, Finding, code};
 
-/// The paths in which versions may be named and compared: the rules, and the type itself.
-const PERMITTED_PATHS: [&str; 2] = [
+/// The paths in which versions may be named and compared: the rules, the type itself, and the peers of the tests with
+/// the revisions that they are expected to negotiate.
+const PERMITTED_PATHS: [&str; 4] = [
     "crates/toolwire-proto/",
     "crates/toolwire-types/src/version.rs",
+    "interop/peers/",
+    "interop/src/release/list.rs",
 ];
 
 const TYPE: &str = "ProtocolVersion";
