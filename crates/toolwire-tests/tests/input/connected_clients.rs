@@ -63,9 +63,8 @@ async fn handler_of_a_notification_asks_for_the_roots() {
         move |client: ConnectedClient, _: Value| {
             let sender = sender.clone();
             async move {
-                sender
-                    .send(client.list_roots().await.unwrap().roots.len())
-                    .unwrap()
+                let roots = client.list_roots().await.unwrap().roots;
+                sender.send(roots.len()).unwrap();
             }
         },
     );
@@ -215,24 +214,17 @@ async fn required_url_is_an_error_where_it_is_not_supported() {
 
 #[tokio::test]
 async fn required_urls_are_checked() {
-    let invalid: [(&str, fn() -> Vec<ElicitRequestURLParams>); 3] = [
-        ("at least one", Vec::new),
-        ("needs an id", || {
-            vec![ElicitRequestURLParams::new(
-                "Visit.",
-                "https://example.test",
-            )]
-        }),
-        ("url", || {
-            vec![
-                ElicitRequestURLParams::new("Visit.", "javascript:alert(1)")
-                    .with_elicitation_id("1"),
-            ]
-        }),
-    ];
-    for (expected, elicitations) in invalid {
-        let server = server().tool(plain("connect", move |ctx: RequestContext| async move {
-            ctx.url_elicitation_required(elicitations()).to_string()
+    let without_id = ElicitRequestURLParams::new("Visit.", "https://example.test");
+    let unsafe_url =
+        ElicitRequestURLParams::new("Visit.", "javascript:alert(1)").with_elicitation_id("1");
+    for (expected, elicitations) in [
+        ("at least one", vec![]),
+        ("needs an id", vec![without_id]),
+        ("url", vec![unsafe_url]),
+    ] {
+        let server = server().tool(plain("connect", move |ctx: RequestContext| {
+            let error = ctx.url_elicitation_required(elicitations.clone());
+            async move { error.to_string() }
         }));
         let mut peer = Peer::connect(&server);
         peer.initialize_with("2025-11-25", url_client()).await;

@@ -25,7 +25,8 @@ fn hearing_server() -> (Server, mpsc::UnboundedReceiver<(String, Value)>) {
             let heard = heard.clone();
             async move {
                 let version = client.version().map_or("none", |version| version.as_str());
-                heard.send((format!("{name} {version}"), params)).unwrap();
+                let sent = heard.send((format!("{name} {version}"), params));
+                sent.expect("the test receives the notifications");
             }
         });
     }

@@ -202,8 +202,10 @@ impl Peer<'_> {
         ensure(names.contains(&prompt.name), || {
             format!("{} is not in {names:?}", prompt.name)
         })?;
-        let arguments = prompt.arguments.iter().copied();
-        let result = self.client.get_prompt(prompt.name, arguments).await?;
+        let result = self
+            .client
+            .get_prompt(prompt.name, prompt.arguments)
+            .await?;
         let text = result
             .messages
             .first()

@@ -31,7 +31,7 @@ impl TransportContext for SessionChannel {
         match self.session.push_task() {
             Some(push) => push.push(notification.kind, notification.message),
             None => {
-                tracing::debug!("dropped a notification, because the session has no GET stream")
+                tracing::debug!("dropped a notification, because the session has no GET stream");
             }
         }
     }
