@@ -330,10 +330,13 @@ fn initialize_is_admitted_with_the_negotiated_version() {
         check(initialize(version), "-32602 400");
     }
     check(legacy("initialize"), "-32602 400");
-    check(
-        initialize(json!("2025-06-18")).negotiated("2025-06-18"),
-        "-32600 400",
-    );
+    // A repeated one gets the version that was negotiated before.
+    for requested in ["2025-06-18", "2025-11-25"] {
+        check(
+            initialize(json!(requested)).negotiated("2025-06-18"),
+            "2025-06-18 Legacy",
+        );
+    }
     // Over HTTP the header does not matter before a session exists.
     check(
         initialize(json!("2025-06-18")).http(Absent, Absent, Absent),
