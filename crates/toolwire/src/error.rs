@@ -174,7 +174,6 @@ impl Error {
         Self::new(ErrorKind::NotAccepted(key.to_owned(), action))
     }
 
-    #[cfg(any(feature = "client", feature = "input"))]
     pub(crate) fn decode(what: impl Into<String>, source: serde_json::Error) -> Self {
         Self::new(ErrorKind::Decode(what.into())).with_source(source)
     }
