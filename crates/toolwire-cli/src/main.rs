@@ -27,12 +27,12 @@ mod tour;
 
 use std::process::ExitCode;
 
-use clap::Parser;
+use clap::{CommandFactory, FromArgMatches};
 
 use crate::arguments::Arguments;
 
 fn main() -> ExitCode {
-    let arguments = match Arguments::try_parse() {
+    let arguments = match parse_arguments() {
         Ok(arguments) => arguments,
         Err(error) => return command_line_error::report(error),
     };
@@ -51,4 +51,9 @@ fn main() -> ExitCode {
     // The thread that reads standard input may still be blocked. It must not delay the exit.
     runtime.shutdown_background();
     ExitCode::from(exit as u8)
+}
+
+fn parse_arguments() -> Result<Arguments, clap::Error> {
+    let command = Arguments::command().color(screen::help_colours());
+    Arguments::from_arg_matches(&command.try_get_matches()?)
 }

@@ -235,12 +235,24 @@ fn style(output: &impl Terminal, colour: Colour) -> Style {
 
 /// Returns `true` if an output gets colours: in a terminal, unless `NO_COLOR` is set or the terminal has none.
 pub(crate) fn has_colours(output: &impl IsTerminal, colour: Colour) -> bool {
-    let no_colour = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
     match colour {
         Colour::Always => true,
         Colour::Never => false,
-        Colour::Auto => output.is_terminal() && !no_colour && !is_dumb(),
+        Colour::Auto => output.is_terminal() && !colours_are_disabled(),
     }
+}
+
+/// Returns the colours of the help. By itself, clap ignores `TERM=dumb` if `CI` is set.
+pub(crate) fn help_colours() -> clap::ColorChoice {
+    if colours_are_disabled() {
+        clap::ColorChoice::Never
+    } else {
+        clap::ColorChoice::Auto
+    }
+}
+
+fn colours_are_disabled() -> bool {
+    std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty()) || is_dumb()
 }
 
 /// Returns `true` if the terminal has neither colours nor control characters.

@@ -56,10 +56,17 @@ mod terminal {
         assert_eq!(ended.code, Some(0), "{ended:?}");
         assert!(ended.shown.contains("tools/call"), "{ended:?}");
         assert!(!ended.shown.contains('\u{1b}'), "{ended:?}");
-        let mut command = toolwire(&["tools", "no-such-server", "--jsno"]);
-        command.env("TERM", "dumb").env_remove("NO_COLOR");
-        let ended = run_with_colours(command, &[]).await;
-        assert!(!ended.shown.contains('\u{1b}'), "{ended:?}");
+        // `CI` must not change this.
+        for ci in [None, Some("true")] {
+            let mut command = toolwire(&["tools", "no-such-server", "--jsno"]);
+            command.env("TERM", "dumb").env_remove("NO_COLOR");
+            match ci {
+                Some(value) => command.env("CI", value),
+                None => command.env_remove("CI"),
+            };
+            let ended = run_with_colours(command, &[]).await;
+            assert!(!ended.shown.contains('\u{1b}'), "{ended:?}");
+        }
     }
 
     #[tokio::test]
