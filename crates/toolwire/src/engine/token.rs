@@ -172,6 +172,12 @@ impl Principal {
         Self(Some(text.into()))
     }
 
+    /// Returns the principal with the text that [`as_str`](Self::as_str) returned, for stores.
+    #[must_use]
+    pub fn from_stored(text: Option<&str>) -> Self {
+        Self(text.map(Arc::from))
+    }
+
     /// Returns a text that is unique per principal, or `None` for the anonymous principal.
     #[must_use]
     pub fn as_str(&self) -> Option<&str> {

@@ -15,6 +15,8 @@ mod events;
 mod memory;
 mod nonces;
 mod sessions;
+#[cfg(feature = "tasks")]
+mod tasks;
 mod token_record;
 
 use std::error::Error as StdError;
@@ -28,6 +30,10 @@ pub use memory::{
 };
 pub use nonces::NonceStore;
 pub use sessions::{ExpiredSession, SessionRecord, SessionStore, StoredSession};
+#[cfg(feature = "tasks")]
+pub use tasks::{
+    MAX_TASK_RECORD_BYTES, StoredTask, TaskOutcome, TaskRecord, TaskStore, Worker,
+};
 
 use crate::engine::BoxFuture;
 

@@ -1,0 +1,285 @@
+//! The store of tasks: work that outlives its request. Any node can load and continue a task.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+use toolwire_types::tasks::TaskStatus;
+use toolwire_types::{ErrorObject, InputRequests, ProtocolVersion, RawJson};
+
+use crate::engine::{Principal, json_bytes};
+use crate::store::StoreFuture;
+
+/// The maximum size of a stored record in bytes: the largest outcome and the largest journal, and the rest.
+pub const MAX_TASK_RECORD_BYTES: usize = 6 * 1024 * 1024;
+
+/// The stored state of one task. It contains everything that a node needs to report the task, and to run its handler
+/// again.
+///
+/// A store reads only [`tool`](Self::tool), [`is_final`](Self::is_final), [`runnable`](Self::runnable) and
+/// [`expires_at_ms`](Self::expires_at_ms). It keeps everything else unchanged. Times are milliseconds since 1970-01-01
+/// UTC.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct TaskRecord {
+    /// The name of the tool.
+    pub tool: String,
+    /// The status.
+    pub status: TaskStatus,
+    /// Whether the handler should run: the task is queued or running, or an answer has arrived. `false` while a question
+    /// waits for its answer, and after the end.
+    pub runnable: bool,
+    /// Whether a handler has started. A task that has not started yet can always be started by another worker.
+    pub started: bool,
+    /// How often the handler was started again after its worker was lost.
+    #[serde(default)]
+    pub restarts: u32,
+    /// A text about the current status.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub status_message: Option<String>,
+    /// When the task was created.
+    pub created_at_ms: u64,
+    /// When the status or its message changed.
+    pub updated_at_ms: u64,
+    /// How long the task exists, counted from its creation. `None` means without limit.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ttl_ms: Option<u64>,
+    /// How often clients should poll.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub poll_interval_ms: Option<u64>,
+    /// When the store forgets the task: some time after the end of its life. `None` means never.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub expires_at_ms: Option<u64>,
+    /// The protocol version of the call.
+    pub version: ProtocolVersion,
+    /// The call: its arguments, the client's capabilities and the caller. Sealed if the server has keys.
+    pub call: RawJson,
+    /// The answers and the results of effects so far. Sealed if the server has keys.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub journal: Option<RawJson>,
+    /// The questions without an answer, by the keys that clients see.
+    #[serde(default, skip_serializing_if = "InputRequests::is_empty")]
+    pub questions: InputRequests,
+    /// The outcome of a task that ended.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub outcome: Option<TaskOutcome>,
+}
+
+/// The outcome of a task.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub enum TaskOutcome {
+    /// The result of the call, as the version of the call has it.
+    Result {
+        /// The result.
+        result: RawJson,
+        /// Whether the tool reported an error in it.
+        is_error: bool,
+    },
+    /// The error of the call.
+    Error(ErrorObject),
+}
+
+impl TaskRecord {
+    /// Creates the record of a task that has not started. It never expires.
+    #[must_use]
+    pub fn new(
+        tool: impl Into<String>,
+        version: ProtocolVersion,
+        call: RawJson,
+        created_at_ms: u64,
+    ) -> Self {
+        Self {
+            tool: tool.into(),
+            status: TaskStatus::Working,
+            runnable: true,
+            started: false,
+            restarts: 0,
+            status_message: None,
+            created_at_ms,
+            updated_at_ms: created_at_ms,
+            ttl_ms: None,
+            poll_interval_ms: None,
+            expires_at_ms: None,
+            version,
+            call,
+            journal: None,
+            questions: InputRequests::new(),
+            outcome: None,
+        }
+    }
+
+    /// Returns `true` if the status never changes again. A store never replaces such a record.
+    #[must_use]
+    pub fn is_final(&self) -> bool {
+        self.status.is_terminal()
+    }
+
+    /// Returns `true` if the store has forgotten the task at this time.
+    #[must_use]
+    pub fn is_expired(&self, now_ms: u64) -> bool {
+        self.expires_at_ms.is_some_and(|expiry| expiry <= now_ms)
+    }
+
+    /// Returns the approximate size of this record in memory, in bytes, for stores that limit it.
+    #[must_use]
+    pub fn memory_bytes(&self) -> usize {
+        size_of::<Self>() + json_bytes(self)
+    }
+}
+
+/// A stored task.
+#[derive(Clone, PartialEq)]
+#[non_exhaustive]
+pub struct StoredTask {
+    /// The id of the task.
+    pub id: String,
+    /// The principal that the task belongs to.
+    pub principal: Principal,
+    /// The record.
+    pub record: Arc<TaskRecord>,
+    /// The revision of the record. It grows with each replacement.
+    pub revision: u64,
+    /// The id of the worker whose lease lasts.
+    pub owner: Option<String>,
+}
+
+impl StoredTask {
+    /// Creates a stored task without an owner.
+    #[must_use]
+    pub fn new(
+        id: impl Into<String>,
+        principal: Principal,
+        record: Arc<TaskRecord>,
+        revision: u64,
+    ) -> Self {
+        Self {
+            id: id.into(),
+            principal,
+            record,
+            revision,
+            owner: None,
+        }
+    }
+}
+
+impl fmt::Debug for StoredTask {
+    /// Omits the id, because it grants access to the task.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("StoredTask")
+            .field("tool", &self.record.tool)
+            .field("status", &self.record.status)
+            .field("revision", &self.revision)
+            .field("owner", &self.owner)
+            .finish_non_exhaustive()
+    }
+}
+
+/// A worker: a process, or a part of it, that runs tasks.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Worker {
+    /// An id that no other worker has.
+    pub id: String,
+    /// The tools whose tasks the worker can run.
+    pub tools: Vec<String>,
+}
+
+impl Worker {
+    /// Creates a worker.
+    #[must_use]
+    pub fn new<S: Into<String>>(
+        id: impl Into<String>,
+        tools: impl IntoIterator<Item = S>,
+    ) -> Self {
+        Self {
+            id: id.into(),
+            tools: tools.into_iter().map(Into::into).collect(),
+        }
+    }
+}
+
+/// A store of tasks.
+///
+/// A task of another principal is treated exactly like an absent one. A record that expired is gone.
+///
+/// A worker that runs a task holds its lease and renews it. If the worker is lost, the lease ends, and another worker can
+/// [`claim`](Self::claim) the task. Records change only by [`replace`](Self::replace), so that of two changes to one
+/// revision exactly one happens.
+///
+/// Nodes inform each other of changes over the [`Bus`](crate::store::Bus). A store also works without a bus if
+/// [`poll_interval`](Self::poll_interval) is set.
+pub trait TaskStore: Send + Sync + fmt::Debug {
+    /// Stores a new task under an unused id. If `lease` is set, that worker owns the task for this time. When the call
+    /// returns, every node can load the task.
+    ///
+    /// # Errors
+    /// Returns [`StoreError::OwnerFull`](crate::store::StoreError::OwnerFull) if the principal has too many unfinished
+    /// tasks (the anonymous principal stands for many users and has no limit of its own),
+    /// [`StoreError::Full`](crate::store::StoreError::Full) if the store has too many tasks or bytes, and
+    /// [`StoreError::Unavailable`](crate::store::StoreError::Unavailable) if the id is in use.
+    fn create<'a>(
+        &'a self,
+        id: &'a str,
+        principal: &'a Principal,
+        record: TaskRecord,
+        lease: Option<(&'a Worker, Duration)>,
+    ) -> StoreFuture<'a, StoredTask>;
+
+    /// Returns a task.
+    fn load<'a>(
+        &'a self,
+        id: &'a str,
+        principal: &'a Principal,
+    ) -> StoreFuture<'a, Option<StoredTask>>;
+
+    /// Replaces a record if its revision is still `revision` and the stored record is not final. Returns the new
+    /// revision, or `None` if nothing changed. A final record ends the lease.
+    fn replace<'a>(
+        &'a self,
+        id: &'a str,
+        revision: u64,
+        record: TaskRecord,
+    ) -> StoreFuture<'a, Option<u64>>;
+
+    /// Returns up to `limit` tasks of the principal, in ascending order of their ids, after the id `after`.
+    fn list<'a>(
+        &'a self,
+        principal: &'a Principal,
+        after: Option<&'a str>,
+        limit: usize,
+    ) -> StoreFuture<'a, Vec<StoredTask>>;
+
+    /// Gives up to `limit` tasks to a worker: tasks of its tools that are runnable and that nobody owns. The oldest come
+    /// first. Of concurrent claims, one gets the task.
+    fn claim<'a>(
+        &'a self,
+        worker: &'a Worker,
+        lease: Duration,
+        limit: usize,
+    ) -> StoreFuture<'a, Vec<StoredTask>>;
+
+    /// Extends the lease of the owner. Returns `false` if the worker does not own the task (any more).
+    fn renew<'a>(
+        &'a self,
+        id: &'a str,
+        worker: &'a Worker,
+        lease: Duration,
+    ) -> StoreFuture<'a, bool>;
+
+    /// Ends the lease of the owner, so that others can claim the task at once. Returns `false` if the worker does not own
+    /// the task.
+    fn release<'a>(&'a self, id: &'a str, worker: &'a Worker) -> StoreFuture<'a, bool>;
+
+    /// Removes a task. Returns `false` if it does not exist.
+    fn remove<'a>(&'a self, id: &'a str) -> StoreFuture<'a, bool>;
+
+    /// Returns how often a node should look for changes of other nodes: answers, cancellations, tasks to claim. Default:
+    /// one second. `None` if all changes are made through this value.
+    fn poll_interval(&self) -> Option<Duration> {
+        Some(Duration::from_secs(1))
+    }
+}
