@@ -33,6 +33,8 @@ mod schema;
 pub(crate) mod snapshot;
 #[cfg(feature = "input")]
 mod state_seal;
+#[cfg(feature = "tasks")]
+pub(crate) mod tasks;
 mod tool;
 mod tool_arguments;
 mod tool_error;

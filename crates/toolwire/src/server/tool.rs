@@ -20,6 +20,8 @@ use crate::server::access::{Access, access_options};
 use crate::server::registry::{RegistrationError, check_meta, descriptor_options};
 use crate::server::response::{IntoToolResponse, ToolResponse};
 use crate::server::schema;
+#[cfg(feature = "tasks")]
+use crate::server::tasks::TaskOptions;
 use crate::server::tool_arguments::{ArgumentDecoder, invalid_arguments};
 use crate::server::tool_error::ToolError;
 
@@ -63,9 +65,11 @@ impl<F: FnOnce() -> ToolHandler> IntoTool for F {
 /// ```
 #[derive(Clone)]
 pub struct ToolHandler {
-    descriptor: Tool,
+    pub(crate) descriptor: Tool,
     access: Access,
     check_arguments: bool,
+    #[cfg(feature = "tasks")]
+    pub(crate) task: Option<TaskOptions>,
     handler: Arc<Handler>,
 }
 
@@ -158,6 +162,8 @@ impl ToolHandler {
             descriptor,
             access: Access::default(),
             check_arguments: true,
+            #[cfg(feature = "tasks")]
+            task: None,
             handler: Arc::new(handler),
         }
     }
@@ -175,6 +181,8 @@ impl ToolHandler {
             descriptor,
             access: Access::default(),
             check_arguments,
+            #[cfg(feature = "tasks")]
+            task: None,
             handler,
         }
     }
@@ -260,6 +268,8 @@ impl ToolHandler {
             output,
             pool: SchemaPool::default(),
             param_headers,
+            #[cfg(feature = "tasks")]
+            task: self.task,
             handler: self.handler,
         })
     }
@@ -305,6 +315,9 @@ pub(crate) struct ToolEntry {
         expect(dead_code, reason = "only HTTP has headers")
     )]
     pub(crate) param_headers: Vec<ParamHeader>,
+    /// How calls become tasks, if they do.
+    #[cfg(feature = "tasks")]
+    pub(crate) task: Option<TaskOptions>,
     handler: Arc<Handler>,
 }
 

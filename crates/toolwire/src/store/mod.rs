@@ -31,9 +31,7 @@ pub use memory::{
 pub use nonces::NonceStore;
 pub use sessions::{ExpiredSession, SessionRecord, SessionStore, StoredSession};
 #[cfg(feature = "tasks")]
-pub use tasks::{
-    MAX_TASK_RECORD_BYTES, StoredTask, TaskOutcome, TaskRecord, TaskStore, Worker,
-};
+pub use tasks::{MAX_TASK_RECORD_BYTES, StoredTask, TaskOutcome, TaskRecord, TaskStore, Worker};
 
 use crate::engine::BoxFuture;
 

@@ -191,10 +191,7 @@ pub struct Worker {
 impl Worker {
     /// Creates a worker.
     #[must_use]
-    pub fn new<S: Into<String>>(
-        id: impl Into<String>,
-        tools: impl IntoIterator<Item = S>,
-    ) -> Self {
+    pub fn new<S: Into<String>>(id: impl Into<String>, tools: impl IntoIterator<Item = S>) -> Self {
         Self {
             id: id.into(),
             tools: tools.into_iter().map(Into::into).collect(),
