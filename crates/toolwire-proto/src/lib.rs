@@ -51,6 +51,7 @@ pub mod sse;
 pub mod stamp;
 pub mod strict_json;
 pub mod subscriptions;
+pub mod task_rules;
 pub mod trace_context;
 pub mod uri_template;
 pub mod web_url;

@@ -70,6 +70,8 @@ pub struct ParamMembers<'a> {
     pub uri: Option<RawMember<'a>>,
     /// `taskId`.
     pub task_id: Option<RawMember<'a>>,
+    /// `task`, with which a 2025-11-25 client asks for a task.
+    pub task: Option<RawMember<'a>>,
     /// `protocolVersion` of `initialize`.
     pub protocol_version: Option<RawMember<'a>>,
     /// `inputResponses`.
@@ -105,6 +107,7 @@ impl<'a> ParamMembers<'a> {
             "arguments" => &mut self.arguments,
             "uri" => &mut self.uri,
             "taskId" => &mut self.task_id,
+            "task" => &mut self.task,
             "protocolVersion" => &mut self.protocol_version,
             "inputResponses" => &mut self.input_responses,
             "requestState" => &mut self.request_state,

@@ -101,6 +101,15 @@ pub use server::{Elicit, ElicitField};
 #[cfg(feature = "client")]
 pub use transport::child::{ProcessTracker, ServerCommand};
 
+/// Tasks: tool calls that outlive their request.
+#[cfg(feature = "tasks")]
+pub mod tasks {
+    pub use toolwire_types::tasks::TaskStatus;
+
+    pub use crate::server::tasks::{TaskHandle, TaskOptions, TaskWorkerOptions, Tasks};
+    pub use crate::store::{MemoryTaskLimits, MemoryTaskStore, TaskStore};
+}
+
 /// Values of URI template variables.
 pub mod uri_template {
     pub use toolwire_proto::uri_template::{TemplateValue, Values};

@@ -70,6 +70,16 @@ impl<'a> Admitted<'a> {
         self.request.members.arguments.map(RawMember::raw)
     }
 
+    /// Returns the raw `params.task`, with which a client asks for a task, in the version that has it.
+    #[must_use]
+    #[inline]
+    pub fn task(&self) -> Option<&'a RawValue> {
+        let member = self.request.members.task;
+        member
+            .filter(|_| self.version.has_core_tasks())
+            .map(RawMember::raw)
+    }
+
     /// Returns `inputResponses`, a raw JSON object, for methods that may request input.
     #[must_use]
     #[inline]

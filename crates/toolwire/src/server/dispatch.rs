@@ -221,11 +221,15 @@ fn initialize(snapshot: &Snapshot, exchange: &Exchange) -> Outcome {
         request.capabilities,
         Some(request.client_info),
     )?;
-    let mut result = InitializeResult::new(
-        version.as_str(),
-        snapshot.capabilities().clone(),
-        snapshot.info.clone(),
-    );
+    let mut capabilities = snapshot.capabilities().clone();
+    if !exchange.context.auth().valid
+        && let Some(tasks) = &mut capabilities.tasks
+    {
+        // 2025-11-25, basic/utilities/tasks, "Task Isolation and Access Control": anonymous callers would see the tasks
+        // of others in the list.
+        tasks.list = None;
+    }
+    let mut result = InitializeResult::new(version.as_str(), capabilities, snapshot.info.clone());
     result.instructions.clone_from(&snapshot.instructions);
     snapshot.finish(result, version)
 }

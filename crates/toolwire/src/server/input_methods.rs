@@ -1,5 +1,7 @@
 //! The three methods that may ask for input: `tools/call`, `prompts/get`, `resources/read`.
 
+use std::sync::Arc;
+
 use indexmap::IndexMap;
 use serde_json::value::RawValue;
 use toolwire_proto::methods::Method;
@@ -36,45 +38,69 @@ pub(crate) fn call_tool(
         loop {
             let running = {
                 let (tool, arguments) = called_tool(exchange)?;
+                if let Some(work) = exchange.snapshot().call_as_task(exchange, tool)? {
+                    return work.await;
+                }
                 tool.call(rounds.context().clone(), arguments)
             };
-            let incomplete = match running.await {
-                Ok(ToolResponse::Text(text)) => {
-                    if exchange.snapshot().options.validate_output {
-                        boxed_cold(|| check_output(exchange, None)).await?;
-                    }
-                    return encode_text(exchange, &text);
-                }
-                // A tool may return its own error result to the model. An error result that was caused by missing input
-                // does not count as one.
-                Ok(ToolResponse::Complete(result))
-                    if result.is_error == Some(true) && rounds.is_unfinished() =>
-                {
-                    Err(ToolError::failed("an input request has no response yet"))
-                }
-                Ok(ToolResponse::Complete(result)) => {
-                    if exchange.snapshot().options.validate_output {
-                        boxed_cold(|| check_output(exchange, Some(&result))).await?;
-                    }
-                    return encode_tool_result(exchange, result);
-                }
-                #[cfg(feature = "input")]
-                Ok(ToolResponse::InputRequired(input_required)) => Ok(*input_required),
-                Err(error) => Err(error),
-            };
-            match boxed_cold(|| rounds.finish_run(incomplete)).await? {
-                RoundOutcome::Failed(error) => {
-                    return encode_failure(exchange, error);
-                }
-                RoundOutcome::InputRequired(response) => return Ok(response),
-                RoundOutcome::RunAgain => {}
+            let response = running.await;
+            if let Some(result) = finish_run(exchange, &mut rounds, response).await? {
+                return Ok(result);
             }
         }
     }
 }
 
+/// Returns the result of a call after a run of its handler. Returns `None` if the handler has to run again.
+#[expect(
+    clippy::manual_async_fn,
+    reason = "the future of an `async fn` stores its parameters twice"
+)]
+#[inline]
+pub(crate) fn finish_run<'a>(
+    exchange: &'a Exchange,
+    rounds: &'a mut RequestRounds<'_>,
+    response: Result<ToolResponse, ToolError>,
+) -> impl Future<Output = Result<Option<EncodedResult>, ErrorObject>> + Send + 'a {
+    async move {
+        let incomplete = match response {
+            Ok(ToolResponse::Text(text)) => {
+                if exchange.snapshot().options.validate_output {
+                    boxed_cold(|| check_output(exchange, None)).await?;
+                }
+                return encode_text(exchange, &text).map(Some);
+            }
+            // A tool may return its own error result to the model. An error result that was caused by missing input does
+            // not count as one.
+            Ok(ToolResponse::Complete(result))
+                if result.is_error == Some(true) && rounds.is_unfinished() =>
+            {
+                Err(ToolError::failed("an input request has no response yet"))
+            }
+            Ok(ToolResponse::Complete(result)) => {
+                if exchange.snapshot().options.validate_output {
+                    boxed_cold(|| check_output(exchange, Some(&result))).await?;
+                }
+                return encode_tool_result(exchange, result).map(Some);
+            }
+            #[cfg(feature = "input")]
+            Ok(ToolResponse::InputRequired(input_required)) => Ok(*input_required),
+            #[cfg(feature = "tasks")]
+            Ok(ToolResponse::Task(task)) => {
+                return boxed_cold(|| task.respond(exchange)).await.map(Some);
+            }
+            Err(error) => Err(error),
+        };
+        match boxed_cold(|| rounds.finish_run(incomplete)).await? {
+            RoundOutcome::Failed(error) => encode_failure(exchange, error).map(Some),
+            RoundOutcome::InputRequired(response) => Ok(Some(response)),
+            RoundOutcome::RunAgain => Ok(None),
+        }
+    }
+}
+
 /// Returns the tool that the request names.
-fn find_tool(exchange: &Exchange) -> Result<&ToolEntry, ErrorObject> {
+fn find_tool(exchange: &Exchange) -> Result<&Arc<ToolEntry>, ErrorObject> {
     let name = exchange.name().unwrap_or_default();
     match exchange.snapshot().tools.get(name) {
         Some(tool) => Ok(tool),
@@ -83,7 +109,9 @@ fn find_tool(exchange: &Exchange) -> Result<&ToolEntry, ErrorObject> {
 }
 
 /// Returns the tool if the caller may call it, and its arguments.
-fn called_tool(exchange: &Exchange) -> Result<(&ToolEntry, &RawValue), ErrorObject> {
+pub(crate) fn called_tool(
+    exchange: &Exchange,
+) -> Result<(&Arc<ToolEntry>, &RawValue), ErrorObject> {
     let tool = find_tool(exchange)?;
     exchange.context.check_access(tool.access())?;
     let arguments = exchange.arguments().unwrap_or_else(|| checked_raw("{}"));

@@ -1,12 +1,14 @@
 //! Sends an input request to a client of a revision up to 2025-11-25, and checks the response.
 
+use indexmap::IndexMap;
 use toolwire_proto::methods;
 use toolwire_proto::rounds;
 use toolwire_proto::sampling_rules::drop_undeclared_context;
 use toolwire_proto::stamp;
+use toolwire_types::tasks::core::RelatedTaskMetadata;
 use toolwire_types::{
     ClientCapabilities, CreateMessageRequestParams, ElicitRequestParams, ErrorObject, InputRequest,
-    ProtocolVersion, RawJson,
+    ProtocolVersion, RawJson, meta_key,
 };
 
 use crate::engine::transport::no_channel;
@@ -20,6 +22,8 @@ pub(crate) struct InputChannel<'a> {
     pub(crate) transport: &'a dyn TransportContext,
     pub(crate) version: ProtocolVersion,
     pub(crate) capabilities: &'a ClientCapabilities,
+    /// The task that the request belongs to (2025-11-25).
+    pub(crate) related_task: Option<&'a str>,
 }
 
 impl InputChannel<'_> {
@@ -29,7 +33,10 @@ impl InputChannel<'_> {
         let required = rounds::required_capabilities([request]);
         check_declared(&required, self.capabilities)?;
         warn_about_request(request, self.version);
-        let params = client_params(request, self.version, self.capabilities)?;
+        let mut params = client_params(request, self.version, self.capabilities)?;
+        if let Some(id) = self.related_task {
+            params = with_related_task(&params, id)?;
+        }
         if !self.transport.can_request() {
             return Err(no_channel(method));
         }
@@ -89,6 +96,24 @@ fn client_params(
         }
     };
     written.map_err(|error| Error::decode("input request to the client", error))
+}
+
+/// Adds the task that a request belongs to. 2025-11-25, basic/utilities/tasks, "Associating Task-Related Messages".
+fn with_related_task(params: &RawJson, id: &str) -> Result<RawJson, Error> {
+    let mut members: IndexMap<String, RawJson> = params
+        .parse()
+        .map_err(|error| Error::decode("input request to the client", error))?;
+    let mut meta: IndexMap<String, RawJson> = members
+        .get("_meta")
+        .and_then(|meta| meta.parse().ok())
+        .unwrap_or_default();
+    let write = |error| Error::decode("input request to the client", error);
+    let related = RelatedTaskMetadata::new(id);
+    let related = RawJson::from_serialize(&related).map_err(write)?;
+    meta.insert(meta_key::RELATED_TASK.to_owned(), related);
+    let meta = RawJson::from_serialize(&meta).map_err(write)?;
+    members.insert("_meta".to_owned(), meta);
+    RawJson::from_serialize(&members).map_err(write)
 }
 
 /// Returns a random id, for revisions that require an id for each URL elicitation.

@@ -33,6 +33,7 @@ mod schema;
 pub(crate) mod snapshot;
 #[cfg(feature = "input")]
 mod state_seal;
+mod task_calls;
 #[cfg(feature = "tasks")]
 pub(crate) mod tasks;
 mod tool;

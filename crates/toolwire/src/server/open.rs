@@ -40,8 +40,10 @@ impl Server {
             MethodRef::Known(method) => MethodRoute::Known(method),
             MethodRef::Custom(name) => MethodRoute::Custom(name.into()),
         };
-        // A tool call needs only its name and arguments, so the other parameters are not copied.
-        let params = admitted.params().filter(|_| route.name() != "tools/call");
+        // A tool call needs only its name and arguments, so the other parameters are not copied, unless it asks for a
+        // task.
+        let needs_params = route.name() != "tools/call" || admitted.task().is_some();
+        let params = admitted.params().filter(|_| needs_params);
         let scope = RequestScope {
             version: admitted.version,
             client_capabilities: declared_capabilities(admitted)?,
@@ -56,6 +58,7 @@ impl Server {
             meta: Default::default(),
             client_info: Default::default(),
             cancellation,
+            task: Default::default(),
             progress: Default::default(),
             first_round: None,
             server: Default::default(),

@@ -25,13 +25,13 @@ use crate::server::snapshot::Snapshot;
 
 /// The methods for one kind of handler. Each function returns `None` for other methods.
 pub(crate) struct OptionalMethods {
-    name: &'static str,
+    pub(crate) name: &'static str,
     /// Handles the methods that run no handler.
-    respond: fn(&Snapshot, &Exchange) -> Option<Outcome>,
+    pub(crate) respond: fn(&Snapshot, &Exchange) -> Option<Outcome>,
     /// Starts the methods that run a handler.
-    start: for<'a> fn(&'static Method, &'a Exchange) -> Option<BoxFuture<'a, Outcome>>,
+    pub(crate) start: for<'a> fn(&'static Method, &'a Exchange) -> Option<BoxFuture<'a, Outcome>>,
     /// Returns the scopes that an access token must grant.
-    scopes: fn(&Snapshot, &Admitted<'_>) -> Option<ScopeSet>,
+    pub(crate) scopes: fn(&Snapshot, &Admitted<'_>) -> Option<ScopeSet>,
 }
 
 pub(crate) static PROMPTS: OptionalMethods = OptionalMethods {

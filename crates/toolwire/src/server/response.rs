@@ -14,6 +14,8 @@ use toolwire_types::{CallToolResult, ContentBlock, ErrorObject, RawJson};
 use toolwire_types::{InputRequests, InputRequiredResult};
 
 use crate::server::schema;
+#[cfg(feature = "tasks")]
+use crate::server::tasks::TaskHandle;
 use crate::server::tool_error::{IntoToolError, ToolError};
 
 /// The outcome of a tool: a result or an input request.
@@ -29,6 +31,9 @@ pub enum ToolResponse {
     /// The client must gather input and call again.
     #[cfg(feature = "input")]
     InputRequired(Box<InputRequiredResult>),
+    /// Another system ends this task.
+    #[cfg(feature = "tasks")]
+    Task(TaskHandle),
 }
 
 impl ToolResponse {
@@ -36,6 +41,14 @@ impl ToolResponse {
     #[must_use]
     pub fn complete(result: CallToolResult) -> Self {
         Self::Complete(Box::new(result))
+    }
+
+    /// Responds with a task that another system ends; see
+    /// [`RequestContext::create_task`](crate::RequestContext::create_task).
+    #[must_use]
+    #[cfg(feature = "tasks")]
+    pub fn task(task: TaskHandle) -> Self {
+        Self::Task(task)
     }
 
     /// Asks the client for input. The client calls the tool again with the responses, which

@@ -28,6 +28,8 @@ use crate::server::registry::NameMap;
 use crate::server::resource::{ResolvedResource, ResourceEntry, TemplateEntry};
 #[cfg(feature = "input")]
 use crate::server::state_seal::StateSeal;
+#[cfg(feature = "tasks")]
+use crate::server::tasks::TaskRuntime;
 use crate::server::tool::ToolEntry;
 use crate::sync::lock;
 
@@ -53,6 +55,8 @@ pub(crate) struct Snapshot {
     /// The methods for the kinds of handlers, besides tools, that were ever registered.
     pub(crate) kinds: Vec<&'static OptionalMethods>,
     pub(crate) extensions: IndexMap<String, RawJson>,
+    #[cfg(feature = "tasks")]
+    pub(crate) tasks: Option<Arc<TaskRuntime>>,
     pub(crate) options: ServerOptions,
     pub(crate) emptied: EmptiedLists,
     pub(crate) derived: DerivedData,
@@ -111,6 +115,8 @@ impl Snapshot {
             completer: None,
             kinds: Vec::new(),
             extensions: IndexMap::new(),
+            #[cfg(feature = "tasks")]
+            tasks: None,
             options: ServerOptions {
                 logging: false,
                 resource_subscriptions: false,
@@ -160,6 +166,7 @@ impl Snapshot {
         if !self.extensions.is_empty() {
             capabilities.extensions = Some(self.extensions.clone());
         }
+        self.add_task_capabilities(&mut capabilities);
         capabilities
     }
 

@@ -46,6 +46,9 @@ pub(crate) struct OpenedState {
 pub(crate) struct StateSeal {
     audience: String,
     keys: OnceLock<KeyRing>,
+    /// Whether the keys were configured. Random keys end with the process.
+    #[cfg(feature = "tasks")]
+    has_configured_keys: bool,
     seals_author_state: bool,
     ttl: Duration,
     nonces: Option<Arc<dyn NonceStore>>,
@@ -57,6 +60,8 @@ impl StateSeal {
         Self {
             audience,
             keys: OnceLock::new(),
+            #[cfg(feature = "tasks")]
+            has_configured_keys: false,
             seals_author_state: true,
             ttl: DEFAULT_TTL,
             nonces: None,
@@ -66,8 +71,16 @@ impl StateSeal {
     pub(crate) fn with_keys(self, keys: KeyRing) -> Self {
         Self {
             keys: OnceLock::from(keys),
+            #[cfg(feature = "tasks")]
+            has_configured_keys: true,
             ..self
         }
+    }
+
+    /// Returns the keys that the author configured.
+    #[cfg(feature = "tasks")]
+    pub(crate) fn configured_keys(&self) -> Option<&KeyRing> {
+        self.keys.get().filter(|_| self.has_configured_keys)
     }
 
     pub(crate) fn with_ttl(self, ttl: Duration) -> Self {

@@ -17,7 +17,7 @@ mod nonces;
 mod sessions;
 #[cfg(feature = "tasks")]
 mod tasks;
-mod token_record;
+pub(crate) mod token_record;
 
 use std::error::Error as StdError;
 use std::fmt;
@@ -28,12 +28,16 @@ pub use memory::{
     MemoryBus, MemoryEventLog, MemoryEventLogLimits, MemoryNonceStore, MemorySessionLimits,
     MemorySessionStore,
 };
+#[cfg(feature = "tasks")]
+pub use memory::{MemoryTaskLimits, MemoryTaskStore};
 pub use nonces::NonceStore;
 pub use sessions::{ExpiredSession, SessionRecord, SessionStore, StoredSession};
 #[cfg(feature = "tasks")]
 pub use tasks::{MAX_TASK_RECORD_BYTES, StoredTask, TaskOutcome, TaskRecord, TaskStore, Worker};
 
 use crate::engine::BoxFuture;
+#[cfg(feature = "tasks")]
+use crate::engine::since_epoch;
 
 /// The future that the methods of a store return.
 pub(crate) type StoreFuture<'a, T> = BoxFuture<'a, Result<T, StoreError>>;
@@ -77,4 +81,10 @@ impl StdError for StoreError {
             Self::Unavailable(source) => Some(&**source),
         }
     }
+}
+
+/// Returns the milliseconds since 1970-01-01 UTC.
+#[cfg(feature = "tasks")]
+fn now_ms() -> u64 {
+    u64::try_from(since_epoch().as_millis()).unwrap_or(u64::MAX)
 }

@@ -31,8 +31,8 @@ pub struct TaskRecord {
     /// Whether the handler should run: the task is queued or running, or an answer has arrived. `false` while a question
     /// waits for its answer, and after the end.
     pub runnable: bool,
-    /// Whether a handler has started. A task that has not started yet can always be started by another worker.
-    pub started: bool,
+    /// Whether any worker may start the handler: it has not started yet, or it waits at a question. `false` while it works.
+    pub restartable: bool,
     /// How often the handler was started again after its worker was lost.
     #[serde(default)]
     pub restarts: u32,
@@ -96,7 +96,7 @@ impl TaskRecord {
             tool: tool.into(),
             status: TaskStatus::Working,
             runnable: true,
-            started: false,
+            restartable: true,
             restarts: 0,
             status_message: None,
             created_at_ms,
@@ -232,6 +232,9 @@ pub trait TaskStore: Send + Sync + fmt::Debug {
         id: &'a str,
         principal: &'a Principal,
     ) -> StoreFuture<'a, Option<StoredTask>>;
+
+    /// Returns a task without a check of its principal, for callers that the server itself trusts.
+    fn find<'a>(&'a self, id: &'a str) -> StoreFuture<'a, Option<StoredTask>>;
 
     /// Replaces a record if its revision is still `revision` and the stored record is not final. Returns the new
     /// revision, or `None` if nothing changed. A final record ends the lease.

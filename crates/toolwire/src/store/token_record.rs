@@ -20,7 +20,7 @@ struct TokenRecord {
     claims: Map<String, Value>,
 }
 
-pub(super) fn serialize<S: Serializer>(
+pub(crate) fn serialize<S: Serializer>(
     token: &Arc<TokenInfo>,
     serializer: S,
 ) -> Result<S::Ok, S::Error> {
@@ -43,7 +43,7 @@ pub(super) fn serialize<S: Serializer>(
     record.serialize(serializer)
 }
 
-pub(super) fn deserialize<'de, D: Deserializer<'de>>(
+pub(crate) fn deserialize<'de, D: Deserializer<'de>>(
     deserializer: D,
 ) -> Result<Arc<TokenInfo>, D::Error> {
     let record = TokenRecord::deserialize(deserializer)?;

@@ -94,6 +94,10 @@ impl RequestContext {
             .map_err(|error| Error::decode(format!("result to store as {key:?}"), error))?;
         round.in_journal(|journal| journal.store(&key, EntryDigest::EFFECT, value.clone()));
         drop(running);
+        if let Some(task) = self.scope().task.get() {
+            // Another process may have to continue this task, and must not repeat the effect.
+            task.save_journal(self).await?;
+        }
         // The first run uses the decoded value as well, so that all runs behave the same.
         read(value)
     }

@@ -34,10 +34,10 @@ use crate::server::access::check_declared;
 
 /// An input request with its key.
 #[derive(Debug)]
-struct PendingAsk {
-    key: String,
-    digest: EntryDigest,
-    request: InputRequest,
+pub(crate) struct PendingAsk {
+    pub(crate) key: String,
+    pub(crate) digest: EntryDigest,
+    pub(crate) request: InputRequest,
 }
 
 impl PendingAsk {
@@ -219,7 +219,15 @@ impl RequestContext {
             let pairs = asks.iter().zip(&responses);
             pairs.filter_map(|(ask, response)| response.is_none().then_some(ask))
         };
-        if self.is_stateless() {
+        if let Some(task) = self.scope().task.get() {
+            let missing: Vec<_> = missing().collect();
+            if !missing.is_empty() {
+                task.ask(self, missing).await?;
+            }
+            for (ask, response) in asks.iter().zip(&mut responses) {
+                *response = self.known_response(ask)?;
+            }
+        } else if self.is_stateless() {
             if let Some(first) = missing().next() {
                 let first = Error::input_required(&first.key);
                 self.request_input(missing())?;

@@ -97,6 +97,10 @@ where
             )
             .into());
         }
+        #[cfg(feature = "tasks")]
+        Ok(ToolResponse::Task(_)) => {
+            return Err(ErrorObject::internal("a tool of a model cannot return a task").into());
+        }
         Err(error) => CallToolResult::error(error.into_text()?),
     };
     let mut content = ToolResultContent::new(id, result.content);

@@ -81,6 +81,7 @@ impl ConnectedClient {
             transport: &*self.channel,
             version,
             capabilities: &capabilities,
+            related_task: None,
         };
         let response = channel.send(method, &request).await?;
         response

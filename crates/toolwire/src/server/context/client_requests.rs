@@ -184,6 +184,7 @@ impl RequestContext {
             transport: &*self.scope.transport,
             version: self.version(),
             capabilities: self.client_capabilities(),
+            related_task: None,
         };
         channel.send(key, request).await
     }

@@ -175,13 +175,16 @@ impl RequestContext {
     /// Returns the flag behind [`is_cancelled`](Self::is_cancelled), for work that outlives the handler's future.
     #[must_use]
     pub fn cancellation(&self) -> Option<Cancellation> {
-        self.scope.cancellation.clone()
+        match self.scope.task.get() {
+            Some(task) => Some(task.cancellation().clone()),
+            None => self.scope.cancellation.clone(),
+        }
     }
 
     // ---- progress and logging ----
 
     /// Sends `notifications/progress`. Nothing is sent if the request has no progress token, or if the value did not
-    /// increase. `message` reaches clients from 2025-03-26 on.
+    /// increase. `message` reaches clients from 2025-03-26 on. In a task, the progress is also its status message.
     pub fn report_progress(&self, progress: f64, total: Option<f64>, message: Option<&str>) {
         self.scope
             .report_progress(progress, total, message.map(str::to_owned));

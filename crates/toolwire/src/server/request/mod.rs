@@ -7,6 +7,7 @@ mod round;
 mod scope;
 #[cfg(feature = "input")]
 mod scope_input;
+mod task;
 
 pub(crate) use exchange::{Exchange, MethodRoute};
 pub(crate) use params::RequestParams;
@@ -14,3 +15,6 @@ pub(crate) use round::RoundState;
 #[cfg(feature = "input")]
 pub(crate) use round::SingleUseState;
 pub use scope::RequestScope;
+#[cfg(feature = "tasks")]
+pub(crate) use task::TaskScope;
+pub(crate) use task::TaskSlot;

@@ -18,11 +18,19 @@ pub(crate) struct RequestParams {
 
 impl RequestParams {
     pub(crate) fn of(request: &Admitted<'_>) -> Self {
-        let name = request.name.as_deref();
+        Self::new(request.name.as_deref(), request.meta(), request.arguments())
+    }
+
+    #[inline]
+    pub(crate) fn new(
+        name: Option<&str>,
+        meta: Option<&RawValue>,
+        arguments: Option<&RawValue>,
+    ) -> Self {
         let parts = [
             name.unwrap_or_default(),
-            request.meta().map_or("", RawValue::get),
-            request.arguments().map_or("", RawValue::get),
+            meta.map_or("", RawValue::get),
+            arguments.map_or("", RawValue::get),
         ];
         let [first, second, third] = parts;
         let mut text = String::with_capacity(first.len() + second.len() + third.len());
@@ -32,8 +40,8 @@ impl RequestParams {
         Self {
             text: text.into_boxed_str(),
             name: name.map(str::len),
-            meta: request.meta().map(|meta| meta.get().len()),
-            arguments: request.arguments().is_some(),
+            meta: meta.map(|meta| meta.get().len()),
+            arguments: arguments.is_some(),
         }
     }
 

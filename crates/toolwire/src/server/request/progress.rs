@@ -70,6 +70,20 @@ impl ProgressReporter {
     }
 }
 
+/// Returns the status message of a task for a report of progress: `3/10 rendering`.
+pub(crate) fn status_message(progress: f64, total: Option<f64>, message: Option<&str>) -> String {
+    let mut text = progress.to_string();
+    if let Some(total) = total.filter(|total| total.is_finite()) {
+        text.push('/');
+        text.push_str(&total.to_string());
+    }
+    if let Some(message) = message {
+        text.push(' ');
+        text.push_str(message);
+    }
+    text
+}
+
 fn encoded_prefix(token: &ProgressToken) -> serde_json::Result<Vec<u8>> {
     let zero = ProgressNotificationParams::new(token.clone(), 0.0);
     let mut message = notification(METHOD, &zero)?;

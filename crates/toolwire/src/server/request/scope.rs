@@ -23,7 +23,7 @@ use crate::engine::{
 };
 use crate::server::Server;
 use crate::server::request::progress::{self, ProgressReporter};
-use crate::server::request::{MethodRoute, RequestParams, RoundState};
+use crate::server::request::{MethodRoute, RequestParams, RoundState, TaskSlot};
 use crate::server::snapshot::Snapshot;
 use crate::sync::lock;
 
@@ -53,6 +53,8 @@ pub struct RequestScope {
     pub(crate) meta: OnceLock<Box<Meta>>,
     pub(crate) client_info: OnceLock<Option<Arc<Implementation>>>,
     pub(crate) cancellation: Option<Cancellation>,
+    /// The task that the request has become.
+    pub(crate) task: TaskSlot,
     /// Whether the request may end with `input_required`.
     #[cfg(feature = "input")]
     pub(crate) may_ask_input: bool,
@@ -86,9 +88,13 @@ impl RequestScope {
         self.version.is_stateless()
     }
 
-    /// Returns `true` if the client cancelled the request. Without a cancellation flag, the transport decides.
+    /// Returns `true` if the client cancelled the request, or the task that it has become. Without a cancellation flag,
+    /// the transport decides.
     #[must_use]
     pub fn is_cancelled(&self) -> bool {
+        if let Some(task) = self.task.get() {
+            return task.cancellation().is_cancelled();
+        }
         match &self.cancellation {
             Some(flag) => flag.is_cancelled() || self.transport.is_cancelled(),
             None => self.transport.is_cancelled(),
@@ -181,6 +187,10 @@ impl RequestScope {
         total: Option<f64>,
         message: Option<String>,
     ) {
+        if let Some(task) = self.task.get() {
+            let text = progress::status_message(progress, total, message.as_deref());
+            task.set_message(text);
+        }
         let Some(token) = &self.progress_token else {
             return;
         };

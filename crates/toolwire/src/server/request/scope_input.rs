@@ -72,6 +72,7 @@ impl RequestScope {
             meta: OnceLock::new(),
             client_info: OnceLock::new(),
             cancellation: self.cancellation.clone(),
+            task: self.task.clone(),
             may_ask_input: self.may_ask_input,
             round,
             progress: Mutex::default(),

@@ -1,6 +1,53 @@
 //! Tasks: tool calls that outlive their request.
+//!
+//! A call becomes a task by the decision of `call`. Its record is stored first (`runtime`), then its handler runs in the
+//! background (`run`), and only then does the client get the task. From there on, everything that a response about the
+//! task needs is in the record, and every node can respond (`methods`). `worker` keeps the leases of running tasks, and
+//! continues the tasks of lost processes. What handlers do with their task is in `context` and `running`.
 
+mod call;
+mod config;
+mod context;
+mod handle;
+mod methods;
 mod options;
+mod record;
+mod run;
+mod running;
+mod runtime;
+mod transport;
+mod wire;
+mod worker;
 
+use std::sync::Arc;
+
+pub use config::Tasks;
+pub use handle::TaskHandle;
 pub use options::TaskOptions;
-pub(crate) use options::TaskStart;
+pub(crate) use running::RunningTask;
+pub(crate) use runtime::TaskRuntime;
+pub use worker::TaskWorkerOptions;
+
+use crate::server::Server;
+
+impl Server {
+    /// Lets calls of tools with `#[tool(task)]` become tasks, which outlive their request.
+    ///
+    /// The guide page [`tasks`](crate::guide::tasks) describes them.
+    #[must_use]
+    pub fn with_tasks(self, tasks: Tasks) -> Self {
+        let runtime = Arc::new(TaskRuntime::new(
+            tasks,
+            &self,
+            call::call_as_task,
+            handle::respond_with_task,
+        ));
+        self.change(|snapshot| {
+            snapshot.install(&methods::TASKS);
+            snapshot.tasks = Some(Arc::clone(&runtime));
+        });
+        // A server that starts again continues its stored tasks before the first request.
+        runtime.start_maintenance();
+        self
+    }
+}

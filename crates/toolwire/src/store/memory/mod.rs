@@ -7,8 +7,12 @@ mod bus;
 mod events;
 mod nonces;
 mod sessions;
+#[cfg(feature = "tasks")]
+mod tasks;
 
 pub use bus::MemoryBus;
 pub use events::{MemoryEventLog, MemoryEventLogLimits};
 pub use nonces::MemoryNonceStore;
 pub use sessions::{MemorySessionLimits, MemorySessionStore};
+#[cfg(feature = "tasks")]
+pub use tasks::{MemoryTaskLimits, MemoryTaskStore};

@@ -1,0 +1,191 @@
+//! The rules of tasks that both designs share: ids, times, statuses and the keys of questions.
+//!
+//! 2025-11-25 has tasks in the core, 2026-07-28 has the extension `io.modelcontextprotocol/tasks`. A server stores a task
+//! once and reports it in the form of the version of each request.
+
+use toolwire_types::tasks::TaskStatus;
+
+/// The number of random bytes of a new task id. Five bits of each are used: 130 bits in total.
+///
+/// Tasks extension, "Security Considerations": an id must not be guessable, because it may be the only protection of a
+/// task.
+pub const ID_BYTES: usize = 26;
+
+/// The longest id that can be a task of this server, in bytes.
+pub const MAX_ID_BYTES: usize = 128;
+
+/// The characters of an id: valid in a header field and in a file name, and never the start of an option.
+const ID_ALPHABET: &[u8; 32] = b"0123456789abcdefghjkmnpqrstvwxyz";
+
+/// Returns a task id made of random bytes.
+#[must_use]
+pub fn new_id(random: [u8; ID_BYTES]) -> String {
+    let char_of = |byte: u8| char::from(ID_ALPHABET[usize::from(byte) % ID_ALPHABET.len()]);
+    random.into_iter().map(char_of).collect()
+}
+
+/// Returns `true` if a text can be the id of a task. A peer may send any text.
+#[must_use]
+pub fn is_id(text: &str) -> bool {
+    let allowed = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-');
+    !text.is_empty() && text.len() <= MAX_ID_BYTES && text.bytes().all(allowed)
+}
+
+/// Returns the status of a task in the core design. `is_error` tells whether the tool reported an error in its result.
+///
+/// 2025-11-25, basic/utilities/tasks, "Tool Execution Errors": such a task has failed. In the extension, only a JSON-RPC
+/// error makes a task fail.
+#[must_use]
+pub fn status_in_core(status: TaskStatus, is_error: bool) -> TaskStatus {
+    if is_error && status == TaskStatus::Completed {
+        TaskStatus::Failed
+    } else {
+        status
+    }
+}
+
+/// Returns the key under which clients see the question number `number` (from 1 on) with this key of the handler.
+///
+/// Tasks extension: keys are unique for the life of a task, also after a response. A handler that asks something else
+/// under the same key therefore gets another key on the wire.
+#[must_use]
+pub fn question_key(key: &str, number: usize) -> String {
+    if number <= 1 {
+        key.to_owned()
+    } else {
+        format!("{key}~{number}")
+    }
+}
+
+/// Returns a time in the form of RFC 3339, in UTC with milliseconds. `ms` counts from 1970-01-01.
+#[must_use]
+pub fn time_text(ms: u64) -> String {
+    let (seconds, millis) = (ms / 1000, ms % 1000);
+    let (days, rest) = (seconds / 86_400, seconds % 86_400);
+    let (year, month, day) = civil_date(days);
+    let (hour, minute, second) = (rest / 3600, rest / 60 % 60, rest % 60);
+    format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}.{millis:03}Z")
+}
+
+/// Converts days since 1970-01-01 to year, month and day of the Gregorian calendar.
+///
+/// The calendar repeats every 400 years, and a year that starts in March has its leap day at the end.
+fn civil_date(days: u64) -> (u64, u64, u64) {
+    const DAYS_TO_MARCH_OF_YEAR_0: u64 = 719_468;
+    const DAYS_IN_400_YEARS: u64 = 146_097;
+
+    let days = days + DAYS_TO_MARCH_OF_YEAR_0;
+    let (cycle, day) = (days / DAYS_IN_400_YEARS, days % DAYS_IN_400_YEARS);
+    let year_of_cycle = (day - day / 1460 + day / 36_524 - day / 146_096) / 365;
+    let day_of_year = day - (365 * year_of_cycle + year_of_cycle / 4 - year_of_cycle / 100);
+    let month_from_march = (5 * day_of_year + 2) / 153;
+    let day_of_month = day_of_year - (153 * month_from_march + 2) / 5 + 1;
+    let month = if month_from_march < 10 {
+        month_from_march + 3
+    } else {
+        month_from_march - 9
+    };
+    let year = cycle * 400 + year_of_cycle + u64::from(month <= 2);
+    (year, month, day_of_month)
+}
+
+/// How long a task stays readable after the end of its life, in milliseconds.
+pub const GRACE_MS: u64 = 60_000;
+
+/// How long the outcome of a task stays readable at least, in milliseconds.
+pub const OUTCOME_MS: u64 = 600_000;
+
+/// Returns the TTL of a task that ends now. It grows if the outcome would be gone too soon.
+///
+/// Tasks extension: `ttlMs` counts from the creation and may change.
+#[must_use]
+pub fn final_ttl(ttl_ms: Option<u64>, created_at_ms: u64, now_ms: u64) -> Option<u64> {
+    let least = now_ms
+        .saturating_sub(created_at_ms)
+        .saturating_add(OUTCOME_MS);
+    ttl_ms.map(|ttl| ttl.max(least))
+}
+
+/// Returns when a task is forgotten.
+#[must_use]
+pub fn forgotten_at(ttl_ms: Option<u64>, created_at_ms: u64) -> Option<u64> {
+    let end = ttl_ms.map(|ttl| created_at_ms.saturating_add(ttl));
+    end.map(|end| end.saturating_add(GRACE_MS))
+}
+
+/// Returns `true` if the life of an unfinished task has ended.
+#[must_use]
+pub fn has_ended(ttl_ms: Option<u64>, created_at_ms: u64, now_ms: u64) -> bool {
+    ttl_ms.is_some_and(|ttl| created_at_ms.saturating_add(ttl) <= now_ms)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ids_are_valid_and_use_every_random_byte() {
+        let zeros = new_id([0; ID_BYTES]);
+        assert_eq!(zeros.len(), ID_BYTES);
+        assert!(is_id(&zeros) && is_id(&new_id([255; ID_BYTES])));
+        for index in 0..ID_BYTES {
+            let mut random = [0; ID_BYTES];
+            random[index] = 1;
+            assert_ne!(new_id(random), zeros);
+        }
+    }
+
+    #[test]
+    fn texts_of_peers_are_ids_or_not() {
+        let longest = "a".repeat(MAX_ID_BYTES);
+        for id in ["a", "A-_9", longest.as_str()] {
+            assert!(is_id(id), "{id}");
+        }
+        let too_long = "a".repeat(MAX_ID_BYTES + 1);
+        for text in ["", "a b", "a/b", "../a", "ü", "a\n", too_long.as_str()] {
+            assert!(!is_id(text), "{text}");
+        }
+    }
+
+    #[test]
+    fn error_result_fails_in_the_core_design() {
+        let check = |status, is_error, expected| {
+            assert_eq!(status_in_core(status, is_error), expected);
+        };
+        check(TaskStatus::Completed, true, TaskStatus::Failed);
+        check(TaskStatus::Completed, false, TaskStatus::Completed);
+        check(TaskStatus::Cancelled, true, TaskStatus::Cancelled);
+    }
+
+    #[test]
+    fn question_keys_are_unique() {
+        assert_eq!(question_key("confirm", 1), "confirm");
+        assert_eq!(question_key("confirm", 2), "confirm~2");
+        assert_eq!(question_key("confirm", 10), "confirm~10");
+    }
+
+    #[test]
+    fn times_are_rfc_3339() {
+        let check = |ms: u64, text: &str| assert_eq!(time_text(ms), text);
+        check(0, "1970-01-01T00:00:00.000Z");
+        check(951_782_399_999, "2000-02-28T23:59:59.999Z");
+        check(951_782_400_000, "2000-02-29T00:00:00.000Z");
+        check(1_709_164_800_001, "2024-02-29T00:00:00.001Z");
+        check(1_735_689_599_000, "2024-12-31T23:59:59.000Z");
+        check(1_794_819_600_000, "2026-11-16T09:00:00.000Z");
+        check(4_107_542_400_000, "2100-03-01T00:00:00.000Z");
+    }
+
+    #[test]
+    fn outcome_stays_readable() {
+        assert_eq!(final_ttl(None, 0, 5), None);
+        assert_eq!(final_ttl(Some(3_600_000), 0, 1000), Some(3_600_000));
+        assert_eq!(final_ttl(Some(1000), 0, 900), Some(900 + OUTCOME_MS));
+        assert_eq!(forgotten_at(None, 7), None);
+        assert_eq!(forgotten_at(Some(1000), 7), Some(1007 + GRACE_MS));
+        assert!(!has_ended(None, 0, u64::MAX));
+        assert!(!has_ended(Some(10), 5, 14));
+        assert!(has_ended(Some(10), 5, 15));
+        assert!(!has_ended(Some(u64::MAX), 5, u64::MAX - 1));
+    }
+}

@@ -1,0 +1,9 @@
+//! Tasks, as clients of both designs see them.
+
+mod asking;
+mod calls;
+mod cancelling;
+mod core_design;
+mod external;
+mod peer;
+mod stores;

@@ -1,0 +1,56 @@
+//! The task of a request. The trait keeps the code of tasks out of programs that have none.
+
+use std::fmt;
+use std::sync::{Arc, OnceLock};
+
+use crate::engine::{BoxFuture, Cancellation};
+use crate::error::Error;
+use crate::server::RequestContext;
+use crate::server::ask::PendingAsk;
+use crate::server::tasks::RunningTask;
+
+/// What the handler of a task does through its task instead of its request.
+pub(crate) trait TaskScope: Send + Sync + fmt::Debug {
+    /// Returns the id of the task.
+    fn id(&self) -> &str;
+
+    /// Returns the task in this process.
+    fn running(&self) -> &Arc<RunningTask>;
+
+    /// Returns the cancellation flag of the task.
+    fn cancellation(&self) -> &Cancellation;
+
+    /// Sets the status message, without waiting. Of several messages in a short time the last one counts.
+    fn set_message(&self, message: String);
+
+    /// Puts questions into the task, waits until all have an answer, and stores the answers in the journal.
+    fn ask<'a>(
+        &'a self,
+        context: &'a RequestContext,
+        asks: Vec<&'a PendingAsk>,
+    ) -> BoxFuture<'a, Result<(), Error>>;
+
+    /// Stores the journal in the task.
+    fn save_journal<'a>(&'a self, context: &'a RequestContext) -> BoxFuture<'a, Result<(), Error>>;
+}
+
+/// The task of a request. A request without one may become a task while its handler runs.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct TaskSlot(OnceLock<Arc<dyn TaskScope>>);
+
+impl TaskSlot {
+    /// Returns the slot of a request that is a task from the start.
+    pub(crate) fn of(task: Arc<dyn TaskScope>) -> Self {
+        Self(OnceLock::from(task))
+    }
+
+    #[inline]
+    pub(crate) fn get(&self) -> Option<&dyn TaskScope> {
+        self.0.get().map(|task| &**task)
+    }
+
+    /// Turns the request into a task. Only the first call has an effect.
+    pub(crate) fn set(&self, task: Arc<dyn TaskScope>) {
+        let _ = self.0.set(task);
+    }
+}

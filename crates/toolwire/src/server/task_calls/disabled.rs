@@ -1,0 +1,24 @@
+//! Calls of a server without the feature `tasks`.
+
+use std::sync::Arc;
+
+use toolwire_types::{ErrorObject, ServerCapabilities};
+
+use crate::engine::{BoxFuture, Outcome};
+use crate::server::request::Exchange;
+use crate::server::snapshot::Snapshot;
+use crate::server::tool::ToolEntry;
+
+impl Snapshot {
+    /// Returns `None`, because every call is an ordinary one.
+    #[inline]
+    pub(crate) fn call_as_task<'a>(
+        &'a self,
+        _: &'a Exchange,
+        _: &'a Arc<ToolEntry>,
+    ) -> Result<Option<BoxFuture<'a, Outcome>>, ErrorObject> {
+        Ok(None)
+    }
+
+    pub(crate) fn add_task_capabilities(&self, _: &mut ServerCapabilities) {}
+}

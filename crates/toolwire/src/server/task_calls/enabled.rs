@@ -1,0 +1,40 @@
+//! Calls that become tasks, on a server that has tasks.
+
+use std::sync::Arc;
+
+use toolwire_types::tasks::extension::EXTENSION_ID;
+use toolwire_types::{ErrorObject, RawJson, ServerCapabilities, TasksCapability};
+
+use crate::engine::{BoxFuture, Outcome};
+use crate::server::request::Exchange;
+use crate::server::snapshot::Snapshot;
+use crate::server::tool::ToolEntry;
+
+impl Snapshot {
+    /// Returns the work of a call that becomes a task. Returns `None` for an ordinary call.
+    #[inline]
+    pub(crate) fn call_as_task<'a>(
+        &'a self,
+        exchange: &'a Exchange,
+        tool: &'a Arc<ToolEntry>,
+    ) -> Result<Option<BoxFuture<'a, Outcome>>, ErrorObject> {
+        match &self.tasks {
+            Some(runtime) => (runtime.call_as_task)(runtime, exchange, tool),
+            None => Ok(None),
+        }
+    }
+
+    /// Adds the capabilities of tasks: that of 2025-11-25, and the extension of 2026-07-28. Stamping removes the one that
+    /// a version does not have.
+    pub(crate) fn add_task_capabilities(&self, capabilities: &mut ServerCapabilities) {
+        if self.tasks.is_none() {
+            return;
+        }
+        let tasks = TasksCapability::new().with_list().with_cancel();
+        capabilities.tasks = Some(tasks.with_request("tools/call"));
+        capabilities
+            .extensions
+            .get_or_insert_default()
+            .insert(EXTENSION_ID.to_owned(), RawJson::empty_object());
+    }
+}

@@ -1,0 +1,316 @@
+//! The decision whether a `tools/call` becomes a task, and the start of the task.
+
+use std::future::poll_fn;
+use std::pin::pin;
+use std::sync::{Arc, OnceLock};
+use std::task::Poll;
+use std::time::Duration;
+
+use tokio::time::Instant;
+use toolwire_proto::decode_message::decode_message;
+use toolwire_proto::features::VersionFeatures;
+use toolwire_proto::methods;
+use toolwire_proto::rounds::MissingCapability;
+use toolwire_types::tasks::core::TaskMetadata;
+use toolwire_types::tasks::extension::EXTENSION_ID;
+use toolwire_types::{ClientCapabilities, ErrorObject, RawJson, RequestId};
+
+use crate::engine::{BoxFuture, Outcome, Principal, TokenInfo, TransportContext, deadline_after};
+use crate::server::RequestContext;
+use crate::server::input_methods;
+use crate::server::request::{
+    Exchange, MethodRoute, RequestParams, RequestScope, RoundState, TaskSlot,
+};
+use crate::server::rounds::RequestRounds;
+use crate::server::snapshot::Snapshot;
+use crate::server::tasks::context::detach;
+use crate::server::tasks::options::{TaskOptions, TaskStart};
+use crate::server::tasks::record::{TaskCall, TaskJournal};
+use crate::server::tasks::run::{StartedHandler, TaskRun};
+use crate::server::tasks::running::{RunningTask, TaskOfHandler};
+use crate::server::tasks::runtime::{NewTask, TaskRuntime};
+use crate::server::tasks::transport::TaskTransport;
+use crate::server::tasks::wire;
+use crate::server::tool::ToolEntry;
+use crate::store::StoredTask;
+
+/// What the client of a call can take.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ClientTasks {
+    /// It does not support tasks.
+    None,
+    /// It asks for a task (2025-11-25), with this TTL.
+    Requested { ttl_ms: Option<u64> },
+    /// It accepts a task (2026-07-28).
+    Accepted,
+}
+
+impl ClientTasks {
+    pub(crate) fn of(context: &RequestContext) -> Result<Self, ErrorObject> {
+        let scope = context.scope();
+        if context.version().has_core_tasks() {
+            let Some(params) = &scope.params else {
+                return Ok(Self::None);
+            };
+            let request: TaskRequest = params.parse().map_err(|error| {
+                ErrorObject::invalid_params(format!("params: {}", decode_message(&error)))
+            })?;
+            return Ok(match request.task {
+                Some(task) => Self::Requested { ttl_ms: task.ttl },
+                None => Self::None,
+            });
+        }
+        let declared = context.client_capabilities().extension(EXTENSION_ID);
+        let accepts = context.version().has_extensions() && declared.is_some();
+        Ok(if accepts { Self::Accepted } else { Self::None })
+    }
+}
+
+#[derive(serde::Deserialize)]
+struct TaskRequest {
+    task: Option<TaskMetadata>,
+}
+
+/// Returns the work of a call that becomes a task, at once or later. Returns `None` for an ordinary call.
+pub(crate) fn call_as_task<'a>(
+    runtime: &'a Arc<TaskRuntime>,
+    exchange: &'a Exchange,
+    tool: &'a Arc<ToolEntry>,
+) -> Result<Option<BoxFuture<'a, Outcome>>, ErrorObject> {
+    let client = ClientTasks::of(&exchange.context)?;
+    let Some(options) = &tool.task else {
+        return match client {
+            // 2025-11-25, basic/utilities/tasks, "Tool-Level Negotiation".
+            ClientTasks::Requested { .. } => Err(ErrorObject::method_not_found(format!(
+                "the tool `{}` cannot run as a task",
+                tool.descriptor.name
+            ))),
+            _ => Ok(None),
+        };
+    };
+    let start = match (client, options.start) {
+        (ClientTasks::None, _) if options.required => {
+            return Err(tasks_required(&exchange.context, tool));
+        }
+        (ClientTasks::None, _) => return Ok(None),
+        (ClientTasks::Requested { .. }, _) => TaskStart::Immediately,
+        (ClientTasks::Accepted, start) => start,
+    };
+    runtime.start_maintenance();
+    Ok(Some(match start {
+        TaskStart::Immediately => {
+            let requested_ttl_ms = match client {
+                ClientTasks::Requested { ttl_ms } => ttl_ms,
+                _ => None,
+            };
+            Box::pin(start_task(
+                runtime,
+                exchange,
+                tool,
+                options,
+                requested_ttl_ms,
+            ))
+        }
+        TaskStart::After(time) => {
+            Box::pin(call_until(runtime, exchange, tool, options, Some(time)))
+        }
+        TaskStart::OnDemand => Box::pin(call_until(runtime, exchange, tool, options, None)),
+    }))
+}
+
+/// Returns the error of a tool that the client can call only as a task.
+#[cold]
+pub(crate) fn tasks_required(context: &RequestContext, tool: &ToolEntry) -> ErrorObject {
+    if context.version().has_extensions() {
+        let mut missing = ClientCapabilities::new();
+        let settings = RawJson::empty_object();
+        missing
+            .extensions
+            .get_or_insert_default()
+            .insert(EXTENSION_ID.to_owned(), settings);
+        return MissingCapability::new(missing).into();
+    }
+    ErrorObject::method_not_found(format!(
+        "the tool `{}` runs only as a task",
+        tool.descriptor.name
+    ))
+}
+
+/// Stores the task, starts its handler, and responds with the task.
+async fn start_task(
+    runtime: &Arc<TaskRuntime>,
+    exchange: &Exchange,
+    tool: &Arc<ToolEntry>,
+    options: &TaskOptions,
+    requested_ttl_ms: Option<u64>,
+) -> Outcome {
+    let context = &exchange.context;
+    let runs_here = !runtime.config.queued;
+    let stored = runtime
+        .create(
+            NewTask {
+                tool: &tool.descriptor.name,
+                principal: Principal::of(context.auth()),
+                version: context.version(),
+                options,
+                requested_ttl_ms,
+                call: call_of(context),
+                journal: None,
+                runnable: true,
+            },
+            runs_here,
+        )
+        .await?;
+    if runs_here {
+        let channel = context.scope().transport.client_channel();
+        run_stored(runtime, &stored, tool, call_of(context), channel)?;
+    }
+    wire::created(exchange.snapshot(), &stored, context.version())
+}
+
+/// Runs a stored task in this process.
+pub(crate) fn run_stored(
+    runtime: &Arc<TaskRuntime>,
+    stored: &StoredTask,
+    tool: &Arc<ToolEntry>,
+    call: TaskCall,
+    channel: Option<Arc<dyn TransportContext>>,
+) -> Result<(), ErrorObject> {
+    let Some(server) = runtime.server() else {
+        return Err(ErrorObject::internal("the server has ended"));
+    };
+    let journal = runtime.journal(stored)?;
+    let task = RunningTask::new(runtime, stored);
+    let scope = scope_of_task(server.snapshot(), stored, &task, call, &journal, channel)?;
+    let run = TaskRun {
+        task,
+        tool: Arc::clone(tool),
+        context: RequestContext::new(Arc::new(scope)),
+        started: None,
+    };
+    run.spawn();
+    Ok(())
+}
+
+/// Creates the scope of a handler whose request has ended.
+fn scope_of_task(
+    snapshot: Arc<Snapshot>,
+    stored: &StoredTask,
+    task: &Arc<RunningTask>,
+    call: TaskCall,
+    journal: &TaskJournal,
+    channel: Option<Arc<dyn TransportContext>>,
+) -> Result<RequestScope, ErrorObject> {
+    let (values, author_state) = journal
+        .values()
+        .map_err(|error| ErrorObject::internal(error.to_string()))?;
+    let round = match author_state {
+        Some(state) => RoundState::new(Default::default(), Some(state)),
+        None => RoundState::default(),
+    };
+    let method = methods::find("tools/call")
+        .ok_or_else(|| ErrorObject::internal("`tools/call` is not a method"))?;
+    let version = stored.record.version;
+    // Only in the core design may a task send notifications outside of a request.
+    let channel = channel.filter(|_| version.has_core_tasks());
+    let transport = TaskTransport::new(call.token, call.uses_tokens, channel);
+    Ok(RequestScope {
+        server: OnceLock::new(),
+        snapshot,
+        transport: Arc::new(transport),
+        route: MethodRoute::Known(method),
+        params: None,
+        id: RequestId::from(stored.id.as_str()),
+        version,
+        client_capabilities: OnceLock::from(Arc::new(call.capabilities)),
+        minimum_log_level: None,
+        progress_token: call.progress_token,
+        request_params: RequestParams::new(
+            Some(&stored.record.tool),
+            call.meta.as_ref().map(RawJson::as_raw_value),
+            Some(call.arguments.as_raw_value()),
+        ),
+        meta: OnceLock::new(),
+        client_info: OnceLock::from(call.client_info.map(Arc::new)),
+        cancellation: None,
+        task: TaskSlot::of(Arc::new(TaskOfHandler(Arc::clone(task)))),
+        may_ask_input: true,
+        round: round.with_journal(values),
+        progress: Default::default(),
+        first_round: None,
+    })
+}
+
+/// Returns what the record stores of a call.
+pub(crate) fn call_of(context: &RequestContext) -> TaskCall {
+    let scope = context.scope();
+    let params = &scope.request_params;
+    TaskCall {
+        arguments: params
+            .arguments()
+            .map_or_else(RawJson::empty_object, RawJson::from),
+        meta: params.meta().map(RawJson::from),
+        capabilities: context.client_capabilities().clone(),
+        client_info: context.client_info().cloned(),
+        progress_token: scope.progress_token.clone(),
+        uses_tokens: scope.transport.uses_tokens(),
+        token: Arc::new(TokenInfo::clone(context.auth())),
+    }
+}
+
+/// Runs an ordinary call. If its time is over, or if its handler starts a task, the handler continues as a task.
+async fn call_until(
+    runtime: &Arc<TaskRuntime>,
+    exchange: &Exchange,
+    tool: &Arc<ToolEntry>,
+    options: &TaskOptions,
+    time: Option<Duration>,
+) -> Outcome {
+    let MethodRoute::Known(method) = exchange.route() else {
+        return Err(ErrorObject::internal("`tools/call` is not a method"));
+    };
+    let mut rounds = RequestRounds::new(method, exchange);
+    let context = exchange.context.clone();
+    let (_, arguments) = input_methods::called_tool(exchange)?;
+    let mut handler: StartedHandler = tool.call(context.clone(), arguments);
+    let is_task = || context.scope().task.get().is_some();
+    let deadline = deadline_after(Instant::now(), time.unwrap_or(Duration::MAX));
+    let mut sleep = pin!(tokio::time::sleep_until(deadline));
+    let response = poll_fn(|cx| {
+        if let Poll::Ready(response) = handler.as_mut().poll(cx) {
+            return Poll::Ready(Some(response));
+        }
+        if is_task() {
+            return Poll::Ready(None);
+        }
+        sleep.as_mut().poll(cx).map(|()| None)
+    })
+    .await;
+    let started = match response {
+        Some(response) if !is_task() => {
+            // A 2026-07-28 client runs the next round itself.
+            let finished = input_methods::finish_run(exchange, &mut rounds, response).await?;
+            return finished.ok_or_else(|| ErrorObject::internal("the call did not end"));
+        }
+        // The handler started a task and then ended without waiting.
+        Some(response) => Box::pin(std::future::ready(response)),
+        None => handler,
+    };
+    if !is_task() {
+        detach(runtime, &context, tool, options).await?;
+    }
+    let Some(task) = context.scope().task.get() else {
+        return Err(ErrorObject::internal("the call did not become a task"));
+    };
+    let task = Arc::clone(task.running());
+    let stored = runtime.load(&task.id, &task.principal).await?;
+    let stored = stored.ok_or_else(|| ErrorObject::internal("the task was not stored"))?;
+    let run = TaskRun {
+        task,
+        tool: Arc::clone(tool),
+        context: context.clone(),
+        started: Some(started),
+    };
+    run.spawn();
+    wire::created(exchange.snapshot(), &stored, context.version())
+}

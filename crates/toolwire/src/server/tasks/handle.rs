@@ -1,0 +1,240 @@
+//! Tasks that another system ends.
+
+use std::fmt;
+use std::sync::Arc;
+
+use toolwire_proto::journal::EntryDigest;
+use toolwire_proto::rounds;
+use toolwire_proto::task_rules;
+use toolwire_types::tasks::TaskStatus;
+use toolwire_types::{CallToolResult, ErrorObject};
+
+use crate::engine::{BoxFuture, Outcome, Principal};
+use crate::error::Error;
+use crate::server::Server;
+use crate::server::ask::{Ask, PendingAsk};
+use crate::server::request::Exchange;
+use crate::server::result_meta::remove_forbidden_meta;
+use crate::server::tasks::runtime::{Ending, RecordChange, TaskRuntime, now_ms, store_failed};
+use crate::server::tasks::wire::{self, visible};
+use crate::store::StoredTask;
+
+/// A task of this server, for code outside of its handler: a webhook, a queue consumer.
+///
+/// [`RequestContext::create_task`](crate::RequestContext::create_task) creates a task that only such code ends.
+/// [`Server::task`] finds one by its id. Dropping the handle changes nothing.
+#[derive(Clone)]
+pub struct TaskHandle {
+    runtime: Arc<TaskRuntime>,
+    id: String,
+    principal: Principal,
+}
+
+impl TaskHandle {
+    pub(crate) fn new(runtime: &Arc<TaskRuntime>, stored: &StoredTask) -> Self {
+        Self {
+            runtime: Arc::clone(runtime),
+            id: stored.id.clone(),
+            principal: stored.principal.clone(),
+        }
+    }
+
+    /// Returns the id of the task. Store it to find the task again; it grants access to the task.
+    #[must_use]
+    pub fn id(&self) -> &str {
+        &self.id
+    }
+
+    /// Returns the status of the task.
+    ///
+    /// # Errors
+    /// Returns an error if the task does not exist any more, and if the store fails.
+    pub async fn status(&self) -> Result<TaskStatus, Error> {
+        let stored = self.runtime.load(&self.id, &self.principal).await?;
+        let stored = stored.ok_or_else(gone)?;
+        Ok(visible(&stored).status)
+    }
+
+    /// Ends the task with a result. Returns `false` if it has ended before.
+    ///
+    /// # Errors
+    /// Returns an error if the task does not exist any more, if the result is too large, and if the store fails.
+    pub async fn complete(&self, mut result: CallToolResult) -> Result<bool, Error> {
+        remove_forbidden_meta(&mut result, "tools/call", None);
+        let is_error = result.is_error == Some(true);
+        let limit = self.runtime.config.max_outcome_bytes;
+        let server = self.runtime.server();
+        let server = server.ok_or_else(|| ErrorObject::internal("the server has ended"))?;
+        let stored = self.runtime.load(&self.id, &self.principal).await?;
+        let version = stored.ok_or_else(gone)?.record.version;
+        let result = server.snapshot().write(result, version)?;
+        if result.get().len() > limit {
+            return Err(ErrorObject::internal(format!(
+                "the result of the task has more than {limit} bytes"
+            ))
+            .into());
+        }
+        self.end(Ending::Result { result, is_error }).await
+    }
+
+    /// Ends the task with a JSON-RPC error. Returns `false` if it has ended before.
+    ///
+    /// # Errors
+    /// Returns an error if the task does not exist any more, and if the store fails.
+    pub async fn fail(&self, error: ErrorObject) -> Result<bool, Error> {
+        self.end(Ending::Failed(error)).await
+    }
+
+    async fn end(&self, ending: Ending) -> Result<bool, Error> {
+        let mut ended = false;
+        let now = now_ms();
+        let found = self
+            .runtime
+            .update(&self.id, &self.principal, |_, record| {
+                ended = !record.is_final();
+                if !ended {
+                    return Ok(RecordChange::Keep);
+                }
+                ending.apply(record, now);
+                Ok(RecordChange::Write)
+            })
+            .await?;
+        found.map(|_| ended).ok_or_else(|| gone().into())
+    }
+
+    /// Sets the status message, which clients show while they wait.
+    ///
+    /// # Errors
+    /// Returns an error if the task does not exist any more, and if the store fails.
+    pub async fn set_status_message(&self, message: impl Into<String>) -> Result<(), Error> {
+        let message = message.into();
+        let found = self
+            .runtime
+            .update(&self.id, &self.principal, |_, record| {
+                if record.is_final() {
+                    return Ok(RecordChange::Keep);
+                }
+                record.status_message = Some(message.clone());
+                Ok(RecordChange::Write)
+            })
+            .await?;
+        found.map(|_| ()).ok_or_else(|| gone().into())
+    }
+
+    /// Asks the client of the task, and waits for the response. The question is a value of
+    /// [`toolwire::ask`](crate::ask).
+    ///
+    /// The question stays open if the future is dropped. The same question asked again gets the same answer.
+    ///
+    /// # Errors
+    /// Returns an error if the task has ended or does not exist any more, if the client does not support the question,
+    /// and if the store fails.
+    pub async fn ask<Q: Ask>(&self, question: Q) -> Result<Q::Output, Error> {
+        let request = question.request()?;
+        let pending = PendingAsk {
+            key: question.key().to_owned(),
+            digest: EntryDigest::of(&request),
+            request,
+        };
+        let mut watch = self.runtime.watch(&self.id);
+        let key = self.put_question(&pending).await?;
+        loop {
+            let stored = self.runtime.load(&self.id, &self.principal).await?;
+            let stored = stored.ok_or_else(gone)?;
+            let journal = self.runtime.journal(&stored)?;
+            if let Some(answer) = journal.answers.get(&key) {
+                return question.read(answer.clone());
+            }
+            if visible(&stored).is_final() {
+                return Err(ErrorObject::internal("the task has ended").into());
+            }
+            watch.changed().await;
+        }
+    }
+
+    /// Encodes the task as the response of the call that created it.
+    pub(crate) fn respond<'a>(&'a self, exchange: &'a Exchange) -> BoxFuture<'a, Outcome> {
+        (self.runtime.respond_with_task)(self, exchange)
+    }
+
+    async fn put_question(&self, ask: &PendingAsk) -> Result<String, Error> {
+        let stored = self.runtime.load(&self.id, &self.principal).await?;
+        let call = self.runtime.call(&stored.ok_or_else(gone)?)?;
+        let requests = [(ask.key.clone(), ask.request.clone())];
+        rounds::check_requests(&requests.into_iter().collect(), &call.capabilities)
+            .map_err(ErrorObject::from)?;
+        let limit = self.runtime.config.max_questions;
+        let mut key = String::new();
+        let found = self
+            .runtime
+            .update(&self.id, &self.principal, |stored, record| {
+                if record.is_final() {
+                    return Err(ErrorObject::internal("the task has ended"));
+                }
+                let mut journal = self.runtime.journal(stored)?;
+                key = journal.question_key(&ask.key, ask.digest);
+                if journal.answers.get(&key).is_none() {
+                    record.questions.insert(key.as_str(), ask.request.clone());
+                    record.status = TaskStatus::InputRequired;
+                }
+                if record.questions.len() > limit {
+                    return Err(ErrorObject::internal(format!(
+                        "a task may have {limit} open questions"
+                    )));
+                }
+                self.runtime.set_journal(stored, record, &journal)?;
+                Ok(RecordChange::Write)
+            })
+            .await?;
+        found.map(|_| key).ok_or_else(|| gone().into())
+    }
+}
+
+/// Encodes a task as the response of the call that created it.
+pub(crate) fn respond_with_task<'a>(
+    task: &'a TaskHandle,
+    exchange: &'a Exchange,
+) -> BoxFuture<'a, Outcome> {
+    Box::pin(async move {
+        let stored = task.runtime.load(&task.id, &task.principal).await?;
+        let stored = stored.ok_or_else(gone)?;
+        wire::created(exchange.snapshot(), &stored, exchange.context.version())
+    })
+}
+
+fn gone() -> ErrorObject {
+    ErrorObject::invalid_params("unknown task")
+}
+
+impl Server {
+    /// Returns the task with this id, for code that the server trusts: the caller of the task is not checked. Returns
+    /// `None` if there is no such task.
+    ///
+    /// # Errors
+    /// Returns an error if the server has no tasks, and if the store fails.
+    pub async fn task(&self, id: &str) -> Result<Option<TaskHandle>, Error> {
+        let snapshot = self.snapshot();
+        let Some(runtime) = &snapshot.tasks else {
+            return Err(ErrorObject::internal("this server has no tasks").into());
+        };
+        if !task_rules::is_id(id) {
+            return Ok(None);
+        }
+        let found = runtime.config.store.find(id).await;
+        let found = found.map_err(|error| store_failed(&error))?;
+        Ok(found.map(|stored| TaskHandle::new(runtime, &stored)))
+    }
+}
+
+impl fmt::Debug for TaskHandle {
+    /// Omits the id, because it grants access to the task.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("TaskHandle").finish_non_exhaustive()
+    }
+}
+
+impl PartialEq for TaskHandle {
+    fn eq(&self, other: &Self) -> bool {
+        (&self.id, &self.principal) == (&other.id, &other.principal)
+    }
+}

@@ -1,0 +1,308 @@
+//! The methods about tasks, in both designs.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use serde::Deserialize;
+use toolwire_proto::features::VersionFeatures;
+use toolwire_proto::rounds;
+use toolwire_types::tasks::TaskStatus;
+use toolwire_types::tasks::core::{ListTasksResult, RelatedTaskMetadata};
+use toolwire_types::tasks::extension::UpdateTaskRequestParams;
+use toolwire_types::{
+    CallToolResult, EmptyResult, ErrorObject, InputRequest, InputResponses, RawJson, meta_key,
+};
+
+use crate::engine::{EncodedResult, Outcome, Principal};
+use crate::error::Error;
+use crate::server::input_request::InputChannel;
+use crate::server::optional_methods::OptionalMethods;
+use crate::server::request::Exchange;
+use crate::server::tasks::runtime::{Ending, RecordChange, TaskRuntime, now_ms, store_failed};
+use crate::server::tasks::wire::{core_task, detailed_task, visible};
+use crate::store::{StoredTask, TaskOutcome, TaskRecord};
+
+/// The number of tasks on a page of `tasks/list`, unless the server sets a page size.
+const LIST_PAGE: usize = 100;
+
+/// The methods of a server with tasks.
+pub(crate) static TASKS: OptionalMethods = OptionalMethods {
+    name: "tasks",
+    respond: |_, _| None,
+    start: |method, exchange| match method.name {
+        "tasks/get" => Some(Box::pin(get(exchange))),
+        "tasks/update" => Some(Box::pin(update(exchange))),
+        "tasks/cancel" => Some(Box::pin(cancel(exchange))),
+        "tasks/result" => Some(Box::pin(result(exchange))),
+        "tasks/list" => Some(Box::pin(list(exchange))),
+        _ => None,
+    },
+    scopes: |_, _| None,
+};
+
+/// Returns the error for every id that is not a task of the caller: unknown, expired, malformed, or of somebody else.
+fn unknown_task() -> ErrorObject {
+    ErrorObject::invalid_params("unknown task")
+}
+
+/// Returns the tasks of the server, and the id in the request.
+fn target(exchange: &Exchange) -> Result<(&Arc<TaskRuntime>, &str), ErrorObject> {
+    let runtime = exchange.snapshot().tasks.as_ref();
+    let runtime =
+        runtime.ok_or_else(|| ErrorObject::method_not_found("this server has no tasks"))?;
+    runtime.start_maintenance();
+    let id = exchange.name();
+    let id = id.ok_or_else(|| ErrorObject::invalid_params("params.taskId: expected a string"))?;
+    Ok((runtime, id))
+}
+
+fn caller(exchange: &Exchange) -> Principal {
+    Principal::of(exchange.context.auth())
+}
+
+async fn load(exchange: &Exchange) -> Result<StoredTask, ErrorObject> {
+    let (runtime, id) = target(exchange)?;
+    let stored = runtime.load(id, &caller(exchange)).await?;
+    stored.ok_or_else(unknown_task)
+}
+
+async fn get(exchange: &Exchange) -> Outcome {
+    let stored = load(exchange).await?;
+    respond_with_task(exchange, &stored)
+}
+
+/// Encodes the task as the version of the request has it.
+fn respond_with_task(exchange: &Exchange, stored: &StoredTask) -> Outcome {
+    let (record, version) = (visible(stored), exchange.context.version());
+    if version.has_core_tasks() {
+        exchange
+            .snapshot()
+            .finish(core_task(&stored.id, &record), version)
+    } else {
+        let mut task = detailed_task(&stored.id, &record);
+        if record.version != version
+            && let Some(result) = &mut task.result
+        {
+            *result = restamped(exchange, result)?;
+        }
+        exchange.snapshot().finish(task, version)
+    }
+}
+
+/// Converts a result into the form of the request's version, for a task of another version.
+fn restamped(exchange: &Exchange, result: &RawJson) -> Result<RawJson, ErrorObject> {
+    let result: CallToolResult = result
+        .parse()
+        .map_err(|_| ErrorObject::internal("the result of the task cannot be read"))?;
+    exchange
+        .snapshot()
+        .write(result, exchange.context.version())
+}
+
+async fn update(exchange: &Exchange) -> Outcome {
+    let (runtime, id) = target(exchange)?;
+    let params: UpdateTaskRequestParams = exchange.decode_params()?;
+    answer(runtime, id, &caller(exchange), &params.input_responses).await?;
+    exchange
+        .snapshot()
+        .finish(EmptyResult::new(), exchange.context.version())
+}
+
+/// Puts answers into a task. If one of them violates its question, none counts. Answers to questions that are not open
+/// are ignored.
+pub(crate) async fn answer(
+    runtime: &TaskRuntime,
+    id: &str,
+    principal: &Principal,
+    responses: &InputResponses,
+) -> Result<(), ErrorObject> {
+    let changed = runtime
+        .update(id, principal, |stored, record| {
+            if visible(stored).is_final() {
+                return Ok(RecordChange::Keep);
+            }
+            let mut journal = runtime.journal(stored)?;
+            let mut answered = false;
+            for (key, response) in responses.iter() {
+                let Some(question) = record.questions.get(key) else {
+                    continue;
+                };
+                let accepted = rounds::accept_response(question, response.clone())
+                    .map_err(|invalid| invalid.into_error(key))?;
+                journal.answers.insert(key, accepted);
+                record.questions.remove(key);
+                answered = true;
+            }
+            if !answered {
+                return Ok(RecordChange::Keep);
+            }
+            if record.questions.is_empty() {
+                record.status = TaskStatus::Working;
+                // A task that another system ends has no handler.
+                record.runnable = record.restartable;
+            }
+            runtime.set_journal(stored, record, &journal)?;
+            Ok(RecordChange::Write)
+        })
+        .await?;
+    changed.map(|_| ()).ok_or_else(unknown_task)
+}
+
+async fn cancel(exchange: &Exchange) -> Outcome {
+    let (runtime, id) = target(exchange)?;
+    let version = exchange.context.version();
+    let is_core = version.has_core_tasks();
+    let changed = runtime
+        .update(id, &caller(exchange), |stored, record| {
+            match visible(stored).is_final() {
+                // 2025-11-25, basic/utilities/tasks, "Task Cancellation": an ended task is an error.
+                true if is_core => Err(ErrorObject::invalid_params(format!(
+                    "the task has ended: {}",
+                    status_name(core_task(&stored.id, &visible(stored)).status)
+                ))),
+                // Tasks extension: the acknowledgement is the same.
+                true => Ok(RecordChange::Keep),
+                false => {
+                    Ending::Cancelled.apply(record, now_ms());
+                    Ok(RecordChange::Write)
+                }
+            }
+        })
+        .await?;
+    let stored = changed.ok_or_else(unknown_task)?;
+    if is_core {
+        return respond_with_task(exchange, &stored);
+    }
+    exchange.snapshot().finish(EmptyResult::new(), version)
+}
+
+fn status_name(status: TaskStatus) -> &'static str {
+    match status {
+        TaskStatus::Completed => "completed",
+        TaskStatus::Failed => "failed",
+        TaskStatus::Cancelled => "cancelled",
+        _ => "working",
+    }
+}
+
+/// Handles `tasks/result` of 2025-11-25: waits for the end of the task, and asks the client its questions meanwhile.
+async fn result(exchange: &Exchange) -> Outcome {
+    let (runtime, id) = target(exchange)?;
+    let mut watch = runtime.watch(id);
+    let mut asked = HashSet::new();
+    loop {
+        let stored = load(exchange).await?;
+        let record = visible(&stored);
+        if record.is_final() {
+            return outcome(exchange, &stored.id, &record);
+        }
+        let question = record
+            .questions
+            .iter()
+            .find(|(key, _)| !asked.contains(*key));
+        let Some((key, question)) = question else {
+            watch.changed().await;
+            continue;
+        };
+        asked.insert(key.to_owned());
+        // The task may end while the client is asked.
+        tokio::select! {
+            response = ask_client(exchange, &stored.id, key, question) => {
+                let response = response.map_err(|error| error.into_error_object())?;
+                let responses = InputResponses::from_iter([(key, response)]);
+                answer(runtime, id, &caller(exchange), &responses).await?;
+            }
+            () = ended_or_answered(exchange, runtime, id, key) => {}
+        }
+    }
+}
+
+/// Waits until a question of a task is not open any more.
+async fn ended_or_answered(exchange: &Exchange, runtime: &TaskRuntime, id: &str, key: &str) {
+    let mut watch = runtime.watch(id);
+    loop {
+        match runtime.load(id, &caller(exchange)).await {
+            Ok(Some(stored)) if visible(&stored).questions.get(key).is_some() => {}
+            Ok(_) => return,
+            Err(_) => {}
+        }
+        watch.changed().await;
+    }
+}
+
+/// Sends a question of a task to the client, with the task in its `_meta`.
+async fn ask_client(
+    exchange: &Exchange,
+    id: &str,
+    key: &str,
+    question: &InputRequest,
+) -> Result<RawJson, Error> {
+    let context = &exchange.context;
+    let channel = InputChannel {
+        transport: &**context.scope().transport(),
+        version: context.version(),
+        capabilities: context.client_capabilities(),
+        related_task: Some(id),
+    };
+    channel.send(key, question).await
+}
+
+/// Encodes the outcome of a task as the outcome of `tasks/result`.
+fn outcome(exchange: &Exchange, id: &str, record: &TaskRecord) -> Outcome {
+    match &record.outcome {
+        Some(TaskOutcome::Result { result, .. }) => {
+            let mut result: CallToolResult = result
+                .parse()
+                .map_err(|_| ErrorObject::internal("the result of the task cannot be read"))?;
+            let related = RawJson::from_serialize(&RelatedTaskMetadata::new(id))
+                .map_err(|error| ErrorObject::internal(error.to_string()))?;
+            result
+                .meta
+                .get_or_insert_default()
+                .insert(meta_key::RELATED_TASK, related);
+            let version = exchange.context.version();
+            let result = exchange.snapshot().write(result, version)?;
+            Ok(EncodedResult::Json(result))
+        }
+        Some(TaskOutcome::Error(error)) => Err(error.clone()),
+        None => Err(ErrorObject::internal("the task was cancelled")),
+    }
+}
+
+#[derive(Deserialize)]
+struct ListParams {
+    cursor: Option<String>,
+}
+
+/// Handles `tasks/list` of 2025-11-25. Only callers with a verified identity have a list, because anonymous callers
+/// would see the tasks of others.
+async fn list(exchange: &Exchange) -> Outcome {
+    let runtime = exchange.snapshot().tasks.as_ref();
+    let Some(runtime) = runtime.filter(|_| exchange.context.auth().valid) else {
+        return Err(ErrorObject::method_not_found(
+            "`tasks/list` is not offered to callers without authorization",
+        ));
+    };
+    let params: ListParams = exchange.decode_params()?;
+    let limit = match exchange.snapshot().options.page_size {
+        0 => LIST_PAGE,
+        size => size,
+    };
+    // One more than a page tells whether there is another page.
+    let tasks = runtime
+        .config
+        .store
+        .list(&caller(exchange), params.cursor.as_deref(), limit + 1)
+        .await
+        .map_err(|error| store_failed(&error))?;
+    let page = tasks.iter().take(limit);
+    let mut result =
+        ListTasksResult::new(page.map(|stored| core_task(&stored.id, &visible(stored))));
+    result.next_cursor = tasks
+        .get(limit)
+        .and_then(|_| tasks.get(limit - 1))
+        .map(|last| last.id.clone());
+    exchange
+        .snapshot()
+        .finish(result, exchange.context.version())
+}

@@ -1,0 +1,347 @@
+//! Runs the handler of a task until it ends, and writes the outcome.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::time::Instant;
+use toolwire_proto::journal::EntryDigest;
+use toolwire_proto::rounds::RoundCounter;
+use toolwire_proto::stamp;
+use toolwire_types::json::checked_raw;
+use toolwire_types::{CallToolResult, ErrorObject, InputRequiredResult, InputResponses};
+
+use crate::engine::{BoxFuture, CatchPanic, SlowPoll, deadline_after, report_blocking};
+use crate::server::RequestContext;
+use crate::server::ask::PendingAsk;
+use crate::server::request::{RoundState, TaskScope as _};
+use crate::server::response::{self, ToolResponse};
+use crate::server::result_meta::remove_forbidden_meta;
+use crate::server::tasks::running::{RunningTask, TaskOfHandler, author_state};
+use crate::server::tasks::runtime::{Ending, RecordChange, TaskRuntime, now_ms};
+use crate::server::tool::ToolEntry;
+use crate::server::tool_error::ToolError;
+use crate::store::StoredTask;
+
+/// A handler that has started.
+pub(crate) type StartedHandler = BoxFuture<'static, Result<ToolResponse, ToolError>>;
+
+/// One run of a task in this process.
+pub(crate) struct TaskRun {
+    pub(crate) task: Arc<RunningTask>,
+    pub(crate) tool: Arc<ToolEntry>,
+    /// The context whose scope belongs to the task.
+    pub(crate) context: RequestContext,
+    /// The handler, if it started as an ordinary call.
+    pub(crate) started: Option<StartedHandler>,
+}
+
+/// Why a run ended.
+enum RunEnd {
+    /// The handler ended.
+    Ended(Ending),
+    /// The handler waits at a question, and is started again when the answer arrives.
+    Parked,
+    /// Somebody else ended the task, or another worker has it. Nothing more is written.
+    TakenAway,
+    /// The life of the task is over.
+    Expired,
+    /// The server shuts down.
+    Shutdown,
+}
+
+impl TaskRun {
+    /// Runs the task in the background.
+    pub(crate) fn spawn(self) {
+        self.task.runtime.add_running(&self.task);
+        let tracker = RunningGuard(Arc::clone(&self.task));
+        tokio::spawn(async move {
+            let _tracker = tracker;
+            self.run().await;
+        });
+    }
+
+    async fn run(self) {
+        let Self {
+            task,
+            tool,
+            context,
+            started,
+        } = self;
+        let end = {
+            let name = tool.descriptor.name.as_str();
+            let handler = run_handler(&task, &tool, context, started);
+            let handler = SlowPoll::new(handler, |time| report_blocking("tools/call", name, time));
+            let handler = CatchPanic::new(handler);
+            tokio::select! {
+                biased;
+                end = stopped(&task) => end,
+                outcome = handler => match outcome {
+                    Ok(end) => end,
+                    Err(_) => RunEnd::Ended(Ending::Failed(ErrorObject::internal(
+                        "the handler of the tool failed unexpectedly",
+                    ))),
+                },
+            }
+            // The handler is dropped here, before anybody sees the outcome.
+        };
+        // A handler on the blocking pool may still run.
+        TaskOfHandler(Arc::clone(&task)).cancellation().cancel();
+        finish(&task, &tool, end).await;
+    }
+}
+
+/// Removes the task from the running ones when its run ends in any way.
+struct RunningGuard(Arc<RunningTask>);
+
+impl Drop for RunningGuard {
+    fn drop(&mut self) {
+        self.0.runtime.remove_running(&self.0);
+    }
+}
+
+/// Writes the end of a run into the record.
+async fn finish(task: &RunningTask, tool: &ToolEntry, end: RunEnd) {
+    let runtime = &task.runtime;
+    let written = match end {
+        RunEnd::TakenAway => return,
+        RunEnd::Ended(ending) => end_task(task, ending).await,
+        RunEnd::Expired => end_task(task, Ending::expired()).await,
+        RunEnd::Parked => Ok(hand_over(task).await),
+        RunEnd::Shutdown => {
+            let resumes = tool.task.as_ref().is_some_and(|options| options.resume);
+            let loaded = runtime.load(&task.id, &task.principal).await;
+            let restartable = loaded.ok().flatten();
+            if resumes || restartable.is_some_and(|stored| stored.record.restartable) {
+                Ok(hand_over(task).await)
+            } else {
+                end_task(task, Ending::lost()).await
+            }
+        }
+    };
+    if let Err(error) = written {
+        // The lease ends, and then another run, or a reader, finds the task without an owner.
+        tracing::error!(%error, "the end of a task could not be stored");
+    }
+}
+
+async fn end_task(task: &RunningTask, ending: Ending) -> Result<(), ErrorObject> {
+    let message = task.take_message();
+    let runtime = &task.runtime;
+    let limit = runtime.config.max_outcome_bytes;
+    let ending = match ending {
+        Ending::Result { result, .. } if result.get().len() > limit => {
+            Ending::Failed(ErrorObject::internal(format!(
+                "the result of the task has more than {limit} bytes"
+            )))
+        }
+        other => other,
+    };
+    let ended = task
+        .change(|_, record| {
+            if let Some(message) = &message {
+                record.status_message = Some(message.clone());
+            }
+            ending.apply(record, now_ms());
+            Ok(RecordChange::Write)
+        })
+        .await;
+    ended.map_err(|error| error.into_error_object())
+}
+
+/// Gives the task back, so that the next answer or another worker continues it.
+async fn hand_over(task: &RunningTask) {
+    let runtime = &task.runtime;
+    let worker = runtime.worker(Vec::new());
+    if let Err(error) = runtime.config.store.release(&task.id, &worker).await {
+        tracing::warn!(%error, "a task could not be given back; its lease ends by itself");
+    }
+    // An answer may have arrived in the meantime.
+    runtime.publish_change(&task.id);
+}
+
+/// Waits until the handler has to stop.
+async fn stopped(task: &RunningTask) -> RunEnd {
+    let runtime = &task.runtime;
+    let mut watch = runtime.watch(&task.id);
+    let mut end_of_life = None;
+    loop {
+        match runtime.load(&task.id, &task.principal).await {
+            Ok(None) => return RunEnd::TakenAway,
+            Ok(Some(stored)) if stored.record.is_final() => return RunEnd::TakenAway,
+            Ok(Some(stored)) if !runtime.is_owner(&stored) => return RunEnd::TakenAway,
+            Ok(Some(stored)) => end_of_life = Some(remaining_life(&stored)),
+            // The store may come back.
+            Err(_) => {}
+        }
+        let deadline = end_of_life.unwrap_or_else(|| deadline_after(Instant::now(), Duration::MAX));
+        tokio::select! {
+            () = watch.changed() => {}
+            () = task.shutdown.cancelled() => return RunEnd::Shutdown,
+            () = tokio::time::sleep_until(deadline) => return RunEnd::Expired,
+        }
+    }
+}
+
+/// Returns when the life of a task ends.
+fn remaining_life(stored: &StoredTask) -> Instant {
+    let record = &stored.record;
+    let remaining = match record.ttl_ms {
+        Some(ttl) => Duration::from_millis(
+            record
+                .created_at_ms
+                .saturating_add(ttl)
+                .saturating_sub(now_ms()),
+        ),
+        None => Duration::MAX,
+    };
+    deadline_after(Instant::now(), remaining)
+}
+
+/// Runs the handler, again if it returned input requests of its own or asked to run later.
+async fn run_handler(
+    task: &Arc<RunningTask>,
+    tool: &Arc<ToolEntry>,
+    mut context: RequestContext,
+    mut started: Option<StartedHandler>,
+) -> RunEnd {
+    let mut counter = RoundCounter::default();
+    loop {
+        let running = started.take().unwrap_or_else(|| {
+            let arguments = context.scope().request_params.arguments();
+            let arguments = arguments.unwrap_or_else(|| checked_raw("{}"));
+            tool.call(context.clone(), arguments)
+        });
+        let response = running.await;
+        if task.is_parked() {
+            return RunEnd::Parked;
+        }
+        let is_unfinished = context.scope().round.is_unfinished();
+        let input_required = match response {
+            Ok(ToolResponse::InputRequired(input_required)) => {
+                context.scope().round.discard_requests();
+                *input_required
+            }
+            Ok(ToolResponse::Complete(result))
+                if result.is_error == Some(true) && is_unfinished =>
+            {
+                match suspended(&context) {
+                    Ok(input_required) => input_required,
+                    Err(error) => return RunEnd::Ended(Ending::Failed(error)),
+                }
+            }
+            Err(_) if is_unfinished => match suspended(&context) {
+                Ok(input_required) => input_required,
+                Err(error) => return RunEnd::Ended(Ending::Failed(error)),
+            },
+            Ok(ToolResponse::Complete(result)) => return complete(tool, &context, *result).await,
+            Ok(ToolResponse::Text(text)) => {
+                return complete(tool, &context, CallToolResult::text(text)).await;
+            }
+            Ok(ToolResponse::Task(_)) => {
+                return RunEnd::Ended(Ending::Failed(ErrorObject::internal(
+                    "the handler of a task returned another task; return its result",
+                )));
+            }
+            Err(error) => {
+                return match error.into_text() {
+                    Ok(text) => complete(tool, &context, CallToolResult::error(text)).await,
+                    Err(error) => {
+                        RunEnd::Ended(Ending::Failed(stamp::stamp_error(error, context.version())))
+                    }
+                };
+            }
+        };
+        match next_round(task, &context, &mut counter, input_required).await {
+            Ok(Some(next)) => context = next,
+            Ok(None) => return RunEnd::Parked,
+            Err(error) => return RunEnd::Ended(Ending::Failed(error)),
+        }
+    }
+}
+
+/// Ends a run that asked to run again later.
+fn suspended(context: &RequestContext) -> Result<InputRequiredResult, ErrorObject> {
+    let requests = context.scope().round.suspend()?;
+    Ok(response::input_required(
+        requests.unwrap_or_default(),
+        author_state(context),
+    ))
+}
+
+/// Asks what a handler wants to know, and returns the context of its next run. Returns `None` if the answers take too
+/// long.
+async fn next_round(
+    task: &Arc<RunningTask>,
+    context: &RequestContext,
+    counter: &mut RoundCounter,
+    input_required: InputRequiredResult,
+) -> Result<Option<RequestContext>, ErrorObject> {
+    let pause = counter
+        .next_round(&input_required)
+        .map_err(|error| ErrorObject::internal(error.to_string()))?;
+    if !pause.is_zero() {
+        tokio::time::sleep(pause).await;
+    }
+    let requests = input_required.input_requests.unwrap_or_default();
+    let asks: Vec<PendingAsk> = requests
+        .into_iter()
+        .map(|(key, request)| PendingAsk {
+            digest: EntryDigest::of(&request),
+            key,
+            request,
+        })
+        .collect();
+    let responses = if asks.is_empty() {
+        InputResponses::default()
+    } else {
+        let asks: Vec<&PendingAsk> = asks.iter().collect();
+        match task.ask_all(context, &asks).await {
+            Ok(responses) => responses,
+            Err(_) if task.is_parked() => return Ok(None),
+            Err(error) => return Err(error.into_error_object()),
+        }
+    };
+    let mut round = RoundState::new(responses, input_required.request_state);
+    if let Some(journal) = context.scope().round.take_journal() {
+        round = round.with_journal(journal);
+    }
+    let scope = context.scope().next_round(round);
+    Ok(Some(RequestContext::new(Arc::new(scope))))
+}
+
+/// Returns the end of a handler that returned a result.
+async fn complete(
+    tool: &ToolEntry,
+    context: &RequestContext,
+    mut result: CallToolResult,
+) -> RunEnd {
+    let snapshot = &context.scope().snapshot;
+    if snapshot.options.validate_output
+        && let Err(error) = tool.check_output(&result).await
+    {
+        return RunEnd::Ended(Ending::Failed(error));
+    }
+    remove_forbidden_meta(&mut result, "tools/call", Some(&tool.descriptor.name));
+    let is_error = result.is_error == Some(true);
+    RunEnd::Ended(match snapshot.write(result, context.version()) {
+        Ok(result) => Ending::Result { result, is_error },
+        Err(error) => Ending::Failed(error),
+    })
+}
+
+impl TaskRuntime {
+    /// Asks all running tasks to stop, and waits until they have, up to the grace period.
+    pub(crate) async fn stop_running(&self) {
+        let deadline = Instant::now() + self.config.shutdown_grace;
+        while self.running_count() > 0 && Instant::now() < deadline {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+        for task in self.running() {
+            task.shutdown.cancel();
+        }
+        let deadline = Instant::now() + Duration::from_secs(2);
+        while self.running_count() > 0 && Instant::now() < deadline {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    }
+}

@@ -1,0 +1,305 @@
+//! A task whose handler runs in this process: its questions, its journal and its status message.
+
+use std::fmt;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use tokio::time::Instant;
+use toolwire_proto::rounds;
+use toolwire_proto::sampling_rules::drop_undeclared_context;
+use toolwire_types::tasks::TaskStatus;
+use toolwire_types::{ErrorObject, InputRequest, InputRequests, InputResponses};
+
+use crate::engine::{BoxFuture, Cancellation, Principal, warn_about_request};
+use crate::error::Error;
+use crate::server::RequestContext;
+use crate::server::ask::PendingAsk;
+use crate::server::request::TaskScope;
+use crate::server::tasks::runtime::{RecordChange, TaskRuntime};
+use crate::store::{StoredTask, TaskRecord};
+use crate::sync::lock;
+
+/// The minimum time between two changes of the status message.
+const MESSAGE_INTERVAL: Duration = Duration::from_millis(500);
+
+/// A task whose handler runs in this process.
+pub(crate) struct RunningTask {
+    pub(crate) id: String,
+    pub(crate) principal: Principal,
+    pub(crate) runtime: Arc<TaskRuntime>,
+    cancellation: Cancellation,
+    /// Set if the handler waited too long at a question. Its outcome does not count then.
+    parked: AtomicBool,
+    /// Set to stop the handler because the server shuts down.
+    pub(crate) shutdown: Cancellation,
+    message: Mutex<MessageState>,
+}
+
+/// The status message that is not written yet.
+#[derive(Default)]
+struct MessageState {
+    pending: Option<String>,
+    is_scheduled: bool,
+    written_at: Option<Instant>,
+}
+
+impl RunningTask {
+    pub(crate) fn new(runtime: &Arc<TaskRuntime>, stored: &StoredTask) -> Arc<Self> {
+        Arc::new(Self {
+            id: stored.id.clone(),
+            principal: stored.principal.clone(),
+            runtime: Arc::clone(runtime),
+            cancellation: Cancellation::new(),
+            parked: AtomicBool::new(false),
+            shutdown: Cancellation::new(),
+            message: Mutex::default(),
+        })
+    }
+
+    pub(crate) fn is_parked(&self) -> bool {
+        self.parked.load(Ordering::Acquire)
+    }
+
+    /// Takes the status message that is not written yet.
+    pub(crate) fn take_message(&self) -> Option<String> {
+        lock(&self.message).pending.take()
+    }
+
+    /// Puts questions into the task, waits until all have an answer, and returns the answers in the same order.
+    pub(crate) async fn ask_all(
+        &self,
+        context: &RequestContext,
+        asks: &[&PendingAsk],
+    ) -> Result<InputResponses, Error> {
+        let requests: InputRequests = asks
+            .iter()
+            .map(|ask| (ask.key.clone(), ask.request.clone()))
+            .collect();
+        for ask in asks {
+            warn_about_request(&ask.request, context.version());
+        }
+        rounds::check_requests(&requests, context.client_capabilities())
+            .map_err(ErrorObject::from)?;
+        let deadline = Instant::now() + self.runtime.config.park_after;
+        let mut watch = self.runtime.watch(&self.id);
+        let mut keys = self.put_questions(context, asks).await?;
+        loop {
+            if let Some(answers) = self.take_answers(asks, &mut keys).await? {
+                return Ok(answers);
+            }
+            if tokio::time::timeout_at(deadline, watch.changed())
+                .await
+                .is_err()
+            {
+                self.parked.store(true, Ordering::Release);
+                let first = asks.first().map_or("", |ask| &ask.key);
+                return Err(Error::input_required(first));
+            }
+        }
+    }
+
+    /// Puts the questions without an answer into the record. Returns the keys that clients see.
+    async fn put_questions(
+        &self,
+        context: &RequestContext,
+        asks: &[&PendingAsk],
+    ) -> Result<Vec<String>, Error> {
+        let limit = self.runtime.config.max_questions;
+        let mut keys = Vec::new();
+        self.change(|stored, record| {
+            let mut journal = self.runtime.journal(stored)?;
+            keys.clear();
+            for ask in asks {
+                let key = journal.question_key(&ask.key, ask.digest);
+                if journal.answers.get(&key).is_none() {
+                    let question = question(ask, context);
+                    record.questions.insert(key.as_str(), question);
+                }
+                keys.push(key);
+            }
+            if record.questions.len() > limit {
+                return Err(ErrorObject::internal(format!(
+                    "a task may have {limit} open questions"
+                )));
+            }
+            context
+                .scope()
+                .round
+                .in_journal(|values| journal.set_values(values, author_state(context)));
+            self.runtime.set_journal(stored, record, &journal)?;
+            if !record.questions.is_empty() {
+                record.status = TaskStatus::InputRequired;
+                record.runnable = false;
+                record.restartable = true;
+            }
+            Ok(RecordChange::Write)
+        })
+        .await?;
+        Ok(keys)
+    }
+
+    /// Returns the answers if all are there. The handler then works again.
+    async fn take_answers(
+        &self,
+        asks: &[&PendingAsk],
+        keys: &mut [String],
+    ) -> Result<Option<InputResponses>, Error> {
+        let mut found = None;
+        self.change(|stored, record| {
+            let journal = self.runtime.journal(stored)?;
+            let answers: Option<InputResponses> = asks
+                .iter()
+                .zip(&*keys)
+                .map(|(ask, key)| Some((ask.key.clone(), journal.answers.get(key)?.clone())))
+                .collect();
+            let is_complete = answers.is_some();
+            found = answers;
+            if is_complete && record.questions.is_empty() && record.restartable {
+                // From here on, effects may happen that another run would repeat.
+                record.restartable = false;
+                return Ok(RecordChange::Write);
+            }
+            Ok(RecordChange::Keep)
+        })
+        .await?;
+        Ok(found)
+    }
+
+    /// Changes the record, unless the task has ended or another worker has taken it over.
+    pub(crate) async fn change(
+        &self,
+        mut change: impl FnMut(&StoredTask, &mut TaskRecord) -> Result<RecordChange, ErrorObject>,
+    ) -> Result<(), Error> {
+        let changed = self
+            .runtime
+            .update(&self.id, &self.principal, |stored, record| {
+                if record.is_final() || !self.runtime.is_owner(stored) {
+                    return Err(ErrorObject::internal("the task has ended"));
+                }
+                change(stored, record)
+            })
+            .await?;
+        match changed {
+            Some(_) => Ok(()),
+            None => Err(ErrorObject::internal("the task has ended").into()),
+        }
+    }
+
+    /// Writes the pending status message.
+    async fn write_message(self: Arc<Self>, delay: Duration) {
+        tokio::time::sleep(delay).await;
+        let message = {
+            let mut state = lock(&self.message);
+            state.is_scheduled = false;
+            state.written_at = Some(Instant::now());
+            state.pending.take()
+        };
+        let Some(message) = message else {
+            return;
+        };
+        let written = self
+            .change(|_, record| {
+                if record.status_message.as_ref() == Some(&message) {
+                    return Ok(RecordChange::Keep);
+                }
+                record.status_message = Some(message.clone());
+                Ok(RecordChange::Write)
+            })
+            .await;
+        if let Err(error) = written {
+            tracing::debug!(%error, "a status message was dropped");
+        }
+    }
+}
+
+/// Returns a question as the client sees it.
+fn question(ask: &PendingAsk, context: &RequestContext) -> InputRequest {
+    let mut request = ask.request.clone();
+    if let InputRequest::Sampling(params) = &mut request {
+        drop_undeclared_context(params, context.version(), context.client_capabilities());
+    }
+    request
+}
+
+/// Returns the handler's own state of the current round.
+pub(crate) fn author_state(context: &RequestContext) -> Option<String> {
+    let state = context.scope().round.request_state();
+    state.map(str::to_owned)
+}
+
+/// The task as its handler uses it.
+#[derive(Debug)]
+pub(crate) struct TaskOfHandler(pub(crate) Arc<RunningTask>);
+
+impl TaskScope for TaskOfHandler {
+    fn id(&self) -> &str {
+        &self.0.id
+    }
+
+    fn running(&self) -> &Arc<RunningTask> {
+        &self.0
+    }
+
+    fn cancellation(&self) -> &Cancellation {
+        &self.0.cancellation
+    }
+
+    fn set_message(&self, message: String) {
+        let delay = {
+            let mut state = lock(&self.0.message);
+            state.pending = Some(message);
+            if std::mem::replace(&mut state.is_scheduled, true) {
+                return;
+            }
+            let next = state.written_at.map(|written| written + MESSAGE_INTERVAL);
+            next.map_or(Duration::ZERO, |next| {
+                next.saturating_duration_since(Instant::now())
+            })
+        };
+        match tokio::runtime::Handle::try_current() {
+            Ok(handle) => drop(handle.spawn(Arc::clone(&self.0).write_message(delay))),
+            // Written when the task ends.
+            Err(_) => lock(&self.0.message).is_scheduled = false,
+        }
+    }
+
+    fn ask<'a>(
+        &'a self,
+        context: &'a RequestContext,
+        asks: Vec<&'a PendingAsk>,
+    ) -> BoxFuture<'a, Result<(), Error>> {
+        Box::pin(async move {
+            let answers = self.0.ask_all(context, &asks).await?;
+            let round = &context.scope().round;
+            round.in_journal(|journal| {
+                for ask in &asks {
+                    if let Some(answer) = answers.get(&ask.key) {
+                        journal.store(&*ask.key, ask.digest, answer.clone());
+                    }
+                }
+            });
+            Ok(())
+        })
+    }
+
+    fn save_journal<'a>(&'a self, context: &'a RequestContext) -> BoxFuture<'a, Result<(), Error>> {
+        Box::pin(self.0.change(move |stored, record| {
+            let runtime = &self.0.runtime;
+            let mut journal = runtime.journal(stored)?;
+            context
+                .scope()
+                .round
+                .in_journal(|values| journal.set_values(values, author_state(context)));
+            runtime.set_journal(stored, record, &journal)?;
+            Ok(RecordChange::Write)
+        }))
+    }
+}
+
+impl fmt::Debug for RunningTask {
+    /// Omits the id, because it grants access to the task.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RunningTask").finish_non_exhaustive()
+    }
+}

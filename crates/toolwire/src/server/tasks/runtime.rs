@@ -1,0 +1,466 @@
+//! The tasks of one server: their records, and the handlers that run in this process.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::{Arc, Mutex, OnceLock, Weak};
+use std::time::Duration;
+
+use tokio::sync::watch;
+use toolwire_proto::subscriptions::Change;
+use toolwire_proto::task_rules;
+use toolwire_types::tasks::TaskStatus;
+use toolwire_types::{ErrorObject, ProtocolVersion, RawJson};
+
+use crate::engine::{BoxFuture, Outcome, Principal, since_epoch};
+use crate::server::hub::ListenerGuard;
+use crate::server::request::Exchange;
+use crate::server::state_seal::NO_RANDOMNESS;
+use crate::server::tasks::config::Tasks;
+use crate::server::tasks::handle::TaskHandle;
+use crate::server::tasks::options::TaskOptions;
+use crate::server::tasks::record::{RecordPart, RecordSeal, TaskCall, TaskJournal};
+use crate::server::tasks::running::RunningTask;
+use crate::server::tool::ToolEntry;
+use crate::server::{Server, ServerInner};
+use crate::store::{StoreError, StoredTask, TaskOutcome, TaskRecord, Worker};
+use crate::sync::lock;
+
+/// How often a change of one record is tried again because others change it at the same time.
+const MAX_ATTEMPTS: usize = 64;
+
+/// The decision whether a call becomes a task. Returns `None` for an ordinary call.
+pub(crate) type CallAsTask = for<'a> fn(
+    &'a Arc<TaskRuntime>,
+    &'a Exchange,
+    &'a Arc<ToolEntry>,
+) -> Result<Option<BoxFuture<'a, Outcome>>, ErrorObject>;
+
+/// Encodes a task as the response of the call that created it.
+pub(crate) type RespondWithTask =
+    for<'a> fn(&'a TaskHandle, &'a Exchange) -> BoxFuture<'a, Outcome>;
+
+/// The tasks of one server.
+pub(crate) struct TaskRuntime {
+    pub(crate) config: Tasks,
+    /// The server, which owns this value.
+    server: Weak<ServerInner>,
+    /// A pointer, so that programs without tasks do not contain the code behind it.
+    pub(crate) call_as_task: CallAsTask,
+    /// As `call_as_task`.
+    pub(crate) respond_with_task: RespondWithTask,
+    worker_id: String,
+    /// The tasks whose handlers run in this process.
+    running: Mutex<HashMap<String, Arc<RunningTask>>>,
+    /// Those who wait for changes of a task in this process.
+    watched: Mutex<HashMap<String, Weak<watch::Sender<u64>>>>,
+    /// Set when the maintenance has started.
+    pub(super) maintenance: OnceLock<ListenerGuard>,
+}
+
+/// What a change does with a record.
+pub(crate) enum RecordChange {
+    /// The record is written.
+    Write,
+    /// Nothing changes.
+    Keep,
+}
+
+impl TaskRuntime {
+    pub(crate) fn new(
+        config: Tasks,
+        server: &Server,
+        call_as_task: CallAsTask,
+        respond_with_task: RespondWithTask,
+    ) -> Self {
+        Self {
+            config,
+            server: Arc::downgrade(&server.shared),
+            call_as_task,
+            respond_with_task,
+            // The id names a lease owner. Without randomness no task can be created anyway.
+            worker_id: random_id().unwrap_or_default(),
+            running: Mutex::default(),
+            watched: Mutex::default(),
+            maintenance: OnceLock::new(),
+        }
+    }
+
+    /// Returns the server, unless it was dropped.
+    pub(crate) fn server(&self) -> Option<Server> {
+        let shared = self.server.upgrade()?;
+        Some(Server { shared })
+    }
+
+    /// Returns the lease owner of this process, for these tools.
+    pub(crate) fn worker(&self, tools: Vec<String>) -> Worker {
+        Worker::new(self.worker_id.as_str(), tools)
+    }
+
+    pub(crate) fn is_owner(&self, stored: &StoredTask) -> bool {
+        stored.owner.as_deref() == Some(&self.worker_id)
+    }
+
+    /// Returns the seal of records. Records in memory are not sealed.
+    pub(crate) fn seal(&self) -> RecordSeal {
+        let server = self.server();
+        let snapshot = server.map(|server| server.snapshot());
+        let is_durable = self.config.store.poll_interval().is_some();
+        let keys = snapshot
+            .as_ref()
+            .filter(|_| is_durable)
+            .and_then(|snapshot| snapshot.options.seal.configured_keys().cloned());
+        let name = snapshot.map(|snapshot| snapshot.info.name.clone());
+        RecordSeal::new(keys, name.unwrap_or_default())
+    }
+
+    // ---- records ----
+
+    /// Stores a new task. If this process will run it, the task belongs to it from the start.
+    pub(crate) async fn create(
+        &self,
+        new: NewTask<'_>,
+        runs_here: bool,
+    ) -> Result<StoredTask, ErrorObject> {
+        if runs_here && lock(&self.running).len() >= self.config.max_running {
+            return Err(ErrorObject::internal(format!(
+                "this server runs {} tasks, which is its limit; try again later",
+                self.config.max_running
+            )));
+        }
+        let id = random_id()?;
+        let seal = self.seal();
+        let part = |part| RecordPart {
+            id: &id,
+            principal: &new.principal,
+            part,
+        };
+        let unwritable = |_| ErrorObject::internal("the task could not be stored");
+        let call = seal.write(part("call"), &new.call).map_err(unwritable)?;
+        let now = now_ms();
+        let mut record = TaskRecord::new(new.tool, new.version, call, now);
+        if let Some(journal) = &new.journal {
+            let journal = seal.write(part("journal"), journal).map_err(unwritable)?;
+            record.journal = Some(journal);
+        }
+        record.runnable = new.runnable;
+        record.restartable = !runs_here;
+        record.ttl_ms = milliseconds(new.options.ttl.or(self.config.ttl));
+        if let Some(requested) = new.requested_ttl_ms {
+            // A client may ask for less time, not for more.
+            record.ttl_ms = Some(record.ttl_ms.map_or(requested, |ttl| ttl.min(requested)));
+        }
+        record.poll_interval_ms = milliseconds(Some(
+            new.options
+                .poll_interval
+                .unwrap_or(self.config.poll_interval),
+        ));
+        record.expires_at_ms = task_rules::forgotten_at(record.ttl_ms, now);
+        let worker = self.worker(Vec::new());
+        let lease = runs_here.then_some((&worker, self.config.lease));
+        let created = self
+            .config
+            .store
+            .create(&id, &new.principal, record, lease)
+            .await;
+        created.map_err(|error| match error {
+            StoreError::OwnerFull => ErrorObject::internal(
+                "this user has too many unfinished tasks; wait for some, or cancel them",
+            ),
+            StoreError::Full => {
+                ErrorObject::internal("the server has too many tasks; try again later")
+            }
+            StoreError::Unavailable(_) => store_failed(&error),
+        })
+    }
+
+    /// Returns a task of the principal. Every other id is unknown.
+    pub(crate) async fn load(
+        &self,
+        id: &str,
+        principal: &Principal,
+    ) -> Result<Option<StoredTask>, ErrorObject> {
+        if !task_rules::is_id(id) {
+            return Ok(None);
+        }
+        let loaded = self.config.store.load(id, principal).await;
+        loaded.map_err(|error| store_failed(&error))
+    }
+
+    /// Changes a record. The change is made again if others changed the record meanwhile. Returns the new state, or
+    /// `None` if the task does not exist.
+    pub(crate) async fn update(
+        &self,
+        id: &str,
+        principal: &Principal,
+        mut change: impl FnMut(&StoredTask, &mut TaskRecord) -> Result<RecordChange, ErrorObject>,
+    ) -> Result<Option<StoredTask>, ErrorObject> {
+        for _ in 0..MAX_ATTEMPTS {
+            let Some(mut stored) = self.load(id, principal).await? else {
+                return Ok(None);
+            };
+            let mut record = TaskRecord::clone(&stored.record);
+            match change(&stored, &mut record)? {
+                RecordChange::Keep => return Ok(Some(stored)),
+                RecordChange::Write => {}
+            }
+            let before = &stored.record;
+            if (before.status, &before.status_message) != (record.status, &record.status_message) {
+                record.updated_at_ms = now_ms().max(before.updated_at_ms);
+            }
+            let written = self
+                .config
+                .store
+                .replace(id, stored.revision, record.clone())
+                .await
+                .map_err(|error| store_failed(&error))?;
+            if let Some(revision) = written {
+                stored.revision = revision;
+                stored.record = Arc::new(record);
+                self.publish_change(id);
+                return Ok(Some(stored));
+            }
+        }
+        Err(ErrorObject::internal(
+            "the task is changed by many requests at once; try again",
+        ))
+    }
+
+    /// Ends a task, unless it has ended. Returns its state, or `None` if it does not exist.
+    pub(crate) async fn end(
+        &self,
+        id: &str,
+        principal: &Principal,
+        ending: Ending,
+    ) -> Result<Option<StoredTask>, ErrorObject> {
+        self.update(id, principal, |_, record| {
+            if record.is_final() {
+                return Ok(RecordChange::Keep);
+            }
+            ending.apply(record, now_ms());
+            Ok(RecordChange::Write)
+        })
+        .await
+    }
+
+    /// Reads the journal of a task.
+    pub(crate) fn journal(&self, stored: &StoredTask) -> Result<TaskJournal, ErrorObject> {
+        let Some(written) = &stored.record.journal else {
+            return Ok(TaskJournal::default());
+        };
+        self.seal()
+            .read(part_of(stored, "journal"), written)
+            .map_err(|error| ErrorObject::internal(error.to_string()))
+    }
+
+    /// Writes the journal of a task into its record.
+    pub(crate) fn set_journal(
+        &self,
+        stored: &StoredTask,
+        record: &mut TaskRecord,
+        journal: &TaskJournal,
+    ) -> Result<(), ErrorObject> {
+        let written = self
+            .seal()
+            .write(part_of(stored, "journal"), journal)
+            .map_err(|_| ErrorObject::internal("the journal of the task could not be stored"))?;
+        let limit = self.config.max_journal_bytes;
+        if written.get().len() > limit {
+            return Err(ErrorObject::internal(format!(
+                "the answers and stored results of the task have more than {limit} bytes"
+            )));
+        }
+        record.journal = Some(written);
+        Ok(())
+    }
+
+    /// Reads the call of a task.
+    pub(crate) fn call(&self, stored: &StoredTask) -> Result<TaskCall, ErrorObject> {
+        self.seal()
+            .read(part_of(stored, "call"), &stored.record.call)
+            .map_err(|error| ErrorObject::internal(error.to_string()))
+    }
+
+    // ---- changes ----
+
+    /// Informs everybody who waits for a change of the task, on this and other nodes.
+    pub(crate) fn publish_change(&self, id: &str) {
+        self.wake(id);
+        if let Some(server) = self.server() {
+            server.hub().publish(&Change::Task(id.to_owned()));
+        }
+    }
+
+    /// Wakes those who wait for a change of the task in this process.
+    pub(crate) fn wake(&self, id: &str) {
+        let sender = lock(&self.watched).get(id).and_then(Weak::upgrade);
+        if let Some(sender) = sender {
+            sender.send_modify(|changes| *changes += 1);
+        }
+    }
+
+    /// Returns a value that reports changes of a task from now on.
+    pub(crate) fn watch(&self, id: &str) -> TaskWatch {
+        let mut watched = lock(&self.watched);
+        let sender = watched.get(id).and_then(Weak::upgrade);
+        let sender = sender.unwrap_or_else(|| {
+            if watched.len() == watched.capacity() {
+                watched.retain(|_, sender| sender.strong_count() > 0);
+            }
+            let sender = Arc::new(watch::Sender::new(0));
+            watched.insert(id.to_owned(), Arc::downgrade(&sender));
+            sender
+        });
+        TaskWatch {
+            changes: sender.subscribe(),
+            _sender: sender,
+            poll_interval: self.config.store.poll_interval(),
+            pause: Duration::ZERO,
+        }
+    }
+
+    // ---- running tasks ----
+
+    pub(crate) fn add_running(&self, task: &Arc<RunningTask>) {
+        lock(&self.running).insert(task.id.clone(), Arc::clone(task));
+    }
+
+    pub(crate) fn remove_running(&self, task: &RunningTask) {
+        let removed = lock(&self.running).remove(&task.id);
+        // Dropped after the lock is released.
+        drop(removed);
+    }
+
+    pub(crate) fn running(&self) -> Vec<Arc<RunningTask>> {
+        lock(&self.running).values().cloned().collect()
+    }
+
+    pub(crate) fn running_count(&self) -> usize {
+        lock(&self.running).len()
+    }
+}
+
+impl fmt::Debug for TaskRuntime {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("TaskRuntime")
+            .field("store", &self.config.store)
+            .field("running", &self.running_count())
+            .finish_non_exhaustive()
+    }
+}
+
+/// The data of a new task.
+pub(crate) struct NewTask<'a> {
+    pub(crate) tool: &'a str,
+    pub(crate) principal: Principal,
+    pub(crate) version: ProtocolVersion,
+    pub(crate) options: &'a TaskOptions,
+    pub(crate) requested_ttl_ms: Option<u64>,
+    pub(crate) call: TaskCall,
+    pub(crate) journal: Option<TaskJournal>,
+    /// Whether a handler runs the task. Otherwise another system ends it.
+    pub(crate) runnable: bool,
+}
+
+/// How a task ends.
+#[derive(Debug, Clone)]
+pub(crate) enum Ending {
+    Result { result: RawJson, is_error: bool },
+    Failed(ErrorObject),
+    Cancelled,
+}
+
+impl Ending {
+    /// Returns the ending of a task whose life is over.
+    pub(crate) fn expired() -> Self {
+        Self::Failed(ErrorObject::internal("the task expired"))
+    }
+
+    /// Returns the ending of a task whose process stopped while its handler worked.
+    pub(crate) fn lost() -> Self {
+        Self::Failed(ErrorObject::internal(
+            "the server stopped while the task ran; call the tool again",
+        ))
+    }
+
+    pub(crate) fn apply(&self, record: &mut TaskRecord, now_ms: u64) {
+        record.runnable = false;
+        record.restartable = false;
+        record.questions = Default::default();
+        let ttl_ms = task_rules::final_ttl(record.ttl_ms, record.created_at_ms, now_ms);
+        record.ttl_ms = ttl_ms;
+        record.expires_at_ms = task_rules::forgotten_at(ttl_ms, record.created_at_ms);
+        match self {
+            Self::Result { result, is_error } => {
+                record.status = TaskStatus::Completed;
+                record.outcome = Some(TaskOutcome::Result {
+                    result: result.clone(),
+                    is_error: *is_error,
+                });
+            }
+            Self::Failed(error) => {
+                record.status = TaskStatus::Failed;
+                record.status_message = Some(error.message.to_string());
+                record.outcome = Some(TaskOutcome::Error(error.clone()));
+            }
+            Self::Cancelled => record.status = TaskStatus::Cancelled,
+        }
+    }
+}
+
+/// Reports changes of one task.
+pub(crate) struct TaskWatch {
+    changes: watch::Receiver<u64>,
+    /// Kept, because the registry refers to it weakly.
+    _sender: Arc<watch::Sender<u64>>,
+    poll_interval: Option<Duration>,
+    pause: Duration,
+}
+
+impl TaskWatch {
+    /// Waits for the next change. With a store that other processes change, it also returns from time to time without
+    /// one: at first often, then more rarely.
+    pub(crate) async fn changed(&mut self) {
+        let Some(interval) = self.poll_interval else {
+            // An error is impossible, because this value owns a sender.
+            let _ = self.changes.changed().await;
+            return;
+        };
+        self.pause = (self.pause * 2).clamp(interval, interval * 8);
+        if tokio::time::timeout(self.pause, self.changes.changed())
+            .await
+            .is_ok()
+        {
+            self.pause = Duration::ZERO;
+        }
+    }
+}
+
+/// Returns the current time in milliseconds since 1970-01-01.
+pub(crate) fn now_ms() -> u64 {
+    u64::try_from(since_epoch().as_millis()).unwrap_or(u64::MAX)
+}
+
+fn milliseconds(duration: Option<Duration>) -> Option<u64> {
+    // A duration that is out of range is unlimited.
+    duration.and_then(|duration| u64::try_from(duration.as_millis()).ok())
+}
+
+fn part_of<'a>(stored: &'a StoredTask, part: &'static str) -> RecordPart<'a> {
+    RecordPart {
+        id: &stored.id,
+        principal: &stored.principal,
+        part,
+    }
+}
+
+fn random_id() -> Result<String, ErrorObject> {
+    let mut random = [0; task_rules::ID_BYTES];
+    getrandom::fill(&mut random).map_err(|_| ErrorObject::internal(NO_RANDOMNESS))?;
+    Ok(task_rules::new_id(random))
+}
+
+#[cold]
+pub(crate) fn store_failed(error: &StoreError) -> ErrorObject {
+    tracing::error!(%error, "the task store failed");
+    ErrorObject::internal("the task store is unavailable; try again")
+}

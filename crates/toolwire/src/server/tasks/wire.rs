@@ -1,0 +1,88 @@
+//! Tasks on the wire, in the form of the version of each request.
+
+use std::borrow::Cow;
+
+use toolwire_proto::features::VersionFeatures;
+use toolwire_proto::task_rules::{has_ended, status_in_core, time_text};
+use toolwire_types::ProtocolVersion;
+use toolwire_types::tasks::{TaskStatus, core, extension};
+
+use crate::engine::Outcome;
+use crate::server::snapshot::Snapshot;
+use crate::server::tasks::runtime::{Ending, now_ms};
+use crate::store::{StoredTask, TaskOutcome, TaskRecord};
+
+/// Returns the record as readers see it. An unfinished task whose life has ended has failed, whoever was to write that.
+pub(crate) fn visible(stored: &StoredTask) -> Cow<'_, TaskRecord> {
+    let record = &*stored.record;
+    if !record.is_final() && has_ended(record.ttl_ms, record.created_at_ms, now_ms()) {
+        let mut record = record.clone();
+        let end = record
+            .created_at_ms
+            .saturating_add(record.ttl_ms.unwrap_or_default());
+        Ending::expired().apply(&mut record, end);
+        record.updated_at_ms = end;
+        Cow::Owned(record)
+    } else {
+        Cow::Borrowed(record)
+    }
+}
+
+/// Returns the task in the core design.
+pub(crate) fn core_task(id: &str, record: &TaskRecord) -> core::Task {
+    let mut task = core::Task::new(id, time_text(record.created_at_ms));
+    let is_error = matches!(
+        &record.outcome,
+        Some(TaskOutcome::Result { is_error: true, .. })
+    );
+    task.status = status_in_core(record.status, is_error);
+    task.status_message.clone_from(&record.status_message);
+    task.last_updated_at = time_text(record.updated_at_ms);
+    task.ttl = record.ttl_ms;
+    task.poll_interval = record.poll_interval_ms;
+    task
+}
+
+/// Returns the task in the extension, without the details of its status.
+pub(crate) fn extension_task(id: &str, record: &TaskRecord) -> extension::Task {
+    let mut task = extension::Task::new(id, time_text(record.created_at_ms));
+    task.status = record.status;
+    task.status_message.clone_from(&record.status_message);
+    task.last_updated_at = time_text(record.updated_at_ms);
+    task.ttl_ms = record.ttl_ms;
+    task.poll_interval_ms = record.poll_interval_ms;
+    task
+}
+
+/// Returns the task in the extension, with its questions or its outcome.
+pub(crate) fn detailed_task(id: &str, record: &TaskRecord) -> extension::DetailedTask {
+    let task = extension_task(id, record);
+    match (record.status, &record.outcome) {
+        (TaskStatus::InputRequired, _) => {
+            extension::DetailedTask::input_required(task, record.questions.clone())
+        }
+        (TaskStatus::Completed, Some(TaskOutcome::Result { result, .. })) => {
+            extension::DetailedTask::completed(task, result.clone())
+        }
+        (TaskStatus::Failed, Some(TaskOutcome::Error(error))) => {
+            extension::DetailedTask::failed(task, error.clone())
+        }
+        (TaskStatus::Cancelled, _) => extension::DetailedTask::cancelled(task),
+        _ => extension::DetailedTask::working(task),
+    }
+}
+
+/// Encodes the response to a call that became a task.
+pub(crate) fn created(
+    snapshot: &Snapshot,
+    stored: &StoredTask,
+    version: ProtocolVersion,
+) -> Outcome {
+    if version.has_core_tasks() {
+        let task = core_task(&stored.id, &stored.record);
+        snapshot.finish(core::CreateTaskResult::new(task), version)
+    } else {
+        let task = extension_task(&stored.id, &stored.record);
+        snapshot.finish(extension::CreateTaskResult::new(task), version)
+    }
+}
