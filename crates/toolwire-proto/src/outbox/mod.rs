@@ -63,6 +63,13 @@ pub enum OutgoingKind {
         /// The subscription it belongs to, if any.
         subscription: Option<String>,
     },
+    /// The state of a task. Only the latest per task and subscription is queued.
+    TaskChanged {
+        /// The id of the task.
+        task: String,
+        /// The subscription it belongs to.
+        subscription: String,
+    },
     /// Responses that are already framed as lines: always accepted, never dropped.
     Lines {
         /// The number of responses.
@@ -76,7 +83,9 @@ impl OutgoingKind {
     /// Returns `true` if one queued message of this kind stands for all.
     fn is_change(&self) -> bool {
         match self {
-            Self::ListChanged { .. } | Self::ResourceUpdated { .. } => true,
+            Self::ListChanged { .. } | Self::ResourceUpdated { .. } | Self::TaskChanged { .. } => {
+                true
+            }
             Self::Response
             | Self::Request
             | Self::Progress(_)
@@ -177,7 +186,9 @@ impl Outbox {
                     self.dropped.progress += 1;
                 }
             }
-            OutgoingKind::ListChanged { .. } | OutgoingKind::ResourceUpdated { .. } => {
+            OutgoingKind::ListChanged { .. }
+            | OutgoingKind::ResourceUpdated { .. }
+            | OutgoingKind::TaskChanged { .. } => {
                 if self.merge(outgoing) {
                     self.dropped.changes += 1;
                 }

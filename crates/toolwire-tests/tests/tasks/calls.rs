@@ -95,7 +95,7 @@ async fn errors_are_told_apart() {
     let server = server()
         .tool(
             plain("rpc", |_: RequestContext| async {
-                Err::<String, _>(ToolError::rpc(ErrorObject::new(-32050, "broken")))
+                Err::<String, _>(ToolError::rpc(ErrorObject::new(7, "broken")))
             })
             .with_task(TaskOptions::new()),
         )
@@ -114,7 +114,7 @@ async fn errors_are_told_apart() {
     let mut peer = Peer::connect(&server);
     let id = start(&mut peer, "rpc", json!({})).await;
     let task = wait_for(&mut peer, &id, "failed").await;
-    assert_eq!(task["error"], json!({"code": -32050, "message": "broken"}));
+    assert_eq!(task["error"], json!({"code": 7, "message": "broken"}));
     assert_eq!(task["statusMessage"], "broken");
     assert_eq!(task.get("result"), None);
 

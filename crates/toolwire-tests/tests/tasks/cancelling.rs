@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use serde_json::json;
+use serde_json::{Map, Value, json};
 use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 use toolwire::tasks::{TaskOptions, Tasks};
 use toolwire::{Elicit, Error, RequestContext, ToolHandler};
@@ -52,14 +52,17 @@ async fn cancelled_task_drops_its_handler_and_stays_cancelled() {
 #[tokio::test]
 async fn blocking_handler_sees_the_cancellation() {
     let (sender, mut seen) = unbounded_channel();
-    let tool = ToolHandler::blocking("blocks", move |ctx: RequestContext, (): ()| {
-        while !ctx.is_cancelled() {
-            std::thread::sleep(Duration::from_millis(1));
-        }
-        let flag = ctx.cancellation().is_some_and(|flag| flag.is_cancelled());
-        sender.send(flag).expect("the test waits");
-        "late"
-    });
+    let tool = ToolHandler::blocking(
+        "blocks",
+        move |ctx: RequestContext, _: Map<String, Value>| {
+            while !ctx.is_cancelled() {
+                std::thread::sleep(Duration::from_millis(1));
+            }
+            let flag = ctx.cancellation().is_some_and(|flag| flag.is_cancelled());
+            sender.send(flag).expect("the test waits");
+            "late"
+        },
+    );
     let mut peer = Peer::connect(&server().tool(tool.with_task(TaskOptions::new())));
     let id = start(&mut peer, "blocks", json!({})).await;
     peer.result_of(cancel(&id)).await;

@@ -5,5 +5,6 @@ mod calls;
 mod cancelling;
 mod core_design;
 mod external;
+mod listening;
 mod peer;
 mod stores;

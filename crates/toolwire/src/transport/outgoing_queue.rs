@@ -38,6 +38,12 @@ pub(crate) trait MessageSink: Send + Sync + fmt::Debug {
     /// Queues an encoded message.
     fn push(&self, kind: OutgoingKind, bytes: Vec<u8>);
 
+    /// Returns `true` if a producer that can wait should wait.
+    #[cfg(feature = "tasks")]
+    fn is_full(&self) -> bool {
+        false
+    }
+
     /// Queues a notification.
     fn notify(&self, notification: &Notification, kind: OutgoingKind) {
         match encode(notification) {
@@ -66,6 +72,11 @@ impl MessageSink for OutgoingQueue {
     fn push(&self, kind: OutgoingKind, bytes: Vec<u8>) {
         self.queue(Outgoing::new(kind, bytes));
         self.wake_writer();
+    }
+
+    #[cfg(feature = "tasks")]
+    fn is_full(&self) -> bool {
+        !self.has_capacity()
     }
 }
 

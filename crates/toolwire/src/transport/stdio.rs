@@ -7,6 +7,7 @@
 use std::io::{self, Write};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinSet;
@@ -164,6 +165,7 @@ impl Server {
         // A task runs on the worker that receives the input, and so do the tasks it spawns. The caller's future would
         // be woken on another worker. Dropping the set ends the task.
         let mut serving = JoinSet::new();
+        let server = self.clone();
         let connection: BoxFuture<'_, ()> =
             Box::pin(MessageLoop::new(self, out, options.limits).run(chunks));
         serving.spawn(connection);
@@ -172,6 +174,8 @@ impl Server {
         {
             std::panic::resume_unwind(panic);
         }
+        // The client waits for the end of the process, so tasks get no time.
+        server.stop_tasks(Duration::ZERO).await;
         // The writer drops its sender when it ends for any reason. A client that disconnected without closing its end
         // of the pipe must not keep the process alive.
         tokio::select! {

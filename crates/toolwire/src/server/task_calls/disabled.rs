@@ -1,13 +1,19 @@
 //! Calls of a server without the feature `tasks`.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use toolwire_types::{ErrorObject, ServerCapabilities};
 
 use crate::engine::{BoxFuture, Outcome};
+use crate::server::Server;
 use crate::server::request::Exchange;
 use crate::server::snapshot::Snapshot;
 use crate::server::tool::ToolEntry;
+
+impl Server {
+    pub(crate) async fn stop_tasks(&self, _: Duration) {}
+}
 
 impl Snapshot {
     /// Returns `None`, because every call is an ordinary one.

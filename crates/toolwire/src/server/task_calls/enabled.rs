@@ -1,14 +1,26 @@
 //! Calls that become tasks, on a server that has tasks.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use toolwire_types::tasks::extension::EXTENSION_ID;
 use toolwire_types::{ErrorObject, RawJson, ServerCapabilities, TasksCapability};
 
 use crate::engine::{BoxFuture, Outcome};
+use crate::server::Server;
 use crate::server::request::Exchange;
 use crate::server::snapshot::Snapshot;
 use crate::server::tool::ToolEntry;
+
+impl Server {
+    /// Stops the tasks that run in this process, when it stops serving. They get this time to end.
+    pub(crate) async fn stop_tasks(&self, grace: Duration) {
+        let tasks = self.snapshot().tasks.clone();
+        if let Some(runtime) = tasks {
+            runtime.stop_running(grace).await;
+        }
+    }
+}
 
 impl Snapshot {
     /// Returns the work of a call that becomes a task. Returns `None` for an ordinary call.

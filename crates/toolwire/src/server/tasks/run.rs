@@ -22,6 +22,9 @@ use crate::server::tool::ToolEntry;
 use crate::server::tool_error::ToolError;
 use crate::store::StoredTask;
 
+/// How long the ends of stopped tasks may take to be stored.
+const STOP_TIME: Duration = Duration::from_secs(2);
+
 /// A handler that has started.
 pub(crate) type StartedHandler = BoxFuture<'static, Result<ToolResponse, ToolError>>;
 
@@ -330,18 +333,20 @@ async fn complete(
 }
 
 impl TaskRuntime {
-    /// Asks all running tasks to stop, and waits until they have, up to the grace period.
-    pub(crate) async fn stop_running(&self) {
-        let deadline = Instant::now() + self.config.shutdown_grace;
-        while self.running_count() > 0 && Instant::now() < deadline {
-            tokio::time::sleep(Duration::from_millis(20)).await;
-        }
+    /// Waits until no task runs, up to this time, and stops the others. Waiting tasks, and those that may be resumed, are
+    /// given to other processes. The others fail.
+    pub(crate) async fn stop_running(&self, grace: Duration) {
+        self.wait_until_idle(grace).await;
         for task in self.running() {
             task.shutdown.cancel();
         }
-        let deadline = Instant::now() + Duration::from_secs(2);
+        self.wait_until_idle(STOP_TIME).await;
+    }
+
+    async fn wait_until_idle(&self, limit: Duration) {
+        let deadline = deadline_after(Instant::now(), limit);
         while self.running_count() > 0 && Instant::now() < deadline {
-            tokio::time::sleep(Duration::from_millis(20)).await;
+            tokio::time::sleep(Duration::from_millis(10)).await;
         }
     }
 }

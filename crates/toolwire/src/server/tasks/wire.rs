@@ -3,13 +3,14 @@
 use std::borrow::Cow;
 
 use toolwire_proto::features::VersionFeatures;
+use toolwire_proto::subscriptions;
 use toolwire_proto::task_rules::{has_ended, status_in_core, time_text};
-use toolwire_types::ProtocolVersion;
 use toolwire_types::tasks::{TaskStatus, core, extension};
+use toolwire_types::{Notification, ProtocolVersion, RawJson};
 
 use crate::engine::Outcome;
 use crate::server::snapshot::Snapshot;
-use crate::server::tasks::runtime::{Ending, now_ms};
+use crate::server::tasks::runtime::{Ending, TaskRuntime, now_ms};
 use crate::store::{StoredTask, TaskOutcome, TaskRecord};
 
 /// Returns the record as readers see it. An unfinished task whose life has ended has failed, whoever was to write that.
@@ -84,5 +85,14 @@ pub(crate) fn created(
     } else {
         let task = extension_task(&stored.id, &stored.record);
         snapshot.finish(extension::CreateTaskResult::new(task), version)
+    }
+}
+
+impl TaskRuntime {
+    /// Returns the notification of a changed task. It contains the whole task.
+    pub(crate) fn notification(&self, stored: &StoredTask) -> Option<Notification> {
+        let task = detailed_task(&stored.id, &visible(stored));
+        let task = RawJson::from_serialize(&task).ok()?;
+        Some(subscriptions::task_notification(task))
     }
 }

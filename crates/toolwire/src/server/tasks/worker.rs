@@ -69,17 +69,8 @@ impl Server {
         let shutdown = self.shutdown_signal();
         let claiming = claim_forever(runtime, &options);
         let _ = shutdown.unless_cancelled(claiming).await;
-        runtime.stop_running().await;
+        runtime.stop_running(runtime.config.shutdown_grace).await;
         Ok(())
-    }
-
-    /// Stops the tasks that run in this process, when it stops serving. Waiting tasks and those that may be resumed are
-    /// given to other processes. The others fail.
-    pub(crate) async fn stop_tasks(&self) {
-        let tasks = self.snapshot().tasks.clone();
-        if let Some(runtime) = tasks {
-            runtime.stop_running().await;
-        }
     }
 }
 

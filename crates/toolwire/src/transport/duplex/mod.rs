@@ -30,8 +30,8 @@ use toolwire_types::{ErrorObject, ProtocolVersion, RawJson, RequestId, ResponseI
 
 use crate::engine::encoding::{encode_error, encode_outcome};
 use crate::engine::{
-    BoxFuture, Cancellation, ClientRequests, ConnectionState, MessageSize, Outcome, TokenInfo,
-    TransportContext,
+    BoxFuture, Cancellation, ClientRequests, ConnectionState, MessageSize, Outcome, Principal,
+    TokenInfo, TransportContext,
 };
 use crate::server::Server;
 use crate::server::dispatch::Dispatch;
@@ -332,7 +332,9 @@ impl MessageLoop {
         match ListenFilter::read(&self.server, admitted) {
             Ok(filter) => {
                 let out = Arc::clone(self.out()) as Arc<dyn MessageSink>;
-                let stream = ListenStream::open(&self.server, admitted, filter, out);
+                let token = self.context.token.as_deref();
+                let principal = token.map(Principal::of).unwrap_or_default();
+                let stream = ListenStream::open(&self.server, admitted, filter, out, principal);
                 self.listen_streams.insert(id, stream);
             }
             Err(error) => self.respond(encode_error(ResponseId::Id(id), error)),

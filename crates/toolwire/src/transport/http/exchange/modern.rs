@@ -8,7 +8,7 @@ use toolwire_proto::features::Era;
 use toolwire_proto::param_headers;
 use toolwire_types::{ErrorObject, RequestId, ResponseId};
 
-use crate::engine::{BoxFuture, TransportContext};
+use crate::engine::{BoxFuture, Principal, TransportContext};
 use crate::server::Server;
 use crate::server::dispatch::Dispatch;
 use crate::transport::http::endpoint::HttpEndpoint;
@@ -104,7 +104,8 @@ fn listen(post: &IncomingRequest<'_>, admitted: &Admitted<'_>) -> Result<Dispatc
     let permit = endpoint.stream_permit(filter.memory_bytes())?;
     let queue = Arc::new(endpoint.queue());
     let sink = Arc::clone(&queue) as Arc<dyn MessageSink>;
-    let stream = ListenStream::open(&endpoint.server, admitted, filter, sink);
+    let principal = post.auth.as_deref().map(Principal::of).unwrap_or_default();
+    let stream = ListenStream::open(&endpoint.server, admitted, filter, sink, principal);
     let shutdown = endpoint.server.shutdown_signal().clone();
     let token_expires_at = token_expiry::expiry_instant(post.auth.as_deref());
     let source = ListenEvents {

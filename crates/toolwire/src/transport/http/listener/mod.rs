@@ -195,8 +195,11 @@ impl HttpListener {
         drop(self.listener);
         connections.start_shutdown();
         // Requests of the 2025 revisions continue after their client has disconnected.
-        let finished =
-            async { tokio::join!(connections.all_ended(), self.service.wait_until_idle()) };
+        let finished = async {
+            let requests =
+                async { tokio::join!(connections.all_ended(), self.service.wait_until_idle()) };
+            tokio::join!(requests, self.server.stop_tasks(self.drain / 2))
+        };
         tokio::select! {
             _ = finished => {}
             () = signals.next() => tracing::warn!("shutting down at once"),

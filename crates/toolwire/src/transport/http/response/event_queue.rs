@@ -141,6 +141,12 @@ impl MessageSink for EventQueue {
         drop(state);
         wake(reader);
     }
+
+    #[cfg(feature = "tasks")]
+    fn is_full(&self) -> bool {
+        let state = self.lock();
+        state.outbox.as_ref().is_some_and(|outbox| outbox.is_full())
+    }
 }
 
 fn wake(reader: Option<Waker>) {

@@ -1,6 +1,8 @@
 //! Delivers changes on one connection: `subscriptions/listen` streams, and the notifications of legacy clients.
 
-use std::sync::{Arc, Mutex};
+mod tasks;
+
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use toolwire_proto::admit::Admitted;
 use toolwire_proto::decode_message::decode_message;
@@ -12,11 +14,12 @@ use toolwire_types::{
     SubscriptionFilter, SubscriptionsListenRequestParams, SubscriptionsListenResult,
 };
 
-use crate::engine::ConnectionState;
 use crate::engine::encoding::encode_outcome;
+use crate::engine::{ConnectionState, Principal};
 use crate::server::Server;
 use crate::server::hub::{ChangeListener, ListenerGuard};
 use crate::sync::lock;
+use crate::transport::listen::tasks::{RunningFeed, TaskFeed};
 use crate::transport::outgoing_queue::MessageSink;
 
 /// One open `subscriptions/listen` stream.
@@ -25,6 +28,7 @@ pub(crate) struct ListenStream {
     shared: Arc<ListenState>,
     version: ProtocolVersion,
     _listening: ListenerGuard,
+    _feed: Option<RunningFeed>,
 }
 
 #[derive(Debug)]
@@ -33,7 +37,17 @@ struct ListenState {
     filter: Filter,
     out: Arc<dyn MessageSink>,
     /// Locked while a message is sent: the acknowledgement is first, and nothing follows the end.
-    open: Mutex<bool>,
+    phase: Mutex<StreamPhase>,
+    tasks: TaskFeed,
+}
+
+/// The phase of a stream.
+#[derive(Debug)]
+enum StreamPhase {
+    /// The acknowledgement was not sent yet. Changes wait for it.
+    Opening(Vec<Change>),
+    Open,
+    Closed,
 }
 
 /// The validated filter of a `subscriptions/listen` request.
@@ -74,48 +88,53 @@ impl ListenFilter {
 }
 
 impl ListenStream {
-    /// Acknowledges the request, and delivers changes from then on.
+    /// Acknowledges the request, and delivers changes from then on. `principal` is the owner of the tasks that the filter
+    /// may name.
     pub(crate) fn open(
         server: &Server,
         admitted: &Admitted<'_>,
         filter: ListenFilter,
         out: Arc<dyn MessageSink>,
+        principal: Principal,
     ) -> Self {
         let ListenFilter { accepted, filter } = filter;
         let shared = Arc::new(ListenState {
             id: admitted.id.clone(),
             filter,
-            out: Arc::clone(&out),
-            open: Mutex::new(true),
+            out,
+            phase: Mutex::new(StreamPhase::Opening(Vec::new())),
+            tasks: TaskFeed::default(),
         });
-        // Registered before the acknowledgement is sent, but locked until then: no change is lost in between.
-        let gate = shared.lock();
+        // Registered before the acknowledgement is sent: no change is lost in between.
         let listening = server
             .hub()
             .listen(Arc::clone(&shared) as Arc<dyn ChangeListener>);
-        out.notify(
-            &subscriptions::acknowledgement(admitted.id, accepted),
-            OutgoingKind::Other,
-        );
-        drop(gate);
+        let feed = match TaskFeed::start(&shared, server, accepted, principal) {
+            Ok(feed) => Some(feed),
+            Err(accepted) => {
+                shared.acknowledge(accepted);
+                None
+            }
+        };
         Self {
             shared,
             version: admitted.version,
             _listening: listening,
+            _feed: feed,
         }
     }
 
     /// Ends the stream without another message, because the client cancelled it.
     pub(crate) fn close_silently(self) {
-        *self.shared.lock() = false;
+        *self.shared.lock() = StreamPhase::Closed;
     }
 
     /// Ends the stream from the server side, on a connection that stays open. The specification requires two different
     /// final messages, so both are sent: that of `basic/patterns/cancellation` and that of [`finish`](Self::finish).
     pub(crate) fn cancel_and_conclude(self, server: &Server) {
         let id = &self.shared.id;
-        let mut open = self.shared.lock();
-        *open = false;
+        let mut phase = self.shared.lock();
+        *phase = StreamPhase::Closed;
         let cancelled = CancelledNotificationParams::new(id.clone());
         if let Ok(params) = RawJson::from_serialize(&cancelled) {
             self.shared.out.notify(
@@ -123,13 +142,13 @@ impl ListenStream {
                 OutgoingKind::Other,
             );
         }
-        drop(open);
+        drop(phase);
         self.finish(server);
     }
 
     /// Ends the stream from the server side with its result: `basic/patterns/subscriptions`, "Graceful Closure".
     pub(crate) fn finish(self, server: &Server) {
-        *self.shared.lock() = false;
+        *self.shared.lock() = StreamPhase::Closed;
         let id = &self.shared.id;
         let outcome = server
             .snapshot()
@@ -141,8 +160,51 @@ impl ListenStream {
 }
 
 impl ListenState {
-    fn lock(&self) -> std::sync::MutexGuard<'_, bool> {
-        lock(&self.open)
+    /// Sends the acknowledgement, and the changes that waited for it.
+    fn acknowledge(&self, accepted: SubscriptionFilter) {
+        let mut phase = self.lock();
+        let waiting = match &mut *phase {
+            StreamPhase::Opening(waiting) => std::mem::take(waiting),
+            StreamPhase::Open | StreamPhase::Closed => return,
+        };
+        self.out.notify(
+            &subscriptions::acknowledgement(&self.id, accepted),
+            OutgoingKind::Other,
+        );
+        for change in &waiting {
+            self.send(change);
+        }
+        *phase = StreamPhase::Open;
+    }
+
+    /// Sends a change. The caller holds the lock.
+    fn send(&self, change: &Change) -> bool {
+        let notification = change.to_notification();
+        if let Some(notification) = &notification {
+            self.out.notify(
+                &subscriptions::stamp(notification.clone(), &self.id),
+                kind(change, Some(&self.id)),
+            );
+        }
+        notification.is_some()
+    }
+
+    /// Sends the state of a task.
+    #[cfg(feature = "tasks")]
+    fn send_task(&self, id: &str, notification: Notification) {
+        let phase = self.lock();
+        if matches!(*phase, StreamPhase::Open) {
+            let kind = OutgoingKind::TaskChanged {
+                task: id.to_owned(),
+                subscription: self.id.to_string(),
+            };
+            self.out
+                .notify(&subscriptions::stamp(notification, &self.id), kind);
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, StreamPhase> {
+        lock(&self.phase)
     }
 }
 
@@ -151,16 +213,20 @@ impl ChangeListener for ListenState {
         if !self.filter.accepts(change) {
             return false;
         }
-        let open = self.lock();
-        let notification = change.to_notification().filter(|_| *open);
-        let delivered = notification.is_some();
-        if let Some(notification) = notification {
-            self.out.notify(
-                &subscriptions::stamp(notification, &self.id),
-                kind(change, Some(&self.id)),
-            );
+        if let Change::Task(id) = change {
+            return self.tasks.add(id);
         }
-        delivered
+        let mut phase = self.lock();
+        match &mut *phase {
+            StreamPhase::Opening(waiting) => {
+                if !waiting.contains(change) {
+                    waiting.push(change.clone());
+                }
+                true
+            }
+            StreamPhase::Open => self.send(change),
+            StreamPhase::Closed => false,
+        }
     }
 
     #[cfg(feature = "http-server")]

@@ -1,0 +1,33 @@
+//! Changes of tasks without the feature `tasks`: there are none.
+
+use std::sync::Arc;
+
+use toolwire_types::SubscriptionFilter;
+
+use crate::engine::Principal;
+use crate::server::Server;
+use crate::transport::listen::ListenState;
+
+/// The changes of the tasks of one stream, of which there are none.
+#[derive(Debug, Default)]
+pub(in crate::transport::listen) struct TaskFeed;
+
+/// The feed of a stream, which cannot start.
+#[derive(Debug)]
+pub(in crate::transport::listen) enum RunningFeed {}
+
+impl TaskFeed {
+    pub(in crate::transport::listen) fn add(&self, _: &str) -> bool {
+        false
+    }
+
+    /// Returns the filter unchanged, because no feed is needed.
+    pub(in crate::transport::listen) fn start(
+        _: &Arc<ListenState>,
+        _: &Server,
+        accepted: SubscriptionFilter,
+        _: Principal,
+    ) -> Result<RunningFeed, SubscriptionFilter> {
+        Err(accepted)
+    }
+}
