@@ -26,8 +26,14 @@ pub use suite::{AuthorizationRun, ClientRun, ClientUnderTest, Suite};
 pub use table::Table;
 pub use verdict::{Check, Status, Verdict};
 
-/// Client scenarios that are not run: the start of their names, and the reason.
-const LEFT_OUT: [(&str, &str); 1] = [("sep-2640-", "the client does not support skills yet")];
+/// Scenarios that are not run: the start of their names, and the reason.
+const LEFT_OUT: [(&str, &str); 2] = [
+    ("sep-2640-", "toolwire does not support skills yet"),
+    (
+        "tasks-status-notifications",
+        "the suite skips it always; the tests of `toolwire-tests` check the notifications",
+    ),
+];
 
 /// Client scenarios with an untrusted server or authorization server. The suite accepts a client that continues without
 /// harm. Our client must return an error.
@@ -68,6 +74,30 @@ pub async fn check_server(
         .run_server(server.url(), spec_version, results)
         .await?;
     Ok(Verdict::of(spec_version, &expected, &outcomes))
+}
+
+/// Starts the server `binary` and runs the server scenarios of extensions, which have no revision.
+///
+/// # Errors
+/// Returns the same errors as [`check_server`].
+pub async fn check_server_extensions(
+    suite: &Suite,
+    binary: &Path,
+    results: &Path,
+) -> Result<Verdict, Problem> {
+    let (expected, left_out) = without_left_out(suite.server_extensions().await?);
+    let server = Fixture::start(binary).await?;
+    let mut outcomes = BTreeMap::new();
+    for scenario in &expected {
+        let results = results.join(scenario);
+        let checks = suite
+            .run_server_extension(server.url(), scenario, &results)
+            .await?;
+        outcomes.insert(scenario.clone(), checks);
+    }
+    let mut verdict = Verdict::of(EXTENSIONS, &expected, &outcomes);
+    verdict.left_out = describe(left_out);
+    Ok(verdict)
 }
 
 /// Runs the client scenarios of a revision, each with its own process of `binary`. `results` gets a directory for each.
@@ -116,9 +146,7 @@ async fn run_scenarios(
     scenarios: BTreeSet<String>,
     results: &Path,
 ) -> Result<Verdict, Problem> {
-    let (expected, left_out): (BTreeSet<_>, BTreeSet<_>) = scenarios
-        .into_iter()
-        .partition(|name| reason_to_leave_out(name).is_none());
+    let (expected, left_out) = without_left_out(scenarios);
     let mut outcomes = BTreeMap::new();
     let mut exit_problems = Vec::new();
     for scenario in &expected {
@@ -139,6 +167,13 @@ fn unexpected_exit(scenario: &str, failure: Option<String>) -> Option<String> {
         (false, Some(failure)) => Some(format!("{scenario}: {failure}")),
         (true, Some(_)) | (false, None) => None,
     }
+}
+
+/// Separates the scenarios to run from those that are left out.
+fn without_left_out(scenarios: BTreeSet<String>) -> (BTreeSet<String>, BTreeSet<String>) {
+    scenarios
+        .into_iter()
+        .partition(|name| reason_to_leave_out(name).is_none())
 }
 
 fn reason_to_leave_out(scenario: &str) -> Option<&'static str> {

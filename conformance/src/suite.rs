@@ -82,6 +82,14 @@ impl Suite {
         self.scenarios("--authorization", spec_version).await
     }
 
+    /// Returns the names of the server scenarios of extensions, which have no revision.
+    ///
+    /// # Errors
+    /// Returns an error if the suite does not run or lists no scenarios.
+    pub async fn server_extensions(&self) -> Result<BTreeSet<String>, Problem> {
+        self.listed(&["list", "--server"], Some(EXTENSION)).await
+    }
+
     /// Returns the names of the client scenarios of extensions, which have no revision.
     ///
     /// # Errors
@@ -141,6 +149,25 @@ impl Suite {
             return Err(unexpected("the suite wrote no results", &output));
         }
         Ok(outcomes)
+    }
+
+    /// Runs one server scenario of an extension and returns its checks. `results` is emptied first.
+    ///
+    /// # Errors
+    /// Returns an error if the suite does not run or its results are not readable.
+    pub async fn run_server_extension(
+        &self,
+        url: &str,
+        scenario: &str,
+        results: &Path,
+    ) -> Result<Vec<Check>, Problem> {
+        results::empty(results)?;
+        let directory = results.to_string_lossy();
+        let arguments = ["server", "--url", url, "--scenario", scenario, "-o", &directory];
+        let output = self.run(&arguments).await?;
+        let mut outcomes = results::read(results, "server-")?;
+        let checks = outcomes.remove(scenario);
+        checks.ok_or_else(|| unexpected("the suite wrote no results", &output))
     }
 
     /// Runs one client scenario. `results` is emptied first.

@@ -8,7 +8,7 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 use toolwire_conformance::{
     Problem, Suite, Table, check_authorization, check_client, check_client_extensions,
-    check_server, spec_versions,
+    check_server, check_server_extensions, spec_versions,
 };
 
 /// Runs the conformance suite.
@@ -77,9 +77,16 @@ async fn run(directory: &Path, subject: &Subject) -> Result<bool, Problem> {
             }
         });
     }
-    if let Subject::Client { binary } = subject {
-        let results = results.join("client").join("extensions");
-        verdicts.push(check_client_extensions(&suite, binary, &results).await?);
+    match subject {
+        Subject::Server { binary } => {
+            let results = results.join("server").join("extensions");
+            verdicts.push(check_server_extensions(&suite, binary, &results).await?);
+        }
+        Subject::Client { binary } => {
+            let results = results.join("client").join("extensions");
+            verdicts.push(check_client_extensions(&suite, binary, &results).await?);
+        }
+        Subject::Authorization { .. } => {}
     }
     // A closed terminal is not an error: the exit code has the outcome.
     let _ = write!(std::io::stdout(), "{}", Table::new(&verdicts));

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use toolwire_conformance::check_server;
+use toolwire_conformance::{check_server, check_server_extensions};
 
 use crate::{assert_clean, results, suite};
 
@@ -30,4 +30,11 @@ async fn server_passes_every_scenario_of_2025_11_25() {
 #[tokio::test]
 async fn server_passes_every_scenario_of_2026_07_28() {
     check("2026-07-28").await;
+}
+
+#[tokio::test]
+async fn server_passes_every_scenario_of_extensions() {
+    let binary = Path::new(env!("CARGO_BIN_EXE_conformance-server"));
+    let results = results("server", "extensions");
+    assert_clean(check_server_extensions(&suite(binary), binary, &results).await);
 }

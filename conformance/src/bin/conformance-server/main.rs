@@ -10,10 +10,12 @@ mod prompts;
 mod resources;
 mod schemas;
 mod streaming;
+mod tasks;
 
 use std::error::Error;
 use std::io::Write as _;
 use std::net::{Ipv4Addr, SocketAddr};
+use std::path::PathBuf;
 
 use clap::Parser;
 use toolwire::Server;
@@ -25,13 +27,17 @@ struct Arguments {
     /// The port; 0 selects a free port.
     #[arg(long, default_value_t = 0)]
     port: u16,
+    /// Stores tasks in this directory, so that they survive the process.
+    #[arg(long)]
+    task_store: Option<PathBuf>,
 }
 
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn Error>> {
     let arguments = Arguments::parse();
     let address = SocketAddr::from((Ipv4Addr::LOCALHOST, arguments.port));
-    let listener = HttpListener::bind(server_with_fixtures(), address, HttpOptions::new()).await?;
+    let server = tasks::add_to(server_with_fixtures(), arguments.task_store.as_deref())?;
+    let listener = HttpListener::bind(server, address, HttpOptions::new()).await?;
     // The parent process waits for this line and reads the port from it.
     let mut stdout = std::io::stdout();
     writeln!(stdout, "listening on http://{}/mcp", listener.local_addr())?;

@@ -17,6 +17,10 @@ pub mod request_context {}
 #[doc = include_str!("asking_for_input.md")]
 pub mod asking_for_input {}
 
+#[cfg(feature = "tasks")]
+#[doc = include_str!("tasks.md")]
+pub mod tasks {}
+
 #[doc = include_str!("versions.md")]
 pub mod versions {}
 
