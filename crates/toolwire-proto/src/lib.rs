@@ -19,6 +19,7 @@ pub mod elicit_validation;
 pub mod elicitation_ids;
 pub mod envelope;
 pub mod event_id;
+pub mod extensions;
 pub mod features;
 pub mod framing;
 pub mod header_value;

@@ -141,6 +141,20 @@ pub fn accepted_filter(
     granted_filter
 }
 
+/// Returns the extension that a client must have declared to listen with this filter. Returns `None` if the filter names
+/// no tasks, or if the server does not offer tasks and so omits them from the accepted filter.
+#[must_use]
+pub fn required_extension(
+    requested: &SubscriptionFilter,
+    server: &ServerCapabilities,
+) -> Option<&'static str> {
+    let names_tasks = requested
+        .task_ids
+        .as_ref()
+        .is_some_and(|ids| !ids.is_empty());
+    (names_tasks && server.extension(TASKS_EXTENSION).is_some()).then_some(TASKS_EXTENSION)
+}
+
 fn distinct(names: &[String]) -> Vec<String> {
     let mut seen = BTreeSet::new();
     names
@@ -375,6 +389,20 @@ mod tests {
             json!({"tools": {"listChanged": true}, "resources": {"subscribe": true}}),
             json!({}),
         );
+    }
+
+    #[test]
+    fn listening_to_tasks_requires_the_extension_of_a_server_that_offers_it() {
+        let check = |requested: Value, server: Value, expected: Option<&str>| {
+            let server: ServerCapabilities = serde_json::from_value(server).expect("capabilities");
+            assert_eq!(required_extension(&filter(requested), &server), expected);
+        };
+        let offering = || json!({"extensions": {"io.modelcontextprotocol/tasks": {}}});
+        let tasks = || json!({"taskIds": ["t"]});
+        check(tasks(), offering(), Some("io.modelcontextprotocol/tasks"));
+        check(tasks(), json!({"tasks": {}}), None);
+        check(json!({"taskIds": []}), offering(), None);
+        check(json!({"toolsListChanged": true}), offering(), None);
     }
 
     #[test]

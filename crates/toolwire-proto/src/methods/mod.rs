@@ -1,14 +1,15 @@
 //! The table of methods: one row for every request and notification of the five revisions.
 //!
-//! A row states which side sends the method, which revisions have it, which server capability it requires and which
-//! parameter `Mcp-Name` repeats. No other code lists method names with rules. Sampling, elicitation and roots have rows
+//! A row states which side sends the method, which revisions have it, which server capability or extension it requires,
+//! whether the client must declare that extension, and which parameter `Mcp-Name` repeats. No other code lists method names with rules. Sampling, elicitation and roots have rows
 //! up to 2025-11-25 only. In later revisions they are input requests inside a result.
 
 use std::num::NonZeroU8;
 
 use toolwire_types::tasks::extension::EXTENSION_ID as TASKS_EXTENSION;
-use toolwire_types::{ProtocolVersion, ServerCapabilities};
+use toolwire_types::{ClientCapabilities, ErrorObject, ProtocolVersion, ServerCapabilities};
 
+use crate::extensions;
 use crate::features::VersionFeatures;
 
 /// Returns the row of a method or notification with exactly this name.
@@ -82,6 +83,7 @@ pub struct Method {
     modern_direction: Direction,
     capability: Option<Capability>,
     extension: Option<&'static str>,
+    needs_declaration: bool,
 }
 
 /// The kind of a method.
@@ -165,6 +167,40 @@ pub enum Capability {
 }
 
 impl Capability {
+    /// All capabilities.
+    pub(crate) const ALL: [Self; 12] = [
+        Self::Tools,
+        Self::ToolsListChanged,
+        Self::Resources,
+        Self::ResourcesListChanged,
+        Self::ResourcesSubscribe,
+        Self::Prompts,
+        Self::PromptsListChanged,
+        Self::Completions,
+        Self::Logging,
+        Self::CoreTasks,
+        Self::CoreTasksList,
+        Self::CoreTasksCancel,
+    ];
+
+    /// Returns its path in the capabilities of a server.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Tools => "tools",
+            Self::ToolsListChanged => "tools.listChanged",
+            Self::Resources => "resources",
+            Self::ResourcesListChanged => "resources.listChanged",
+            Self::ResourcesSubscribe => "resources.subscribe",
+            Self::Prompts => "prompts",
+            Self::PromptsListChanged => "prompts.listChanged",
+            Self::Completions => "completions",
+            Self::Logging => "logging",
+            Self::CoreTasks => "tasks",
+            Self::CoreTasksList => "tasks.list",
+            Self::CoreTasksCancel => "tasks.cancel",
+        }
+    }
+
     /// Returns `true` if the server declares it.
     #[must_use]
     pub fn is_advertised(self, server: &ServerCapabilities) -> bool {
@@ -231,7 +267,19 @@ impl Method {
     /// Returns the extension that defines it in that revision. Returns `None` if it is part of the core.
     #[must_use]
     pub fn extension(&self, version: ProtocolVersion) -> Option<&'static str> {
-        self.extension.filter(|_| version.has_extensions())
+        self.extension
+            .filter(|id| extensions::may_declare(version, id))
+    }
+
+    /// Returns the extension that the client must have declared to send it in that revision.
+    #[must_use]
+    #[inline]
+    pub fn declared_extension(&self, version: ProtocolVersion) -> Option<&'static str> {
+        if self.needs_declaration {
+            self.extension(version)
+        } else {
+            None
+        }
     }
 
     /// Returns `true` if a server with these capabilities offers it in that revision.
@@ -246,6 +294,25 @@ impl Method {
             .capability(version)
             .is_none_or(|capability| capability.is_advertised(server));
         self.is_served(version) && extension_on && capability_on
+    }
+
+    /// Returns the error for a request of this method that a server rejects before it reads the parameters.
+    ///
+    /// The error is −32601 if the server does not offer the method. It is −32021 if the method requires the client to
+    /// declare its extension, and the client did not. `client` is called only for such a method.
+    #[must_use]
+    #[inline]
+    pub fn rejection<'c>(
+        &self,
+        version: ProtocolVersion,
+        server: &ServerCapabilities,
+        client: impl FnOnce() -> &'c ClientCapabilities,
+    ) -> Option<ErrorObject> {
+        if !self.is_offered(version, server) {
+            return Some(not_offered(self.name));
+        }
+        let id = self.declared_extension(version)?;
+        extensions::check_declared(id, client()).err()
     }
 
     /// Returns `true` if a client may send it as a request in that revision.
@@ -286,6 +353,7 @@ impl Method {
             modern_direction: direction,
             capability: None,
             extension: None,
+            needs_declaration: false,
         }
     }
 
@@ -314,6 +382,12 @@ impl Method {
         self
     }
 
+    /// The client must declare the extension of the method to send it.
+    const fn needs_declaration(mut self) -> Self {
+        self.needs_declaration = true;
+        self
+    }
+
     const fn named_by(mut self, source: NameSource) -> Self {
         self.name_source = source;
         self
@@ -333,6 +407,13 @@ impl Method {
         self.may_become_task = true;
         self
     }
+}
+
+/// Returns the error for a method that a server does not offer.
+#[cold]
+#[must_use]
+pub fn not_offered(method: &str) -> ErrorObject {
+    ErrorObject::method_not_found(format!("`{method}` is not offered by this server"))
 }
 
 const fn request(name: &'static str) -> Method {
@@ -398,13 +479,13 @@ static TABLE: &[Method] = &[
     request("subscriptions/listen").since(MODERN),
     // 2025-11-25: each side may have started the task. 2026-07-28: the extension, which only clients call.
     two_way_request("tasks/cancel").since(LAST_LEGACY).modern_direction(Direction::ClientToServer)
-        .needs(Capability::CoreTasksCancel).extended_by(TASKS_EXTENSION).named_by(NameSource::TaskId),
+        .needs(Capability::CoreTasksCancel).extended_by(TASKS_EXTENSION).needs_declaration().named_by(NameSource::TaskId),
     two_way_request("tasks/get").since(LAST_LEGACY).modern_direction(Direction::ClientToServer)
-        .needs(Capability::CoreTasks).extended_by(TASKS_EXTENSION).named_by(NameSource::TaskId),
+        .needs(Capability::CoreTasks).extended_by(TASKS_EXTENSION).needs_declaration().named_by(NameSource::TaskId),
     two_way_request("tasks/list").since(LAST_LEGACY).until(LAST_LEGACY).needs(Capability::CoreTasksList),
     two_way_request("tasks/result").since(LAST_LEGACY).until(LAST_LEGACY)
         .needs(Capability::CoreTasks).named_by(NameSource::TaskId),
-    request("tasks/update").since(MODERN).extended_by(TASKS_EXTENSION).named_by(NameSource::TaskId),
+    request("tasks/update").since(MODERN).extended_by(TASKS_EXTENSION).needs_declaration().named_by(NameSource::TaskId),
     request("tools/call").needs(Capability::Tools).named_by(NameSource::Name).may_ask_input().may_become_task(),
     request("tools/list").needs(Capability::Tools).cacheable(),
 ];

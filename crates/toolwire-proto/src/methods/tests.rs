@@ -1,4 +1,4 @@
-use toolwire_types::{ProtocolVersion, ServerCapabilities};
+use toolwire_types::{ClientCapabilities, ProtocolVersion, ServerCapabilities};
 
 use super::{Capability, NameSource, all, find};
 
@@ -202,4 +202,75 @@ fn method_is_offered_only_with_its_capability_or_extension() {
     check("tasks/list", V2025_11_25, r#"{"tasks":{"list":{}}}"#, true);
     check("completion/complete", V2024_11_05, "{}", true);
     check("completion/complete", V2025_06_18, "{}", false);
+}
+
+#[test]
+fn only_task_methods_of_the_extension_require_a_declaration() {
+    let requiring = |version: ProtocolVersion| -> Vec<&str> {
+        let rows = all().iter();
+        let rows = rows.filter(|row| row.declared_extension(version).is_some());
+        rows.map(|row| row.name).collect()
+    };
+    for version in ProtocolVersion::ALL {
+        let expected: &[&str] = match version {
+            ProtocolVersion::V2026_07_28 => &["tasks/cancel", "tasks/get", "tasks/update"],
+            _ => &[],
+        };
+        assert_eq!(requiring(version), expected, "{version}");
+    }
+}
+
+#[test]
+fn missing_method_is_reported_before_a_missing_declaration() {
+    let check = |name: &str, version: ProtocolVersion, server: &str, client: &str, expected| {
+        let server: ServerCapabilities = serde_json::from_str(server).expect("valid capabilities");
+        let client: ClientCapabilities = serde_json::from_str(client).expect("valid capabilities");
+        let row = find(name).expect("the method is in the table");
+        let rejection = row.rejection(version, &server, || &client);
+        let code = rejection.map(|error| error.code);
+        assert_eq!(code, expected, "{name} {version}");
+    };
+    use ProtocolVersion::*;
+    let extension = r#"{"extensions":{"io.modelcontextprotocol/tasks":{}}}"#;
+    let core = r#"{"tasks":{"cancel":{}}}"#;
+    for name in ["tasks/get", "tasks/cancel", "tasks/update"] {
+        check(name, V2026_07_28, "{}", extension, Some(-32601));
+        check(name, V2026_07_28, core, extension, Some(-32601));
+        check(name, V2026_07_28, extension, "{}", Some(-32021));
+        check(name, V2026_07_28, extension, core, Some(-32021));
+        check(name, V2026_07_28, extension, extension, None);
+    }
+    // The core methods of 2025-11-25 need no declaration.
+    check("tasks/get", V2025_11_25, core, "{}", None);
+    check("tasks/get", V2025_11_25, extension, extension, Some(-32601));
+    check(
+        "tasks/result",
+        V2026_07_28,
+        extension,
+        extension,
+        Some(-32601),
+    );
+    check(
+        "tasks/list",
+        V2026_07_28,
+        extension,
+        extension,
+        Some(-32601),
+    );
+    check("tools/call", V2026_07_28, r#"{"tools":{}}"#, "{}", None);
+}
+
+#[test]
+fn every_capability_has_the_name_of_its_path() {
+    for capability in Capability::ALL {
+        let server = match capability.name().split_once('.') {
+            Some((outer, inner @ ("list" | "cancel"))) => {
+                format!(r#"{{"{outer}":{{"{inner}":{{}}}}}}"#)
+            }
+            Some((outer, inner)) => format!(r#"{{"{outer}":{{"{inner}":true}}}}"#),
+            None => format!(r#"{{"{}":{{}}}}"#, capability.name()),
+        };
+        let server: ServerCapabilities = serde_json::from_str(&server).expect("valid capabilities");
+        assert!(capability.is_advertised(&server), "{capability:?}");
+    }
 }

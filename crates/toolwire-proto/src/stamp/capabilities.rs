@@ -1,17 +1,23 @@
 //! Capabilities and the messages that declare them.
 
+use indexmap::IndexMap;
 use toolwire_types::{
     ClientCapabilities, ElicitationCapability, InitializeRequestParams, InitializeResult,
-    ProtocolVersion, RootsCapability, SamplingCapability, ServerCapabilities,
+    ProtocolVersion, RawJson, RootsCapability, SamplingCapability, ServerCapabilities,
 };
 
+use crate::extensions;
 use crate::features::VersionFeatures;
 use crate::stamp::{Stamp, Target, keep_if, stamp_meta};
 
-/// Returns `true` for 2025-11-25 and later. 2025-11-25 has no `extensions` in its schema, but peers of that revision
-/// already negotiate extensions.
-fn tolerates_extensions(version: ProtocolVersion) -> bool {
-    version.has_extensions() || version >= ProtocolVersion::V2025_11_25
+/// Removes the extensions that the revision may not declare.
+fn stamp_extensions(declared: &mut Option<IndexMap<String, RawJson>>, version: ProtocolVersion) {
+    if let Some(entries) = declared {
+        entries.retain(|id, _| extensions::may_declare(version, id));
+        if entries.is_empty() {
+            *declared = None;
+        }
+    }
 }
 
 impl Stamp for ServerCapabilities {
@@ -19,7 +25,7 @@ impl Stamp for ServerCapabilities {
         let version = target.version;
         keep_if(version.has_completions_capability(), &mut self.completions);
         keep_if(version.has_core_tasks(), &mut self.tasks);
-        keep_if(tolerates_extensions(version), &mut self.extensions);
+        stamp_extensions(&mut self.extensions, version);
     }
 }
 
@@ -35,7 +41,7 @@ impl Stamp for ClientCapabilities {
         keep_if(usable, &mut self.elicitation);
         self.elicitation.stamp(target);
         keep_if(version.has_core_tasks(), &mut self.tasks);
-        keep_if(tolerates_extensions(version), &mut self.extensions);
+        stamp_extensions(&mut self.extensions, version);
     }
 }
 

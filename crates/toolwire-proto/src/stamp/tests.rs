@@ -383,6 +383,32 @@ fn server_capabilities_follow_the_revision() {
 }
 
 #[test]
+fn each_extension_is_declared_only_in_its_revisions() {
+    let settings = json!({"mimeTypes": ["text/html"], "nested": {"n": [1.5, null]}});
+    let all = json!({"extensions": {
+        "io.modelcontextprotocol/tasks": {},
+        "io.modelcontextprotocol/ui": settings,
+        "io.modelcontextprotocol/events": {"listChanged": true},
+        "io.modelcontextprotocol/skills": {},
+        "com.example/own": {"a": 1},
+    }});
+    let legacy = json!({"extensions": {
+        "io.modelcontextprotocol/ui": settings,
+        "io.modelcontextprotocol/skills": {},
+        "com.example/own": {"a": 1},
+    }});
+    let none = || json!({});
+    let expected = || [none(), none(), none(), legacy.clone(), all.clone()];
+    check::<ServerCapabilities>(all.clone(), expected());
+    check::<ClientCapabilities>(all.clone(), expected());
+
+    let modern_only = json!({"extensions": {"io.modelcontextprotocol/tasks": {}}});
+    let expected = || [none(), none(), none(), none(), modern_only.clone()];
+    check::<ServerCapabilities>(modern_only.clone(), expected());
+    check::<ClientCapabilities>(modern_only.clone(), expected());
+}
+
+#[test]
 fn client_capabilities_follow_the_revision() {
     let base = json!({"experimental": {"a": {}}});
     let member =
