@@ -62,6 +62,8 @@ enum ErrorKind {
     Limit(String),
     /// The call is invalid and was not sent.
     InvalidRequest(String),
+    /// The server cannot start, because its parts do not fit together.
+    Setup(String),
     /// The input request with this key has no response yet. The handler runs again with the response.
     InputRequired(String),
     /// The user did not accept the elicitation with this key.
@@ -174,6 +176,10 @@ impl Error {
         Self::new(ErrorKind::NotAccepted(key.to_owned(), action))
     }
 
+    pub(crate) fn setup(what: impl Into<String>) -> Self {
+        Self::new(ErrorKind::Setup(what.into()))
+    }
+
     pub(crate) fn decode(what: impl Into<String>, source: serde_json::Error) -> Self {
         Self::new(ErrorKind::Decode(what.into())).with_source(source)
     }
@@ -275,7 +281,8 @@ impl Error {
             ErrorKind::Io(_) => ErrorObject::internal("input or output failed"),
             ErrorKind::Protocol(what)
             | ErrorKind::Limit(what)
-            | ErrorKind::InvalidRequest(what) => ErrorObject::internal(what),
+            | ErrorKind::InvalidRequest(what)
+            | ErrorKind::Setup(what) => ErrorObject::internal(what),
             ErrorKind::InputRequired(key) => ErrorObject::internal(missing_response(&key)),
             ErrorKind::NotAccepted(key, action) => {
                 ErrorObject::internal(not_accepted(&key, action))
@@ -317,7 +324,8 @@ impl fmt::Display for Error {
             ErrorKind::Io(what)
             | ErrorKind::Protocol(what)
             | ErrorKind::Limit(what)
-            | ErrorKind::InvalidRequest(what) => f.write_str(what),
+            | ErrorKind::InvalidRequest(what)
+            | ErrorKind::Setup(what) => f.write_str(what),
             ErrorKind::InputRequired(key) => f.write_str(&missing_response(key)),
             ErrorKind::NotAccepted(key, action) => f.write_str(&not_accepted(key, *action)),
         }?;

@@ -89,7 +89,7 @@ pub use server::ask;
 #[doc(hidden)]
 pub use server::conversion;
 pub use server::{
-    CompletionRequest, CompletionValues, ConnectedClient, HandlerSet, IntoPrompt,
+    CompletionRequest, CompletionValues, ConnectedClient, Extension, HandlerSet, IntoPrompt,
     IntoPromptResponse, IntoResource, IntoResourceResponse, IntoResourceTemplate, IntoTool,
     IntoToolError, IntoToolResponse, PromptArguments, PromptHandler, PromptResponse,
     RegistrationError, RequestContext, RequestScope, ResourceData, ResourceHandler,

@@ -7,7 +7,7 @@ use toolwire::transport::http::{HttpLimits, HttpLoad};
 use toolwire_tests::http::endpoint::Endpoint;
 use toolwire_tests::http::fixture::{Fixture, HandlerEvent, count_call, with_token};
 use toolwire_tests::http::request::Request;
-use toolwire_tests::peer::{call, complete, notification, text};
+use toolwire_tests::peer::{call, complete, modern, notification, server, text};
 
 fn progress(token: Value, mut members: Value) -> Value {
     members["progressToken"] = token;
@@ -240,4 +240,22 @@ async fn responses_on_one_connection_are_in_order() {
         );
     }
     assert_eq!(fixture.runs(), 10);
+}
+
+#[tokio::test]
+async fn undeclared_extension_is_rejected_with_400() {
+    let tasks = "io.modelcontextprotocol/tasks";
+    let server = server().with_extension(tasks, json!({}));
+    let endpoint = Endpoint::serve(&server).await;
+    let get = Request::modern(&modern(1, "tasks/get", json!({"taskId": "t"})));
+    let listen = json!({"notifications": {"taskIds": ["t"]}});
+    let listen = Request::modern(&modern(1, "subscriptions/listen", listen));
+    for request in [get.with("Mcp-Name", "t"), listen] {
+        let response = endpoint.request(&request).await;
+        assert_eq!(response.status(), 400);
+        let error = &response.message()["error"];
+        assert_eq!(error["code"], -32021, "{error}");
+        let missing = json!({"requiredCapabilities": {"extensions": {tasks: {}}}});
+        assert_eq!(error["data"], missing);
+    }
 }

@@ -11,6 +11,7 @@ mod custom_methods;
 mod decode_errors;
 mod discover;
 mod eras;
+mod extensions;
 mod legacy;
 mod legacy_changes;
 mod legacy_results;

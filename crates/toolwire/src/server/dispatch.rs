@@ -6,6 +6,7 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use serde::Serialize;
+use toolwire_proto::methods::not_offered;
 use toolwire_proto::stamp::{self, Stamp, Target};
 use toolwire_types::{
     DiscoverResult, EmptyResult, ErrorObject, InitializeRequestParams, InitializeResult,
@@ -37,14 +38,20 @@ impl Server {
     pub(crate) fn dispatch(&self, exchange: Exchange) -> Dispatch {
         let snapshot = exchange.snapshot();
         let version = exchange.context.version();
-        if let MethodRoute::Known(method) = exchange.route()
-            && !method.is_offered(version, snapshot.capabilities())
-        {
-            return Dispatch::Now(Err(not_offered(method.name)));
-        }
         let now = |outcome: Outcome| {
             Dispatch::Now(outcome.map_err(|error| stamp::stamp_error(error, version)))
         };
+        let context = &exchange.context;
+        let rejection = match exchange.route() {
+            MethodRoute::Known(method) => {
+                let server = snapshot.capabilities();
+                method.rejection(version, server, || context.client_capabilities())
+            }
+            MethodRoute::Custom(name) => snapshot.extension_rejection(name, context),
+        };
+        if let Some(error) = rejection {
+            return now(Err(error));
+        }
         match exchange.route().name() {
             "ping" => now(snapshot.finish(EmptyResult::new(), version)),
             "initialize" => now(initialize(snapshot, &exchange)),
@@ -79,11 +86,6 @@ fn serve_logged(exchange: Exchange, span: Span) -> BoxFuture<'static, Outcome> {
         outcome
     };
     Box::pin(serving.instrument(span))
-}
-
-#[cold]
-fn not_offered(method: &str) -> ErrorObject {
-    ErrorObject::method_not_found(format!("`{method}` is not offered by this server"))
 }
 
 /// Runs a handler. A panic fails only this request.
@@ -221,7 +223,7 @@ fn initialize(snapshot: &Snapshot, exchange: &Exchange) -> Outcome {
         request.capabilities,
         Some(request.client_info),
     )?;
-    let mut capabilities = snapshot.capabilities().clone();
+    let mut capabilities = snapshot.capabilities_in(version);
     if !exchange.context.auth().valid
         && let Some(tasks) = &mut capabilities.tasks
     {
@@ -235,8 +237,10 @@ fn initialize(snapshot: &Snapshot, exchange: &Exchange) -> Outcome {
 }
 
 fn discover(snapshot: &Snapshot, version: ProtocolVersion) -> Outcome {
-    let mut result =
-        DiscoverResult::new(snapshot.supported.names(), snapshot.capabilities().clone());
+    let mut result = DiscoverResult::new(
+        snapshot.supported.names(),
+        snapshot.capabilities_in(version),
+    );
     result.instructions.clone_from(&snapshot.instructions);
     let hint = snapshot.options.list_hint();
     result.ttl_ms = Some(hint.ttl_ms());

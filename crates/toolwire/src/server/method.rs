@@ -11,14 +11,18 @@ use toolwire_types::{ErrorObject, RawJson};
 
 use crate::engine::BoxFuture;
 use crate::server::RequestContext;
+use crate::server::extension::ExtensionEntry;
 use crate::server::tool_error::{IntoToolError, ToolError};
 
 type Outcome = Result<RawJson, ToolError>;
 type Handler = dyn Fn(RequestContext, RawJson) -> BoxFuture<'static, Outcome> + Send + Sync;
 
 /// A registered method that the protocol does not define.
+#[derive(Clone)]
 pub(crate) struct MethodEntry {
     handler: Arc<Handler>,
+    /// The extension that the method belongs to, if any.
+    extension: Option<Arc<ExtensionEntry>>,
 }
 
 impl MethodEntry {
@@ -48,7 +52,19 @@ impl MethodEntry {
         };
         Self {
             handler: Arc::new(handler),
+            extension: None,
         }
+    }
+
+    /// Makes it a method of an extension.
+    pub(crate) fn of_extension(mut self, extension: Arc<ExtensionEntry>) -> Self {
+        self.extension = Some(extension);
+        self
+    }
+
+    /// Returns the extension that the method belongs to.
+    pub(crate) fn extension(&self) -> Option<&ExtensionEntry> {
+        self.extension.as_deref()
     }
 
     pub(crate) fn call(&self, ctx: RequestContext, params: RawJson) -> BoxFuture<'static, Outcome> {

@@ -10,6 +10,7 @@ mod context;
 pub(crate) mod dispatch;
 #[cfg(feature = "input")]
 mod elicit;
+mod extension;
 pub(crate) mod hub;
 mod input_methods;
 #[cfg(feature = "input")]
@@ -57,6 +58,7 @@ pub use elicit::{
     Elicit, ElicitField, FormField, checks as form_checks, one_of, single_value,
     single_value_schema,
 };
+pub use extension::Extension;
 pub use prompt::{IntoPrompt, IntoPromptResponse, PromptArguments, PromptHandler, PromptResponse};
 pub use register::HandlerSet;
 pub use registry::RegistrationError;

@@ -9,12 +9,16 @@ use toolwire_types::RawJson;
 
 use crate::engine::BoxFuture;
 use crate::server::connected_client::ConnectedClient;
+use crate::server::extension::ExtensionEntry;
 
 type Handler = dyn Fn(ConnectedClient, RawJson) -> BoxFuture<'static, ()> + Send + Sync;
 
 /// A registered handler of a notification.
+#[derive(Clone)]
 pub(crate) struct NotificationEntry {
     handler: Arc<Handler>,
+    /// The extension that the notification belongs to, if any.
+    extension: Option<Arc<ExtensionEntry>>,
 }
 
 impl NotificationEntry {
@@ -35,7 +39,29 @@ impl NotificationEntry {
         };
         Self {
             handler: Arc::new(handler),
+            extension: None,
         }
+    }
+
+    /// Makes it a notification of an extension.
+    pub(crate) fn of_extension(mut self, extension: Arc<ExtensionEntry>) -> Self {
+        self.extension = Some(extension);
+        self
+    }
+
+    /// Returns the extension that the notification belongs to.
+    pub(crate) fn extension(&self) -> Option<&ExtensionEntry> {
+        self.extension.as_deref()
+    }
+
+    /// Returns `true` if the revision of the client has the notification. A client without a session has no negotiated
+    /// revision and uses the newest one.
+    pub(crate) fn is_in_force(&self, client: &ConnectedClient) -> bool {
+        let Some(extension) = &self.extension else {
+            return true;
+        };
+        let version = client.version();
+        version.is_none_or(|version| extension.is_in_force(version))
     }
 
     pub(crate) fn call(&self, client: ConnectedClient, params: RawJson) -> BoxFuture<'static, ()> {

@@ -5,6 +5,7 @@ use std::sync::{Arc, OnceLock};
 use serde_json::value::RawValue;
 use toolwire_proto::admit::{Admitted, MethodRef};
 use toolwire_proto::decode_message::decode_message;
+use toolwire_proto::extensions;
 use toolwire_proto::logging::{self, LogLevelSetting};
 use toolwire_types::{ClientCapabilities, ErrorObject, LoggingLevel, RawJson};
 
@@ -68,6 +69,13 @@ impl Server {
         };
         let context = RequestContext::new(Arc::new(scope));
         Ok(Exchange { context })
+    }
+
+    /// Checks that a modern request declares an extension.
+    pub(crate) fn check_declared(id: &str, admitted: &Admitted<'_>) -> Result<(), ErrorObject> {
+        let declared = declared_capabilities(admitted)?;
+        let client = declared.into_inner().unwrap_or_default();
+        extensions::check_declared(id, &client)
     }
 }
 

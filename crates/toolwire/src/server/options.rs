@@ -4,8 +4,7 @@ use std::time::Duration;
 
 use toolwire_proto::cache::CacheHint;
 use toolwire_proto::features::SupportedVersions;
-use toolwire_proto::meta_keys::is_valid_extension_id;
-use toolwire_types::{Icon, ProtocolVersion, RawJson};
+use toolwire_types::{Icon, ProtocolVersion};
 
 use crate::server::Server;
 
@@ -127,50 +126,5 @@ impl Server {
     pub fn with_client_response_timeout(self, timeout: Duration) -> Self {
         self.change(|snapshot| snapshot.options.client_response_timeout = timeout);
         self
-    }
-
-    /// Advertises an extension with its settings (2026-07-28).
-    ///
-    /// # Panics
-    /// Panics if the id is not a prefix and a name (`com.example/feature`), or if the settings are not a JSON object.
-    #[must_use]
-    #[track_caller]
-    pub fn with_extension(self, id: impl Into<String>, settings: impl Into<RawJson>) -> Self {
-        let (id, settings) = (id.into(), settings.into());
-        // Spec 2026-07-28, basic/versioning: the grammar of `_meta` keys, with a mandatory prefix.
-        assert!(
-            is_valid_extension_id(&id),
-            "extension id {id:?}: use a prefix and a name, as in `com.example/feature`"
-        );
-        assert!(
-            settings.is_object(),
-            "extension {id:?}: the settings must be a JSON object"
-        );
-        self.change(|snapshot| snapshot.extensions.insert(id, settings));
-        self
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use serde_json::{Value, json};
-
-    use super::*;
-
-    fn advertise(id: &str, settings: Value) -> std::thread::Result<Server> {
-        std::panic::catch_unwind(|| Server::new("s", "1").with_extension(id, settings))
-    }
-
-    #[test]
-    fn extension_requires_a_prefix_a_name_and_an_object() {
-        let check = |id: &str, settings: Value, accepted: bool| {
-            assert_eq!(advertise(id, settings).is_ok(), accepted, "{id}");
-        };
-        check("com.example/feature", json!({}), true);
-        check("com.example/feature", json!({"level": 2}), true);
-        check("com.example/feature", json!(true), false);
-        check("feature", json!({}), false);
-        check("com.example/", json!({}), false);
-        check("9.example/feature", json!({}), false);
     }
 }

@@ -36,7 +36,7 @@ pub trait HandlerSet {
 
 /// Panics on an error, because it is a bug in the program that should stop it at startup.
 #[track_caller]
-fn unwrap_or_panic(outcome: Result<(), RegistrationError>) {
+pub(crate) fn unwrap_or_panic(outcome: Result<(), RegistrationError>) {
     if let Err(error) = outcome {
         panic!("{error}");
     }
@@ -97,7 +97,8 @@ impl Server {
         handlers.register(self)
     }
 
-    /// Registers a method that the protocol does not define, for your own extension. It is served in every version.
+    /// Registers a method that the protocol does not define. It is served in every version. Methods of an extension
+    /// belong to its [`Extension`](crate::Extension) instead.
     ///
     /// # Panics
     /// Panics if the protocol defines the method, or if it is registered twice.

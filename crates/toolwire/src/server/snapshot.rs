@@ -20,6 +20,7 @@ use crate::engine::{BoxFuture, TransportContext};
 use crate::server::ServerInner;
 use crate::server::completion::DefaultCompleter;
 use crate::server::connected_client::ConnectedClient;
+use crate::server::extension::ExtensionEntry;
 use crate::server::method::MethodEntry;
 use crate::server::notification::NotificationEntry;
 use crate::server::optional_methods::OptionalMethods;
@@ -54,7 +55,7 @@ pub(crate) struct Snapshot {
     pub(crate) completer: Option<DefaultCompleter>,
     /// The methods for the kinds of handlers, besides tools, that were ever registered.
     pub(crate) kinds: Vec<&'static OptionalMethods>,
-    pub(crate) extensions: IndexMap<String, RawJson>,
+    pub(crate) extensions: IndexMap<String, Arc<ExtensionEntry>>,
     #[cfg(feature = "tasks")]
     pub(crate) tasks: Option<Arc<TaskRuntime>>,
     pub(crate) options: ServerOptions,
@@ -164,7 +165,9 @@ impl Snapshot {
             capabilities.completions = Some(Map::new());
         }
         if !self.extensions.is_empty() {
-            capabilities.extensions = Some(self.extensions.clone());
+            let extensions = self.extensions.iter();
+            let extensions = extensions.map(|(id, entry)| (id.clone(), entry.settings.clone()));
+            capabilities.extensions = Some(extensions.collect());
         }
         self.add_task_capabilities(&mut capabilities);
         capabilities
@@ -211,7 +214,10 @@ impl Snapshot {
             Some(params) => RawJson::from(params),
             None => RawJson::empty_object(),
         };
-        Some(entry.call(ConnectedClient::new(client()), params))
+        let client = ConnectedClient::new(client());
+        entry
+            .is_in_force(&client)
+            .then(|| entry.call(client, params))
     }
 
     /// Returns the server info for the `_meta` of every 2026-07-28 result.

@@ -111,7 +111,8 @@ impl Server {
     /// ends, so the program must not read stdin afterwards.
     ///
     /// # Errors
-    /// Returns an error if stdout cannot be set up, or if stdin and stdout are already served.
+    /// Returns an error if stdout cannot be set up, if stdin and stdout are already served, or if an extension needs
+    /// something that the server does not offer.
     pub async fn serve_stdio(self) -> Result<(), Error> {
         self.serve_stdio_with(StdioOptions::default()).await
     }
@@ -119,12 +120,14 @@ impl Server {
     /// Serves like [`serve_stdio`](Self::serve_stdio), with options.
     ///
     /// # Errors
-    /// Returns an error if stdout cannot be set up, or if stdin and stdout are already served.
+    /// Returns an error if stdout cannot be set up, if stdin and stdout are already served, or if an extension needs
+    /// something that the server does not offer.
     pub async fn serve_stdio_with(self, options: StdioOptions) -> Result<(), Error> {
         serving(self, options).await
     }
 
     async fn serve_stdio_to_the_end(self, options: StdioOptions) -> Result<(), Error> {
+        self.check_start()?;
         let _lock = StdioLock::take()?;
         retain_heap();
         let streams = descriptors::open(options.share_stdout)

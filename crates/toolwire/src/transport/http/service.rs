@@ -75,9 +75,13 @@ impl HttpService {
     /// runtime, else with its first request.
     ///
     /// # Panics
-    /// Panics if a configured host or origin is invalid.
+    /// Panics if a configured host or origin is invalid, or if an extension needs something that the server does not
+    /// offer.
     #[must_use]
     pub fn new(server: Server, options: HttpOptions) -> Self {
+        if let Err(error) = server.check_start() {
+            panic!("{error}");
+        }
         #[cfg(feature = "input")]
         server.snapshot().options.seal.log_key_source();
         if options.http_sse {

@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use toolwire_proto::admit::Admitted;
 use toolwire_proto::decode_message::decode_message;
 use toolwire_proto::features::VersionFeatures;
+use toolwire_proto::methods;
 use toolwire_proto::outbox::OutgoingKind;
 use toolwire_proto::subscriptions::{self, Change, Filter};
 use toolwire_types::{
@@ -63,19 +64,21 @@ impl ListenFilter {
     pub(crate) fn read(server: &Server, admitted: &Admitted<'_>) -> Result<Self, ErrorObject> {
         let capabilities = server.capabilities();
         let method = admitted.method.name();
-        if !toolwire_proto::methods::find(method)
+        if !methods::find(method)
             .is_some_and(|method| method.is_offered(admitted.version, &capabilities))
         {
-            return Err(ErrorObject::method_not_found(format!(
-                "`{method}` is not offered by this server"
-            )));
+            return Err(methods::not_offered(method));
         }
         let text = admitted.params().map_or("{}", |params| params.get());
         let request: SubscriptionsListenRequestParams =
             serde_json::from_str(text).map_err(|error| {
                 ErrorObject::invalid_params(format!("params: {}", decode_message(&error)))
             })?;
-        let accepted = subscriptions::accepted_filter(&request.notifications, &capabilities);
+        let requested = &request.notifications;
+        if let Some(id) = subscriptions::required_extension(requested, &capabilities) {
+            Server::check_declared(id, admitted)?;
+        }
+        let accepted = subscriptions::accepted_filter(requested, &capabilities);
         let filter = Filter::new(&accepted)?;
         Ok(Self { accepted, filter })
     }

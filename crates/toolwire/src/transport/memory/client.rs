@@ -26,7 +26,8 @@ impl Client {
     /// Requires a tokio runtime.
     ///
     /// # Errors
-    /// Returns an error if client and server have no protocol revision in common.
+    /// Returns an error if client and server have no protocol revision in common, or if an extension needs something
+    /// that the server does not offer.
     pub async fn in_process(server: &Server) -> Result<Self, Error> {
         ClientBuilder::default().in_process(server).await
     }
@@ -36,8 +37,10 @@ impl ClientBuilder {
     /// Connects to a server in the same process; see [`Client::in_process`].
     ///
     /// # Errors
-    /// Returns an error if client and server have no protocol revision in common.
+    /// Returns an error if client and server have no protocol revision in common, or if an extension needs something
+    /// that the server does not offer.
     pub async fn in_process(self, server: &Server) -> Result<Client, Error> {
+        server.check_start()?;
         let connector = InProcessConnector {
             server: server.clone(),
         };

@@ -50,7 +50,7 @@ impl Server {
     /// Dropping the future closes the connection at once.
     ///
     /// # Errors
-    /// Returns an error if reading or writing fails.
+    /// Returns an error if reading or writing fails, or if an extension needs something that the server does not offer.
     pub async fn serve_io(
         &self,
         reader: impl AsyncRead + Send + Unpin + 'static,
@@ -67,7 +67,7 @@ impl Server {
     /// Dropping the future closes the connection at once.
     ///
     /// # Errors
-    /// Returns an error if reading or writing fails.
+    /// Returns an error if reading or writing fails, or if an extension needs something that the server does not offer.
     pub async fn serve_messages(
         &self,
         reader: impl MessageReader,
@@ -131,6 +131,7 @@ async fn serve_to_the_end(
     mut writer: impl MessageWriter,
     limits: Limits,
 ) -> Result<(), Error> {
+    server.check_start()?;
     let drain = limits.drain;
     let out = Arc::new(OutgoingQueue::new(limits.outbox()));
     let (sender, chunks) = mpsc::channel(CHUNKS_IN_FLIGHT);

@@ -76,7 +76,8 @@ impl HttpListener {
     /// Binds a server to an address. Port 0 selects a free port.
     ///
     /// # Errors
-    /// Returns an error if the address cannot be bound, for example because another program listens on it.
+    /// Returns an error if the address cannot be bound, for example because another program listens on it. Also returns
+    /// an error if an extension needs something that the server does not offer.
     pub async fn bind(
         server: Server,
         address: impl ToSocketAddrs,
@@ -89,12 +90,14 @@ impl HttpListener {
     /// URL of a protected server, or if another process has bound the socket.
     ///
     /// # Errors
-    /// Returns an error if the address of the listener cannot be read.
+    /// Returns an error if the address of the listener cannot be read, or if an extension needs something that the
+    /// server does not offer.
     pub fn from_listener(
         server: Server,
         listener: TcpListener,
         options: HttpOptions,
     ) -> Result<Self, Error> {
+        server.check_start()?;
         let local_address = listener.local_addr().map_err(|error| {
             Error::io("the local address of the listener cannot be read", error)
         })?;
@@ -287,7 +290,8 @@ impl Server {
     /// ```
     ///
     /// # Errors
-    /// Returns an error if the address cannot be bound, for example because another program listens on it.
+    /// Returns an error if the address cannot be bound, for example because another program listens on it. Also returns
+    /// an error if an extension needs something that the server does not offer.
     ///
     /// # Cancellation
     /// Dropping the future aborts all connections.
@@ -298,7 +302,8 @@ impl Server {
     /// Serves HTTP as [`serve_http`](Self::serve_http) does, with these options.
     ///
     /// # Errors
-    /// Returns an error if the address cannot be bound, for example because another program listens on it.
+    /// Returns an error if the address cannot be bound, for example because another program listens on it. Also returns
+    /// an error if an extension needs something that the server does not offer.
     ///
     /// # Cancellation
     /// Dropping the future aborts all connections.
