@@ -4,7 +4,11 @@ use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use toolwire_proto::extensions;
 use toolwire_proto::features::{Era, SupportedVersions, VersionFeatures};
+use toolwire_proto::methods;
 use toolwire_proto::negotiate::DetectedEra;
 use toolwire_proto::subscriptions::Change;
 use toolwire_proto::trace_context::TraceContext;
@@ -15,7 +19,7 @@ use toolwire_types::{
 };
 
 use crate::client::config::{ClientConfig, ClientLimits};
-use crate::client::handlers::{RootList, boxed_handler};
+use crate::client::handlers::{RootList, boxed_handler, request_handler};
 
 /// A builder for [`Client`](crate::client::Client). Clone it to connect to several servers with the same options.
 ///
@@ -218,8 +222,59 @@ impl ClientBuilder {
         self
     }
 
-    /// Declares an extension with its settings.
+    /// Sets the handler of a request that the protocol does not define, such as that of an extension. Servers send
+    /// requests in revisions up to 2025-11-25.
+    ///
+    /// ```
+    /// use serde_json::{Value, json};
+    /// use toolwire::{Client, ErrorObject};
+    ///
+    /// let builder = Client::builder("desk", "1.0.0")
+    ///     .with_extension("com.example/clipboard", json!({}))
+    ///     .on_request("com.example/clipboard/paste", |_params: Value| async {
+    ///         Ok::<_, ErrorObject>(json!({"text": "copied"}))
+    ///     });
+    /// # drop(builder);
+    /// ```
+    ///
+    /// # Panics
+    /// Panics if the protocol defines the method, or if it has a handler.
+    #[track_caller]
+    pub fn on_request<P, R, F, Fut>(mut self, method: impl Into<String>, handler: F) -> Self
+    where
+        P: DeserializeOwned,
+        R: Serialize,
+        F: Fn(P) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = Result<R, ErrorObject>> + Send + 'static,
+    {
+        let method = method.into();
+        assert!(
+            methods::find(&method).is_none(),
+            "request `{method}` is defined by the protocol; use its own handler, such as `on_elicitation`"
+        );
+        let requests = &mut self.config.handlers.requests;
+        let earlier = requests.insert(method.clone(), request_handler(handler));
+        assert!(
+            earlier.is_none(),
+            "request `{method}` has two handlers; remove one"
+        );
+        self
+    }
+
+    /// Declares an extension with its settings, a JSON object: with every request of 2026-07-28, and in `initialize` of
+    /// 2025-11-25 if that revision has the extension.
+    ///
+    /// The server's settings are in the capabilities of [`Client::server`](crate::client::Client::server).
+    /// [`Client::request`](crate::client::Client::request) calls methods of the extension.
+    ///
+    /// # Panics
+    /// Panics if the id is not a prefix and a name (`com.example/feature`), or if the settings are not a JSON object.
+    #[track_caller]
     pub fn with_extension(mut self, id: impl Into<String>, settings: impl Into<RawJson>) -> Self {
+        let (id, settings) = (id.into(), settings.into());
+        if let Err(error) = extensions::check_declaration(&id, &settings) {
+            panic!("{error}");
+        }
         let declared = std::mem::take(&mut self.config.handlers.declared);
         self.config.handlers.declared = declared.with_extension(id, settings);
         self

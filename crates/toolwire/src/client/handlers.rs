@@ -3,11 +3,14 @@
 //! The same handlers serve requests of a legacy server and the input requests of an `input_required` result. The client
 //! advertises exactly the capabilities that follow from the registered handlers and from what the user declares.
 
+use std::collections::HashMap;
 use std::fmt;
 use std::future::Future;
 use std::sync::{Arc, Mutex};
 
 use serde::Serialize;
+use serde::de::DeserializeOwned;
+use toolwire_proto::decode_message::decode_message;
 use toolwire_proto::elicit_validation::{
     InvalidElicitResult, apply_defaults, check_elicit_result, check_mode, check_url_result,
     read_schema,
@@ -31,6 +34,10 @@ use crate::sync::lock;
 type InputHandler<Q, A> =
     Arc<dyn Fn(Q) -> BoxFuture<'static, Result<A, ErrorObject>> + Send + Sync>;
 
+/// A registered handler of a request that the protocol does not define.
+pub(crate) type RequestHandler =
+    Arc<dyn Fn(RawJson) -> BoxFuture<'static, Result<RawJson, ErrorObject>> + Send + Sync>;
+
 /// A registered listener. It runs in the reading task, so it must not block.
 type NotificationHandler<T> = Arc<dyn Fn(T) + Send + Sync>;
 
@@ -48,6 +55,8 @@ pub(crate) struct ClientHandlers {
     pub(crate) elicitation_complete:
         Option<NotificationHandler<ElicitationCompleteNotificationParams>>,
     pub(crate) notification: Option<NotificationHandler<Notification>>,
+    /// The handlers of requests that the protocol does not define, by method.
+    pub(crate) requests: HashMap<String, RequestHandler>,
     /// Extensions and experimental capabilities that the user declares in addition.
     pub(crate) declared: ClientCapabilities,
 }
@@ -74,6 +83,31 @@ where
     R: Future<Output = Result<A, ErrorObject>> + Send + 'static,
 {
     Arc::new(move |request| Box::pin(handler(request)))
+}
+
+/// Adds the decoding of the parameters and the encoding of the result to a user's closure.
+pub(crate) fn request_handler<P, R, F, Fut>(handler: F) -> RequestHandler
+where
+    P: DeserializeOwned,
+    R: Serialize,
+    F: Fn(P) -> Fut + Send + Sync + 'static,
+    Fut: Future<Output = Result<R, ErrorObject>> + Send + 'static,
+{
+    let handler = move |params: RawJson| -> BoxFuture<'static, Result<RawJson, ErrorObject>> {
+        match params.parse::<P>() {
+            Ok(params) => {
+                let running = handler(params);
+                Box::pin(async move { encode(running.await?) })
+            }
+            Err(error) => {
+                let message = format!("params: {}", decode_message(&error));
+                Box::pin(std::future::ready(Err(ErrorObject::invalid_params(
+                    message,
+                ))))
+            }
+        }
+    };
+    Arc::new(handler)
 }
 
 impl ClientHandlers {
@@ -119,11 +153,21 @@ impl ClientHandlers {
         warn_about_request(&request, version);
         let method = request.method().to_owned();
         let responding = CatchPanic::new(self.dispatch(request, version));
-        responding.await.unwrap_or_else(|_| {
-            Err(ErrorObject::internal(format!(
-                "the handler of {method} panicked"
-            )))
-        })
+        responding.await.unwrap_or_else(|_| Err(panicked(&method)))
+    }
+
+    /// Responds to a request that the protocol does not define.
+    pub(crate) async fn respond_to_custom(
+        &self,
+        method: &str,
+        params: RawJson,
+    ) -> Result<RawJson, ErrorObject> {
+        let Some(handler) = self.requests.get(method) else {
+            return Err(ErrorObject::method_not_found(method.to_owned()));
+        };
+        // The closure itself may panic, too, before it returns its future.
+        let responding = CatchPanic::new(async { handler(params).await });
+        responding.await.unwrap_or_else(|_| Err(panicked(method)))
     }
 
     async fn dispatch(
@@ -177,6 +221,10 @@ async fn run_form_handler(
     // The handler made the error, so the server gets an internal error.
     check_elicit_result(&schema, &result).map_err(|invalid| invalid_result(&invalid))?;
     Ok(result)
+}
+
+fn panicked(method: &str) -> ErrorObject {
+    ErrorObject::internal(format!("the handler of {method} panicked"))
 }
 
 fn invalid_result(invalid: &InvalidElicitResult) -> ErrorObject {

@@ -208,23 +208,21 @@ impl IncomingMessages {
             return;
         }
         let id = request.id.clone();
-        let input = version.and_then(|version| {
-            let input = self.input_request(version, request)?;
-            Some((version, input))
-        });
-        let Some((version, input)) = input else {
+        let work = version.and_then(|version| self.requested_work(version, request));
+        let Some(work) = work else {
             let outcome = match &*request.method {
                 "ping" => Ok(RawJson::empty_object()),
                 method => Err(ErrorObject::method_not_found(method.to_owned())),
             };
             return self.respond(reply, id, outcome);
         };
-        let input = match input {
-            Ok(input) => input,
+        let work = match work {
+            Ok(work) => work,
             Err(error) => return self.respond(reply, id, Err(error)),
         };
         let mut state = self.state();
-        if let InputRequest::Elicitation(ElicitRequestParams::Url(page)) = &input
+        if let RequestedWork::Input(InputRequest::Elicitation(elicitation), _) = &work
+            && let ElicitRequestParams::Url(page) = elicitation
             && let Some(id) = &page.elicitation_id
         {
             state.elicitations.announce(id);
@@ -249,7 +247,13 @@ impl IncomingMessages {
         let running_id = id.clone();
         // Spawned while the table is locked, so that the task cannot end before it is in the table.
         let task = tokio::spawn(async move {
-            let outcome = messages.handlers.respond(input, version).await;
+            let handlers = &messages.handlers;
+            let outcome = match work {
+                RequestedWork::Input(input, version) => handlers.respond(input, version).await,
+                RequestedWork::Custom(method, params) => {
+                    handlers.respond_to_custom(&method, params).await
+                }
+            };
             // The response is sent before the request leaves the table, so the table bounds both.
             send_response(&reply, running_id.clone(), outcome).await;
             messages.state().running.remove(&running_id);
@@ -278,13 +282,20 @@ impl IncomingMessages {
         });
     }
 
-    /// Returns the input request of a message. Returns `None` if the client has no such handler kind.
-    fn input_request(
+    /// Returns what a request of the server asks for. Returns `None` if the client has no such handler.
+    fn requested_work(
         &self,
         version: ProtocolVersion,
         request: &RequestEnvelope<'_>,
-    ) -> Option<Result<InputRequest, ErrorObject>> {
-        let method = methods::find(&request.method)?;
+    ) -> Option<Result<RequestedWork, ErrorObject>> {
+        let Some(method) = methods::find(&request.method) else {
+            let method = &*request.method;
+            let params = request
+                .params
+                .map_or_else(RawJson::empty_object, RawJson::from);
+            let is_handled = self.handlers.requests.contains_key(method);
+            return is_handled.then(|| Ok(RequestedWork::Custom(method.to_owned(), params)));
+        };
         if request.method == "ping" || !method.is_server_request(version) {
             return None;
         }
@@ -294,11 +305,13 @@ impl IncomingMessages {
             params: request.params,
         };
         let input = RawJson::from_serialize(&input).and_then(|input| input.parse());
-        Some(
-            input.map_err(|error| {
-                ErrorObject::invalid_params(format!("{}: {error}", request.method))
-            }),
-        )
+        Some(match input {
+            Ok(input) => Ok(RequestedWork::Input(input, version)),
+            Err(error) => {
+                let message = format!("{}: {error}", request.method);
+                Err(ErrorObject::invalid_params(message))
+            }
+        })
     }
 
     /// Cancels a request of the server, or ends a subscription.
@@ -367,6 +380,14 @@ impl IncomingMessages {
     fn state(&self) -> MutexGuard<'_, IncomingState> {
         lock(&self.state)
     }
+}
+
+/// What a request of the server asks for.
+enum RequestedWork {
+    /// Input, in the form of this revision.
+    Input(InputRequest, ProtocolVersion),
+    /// A handler of a method that the protocol does not define, with the parameters.
+    Custom(String, RawJson),
 }
 
 /// A request of the server, serialized like an input request.

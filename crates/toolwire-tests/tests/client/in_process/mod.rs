@@ -3,6 +3,7 @@
 mod calls;
 mod cancelling;
 mod deadlines;
+mod extensions;
 mod http_stress;
 mod listening;
 mod meta;
