@@ -164,6 +164,23 @@ impl Entries {
         }))
     }
 
+    /// Takes `key`, which returns an empty list, or `key(item, …)`. `form` is the list in error messages.
+    pub(crate) fn take_list(&mut self, key: &str, form: &str) -> Result<Option<List>> {
+        let Some(entry) = self.take(key) else {
+            return Ok(None);
+        };
+        let items = match entry.value {
+            Value::Absent => Vec::new(),
+            Value::List(items) => items,
+            Value::Single(_) => {
+                let message = format!("write `{key}` or `{key}({form})`");
+                return Err(Error::new(entry.span, message));
+            }
+        };
+        let span = entry.span;
+        Ok(Some(List { span, items }))
+    }
+
     /// Takes `key` or `key = true` or `key = false`.
     pub(crate) fn take_flag(&mut self, key: &str) -> Result<Option<bool>> {
         let Some(entry) = self.take(key) else {
@@ -256,6 +273,13 @@ pub(crate) struct Pairs {
     /// The span of the key.
     pub(crate) span: Span,
     pub(crate) pairs: Vec<(Expr, Expr)>,
+}
+
+/// The list of `key(item, …)`, which may be empty.
+pub(crate) struct List {
+    /// The span of the key.
+    pub(crate) span: Span,
+    pub(crate) items: Vec<Expr>,
 }
 
 /// A function that an attribute names.

@@ -21,6 +21,7 @@ mod resource;
 mod resource_template;
 mod self_type;
 mod server;
+mod task;
 mod template_variables;
 mod text_values;
 mod tool;
@@ -52,7 +53,21 @@ use proc_macro::TokenStream;
 /// | `output_schema = false` | omits the output schema |
 /// | `blocking` | runs the function on the pool for blocking work |
 /// | `strict` | rejects arguments that are not parameters |
+/// | `task`, `task(…)` | lets calls become tasks, on a server with tasks; see below |
 /// | `crate = "path"` | the path of the `toolwire` crate |
+///
+/// # Tasks
+///
+/// The keys of `task(…)` are separated by commas. Numbers are seconds: `2` or `0.5`.
+///
+/// | key | meaning |
+/// |---|---|
+/// | `required` | rejects clients that do not support tasks. Without it they get the result as the response of the call |
+/// | `after = 2` | responds directly if the call finishes in this time, and with a task otherwise |
+/// | `on_demand` | an ordinary call until the handler calls `RequestContext::start_task` |
+/// | `ttl = 7200` | how long a task may exist |
+/// | `poll = 5` | how often clients should poll |
+/// | `resume` | runs the handler again if its process stopped while it ran |
 ///
 /// # Parameters
 ///

@@ -10,6 +10,7 @@ use crate::attributes::Entries;
 use crate::handler::{Handler, Subject};
 use crate::parameters::Parameter;
 use crate::presentation::take_presentation;
+use crate::task::take_task;
 
 /// The keys of `#[tool]`.
 pub(crate) const KEYS: &[&str] = &[
@@ -27,6 +28,7 @@ pub(crate) const KEYS: &[&str] = &[
     "output_schema",
     "blocking",
     "strict",
+    "task",
     "crate",
 ];
 
@@ -88,6 +90,7 @@ pub(crate) fn handler_expression(
     let presentation = take_presentation(&mut entries, &handler)?;
     let annotations = take_hints(&mut entries, &private)?;
     let access = take_access(&mut entries, &private)?;
+    let task = take_task(&mut entries, &private)?;
     let no_output_schema = (entries.take_flag("output_schema")? == Some(false))
         .then(|| quote!(.without_output_schema()));
     let clone_handlers = handler.clone_handlers();
@@ -99,7 +102,7 @@ pub(crate) fn handler_expression(
         {
             #declaration
             #clone_handlers
-            #tool #presentation #annotations #access #no_output_schema
+            #tool #presentation #annotations #access #task #no_output_schema
         }
     })
 }

@@ -127,6 +127,8 @@ pub mod __private {
     #[cfg(feature = "input")]
     pub use crate::ask::{ElicitChoice, FieldKind};
     pub use crate::server::Fallible;
+    #[cfg(feature = "tasks")]
+    pub use crate::server::tasks::TaskOptions;
     #[cfg(feature = "input")]
     pub use crate::server::{FormField, form_checks, one_of, single_value, single_value_schema};
     pub use crate::types::{

@@ -30,4 +30,5 @@ mod resources;
 mod server_blocks;
 #[cfg(unix)]
 mod start_message;
+mod task_attribute;
 mod tools;

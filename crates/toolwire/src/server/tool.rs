@@ -419,3 +419,44 @@ impl fmt::Debug for ToolEntry {
             .finish_non_exhaustive()
     }
 }
+
+#[cfg(all(test, feature = "macros", feature = "tasks"))]
+mod tests {
+    use std::time::Duration;
+
+    use toolwire_macros::tool;
+
+    use super::*;
+
+    #[tool(task, crate = "crate")]
+    async fn at_once() {}
+
+    #[tool(
+        task(required, after = 2, ttl = 7200, poll = 0.5, resume),
+        crate = "crate"
+    )]
+    async fn after_a_time() {}
+
+    #[tool(task(on_demand), crate = "crate")]
+    async fn on_demand() {}
+
+    #[tool(crate = "crate")]
+    async fn never() {}
+
+    #[test]
+    fn task_attribute_sets_the_options() {
+        let check = |tool: ToolHandler, expected: Option<TaskOptions>| {
+            assert_eq!(tool.task, expected, "{}", tool.descriptor.name);
+        };
+        check(at_once(), Some(TaskOptions::new()));
+        let options = TaskOptions::new()
+            .required()
+            .after(Duration::from_secs(2))
+            .with_ttl(Duration::from_secs(7200))
+            .with_poll_interval(Duration::from_millis(500))
+            .resume();
+        check(after_a_time(), Some(options));
+        check(on_demand(), Some(TaskOptions::new().on_demand()));
+        check(never(), None);
+    }
+}
