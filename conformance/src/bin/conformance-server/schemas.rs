@@ -1,4 +1,4 @@
-//! Tools for scenarios about schemas, headers and required capabilities.
+//! Tools for scenarios about schemas, headers, required capabilities and declared extensions.
 
 use serde_json::{Value, json};
 use toolwire::{RawJson, RequestContext, Server, Tool, ToolHandler, tool};
@@ -8,6 +8,7 @@ pub(crate) fn add_to(server: Server) -> Server {
         .tool(json_schema_2020_12_tool)
         .tool(test_custom_header)
         .tool(test_missing_capability)
+        .tool(test_legacy_extension_capabilities)
 }
 
 /// Returns a tool with a raw schema, because the scenario expects exactly these keywords.
@@ -64,4 +65,11 @@ fn test_custom_header(#[arg(header = "Value")] value: String) -> String {
 #[tool(read_only, requires("sampling"))]
 fn test_missing_capability() -> &'static str {
     "The client can sample."
+}
+
+/// Returns the extensions that the client declared, as JSON text.
+#[tool(read_only)]
+fn test_legacy_extension_capabilities(ctx: &RequestContext) -> String {
+    let extensions = ctx.client_capabilities().extensions.clone();
+    json!({"extensions": extensions.unwrap_or_default()}).to_string()
 }
