@@ -5,7 +5,7 @@
 
 use serde::{Deserialize, Serialize};
 use serde_json::json;
-use toolwire::{ErrorObject, RequestContext, Server};
+use toolwire::{ErrorObject, Extension, RequestContext, Server};
 
 const EXTENSION: &str = "com.example/spelling";
 const LANGUAGES: [&str; 2] = ["en", "de"];
@@ -39,10 +39,12 @@ async fn check(_ctx: RequestContext, check: Check) -> Result<Verdict, ErrorObjec
 
 #[tokio::main]
 async fn main() -> Result<(), toolwire::Error> {
+    // Clients look for the extension in the capabilities before they call its method.
+    let spelling = Extension::new(EXTENSION)
+        .with_settings(json!({"languages": LANGUAGES}))
+        .method("com.example/spelling/check", check);
     Server::new("speller", "1.0.0")
-        // Clients look for this capability before they call the method.
-        .with_extension(EXTENSION, json!({"languages": LANGUAGES}))
-        .method("com.example/spelling/check", check)
+        .extension(spelling)
         .serve_stdio()
         .await
 }

@@ -24,6 +24,9 @@ pub mod tasks {}
 #[doc = include_str!("versions.md")]
 pub mod versions {}
 
+#[doc = include_str!("extensions.md")]
+pub mod extensions {}
+
 #[doc = include_str!("serving.md")]
 pub mod serving {}
 
