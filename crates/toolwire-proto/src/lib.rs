@@ -53,6 +53,10 @@ pub mod stamp;
 pub mod strict_json;
 pub mod subscriptions;
 pub mod task_rules;
+#[cfg(feature = "client")]
+pub mod task_results;
+#[cfg(feature = "client")]
+pub mod task_wait;
 pub mod trace_context;
 pub mod uri_template;
 pub mod web_url;
