@@ -215,6 +215,21 @@ fn capabilities_are_limited_to_the_revision() {
     assert_eq!(projected, ClientCapabilities::new());
 }
 
+#[test]
+fn tasks_extension_is_declared_only_where_it_is_defined() {
+    let tasks = "io.modelcontextprotocol/tasks";
+    let declared = ClientCapabilities::new().with_extension(tasks, json!({}));
+    let both = declared.clone().with_extension("a/b", json!({}));
+    for version in ProtocolVersion::ALL {
+        let projected = capabilities_for(version, &declared);
+        let is_modern = version == ProtocolVersion::V2026_07_28;
+        assert_eq!(projected.extension(tasks).is_some(), is_modern, "{version}");
+        assert_eq!(projected.extensions.is_some(), is_modern, "{version}");
+        let others = capabilities_for(version, &both).extension("a/b").is_some();
+        assert_eq!(others, version >= ProtocolVersion::V2025_11_25, "{version}");
+    }
+}
+
 fn object() -> impl Strategy<Value = Value> {
     let name = prop_oneof!["[a-c]", "_meta", ".{0,3}"];
     let value = prop_oneof![
