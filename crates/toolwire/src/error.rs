@@ -45,6 +45,10 @@ struct ErrorInner {
     all(feature = "client", not(feature = "input")),
     expect(dead_code, reason = "no handler asks for input")
 )]
+#[cfg_attr(
+    all(feature = "client", feature = "input", not(feature = "tasks")),
+    expect(dead_code, reason = "no call becomes a task")
+)]
 enum ErrorKind {
     /// A JSON-RPC error, from the peer or for the peer.
     Rpc(ErrorObject),
@@ -68,6 +72,10 @@ enum ErrorKind {
     InputRequired(String),
     /// The user did not accept the elicitation with this key.
     NotAccepted(String, ElicitAction),
+    /// The task with this id was cancelled.
+    TaskCancelled(String),
+    /// The server does not know the task with this id, or does not know it any more.
+    TaskGone(String),
 }
 
 /// The reason why a connection is closed. All its pending calls receive the same reason.
@@ -180,6 +188,20 @@ impl Error {
         Self::new(ErrorKind::Setup(what.into()))
     }
 
+    #[cfg(all(feature = "client", feature = "tasks"))]
+    pub(crate) fn task_cancelled(id: &str) -> Self {
+        Self::new(ErrorKind::TaskCancelled(id.to_owned()))
+    }
+
+    /// Creates the error for a task that the server does not know. `rejection` is the error of the server.
+    #[cfg(all(feature = "client", feature = "tasks"))]
+    pub(crate) fn task_gone(id: &str, rejection: Self) -> Self {
+        let http_status = rejection.0.http_status;
+        let mut error = Self::new(ErrorKind::TaskGone(id.to_owned())).with_source(rejection);
+        error.0.http_status = http_status;
+        error
+    }
+
     pub(crate) fn decode(what: impl Into<String>, source: serde_json::Error) -> Self {
         Self::new(ErrorKind::Decode(what.into())).with_source(source)
     }
@@ -235,6 +257,18 @@ impl Error {
         }
     }
 
+    /// Returns `true` if the task of the call was cancelled, so that there is no result.
+    #[must_use]
+    pub fn is_task_cancelled(&self) -> bool {
+        matches!(self.0.kind, ErrorKind::TaskCancelled(_))
+    }
+
+    /// Returns `true` if the server does not know the task: it never existed, belongs to another client, or has expired.
+    #[must_use]
+    pub fn is_task_gone(&self) -> bool {
+        matches!(self.0.kind, ErrorKind::TaskGone(_))
+    }
+
     /// Returns the HTTP status of the response, if the error came from a response without success.
     #[must_use]
     pub fn http_status(&self) -> Option<u16> {
@@ -287,6 +321,8 @@ impl Error {
             ErrorKind::NotAccepted(key, action) => {
                 ErrorObject::internal(not_accepted(&key, action))
             }
+            ErrorKind::TaskCancelled(id) => ErrorObject::internal(task_cancelled(&id)),
+            ErrorKind::TaskGone(id) => ErrorObject::internal(task_gone(&id)),
         }
     }
 
@@ -328,6 +364,8 @@ impl fmt::Display for Error {
             | ErrorKind::Setup(what) => f.write_str(what),
             ErrorKind::InputRequired(key) => f.write_str(&missing_response(key)),
             ErrorKind::NotAccepted(key, action) => f.write_str(&not_accepted(key, *action)),
+            ErrorKind::TaskCancelled(id) => f.write_str(&task_cancelled(id)),
+            ErrorKind::TaskGone(id) => f.write_str(&task_gone(id)),
         }?;
         match &self.0.detail {
             Some(detail) => write!(f, "; {detail}"),
@@ -348,6 +386,14 @@ fn not_accepted(key: &str, action: ElicitAction) -> String {
         ElicitAction::Accept | ElicitAction::Cancel => "cancelled",
     };
     format!("the user {what} {key:?}")
+}
+
+fn task_cancelled(id: &str) -> String {
+    format!("the task {id:?} was cancelled")
+}
+
+fn task_gone(id: &str) -> String {
+    format!("the server does not know the task {id:?}; it may have expired")
 }
 
 impl fmt::Debug for Error {

@@ -79,6 +79,8 @@ pub use client::{
     CacheMode, Call, Client, ClientBuilder, ClientLimits, ListCall, ProgressStream, ServerDetails,
     Subscription,
 };
+#[cfg(all(feature = "client", feature = "tasks"))]
+pub use client::{Called, TaskHandle};
 pub use engine::{
     BoxFuture, Cancellation, ConnectionState, NullContext, OutgoingNotification, Principal,
     TokenInfo, TransportContext,

@@ -23,3 +23,4 @@ mod secrets;
 mod sessions;
 mod stack;
 mod streams;
+mod tasks;

@@ -12,7 +12,7 @@ use toolwire_types::{LoggingLevel, Meta, ProgressNotificationParams, RawJson};
 
 use crate::client::Client;
 use crate::client::cache::CacheMode;
-use crate::client::progress::OnProgress;
+use crate::client::progress::{LongRoute, OnProgress};
 use crate::engine::BoxFuture;
 use crate::error::Error;
 
@@ -46,14 +46,14 @@ const MAX_BUFFERED_PROGRESS: usize = 64;
 /// ```
 #[must_use = "a call is sent when it is awaited"]
 pub struct Call<T> {
-    client: Client,
-    method: Cow<'static, str>,
-    params: Result<Option<RawJson>, Error>,
-    options: CallOptions,
-    finish: Finish<T>,
+    pub(in crate::client) client: Client,
+    pub(in crate::client) method: Cow<'static, str>,
+    pub(in crate::client) params: Result<Option<RawJson>, Error>,
+    pub(in crate::client) options: CallOptions,
+    pub(in crate::client) finish: Finish<T>,
 }
 
-type Finish<T> = Box<dyn FnOnce(&Client, RawJson) -> Finished<T> + Send>;
+pub(in crate::client) type Finish<T> = Box<dyn FnOnce(&Client, RawJson) -> Finished<T> + Send>;
 
 /// The outcome of a call's result.
 pub(crate) enum Finished<T> {
@@ -62,7 +62,7 @@ pub(crate) enum Finished<T> {
     /// A future that checks the decoded result.
     #[cfg_attr(
         not(feature = "schema-validation"),
-        expect(dead_code, reason = "only a check of the result runs first")
+        allow(dead_code, reason = "only a check of the result runs first")
     )]
     Later(BoxFuture<'static, Result<T, Error>>),
 }
@@ -73,12 +73,16 @@ pub(crate) struct CallOptions {
     pub(crate) timeout: Option<Duration>,
     pub(crate) max_timeout: Option<Duration>,
     pub(crate) on_progress: Option<OnProgress>,
+    /// The route of the progress, if it outlives the request.
+    pub(crate) progress_route: Option<Arc<LongRoute>>,
     pub(crate) meta: Option<Box<Meta>>,
     pub(crate) log_level: Option<LoggingLevel>,
     pub(crate) trace: Option<Box<TraceContext>>,
     pub(crate) cache: CacheMode,
     /// Whether an `input_required` result is returned to the caller instead of being resolved by the handlers.
     pub(crate) returns_input_required: bool,
+    /// Whether a task is returned to the caller instead of its outcome.
+    pub(crate) returns_task: bool,
 }
 
 impl<T> Call<T> {
@@ -178,7 +182,7 @@ impl<T> Call<T> {
 }
 
 impl Call<RawJson> {
-    /// Returns an `input_required` result to the caller, which has to send the request again with the input responses.
+    /// Returns an `input_required` result or a task to the caller, which has to send the next request itself.
     pub fn without_input_handling(mut self) -> Self {
         self.options.returns_input_required = true;
         self

@@ -97,6 +97,8 @@ pub(crate) struct ClientConfig {
     pub(crate) handlers: ClientHandlers,
     pub(crate) limits: ClientLimits,
     pub(crate) cache: CacheOptions,
+    /// Whether calls may become tasks.
+    pub(crate) tasks: bool,
     #[cfg(feature = "schema-validation")]
     pub(crate) validates_output: bool,
     pub(crate) trace: Option<TraceSource>,
@@ -113,6 +115,7 @@ impl Default for ClientConfig {
             handlers: ClientHandlers::default(),
             limits: ClientLimits::default(),
             cache: CacheOptions::default(),
+            tasks: false,
             #[cfg(feature = "schema-validation")]
             validates_output: false,
             trace: None,

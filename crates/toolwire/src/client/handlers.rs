@@ -57,6 +57,9 @@ pub(crate) struct ClientHandlers {
     pub(crate) notification: Option<NotificationHandler<Notification>>,
     /// The handlers of requests that the protocol does not define, by method.
     pub(crate) requests: HashMap<String, RequestHandler>,
+    #[cfg(feature = "tasks")]
+    pub(crate) task_status:
+        Option<NotificationHandler<toolwire_types::tasks::extension::DetailedTask>>,
     /// Extensions and experimental capabilities that the user declares in addition.
     pub(crate) declared: ClientCapabilities,
 }

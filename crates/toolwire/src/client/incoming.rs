@@ -28,6 +28,8 @@ use crate::client::handlers::ClientHandlers;
 use crate::client::listen_queue::{ListenEvent, ListenQueue};
 use crate::client::progress::ProgressRoutes;
 use crate::client::send::{SendMessage, trace_wire};
+#[cfg(feature = "tasks")]
+use crate::client::tasks::notifications::TaskNotifications;
 use crate::sync::lock;
 
 /// The maximum number of concurrent requests of one server. Further requests are rejected.
@@ -41,6 +43,8 @@ const RESPONSE_TIMEOUT: Duration = Duration::from_secs(30);
 pub(crate) struct IncomingMessages {
     pub(crate) handlers: Arc<ClientHandlers>,
     pub(crate) progress: Arc<ProgressRoutes>,
+    #[cfg(feature = "tasks")]
+    pub(crate) task_notifications: Arc<TaskNotifications>,
     cache: Arc<Cache>,
     state: Mutex<IncomingState>,
     /// Shared by all connections of one client.
@@ -82,6 +86,8 @@ impl IncomingMessages {
         Self {
             handlers,
             progress: Arc::default(),
+            #[cfg(feature = "tasks")]
+            task_notifications: Arc::default(),
             cache,
             state: Mutex::default(),
             skipped,
@@ -156,6 +162,10 @@ impl IncomingMessages {
             method => {
                 if let Some(change) = Change::of_notification(method, params) {
                     self.cache.invalidate(&change);
+                    #[cfg(feature = "tasks")]
+                    if let (Change::Task(id), Some(params)) = (&change, params) {
+                        self.task_notifications.store(id, || params.into());
+                    }
                     let subscription = params.and_then(subscription_of);
                     self.notify_listeners(
                         subscription.as_ref(),

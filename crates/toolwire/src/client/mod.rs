@@ -30,6 +30,7 @@ mod run;
 pub(crate) mod send;
 mod session;
 pub(crate) mod stream_transport;
+mod tasks;
 mod tools;
 pub(crate) mod transport;
 #[cfg_attr(
@@ -55,6 +56,7 @@ use crate::client::cache::Cache;
 use crate::client::config::ClientConfig;
 use crate::client::connect::Connecting;
 use crate::client::handlers::ClientHandlers;
+use crate::client::pending_sends::PendingSends;
 use crate::client::session::ActiveConnection;
 use crate::client::tools::KnownTools;
 use crate::client::transport::Connect;
@@ -68,6 +70,8 @@ pub use config::ClientLimits;
 pub use list::ListCall;
 pub use listen::Subscription;
 pub use session::ServerDetails;
+#[cfg(feature = "tasks")]
+pub use tasks::{Called, TaskHandle};
 
 /// A connection to one server. Clones share it. It ends with the last clone or with [`close`](Self::close).
 ///
@@ -107,6 +111,8 @@ pub(crate) struct ClientInner {
     call_permits: Semaphore,
     log_level: Mutex<Option<LoggingLevel>>,
     tools: KnownTools,
+    /// The cancellations of the tasks of dropped calls.
+    task_cancellations: PendingSends,
     #[cfg(feature = "schema-validation")]
     output_checks: output_schema::OutputChecks,
     /// The number of listeners per resource, in revisions that subscribe to single resources.
@@ -153,6 +159,7 @@ impl Client {
                 call_permits,
                 log_level: Mutex::default(),
                 tools: KnownTools::default(),
+                task_cancellations: PendingSends::default(),
                 #[cfg(feature = "schema-validation")]
                 output_checks,
                 subscribers: Mutex::default(),
@@ -198,6 +205,8 @@ impl Client {
     /// session is deleted. Calls in flight fail.
     pub async fn close(&self) {
         let session = self.session();
+        let grace = self.shared.config.limits.exit_grace;
+        self.shared.task_cancellations.sent(grace).await;
         session.transport.close().await;
         session.incoming.close();
     }

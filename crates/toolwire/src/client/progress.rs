@@ -66,6 +66,14 @@ impl ProgressRoutes {
     }
 }
 
+/// The progress token of a call whose progress continues after its response.
+#[derive(Debug)]
+pub(crate) struct LongRoute {
+    pub(crate) token: i64,
+    /// Restarts the timeout of the call.
+    pub(crate) activity: Arc<Notify>,
+}
+
 impl fmt::Debug for ProgressRoute {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("ProgressRoute")

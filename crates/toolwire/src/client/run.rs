@@ -24,6 +24,14 @@ use crate::client::transport::{OutgoingRequest, ServerResponse};
 use crate::engine::{deadline_after, warn_if_deprecated};
 use crate::error::Error;
 
+/// A result that is not the end of a call.
+enum Incomplete {
+    /// The server requires input.
+    InputRequired(Box<InputRequiredResult>),
+    /// The result is a task, which has the result later.
+    Task,
+}
+
 #[expect(
     clippy::ptr_arg,
     reason = "a method whose name is known here is cloned without a copy"
@@ -49,18 +57,25 @@ impl Client {
             Lookup::Miss(ticket) => Some(ticket),
             Lookup::Uncached => None,
         };
+        if self.may_request_task(method) {
+            return self.run_with_task(method, params, options).await;
+        }
         let round = self.round(method, params.as_ref(), options).await;
         let result = round.inspect_err(|error| {
             cache.on_rejected(method, params.as_ref(), error);
         })?;
-        let required = self.input_required(method, &result)?;
-        let Some(required) = required.filter(|_| !options.returns_input_required) else {
-            if let Some(ticket) = ticket {
-                Box::pin(cache.store_result(*ticket, &result)).await;
+        match self.incomplete(method, &result, options)? {
+            Some(Incomplete::InputRequired(required)) => {
+                Box::pin(self.resolve_input(method, params, options, required)).await
             }
-            return Ok(result);
-        };
-        Box::pin(self.resolve_input(method, params, options, required)).await
+            Some(Incomplete::Task) => self.task_outcome(result, options).await,
+            None => {
+                if let Some(ticket) = ticket {
+                    Box::pin(cache.store_result(*ticket, &result)).await;
+                }
+                Ok(result)
+            }
+        }
     }
 
     /// Repeats a request with input responses until the result is complete. The result is never cached.
@@ -84,8 +99,9 @@ impl Client {
             let params = retry_params(&original, &required, &responses)
                 .map_err(|error| Error::invalid_request(format!("{method}: {error}")))?;
             let result = self.round(method, Some(&params), options).await?;
-            match self.input_required(method, &result)? {
-                Some(next) => required = next,
+            match self.incomplete(method, &result, options)? {
+                Some(Incomplete::InputRequired(next)) => required = next,
+                Some(Incomplete::Task) => return self.task_outcome(result, options).await,
                 None => return Ok(result),
             }
         }
@@ -118,15 +134,17 @@ impl Client {
         Ok(responses)
     }
 
-    /// Returns the `input_required` result, if the result is one.
+    /// Returns what has to happen before the call has a complete result. Returns `None` if the result is complete, or
+    /// if the caller handles it.
     ///
     /// # Errors
     /// Returns an error if the type of the result is unknown or the result is malformed.
-    fn input_required(
+    fn incomplete(
         &self,
         method: &str,
         result: &RawJson,
-    ) -> Result<Option<Box<InputRequiredResult>>, Error> {
+        options: &CallOptions,
+    ) -> Result<Option<Incomplete>, Error> {
         let declared = &self.shared.config.handlers.declared;
         let kind = classify(
             self.version(),
@@ -141,13 +159,20 @@ impl Client {
             ResultKind::Malformed(what) => Err(Error::protocol(format!(
                 "the result of {method} is malformed: {what}"
             ))),
-            ResultKind::InputRequired(required) => Ok(Some(Box::new(required))),
+            _ if options.returns_input_required => Ok(None),
+            ResultKind::InputRequired(required) => {
+                Ok(Some(Incomplete::InputRequired(Box::new(required))))
+            }
+            // Without the option of the client, its user has declared the extension, and handles tasks.
+            ResultKind::Task if self.shared.config.tasks && !options.returns_task => {
+                Ok(Some(Incomplete::Task))
+            }
             _ => Ok(None),
         }
     }
 
     /// Sends one request and returns its result. Retries if the first attempt cannot have had an effect.
-    async fn round(
+    pub(crate) async fn round(
         &self,
         method: &Cow<'static, str>,
         params: Option<&RawJson>,
@@ -189,7 +214,8 @@ impl Client {
         let id = shared.next_id.fetch_add(1, Ordering::Relaxed);
         let mut meta = self.call_meta(options);
         // Only calls with a progress listener can observe activity.
-        let listener = options.on_progress.as_ref();
+        let route = options.progress_route.as_deref();
+        let listener = options.on_progress.as_ref().filter(|_| route.is_none());
         let listener = listener.map(|listener| (listener, Arc::new(Notify::new())));
         let _progress = listener.as_ref().map(|(listener, activity)| {
             // The request id is unique, so it can serve as the progress token.
@@ -198,7 +224,12 @@ impl Client {
             let routes = &session.incoming.progress;
             routes.register(token, Arc::clone(listener), Arc::clone(activity))
         });
+        if let Some(route) = route {
+            let token = RawJson::from_value(&route.token.into());
+            meta.insert(meta_key::PROGRESS_TOKEN, token);
+        }
         let activity = listener.as_ref().map(|(_, activity)| &**activity);
+        let activity = activity.or(route.map(|route| &*route.activity));
         if let Some(level) = options.log_level.or_else(|| self.log_level())
             && version.logs_on_request_only()
         {

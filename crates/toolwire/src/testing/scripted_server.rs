@@ -338,6 +338,7 @@ fn everything() -> Value {
         "logging": {},
         "prompts": {"listChanged": true},
         "resources": {"listChanged": true, "subscribe": true},
+        "tasks": {"list": {}, "cancel": {}, "requests": {"tools": {"call": {}}}},
         "tools": {"listChanged": true},
     })
 }

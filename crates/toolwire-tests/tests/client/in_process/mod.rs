@@ -14,6 +14,7 @@ mod protocol_violations;
 mod rounds;
 mod server_requests;
 mod stress;
+mod tasks;
 mod testing;
 mod url_elicitations;
 

@@ -14,6 +14,8 @@ use toolwire_proto::features::VersionFeatures;
 use toolwire_proto::mirrored_headers::{MirroredHeader, routing_headers};
 use toolwire_proto::negotiate::Channel;
 use toolwire_proto::param_headers::{self, InvalidParamHeader, ParamHeader};
+#[cfg(feature = "tasks")]
+use toolwire_types::TaskSupport;
 use toolwire_types::{CallToolResult, ListToolsResult, RawJson, Tool};
 
 use crate::client::Client;
@@ -80,6 +82,8 @@ enum KnownToolEntry {
 #[derive(Debug)]
 pub(crate) struct KnownTool {
     headers: Vec<ParamHeader>,
+    #[cfg(feature = "tasks")]
+    task_support: Option<TaskSupport>,
     #[cfg(feature = "schema-validation")]
     output: Option<Arc<OutputSchema>>,
 }
@@ -90,6 +94,18 @@ impl KnownTools {
             KnownToolEntry::Usable(tool) => Some(Arc::clone(tool)),
             KnownToolEntry::Invalid(_) => None,
         }
+    }
+
+    /// Returns `true` if no list was read yet.
+    #[cfg(feature = "tasks")]
+    pub(crate) fn is_empty(&self) -> bool {
+        self.table().by_name.is_empty()
+    }
+
+    /// Returns whether a call of this tool may become a task, as the list states it (2025-11-25).
+    #[cfg(feature = "tasks")]
+    pub(crate) fn task_support(&self, name: &str) -> Option<TaskSupport> {
+        self.get(name)?.task_support.clone()
     }
 
     /// Stores the data of a listed tool. Returns `false` if the tool must not be used.
@@ -113,6 +129,11 @@ impl KnownTools {
         let entry = match headers {
             Ok(headers) => KnownToolEntry::Usable(Arc::new(KnownTool {
                 headers,
+                #[cfg(feature = "tasks")]
+                task_support: tool
+                    .execution
+                    .as_ref()
+                    .and_then(|execution| execution.task_support.clone()),
                 #[cfg(feature = "schema-validation")]
                 output: output_schema(tool, known),
             })),
