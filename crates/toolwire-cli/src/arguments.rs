@@ -9,9 +9,10 @@ use clap_complete::Shell;
 use toolwire::{LoggingLevel, ProtocolVersion};
 
 use crate::accounts::arguments::{LogIn, LogOut, WhoAmI};
+use crate::task_arguments::Task;
 
 /// The exit codes, as shown by `--help`. They match `failure::Exit`.
-const EXIT_CODES: &str = "\
+pub(crate) const EXIT_CODES: &str = "\
 Exit codes:
     0  success
     1  the tool reported an error
@@ -22,7 +23,7 @@ Exit codes:
     6  the credentials were rejected (HTTP 401, 403), or a login is required
   130  interrupted (143: terminated, 129: the terminal was closed)";
 
-const SERVER_HELP: &str = "\
+pub(crate) const SERVER_HELP: &str = "\
 A server is one of
     https://example.com/mcp   an address
     -- npx some-server /tmp   a command that starts the server; it comes last
@@ -30,7 +31,7 @@ A server is one of
                               Claude, Cursor, VS Code or another application;
                               `toolwire servers` lists these names";
 
-const ARGUMENT_HELP: &str = "\
+pub(crate) const ARGUMENT_HELP: &str = "\
 Arguments:
     count=3             converted to the type in the tool's schema
     place.city=Oslo     a member of an object
@@ -73,6 +74,9 @@ pub(crate) enum Command {
     )]
     #[command(after_help = format!("{ARGUMENT_HELP}\n\n{SERVER_HELP}\n\n{EXIT_CODES}"))]
     Call(Call),
+    /// Get, wait for or cancel a task that `call --task` started
+    #[command(subcommand)]
+    Task(Task),
     /// List resources and resource templates
     #[command(
         override_usage = "toolwire resources [OPTIONS] <SERVER>\n       toolwire resources [OPTIONS] -- <COMMAND>..."
@@ -141,6 +145,7 @@ impl Command {
             | Self::Prompts(command)
             | Self::Ping(command) => &command.server.output,
             Self::Call(command) => &command.server.output,
+            Self::Task(command) => &command.server().output,
             Self::Resources(command) => &command.server.output,
             Self::Read(command) => &command.server.output,
             Self::Prompt(command) => &command.server.output,
@@ -279,6 +284,10 @@ pub(crate) struct Call {
     /// Save images, audio and other binary content to this file; `-` is standard output
     #[arg(long, short, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
+    /// Start a task and print its id, without waiting for the result. Without it, a call that becomes a task is waited
+    /// for
+    #[arg(long)]
+    pub(crate) task: bool,
 }
 
 #[derive(Debug, Args)]

@@ -28,7 +28,10 @@ pub(crate) async fn connect(
     screen: &Arc<Screen>,
     processes: &ProcessTracker,
 ) -> Result<Client, Failure> {
-    let mut builder = builder(server);
+    let status = Arc::clone(screen);
+    let mut builder = builder(server)
+        .with_tasks()
+        .on_task_status(move |task| status.task_status(&task));
     if let Some(elicitation) = elicitation {
         builder = elicitation.register(builder);
     }

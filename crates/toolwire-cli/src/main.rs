@@ -21,6 +21,7 @@ mod shell_words;
 mod show;
 mod similar_names;
 mod target;
+mod task_arguments;
 mod terminal_input;
 mod tool_arguments;
 mod tour;

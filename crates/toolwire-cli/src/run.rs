@@ -9,12 +9,15 @@ use toolwire::transport::http::{HttpListener, HttpOptions};
 use toolwire::{Client, ProcessTracker};
 
 use crate::arguments::{Arguments, Colour, Command, Demo, InputOptions, Server};
-use crate::commands::{self, CallPlan, CompletePlan, ListenPlan, PromptPlan, ReadPlan, Session};
+use crate::commands::{
+    self, CallPlan, CompletePlan, ListenPlan, PromptPlan, ReadPlan, RespondPlan, Session, TaskPlan,
+};
 use crate::connect::connect;
 use crate::elicitation::ElicitationHandler;
 use crate::failure::{Exit, Failure};
 use crate::interrupts::Interrupts;
 use crate::screen::Screen;
+use crate::task_arguments::Task;
 use crate::{accounts, demo, server_files, target, tour};
 
 /// The longest time for closing: a child process exits, and a session over HTTP is deleted.
@@ -69,6 +72,7 @@ async fn dispatch(command: Command, screen: &Arc<Screen>) -> Result<Exit, Failur
             let run = async |session: &Session, plan: CallPlan| plan.run(session).await;
             with_client(&call.server, Some(&call.input), screen, plan, run).await
         }
+        Command::Task(task) => dispatch_task(task, screen).await,
         Command::Read(read) => {
             let plan = |words| ReadPlan::new(&read, words);
             let run = async |session: &Session, plan: ReadPlan| plan.run(session).await;
@@ -111,6 +115,34 @@ async fn dispatch(command: Command, screen: &Arc<Screen>) -> Result<Exit, Failur
             clap_complete::generate(shell, &mut Arguments::command(), "toolwire", &mut script);
             screen.print(&String::from_utf8_lossy(&script))?;
             Ok(Exit::Success)
+        }
+    }
+}
+
+async fn dispatch_task(task: Task, screen: &Arc<Screen>) -> Result<Exit, Failure> {
+    match task {
+        Task::Get(plain) => {
+            let run = async |session: &Session, plan: TaskPlan| plan.get(session).await;
+            with_client(&plain.server, None, screen, TaskPlan::new, run).await
+        }
+        Task::Wait(wait) => {
+            let output = wait.output.as_deref();
+            let run = async |session: &Session, plan: TaskPlan| plan.wait(session, output).await;
+            let input = Some(&wait.input);
+            with_client(&wait.server, input, screen, TaskPlan::new, run).await
+        }
+        Task::Respond(respond) => {
+            let plan = |words| RespondPlan::new(&respond, words);
+            let run = async |session: &Session, plan: RespondPlan| plan.run(session).await;
+            with_client(&respond.server, None, screen, plan, run).await
+        }
+        Task::Cancel(plain) => {
+            let run = async |session: &Session, plan: TaskPlan| plan.cancel(session).await;
+            with_client(&plain.server, None, screen, TaskPlan::new, run).await
+        }
+        Task::List(plain) => {
+            let run = async |session: &Session, ()| commands::list_tasks(session).await;
+            with_client(&plain.server, None, screen, commands::no_more_words, run).await
         }
     }
 }

@@ -7,11 +7,12 @@ use std::time::{Duration, Instant};
 use serde::Serialize;
 use serde_json::Value;
 use toolwire::RawJson;
+use toolwire::types::tasks::extension::DetailedTask;
 use toolwire::types::{LoggingMessageNotificationParams, ProgressNotificationParams};
 
 use crate::arguments::Colour;
 use crate::failure::Failure;
-use crate::show::{Paint, Style, escaped_json, level_name, plain_text, pretty_json};
+use crate::show::{Paint, Style, escaped_json, level_name, plain_text, pretty_json, status_name};
 
 /// The shortest time between two updates of the progress bar.
 const REDRAW_INTERVAL: Duration = Duration::from_millis(50);
@@ -127,6 +128,24 @@ impl Screen {
 
     /// Draws the progress of a call if standard error is a terminal.
     pub(crate) fn progress(&self, progress: &ProgressNotificationParams) {
+        let is_complete = progress
+            .total
+            .is_some_and(|total| progress.progress >= total);
+        self.draw_bar(|| bar_text(progress), is_complete);
+    }
+
+    /// Draws the status of a task like the progress of a call.
+    pub(crate) fn task_status(&self, task: &DetailedTask) {
+        if task.task.status.is_terminal() {
+            return self.clear();
+        }
+        let message = task.task.status_message.as_deref();
+        let message = message.unwrap_or_else(|| status_name(task.task.status));
+        self.draw_bar(|| format!("… {}", one_line_text(message)), true);
+    }
+
+    /// Draws a line, unless the last one was drawn just before and this one is not important.
+    fn draw_bar(&self, text: impl FnOnce() -> String, is_important: bool) {
         let Some(width) = self.bar_width else {
             return;
         };
@@ -135,17 +154,11 @@ impl Screen {
         let too_soon = bar
             .drawn
             .is_some_and(|drawn| now.duration_since(drawn) < REDRAW_INTERVAL);
-        let is_complete = progress
-            .total
-            .is_some_and(|total| progress.progress >= total);
-        if bar.hidden || (too_soon && !is_complete) {
+        if bar.hidden || (too_soon && !is_important) {
             return;
         }
         erase(&mut bar);
-        let line: String = bar_text(progress)
-            .chars()
-            .take(width.saturating_sub(1))
-            .collect();
+        let line: String = text().chars().take(width.saturating_sub(1)).collect();
         let mut output = io::stderr();
         let _ = write!(output, "{line}").and_then(|()| output.flush());
         bar.shown = Some(line);
@@ -189,13 +202,7 @@ fn erase(bar: &mut Bar) {
 }
 
 fn bar_text(progress: &ProgressNotificationParams) -> String {
-    let message = progress
-        .message
-        .as_deref()
-        .map(plain_text)
-        .unwrap_or_default();
-    // A message of several lines would break the bar.
-    let message = message.split_whitespace().collect::<Vec<_>>().join(" ");
+    let message = one_line_text(progress.message.as_deref().unwrap_or_default());
     match progress.total.filter(|total| *total > 0.0) {
         Some(total) => {
             let part = (progress.progress / total).clamp(0.0, 1.0);
@@ -211,6 +218,12 @@ fn bar_text(progress: &ProgressNotificationParams) -> String {
         }
         None => format!("… {} {message}", progress.progress),
     }
+}
+
+/// Returns plain text without line breaks, which would break the bar.
+fn one_line_text(text: &str) -> String {
+    let text = plain_text(text);
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 /// Returns JSON without line breaks, so that each line is one value. Characters that a terminal must not get are

@@ -1,18 +1,18 @@
 //! Calls a tool.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use serde_json::{Value, json};
-use toolwire::Tool;
+use serde_json::{Map, Value, json};
 use toolwire::types::CallToolResult;
+use toolwire::{Called, RawJson, Tool};
 
 use crate::arguments::Call;
 use crate::commands::save::save;
 use crate::commands::tools::{find_tool, offered_tools};
 use crate::commands::{Session, failed, first_and_rest};
 use crate::failure::{Exit, Failure, INPUT_ADVICE, is_about_input};
-use crate::show::{self, Style};
+use crate::show::{self, Style, plain_text};
 use crate::tool_arguments::{AssembledArguments, ParsedArguments, Schema, missing, object};
 
 /// A tool call, checked as far as possible without the server.
@@ -21,6 +21,7 @@ pub(crate) struct CallPlan {
     tool: String,
     given: ParsedArguments,
     output: Option<PathBuf>,
+    as_task: bool,
 }
 
 impl CallPlan {
@@ -30,6 +31,7 @@ impl CallPlan {
             tool,
             given: ParsedArguments::read(call.args.as_deref(), &rest)?,
             output: call.output.clone(),
+            as_task: call.task,
         })
     }
 
@@ -46,6 +48,9 @@ impl CallPlan {
             screen.warn(warning);
         }
         let progress = Arc::clone(screen);
+        if self.as_task {
+            return self.start(session, arguments.values).await;
+        }
         let result = client
             .request(
                 "tools/call",
@@ -58,27 +63,28 @@ impl CallPlan {
         let result: CallToolResult = raw.parse().map_err(|error| {
             Failure::new(Exit::Protocol, format!("the result is invalid: {error}"))
         })?;
-        let saved = match &self.output {
-            Some(path) => save(path, &show::attachments(&result.content), screen)?,
-            None => false,
-        };
-        // If the bytes went to standard output, nothing else is written there.
-        if !saved {
-            if screen.json {
-                screen.print_raw(&raw)?;
-            } else {
-                screen.print(&show::call_result(&result, screen.style))?;
+        print_result(session, &result, &raw, self.output.as_deref())
+    }
+
+    /// Starts the call as a task, and prints the id of the task.
+    async fn start(
+        &self,
+        session: &Session,
+        arguments: Map<String, Value>,
+    ) -> Result<Exit, Failure> {
+        let (client, screen) = (&session.client, &session.screen);
+        let call = client.call_tool(&self.tool, arguments).as_task();
+        match call.await.map_err(failed)? {
+            Called::Task(task) if screen.json => {
+                screen.print_json(&json!({"taskId": task.id()}))?
+            }
+            Called::Task(task) => screen.print(&format!("{}\n", plain_text(task.id())))?,
+            Called::Result(result) => {
+                screen.show_line("the server created no task and returned the result at once");
+                return print_typed_result(session, &result, self.output.as_deref());
             }
         }
-        if result.is_error != Some(true) {
-            return Ok(Exit::Success);
-        }
-        // Some servers report a missing capability as an error of the tool.
-        let mut texts = result.content.iter().filter_map(|block| block.as_text());
-        if !session.has_input && texts.any(is_about_input) {
-            screen.show_line(&format!("  try: {INPUT_ADVICE}"));
-        }
-        Ok(Exit::ToolFailed)
+        Ok(Exit::Success)
     }
 
     fn arguments(&self, tool: Option<&Tool>) -> Result<AssembledArguments, Failure> {
@@ -95,6 +101,47 @@ impl CallPlan {
         }
         object(&self.given, schema).map_err(usage)
     }
+}
+
+/// Prints or saves a result, and returns the exit code of a call.
+pub(super) fn print_typed_result(
+    session: &Session,
+    result: &CallToolResult,
+    output: Option<&Path>,
+) -> Result<Exit, Failure> {
+    let raw = RawJson::from_serialize(result)
+        .map_err(|error| Failure::new(Exit::Protocol, format!("the result is invalid: {error}")))?;
+    print_result(session, result, &raw, output)
+}
+
+fn print_result(
+    session: &Session,
+    result: &CallToolResult,
+    raw: &RawJson,
+    output: Option<&Path>,
+) -> Result<Exit, Failure> {
+    let screen = &session.screen;
+    let saved = match output {
+        Some(path) => save(path, &show::attachments(&result.content), screen)?,
+        None => false,
+    };
+    // If the bytes went to standard output, nothing else is written there.
+    if !saved {
+        if screen.json {
+            screen.print_raw(raw)?;
+        } else {
+            screen.print(&show::call_result(result, screen.style))?;
+        }
+    }
+    if result.is_error != Some(true) {
+        return Ok(Exit::Success);
+    }
+    // Some servers report a missing capability as an error of the tool.
+    let mut texts = result.content.iter().filter_map(|block| block.as_text());
+    if !session.has_input && texts.any(is_about_input) {
+        screen.show_line(&format!("  try: {INPUT_ADVICE}"));
+    }
+    Ok(Exit::ToolFailed)
 }
 
 fn usage(tool: &Tool, schema: Schema<'_>) -> String {

@@ -7,6 +7,7 @@ mod listen;
 mod prompts;
 mod resources;
 mod save;
+mod tasks;
 mod tools;
 
 use std::sync::Arc;
@@ -23,6 +24,7 @@ pub(crate) use discover::{discover, ping};
 pub(crate) use listen::ListenPlan;
 pub(crate) use prompts::{PromptPlan, list_prompts};
 pub(crate) use resources::{ReadPlan, list_resources};
+pub(crate) use tasks::{RespondPlan, TaskPlan, list_tasks};
 pub(crate) use tools::list_tools;
 
 /// A connected client and the output of its results.

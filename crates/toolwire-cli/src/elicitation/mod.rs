@@ -7,7 +7,9 @@ mod form;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use toolwire::ClientBuilder;
-use toolwire::types::{ElicitRequestFormParams, ElicitRequestURLParams, ElicitResult, ErrorObject};
+use toolwire::types::{
+    ElicitRequestFormParams, ElicitRequestParams, ElicitRequestURLParams, ElicitResult, ErrorObject,
+};
 
 use crate::arguments::InputOptions;
 use crate::elicitation::dialogue::{Dialogue, NoUser, TerminalDialogue};
@@ -95,6 +97,18 @@ impl ElicitationHandler {
         self.screen.hide_bar(false);
         result
     }
+}
+
+/// Shows one elicitation to the user in the terminal, and returns the response.
+pub(crate) async fn ask_in_terminal(
+    request: ElicitRequestParams,
+) -> Result<ElicitResult, ErrorObject> {
+    blocking(move || match request {
+        ElicitRequestParams::Form(form) => form::fill_in(&form, &[], &mut TerminalDialogue),
+        ElicitRequestParams::Url(address) => form::visit(&address, &mut TerminalDialogue),
+        _ => ElicitResult::cancel(),
+    })
+    .await
 }
 
 /// Runs the dialogue on a blocking thread, because the user may take long.

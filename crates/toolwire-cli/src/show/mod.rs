@@ -5,6 +5,7 @@ mod lists;
 mod paint;
 mod safe_text;
 mod table;
+mod tasks;
 mod usage;
 
 use std::borrow::Cow;
@@ -19,6 +20,7 @@ pub(crate) use lists::{prompt, prompts, resources, server_info, templates, tool,
 pub(crate) use paint::Paint;
 pub(crate) use safe_text::{escaped_json, plain_text};
 pub(crate) use table::Table;
+pub(crate) use tasks::{status_name, task, tasks};
 pub(crate) use usage::usage;
 
 /// The formatting of an output: colours and line width.

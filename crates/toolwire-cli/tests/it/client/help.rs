@@ -3,7 +3,7 @@
 use crate::client::run_command;
 use crate::process::toolwire;
 
-const COMMANDS: [&str; 17] = [
+const COMMANDS: [&str; 23] = [
     "discover",
     "tools",
     "call",
@@ -20,6 +20,12 @@ const COMMANDS: [&str; 17] = [
     "whoami",
     "demo",
     "completions",
+    "task",
+    "task get",
+    "task wait",
+    "task answer",
+    "task cancel",
+    "task list",
     "",
 ];
 
@@ -27,11 +33,8 @@ const COMMANDS: [&str; 17] = [
 async fn help_fits_into_the_width_of_the_terminal() {
     for width in [80, 100] {
         for name in COMMANDS {
-            let arguments: &[&str] = match name {
-                "" => &["--help"],
-                name => &[name, "--help"],
-            };
-            let mut command = toolwire(arguments);
+            let words = name.split_whitespace().chain(["--help"]);
+            let mut command = toolwire(&words.collect::<Vec<_>>());
             command.env("COLUMNS", width.to_string());
             let help = run_command(command).await.ok();
             for line in help.lines() {

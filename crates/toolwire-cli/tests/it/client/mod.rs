@@ -17,6 +17,8 @@ mod missing_features;
 mod output;
 mod signals;
 mod small_server;
+mod task_server;
+mod tasks;
 mod terminal;
 mod tls;
 mod waiting;
