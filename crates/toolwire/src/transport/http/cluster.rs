@@ -23,6 +23,9 @@ const MAX_WAITING_CHANGES: usize = 10_000;
 /// The maximum number of notifications that are queued for the bus. Further notifications are not published.
 const MAX_WAITING_NOTIFICATIONS: usize = 1_000;
 
+/// The maximum size of these notifications together, in bytes. A single notification may have any size.
+const MAX_WAITING_NOTIFICATION_BYTES: usize = 4 * 1024 * 1024;
+
 /// A receiver of the messages that other nodes publish.
 pub(crate) trait BusHandler: Send + Sync + 'static {
     /// Handles a message of another node.
@@ -44,8 +47,31 @@ pub(crate) struct ClusterNode {
 #[derive(Debug, Default)]
 struct PendingChanges {
     waiting: Mutex<BTreeSet<Change>>,
-    notifications: Mutex<Vec<Notification>>,
+    notifications: Mutex<PendingNotifications>,
     ready: Notify,
+}
+
+/// Notifications that are not published yet, in the order in which they were sent.
+#[derive(Debug, Default)]
+struct PendingNotifications {
+    waiting: Vec<Notification>,
+    bytes: usize,
+}
+
+impl PendingNotifications {
+    /// Adds a notification. Returns `false`, and does not add it, if that would exceed a limit.
+    fn push(&mut self, notification: &Notification) -> bool {
+        let params = notification.params.as_ref();
+        let params_bytes = params.map_or(0, |params| params.get().len());
+        let bytes = self.bytes + notification.method.len() + params_bytes;
+        let is_too_large = !self.waiting.is_empty() && bytes > MAX_WAITING_NOTIFICATION_BYTES;
+        if self.waiting.len() >= MAX_WAITING_NOTIFICATIONS || is_too_large {
+            return false;
+        }
+        self.bytes = bytes;
+        self.waiting.push(notification.clone());
+        true
+    }
 }
 
 impl ChangeForwarder for PendingChanges {
@@ -59,13 +85,10 @@ impl ChangeForwarder for PendingChanges {
     }
 
     fn forward_notification(&self, notification: &Notification) {
-        let mut waiting = lock(&self.notifications);
-        if waiting.len() < MAX_WAITING_NOTIFICATIONS {
-            waiting.push(notification.clone());
-        } else {
+        let is_queued = lock(&self.notifications).push(notification);
+        if !is_queued {
             tracing::warn!("dropped a notification for the other nodes, because the bus is slow");
         }
-        drop(waiting);
         self.ready.notify_one();
     }
 }
@@ -78,6 +101,7 @@ impl PendingChanges {
         let changes = changes.into_iter().map(BusPayload::Change);
         let notifications =
             notifications
+                .waiting
                 .into_iter()
                 .map(|notification| BusPayload::Notification {
                     method: notification.method.into_owned(),
@@ -184,5 +208,64 @@ async fn receive_until_lost(
             Some(BusDelivery::Lagged) => handler.resync(),
             Some(BusDelivery::Message(_)) | None => {}
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+    use toolwire_types::RawJson;
+
+    use super::*;
+
+    const METHOD: &str = "notifications/acme/news";
+
+    /// Returns a notification of this size: the bytes of its method and of its parameters.
+    fn notification(bytes: usize) -> Notification {
+        let empty = METHOD.len() + r#"{"text":""}"#.len();
+        let params = RawJson::from(json!({"text": "x".repeat(bytes - empty)}));
+        assert_eq!(METHOD.len() + params.get().len(), bytes);
+        Notification::new(METHOD, Some(params))
+    }
+
+    #[test]
+    fn waiting_changes_are_limited_in_count() {
+        let pending = PendingChanges::default();
+        for number in 0..=MAX_WAITING_CHANGES {
+            pending.forward(&Change::ResourceUpdated(format!("a:{number}")));
+        }
+        assert_eq!(pending.take().len(), MAX_WAITING_CHANGES);
+    }
+
+    #[test]
+    fn waiting_notifications_are_limited_in_count() {
+        let pending = PendingChanges::default();
+        for _ in 0..=MAX_WAITING_NOTIFICATIONS {
+            pending.forward_notification(&Notification::new(METHOD, None));
+        }
+        assert_eq!(pending.take().len(), MAX_WAITING_NOTIFICATIONS);
+    }
+
+    #[test]
+    fn waiting_notifications_are_limited_in_bytes() {
+        let pending = PendingChanges::default();
+        pending.forward_notification(&notification(MAX_WAITING_NOTIFICATION_BYTES - 100));
+        pending.forward_notification(&notification(101));
+        pending.forward_notification(&notification(100));
+        pending.forward_notification(&Notification::new(METHOD, None));
+        let bytes: Vec<_> = pending.take().iter().map(published_bytes).collect();
+        assert_eq!(bytes, [MAX_WAITING_NOTIFICATION_BYTES - 100, 100]);
+        // The bytes are counted anew, and a single notification may have any size.
+        pending.forward_notification(&notification(MAX_WAITING_NOTIFICATION_BYTES + 1));
+        pending.forward_notification(&Notification::new(METHOD, None));
+        let bytes: Vec<_> = pending.take().iter().map(published_bytes).collect();
+        assert_eq!(bytes, [MAX_WAITING_NOTIFICATION_BYTES + 1]);
+    }
+
+    fn published_bytes(payload: &BusPayload) -> usize {
+        let BusPayload::Notification { method, params } = payload else {
+            panic!("only notifications were sent: {payload:?}");
+        };
+        method.len() + params.as_ref().map_or(0, |params| params.get().len())
     }
 }
