@@ -11,7 +11,7 @@ use toolwire_types::{ErrorObject, URLElicitationRequiredData, code};
 /// The number of ids that a client stores. Beyond it, the oldest is removed.
 pub const MAX_ELICITATION_IDS: usize = 1024;
 
-/// The longest id that is stored, in bytes. A longer one is not announced.
+/// The longest id in bytes. A server does not send a longer one, and a client does not store it.
 pub const MAX_ELICITATION_ID_BYTES: usize = 1024;
 
 /// The announced ids of one connection.

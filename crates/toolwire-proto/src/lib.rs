@@ -15,7 +15,7 @@ pub mod deprecations;
 pub mod elicit_url;
 #[cfg(feature = "input")]
 pub mod elicit_validation;
-#[cfg(feature = "client")]
+#[cfg(any(feature = "client", feature = "input"))]
 pub mod elicitation_ids;
 pub mod envelope;
 pub mod event_id;

@@ -59,6 +59,29 @@ pub fn all() -> &'static [Method] {
     TABLE
 }
 
+/// The notifications that a server processes itself: basic/lifecycle, "Initialization", and
+/// basic/utilities/cancellation, in every revision that has them.
+const PROCESSED_BY_SERVER: [&str; 2] = ["notifications/initialized", "notifications/cancelled"];
+
+/// Returns `true` if the author of a server may register a handler for this notification: clients send it in at least
+/// one revision and the server does not process it itself, or the protocol does not define it.
+///
+/// ```
+/// use toolwire_proto::methods::may_have_notification_handler;
+///
+/// assert!(may_have_notification_handler("notifications/roots/list_changed"));
+/// assert!(!may_have_notification_handler("notifications/cancelled"));
+/// ```
+#[must_use]
+pub fn may_have_notification_handler(name: &str) -> bool {
+    let is_received = |row: &Method| {
+        ProtocolVersion::ALL
+            .iter()
+            .any(|version| row.is_client_notification(*version))
+    };
+    !PROCESSED_BY_SERVER.contains(&name) && find(name).is_none_or(is_received)
+}
+
 /// The rules of one method or notification.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]

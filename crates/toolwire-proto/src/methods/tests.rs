@@ -1,6 +1,9 @@
 use toolwire_types::{ClientCapabilities, ProtocolVersion, ServerCapabilities};
 
-use super::{Capability, NameSource, all, find};
+use super::{
+    Capability, MethodKind, NameSource, PROCESSED_BY_SERVER, all, find,
+    may_have_notification_handler,
+};
 
 /// Returns one letter per revision, oldest first, for the sides that may send it: `c` client, `s` server, `b` both, `-`
 /// none.
@@ -273,4 +276,27 @@ fn every_capability_has_the_name_of_its_path() {
         let server: ServerCapabilities = serde_json::from_str(&server).expect("valid capabilities");
         assert!(capability.is_advertised(&server), "{capability:?}");
     }
+}
+
+#[test]
+fn notification_handlers_receive_what_clients_send_and_the_server_does_not_process() {
+    let registered: Vec<&str> = all()
+        .iter()
+        .map(|row| row.name)
+        .filter(|name| may_have_notification_handler(name))
+        .collect();
+    assert_eq!(
+        registered,
+        [
+            "notifications/progress",
+            "notifications/roots/list_changed",
+            "notifications/tasks/status",
+        ]
+    );
+    for name in PROCESSED_BY_SERVER {
+        let row = find(name).expect("the notification is in the table");
+        assert_eq!(row.kind, MethodKind::Notification, "{name}");
+    }
+    assert!(may_have_notification_handler("com.example/tick"));
+    assert!(may_have_notification_handler("notifications/acme"));
 }

@@ -330,6 +330,10 @@ async fn invalid_elicitation_is_not_sent() {
             outcome_text(ctx.elicit("Who?", json!("not a schema")).await),
             outcome_text(ctx.elicit_url("Go", "javascript:alert(1)", "id").await),
             outcome_text(ctx.elicit_url("Go", "https://example.test", "").await),
+            outcome_text(
+                ctx.elicit_url("Go", "https://example.test", "x".repeat(1025))
+                    .await,
+            ),
         ]
     }
 
@@ -338,7 +342,7 @@ async fn invalid_elicitation_is_not_sent() {
     let result = peer.result_of(call("c", "invalid")).await;
     assert_eq!(
         result["content"][0]["text"],
-        r#"["error -32602","error -32602","error -32602"]"#
+        r#"["error -32602","error -32602","error -32602","error -32602"]"#
     );
 }
 

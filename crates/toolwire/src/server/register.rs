@@ -7,8 +7,8 @@ use std::sync::Arc;
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use toolwire_proto::methods::{self, MethodKind};
-use toolwire_types::{CompletionReference, ProtocolVersion};
+use toolwire_proto::methods;
+use toolwire_types::CompletionReference;
 
 use crate::server::completion::{CompletionRequest, CompletionValues, DefaultCompleter};
 use crate::server::connected_client::ConnectedClient;
@@ -356,17 +356,7 @@ impl Server {
 
 /// Rejects the names of protocol messages that are not passed to handlers.
 fn check_notification_name(name: &str) -> Result<(), RegistrationError> {
-    let is_own = matches!(
-        name,
-        "notifications/initialized" | "notifications/cancelled"
-    );
-    let is_received = methods::find(name).is_none_or(|row| {
-        row.kind == MethodKind::Notification
-            && ProtocolVersion::ALL
-                .iter()
-                .any(|version| row.is_client_notification(*version))
-    });
-    if is_own || !is_received {
+    if !methods::may_have_notification_handler(name) {
         return Err(RegistrationError::new(format!(
             "`{name}` is not a notification that clients send to handlers; choose another name"
         )));

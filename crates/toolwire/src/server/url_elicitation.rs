@@ -1,5 +1,6 @@
 //! The error −32042, and the completion of URL elicitations after the request that named them.
 
+use toolwire_proto::elicit_url::check_required_elicitations;
 use toolwire_proto::features::VersionFeatures;
 use toolwire_proto::outbox::OutgoingKind;
 use toolwire_proto::rounds;
@@ -11,11 +12,7 @@ use toolwire_types::{
 use crate::engine::OutgoingNotification;
 use crate::error::Error;
 use crate::server::access::check_declared;
-use crate::server::ask::check_url;
 use crate::server::{RequestContext, Server};
-
-/// The maximum length of an elicitation id in bytes.
-const MAX_ID_BYTES: usize = 1024;
 
 impl Server {
     /// Notifies the client that the interaction at a URL is complete, after the request that named the URL has ended:
@@ -95,11 +92,9 @@ impl RequestContext {
         }
     }
 
-    /// Records who received a URL elicitation, for [`Server::elicitation_complete`].
+    /// Records who received a valid URL elicitation, for [`Server::elicitation_complete`].
     pub(crate) fn remember_elicitation(&self, elicitation: &ElicitRequestURLParams) {
-        if let Some(id) = &elicitation.elicitation_id
-            && id.len() <= MAX_ID_BYTES
-        {
+        if let Some(id) = &elicitation.elicitation_id {
             let hub = self.server().hub();
             hub.elicitations.add(id, &**self.scope().transport());
         }
@@ -109,23 +104,15 @@ impl RequestContext {
         &self,
         elicitations: &[ElicitRequestURLParams],
     ) -> Result<RawJson, Error> {
-        let invalid = |what: &'static str| Error::from(ErrorObject::internal(what));
-        if elicitations.is_empty() {
-            return Err(invalid("−32042 needs at least one URL elicitation"));
-        }
+        check_required_elicitations(elicitations)
+            .map_err(|invalid| ErrorObject::internal(invalid.to_string()))?;
         if !self.version().has_url_elicitation_error() {
-            return Err(invalid(
+            return Err(ErrorObject::internal(
                 "this revision does not have the error −32042; use `ask_url`, which works in every revision",
-            ));
+            )
+            .into());
         }
         for elicitation in elicitations {
-            check_url(&elicitation.url)?;
-            let id = elicitation.elicitation_id.as_deref().unwrap_or_default();
-            if id.is_empty() || id.len() > MAX_ID_BYTES {
-                return Err(invalid(
-                    "a URL elicitation needs an id of 1 to 1024 bytes; set it with `with_elicitation_id`",
-                ));
-            }
             let request = InputRequest::from(elicitation.clone());
             let required = rounds::required_capabilities([&request]);
             check_declared(&required, self.client_capabilities())?;

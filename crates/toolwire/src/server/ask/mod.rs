@@ -20,7 +20,7 @@ use toolwire_types::{
 
 pub use all::AskAll;
 pub use outcome::{ElicitOutcome, FormOutput};
-pub(crate) use requests::check_url;
+pub(crate) use requests::check_elicitation;
 pub use requests::{
     Ask, AskDynamicForm, AskForm, AskModel, AskRoots, AskUrl, dynamic_form, form, model, roots, url,
 };

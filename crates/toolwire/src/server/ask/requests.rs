@@ -5,7 +5,7 @@ use std::marker::PhantomData;
 use indexmap::IndexMap;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
-use toolwire_proto::elicit_url::is_web_url;
+use toolwire_proto::elicit_url;
 use toolwire_proto::sampling_rules::check_conversation;
 use toolwire_types::{
     CreateMessageRequestParams, CreateMessageResult, ElicitRequestFormParams,
@@ -172,7 +172,7 @@ impl Ask for AskUrl {
     }
 
     fn request(&self) -> Result<InputRequest, Error> {
-        check_url(&self.request.url)?;
+        check_elicitation(&self.request)?;
         Ok(self.request.clone().into())
     }
 
@@ -230,16 +230,10 @@ impl Ask for AskRoots {
     }
 }
 
-/// Rejects a URL that is not absolute `http` or `https`.
-pub(crate) fn check_url(url: &str) -> Result<(), Error> {
-    if is_web_url(url) {
-        Ok(())
-    } else {
-        Err(ErrorObject::invalid_params(format!(
-            "{url:?} is not an absolute http or https URL in ASCII without user information"
-        ))
-        .into())
-    }
+/// Rejects a URL elicitation whose URL is not absolute `http` or `https`, or whose id is empty or too long.
+pub(crate) fn check_elicitation(elicitation: &ElicitRequestURLParams) -> Result<(), Error> {
+    elicit_url::check_elicitation(elicitation)
+        .map_err(|invalid| ErrorObject::invalid_params(invalid.to_string()).into())
 }
 
 fn decode<T: DeserializeOwned>(key: &str, response: &RawJson) -> Result<T, Error> {

@@ -7,7 +7,7 @@ use toolwire_types::{
 };
 
 use crate::error::Error;
-use crate::server::ask::check_url;
+use crate::server::ask::check_elicitation;
 use crate::server::context::RequestContext;
 use crate::server::elicit::Elicit;
 use crate::server::input_request::InputChannel;
@@ -122,21 +122,18 @@ impl RequestContext {
     /// [`elicitation_complete`](Self::elicitation_complete).
     ///
     /// # Errors
-    /// Returns an error on a stateless request, if the client does not support URL elicitation, and if the URL is not
-    /// absolute `http` or `https`. Also returns an error if the client responds with one.
+    /// Returns an error on a stateless request, if the client does not support URL elicitation, if the URL is not absolute
+    /// `http` or `https`, and if the id does not have 1 to 1024 bytes. Also returns an error if the client responds with
+    /// one.
     pub async fn elicit_url(
         &self,
         message: impl Into<String>,
         url: impl Into<String>,
         elicitation_id: impl Into<String>,
     ) -> Result<ElicitResult, Error> {
-        let (url, elicitation_id) = (url.into(), elicitation_id.into());
-        check_url(&url)?;
-        if elicitation_id.is_empty() {
-            return Err(ErrorObject::invalid_params("`elicitationId` must not be empty").into());
-        }
         let elicitation =
             ElicitRequestURLParams::new(message, url).with_elicitation_id(elicitation_id);
+        check_elicitation(&elicitation)?;
         self.remember_elicitation(&elicitation);
         self.request_checked(elicitation.into()).await
     }
