@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "test helpers may panic")]
 
+pub mod channel_transport;
 pub mod http;
 pub mod http_client_stack;
 pub mod legacy_server;

@@ -1,29 +1,10 @@
 //! Clients on a pair of streams of the author's own.
 
-use std::io;
-
 use serde_json::json;
-use tokio::sync::mpsc;
-use toolwire::transport::{Limits, MessageReader, MessageWriter};
+use toolwire::transport::Limits;
 use toolwire::{Client, ClientBuilder, ClientLimits, Era};
+use toolwire_tests::channel_transport;
 use toolwire_tests::peer::{plain, server, within};
-
-struct ChannelReader(mpsc::Receiver<Vec<u8>>);
-
-impl MessageReader for ChannelReader {
-    async fn receive(&mut self) -> io::Result<Option<Vec<u8>>> {
-        Ok(self.0.recv().await)
-    }
-}
-
-struct ChannelWriter(mpsc::Sender<Vec<u8>>);
-
-impl MessageWriter for ChannelWriter {
-    async fn send(&mut self, message: Vec<u8>) -> io::Result<()> {
-        let sent = self.0.send(message).await;
-        sent.map_err(|_| io::ErrorKind::BrokenPipe.into())
-    }
-}
 
 fn hello_server() -> toolwire::Server {
     server()
@@ -53,16 +34,8 @@ async fn client_and_server_talk_over_byte_streams_in_both_eras() {
 
 #[tokio::test]
 async fn client_and_server_talk_over_message_streams() {
-    let (to_server, incoming) = mpsc::channel(4);
-    let (outgoing, from_server) = mpsc::channel(4);
-    let server = hello_server();
-    let serving = tokio::spawn(async move {
-        let (reader, writer) = (ChannelReader(incoming), ChannelWriter(outgoing));
-        server
-            .serve_messages(reader, writer, Limits::default())
-            .await
-    });
-    let connecting = Client::connect_messages(ChannelReader(from_server), ChannelWriter(to_server));
+    let (reader, writer, serving) = channel_transport::serve(hello_server());
+    let connecting = Client::connect_messages(reader, writer);
     let client = within(connecting).await.unwrap();
     let result = within(client.call_tool("hello", json!({})).into_future())
         .await

@@ -11,7 +11,7 @@ use toolwire_tests::peer::within;
 
 use super::double::Double;
 use super::fake::Fake;
-use super::script::{RecordedRequest, Reply, legacy, modern};
+use super::script::{Record, RecordedRequest, Reply, legacy, modern};
 
 /// Returns incomplete responses: without headers, with a partial stream, with a partial JSON body.
 fn incomplete_responses() -> [Reply; 3] {
@@ -101,23 +101,10 @@ async fn closing_delivers_the_cancellation_of_a_dropped_call_first() {
         });
         let server = server.await;
         let client = server.connect().await.unwrap();
-        // The call is dropped and the client closed without a point at which another task could run.
-        let mut call = Box::pin(client.call_tool("act", json!({})).into_future());
-        tokio::select! {
-            biased;
-            result = &mut call => panic!("{result:?}"),
-            _ = server.record.nth("POST", "tools/call", 0) => {}
-        }
-        drop(call);
-        let mut closing = Box::pin(client.close());
-        tokio::select! {
-            biased;
-            () = &mut closing => panic!("closed before the server accepted the cancellation"),
-            _ = server.record.nth("POST", "notifications/cancelled", 0) => {}
-        }
-        assert!(server.record.of("DELETE", "").is_empty());
-        gate.notify_one();
-        within(closing).await;
+        let not_deleted = |record: &Record| assert!(record.of("DELETE", "").is_empty());
+        server
+            .close_after_dropped_call(&client, &gate, not_deleted)
+            .await;
         check_order(&server);
     }
 }

@@ -6,6 +6,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
+use serde_json::json;
 use socket2::SockRef;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
@@ -87,6 +88,33 @@ impl Fake {
             .map(|request| request.connection)
             .max()
             .unwrap_or(0)
+    }
+
+    /// Drops a call, closes the client and waits until it is closed. The script must send its response to the cancellation
+    /// only after `accept`, and the client must wait for this response. Until then, `before_accept` can check the record.
+    pub(crate) async fn close_after_dropped_call(
+        &self,
+        client: &Client,
+        accept: &Notify,
+        before_accept: impl FnOnce(&Record),
+    ) {
+        // The call is dropped and the client closed without a point at which another task could run.
+        let mut call = Box::pin(client.call_tool("act", json!({})).into_future());
+        tokio::select! {
+            biased;
+            result = &mut call => panic!("{result:?}"),
+            _ = self.record.nth("POST", "tools/call", 0) => {}
+        }
+        drop(call);
+        let mut closing = Box::pin(client.close());
+        tokio::select! {
+            biased;
+            () = &mut closing => panic!("closed before the server accepted the cancellation"),
+            _ = self.record.nth("POST", "notifications/cancelled", 0) => {}
+        }
+        before_accept(&self.record);
+        accept.notify_one();
+        within(closing).await;
     }
 
     /// Waits until clients closed this many connections before the response was complete.

@@ -1,10 +1,10 @@
 //! The HTTP+SSE transport of 2024-11-05, with servers that violate it.
 
-use serde_json::json;
 use std::sync::Arc;
+
+use serde_json::json;
 use tokio::sync::Notify;
-use toolwire::{ClientBuilder, ProtocolVersion};
-use toolwire::{DetectedEra, LegacyTransport};
+use toolwire::{ClientBuilder, DetectedEra, LegacyTransport, ProtocolVersion};
 use toolwire_tests::peer::within;
 
 use super::double::Double;
@@ -167,21 +167,9 @@ async fn closing_delivers_the_cancellation_of_a_dropped_call_first() {
     );
     let server = server.await;
     let client = server.connect_with(http_with_sse_builder()).await.unwrap();
-    let mut call = Box::pin(client.call_tool("act", json!({})).into_future());
-    tokio::select! {
-        biased;
-        result = &mut call => panic!("{result:?}"),
-        _ = server.record.nth("POST", "tools/call", 0) => {}
-    }
-    drop(call);
-    let mut closing = Box::pin(client.close());
-    tokio::select! {
-        biased;
-        () = &mut closing => panic!("closed before the server accepted the cancellation"),
-        _ = server.record.nth("POST", "notifications/cancelled", 0) => {}
-    }
-    gate.notify_one();
-    within(closing).await;
+    server
+        .close_after_dropped_call(&client, &gate, |_| {})
+        .await;
     server.wait_for_disconnects(1).await;
 }
 

@@ -1,13 +1,13 @@
 //! The page for a user who opens the server in a browser, and the requests that do not get it.
 
-use bytes::Bytes;
-use http::StatusCode;
-use toolwire::transport::http::{AuthorizationError, Authorizer, HttpOptions, LegacyMode};
+use toolwire::Server;
+use toolwire::transport::http::{HttpOptions, LegacyMode};
 use toolwire::types::Implementation;
-use toolwire::{BoxFuture, ScopeSet, Server, TokenInfo};
 use toolwire_tests::http::endpoint::Endpoint;
 use toolwire_tests::http::request::Request;
 use toolwire_tests::http::session::initialize_request;
+
+use crate::rejecting_authorizer::RejectingAuthorizer;
 
 /// The `Accept` of a browser that opens a page.
 const BROWSER: &str =
@@ -22,28 +22,6 @@ fn open(path: &str) -> Request {
 
 async fn serve(options: HttpOptions) -> Endpoint {
     Endpoint::serve_with(&Server::new("notes", "1.2.3"), options).await
-}
-
-/// An authorizer that verifies every request.
-#[derive(Debug)]
-struct RejectsAll;
-
-impl Authorizer for RejectsAll {
-    fn authorize<'a>(
-        &'a self,
-        _: &'a http::request::Parts,
-    ) -> BoxFuture<'a, Result<TokenInfo, AuthorizationError>> {
-        let error = AuthorizationError::new(StatusCode::UNAUTHORIZED, "not authorized");
-        Box::pin(std::future::ready(Err(error)))
-    }
-
-    fn insufficient_scope(&self, _: &ScopeSet, _: &TokenInfo) -> AuthorizationError {
-        AuthorizationError::new(StatusCode::FORBIDDEN, "not authorized")
-    }
-
-    fn document(&self, _: &str) -> Option<Bytes> {
-        None
-    }
 }
 
 #[tokio::test]
@@ -193,7 +171,7 @@ async fn hosts_and_origins_are_checked_before_the_page() {
 
 #[tokio::test]
 async fn page_of_a_protected_server_tells_nothing_about_it() {
-    let endpoint = serve(HttpOptions::new().with_authorizer(RejectsAll)).await;
+    let endpoint = serve(HttpOptions::new().with_authorizer(RejectingAuthorizer)).await;
     assert_eq!(endpoint.request(&open("/mcp")).await.status(), 401);
     let response = endpoint.request(&open("/")).await;
     assert_eq!(response.status(), 200);

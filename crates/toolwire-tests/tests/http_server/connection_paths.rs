@@ -5,15 +5,9 @@
 
 use std::time::Duration;
 
-use bytes::Bytes;
-use http::{HeaderName, HeaderValue, Response, StatusCode};
 use proptest::prelude::*;
 use serde_json::json;
-use toolwire::ScopeSet;
-use toolwire::transport::http::{
-    AuthorizationError, Authorizer, HttpLimits, HttpOptions, PublicRoute,
-};
-use toolwire::{BoxFuture, TokenInfo};
+use toolwire::transport::http::{HttpLimits, HttpOptions};
 use toolwire_tests::http::connection_paths::ConnectionPaths;
 use toolwire_tests::http::endpoint::Endpoint;
 use toolwire_tests::http::fixture::{Fixture, HandlerEvent, count_call, with_token};
@@ -23,6 +17,7 @@ use toolwire_tests::peer::{call, legacy, modern};
 
 use crate::listener::RunningListener;
 use crate::mutations::mutated;
+use crate::rejecting_authorizer::RejectingAuthorizer;
 
 /// Returns a connection that is on the full path.
 async fn connect_on_full_path(endpoint: &Endpoint) -> Connection {
@@ -105,49 +100,6 @@ fn requests() -> Vec<Request> {
     ]
 }
 
-/// An authorizer whose public route returns the response that the request body describes: a status, headers and a body.
-#[derive(Debug)]
-struct ScriptedRoute;
-
-impl Authorizer for ScriptedRoute {
-    fn authorize<'a>(
-        &'a self,
-        _: &'a http::request::Parts,
-    ) -> BoxFuture<'a, Result<TokenInfo, AuthorizationError>> {
-        let error = AuthorizationError::new(StatusCode::UNAUTHORIZED, "not authorized");
-        Box::pin(std::future::ready(Err(error)))
-    }
-
-    fn insufficient_scope(&self, _: &ScopeSet, _: &TokenInfo) -> AuthorizationError {
-        AuthorizationError::new(StatusCode::FORBIDDEN, "not authorized")
-    }
-
-    fn document(&self, _: &str) -> Option<Bytes> {
-        None
-    }
-
-    fn public_route(&self, path: &str) -> Option<PublicRoute> {
-        (path == "/scripted").then(|| PublicRoute::post(1000))
-    }
-
-    fn serve_public(&self, request: http::Request<Bytes>) -> BoxFuture<'_, Response<Bytes>> {
-        let script = std::str::from_utf8(request.body()).unwrap();
-        let (header_lines, body) = script.split_once("\n\n").unwrap();
-        let mut response = Response::new(Bytes::copy_from_slice(body.as_bytes()));
-        for line in header_lines.lines() {
-            match line.split_once(": ") {
-                None => *response.status_mut() = line.parse().unwrap(),
-                Some((name, value)) => {
-                    let name: HeaderName = name.parse().unwrap();
-                    let value: HeaderValue = value.parse().unwrap();
-                    response.headers_mut().append(name, value);
-                }
-            }
-        }
-        Box::pin(std::future::ready(response))
-    }
-}
-
 /// Invalid and unusual responses of an authorizer, their status, and whether the connection stays open.
 const SCRIPTED_RESPONSES: [(&str, u16, bool); 16] = [
     ("200\nX-Own: a\n\nbody", 200, true),
@@ -187,7 +139,7 @@ const SCRIPTED_RESPONSES: [(&str, u16, bool); 16] = [
 #[tokio::test]
 async fn fast_path_and_full_path_send_equal_authorizer_responses() {
     let fixture = Fixture::new();
-    let options = HttpOptions::new().with_authorizer(ScriptedRoute);
+    let options = HttpOptions::new().with_authorizer(RejectingAuthorizer);
     let endpoint = Endpoint::serve_with(&fixture.server, options).await;
     for (script, status, stays_open) in SCRIPTED_RESPONSES {
         let request = Request::new("POST")
@@ -261,7 +213,7 @@ async fn listeners_with_and_without_the_fast_path_send_equal_responses() {
         paths.expect_equal(&bytes).await;
         paths.expect_equal(&[&valid[..], &bytes].concat()).await;
     }
-    let options = HttpOptions::new().with_authorizer(ScriptedRoute);
+    let options = HttpOptions::new().with_authorizer(RejectingAuthorizer);
     let paths = ConnectionPaths::serve(&fixture.server, options).await;
     for (script, _, _) in SCRIPTED_RESPONSES {
         let request = Request::new("POST").with_target("/scripted");

@@ -27,6 +27,7 @@ mod mirrored_headers;
 mod modern;
 mod mutations;
 mod principals;
+mod rejecting_authorizer;
 mod rounds;
 mod session_messages;
 mod table;

@@ -1,30 +1,10 @@
 //! Servers on a pair of streams of the author's own.
 
-use std::io;
-
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader};
-use tokio::sync::mpsc;
-use toolwire::transport::{Limits, MessageReader, MessageWriter};
+use toolwire::transport::Limits;
+use toolwire_tests::channel_transport::{self, ChannelReader, ChannelWriter};
 use toolwire_tests::peer::{complete, modern, plain, server, text, within};
-
-/// Messages of a channel, like those of a WebSocket.
-struct ChannelReader(mpsc::Receiver<Vec<u8>>);
-
-impl MessageReader for ChannelReader {
-    async fn receive(&mut self) -> io::Result<Option<Vec<u8>>> {
-        Ok(self.0.recv().await)
-    }
-}
-
-struct ChannelWriter(mpsc::Sender<Vec<u8>>);
-
-impl MessageWriter for ChannelWriter {
-    async fn send(&mut self, message: Vec<u8>) -> io::Result<()> {
-        let sent = self.0.send(message).await;
-        sent.map_err(|_| io::ErrorKind::BrokenPipe.into())
-    }
-}
 
 fn call(id: u64) -> Value {
     modern(id, "tools/call", json!({"name": "hello", "arguments": {}}))
@@ -79,18 +59,8 @@ async fn line_over_the_limit_gets_an_error() {
 
 #[tokio::test]
 async fn message_streams_carry_messages_with_line_breaks() {
-    let (to_server, incoming) = mpsc::channel(4);
-    let (outgoing, mut from_server) = mpsc::channel(4);
-    let server = hello_server();
-    let serving = tokio::spawn(async move {
-        server
-            .serve_messages(
-                ChannelReader(incoming),
-                ChannelWriter(outgoing),
-                Limits::default(),
-            )
-            .await
-    });
+    let (ChannelReader(mut from_server), ChannelWriter(to_server), serving) =
+        channel_transport::serve(hello_server());
     let pretty = serde_json::to_vec_pretty(&call(1)).unwrap();
     to_server.send(pretty).await.unwrap();
     let response = within(from_server.recv()).await.unwrap();
@@ -103,19 +73,8 @@ async fn message_streams_carry_messages_with_line_breaks() {
 
 #[tokio::test]
 async fn failed_write_ends_the_connection_with_an_error() {
-    let (to_server, incoming) = mpsc::channel(4);
-    let (outgoing, from_server) = mpsc::channel(4);
+    let (from_server, ChannelWriter(to_server), serving) = channel_transport::serve(hello_server());
     drop(from_server);
-    let server = hello_server();
-    let serving = tokio::spawn(async move {
-        server
-            .serve_messages(
-                ChannelReader(incoming),
-                ChannelWriter(outgoing),
-                Limits::default(),
-            )
-            .await
-    });
     to_server
         .send(call(1).to_string().into_bytes())
         .await

@@ -168,46 +168,26 @@ fn stdio_errors_and_timeouts_mean_legacy() {
 
 #[test]
 fn child_that_exits_during_the_probe_is_restarted_once() {
-    check(
-        Channel::Stdio,
-        ALL,
-        &[
-            "discover 2026-07-28",
-            "exit -> respawn",
-            "respawned -> initialize 2025-11-25",
-            "initialized 2025-11-25 -> legacy 2025-11-25 Direct",
-        ],
-    );
-    check(
-        Channel::Stdio,
-        ALL,
-        &[
-            "discover 2026-07-28",
-            "exit -> respawn",
-            "respawned -> initialize 2025-11-25",
-            "exit -> fail: the server process exited during initialize",
-        ],
-    );
-}
-
-#[test]
-fn child_that_fails_initialize_after_the_probe_is_restarted_once() {
-    for (probe, initialize) in [
-        ("timeout", "exit"),
-        ("timeout", "timeout"),
-        ("error -32600", "exit"),
+    for end in [
+        "initialized 2025-11-25 -> legacy 2025-11-25 Direct",
+        "exit -> fail: the server process exited during initialize",
     ] {
         check(
             Channel::Stdio,
             ALL,
             &[
                 "discover 2026-07-28",
-                &format!("{probe} -> initialize 2025-11-25"),
-                &format!("{initialize} -> respawn"),
+                "exit -> respawn",
                 "respawned -> initialize 2025-11-25",
-                "initialized 2024-11-05 -> legacy 2024-11-05 Direct",
+                end,
             ],
         );
+    }
+}
+
+#[test]
+fn child_that_fails_initialize_after_the_probe_is_restarted_once() {
+    let started_again = |probe: &str, initialize: &str, end: &str| {
         check(
             Channel::Stdio,
             ALL,
@@ -216,9 +196,17 @@ fn child_that_fails_initialize_after_the_probe_is_restarted_once() {
                 &format!("{probe} -> initialize 2025-11-25"),
                 &format!("{initialize} -> respawn"),
                 "respawned -> initialize 2025-11-25",
-                "timeout -> fail: the server did not respond in time",
+                end,
             ],
         );
+    };
+    for end in [
+        "initialized 2024-11-05 -> legacy 2024-11-05 Direct",
+        "timeout -> fail: the server did not respond in time",
+    ] {
+        started_again("timeout", "exit", end);
+        started_again("timeout", "timeout", end);
+        started_again("error -32600", "exit", end);
     }
     // A process that received no probe failed for another reason.
     check(

@@ -6,17 +6,21 @@ use toolwire::{DetectedEra, LegacyTransport};
 use toolwire_tests::peer::within;
 
 use super::child::Behavior;
-use super::{StderrLines, builder, connect};
+use super::{StderrLines, builder, check_call, connect};
+
+/// The methods that a server of the legacy era receives after its response to the probe.
+const INITIALIZED_AFTER_THE_PROBE: [&str; 4] = [
+    "server/discover",
+    "initialize",
+    "notifications/initialized",
+    "tools/call",
+];
 
 /// Connects to a child and calls a tool. Checks the version and the methods that the child received.
 async fn check(behavior: Behavior, version: &str, expected: &[&str]) {
     let (client, stderr) = connect(behavior).await;
     assert_eq!(client.version().as_str(), version, "{behavior:?}");
-    let result = client.call_tool("anything", json!({})).await;
-    let result = result.expect("a response");
-    assert_eq!(result.content[0].as_text(), Some("done"), "{behavior:?}");
-    client.close().await;
-    assert_eq!(stderr.received().await, expected, "{behavior:?}");
+    check_call(&client, stderr, expected).await;
 }
 
 #[tokio::test]
@@ -31,12 +35,7 @@ async fn modern_server_is_probed_once() {
 
 #[tokio::test]
 async fn error_without_a_modern_code_means_a_legacy_server() {
-    let received = [
-        "server/discover",
-        "initialize",
-        "notifications/initialized",
-        "tools/call",
-    ];
+    let received = INITIALIZED_AFTER_THE_PROBE;
     for code in [-32601, -32602, -32600, -32000, -32603, 7] {
         check(Behavior::Rejects(code), "2025-11-25", &received).await;
     }
@@ -60,17 +59,8 @@ async fn missing_and_invalid_responses_mean_a_legacy_server() {
 
 #[tokio::test]
 async fn child_that_exits_on_the_probe_is_restarted_and_initialized() {
-    let (client, stderr) = connect(Behavior::ExitsOnDiscover).await;
-    assert_eq!(client.version().as_str(), "2025-11-25");
-    client.call_tool("anything", json!({})).await.unwrap();
-    client.close().await;
-    let received = [
-        "server/discover",
-        "initialize",
-        "notifications/initialized",
-        "tools/call",
-    ];
-    assert_eq!(stderr.received().await, received);
+    let received = INITIALIZED_AFTER_THE_PROBE;
+    check(Behavior::ExitsOnDiscover, "2025-11-25", &received).await;
 }
 
 #[tokio::test]
@@ -109,12 +99,7 @@ async fn slow_modern_server_is_probed_again() {
 
 #[tokio::test]
 async fn server_with_only_a_legacy_version_is_initialized_with_it() {
-    let received = [
-        "server/discover",
-        "initialize",
-        "notifications/initialized",
-        "tools/call",
-    ];
+    let received = INITIALIZED_AFTER_THE_PROBE;
     check(Behavior::NamesLegacyVersion, "2025-06-18", &received).await;
 }
 

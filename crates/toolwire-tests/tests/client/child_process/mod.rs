@@ -19,6 +19,7 @@ mod probe_survival;
 use std::sync::Mutex;
 use std::time::Duration;
 
+use serde_json::json;
 use tokio::sync::mpsc;
 use toolwire::{Client, ClientBuilder, ClientLimits, ServerCommand};
 
@@ -127,4 +128,12 @@ async fn connect(behavior: Behavior) -> (Client, StderrLines) {
     let (command, stderr) = StderrLines::of(behavior.command());
     let client = within(builder().with_limits(limits).spawn(command)).await;
     (client.expect("a connection"), stderr)
+}
+
+/// Calls a tool and closes the client. Checks the methods that the children received.
+async fn check_call(client: &Client, stderr: StderrLines, expected: &[&str]) {
+    let result = client.call_tool("anything", json!({})).await;
+    assert_eq!(result.expect("a response").all_text(), "done");
+    client.close().await;
+    assert_eq!(stderr.received().await, expected);
 }

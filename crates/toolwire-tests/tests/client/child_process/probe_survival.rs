@@ -2,12 +2,20 @@
 
 use std::time::Duration;
 
-use serde_json::json;
 use toolwire::{DetectedEra, LegacyTransport, ProtocolVersion, ServerCommand};
 use toolwire_tests::peer::within;
 
 use super::child::Behavior;
-use super::{SHORT, StderrLines, builder, connect, limits};
+use super::{SHORT, StderrLines, builder, check_call, connect, limits};
+
+/// The methods that the two processes receive if the first one fails after the probe.
+const INITIALIZED_TWICE: [&str; 5] = [
+    "server/discover",
+    "initialize",
+    "initialize",
+    "notifications/initialized",
+    "tools/call",
+];
 
 /// Returns a command that no other test uses, because the client stores the era of such commands.
 fn command_of(behavior: Behavior, test: &str) -> ServerCommand {
@@ -18,16 +26,7 @@ fn command_of(behavior: Behavior, test: &str) -> ServerCommand {
 async fn child_that_exits_after_the_probe_is_restarted_and_initialized() {
     let (client, stderr) = connect(Behavior::ExitsAfterDiscover).await;
     assert_eq!(client.version().as_str(), "2025-11-25");
-    client.call_tool("anything", json!({})).await.unwrap();
-    client.close().await;
-    let received = [
-        "server/discover",
-        "initialize",
-        "initialize",
-        "notifications/initialized",
-        "tools/call",
-    ];
-    assert_eq!(stderr.received().await, received);
+    check_call(&client, stderr, &INITIALIZED_TWICE).await;
 }
 
 #[tokio::test]
@@ -38,16 +37,7 @@ async fn child_that_hangs_after_the_probe_is_restarted_and_initialized() {
     let (command, stderr) = StderrLines::of(Behavior::HangsAfterDiscover.command());
     let client = builder().with_limits(limits).spawn(command);
     let client = within(client).await.unwrap();
-    client.call_tool("anything", json!({})).await.unwrap();
-    client.close().await;
-    let received = [
-        "server/discover",
-        "initialize",
-        "initialize",
-        "notifications/initialized",
-        "tools/call",
-    ];
-    assert_eq!(stderr.received().await, received);
+    check_call(&client, stderr, &INITIALIZED_TWICE).await;
 }
 
 #[tokio::test]
@@ -68,10 +58,8 @@ async fn restarted_command_is_not_probed_again() {
         let (again, stderr) = StderrLines::of(command());
         let client = within(builder().spawn(again)).await.unwrap();
         assert_eq!(client.detected_era(), era);
-        client.call_tool("anything", json!({})).await.unwrap();
-        client.close().await;
         let expected = ["initialize", "notifications/initialized", "tools/call"];
-        assert_eq!(stderr.received().await, expected);
+        check_call(&client, stderr, &expected).await;
     }
 
     let (other, stderr) = StderrLines::of(command().env("TOOLWIRE_TEST_OTHER", "1"));
