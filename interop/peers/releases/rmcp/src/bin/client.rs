@@ -16,7 +16,7 @@ use rmcp::model::{
 use rmcp::service::{QuitReason, RunningService, ServiceError};
 use rmcp::transport::{StreamableHttpClientTransport, TokioChildProcess};
 use rmcp::{ClientLifecycleMode, ClientServiceExt as _, RoleClient};
-use serde_json::{Value, json};
+use serde_json::Value;
 
 type Problem = Box<dyn Error + Send + Sync>;
 type Client = RunningService<RoleClient, ClientConfig>;
@@ -143,14 +143,12 @@ async fn list_tools(client: &Client) -> Result<(), Problem> {
 
 async fn call_tool(client: &Client) -> Result<(), Problem> {
     let text = "grüß dich, 世界";
-    let result = client
-        .call_tool(call("echo", json!({"text": text})))
-        .await?;
+    let result = client.call_tool(call("echo", [("text", text)])).await?;
     equal(&text_of(&result), text)
 }
 
 async fn tool_error(client: &Client) -> Result<(), Problem> {
-    let call = call("fail", json!({"message": "out of paper"}));
+    let call = call("fail", [("message", "out of paper")]);
     let result = client.call_tool(call).await?;
     ensure(result.is_error == Some(true), || {
         "the result is not an error".to_owned()
@@ -159,10 +157,7 @@ async fn tool_error(client: &Client) -> Result<(), Problem> {
 }
 
 async fn unknown_tool(client: &Client) -> Result<(), Problem> {
-    rejected(
-        client.call_tool(call("no-such-tool", json!({}))).await,
-        -32602,
-    )
+    rejected(client.call_tool(call("no-such-tool", [])).await, -32602)
 }
 
 async fn list_resources(client: &Client) -> Result<(), Problem> {
@@ -191,8 +186,7 @@ async fn missing_resource(client: &Client, revision: &str) -> Result<(), Problem
 }
 
 async fn get_prompt(client: &Client) -> Result<(), Problem> {
-    let request =
-        GetPromptRequestParams::new("greet").with_arguments(object(json!({"name": "Ada"})));
+    let request = GetPromptRequestParams::new("greet").with_arguments(object([("name", "Ada")]));
     let result = client.get_prompt(request).await?;
     let messages = serde_json::to_string(&result.messages)?;
     ensure(messages.contains("Ada"), || messages.clone())
@@ -205,15 +199,15 @@ async fn close(client: &mut Client) -> Result<(), Problem> {
     }
 }
 
-fn call(name: &'static str, arguments: Value) -> CallToolRequestParams {
+fn call<const N: usize>(name: &'static str, arguments: [(&str, &str); N]) -> CallToolRequestParams {
     CallToolRequestParams::new(name).with_arguments(object(arguments))
 }
 
-fn object(value: Value) -> JsonObject {
-    match value {
-        Value::Object(object) => object,
-        _ => unreachable!("the value is an object"),
-    }
+fn object<const N: usize>(members: [(&str, &str); N]) -> JsonObject {
+    let members = members.into_iter();
+    members
+        .map(|(name, text)| (name.to_owned(), text.into()))
+        .collect()
 }
 
 fn text_of(result: &CallToolResult) -> String {

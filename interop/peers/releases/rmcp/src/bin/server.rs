@@ -17,7 +17,7 @@ use rmcp::service::RequestContext;
 use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
 use rmcp::{ErrorData, RoleServer, ServerHandler, ServiceExt as _};
-use serde_json::{Value, json};
+use serde_json::json;
 
 const MOTTO: &str = "demo://motto";
 
@@ -110,15 +110,14 @@ impl ServerHandler for Small {
 }
 
 fn text_schema() -> JsonObject {
-    let schema = json!({
-        "type": "object",
-        "properties": {"text": {"type": "string"}},
-        "required": ["text"],
-    });
-    match schema {
-        Value::Object(schema) => schema,
-        _ => unreachable!("the schema is an object"),
-    }
+    [
+        ("type", json!("object")),
+        ("properties", json!({"text": {"type": "string"}})),
+        ("required", json!(["text"])),
+    ]
+    .into_iter()
+    .map(|(name, value)| (name.to_owned(), value))
+    .collect()
 }
 
 fn text_of(arguments: Option<&JsonObject>, name: &str) -> Result<String, ErrorData> {
