@@ -3,12 +3,15 @@
 //! Authors must not use reserved prefixes (spec 2025-11-25 and later, basic, "_meta"). A result is complete when its keys
 //! are checked, so forbidden keys are removed instead of failing the request.
 
+use indexmap::IndexMap;
+use serde_json::value::RawValue;
 use toolwire_types::{
-    CallToolResult, ContentBlock, GetPromptResult, InputRequiredResult, Meta, ReadResourceResult,
-    ResourceContents,
+    CallToolResult, ContentBlock, GetPromptResult, InputRequiredResult, Meta, RawJson,
+    ReadResourceResult, ResourceContents,
 };
 
 use crate::meta_keys::ForbiddenKey;
+use crate::request_meta::may_name_meta;
 
 /// A result, or a part of one, whose `_meta` the author sets.
 pub trait AuthoredMeta {
@@ -69,6 +72,41 @@ impl AuthoredMeta for InputRequiredResult {
     fn visit_meta(&mut self, visit: &mut dyn FnMut(&mut Option<Meta>)) {
         visit(&mut self.meta);
     }
+}
+
+/// The result of a method that the protocol does not define. Only the `_meta` of the result itself is visited, because
+/// the meaning of its other members is unknown. A result whose `_meta` does not change keeps its text.
+impl AuthoredMeta for RawJson {
+    fn visit_meta(&mut self, visit: &mut dyn FnMut(&mut Option<Meta>)) {
+        if let Some(changed) = with_visited_meta(self.get(), visit) {
+            *self = changed;
+        }
+    }
+}
+
+/// Returns the object with its `_meta` after the visit. Returns `None` if the visit changes nothing, or if the text is not
+/// an object with such a member.
+fn with_visited_meta(text: &str, visit: &mut dyn FnMut(&mut Option<Meta>)) -> Option<RawJson> {
+    if !may_name_meta(text) {
+        return None;
+    }
+    let members: IndexMap<String, &RawValue> = serde_json::from_str(text).ok()?;
+    let present: Meta = serde_json::from_str(members.get("_meta")?.get()).ok()?;
+    let mut visited = Some(present.clone());
+    visit(&mut visited);
+    if visited.as_ref() == Some(&present) {
+        return None;
+    }
+    let visited = match visited {
+        Some(meta) => Some(RawJson::from_serialize(&meta).ok()?),
+        None => None,
+    };
+    let mut members = members;
+    match &visited {
+        Some(meta) => members.insert("_meta".to_owned(), meta.as_raw_value()),
+        None => members.shift_remove("_meta"),
+    };
+    RawJson::from_serialize(&members).ok()
 }
 
 impl AuthoredMeta for ContentBlock {
@@ -169,5 +207,37 @@ mod tests {
             "_meta": {"com.example/a": 1, "traceparent": "00-1", "io.modelcontextprotocol/serverInfo": {}},
         });
         check::<CallToolResult>(result.clone(), result, &[]);
+    }
+
+    #[test]
+    fn forbidden_keys_are_removed_from_results_of_unknown_methods() {
+        let check = |text: &str, expected: &str, removed: &[&str]| {
+            let mut result = RawJson::from_string(text.to_owned()).expect("JSON");
+            let forbidden = remove_forbidden_keys(&mut result);
+            let keys: Vec<&str> = forbidden.iter().map(ForbiddenKey::key).collect();
+            assert_eq!(keys, removed, "{text}");
+            assert_eq!(result.get(), expected);
+        };
+        check(
+            r#"{"a":1,"_meta":{"com.mcp/x":1,"com.example/y":2.0},"b":{"_meta":{"com.mcp/x":1}}}"#,
+            r#"{"a":1,"_meta":{"com.example/y":2.0},"b":{"_meta":{"com.mcp/x":1}}}"#,
+            &["com.mcp/x"],
+        );
+        check(
+            r#"{ "_\u006deta": {"-": null}, "a": [1, 2] }"#,
+            r#"{"a":[1, 2]}"#,
+            &["-"],
+        );
+        for unchanged in [
+            r#"{ "_meta": {"com.example/y": 1, "traceparent": "00-1"}, "a": 1 }"#,
+            r#"{ "_meta": {} }"#,
+            r#"{ "_meta": [] }"#,
+            r#"[{"_meta":{"com.mcp/x":1}}]"#,
+            r#""_meta""#,
+            "{}",
+            "null",
+        ] {
+            check(unchanged, unchanged, &[]);
+        }
     }
 }

@@ -221,7 +221,7 @@ impl RequestMeta {
 }
 
 /// Returns `false` if no name in the text can be `_meta`, neither plain nor with escapes, which all begin with `\u`.
-fn may_name_meta(text: &str) -> bool {
+pub(crate) fn may_name_meta(text: &str) -> bool {
     // Both begin with a byte that is rare in parameters.
     let contains = |first: u8, rest: &[u8]| {
         let mut found = memchr::memchr_iter(first, text.as_bytes());

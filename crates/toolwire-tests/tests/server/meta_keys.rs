@@ -6,7 +6,7 @@ use toolwire::types::{
 };
 use toolwire::{
     CallToolResult, GetPromptResult, PromptHandler, PromptMessage, ResourceHandler,
-    ResourceTemplateHandler,
+    ResourceTemplateHandler, ToolError,
 };
 use toolwire_tests::peer::{Peer, call, modern, plain, server};
 use toolwire_tests::traces::Traces;
@@ -102,6 +102,28 @@ async fn forbidden_keys_are_removed_from_results_and_reported_once() {
     let text = traces.text();
     assert_eq!(text.matches(FORBIDDEN).count(), 1, "{text}");
     assert!(text.contains("reserved for the protocol"), "{text}");
+}
+
+#[tokio::test]
+async fn forbidden_keys_are_removed_from_results_of_custom_methods() {
+    const FORBIDDEN: &str = "com.mcp/shape";
+    let server = server().method("com.example/draw", |_, _: Value| async {
+        let meta = json!({FORBIDDEN: 1, "com.example/colour": 2});
+        Ok::<_, ToolError>(json!({"drawn": true, "_meta": meta}))
+    });
+    let (traces, _guard) = Traces::record();
+    let mut peer = Peer::connect(&server);
+    for id in 1..=2 {
+        let result = peer
+            .result_of(modern(id, "com.example/draw", json!({})))
+            .await;
+        assert_eq!(result["drawn"], true);
+        assert_eq!(result["_meta"]["com.example/colour"], 2);
+        assert_eq!(result["_meta"].get(FORBIDDEN), None);
+    }
+    let text = traces.text();
+    assert_eq!(text.matches(FORBIDDEN).count(), 1, "{text}");
+    assert!(text.contains("com.example/draw"), "{text}");
 }
 
 #[tokio::test]

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::mpsc;
+use toolwire_proto::meta_keys::ForbiddenKey;
 use toolwire_proto::trace_context::TraceContext;
 use toolwire_types::{LoggingLevel, Meta, ProgressNotificationParams, RawJson};
 
@@ -149,9 +150,19 @@ impl<T> Call<T> {
     }
 
     /// Adds a member to the request's `_meta`. The protocol's own members cannot be replaced.
+    ///
+    /// The call fails before it is sent if the key is malformed, or has a prefix that is reserved for the protocol, such as
+    /// `io.modelcontextprotocol/`, without being one of its keys.
     pub fn with_meta(mut self, key: impl Into<String>, value: impl Into<RawJson>) -> Self {
-        let meta = self.options.meta.get_or_insert_default();
-        meta.insert(key, value);
+        let key = key.into();
+        if let Err(forbidden) = ForbiddenKey::check(&key) {
+            let method = &self.method;
+            let error = Error::invalid_request(format!("{method}: {forbidden}"));
+            self.params = self.params.and(Err(error));
+        } else {
+            let meta = self.options.meta.get_or_insert_default();
+            meta.insert(key, value);
+        }
         self
     }
 

@@ -22,6 +22,7 @@ use crate::server::call_log::{self, CallLog};
 use crate::server::input_methods;
 use crate::server::lists;
 use crate::server::request::{Exchange, MethodRoute};
+use crate::server::result_meta::remove_forbidden_meta;
 use crate::server::snapshot::Snapshot;
 
 /// The maximum bytes of the parameters of `initialize`. The stored part, which is most of them, has its own limit.
@@ -161,10 +162,11 @@ async fn call_method(exchange: &Exchange) -> Outcome {
     let version = exchange.context.version();
     let params = exchange.params().cloned();
     let params = params.unwrap_or_else(RawJson::empty_object);
-    let result = method
+    let mut result = method
         .call(exchange.context.clone(), params)
         .await
         .map_err(|error| error.into_error_object())?;
+    remove_forbidden_meta(&mut result, name, None);
     Ok(EncodedResult::Json(stamp::stamp_raw(
         result,
         &exchange.snapshot().target(version),

@@ -100,6 +100,9 @@ impl Server {
     /// Registers a method that the protocol does not define. It is served in every version. Methods of an extension
     /// belong to its [`Extension`](crate::Extension) instead.
     ///
+    /// A key in the `_meta` of its result is removed if it is malformed or has a prefix that is reserved for the
+    /// protocol, as in the results of tools.
+    ///
     /// # Panics
     /// Panics if the protocol defines the method, or if it is registered twice.
     #[must_use]

@@ -145,6 +145,33 @@ async fn caller_meta_does_not_replace_protocol_meta() {
 }
 
 #[tokio::test]
+async fn call_with_a_forbidden_key_is_not_sent() {
+    let (client, mut server) = modern().await;
+    for (key, expected) in [
+        (
+            "io.modelcontextprotocol/colour",
+            "reserved for the protocol",
+        ),
+        ("_colour", "malformed"),
+    ] {
+        let call = client.call_tool("t", json!({})).with_meta(key, json!(1));
+        let error = call.with_meta("com.example/tag", json!(1)).await;
+        let error = error.unwrap_err();
+        assert!(error.is_invalid_request(), "{error:?}");
+        let text = error.to_string();
+        for part in ["tools/call", key, expected] {
+            assert!(text.contains(part), "{part:?} is not in {text:?}");
+        }
+    }
+    // The first message that arrives is the one of a call without such a key.
+    let call = client.call_tool("next", json!({}));
+    let call = spawn_call(call.with_meta("com.example/tag", json!("x")));
+    let request = expect_call(&mut server, "next").await;
+    assert_eq!(request.meta("com.example/tag"), "x");
+    call.abort();
+}
+
+#[tokio::test]
 async fn without_info_omits_the_client_info() {
     let (client, mut server) = ScriptedServer::connect(builder().without_info(), MODERN).await;
     let call = spawn_call(client.call_tool("t", json!({})));
