@@ -30,6 +30,7 @@ use crate::client::progress::ProgressRoutes;
 use crate::client::send::{SendMessage, trace_wire};
 #[cfg(feature = "tasks")]
 use crate::client::tasks::notifications::TaskNotifications;
+use crate::engine::PeerText;
 use crate::sync::lock;
 
 /// The maximum number of concurrent requests of one server. Further requests are rejected.
@@ -213,7 +214,7 @@ impl IncomingMessages {
         let version = self.state().version;
         if version.is_some_and(|version| !version.has_server_requests()) {
             // Spec 2026-07-28, basic/patterns: servers send no requests, and clients no responses.
-            tracing::warn!(method = %request.method, "ignored a request from a modern server");
+            tracing::warn!(method = %PeerText::new(&request.method), "ignored a request from a modern server");
             self.count_skipped("a request from a modern server");
             return;
         }

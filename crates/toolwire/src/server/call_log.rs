@@ -10,12 +10,9 @@ use serde::Deserialize;
 use tracing::Span;
 use tracing::field::Empty;
 
-use crate::engine::{EncodedResult, Outcome};
+use crate::engine::{EncodedResult, Outcome, PeerText};
 use crate::server::RequestContext;
 use crate::server::request::Exchange;
-
-/// The maximum characters of a name in a span or log line. Clients choose the URIs of resources.
-const MAX_NAME_CHARS: usize = 128;
 
 /// Returns the span of a call.
 #[inline]
@@ -24,7 +21,8 @@ pub(crate) fn span(exchange: &Exchange) -> Span {
     tracing::debug_span!(
         "exchange",
         method = exchange.route().name(),
-        name = exchange.name().map(shortened),
+        // Clients choose it: it may be the URI of a resource, or not exist.
+        name = exchange.name().map(|name| PeerText::new(name).as_str()),
         id = %context.request_id(),
         %version,
         outcome = Empty,
@@ -56,7 +54,7 @@ impl CallLog {
 
     fn log(&self, outcome: &str, code: Option<i64>) {
         let method = self.exchange.route().name();
-        let name = shortened(self.exchange.name().unwrap_or_default());
+        let name = PeerText::new(self.exchange.name().unwrap_or_default());
         let duration = self.started.elapsed();
         // The response is sent even if the subscriber panics, as `tracing_subscriber::fmt` does if standard error is
         // closed.
@@ -109,13 +107,6 @@ fn kind(outcome: &Outcome) -> &'static str {
     }
 }
 
-fn shortened(name: &str) -> &str {
-    match name.char_indices().nth(MAX_NAME_CHARS) {
-        Some((end, _)) => &name[..end],
-        None => name,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use toolwire_types::{ErrorObject, RawJson};
@@ -144,12 +135,5 @@ mod tests {
             assert_eq!(kind(&message(result)), expected, "{result}");
         }
         assert_eq!(kind(&Err(ErrorObject::invalid_params("no"))), "error");
-    }
-
-    #[test]
-    fn long_names_are_shortened() {
-        assert_eq!(shortened("add"), "add");
-        let long = "é".repeat(2 * MAX_NAME_CHARS);
-        assert_eq!(shortened(&long).chars().count(), MAX_NAME_CHARS);
     }
 }

@@ -5,9 +5,10 @@ use std::future::Future;
 use std::sync::Arc;
 
 use serde::de::DeserializeOwned;
+use toolwire_proto::decode_message::decode_message;
 use toolwire_types::RawJson;
 
-use crate::engine::BoxFuture;
+use crate::engine::{BoxFuture, PeerText};
 use crate::server::connected_client::ConnectedClient;
 use crate::server::extension::ExtensionEntry;
 
@@ -32,6 +33,9 @@ impl NotificationEntry {
             match params.parse::<P>() {
                 Ok(params) => Box::pin(handler(client, params)),
                 Err(error) => {
+                    // The error may contain text of the client.
+                    let error = decode_message(&error);
+                    let error = PeerText::new(&error);
                     tracing::warn!(method = name, %error, "ignored a notification with unreadable parameters");
                     Box::pin(std::future::ready(()))
                 }

@@ -16,7 +16,7 @@ use toolwire_types::{
 };
 
 use crate::engine::encoding::shared;
-use crate::engine::{BoxFuture, TransportContext};
+use crate::engine::{BoxFuture, PeerText, TransportContext};
 use crate::server::ServerInner;
 use crate::server::completion::DefaultCompleter;
 use crate::server::connected_client::ConnectedClient;
@@ -207,7 +207,7 @@ impl Snapshot {
         client: impl FnOnce() -> Arc<dyn TransportContext>,
     ) -> Option<BoxFuture<'static, ()>> {
         let Some(entry) = self.notifications.get(&*notification.method) else {
-            tracing::debug!(method = %notification.method, "notification without a handler");
+            tracing::debug!(method = %PeerText::new(&notification.method), "notification without a handler");
             return None;
         };
         let params = match notification.params {

@@ -23,6 +23,7 @@ use crate::client::cache::CacheMode;
 use crate::client::call::Finished;
 #[cfg(feature = "schema-validation")]
 use crate::client::output_schema::OutputSchema;
+use crate::engine::PeerText;
 use crate::error::Error;
 use crate::sync::lock;
 
@@ -117,11 +118,12 @@ impl KnownTools {
         if let Err(invalid) = &headers
             && !matches!(known, Some(KnownToolEntry::Invalid(reason)) if reason == invalid)
         {
-            tracing::warn!(tool = %tool.name, %invalid, "removed a tool with invalid header annotations from the list");
+            let invalid = &*invalid.to_string();
+            tracing::warn!(tool = %PeerText::new(&tool.name), invalid, "removed a tool with invalid header annotations from the list");
         }
         let bytes = stored_bytes(tool);
         if !table.has_capacity(&tool.name, bytes) {
-            tracing::warn!(tool = %tool.name, "too many or too large tools; the headers and schema of this tool are not used");
+            tracing::warn!(tool = %PeerText::new(&tool.name), "too many or too large tools; the headers and schema of this tool are not used");
             // The stored data of this tool is outdated.
             table.remove(&tool.name);
             return usable;

@@ -30,7 +30,7 @@ use toolwire_types::{ErrorObject, ProtocolVersion, RawJson, RequestId, ResponseI
 
 use crate::engine::encoding::{encode_error, encode_outcome};
 use crate::engine::{
-    BoxFuture, Cancellation, ClientRequests, ConnectionState, MessageSize, Outcome, Principal,
+    BoxFuture, Cancellation, ClientRequests, ConnectionState, MessageSize, Outcome, PeerText, Principal,
     TokenInfo, TransportContext,
 };
 use crate::server::Server;
@@ -355,7 +355,7 @@ impl MessageLoop {
             }
             NotificationAction::Initialized => self.context.state.initialized(),
             NotificationAction::Ignore(reason) => {
-                tracing::debug!(method = %notification.method, ?reason, "ignored a notification");
+                tracing::debug!(method = %PeerText::new(&notification.method), ?reason, "ignored a notification");
             }
             _ => self.handle_notification(notification),
         }

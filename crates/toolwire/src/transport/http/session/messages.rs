@@ -6,7 +6,7 @@ use toolwire_proto::admit::{self, NotificationAction};
 use toolwire_proto::envelope::{NotificationEnvelope, ResponseEnvelope};
 use toolwire_types::{RawJson, ResponseId};
 
-use crate::engine::TransportContext;
+use crate::engine::{PeerText, TransportContext};
 use crate::store::SessionSignal;
 use crate::transport::http::request::incoming::IncomingRequest;
 use crate::transport::http::response::{self, HttpResponse};
@@ -36,7 +36,7 @@ pub(crate) async fn on_notification(
             saved.map_err(|error| response::store_error(&error))
         }
         NotificationAction::Ignore(reason) => {
-            tracing::debug!(method = %notification.method, ?reason, "ignored a notification");
+            tracing::debug!(method = %PeerText::new(&notification.method), ?reason, "ignored a notification");
             Ok(())
         }
         _ => handle_notification(request, session, notification),
