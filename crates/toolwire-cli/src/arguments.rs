@@ -485,6 +485,21 @@ mod tests {
     }
 
     #[test]
+    fn help_states_the_default_timeouts() {
+        let mut command = Arguments::command();
+        let tools = command.find_subcommand_mut("tools").expect("the command");
+        let help = tools.render_help().to_string();
+        let help: Vec<&str> = help.split_whitespace().collect();
+        let limits = toolwire::ClientLimits::default();
+        let expected = format!(
+            "[default: {}s, and {}s for connecting]",
+            limits.timeout.as_secs(),
+            limits.connect_timeout.as_secs()
+        );
+        assert!(help.join(" ").contains(&expected), "{help:?}");
+    }
+
+    #[test]
     fn durations_have_units() {
         fn check(text: &str, expected: Option<u64>) {
             let milliseconds = duration(text).ok().map(|duration| duration.as_millis());
