@@ -9,7 +9,7 @@ use crate::tool_arguments::Schema;
 /// The number of objects inside each other whose members are shown.
 const MAX_NESTING: usize = 4;
 
-/// The number of arguments and members that are shown.
+/// The number of arguments and members that are shown, and the number of members in the summary of a result.
 const MAX_ROWS: usize = 200;
 
 /// An argument or a member of an argument.
@@ -65,35 +65,52 @@ pub(super) fn argument_names(schema: Schema<'_>) -> Vec<String> {
 
 /// Returns the members of a result in one line.
 pub(super) fn result_summary(schema: Schema<'_>) -> String {
-    summary_within(schema, MAX_NESTING)
+    let mut left = MAX_ROWS;
+    summary_within(schema, MAX_NESTING, &mut left)
 }
 
-fn summary_within(schema: Schema<'_>, depth: usize) -> String {
+/// `left` is the number of members that the whole summary may still contain.
+fn summary_within(schema: Schema<'_>, depth: usize, left: &mut usize) -> String {
     let variants = schema.variants();
     let kinds = schema.kinds();
     let (Some(depth), false) = (depth.checked_sub(1), variants.is_empty()) else {
         return match (depth.checked_sub(1), schema.items()) {
             (Some(depth), Some(items)) if kinds.array && !items.variants().is_empty() => {
-                format!("{}…", summary_within(items, depth))
+                format!("{}…", summary_within(items, depth, left))
             }
             _ => schema.summary(),
         };
     };
-    let of_variant = |variant: &Schema<'_>| {
-        let members = variant.properties();
-        if members.is_empty() {
-            return "object".to_owned();
+    let mut shown = Vec::new();
+    for variant in variants {
+        if *left == 0 {
+            shown.push("…".to_owned());
+            break;
         }
-        let members = members
-            .into_iter()
-            .map(|(name, member)| format!("{name}: {}", summary_within(member, depth)));
-        format!("{{{}}}", members.collect::<Vec<_>>().join(", "))
-    };
-    let mut shown: Vec<String> = variants.iter().map(of_variant).collect();
+        shown.push(variant_summary(variant, depth, left));
+    }
     if kinds.null {
         shown.push("null".to_owned());
     }
     shown.join(" | ")
+}
+
+/// Returns the members of an object in one line.
+fn variant_summary(variant: Schema<'_>, depth: usize, left: &mut usize) -> String {
+    let members = variant.properties();
+    if members.is_empty() {
+        return "object".to_owned();
+    }
+    let mut shown = Vec::new();
+    for (name, member) in members {
+        let Some(rest) = left.checked_sub(1) else {
+            shown.push("…".to_owned());
+            break;
+        };
+        *left = rest;
+        shown.push(format!("{name}: {}", summary_within(member, depth, left)));
+    }
+    format!("{{{}}}", shown.join(", "))
 }
 
 /// Returns the arguments of a tool, each one followed by its members.
@@ -114,6 +131,10 @@ fn add_fields(fields: &mut Vec<ArgumentRow>, schemas: &[Schema<'_>], prefix: &st
         .collect();
     let mut names: Vec<&str> = Vec::new();
     for (name, _) in variants.iter().flat_map(|variant| variant.properties()) {
+        // No more than these can be shown, and every name is compared with the others.
+        if names.len() == MAX_ROWS {
+            break;
+        }
         if !names.contains(&name) {
             names.push(name);
         }
@@ -188,7 +209,7 @@ fn placeholder(summary: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
+    use serde_json::{Value, json};
 
     use super::*;
 
@@ -266,6 +287,42 @@ mod tests {
         assert!(text.contains("\nchild.children[].child "), "{text}");
         assert!(text.lines().count() < 300, "{text}");
         assert!(result_summary(Schema::new(&schema)).contains("child: {child: "));
+    }
+
+    /// Returns an object with this number of members, which all have one schema.
+    fn object(members: usize, schema: &Value) -> Value {
+        let members = (0..members).map(|number| (format!("m{number}"), schema.clone()));
+        let members: serde_json::Map<_, _> = members.collect();
+        json!({"type": "object", "properties": members})
+    }
+
+    #[test]
+    fn at_most_two_hundred_members_are_shown() {
+        let text = json!({"type": "string"});
+        for (members, shown) in [(MAX_ROWS, MAX_ROWS), (MAX_ROWS + 1, MAX_ROWS)] {
+            let schema = object(members, &text);
+            assert_eq!(fields(Schema::new(&schema)).len(), shown);
+            let summary = result_summary(Schema::new(&schema));
+            assert_eq!(summary.matches(": string").count(), shown);
+            assert_eq!(summary.ends_with(", …}"), members > shown, "{summary}");
+        }
+        // Each level would have a hundred times as many members as the one outside of it.
+        let recursive = object(100, &json!({"$ref": "#"}));
+        assert_eq!(fields(Schema::new(&recursive)).len(), MAX_ROWS);
+        let summary = result_summary(Schema::new(&recursive));
+        assert_eq!(summary.matches(": ").count(), MAX_ROWS, "{summary}");
+    }
+
+    #[test]
+    fn members_are_shown_to_a_depth_of_four() {
+        let text = json!({"type": "string"});
+        let inside = |levels: usize| (0..levels).fold(text.clone(), |schema, _| object(1, &schema));
+        let count = |levels| fields(Schema::new(&inside(levels))).len();
+        assert_eq!(count(MAX_NESTING), MAX_NESTING);
+        assert_eq!(count(MAX_NESTING + 1), MAX_NESTING);
+        let summary = |levels| result_summary(Schema::new(&inside(levels)));
+        assert!(summary(MAX_NESTING).contains("{m0: string}"));
+        assert!(summary(MAX_NESTING + 1).contains("{m0: object}"));
     }
 
     #[test]
