@@ -94,3 +94,24 @@ impl ConnectionWait {
         std::mem::replace(&mut current, state)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::arguments::Colour;
+
+    #[test]
+    fn last_lines_are_stored_until_they_are_shown() {
+        let screen = Arc::new(Screen::new(false, Colour::Never));
+        let wait = ConnectionWait::new("server".to_owned(), &screen);
+        let lines: Vec<_> = (0..=MAX_LINES).map(|number| number.to_string()).collect();
+        let check = |expected: &[String]| match wait.set(WaitState::Quiet(VecDeque::new())) {
+            WaitState::Quiet(stored) => assert_eq!(stored, expected),
+            other => panic!("{other:?}"),
+        };
+        lines[1..].iter().for_each(|line| wait.line(line));
+        check(&lines[1..]);
+        lines.iter().for_each(|line| wait.line(line));
+        check(&lines[1..]);
+    }
+}

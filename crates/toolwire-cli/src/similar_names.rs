@@ -112,4 +112,14 @@ mod tests {
         assert_eq!(distance("kitten", "sitting"), 3);
         assert_eq!(distance("same", "same"), 0);
     }
+
+    #[test]
+    fn at_most_three_names_are_suggested() {
+        let known = ["note1", "note2", "note3", "note4"];
+        assert_eq!(
+            similar("note", known[..MAX_NAMES].iter().copied()),
+            known[..MAX_NAMES]
+        );
+        assert_eq!(similar("note", known), known[..MAX_NAMES]);
+    }
 }

@@ -298,5 +298,15 @@ mod tests {
         let message = decode_message(&error);
         assert!(message.ends_with("é…, expected a boolean"), "{message}");
         assert!(message.chars().count() < SHOWN_CHARS + 60, "{message}");
+        // The word `string` and the quotes are part of the shown value.
+        let longest = "é".repeat(SHOWN_CHARS - "string \"\"".len());
+        check::<bool>(
+            &format!("\"{longest}\""),
+            &format!("invalid type: string \"{longest}\", expected a boolean"),
+        );
+        check::<bool>(
+            &format!("\"{longest}é\""),
+            &format!("invalid type: string \"{longest}é…, expected a boolean"),
+        );
     }
 }

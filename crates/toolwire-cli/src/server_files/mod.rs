@@ -266,6 +266,18 @@ mod tests {
     }
 
     #[test]
+    fn unknown_name_lists_at_most_twelve_names() {
+        let names: Vec<String> = (10..=10 + MAX_NAMES).map(|n| format!("s{n}")).collect();
+        let names: Vec<&str> = names.iter().map(String::as_str).collect();
+        let text = unknown("x", &[], &[file("mcp.json", &names[..MAX_NAMES])]).text();
+        assert!(text.contains("s20, s21 (from mcp.json)"), "{text}");
+        assert!(!text.contains('…'), "{text}");
+        let text = unknown("x", &[], &[file("mcp.json", &names)]).text();
+        assert!(text.contains("s20, s21 (from mcp.json) …"), "{text}");
+        assert!(!text.contains("s22"), "{text}");
+    }
+
+    #[test]
     fn servers_of_every_format_are_read() {
         fn check(document: Value, expected: Option<&[&str]>) {
             let servers = servers(&document).expect("the format is valid");

@@ -151,6 +151,10 @@ mod tests {
         );
         check(&["sk-ant-9012345678901234567890"], "***");
         check(&["mcp-server-kubernetes-v2"], "mcp-server-kubernetes-v2");
+        // The shortest token, one that is too short, and one with too few digits.
+        check(&["abcdefghijklmnop1234"], "***");
+        check(&["abcdefghijklmno1234"], "abcdefghijklmno1234");
+        check(&["abcdefghijklmnopq123"], "abcdefghijklmnopq123");
     }
 
     #[test]

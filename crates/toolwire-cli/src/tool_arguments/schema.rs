@@ -420,6 +420,40 @@ mod tests {
     }
 
     #[test]
+    fn alternatives_and_references_are_followed_to_a_depth_of_sixteen() {
+        let inside = |levels: usize| {
+            let innermost = json!({"type": "string"});
+            (0..levels).fold(innermost, |schema, _| json!({"anyOf": [schema]}))
+        };
+        assert_eq!(Schema::new(&inside(MAX_DEPTH)).summary(), "string");
+        assert_eq!(Schema::new(&inside(MAX_DEPTH + 1)).summary(), "any");
+        let references = |count: usize| {
+            let mut schema = json!({"$ref": "#/$defs/1", "$defs": {}});
+            for number in 1..count {
+                let next = format!("#/$defs/{}", number + 1);
+                schema["$defs"][number.to_string()] = json!({"$ref": next});
+            }
+            schema["$defs"][count.to_string()] = json!({"type": "string"});
+            schema
+        };
+        assert_eq!(Schema::new(&references(MAX_DEPTH)).summary(), "string");
+        assert_eq!(Schema::new(&references(MAX_DEPTH + 1)).summary(), "any");
+    }
+
+    #[test]
+    fn one_query_visits_at_most_a_thousand_schemas() {
+        // The last alternative is the only integer.
+        let alternatives = |count: usize| {
+            let mut schemas = vec![json!({"type": "string"}); count - 1];
+            schemas.push(json!({"type": "integer"}));
+            json!({"anyOf": schemas})
+        };
+        let has_integer = |count: usize| Schema::new(&alternatives(count)).kinds().integer;
+        assert!(has_integer(MAX_VISITS - 1));
+        assert!(!has_integer(MAX_VISITS));
+    }
+
+    #[test]
     fn recursive_schema_ends() {
         // Each level doubles the alternatives, and arrays and objects contain themselves.
         let twice = json!([{"$ref": "#"}, {"$ref": "#"}, {"$ref": "#"}, {"$ref": "#"}]);

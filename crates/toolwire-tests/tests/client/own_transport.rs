@@ -45,25 +45,38 @@ async fn client_and_server_talk_over_message_streams() {
     within(serving).await.unwrap().unwrap();
 }
 
+fn builder_with_small_messages() -> ClientBuilder {
+    let mut limits = ClientLimits::default();
+    limits.message_bytes = 1000;
+    ClientBuilder::new("test", "1").with_limits(limits)
+}
+
+/// Checks that a response over the limit fails its call, and that the next call succeeds.
+async fn check_limit(client: Client) {
+    let failed = within(client.call_tool("long", json!({})).into_future()).await;
+    let error = failed.expect_err("the response is too long");
+    assert!(error.is_limit(), "{error}");
+    let called = within(client.call_tool("hello", json!({})).into_future()).await;
+    let result = called.expect("a response");
+    assert_eq!(result.all_text(), "hello");
+}
+
 #[tokio::test]
-async fn response_over_the_limit_fails_only_its_call() {
+async fn response_over_the_limit_fails_only_its_call_on_byte_streams() {
     let (client_end, server_end) = tokio::io::duplex(64);
     let (reader, writer) = tokio::io::split(server_end);
     let server = hello_server();
     tokio::spawn(async move { server.serve_io(reader, writer, Limits::default()).await });
     let (reader, writer) = tokio::io::split(client_end);
-    let mut limits = ClientLimits::default();
-    limits.message_bytes = 1000;
-    let builder = ClientBuilder::new("test", "1").with_limits(limits);
-    let client = within(builder.connect_io(reader, writer)).await.unwrap();
-    let error = within(client.call_tool("long", json!({})).into_future())
-        .await
-        .unwrap_err();
-    assert!(error.is_limit(), "{error}");
-    let result = within(client.call_tool("hello", json!({})).into_future())
-        .await
-        .unwrap();
-    assert_eq!(result.all_text(), "hello");
+    let connecting = builder_with_small_messages().connect_io(reader, writer);
+    check_limit(within(connecting).await.unwrap()).await;
+}
+
+#[tokio::test]
+async fn response_over_the_limit_fails_only_its_call_on_message_streams() {
+    let (reader, writer, _serving) = channel_transport::serve(hello_server());
+    let connecting = builder_with_small_messages().connect_messages(reader, writer);
+    check_limit(within(connecting).await.unwrap()).await;
 }
 
 #[tokio::test]

@@ -12,7 +12,16 @@ use crate::sync::lock;
 const MAX_REPORTED: usize = 64;
 
 /// The keys that this process has reported.
-static REPORTED: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
+static REPORTED: Mutex<ReportedKeys> = Mutex::new(ReportedKeys(BTreeSet::new()));
+
+struct ReportedKeys(BTreeSet<String>);
+
+impl ReportedKeys {
+    /// Returns `true` if the key has to be reported: it is new, and the limit is not reached.
+    fn add(&mut self, key: &str) -> bool {
+        self.0.len() < MAX_REPORTED && self.0.insert(key.to_owned())
+    }
+}
 
 /// Removes the keys of a result that its author must not use. Each key is reported once per process, with the method and
 /// the name of the handler.
@@ -30,12 +39,24 @@ pub(crate) fn remove_forbidden_meta(
 #[cold]
 fn report(forbidden: &[ForbiddenKey], method: &str, name: &str) {
     for reason in forbidden {
-        let is_new = {
-            let mut reported = lock(&REPORTED);
-            reported.len() < MAX_REPORTED && reported.insert(reason.key().to_owned())
-        };
+        let is_new = lock(&REPORTED).add(reason.key());
         if is_new {
             tracing::warn!(method, name, "a key was removed from the result: {reason}");
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_key_is_reported_once_up_to_the_limit() {
+        let mut reported = ReportedKeys(BTreeSet::new());
+        for number in 0..MAX_REPORTED {
+            assert!(reported.add(&number.to_string()));
+            assert!(!reported.add(&number.to_string()));
+        }
+        assert!(!reported.add("one more"));
     }
 }

@@ -276,6 +276,17 @@ mod tests {
     }
 
     #[test]
+    fn error_lists_at_most_five_violations() {
+        let check = compile(&json!({"items": {"type": "integer"}})).unwrap();
+        let listed = |count: usize| {
+            let error = check.check(&json!(vec!["x"; count]), "value");
+            error.unwrap_err().lines().count()
+        };
+        assert_eq!(listed(LISTED), LISTED);
+        assert_eq!(listed(LISTED + 1), LISTED);
+    }
+
+    #[test]
     fn violation_does_not_contain_a_large_value() {
         let check = compile(&json!({"maxLength": 3})).unwrap();
         let error = check

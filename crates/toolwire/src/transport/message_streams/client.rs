@@ -330,3 +330,45 @@ impl StreamShutdown for StreamsShutdown {
         drop(self.close());
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn message_fails_if_too_many_wait_for_a_server_that_does_not_read() {
+        let (sender, mut queue) = mpsc::channel(1);
+        let out = MessageQueue {
+            sender: Mutex::new(Some(sender)),
+            waiting: Arc::new(Semaphore::new(2)),
+        };
+        out.send(b"queued".to_vec()).await.unwrap();
+        let (first, second) = (out.send(b"first".to_vec()), out.send(b"second".to_vec()));
+        let error = out.send(b"third".to_vec()).await.unwrap_err();
+        assert!(error.is_limit(), "{error}");
+        let reading = async {
+            for expected in ["queued", "first", "second"] {
+                assert_eq!(queue.recv().await.as_deref(), Some(expected.as_bytes()));
+            }
+        };
+        let (first, second, ()) = tokio::join!(first, second, reading);
+        first.and(second).unwrap();
+        out.send(b"fourth".to_vec()).await.unwrap();
+    }
+
+    #[test]
+    fn as_many_messages_may_wait_as_calls_run_and_1024_more() {
+        let input = ByteStreamReader {
+            reader: tokio::io::empty(),
+            decoder: LineDecoder::new(100),
+            chunk: Vec::new(),
+            at: 0,
+        };
+        let limits = ClientLimits {
+            calls_in_flight: 3,
+            ..ClientLimits::default()
+        };
+        let connector = StreamConnector::new(input, LineWriter(tokio::io::sink()), &limits);
+        assert_eq!(connector.max_waiting, 3 + 1024);
+    }
+}
