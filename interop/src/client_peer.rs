@@ -149,6 +149,15 @@ pub struct Check {
 }
 
 impl Check {
+    /// Returns a line for each check that failed.
+    #[must_use]
+    pub fn failures(checks: &[Self]) -> Vec<String> {
+        let failed = checks.iter().filter(|check| !check.ok);
+        failed
+            .map(|check| format!("{}: {}", check.name, check.detail))
+            .collect()
+    }
+
     /// A check that succeeded if there is no problem.
     pub(crate) fn new(name: &str, problem: Option<String>) -> Self {
         Self {

@@ -9,7 +9,7 @@ mod http;
 mod onboarding;
 mod stdio;
 
-use toolwire_interop::{Peer, Subject, Wire};
+use toolwire_interop::{Check, Peer, Subject, Wire};
 
 /// Checks for clients of any revision.
 const EVERY_REVISION: [&str; 26] = [
@@ -109,11 +109,7 @@ fn run(peer: Peer, subject: &Subject, wire: Wire, mode: &str, mut expected: Vec<
     let checks = peer
         .run(subject, wire, mode)
         .unwrap_or_else(|problem| panic!("{problem}"));
-    let failed: Vec<String> = checks
-        .iter()
-        .filter(|check| !check.ok)
-        .map(|check| format!("{}: {}", check.name, check.detail))
-        .collect();
+    let failed = Check::failures(&checks);
     assert!(
         failed.is_empty(),
         "{peer:?} in {mode} over {wire:?}:\n{}",

@@ -1,7 +1,7 @@
 //! Releases as clients of `toolwire demo`.
 
-use toolwire_interop::RELEASES;
 use toolwire_interop::ServerWire::{self, Http, Sse, Stdio};
+use toolwire_interop::{Check, RELEASES};
 
 use super::{Role, assert_same_roles, release};
 
@@ -29,11 +29,7 @@ fn check(name: &str, wire: ServerWire, revision: &str) {
     let checks = release
         .run_client(role)
         .unwrap_or_else(|problem| panic!("{name} over {wire:?}: {problem}"));
-    let failed: Vec<String> = checks
-        .iter()
-        .filter(|check| !check.ok)
-        .map(|check| format!("{}: {}", check.name, check.detail))
-        .collect();
+    let failed = Check::failures(&checks);
     assert!(
         failed.is_empty(),
         "{name} {} over {wire:?} in {revision}:\n{}",
