@@ -163,7 +163,15 @@ impl Suite {
     ) -> Result<Vec<Check>, Problem> {
         results::empty(results)?;
         let directory = results.to_string_lossy();
-        let arguments = ["server", "--url", url, "--scenario", scenario, "-o", &directory];
+        let arguments = [
+            "server",
+            "--url",
+            url,
+            "--scenario",
+            scenario,
+            "-o",
+            &directory,
+        ];
         let output = self.run(&arguments).await?;
         let mut outcomes = results::read(results, "server-")?;
         let checks = outcomes.remove(scenario);

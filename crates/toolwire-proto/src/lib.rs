@@ -52,9 +52,9 @@ pub mod sse;
 pub mod stamp;
 pub mod strict_json;
 pub mod subscriptions;
-pub mod task_rules;
 #[cfg(feature = "client")]
 pub mod task_results;
+pub mod task_rules;
 #[cfg(feature = "client")]
 pub mod task_wait;
 pub mod trace_context;

@@ -108,7 +108,7 @@ pub use transport::child::{ProcessTracker, ServerCommand};
 pub mod tasks {
     pub use toolwire_types::tasks::TaskStatus;
 
-    pub use crate::server::tasks::{TaskHandle, TaskOptions, TaskWorkerOptions, Tasks};
+    pub use crate::server::tasks::{ServerTask, TaskOptions, TaskWorkerOptions, Tasks};
     pub use crate::store::{MemoryTaskLimits, MemoryTaskStore, TaskStore};
 }
 

@@ -7,9 +7,7 @@ use std::time::Duration;
 use serde::Deserialize;
 use toolwire::tasks::{FileTaskStore, Tasks};
 use toolwire::types::InputRequests;
-use toolwire::{
-    Elicit, ErrorObject, RequestContext, Server, ToolError, ToolResponse, ask, tool,
-};
+use toolwire::{Elicit, ErrorObject, RequestContext, Server, ToolError, ToolResponse, ask, tool};
 
 /// Adds the tools, and tasks in memory or in a directory.
 pub(crate) fn add_to(server: Server, store: Option<&Path>) -> Result<Server, Box<dyn Error>> {

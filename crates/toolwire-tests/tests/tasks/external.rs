@@ -1,7 +1,7 @@
 //! Tasks that another system ends.
 
 use serde_json::json;
-use toolwire::tasks::{TaskHandle, TaskOptions};
+use toolwire::tasks::{ServerTask, TaskOptions};
 use toolwire::{CallToolResult, Elicit, Error, ErrorObject, RequestContext, ToolResponse, ask};
 use toolwire_tests::peer::{Peer, call as plain_call, plain};
 
@@ -16,7 +16,7 @@ fn server_with_orders() -> toolwire::Server {
     server().tool(tool.with_task(TaskOptions::new().required().on_demand()))
 }
 
-async fn order(server: &toolwire::Server, peer: &mut Peer) -> TaskHandle {
+async fn order(server: &toolwire::Server, peer: &mut Peer) -> ServerTask {
     let id = start(peer, "order", json!({})).await;
     let task = server.task(&id).await.unwrap();
     task.expect("the task exists")

@@ -15,7 +15,7 @@ use toolwire_types::{InputRequests, InputRequiredResult};
 
 use crate::server::schema;
 #[cfg(feature = "tasks")]
-use crate::server::tasks::TaskHandle;
+use crate::server::tasks::ServerTask;
 use crate::server::tool_error::{IntoToolError, ToolError};
 
 /// The outcome of a tool: a result or an input request.
@@ -33,7 +33,7 @@ pub enum ToolResponse {
     InputRequired(Box<InputRequiredResult>),
     /// Another system ends this task.
     #[cfg(feature = "tasks")]
-    Task(TaskHandle),
+    Task(ServerTask),
 }
 
 impl ToolResponse {
@@ -47,7 +47,7 @@ impl ToolResponse {
     /// [`RequestContext::create_task`](crate::RequestContext::create_task).
     #[must_use]
     #[cfg(feature = "tasks")]
-    pub fn task(task: TaskHandle) -> Self {
+    pub fn task(task: ServerTask) -> Self {
         Self::Task(task)
     }
 

@@ -8,7 +8,7 @@ use crate::engine::Principal;
 use crate::error::Error;
 use crate::server::RequestContext;
 use crate::server::tasks::call::{ClientTasks, call_of, tasks_required};
-use crate::server::tasks::handle::TaskHandle;
+use crate::server::tasks::handle::ServerTask;
 use crate::server::tasks::options::TaskOptions;
 use crate::server::tasks::record::TaskJournal;
 use crate::server::tasks::running::{RunningTask, TaskOfHandler, author_state};
@@ -89,7 +89,7 @@ impl RequestContext {
     /// Returns an error if the client does not support tasks, if this call is a task already, and if the task cannot be
     /// stored. Tools that create tasks should be [`required`](crate::tasks::TaskOptions::required) and
     /// [`on_demand`](crate::tasks::TaskOptions::on_demand).
-    pub async fn create_task(&self) -> Result<TaskHandle, Error> {
+    pub async fn create_task(&self) -> Result<ServerTask, Error> {
         let (runtime, tool) = self.task_tool()?;
         if self.scope().task.get().is_some() {
             return Err(
@@ -103,7 +103,7 @@ impl RequestContext {
         let options = tool.task.as_ref().unwrap_or(&default);
         let new = new_task(self, tool, options, false);
         let stored = runtime.create(new, false).await?;
-        Ok(TaskHandle::new(runtime, &stored))
+        Ok(ServerTask::new(runtime, &stored))
     }
 
     /// Returns the tasks of the server, and the tool of this call.

@@ -24,13 +24,13 @@ use crate::store::StoredTask;
 /// [`RequestContext::create_task`](crate::RequestContext::create_task) creates a task that only such code ends.
 /// [`Server::task`] finds one by its id. Dropping the handle changes nothing.
 #[derive(Clone)]
-pub struct TaskHandle {
+pub struct ServerTask {
     runtime: Arc<TaskRuntime>,
     id: String,
     principal: Principal,
 }
 
-impl TaskHandle {
+impl ServerTask {
     pub(crate) fn new(runtime: &Arc<TaskRuntime>, stored: &StoredTask) -> Self {
         Self {
             runtime: Arc::clone(runtime),
@@ -192,7 +192,7 @@ impl TaskHandle {
 
 /// Encodes a task as the response of the call that created it.
 pub(crate) fn respond_with_task<'a>(
-    task: &'a TaskHandle,
+    task: &'a ServerTask,
     exchange: &'a Exchange,
 ) -> BoxFuture<'a, Outcome> {
     Box::pin(async move {
@@ -212,7 +212,7 @@ impl Server {
     ///
     /// # Errors
     /// Returns an error if the server has no tasks, and if the store fails.
-    pub async fn task(&self, id: &str) -> Result<Option<TaskHandle>, Error> {
+    pub async fn task(&self, id: &str) -> Result<Option<ServerTask>, Error> {
         let snapshot = self.snapshot();
         let Some(runtime) = &snapshot.tasks else {
             return Err(ErrorObject::internal("this server has no tasks").into());
@@ -222,18 +222,18 @@ impl Server {
         }
         let found = runtime.config.store.find(id).await;
         let found = found.map_err(|error| store_failed(&error))?;
-        Ok(found.map(|stored| TaskHandle::new(runtime, &stored)))
+        Ok(found.map(|stored| ServerTask::new(runtime, &stored)))
     }
 }
 
-impl fmt::Debug for TaskHandle {
+impl fmt::Debug for ServerTask {
     /// Omits the id, because it grants access to the task.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("TaskHandle").finish_non_exhaustive()
+        f.debug_struct("ServerTask").finish_non_exhaustive()
     }
 }
 
-impl PartialEq for TaskHandle {
+impl PartialEq for ServerTask {
     fn eq(&self, other: &Self) -> bool {
         (&self.id, &self.principal) == (&other.id, &other.principal)
     }

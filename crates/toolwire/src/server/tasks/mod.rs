@@ -22,7 +22,7 @@ mod worker;
 use std::sync::Arc;
 
 pub use config::Tasks;
-pub use handle::TaskHandle;
+pub use handle::ServerTask;
 pub use options::TaskOptions;
 pub(crate) use running::RunningTask;
 pub(crate) use runtime::TaskRuntime;

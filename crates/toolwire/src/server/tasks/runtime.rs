@@ -16,7 +16,7 @@ use crate::server::hub::ListenerGuard;
 use crate::server::request::Exchange;
 use crate::server::state_seal::NO_RANDOMNESS;
 use crate::server::tasks::config::Tasks;
-use crate::server::tasks::handle::TaskHandle;
+use crate::server::tasks::handle::ServerTask;
 use crate::server::tasks::options::TaskOptions;
 use crate::server::tasks::record::{RecordPart, RecordSeal, TaskCall, TaskJournal};
 use crate::server::tasks::running::RunningTask;
@@ -37,7 +37,7 @@ pub(crate) type CallAsTask = for<'a> fn(
 
 /// Encodes a task as the response of the call that created it.
 pub(crate) type RespondWithTask =
-    for<'a> fn(&'a TaskHandle, &'a Exchange) -> BoxFuture<'a, Outcome>;
+    for<'a> fn(&'a ServerTask, &'a Exchange) -> BoxFuture<'a, Outcome>;
 
 /// The tasks of one server.
 pub(crate) struct TaskRuntime {

@@ -30,8 +30,8 @@ use toolwire_types::{ErrorObject, ProtocolVersion, RawJson, RequestId, ResponseI
 
 use crate::engine::encoding::{encode_error, encode_outcome};
 use crate::engine::{
-    BoxFuture, Cancellation, ClientRequests, ConnectionState, MessageSize, Outcome, PeerText, Principal,
-    TokenInfo, TransportContext,
+    BoxFuture, Cancellation, ClientRequests, ConnectionState, MessageSize, Outcome, PeerText,
+    Principal, TokenInfo, TransportContext,
 };
 use crate::server::Server;
 use crate::server::dispatch::Dispatch;
