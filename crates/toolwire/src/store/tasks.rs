@@ -127,7 +127,20 @@ impl TaskRecord {
     /// Returns the approximate size of this record in memory, in bytes, for stores that limit it.
     #[must_use]
     pub fn memory_bytes(&self) -> usize {
-        size_of::<Self>() + json_bytes(self)
+        let json = |json: &RawJson| json.get().len();
+        let outcome = match &self.outcome {
+            Some(TaskOutcome::Result { result, .. }) => json(result),
+            Some(TaskOutcome::Error(error)) => json_bytes(error),
+            None => 0,
+        };
+        let requests = Some(&self.questions).filter(|requests| !requests.is_empty());
+        size_of::<Self>()
+            + self.tool.len()
+            + self.status_message.as_ref().map_or(0, String::len)
+            + json(&self.call)
+            + self.journal.as_ref().map_or(0, json)
+            + requests.map_or(0, json_bytes)
+            + outcome
     }
 }
 
@@ -281,5 +294,26 @@ pub trait TaskStore: Send + Sync + fmt::Debug {
     /// one second. `None` if all changes are made through this value.
     fn poll_interval(&self) -> Option<Duration> {
         Some(Duration::from_secs(1))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn json_text_counts_with_its_length() {
+        let call = RawJson::empty_object();
+        let mut record = TaskRecord::new("render", ProtocolVersion::LATEST, call, 0);
+        let before = record.memory_bytes();
+        // As a tree, this result would take much more memory than its text.
+        let result = format!("[{}{{}}]", r#"{"a":"b"},"#.repeat(400_000));
+        let length = result.len();
+        record.outcome = Some(TaskOutcome::Result {
+            result: RawJson::from_string(result).unwrap(),
+            is_error: false,
+        });
+        assert_eq!(record.memory_bytes(), before + length);
+        assert!(record.memory_bytes() <= MAX_TASK_RECORD_BYTES);
     }
 }
