@@ -1,12 +1,13 @@
 //! Stores that nodes of one service may share.
 //!
-//! They store sessions, resumable streams and used nonces, and carry changes between nodes. Sessions, streams and the bus are for the HTTP transport, and only for clients of the 2025 revisions. A
-//! 2026-07-28 request carries its own state. It needs a store only if its state must not be used twice.
+//! They store sessions, resumable streams, used nonces and tasks, and carry changes between nodes. Sessions, streams and
+//! the bus are for the HTTP transport, and only for clients of the 2025 revisions. A 2026-07-28 request carries its own
+//! state. It needs a store only if its state must not be used twice, or if its call becomes a task.
 //!
 //! The defaults store everything in memory, within limits. With an implementation over a network, any node can serve
 //! any request. [`contract`] contains the tests that it has to pass.
 //!
-//! All calls about sessions and streams take the principal. A record of another principal is treated exactly like an
+//! All calls of clients about sessions, streams and tasks take the principal. A record of another principal is treated exactly like an
 //! absent record. The store decides on expiry, so that no node removes records that another node uses.
 
 mod bus;

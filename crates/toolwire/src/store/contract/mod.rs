@@ -27,11 +27,15 @@ mod bus;
 mod events;
 mod nonces;
 mod sessions;
+#[cfg(feature = "tasks")]
+mod tasks;
 
 pub use bus::bus;
 pub use events::{event_log, event_log_bound};
 pub use nonces::{nonce_store, nonce_store_owner_bound};
 pub use sessions::{session_store, session_store_bound};
+#[cfg(feature = "tasks")]
+pub use tasks::{task_store, task_store_bounds};
 
 use std::fmt::Write;
 use std::time::Duration;

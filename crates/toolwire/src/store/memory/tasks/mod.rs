@@ -109,10 +109,6 @@ impl TaskStore for MemoryTaskStore {
         Box::pin(async move { Ok(self.table.load(id, principal, read_clocks())) })
     }
 
-    fn find<'a>(&'a self, id: &'a str) -> StoreFuture<'a, Option<StoredTask>> {
-        Box::pin(async move { Ok(self.table.find(id, read_clocks())) })
-    }
-
     fn replace<'a>(
         &'a self,
         id: &'a str,
@@ -170,3 +166,6 @@ fn read_clocks() -> Now {
         monotonic: Instant::now(),
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -130,12 +130,6 @@ impl TaskTable {
         is_visible.then(|| task.stored(now))
     }
 
-    pub(super) fn find(&self, id: &str, now: Now) -> Option<StoredTask> {
-        let shard = self.shard(id);
-        let task = shard.get(id)?;
-        (!task.record.is_expired(now.wall_ms)).then(|| task.stored(now))
-    }
-
     pub(super) fn replace(
         &self,
         id: &str,
