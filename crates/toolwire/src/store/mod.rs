@@ -5,7 +5,8 @@
 //! state. It needs a store only if its state must not be used twice, or if its call becomes a task.
 //!
 //! The defaults store everything in memory, within limits. With an implementation over a network, any node can serve
-//! any request. [`contract`] contains the tests that it has to pass.
+//! any request. [`contract`] contains the tests that it has to pass. Tasks can also be stored in a directory
+//! (`FileTaskStore`), which the processes of one machine may share.
 //!
 //! All calls of clients about sessions, streams and tasks take the principal. A record of another principal is treated exactly like an
 //! absent record. The store decides on expiry, so that no node removes records that another node uses.
@@ -13,6 +14,8 @@
 mod bus;
 pub mod contract;
 mod events;
+#[cfg(feature = "tasks")]
+mod file;
 mod memory;
 mod nonces;
 mod sessions;
@@ -25,6 +28,8 @@ use std::fmt;
 
 pub use bus::{Bus, BusDelivery, BusMessage, BusPayload, BusSubscription, SessionSignal};
 pub use events::{EventLog, LogEntry, Replay, StreamKey};
+#[cfg(feature = "tasks")]
+pub use file::FileTaskStore;
 pub use memory::{
     MemoryBus, MemoryEventLog, MemoryEventLogLimits, MemoryNonceStore, MemorySessionLimits,
     MemorySessionStore,
