@@ -109,7 +109,7 @@ pub mod tasks {
     pub use toolwire_types::tasks::TaskStatus;
 
     pub use crate::server::tasks::{ServerTask, TaskOptions, TaskWorkerOptions, Tasks};
-    pub use crate::store::{MemoryTaskLimits, MemoryTaskStore, TaskStore};
+    pub use crate::store::{FileTaskStore, MemoryTaskLimits, MemoryTaskStore, TaskStore};
 }
 
 /// Values of URI template variables.

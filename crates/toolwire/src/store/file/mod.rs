@@ -255,7 +255,18 @@ impl TaskStore for FileTaskStore {
                 return Ok(None);
             };
             let (principal, now_ms) = (principal.clone(), now_ms());
-            self.blocking(move |directory| Ok(load(directory, &name, &principal, now_ms)?))
+            self.blocking(move |directory| Ok(load(directory, &name, Some(&principal), now_ms)?))
+                .await
+        })
+    }
+
+    fn find<'a>(&'a self, id: &'a str) -> StoreFuture<'a, Option<StoredTask>> {
+        Box::pin(async move {
+            let Some(name) = task_file_name(id) else {
+                return Ok(None);
+            };
+            let now_ms = now_ms();
+            self.blocking(move |directory| Ok(load(directory, &name, None, now_ms)?))
                 .await
         })
     }
@@ -318,7 +329,7 @@ impl TaskStore for FileTaskStore {
                 let owner = principal.clone();
                 let loaded = self.blocking(move |directory| {
                     let names = ids.iter().filter_map(|id| task_file_name(id));
-                    let tasks = names.map(|name| load(directory, &name, &owner, now_ms));
+                    let tasks = names.map(|name| load(directory, &name, Some(&owner), now_ms));
                     Ok(tasks.collect::<io::Result<Vec<_>>>()?)
                 });
                 // Some may have been removed since, or are damaged.

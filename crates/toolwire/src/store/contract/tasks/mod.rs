@@ -175,6 +175,14 @@ async fn task_of_other_principal_does_not_exist(node: &dyn TaskStore, other: &dy
                 "list has no task of another principal"
             );
         }
+        let unknown = ok("find", other.find(&unique_name("task")).await);
+        assert_eq!(unknown, None, "find finds no task that never existed");
+        let found = ok("find", other.find(&task.id).await);
+        assert_eq!(
+            found.as_ref(),
+            Some(&task),
+            "find needs no principal and returns it"
+        );
         assert_eq!(load(other, &task.id, owner).await, Some(task));
     }
 }
@@ -456,7 +464,7 @@ fn completed(tool: &str) -> TaskRecord {
     let mut record = record(tool);
     record.status = TaskStatus::Completed;
     record.runnable = false;
-    record.started = true;
+    record.restartable = true;
     record.outcome = Some(TaskOutcome::Result {
         result: raw(r#"{ "content" : [ ],"isError":false}"#),
         is_error: false,
@@ -469,7 +477,7 @@ fn complete_record() -> TaskRecord {
     let mut record = record("render");
     record.status = TaskStatus::InputRequired;
     record.runnable = false;
-    record.started = true;
+    record.restartable = true;
     record.restarts = 2;
     record.status_message = Some("3/10 \"ä\"\n\u{1F3A8}".to_owned());
     record.updated_at_ms = record.created_at_ms + 1;

@@ -109,6 +109,10 @@ impl TaskStore for MemoryTaskStore {
         Box::pin(async move { Ok(self.table.load(id, principal, read_clocks())) })
     }
 
+    fn find<'a>(&'a self, id: &'a str) -> StoreFuture<'a, Option<StoredTask>> {
+        Box::pin(async move { Ok(self.table.find(id, read_clocks())) })
+    }
+
     fn replace<'a>(
         &'a self,
         id: &'a str,

@@ -125,9 +125,14 @@ impl TaskTable {
 
     pub(super) fn load(&self, id: &str, principal: &Principal, now: Now) -> Option<StoredTask> {
         let shard = self.shard(id);
+        let task = shard.get(id).filter(|task| task.principal == *principal)?;
+        (!task.record.is_expired(now.wall_ms)).then(|| task.stored(now))
+    }
+
+    pub(super) fn find(&self, id: &str, now: Now) -> Option<StoredTask> {
+        let shard = self.shard(id);
         let task = shard.get(id)?;
-        let is_visible = task.principal == *principal && !task.record.is_expired(now.wall_ms);
-        is_visible.then(|| task.stored(now))
+        (!task.record.is_expired(now.wall_ms)).then(|| task.stored(now))
     }
 
     pub(super) fn replace(
