@@ -232,8 +232,8 @@ impl IncomingMessages {
             Err(error) => return self.respond(reply, id, Err(error)),
         };
         let mut state = self.state();
-        if let RequestedWork::Input(InputRequest::Elicitation(elicitation), _) = &work
-            && let ElicitRequestParams::Url(page) = elicitation
+        if let RequestedWork::Input(input, _) = &work
+            && let InputRequest::Elicitation(ElicitRequestParams::Url(page)) = &**input
             && let Some(id) = &page.elicitation_id
         {
             state.elicitations.announce(id);
@@ -260,7 +260,7 @@ impl IncomingMessages {
         let task = tokio::spawn(async move {
             let handlers = &messages.handlers;
             let outcome = match work {
-                RequestedWork::Input(input, version) => handlers.respond(input, version).await,
+                RequestedWork::Input(input, version) => handlers.respond(*input, version).await,
                 RequestedWork::Custom(method, params) => {
                     handlers.respond_to_custom(&method, params).await
                 }
@@ -317,7 +317,7 @@ impl IncomingMessages {
         };
         let input = RawJson::from_serialize(&input).and_then(|input| input.parse());
         Some(match input {
-            Ok(input) => Ok(RequestedWork::Input(input, version)),
+            Ok(input) => Ok(RequestedWork::Input(Box::new(input), version)),
             Err(error) => {
                 let message = format!("{}: {error}", request.method);
                 Err(ErrorObject::invalid_params(message))
@@ -396,7 +396,7 @@ impl IncomingMessages {
 /// What a request of the server asks for.
 enum RequestedWork {
     /// Input, in the form of this revision.
-    Input(InputRequest, ProtocolVersion),
+    Input(Box<InputRequest>, ProtocolVersion),
     /// A handler of a method that the protocol does not define, with the parameters.
     Custom(String, RawJson),
 }

@@ -6,12 +6,11 @@ use std::sync::Arc;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use toolwire_proto::{extensions, methods};
-use toolwire_types::{
-    ClientCapabilities, ErrorObject, ProtocolVersion, RawJson, ServerCapabilities,
-};
+use toolwire_types::{ErrorObject, ProtocolVersion, RawJson, ServerCapabilities};
 
 use crate::error::Error;
 use crate::server::connected_client::ConnectedClient;
+use crate::server::extension_entry::ExtensionEntry;
 use crate::server::method::MethodEntry;
 use crate::server::notification::NotificationEntry;
 use crate::server::register::unwrap_or_panic;
@@ -139,39 +138,6 @@ impl Extension {
         let entry = NotificationEntry::new(name.clone(), handler);
         self.notifications.push((name, entry));
         self
-    }
-}
-
-/// The declaration of a registered extension.
-#[derive(Debug)]
-pub(crate) struct ExtensionEntry {
-    id: String,
-    pub(crate) settings: RawJson,
-    since: ProtocolVersion,
-    requires_client: bool,
-    needs: Vec<ServerCapabilities>,
-}
-
-impl ExtensionEntry {
-    /// Returns `true` if the extension exists in a revision.
-    pub(crate) fn is_in_force(&self, version: ProtocolVersion) -> bool {
-        extensions::is_in_force(self.since, version)
-    }
-
-    /// Returns the error for a request of one of its methods that is not served.
-    fn rejection<'c>(
-        &self,
-        method: &str,
-        version: ProtocolVersion,
-        client: impl FnOnce() -> &'c ClientCapabilities,
-    ) -> Option<ErrorObject> {
-        if !self.is_in_force(version) {
-            return Some(methods::not_offered(method));
-        }
-        if self.requires_client {
-            return extensions::check_declared(&self.id, client()).err();
-        }
-        None
     }
 }
 

@@ -11,7 +11,7 @@ use toolwire_types::{ErrorObject, RawJson};
 
 use crate::engine::BoxFuture;
 use crate::server::RequestContext;
-use crate::server::extension::ExtensionEntry;
+use crate::server::extension_entry::ExtensionEntry;
 use crate::server::tool_error::{IntoToolError, ToolError};
 
 type Outcome = Result<RawJson, ToolError>;

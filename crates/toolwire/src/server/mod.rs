@@ -11,6 +11,7 @@ pub(crate) mod dispatch;
 #[cfg(feature = "input")]
 mod elicit;
 mod extension;
+mod extension_entry;
 pub(crate) mod hub;
 mod input_methods;
 #[cfg(feature = "input")]

@@ -10,7 +10,7 @@ use toolwire_types::RawJson;
 
 use crate::engine::{BoxFuture, PeerText};
 use crate::server::connected_client::ConnectedClient;
-use crate::server::extension::ExtensionEntry;
+use crate::server::extension_entry::ExtensionEntry;
 
 type Handler = dyn Fn(ConnectedClient, RawJson) -> BoxFuture<'static, ()> + Send + Sync;
 

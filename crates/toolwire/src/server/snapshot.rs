@@ -20,7 +20,7 @@ use crate::engine::{BoxFuture, PeerText, TransportContext};
 use crate::server::ServerInner;
 use crate::server::completion::DefaultCompleter;
 use crate::server::connected_client::ConnectedClient;
-use crate::server::extension::ExtensionEntry;
+use crate::server::extension_entry::ExtensionEntry;
 use crate::server::method::MethodEntry;
 use crate::server::notification::NotificationEntry;
 use crate::server::optional_methods::OptionalMethods;

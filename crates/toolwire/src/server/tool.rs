@@ -420,13 +420,15 @@ impl fmt::Debug for ToolEntry {
     }
 }
 
-#[cfg(all(test, feature = "macros", feature = "tasks"))]
+#[cfg(test)]
+#[cfg(all(feature = "macros", feature = "tasks"))]
 mod tests {
     use std::time::Duration;
 
     use toolwire_macros::tool;
 
-    use super::*;
+    use crate::server::tasks::TaskOptions;
+    use crate::server::tool::ToolHandler;
 
     #[tool(task, crate = "crate")]
     async fn at_once() {}
