@@ -19,7 +19,7 @@ const ADDRESS_PREFIX: &str = "listening on ";
 #[derive(Debug)]
 pub struct Fixture {
     url: String,
-    _process: Child,
+    process: Child,
 }
 
 impl Fixture {
@@ -28,8 +28,16 @@ impl Fixture {
     /// # Errors
     /// Returns an error if the process does not start or does not print its address.
     pub async fn start(binary: &Path) -> Result<Self, Problem> {
+        Self::start_with(binary, &["--port", "0"]).await
+    }
+
+    /// Starts `binary` with these arguments and waits until it listens.
+    ///
+    /// # Errors
+    /// Returns an error if the process does not start or does not print its address.
+    pub async fn start_with(binary: &Path, arguments: &[&str]) -> Result<Self, Problem> {
         let mut process = Command::new(binary)
-            .args(["--port", "0"])
+            .args(arguments)
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .kill_on_drop(true)
@@ -46,8 +54,17 @@ impl Fixture {
         })?;
         Ok(Self {
             url: url.trim_end().to_owned(),
-            _process: process,
+            process,
         })
+    }
+
+    /// Kills the process at once (SIGKILL on Unix) and waits until it has ended.
+    ///
+    /// # Errors
+    /// Returns an error if the process cannot be killed.
+    pub async fn kill(mut self) -> Result<(), Problem> {
+        let killed = self.process.kill().await;
+        killed.map_err(|error| Problem::new(format!("cannot kill the server: {error}")))
     }
 
     /// Returns the URL of the server.

@@ -1,9 +1,10 @@
 //! Runs the official suite with `conformance-server`, `conformance-client` and `conformance-authorization`: one test
-//! per revision and subject.
+//! per revision and subject. Also tests tasks of `conformance-server` whose process is killed.
 
 mod authorization;
 mod client;
 mod server;
+mod task_faults;
 
 use std::path::{Path, PathBuf};
 

@@ -9,10 +9,13 @@ use toolwire::tasks::{FileTaskStore, Tasks};
 use toolwire::types::InputRequests;
 use toolwire::{Elicit, ErrorObject, RequestContext, Server, ToolError, ToolResponse, ask, tool};
 
+/// The lease of durable tasks, short so that tests of restarts are quick.
+const LEASE: Duration = Duration::from_secs(1);
+
 /// Adds the tools, and tasks in memory or in a directory.
 pub(crate) fn add_to(server: Server, store: Option<&Path>) -> Result<Server, Box<dyn Error>> {
     let tasks = match store {
-        Some(directory) => Tasks::new(FileTaskStore::open(directory)?),
+        Some(directory) => Tasks::new(FileTaskStore::open(directory)?).with_lease(LEASE),
         None => Tasks::in_memory(),
     };
     Ok(server
@@ -26,11 +29,18 @@ pub(crate) fn add_to(server: Server, store: Option<&Path>) -> Result<Server, Box
         .tool(test_tool_with_task)
         .tool(reask_job)
         .tool(panic_job)
-        .tool(big_job))
+        .tool(big_job)
+        .tool(resume_job))
 }
 
 #[derive(Deserialize, Elicit)]
 struct Confirmation {
+    confirm: bool,
+}
+
+#[derive(Deserialize, Elicit)]
+struct NamedConfirmation {
+    name: String,
     confirm: bool,
 }
 
@@ -87,11 +97,12 @@ async fn confirm_delete(ctx: &RequestContext, filename: String) -> Result<String
 #[tool(task)]
 async fn multi_input(ctx: &RequestContext) -> Result<String, ToolError> {
     let questions = (
-        ask::form::<Confirmation>("first", "First?"),
-        ask::form::<Confirmation>("second", "Second?"),
+        ask::form::<NamedConfirmation>("first", "First?"),
+        ask::form::<NamedConfirmation>("second", "Second?"),
     );
     let (first, second) = ctx.ask_all(questions).await?;
-    Ok(format!("{} {}", first.confirm, second.confirm))
+    let shown = |answer: NamedConfirmation| format!("{}: {}", answer.name, answer.confirm);
+    Ok(format!("{}, {}", shown(first), shown(second)))
 }
 
 /// Asks for a name on the call, and greets as a task.
@@ -125,4 +136,16 @@ async fn panic_job() -> String {
 #[tool(task)]
 async fn big_job(bytes: u32) -> String {
     "x".repeat(bytes as usize)
+}
+
+/// Works until its process has been started again, and returns the value of its only effect.
+#[tool(task(resume))]
+async fn resume_job(ctx: &RequestContext) -> Result<String, ToolError> {
+    let process = || u64::from(std::process::id());
+    let first = ctx.once("effect", async { process() }).await?;
+    ctx.set_status_message(format!("process {first}"));
+    if first == process() {
+        std::future::pending::<()>().await;
+    }
+    Ok(format!("process {first}"))
 }

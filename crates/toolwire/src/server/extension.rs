@@ -181,9 +181,14 @@ impl Server {
         })
     }
 
-    /// Checks the requirements of the registered extensions, before the server starts.
+    /// Checks the requirements of the registered extensions and tools, before the server starts.
     pub(crate) fn check_start(&self) -> Result<(), Error> {
         let snapshot = self.snapshot();
+        if let Some(tool) = snapshot.tool_without_tasks() {
+            return Err(Error::setup(format!(
+                "tool `{tool}` runs only as a task, and this server has no tasks; add them with `Server::with_tasks`"
+            )));
+        }
         for extension in snapshot.extensions.values() {
             for needed in &extension.needs {
                 let missing = extensions::missing_from_server(needed, snapshot.capabilities());

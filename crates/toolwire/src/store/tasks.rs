@@ -11,8 +11,9 @@ use toolwire_types::{ErrorObject, InputRequests, ProtocolVersion, RawJson};
 use crate::engine::{Principal, json_bytes};
 use crate::store::StoreFuture;
 
-/// The maximum size of a stored record in bytes: the largest outcome and the largest journal, and the rest.
-pub const MAX_TASK_RECORD_BYTES: usize = 6 * 1024 * 1024;
+/// The maximum size of a stored record in bytes: the largest arguments, journal and outcome, of which the first two may be
+/// sealed, and the rest.
+pub const MAX_TASK_RECORD_BYTES: usize = 12 * 1024 * 1024;
 
 /// The stored state of one task. It contains everything that a node needs to report the task, and to run its handler
 /// again.

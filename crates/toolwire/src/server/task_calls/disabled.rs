@@ -26,5 +26,10 @@ impl Snapshot {
         Ok(None)
     }
 
+    /// Returns `None`, because no tool needs tasks.
+    pub(crate) fn tool_without_tasks(&self) -> Option<&str> {
+        None
+    }
+
     pub(crate) fn add_task_capabilities(&self, _: &mut ServerCapabilities) {}
 }

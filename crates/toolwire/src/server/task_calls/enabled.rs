@@ -36,6 +36,13 @@ impl Snapshot {
         }
     }
 
+    /// Returns a tool that can run only as a task, on a server without tasks.
+    pub(crate) fn tool_without_tasks(&self) -> Option<&str> {
+        let mut tools = self.tools.values().filter(|_| self.tasks.is_none());
+        let tool = tools.find(|tool| tool.task.as_ref().is_some_and(|options| options.required))?;
+        Some(&tool.descriptor.name)
+    }
+
     /// Adds the capabilities of tasks: that of 2025-11-25, and the extension of 2026-07-28. Stamping removes the one that
     /// a version does not have.
     pub(crate) fn add_task_capabilities(&self, capabilities: &mut ServerCapabilities) {

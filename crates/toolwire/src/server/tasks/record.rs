@@ -106,7 +106,6 @@ impl RecordSeal {
     /// Creates the seal. Without keys, the parts are written as plain JSON.
     pub(crate) fn new(keys: Option<KeyRing>, audience: String) -> Self {
         Self {
-            // Base64 adds a third.
             keys: keys.map(|keys| keys.with_max_payload(MAX_TASK_RECORD_BYTES)),
             audience,
         }
