@@ -320,14 +320,15 @@ mod tests {
         for _ in 1..MAX_POLLS_WITHOUT_INPUT {
             wait.record(&asking(&["a"]), false).unwrap();
         }
-        let given_up = wait.record(&asking(&["a"]), false);
-        assert_eq!(given_up, Err(GiveUp::NoNewInput));
+        let task = asking(&["a"]);
+        assert_eq!(wait.record(&task, false), Err(GiveUp::NoNewInput));
 
         let mut wait = TaskWait::new();
         for number in 0..MAX_INPUT_REQUESTS {
             wait.record(&asking(&[&number.to_string()]), false).unwrap();
         }
-        let given_up = wait.record(&asking(&["more"]), false);
+        let task = asking(&["more"]);
+        let given_up = wait.record(&task, false);
         assert_eq!(given_up, Err(GiveUp::TooManyInputRequests));
     }
 

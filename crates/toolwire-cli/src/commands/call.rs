@@ -76,7 +76,7 @@ impl CallPlan {
         let call = client.call_tool(&self.tool, arguments).as_task();
         match call.await.map_err(failed)? {
             Called::Task(task) if screen.json => {
-                screen.print_json(&json!({"taskId": task.id()}))?
+                screen.print_json(&json!({"taskId": task.id()}))?;
             }
             Called::Task(task) => screen.print(&format!("{}\n", plain_text(task.id())))?,
             Called::Result(result) => {

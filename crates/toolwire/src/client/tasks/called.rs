@@ -12,7 +12,6 @@ use crate::error::Error;
     clippy::exhaustive_enums,
     reason = "a call either has its result or became a task"
 )]
-#[expect(clippy::large_enum_variant, reason = "the value exists for one match")]
 pub enum Called {
     /// The server returned the result at once.
     Result(CallToolResult),

@@ -14,6 +14,10 @@ impl Client {
         false
     }
 
+    #[expect(
+        clippy::ptr_arg,
+        reason = "a method whose name is known here is cloned without a copy"
+    )]
     pub(crate) fn run_with_task<'a>(
         &'a self,
         method: &'a Cow<'static, str>,

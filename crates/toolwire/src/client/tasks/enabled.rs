@@ -30,6 +30,10 @@ impl Client {
 
     /// Runs a tool call of 2025-11-25, which becomes a task if the tool requires it, or if the caller wants a task and
     /// the tool permits it.
+    #[expect(
+        clippy::ptr_arg,
+        reason = "a method whose name is known here is cloned without a copy"
+    )]
     pub(crate) fn run_with_task<'a>(
         &'a self,
         method: &'a Cow<'static, str>,

@@ -1,21 +1,19 @@
 //! A handle of one task on the server.
 
-use std::borrow::Cow;
 use std::fmt;
 use std::sync::Arc;
 
 use serde::Serialize;
 use tokio::time::Instant;
 use toolwire_proto::features::VersionFeatures;
-use toolwire_proto::task_results::task_state;
-use toolwire_proto::task_wait::PollFailure;
-use toolwire_types::tasks::extension::{DetailedTask, UpdateTaskRequestParams};
-use toolwire_types::tasks::{CancelTaskRequestParams, GetTaskRequestParams};
+use toolwire_types::tasks::CancelTaskRequestParams;
+use toolwire_types::tasks::extension::DetailedTask;
 use toolwire_types::{CallToolResult, InputResponses, RawJson};
 
 use crate::client::Client;
 use crate::client::arguments::serialize_error;
 use crate::client::call::CallOptions;
+use crate::client::tasks::requests::gone_or;
 use crate::client::tasks::waiting::TaskWaiting;
 use crate::error::Error;
 
@@ -142,53 +140,5 @@ impl fmt::Debug for TaskHandle {
         f.debug_struct("TaskHandle")
             .field("id", &self.id)
             .finish_non_exhaustive()
-    }
-}
-
-impl Client {
-    /// Gets the state of a task.
-    pub(super) async fn task_state(
-        &self,
-        id: &str,
-        options: &CallOptions,
-    ) -> Result<DetailedTask, Error> {
-        let params = GetTaskRequestParams::new(id);
-        let result = self.task_request("tasks/get", &params, options).await?;
-        task_state(self.version(), id, &result).map_err(|reason| {
-            Error::protocol(format!("the result of tasks/get is malformed: {reason}"))
-        })
-    }
-
-    /// Sends input responses to a task.
-    pub(super) async fn update_task(
-        &self,
-        id: &str,
-        responses: InputResponses,
-        options: &CallOptions,
-    ) -> Result<(), Error> {
-        let params = UpdateTaskRequestParams::new(id, responses);
-        let updated = self.task_request("tasks/update", &params, options);
-        updated.await.map(drop)
-    }
-
-    /// Sends one request about a task.
-    pub(super) async fn task_request(
-        &self,
-        method: &'static str,
-        params: &impl Serialize,
-        options: &CallOptions,
-    ) -> Result<RawJson, Error> {
-        let params = RawJson::from_serialize(params)
-            .map_err(|error| serialize_error("the parameters", error))?;
-        let method = Cow::Borrowed(method);
-        self.run(&method, Some(params), options).await
-    }
-}
-
-/// Returns the error for a task that the server does not know, or the error itself.
-pub(super) fn gone_or(id: &str, error: Error) -> Error {
-    match PollFailure::classify(error.http_status(), error.rpc()) {
-        PollFailure::Gone => Error::task_gone(id, error),
-        _ => error,
     }
 }

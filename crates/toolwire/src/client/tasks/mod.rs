@@ -20,6 +20,8 @@ mod methods;
 #[cfg(feature = "tasks")]
 pub(crate) mod notifications;
 #[cfg(feature = "tasks")]
+mod requests;
+#[cfg(feature = "tasks")]
 mod waiting;
 
 #[cfg(feature = "tasks")]
@@ -36,18 +38,21 @@ use crate::client::call::CallOptions;
 use crate::engine::BoxFuture;
 use crate::error::Error;
 
+/// Runs a call from its parameters to its result.
+type RunCall = for<'a> fn(
+    &'a Client,
+    &'a Cow<'static, str>,
+    Option<RawJson>,
+    &'a CallOptions,
+) -> BoxFuture<'a, Result<RawJson, Error>>;
+
+/// Waits for the task of a result.
+type TaskOutcome =
+    for<'a> fn(&'a Client, RawJson, &'a CallOptions) -> BoxFuture<'a, Result<RawJson, Error>>;
+
 /// The functions of both alternatives.
 const _: () = {
     let _: fn(&Client, &str) -> bool = Client::may_request_task;
-    let _: for<'a> fn(
-        &'a Client,
-        &'a Cow<'static, str>,
-        Option<RawJson>,
-        &'a CallOptions,
-    ) -> BoxFuture<'a, Result<RawJson, Error>> = Client::run_with_task;
-    let _: for<'a> fn(
-        &'a Client,
-        RawJson,
-        &'a CallOptions,
-    ) -> BoxFuture<'a, Result<RawJson, Error>> = Client::task_outcome;
+    let _: RunCall = Client::run_with_task;
+    let _: TaskOutcome = Client::task_outcome;
 };

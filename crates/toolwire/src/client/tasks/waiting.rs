@@ -22,7 +22,7 @@ use crate::client::Client;
 use crate::client::call::CallOptions;
 use crate::client::handlers::ClientHandlers;
 use crate::client::tasks::changes::TaskChanges;
-use crate::client::tasks::handle::gone_or;
+use crate::client::tasks::requests::gone_or;
 use crate::engine::deadline_after;
 use crate::error::Error;
 
