@@ -1,4 +1,4 @@
-//! The rules of tasks that both designs share: ids, times, statuses and the keys of questions.
+//! The rules of tasks that both designs share: ids, times, statuses and the keys of input requests.
 //!
 //! 2025-11-25 has tasks in the core, 2026-07-28 has the extension `io.modelcontextprotocol/tasks`. A server stores a task
 //! once and reports it in the form of the version of each request.
@@ -44,12 +44,12 @@ pub fn status_in_core(status: TaskStatus, is_error: bool) -> TaskStatus {
     }
 }
 
-/// Returns the key under which clients see the question number `number` (from 1 on) with this key of the handler.
+/// Returns the key under which clients see the input request number `number` (from 1 on) with this key of the handler.
 ///
 /// Tasks extension: keys are unique for the life of a task, also after a response. A handler that asks something else
 /// under the same key therefore gets another key on the wire.
 #[must_use]
-pub fn question_key(key: &str, number: usize) -> String {
+pub fn input_key(key: &str, number: usize) -> String {
     if number <= 1 {
         key.to_owned()
     } else {
@@ -159,9 +159,9 @@ mod tests {
 
     #[test]
     fn question_keys_are_unique() {
-        assert_eq!(question_key("confirm", 1), "confirm");
-        assert_eq!(question_key("confirm", 2), "confirm~2");
-        assert_eq!(question_key("confirm", 10), "confirm~10");
+        assert_eq!(input_key("confirm", 1), "confirm");
+        assert_eq!(input_key("confirm", 2), "confirm~2");
+        assert_eq!(input_key("confirm", 10), "confirm~10");
     }
 
     #[test]

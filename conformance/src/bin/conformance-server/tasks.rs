@@ -123,7 +123,7 @@ async fn reask_job(ctx: &RequestContext) -> Result<ToolResponse, ToolError> {
     let question = ask::form::<Confirmation>("confirm", format!("Round {}?", round + 1));
     let request = ask::Ask::request(&question)?;
     let requests = InputRequests::new().with("confirm", request);
-    Ok(ToolResponse::input_required_with(requests, &(round + 1))?)
+    ToolResponse::input_required_with(requests, &(round + 1))
 }
 
 /// Panics.

@@ -79,7 +79,7 @@ impl CallPlan {
                 screen.print_json(&json!({"taskId": task.id()}))?;
             }
             Called::Task(task) => screen.print(&format!("{}\n", plain_text(task.id())))?,
-            Called::Result(result) => {
+            Called::Completed(result) => {
                 screen.show_line("the server created no task and returned the result at once");
                 return print_typed_result(session, &result, self.output.as_deref());
             }

@@ -1,5 +1,10 @@
 //! Tasks, as clients of both designs see them.
 
+#![expect(
+    clippy::unwrap_used,
+    reason = "tests may panic, also in helper functions"
+)]
+
 mod asking;
 mod calls;
 mod cancelling;

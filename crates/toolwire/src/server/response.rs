@@ -310,6 +310,8 @@ mod tests {
             ToolResponse::Text(text) => CallToolResult::text(text),
             #[cfg(feature = "input")]
             ToolResponse::InputRequired(_) => panic!("not complete"),
+            #[cfg(feature = "tasks")]
+            ToolResponse::Task(_) => panic!("not complete"),
         };
         assert_eq!(serde_json::to_value(result).unwrap(), expected);
     }

@@ -29,10 +29,10 @@ pub struct TaskRecord {
     pub tool: String,
     /// The status.
     pub status: TaskStatus,
-    /// Whether the handler should run: the task is queued or running, or an answer has arrived. `false` while a question
-    /// waits for its answer, and after the end.
+    /// Whether the handler should run: the task is queued or running, or a response has arrived. `false` while an input request
+    /// waits for its response, and after the end.
     pub runnable: bool,
-    /// Whether any worker may start the handler: it has not started yet, or it waits at a question. `false` while it works.
+    /// Whether any worker may start the handler: it has not started yet, or it waits at an input request. `false` while it works.
     pub restartable: bool,
     /// How often the handler was started again after its worker was lost.
     #[serde(default)]
@@ -57,12 +57,12 @@ pub struct TaskRecord {
     pub version: ProtocolVersion,
     /// The call: its arguments, the client's capabilities and the caller. Sealed if the server has keys.
     pub call: RawJson,
-    /// The answers and the results of effects so far. Sealed if the server has keys.
+    /// The responses and the results of effects so far. Sealed if the server has keys.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub journal: Option<RawJson>,
-    /// The questions without an answer, by the keys that clients see.
+    /// The input requests without a response, by the keys that clients see.
     #[serde(default, skip_serializing_if = "InputRequests::is_empty")]
-    pub questions: InputRequests,
+    pub input_requests: InputRequests,
     /// The outcome of a task that ended.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub outcome: Option<TaskOutcome>,
@@ -73,8 +73,8 @@ pub struct TaskRecord {
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub enum TaskOutcome {
-    /// The result of the call, as the version of the call has it.
-    Result {
+    /// The call has a result, as the version of the call has it.
+    Completed {
         /// The result.
         result: RawJson,
         /// Whether the tool reported an error in it.
@@ -108,7 +108,7 @@ impl TaskRecord {
             version,
             call,
             journal: None,
-            questions: InputRequests::new(),
+            input_requests: InputRequests::new(),
             outcome: None,
         }
     }
@@ -130,11 +130,11 @@ impl TaskRecord {
     pub fn memory_bytes(&self) -> usize {
         let json = |json: &RawJson| json.get().len();
         let outcome = match &self.outcome {
-            Some(TaskOutcome::Result { result, .. }) => json(result),
+            Some(TaskOutcome::Completed { result, .. }) => json(result),
             Some(TaskOutcome::Error(error)) => json_bytes(error),
             None => 0,
         };
-        let requests = Some(&self.questions).filter(|requests| !requests.is_empty());
+        let requests = Some(&self.input_requests).filter(|requests| !requests.is_empty());
         size_of::<Self>()
             + self.tool.len()
             + self.status_message.as_ref().map_or(0, String::len)
@@ -267,7 +267,7 @@ pub trait TaskStore: Send + Sync + fmt::Debug {
         limit: usize,
     ) -> StoreFuture<'a, Vec<StoredTask>>;
 
-    /// Gives up to `limit` tasks to a worker: tasks of its tools that are runnable and that nobody owns. The oldest come
+    /// Gives up to `limit` tasks to a worker: tasks of its tools that are runnable and that have no owner. The oldest come
     /// first. Of concurrent claims, one gets the task.
     fn claim<'a>(
         &'a self,
@@ -291,7 +291,7 @@ pub trait TaskStore: Send + Sync + fmt::Debug {
     /// Removes a task. Returns `false` if it does not exist.
     fn remove<'a>(&'a self, id: &'a str) -> StoreFuture<'a, bool>;
 
-    /// Returns how often a node should look for changes of other nodes: answers, cancellations, tasks to claim. Default:
+    /// Returns how often a node should look for changes of other nodes: responses, cancellations, tasks to claim. Default:
     /// one second. `None` if all changes are made through this value.
     fn poll_interval(&self) -> Option<Duration> {
         Some(Duration::from_secs(1))
@@ -310,7 +310,7 @@ mod tests {
         // As a tree, this result would take much more memory than its text.
         let result = format!("[{}{{}}]", r#"{"a":"b"},"#.repeat(400_000));
         let length = result.len();
-        record.outcome = Some(TaskOutcome::Result {
+        record.outcome = Some(TaskOutcome::Completed {
             result: RawJson::from_string(result).unwrap(),
             is_error: false,
         });

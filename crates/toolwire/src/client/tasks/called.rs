@@ -14,7 +14,7 @@ use crate::error::Error;
 )]
 pub enum Called {
     /// The server returned the result at once.
-    Result(CallToolResult),
+    Completed(CallToolResult),
     /// The call became a task.
     Task(TaskHandle),
 }
@@ -31,7 +31,7 @@ impl Call<CallToolResult> {
     /// use toolwire::Called;
     ///
     /// match client.call_tool("render", json!({"scene": "harbour"})).as_task().await? {
-    ///     Called::Result(result) => println!("{}", result.all_text()),
+    ///     Called::Completed(result) => println!("{}", result.all_text()),
     ///     Called::Task(task) => println!("running as {}", task.id()),
     /// }
     /// # Ok(())
@@ -61,10 +61,10 @@ impl Call<CallToolResult> {
                         Finished::Now(Ok(Called::Task(TaskHandle::created(client, task))))
                     }
                     Ok(None) => match finish(client, result) {
-                        Finished::Now(finished) => Finished::Now(finished.map(Called::Result)),
-                        Finished::Later(running) => {
-                            Finished::Later(Box::pin(async { running.await.map(Called::Result) }))
-                        }
+                        Finished::Now(finished) => Finished::Now(finished.map(Called::Completed)),
+                        Finished::Later(running) => Finished::Later(Box::pin(async {
+                            running.await.map(Called::Completed)
+                        })),
                     },
                     Err(error) => Finished::Now(Err(error)),
                 },

@@ -15,6 +15,6 @@ pub(crate) use round::RoundState;
 #[cfg(feature = "input")]
 pub(crate) use round::SingleUseState;
 pub use scope::RequestScope;
+pub(crate) use task::RequestTask;
 #[cfg(feature = "tasks")]
 pub(crate) use task::TaskScope;
-pub(crate) use task::TaskSlot;

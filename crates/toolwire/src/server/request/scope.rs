@@ -23,7 +23,7 @@ use crate::engine::{
 };
 use crate::server::Server;
 use crate::server::request::progress::{self, ProgressReporter};
-use crate::server::request::{MethodRoute, RequestParams, RoundState, TaskSlot};
+use crate::server::request::{MethodRoute, RequestParams, RequestTask, RoundState};
 use crate::server::snapshot::Snapshot;
 use crate::sync::lock;
 
@@ -54,7 +54,7 @@ pub struct RequestScope {
     pub(crate) client_info: OnceLock<Option<Arc<Implementation>>>,
     pub(crate) cancellation: Option<Cancellation>,
     /// The task that the request has become.
-    pub(crate) task: TaskSlot,
+    pub(crate) task: RequestTask,
     /// Whether the request may end with `input_required`.
     #[cfg(feature = "input")]
     pub(crate) may_ask_input: bool,

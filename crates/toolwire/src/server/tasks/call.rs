@@ -7,22 +7,19 @@ use std::task::Poll;
 use std::time::Duration;
 
 use tokio::time::Instant;
-use toolwire_proto::decode_message::decode_message;
 use toolwire_proto::features::VersionFeatures;
 use toolwire_proto::methods;
-use toolwire_proto::rounds::MissingCapability;
-use toolwire_types::tasks::core::TaskMetadata;
-use toolwire_types::tasks::extension::EXTENSION_ID;
-use toolwire_types::{ClientCapabilities, ErrorObject, RawJson, RequestId};
+use toolwire_types::{ErrorObject, RawJson, RequestId};
 
-use crate::engine::{BoxFuture, Outcome, Principal, TokenInfo, TransportContext, deadline_after};
+use crate::engine::{BoxFuture, Outcome, Principal, TransportContext, deadline_after};
 use crate::server::RequestContext;
 use crate::server::input_methods;
 use crate::server::request::{
-    Exchange, MethodRoute, RequestParams, RequestScope, RoundState, TaskSlot,
+    Exchange, MethodRoute, RequestParams, RequestScope, RequestTask, RoundState,
 };
 use crate::server::rounds::RequestRounds;
 use crate::server::snapshot::Snapshot;
+use crate::server::tasks::client_support::{ClientTasks, call_of, tasks_required};
 use crate::server::tasks::context::detach;
 use crate::server::tasks::options::{TaskOptions, TaskStart};
 use crate::server::tasks::record::{TaskCall, TaskJournal};
@@ -33,43 +30,6 @@ use crate::server::tasks::transport::TaskTransport;
 use crate::server::tasks::wire;
 use crate::server::tool::ToolEntry;
 use crate::store::StoredTask;
-
-/// What the client of a call can take.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum ClientTasks {
-    /// It does not support tasks.
-    None,
-    /// It asks for a task (2025-11-25), with this TTL.
-    Requested { ttl_ms: Option<u64> },
-    /// It accepts a task (2026-07-28).
-    Accepted,
-}
-
-impl ClientTasks {
-    pub(crate) fn of(context: &RequestContext) -> Result<Self, ErrorObject> {
-        let scope = context.scope();
-        if context.version().has_core_tasks() {
-            let Some(params) = &scope.params else {
-                return Ok(Self::None);
-            };
-            let request: TaskRequest = params.parse().map_err(|error| {
-                ErrorObject::invalid_params(format!("params: {}", decode_message(&error)))
-            })?;
-            return Ok(match request.task {
-                Some(task) => Self::Requested { ttl_ms: task.ttl },
-                None => Self::None,
-            });
-        }
-        let declared = context.client_capabilities().extension(EXTENSION_ID);
-        let accepts = context.version().has_extensions() && declared.is_some();
-        Ok(if accepts { Self::Accepted } else { Self::None })
-    }
-}
-
-#[derive(serde::Deserialize)]
-struct TaskRequest {
-    task: Option<TaskMetadata>,
-}
 
 /// Returns the work of a call that becomes a task, at once or later. Returns `None` for an ordinary call.
 pub(crate) fn call_as_task<'a>(
@@ -116,24 +76,6 @@ pub(crate) fn call_as_task<'a>(
         }
         TaskStart::OnDemand => Box::pin(call_until(runtime, exchange, tool, options, None)),
     }))
-}
-
-/// Returns the error of a tool that the client can call only as a task.
-#[cold]
-pub(crate) fn tasks_required(context: &RequestContext, tool: &ToolEntry) -> ErrorObject {
-    if context.version().has_extensions() {
-        let mut missing = ClientCapabilities::new();
-        let settings = RawJson::empty_object();
-        missing
-            .extensions
-            .get_or_insert_default()
-            .insert(EXTENSION_ID.to_owned(), settings);
-        return MissingCapability::new(missing).into();
-    }
-    ErrorObject::method_not_found(format!(
-        "the tool `{}` runs only as a task",
-        tool.descriptor.name
-    ))
 }
 
 /// Stores the task, starts its handler, and responds with the task.
@@ -233,29 +175,12 @@ fn scope_of_task(
         meta: OnceLock::new(),
         client_info: OnceLock::from(call.client_info.map(Arc::new)),
         cancellation: None,
-        task: TaskSlot::of(Arc::new(TaskOfHandler(Arc::clone(task)))),
+        task: RequestTask::of(Arc::new(TaskOfHandler(Arc::clone(task)))),
         may_ask_input: true,
         round: round.with_journal(values),
         progress: Default::default(),
         first_round: None,
     })
-}
-
-/// Returns what the record stores of a call.
-pub(crate) fn call_of(context: &RequestContext) -> TaskCall {
-    let scope = context.scope();
-    let params = &scope.request_params;
-    TaskCall {
-        arguments: params
-            .arguments()
-            .map_or_else(RawJson::empty_object, RawJson::from),
-        meta: params.meta().map(RawJson::from),
-        capabilities: context.client_capabilities().clone(),
-        client_info: context.client_info().cloned(),
-        progress_token: scope.progress_token.clone(),
-        uses_tokens: scope.transport.uses_tokens(),
-        token: Arc::new(TokenInfo::clone(context.auth())),
-    }
 }
 
 /// Runs an ordinary call. If its time is over, or if its handler starts a task, the handler continues as a task.

@@ -32,7 +32,7 @@ pub struct Tasks {
     pub(crate) max_running: usize,
     pub(crate) max_outcome_bytes: usize,
     pub(crate) max_journal_bytes: usize,
-    pub(crate) max_questions: usize,
+    pub(crate) max_input_requests: usize,
     pub(crate) queued: bool,
 }
 
@@ -47,7 +47,7 @@ impl Tasks {
     ///
     /// The nodes of a service that share a store also share the keys of
     /// [`Server::with_request_state_keys`](crate::Server::with_request_state_keys). With such keys, the records in a
-    /// durable store are sealed: arguments, answers and the caller. Access tokens and header fields are never stored.
+    /// durable store are sealed: arguments, responses and the caller. Access tokens and header fields are never stored.
     #[must_use]
     pub fn new(store: impl TaskStore + 'static) -> Self {
         Self {
@@ -60,7 +60,7 @@ impl Tasks {
             max_running: 4096,
             max_outcome_bytes: 4 * 1024 * 1024,
             max_journal_bytes: 1024 * 1024,
-            max_questions: 32,
+            max_input_requests: 32,
             queued: false,
         }
     }
@@ -96,7 +96,7 @@ impl Tasks {
         self
     }
 
-    /// Sets how long a handler waits at a question in memory. Then it ends, and starts again when the answer arrives.
+    /// Sets how long a handler waits at an input request in memory. Then it ends, and starts again when the response arrives.
     /// Default: 10 min.
     #[must_use]
     pub fn with_park_after(mut self, time: Duration) -> Self {

@@ -7,7 +7,7 @@ use toolwire_types::ErrorObject;
 use crate::engine::Principal;
 use crate::error::Error;
 use crate::server::RequestContext;
-use crate::server::tasks::call::{ClientTasks, call_of, tasks_required};
+use crate::server::tasks::client_support::{ClientTasks, call_of, tasks_required};
 use crate::server::tasks::handle::ServerTask;
 use crate::server::tasks::options::TaskOptions;
 use crate::server::tasks::record::TaskJournal;

@@ -15,7 +15,8 @@ use crate::server::Server;
 use crate::server::ask::{Ask, PendingAsk};
 use crate::server::request::Exchange;
 use crate::server::result_meta::remove_forbidden_meta;
-use crate::server::tasks::runtime::{Ending, RecordChange, TaskRuntime, now_ms, store_failed};
+use crate::server::tasks::ending::{Ending, now_ms};
+use crate::server::tasks::runtime::{RecordChange, TaskRuntime, store_failed};
 use crate::server::tasks::wire::{self, visible};
 use crate::store::StoredTask;
 
@@ -121,29 +122,29 @@ impl ServerTask {
         found.map(|_| ()).ok_or_else(|| gone().into())
     }
 
-    /// Asks the client of the task, and waits for the response. The question is a value of
+    /// Asks the client of the task, and waits for the response. The input request is a value of
     /// [`toolwire::ask`](crate::ask).
     ///
-    /// The question stays open if the future is dropped. The same question asked again gets the same answer.
+    /// The input request stays open if the future is dropped. The same input request asked again gets the same response.
     ///
     /// # Errors
-    /// Returns an error if the task has ended or does not exist any more, if the client does not support the question,
+    /// Returns an error if the task has ended or does not exist any more, if the client does not support the input request,
     /// and if the store fails.
-    pub async fn ask<Q: Ask>(&self, question: Q) -> Result<Q::Output, Error> {
-        let request = question.request()?;
+    pub async fn ask<Q: Ask>(&self, ask: Q) -> Result<Q::Output, Error> {
+        let request = ask.request()?;
         let pending = PendingAsk {
-            key: question.key().to_owned(),
+            key: ask.key().to_owned(),
             digest: EntryDigest::of(&request),
             request,
         };
         let mut watch = self.runtime.watch(&self.id);
-        let key = self.put_question(&pending).await?;
+        let key = self.put_input_request(&pending).await?;
         loop {
             let stored = self.runtime.load(&self.id, &self.principal).await?;
             let stored = stored.ok_or_else(gone)?;
             let journal = self.runtime.journal(&stored)?;
-            if let Some(answer) = journal.answers.get(&key) {
-                return question.read(answer.clone());
+            if let Some(response) = journal.input_responses.get(&key) {
+                return ask.read(response.clone());
             }
             if visible(&stored).is_final() {
                 return Err(ErrorObject::internal("the task has ended").into());
@@ -154,16 +155,16 @@ impl ServerTask {
 
     /// Encodes the task as the response of the call that created it.
     pub(crate) fn respond<'a>(&'a self, exchange: &'a Exchange) -> BoxFuture<'a, Outcome> {
-        (self.runtime.respond_with_task)(self, exchange)
+        (self.runtime.respond_with_task)(&self.runtime, &self.id, &self.principal, exchange)
     }
 
-    async fn put_question(&self, ask: &PendingAsk) -> Result<String, Error> {
+    async fn put_input_request(&self, ask: &PendingAsk) -> Result<String, Error> {
         let stored = self.runtime.load(&self.id, &self.principal).await?;
         let call = self.runtime.call(&stored.ok_or_else(gone)?)?;
         let requests = [(ask.key.clone(), ask.request.clone())];
         rounds::check_requests(&requests.into_iter().collect(), &call.capabilities)
             .map_err(ErrorObject::from)?;
-        let limit = self.runtime.config.max_questions;
+        let limit = self.runtime.config.max_input_requests;
         let mut key = String::new();
         let found = self
             .runtime
@@ -172,14 +173,16 @@ impl ServerTask {
                     return Err(ErrorObject::internal("the task has ended"));
                 }
                 let mut journal = self.runtime.journal(stored)?;
-                key = journal.question_key(&ask.key, ask.digest);
-                if journal.answers.get(&key).is_none() {
-                    record.questions.insert(key.as_str(), ask.request.clone());
+                key = journal.input_key(&ask.key, ask.digest);
+                if journal.input_responses.get(&key).is_none() {
+                    record
+                        .input_requests
+                        .insert(key.as_str(), ask.request.clone());
                     record.status = TaskStatus::InputRequired;
                 }
-                if record.questions.len() > limit {
+                if record.input_requests.len() > limit {
                     return Err(ErrorObject::internal(format!(
-                        "a task may have {limit} open questions"
+                        "a task may have {limit} open input requests"
                     )));
                 }
                 self.runtime.set_journal(stored, record, &journal)?;
@@ -190,14 +193,15 @@ impl ServerTask {
     }
 }
 
-/// Encodes a task as the response of the call that created it.
+/// Encodes the task with this id as the response of the call that created it.
 pub(crate) fn respond_with_task<'a>(
-    task: &'a ServerTask,
+    runtime: &'a TaskRuntime,
+    id: &'a str,
+    principal: &'a Principal,
     exchange: &'a Exchange,
 ) -> BoxFuture<'a, Outcome> {
     Box::pin(async move {
-        let stored = task.runtime.load(&task.id, &task.principal).await?;
-        let stored = stored.ok_or_else(gone)?;
+        let stored = runtime.load(id, principal).await?.ok_or_else(gone)?;
         wire::created(exchange.snapshot(), &stored, exchange.context.version())
     })
 }

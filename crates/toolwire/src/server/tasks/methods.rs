@@ -18,7 +18,8 @@ use crate::error::Error;
 use crate::server::input_request::InputChannel;
 use crate::server::optional_methods::OptionalMethods;
 use crate::server::request::Exchange;
-use crate::server::tasks::runtime::{Ending, RecordChange, TaskRuntime, now_ms, store_failed};
+use crate::server::tasks::ending::{Ending, now_ms};
+use crate::server::tasks::runtime::{RecordChange, TaskRuntime, store_failed};
 use crate::server::tasks::wire::{core_task, detailed_task, visible};
 use crate::store::{StoredTask, TaskOutcome, TaskRecord};
 
@@ -40,7 +41,7 @@ pub(crate) static TASKS: OptionalMethods = OptionalMethods {
     scopes: |_, _| None,
 };
 
-/// Returns the error for every id that is not a task of the caller: unknown, expired, malformed, or of somebody else.
+/// Returns the error for every id that is not a task of the caller: unknown, expired, malformed, or of another caller.
 fn unknown_task() -> ErrorObject {
     ErrorObject::invalid_params("unknown task")
 }
@@ -80,7 +81,7 @@ fn respond_with_task(exchange: &Exchange, stored: &StoredTask) -> Outcome {
             .finish(core_task(&stored.id, &record), version)
     } else {
         let mut task = detailed_task(&stored.id, &record);
-        if record.version != version
+        if record.version.has_core_tasks()
             && let Some(result) = &mut task.result
         {
             *result = restamped(exchange, result)?;
@@ -89,7 +90,7 @@ fn respond_with_task(exchange: &Exchange, stored: &StoredTask) -> Outcome {
     }
 }
 
-/// Converts a result into the form of the request's version, for a task of another version.
+/// Converts the result of a task of the core design into the form of the request's version.
 fn restamped(exchange: &Exchange, result: &RawJson) -> Result<RawJson, ErrorObject> {
     let result: CallToolResult = result
         .parse()
@@ -102,15 +103,15 @@ fn restamped(exchange: &Exchange, result: &RawJson) -> Result<RawJson, ErrorObje
 async fn update(exchange: &Exchange) -> Outcome {
     let (runtime, id) = target(exchange)?;
     let params: UpdateTaskRequestParams = exchange.decode_params()?;
-    answer(runtime, id, &caller(exchange), &params.input_responses).await?;
+    accept_responses(runtime, id, &caller(exchange), &params.input_responses).await?;
     exchange
         .snapshot()
         .finish(EmptyResult::new(), exchange.context.version())
 }
 
-/// Puts answers into a task. If one of them violates its question, none counts. Answers to questions that are not open
+/// Puts responses into a task. If one of them violates its input request, none counts. Input responses to input requests that are not open
 /// are ignored.
-pub(crate) async fn answer(
+pub(crate) async fn accept_responses(
     runtime: &TaskRuntime,
     id: &str,
     principal: &Principal,
@@ -122,21 +123,21 @@ pub(crate) async fn answer(
                 return Ok(RecordChange::Keep);
             }
             let mut journal = runtime.journal(stored)?;
-            let mut answered = false;
+            let mut changed_any = false;
             for (key, response) in responses.iter() {
-                let Some(question) = record.questions.get(key) else {
+                let Some(input_request) = record.input_requests.get(key) else {
                     continue;
                 };
-                let accepted = rounds::accept_response(question, response.clone())
+                let accepted = rounds::accept_response(input_request, response.clone())
                     .map_err(|invalid| invalid.into_error(key))?;
-                journal.answers.insert(key, accepted);
-                record.questions.remove(key);
-                answered = true;
+                journal.input_responses.insert(key, accepted);
+                record.input_requests.remove(key);
+                changed_any = true;
             }
-            if !answered {
+            if !changed_any {
                 return Ok(RecordChange::Keep);
             }
-            if record.questions.is_empty() {
+            if record.input_requests.is_empty() {
                 record.status = TaskStatus::Working;
                 // A task that another system ends has no handler.
                 record.runnable = record.restartable;
@@ -185,7 +186,7 @@ fn status_name(status: TaskStatus) -> &'static str {
     }
 }
 
-/// Handles `tasks/result` of 2025-11-25: waits for the end of the task, and asks the client its questions meanwhile.
+/// Handles `tasks/result` of 2025-11-25: waits for the end of the task, and asks the client its input requests meanwhile.
 async fn result(exchange: &Exchange) -> Outcome {
     let (runtime, id) = target(exchange)?;
     let mut watch = runtime.watch(id);
@@ -196,33 +197,33 @@ async fn result(exchange: &Exchange) -> Outcome {
         if record.is_final() {
             return outcome(exchange, &stored.id, &record);
         }
-        let question = record
-            .questions
+        let input_request = record
+            .input_requests
             .iter()
             .find(|(key, _)| !asked.contains(*key));
-        let Some((key, question)) = question else {
+        let Some((key, input_request)) = input_request else {
             watch.changed().await;
             continue;
         };
         asked.insert(key.to_owned());
         // The task may end while the client is asked.
         tokio::select! {
-            response = ask_client(exchange, &stored.id, key, question) => {
+            response = ask_client(exchange, &stored.id, key, input_request) => {
                 let response = response.map_err(|error| error.into_error_object())?;
                 let responses = InputResponses::from_iter([(key, response)]);
-                answer(runtime, id, &caller(exchange), &responses).await?;
+                accept_responses(runtime, id, &caller(exchange), &responses).await?;
             }
-            () = ended_or_answered(exchange, runtime, id, key) => {}
+            () = until_closed(exchange, runtime, id, key) => {}
         }
     }
 }
 
-/// Waits until a question of a task is not open any more.
-async fn ended_or_answered(exchange: &Exchange, runtime: &TaskRuntime, id: &str, key: &str) {
+/// Waits until an input request of a task is not open any more.
+async fn until_closed(exchange: &Exchange, runtime: &TaskRuntime, id: &str, key: &str) {
     let mut watch = runtime.watch(id);
     loop {
         match runtime.load(id, &caller(exchange)).await {
-            Ok(Some(stored)) if visible(&stored).questions.get(key).is_some() => {}
+            Ok(Some(stored)) if visible(&stored).input_requests.get(key).is_some() => {}
             Ok(_) => return,
             Err(_) => {}
         }
@@ -230,12 +231,12 @@ async fn ended_or_answered(exchange: &Exchange, runtime: &TaskRuntime, id: &str,
     }
 }
 
-/// Sends a question of a task to the client, with the task in its `_meta`.
+/// Sends an input request of a task to the client, with the task in its `_meta`.
 async fn ask_client(
     exchange: &Exchange,
     id: &str,
     key: &str,
-    question: &InputRequest,
+    input_request: &InputRequest,
 ) -> Result<RawJson, Error> {
     let context = &exchange.context;
     let channel = InputChannel {
@@ -244,13 +245,13 @@ async fn ask_client(
         capabilities: context.client_capabilities(),
         related_task: Some(id),
     };
-    channel.send(key, question).await
+    channel.send(key, input_request).await
 }
 
 /// Encodes the outcome of a task as the outcome of `tasks/result`.
 fn outcome(exchange: &Exchange, id: &str, record: &TaskRecord) -> Outcome {
     match &record.outcome {
-        Some(TaskOutcome::Result { result, .. }) => {
+        Some(TaskOutcome::Completed { result, .. }) => {
             let mut result: CallToolResult = result
                 .parse()
                 .map_err(|_| ErrorObject::internal("the result of the task cannot be read"))?;

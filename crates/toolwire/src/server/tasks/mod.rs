@@ -6,8 +6,10 @@
 //! continues the tasks of lost processes. What handlers do with their task is in `context` and `running`.
 
 mod call;
+mod client_support;
 mod config;
 mod context;
+mod ending;
 mod handle;
 mod methods;
 mod options;
@@ -26,6 +28,7 @@ pub use handle::ServerTask;
 pub use options::TaskOptions;
 pub(crate) use running::RunningTask;
 pub(crate) use runtime::TaskRuntime;
+pub(crate) use wire::notification;
 pub use worker::TaskWorkerOptions;
 
 use crate::server::Server;

@@ -83,7 +83,7 @@ impl TaskOptions {
     }
 
     /// Permits to run the handler again if its process stopped while it ran, up to three times. The handler gets the
-    /// stored results of `once` and the answers that it had. Without it such a task fails.
+    /// stored results of `once` and the responses that it had. Without it such a task fails.
     #[must_use]
     pub fn resume(mut self) -> Self {
         self.resume = true;

@@ -33,24 +33,24 @@ pub(crate) struct TaskCall {
     pub(crate) token: Arc<TokenInfo>,
 }
 
-/// The values of a handler so far, and its questions.
+/// The values of a handler so far, and its input requests.
 #[derive(Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct TaskJournal {
     /// The journal and the handler's own state, as text.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     state: Option<String>,
-    /// The questions that clients have seen, by the keys that clients see.
+    /// The input requests that clients have seen, by the keys that clients see.
     #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
-    asked: IndexMap<String, AskedQuestion>,
-    /// The answers, by the same keys.
+    asked: IndexMap<String, IssuedKey>,
+    /// The responses, by the same keys.
     #[serde(default, skip_serializing_if = "InputResponses::is_empty")]
-    pub(crate) answers: InputResponses,
+    pub(crate) input_responses: InputResponses,
 }
 
-/// A question that clients have seen.
+/// An input request that clients have seen.
 #[derive(Serialize, Deserialize)]
-struct AskedQuestion(String, EntryDigest);
+struct IssuedKey(String, EntryDigest);
 
 impl TaskJournal {
     /// Returns the journal for a run of the handler, and the handler's own state.
@@ -65,10 +65,10 @@ impl TaskJournal {
         self.state = Some(journal.to_state(author_state));
     }
 
-    /// Returns the key under which clients see a question. The same question keeps its key when its handler runs again.
-    pub(crate) fn question_key(&mut self, key: &str, digest: EntryDigest) -> String {
+    /// Returns the key under which clients see an input request. The same input request keeps its key when its handler runs again.
+    pub(crate) fn input_key(&mut self, key: &str, digest: EntryDigest) -> String {
         let mut number = 0;
-        for (seen, AskedQuestion(asked_key, asked_digest)) in &self.asked {
+        for (seen, IssuedKey(asked_key, asked_digest)) in &self.asked {
             if asked_key == key {
                 if *asked_digest == digest {
                     return seen.clone();
@@ -78,11 +78,11 @@ impl TaskJournal {
         }
         // A handler may itself use a key such as `confirm~2`.
         let free = (number + 1..)
-            .map(|number| task_rules::question_key(key, number))
+            .map(|number| task_rules::input_key(key, number))
             .find(|candidate| !self.asked.contains_key(candidate));
         let seen = free.unwrap_or_default();
         self.asked
-            .insert(seen.clone(), AskedQuestion(key.to_owned(), digest));
+            .insert(seen.clone(), IssuedKey(key.to_owned(), digest));
         seen
     }
 }
@@ -212,16 +212,16 @@ mod tests {
     }
 
     #[test]
-    fn question_keeps_its_key_and_another_question_gets_another() {
+    fn request_keeps_its_key_and_another_request_gets_another() {
         let roots = EntryDigest::of(&InputRequest::roots());
         let other = EntryDigest::EFFECT;
         let mut journal = TaskJournal::default();
-        assert_eq!(journal.question_key("k", roots), "k");
-        assert_eq!(journal.question_key("k", roots), "k");
-        assert_eq!(journal.question_key("k", other), "k~2");
-        assert_eq!(journal.question_key("k~2", roots), "k~2~2");
+        assert_eq!(journal.input_key("k", roots), "k");
+        assert_eq!(journal.input_key("k", roots), "k");
+        assert_eq!(journal.input_key("k", other), "k~2");
+        assert_eq!(journal.input_key("k~2", roots), "k~2~2");
         let text = serde_json::to_string(&journal).unwrap();
         let mut read: TaskJournal = serde_json::from_str(&text).unwrap();
-        assert_eq!(read.question_key("k", other), "k~2");
+        assert_eq!(read.input_key("k", other), "k~2");
     }
 }

@@ -16,8 +16,9 @@ use crate::server::ask::PendingAsk;
 use crate::server::request::{RoundState, TaskScope as _};
 use crate::server::response::{self, ToolResponse};
 use crate::server::result_meta::remove_forbidden_meta;
+use crate::server::tasks::ending::{Ending, now_ms};
 use crate::server::tasks::running::{RunningTask, TaskOfHandler, author_state};
-use crate::server::tasks::runtime::{Ending, RecordChange, TaskRuntime, now_ms};
+use crate::server::tasks::runtime::{RecordChange, TaskRuntime};
 use crate::server::tool::ToolEntry;
 use crate::server::tool_error::ToolError;
 use crate::store::StoredTask;
@@ -42,9 +43,9 @@ pub(crate) struct TaskRun {
 enum RunEnd {
     /// The handler ended.
     Ended(Ending),
-    /// The handler waits at a question, and is started again when the answer arrives.
+    /// The handler waits at an input request, and is started again when the response arrives.
     Parked,
-    /// Somebody else ended the task, or another worker has it. Nothing more is written.
+    /// Another request ended the task, or another worker has it. Nothing more is written.
     TakenAway,
     /// The life of the task is over.
     Expired,
@@ -55,10 +56,9 @@ enum RunEnd {
 impl TaskRun {
     /// Runs the task in the background.
     pub(crate) fn spawn(self) {
-        self.task.runtime.add_running(&self.task);
-        let tracker = RunningGuard(Arc::clone(&self.task));
+        let registration = self.task.runtime.add_running(&self.task.entry);
         tokio::spawn(async move {
-            let _tracker = tracker;
+            let _registration = registration;
             self.run().await;
         });
     }
@@ -85,20 +85,11 @@ impl TaskRun {
                     ))),
                 },
             }
-            // The handler is dropped here, before anybody sees the outcome.
+            // The handler is dropped here, before a client can see the outcome.
         };
         // A handler on the blocking pool may still run.
         TaskOfHandler(Arc::clone(&task)).cancellation().cancel();
         finish(&task, &tool, end).await;
-    }
-}
-
-/// Removes the task from the running ones when its run ends in any way.
-struct RunningGuard(Arc<RunningTask>);
-
-impl Drop for RunningGuard {
-    fn drop(&mut self) {
-        self.0.runtime.remove_running(&self.0);
     }
 }
 
@@ -109,13 +100,17 @@ async fn finish(task: &RunningTask, tool: &ToolEntry, end: RunEnd) {
         RunEnd::TakenAway => return,
         RunEnd::Ended(ending) => end_task(task, ending).await,
         RunEnd::Expired => end_task(task, Ending::expired()).await,
-        RunEnd::Parked => Ok(hand_over(task).await),
+        RunEnd::Parked => {
+            hand_over(task).await;
+            Ok(())
+        }
         RunEnd::Shutdown => {
             let resumes = tool.task.as_ref().is_some_and(|options| options.resume);
             let loaded = runtime.load(&task.id, &task.principal).await;
             let restartable = loaded.ok().flatten();
             if resumes || restartable.is_some_and(|stored| stored.record.restartable) {
-                Ok(hand_over(task).await)
+                hand_over(task).await;
+                Ok(())
             } else {
                 end_task(task, Ending::lost()).await
             }
@@ -151,14 +146,14 @@ async fn end_task(task: &RunningTask, ending: Ending) -> Result<(), ErrorObject>
     ended.map_err(|error| error.into_error_object())
 }
 
-/// Gives the task back, so that the next answer or another worker continues it.
+/// Gives the task back, so that the next response or another worker continues it.
 async fn hand_over(task: &RunningTask) {
     let runtime = &task.runtime;
     let worker = runtime.worker(Vec::new());
     if let Err(error) = runtime.config.store.release(&task.id, &worker).await {
         tracing::warn!(%error, "a task could not be given back; its lease ends by itself");
     }
-    // An answer may have arrived in the meantime.
+    // A response may have arrived in the meantime.
     runtime.publish_change(&task.id);
 }
 
@@ -179,7 +174,7 @@ async fn stopped(task: &RunningTask) -> RunEnd {
         let deadline = end_of_life.unwrap_or_else(|| deadline_after(Instant::now(), Duration::MAX));
         tokio::select! {
             () = watch.changed() => {}
-            () = task.shutdown.cancelled() => return RunEnd::Shutdown,
+            () = task.entry.shutdown.cancelled() => return RunEnd::Shutdown,
             () = tokio::time::sleep_until(deadline) => return RunEnd::Expired,
         }
     }
@@ -271,7 +266,7 @@ fn suspended(context: &RequestContext) -> Result<InputRequiredResult, ErrorObjec
     ))
 }
 
-/// Asks what a handler wants to know, and returns the context of its next run. Returns `None` if the answers take too
+/// Asks what a handler wants to know, and returns the context of its next run. Returns `None` if the responses take too
 /// long.
 async fn next_round(
     task: &Arc<RunningTask>,

@@ -1,4 +1,4 @@
-//! A task whose handler runs in this process: its questions, its journal and its status message.
+//! A task whose handler runs in this process: its input requests, its journal and its status message.
 
 use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -16,7 +16,7 @@ use crate::error::Error;
 use crate::server::RequestContext;
 use crate::server::ask::PendingAsk;
 use crate::server::request::TaskScope;
-use crate::server::tasks::runtime::{RecordChange, TaskRuntime};
+use crate::server::tasks::runtime::{RecordChange, TaskRegistration, TaskRuntime};
 use crate::store::{StoredTask, TaskRecord};
 use crate::sync::lock;
 
@@ -29,10 +29,9 @@ pub(crate) struct RunningTask {
     pub(crate) principal: Principal,
     pub(crate) runtime: Arc<TaskRuntime>,
     cancellation: Cancellation,
-    /// Set if the handler waited too long at a question. Its outcome does not count then.
+    /// Set if the handler waited too long at an input request. Its outcome does not count then.
     parked: AtomicBool,
-    /// Set to stop the handler because the server shuts down.
-    pub(crate) shutdown: Cancellation,
+    pub(crate) entry: Arc<TaskRegistration>,
     message: Mutex<MessageState>,
 }
 
@@ -52,7 +51,10 @@ impl RunningTask {
             runtime: Arc::clone(runtime),
             cancellation: Cancellation::new(),
             parked: AtomicBool::new(false),
-            shutdown: Cancellation::new(),
+            entry: Arc::new(TaskRegistration {
+                id: stored.id.clone(),
+                shutdown: Cancellation::new(),
+            }),
             message: Mutex::default(),
         })
     }
@@ -66,7 +68,7 @@ impl RunningTask {
         lock(&self.message).pending.take()
     }
 
-    /// Puts questions into the task, waits until all have an answer, and returns the answers in the same order.
+    /// Puts input requests into the task, waits until all have a response, and returns the responses in the same order.
     pub(crate) async fn ask_all(
         &self,
         context: &RequestContext,
@@ -83,10 +85,10 @@ impl RunningTask {
             .map_err(ErrorObject::from)?;
         let deadline = Instant::now() + self.runtime.config.park_after;
         let mut watch = self.runtime.watch(&self.id);
-        let mut keys = self.put_questions(context, asks).await?;
+        let mut keys = self.put_input_requests(context, asks).await?;
         loop {
-            if let Some(answers) = self.take_answers(asks, &mut keys).await? {
-                return Ok(answers);
+            if let Some(responses) = self.take_input_responses(asks, &mut keys).await? {
+                return Ok(responses);
             }
             if tokio::time::timeout_at(deadline, watch.changed())
                 .await
@@ -99,28 +101,28 @@ impl RunningTask {
         }
     }
 
-    /// Puts the questions without an answer into the record. Returns the keys that clients see.
-    async fn put_questions(
+    /// Puts the input requests without a response into the record. Returns the keys that clients see.
+    async fn put_input_requests(
         &self,
         context: &RequestContext,
         asks: &[&PendingAsk],
     ) -> Result<Vec<String>, Error> {
-        let limit = self.runtime.config.max_questions;
+        let limit = self.runtime.config.max_input_requests;
         let mut keys = Vec::new();
         self.change(|stored, record| {
             let mut journal = self.runtime.journal(stored)?;
             keys.clear();
             for ask in asks {
-                let key = journal.question_key(&ask.key, ask.digest);
-                if journal.answers.get(&key).is_none() {
-                    let question = question(ask, context);
-                    record.questions.insert(key.as_str(), question);
+                let key = journal.input_key(&ask.key, ask.digest);
+                if journal.input_responses.get(&key).is_none() {
+                    let request = as_sent(ask, context);
+                    record.input_requests.insert(key.as_str(), request);
                 }
                 keys.push(key);
             }
-            if record.questions.len() > limit {
+            if record.input_requests.len() > limit {
                 return Err(ErrorObject::internal(format!(
-                    "a task may have {limit} open questions"
+                    "a task may have {limit} open input requests"
                 )));
             }
             context
@@ -128,7 +130,7 @@ impl RunningTask {
                 .round
                 .in_journal(|values| journal.set_values(values, author_state(context)));
             self.runtime.set_journal(stored, record, &journal)?;
-            if !record.questions.is_empty() {
+            if !record.input_requests.is_empty() {
                 record.status = TaskStatus::InputRequired;
                 record.runnable = false;
                 record.restartable = true;
@@ -139,8 +141,8 @@ impl RunningTask {
         Ok(keys)
     }
 
-    /// Returns the answers if all are there. The handler then works again.
-    async fn take_answers(
+    /// Returns the responses if all are there. The handler then works again.
+    async fn take_input_responses(
         &self,
         asks: &[&PendingAsk],
         keys: &mut [String],
@@ -148,14 +150,16 @@ impl RunningTask {
         let mut found = None;
         self.change(|stored, record| {
             let journal = self.runtime.journal(stored)?;
-            let answers: Option<InputResponses> = asks
+            let responses: Option<InputResponses> = asks
                 .iter()
                 .zip(&*keys)
-                .map(|(ask, key)| Some((ask.key.clone(), journal.answers.get(key)?.clone())))
+                .map(|(ask, key)| {
+                    Some((ask.key.clone(), journal.input_responses.get(key)?.clone()))
+                })
                 .collect();
-            let is_complete = answers.is_some();
-            found = answers;
-            if is_complete && record.questions.is_empty() && record.restartable {
+            let is_complete = responses.is_some();
+            found = responses;
+            if is_complete && record.input_requests.is_empty() && record.restartable {
                 // From here on, effects may happen that another run would repeat.
                 record.restartable = false;
                 return Ok(RecordChange::Write);
@@ -213,8 +217,8 @@ impl RunningTask {
     }
 }
 
-/// Returns a question as the client sees it.
-fn question(ask: &PendingAsk, context: &RequestContext) -> InputRequest {
+/// Returns an input request as the client sees it.
+fn as_sent(ask: &PendingAsk, context: &RequestContext) -> InputRequest {
     let mut request = ask.request.clone();
     if let InputRequest::Sampling(params) = &mut request {
         drop_undeclared_context(params, context.version(), context.client_capabilities());
@@ -270,12 +274,12 @@ impl TaskScope for TaskOfHandler {
         asks: Vec<&'a PendingAsk>,
     ) -> BoxFuture<'a, Result<(), Error>> {
         Box::pin(async move {
-            let answers = self.0.ask_all(context, &asks).await?;
+            let responses = self.0.ask_all(context, &asks).await?;
             let round = &context.scope().round;
             round.in_journal(|journal| {
                 for ask in &asks {
-                    if let Some(answer) = answers.get(&ask.key) {
-                        journal.store(&*ask.key, ask.digest, answer.clone());
+                    if let Some(response) = responses.get(&ask.key) {
+                        journal.store(&*ask.key, ask.digest, response.clone());
                     }
                 }
             });

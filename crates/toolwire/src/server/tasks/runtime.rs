@@ -8,21 +8,19 @@ use std::time::Duration;
 use tokio::sync::watch;
 use toolwire_proto::subscriptions::Change;
 use toolwire_proto::task_rules;
-use toolwire_types::tasks::TaskStatus;
-use toolwire_types::{ErrorObject, ProtocolVersion, RawJson};
+use toolwire_types::{ErrorObject, ProtocolVersion};
 
-use crate::engine::{BoxFuture, Outcome, Principal, since_epoch};
+use crate::engine::{BoxFuture, Cancellation, Outcome, Principal};
 use crate::server::hub::ListenerGuard;
 use crate::server::request::Exchange;
 use crate::server::state_seal::NO_RANDOMNESS;
 use crate::server::tasks::config::Tasks;
-use crate::server::tasks::handle::ServerTask;
+use crate::server::tasks::ending::{Ending, now_ms};
 use crate::server::tasks::options::TaskOptions;
 use crate::server::tasks::record::{RecordPart, RecordSeal, TaskCall, TaskJournal};
-use crate::server::tasks::running::RunningTask;
 use crate::server::tool::ToolEntry;
 use crate::server::{Server, ServerInner};
-use crate::store::{StoreError, StoredTask, TaskOutcome, TaskRecord, Worker};
+use crate::store::{StoreError, StoredTask, TaskRecord, Worker};
 use crate::sync::lock;
 
 /// How often a change of one record is tried again because others change it at the same time.
@@ -35,9 +33,9 @@ pub(crate) type CallAsTask = for<'a> fn(
     &'a Arc<ToolEntry>,
 ) -> Result<Option<BoxFuture<'a, Outcome>>, ErrorObject>;
 
-/// Encodes a task as the response of the call that created it.
+/// Encodes the task with this id as the response of the call that created it.
 pub(crate) type RespondWithTask =
-    for<'a> fn(&'a ServerTask, &'a Exchange) -> BoxFuture<'a, Outcome>;
+    for<'a> fn(&'a TaskRuntime, &'a str, &'a Principal, &'a Exchange) -> BoxFuture<'a, Outcome>;
 
 /// The tasks of one server.
 pub(crate) struct TaskRuntime {
@@ -50,7 +48,7 @@ pub(crate) struct TaskRuntime {
     pub(crate) respond_with_task: RespondWithTask,
     worker_id: String,
     /// The tasks whose handlers run in this process.
-    running: Mutex<HashMap<String, Arc<RunningTask>>>,
+    running: Mutex<HashMap<String, Arc<TaskRegistration>>>,
     /// Those who wait for changes of a task in this process.
     watched: Mutex<HashMap<String, Weak<watch::Sender<u64>>>>,
     /// Set when the maintenance has started.
@@ -266,7 +264,7 @@ impl TaskRuntime {
         let limit = self.config.max_journal_bytes;
         if written.get().len() > limit {
             return Err(ErrorObject::internal(format!(
-                "the answers and stored results of the task have more than {limit} bytes"
+                "the input responses and stored results of the task have more than {limit} bytes"
             )));
         }
         record.journal = Some(written);
@@ -282,7 +280,7 @@ impl TaskRuntime {
 
     // ---- changes ----
 
-    /// Informs everybody who waits for a change of the task, on this and other nodes.
+    /// Informs all that wait for a change of the task, on this and other nodes.
     pub(crate) fn publish_change(&self, id: &str) {
         self.wake(id);
         if let Some(server) = self.server() {
@@ -320,17 +318,19 @@ impl TaskRuntime {
 
     // ---- running tasks ----
 
-    pub(crate) fn add_running(&self, task: &Arc<RunningTask>) {
-        lock(&self.running).insert(task.id.clone(), Arc::clone(task));
+    /// Registers a task whose handler runs in this process, for as long as the returned value lives.
+    pub(crate) fn add_running(
+        self: &Arc<Self>,
+        entry: &Arc<TaskRegistration>,
+    ) -> RegistrationGuard {
+        lock(&self.running).insert(entry.id.clone(), Arc::clone(entry));
+        RegistrationGuard {
+            runtime: Arc::clone(self),
+            id: entry.id.clone(),
+        }
     }
 
-    pub(crate) fn remove_running(&self, task: &RunningTask) {
-        let removed = lock(&self.running).remove(&task.id);
-        // Dropped after the lock is released.
-        drop(removed);
-    }
-
-    pub(crate) fn running(&self) -> Vec<Arc<RunningTask>> {
+    pub(crate) fn running(&self) -> Vec<Arc<TaskRegistration>> {
         lock(&self.running).values().cloned().collect()
     }
 
@@ -348,6 +348,28 @@ impl fmt::Debug for TaskRuntime {
     }
 }
 
+/// A task whose handler runs in this process.
+#[derive(Debug, Default)]
+pub(crate) struct TaskRegistration {
+    pub(crate) id: String,
+    /// Set to stop the handler because the server shuts down.
+    pub(crate) shutdown: Cancellation,
+}
+
+/// The registration of a running task, which ends when this value is dropped.
+pub(crate) struct RegistrationGuard {
+    runtime: Arc<TaskRuntime>,
+    id: String,
+}
+
+impl Drop for RegistrationGuard {
+    fn drop(&mut self) {
+        let removed = lock(&self.runtime.running).remove(&self.id);
+        // Dropped after the lock is released.
+        drop(removed);
+    }
+}
+
 /// The data of a new task.
 pub(crate) struct NewTask<'a> {
     pub(crate) tool: &'a str,
@@ -361,56 +383,10 @@ pub(crate) struct NewTask<'a> {
     pub(crate) runnable: bool,
 }
 
-/// How a task ends.
-#[derive(Debug, Clone)]
-pub(crate) enum Ending {
-    Result { result: RawJson, is_error: bool },
-    Failed(ErrorObject),
-    Cancelled,
-}
-
-impl Ending {
-    /// Returns the ending of a task whose life is over.
-    pub(crate) fn expired() -> Self {
-        Self::Failed(ErrorObject::internal("the task expired"))
-    }
-
-    /// Returns the ending of a task whose process stopped while its handler worked.
-    pub(crate) fn lost() -> Self {
-        Self::Failed(ErrorObject::internal(
-            "the server stopped while the task ran; call the tool again",
-        ))
-    }
-
-    pub(crate) fn apply(&self, record: &mut TaskRecord, now_ms: u64) {
-        record.runnable = false;
-        record.restartable = false;
-        record.questions = Default::default();
-        let ttl_ms = task_rules::final_ttl(record.ttl_ms, record.created_at_ms, now_ms);
-        record.ttl_ms = ttl_ms;
-        record.expires_at_ms = task_rules::forgotten_at(ttl_ms, record.created_at_ms);
-        match self {
-            Self::Result { result, is_error } => {
-                record.status = TaskStatus::Completed;
-                record.outcome = Some(TaskOutcome::Result {
-                    result: result.clone(),
-                    is_error: *is_error,
-                });
-            }
-            Self::Failed(error) => {
-                record.status = TaskStatus::Failed;
-                record.status_message = Some(error.message.to_string());
-                record.outcome = Some(TaskOutcome::Error(error.clone()));
-            }
-            Self::Cancelled => record.status = TaskStatus::Cancelled,
-        }
-    }
-}
-
 /// Reports changes of one task.
 pub(crate) struct TaskWatch {
     changes: watch::Receiver<u64>,
-    /// Kept, because the registry refers to it weakly.
+    /// Not dropped, because the registry refers to it weakly.
     _sender: Arc<watch::Sender<u64>>,
     poll_interval: Option<Duration>,
     pause: Duration,
@@ -433,11 +409,6 @@ impl TaskWatch {
             self.pause = Duration::ZERO;
         }
     }
-}
-
-/// Returns the current time in milliseconds since 1970-01-01.
-pub(crate) fn now_ms() -> u64 {
-    u64::try_from(since_epoch().as_millis()).unwrap_or(u64::MAX)
 }
 
 fn milliseconds(duration: Option<Duration>) -> Option<u64> {

@@ -10,10 +10,10 @@ use toolwire_types::{Notification, ProtocolVersion, RawJson};
 
 use crate::engine::Outcome;
 use crate::server::snapshot::Snapshot;
-use crate::server::tasks::runtime::{Ending, TaskRuntime, now_ms};
+use crate::server::tasks::ending::{Ending, now_ms};
 use crate::store::{StoredTask, TaskOutcome, TaskRecord};
 
-/// Returns the record as readers see it. An unfinished task whose life has ended has failed, whoever was to write that.
+/// Returns the record as readers see it. An unfinished task whose life has ended has failed, even if that was not written yet.
 pub(crate) fn visible(stored: &StoredTask) -> Cow<'_, TaskRecord> {
     let record = &*stored.record;
     if !record.is_final() && has_ended(record.ttl_ms, record.created_at_ms, now_ms()) {
@@ -34,7 +34,7 @@ pub(crate) fn core_task(id: &str, record: &TaskRecord) -> core::Task {
     let mut task = core::Task::new(id, time_text(record.created_at_ms));
     let is_error = matches!(
         &record.outcome,
-        Some(TaskOutcome::Result { is_error: true, .. })
+        Some(TaskOutcome::Completed { is_error: true, .. })
     );
     task.status = status_in_core(record.status, is_error);
     task.status_message.clone_from(&record.status_message);
@@ -55,14 +55,14 @@ pub(crate) fn extension_task(id: &str, record: &TaskRecord) -> extension::Task {
     task
 }
 
-/// Returns the task in the extension, with its questions or its outcome.
+/// Returns the task in the extension, with its input requests or its outcome.
 pub(crate) fn detailed_task(id: &str, record: &TaskRecord) -> extension::DetailedTask {
     let task = extension_task(id, record);
     match (record.status, &record.outcome) {
         (TaskStatus::InputRequired, _) => {
-            extension::DetailedTask::input_required(task, record.questions.clone())
+            extension::DetailedTask::input_required(task, record.input_requests.clone())
         }
-        (TaskStatus::Completed, Some(TaskOutcome::Result { result, .. })) => {
+        (TaskStatus::Completed, Some(TaskOutcome::Completed { result, .. })) => {
             extension::DetailedTask::completed(task, result.clone())
         }
         (TaskStatus::Failed, Some(TaskOutcome::Error(error))) => {
@@ -88,11 +88,9 @@ pub(crate) fn created(
     }
 }
 
-impl TaskRuntime {
-    /// Returns the notification of a changed task. It contains the whole task.
-    pub(crate) fn notification(&self, stored: &StoredTask) -> Option<Notification> {
-        let task = detailed_task(&stored.id, &visible(stored));
-        let task = RawJson::from_serialize(&task).ok()?;
-        Some(subscriptions::task_notification(task))
-    }
+/// Returns the notification of a changed task. It contains the whole task.
+pub(crate) fn notification(stored: &StoredTask) -> Option<Notification> {
+    let task = detailed_task(&stored.id, &visible(stored));
+    let task = RawJson::from_serialize(&task).ok()?;
+    Some(subscriptions::task_notification(task))
 }

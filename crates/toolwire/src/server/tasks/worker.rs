@@ -11,7 +11,8 @@ use crate::error::Error;
 use crate::server::Server;
 use crate::server::hub::ChangeListener;
 use crate::server::tasks::call::run_stored;
-use crate::server::tasks::runtime::{Ending, RecordChange, TaskRuntime, now_ms};
+use crate::server::tasks::ending::{Ending, now_ms};
+use crate::server::tasks::runtime::{RecordChange, TaskRuntime};
 use crate::server::tool::ToolEntry;
 use crate::store::StoredTask;
 

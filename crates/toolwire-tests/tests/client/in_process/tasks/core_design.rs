@@ -164,7 +164,7 @@ async fn task_is_requested_only_if_the_tool_or_the_caller_wants_it() {
         assert_eq!(request.params.get("task"), expected, "{request}");
         server.respond(&request, text("done")).await;
         match outcome_of(call).await.expect("a result") {
-            Called::Result(result) => assert_text(&result, "done"),
+            Called::Completed(result) => assert_text(&result, "done"),
             Called::Task(task) => panic!("{task:?}"),
         }
     }

@@ -19,7 +19,7 @@ async fn start(client: &Client, server: &mut toolwire::testing::ScriptedServer) 
     create(server).await;
     match outcome_of(call).await.expect("a task") {
         Called::Task(task) => task,
-        Called::Result(result) => panic!("{result:?}"),
+        Called::Completed(result) => panic!("{result:?}"),
     }
 }
 
@@ -56,7 +56,7 @@ async fn call_as_task_may_return_a_result() {
     let request = expect_call(&mut server, "render").await;
     server.respond(&request, text("done")).await;
     match outcome_of(call).await.expect("a result") {
-        Called::Result(result) => assert_text(&result, "done"),
+        Called::Completed(result) => assert_text(&result, "done"),
         Called::Task(task) => panic!("{task:?}"),
     }
 }

@@ -1,4 +1,4 @@
-//! The task of a request without the feature `tasks`: there is none.
+//! Without the feature `tasks`, no request becomes a task.
 
 use crate::engine::Cancellation;
 #[cfg(feature = "input")]
@@ -34,9 +34,9 @@ impl NoTask {
 
 /// The task of a request, which is always empty.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct TaskSlot;
+pub(crate) struct RequestTask;
 
-impl TaskSlot {
+impl RequestTask {
     #[inline]
     pub(crate) fn get(&self) -> Option<&NoTask> {
         None

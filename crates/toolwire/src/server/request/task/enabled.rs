@@ -23,7 +23,7 @@ pub(crate) trait TaskScope: Send + Sync + fmt::Debug {
     /// Sets the status message, without waiting. Of several messages in a short time the last one counts.
     fn set_message(&self, message: String);
 
-    /// Puts questions into the task, waits until all have an answer, and stores the answers in the journal.
+    /// Puts input requests into the task, waits until all have a response, and stores the responses in the journal.
     fn ask<'a>(
         &'a self,
         context: &'a RequestContext,
@@ -36,9 +36,9 @@ pub(crate) trait TaskScope: Send + Sync + fmt::Debug {
 
 /// The task of a request. A request without one may become a task while its handler runs.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct TaskSlot(OnceLock<Arc<dyn TaskScope>>);
+pub(crate) struct RequestTask(OnceLock<Arc<dyn TaskScope>>);
 
-impl TaskSlot {
+impl RequestTask {
     /// Returns the slot of a request that is a task from the start.
     pub(crate) fn of(task: Arc<dyn TaskScope>) -> Self {
         Self(OnceLock::from(task))

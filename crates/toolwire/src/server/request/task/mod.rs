@@ -6,6 +6,6 @@ mod disabled;
 mod enabled;
 
 #[cfg(not(feature = "tasks"))]
-pub(crate) use disabled::TaskSlot;
+pub(crate) use disabled::RequestTask;
 #[cfg(feature = "tasks")]
-pub(crate) use enabled::{TaskScope, TaskSlot};
+pub(crate) use enabled::{RequestTask, TaskScope};

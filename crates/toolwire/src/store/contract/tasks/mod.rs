@@ -465,7 +465,7 @@ fn completed(tool: &str) -> TaskRecord {
     record.status = TaskStatus::Completed;
     record.runnable = false;
     record.restartable = true;
-    record.outcome = Some(TaskOutcome::Result {
+    record.outcome = Some(TaskOutcome::Completed {
         result: raw(r#"{ "content" : [ ],"isError":false}"#),
         is_error: false,
     });
@@ -486,7 +486,7 @@ fn complete_record() -> TaskRecord {
     // White space, escapes and the order of members are stored as they are.
     record.call = raw("{ \"z\": 1.0,\n\t\"a\" : \"\\u00e4\\/\", \"n\":1e400 }");
     record.journal = Some(raw("[ 1 ,2, \"\\ud83c\\udfa8\" ]"));
-    record.questions = requests();
+    record.input_requests = requests();
     record.outcome = Some(TaskOutcome::Error(
         ErrorObject::invalid_params("no such scene").with_data(json!({"scene": "pier"})),
     ));
@@ -506,7 +506,7 @@ fn requests() -> InputRequests {
 /// Returns a record of exactly the largest size.
 fn largest_record() -> TaskRecord {
     let mut record = completed("render");
-    let result = |length: usize| TaskOutcome::Result {
+    let result = |length: usize| TaskOutcome::Completed {
         result: raw(&format!("\"{}\"", "x".repeat(length))),
         is_error: false,
     };

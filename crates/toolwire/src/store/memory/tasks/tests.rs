@@ -36,7 +36,7 @@ fn completed() -> TaskRecord {
 /// Returns a record that takes `bytes` in memory.
 fn record_of(bytes: usize) -> TaskRecord {
     let mut record = record();
-    let result = |length: usize| TaskOutcome::Result {
+    let result = |length: usize| TaskOutcome::Completed {
         result: RawJson::from_string(format!("\"{}\"", "x".repeat(length))).unwrap(),
         is_error: false,
     };

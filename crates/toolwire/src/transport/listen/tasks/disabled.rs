@@ -1,4 +1,4 @@
-//! Changes of tasks without the feature `tasks`: there are none.
+//! Without the feature `tasks`, no task changes.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use crate::engine::Principal;
 use crate::server::Server;
 use crate::transport::listen::ListenState;
 
-/// The changes of the tasks of one stream, of which there are none.
+/// The changes of the tasks of one stream. It is always empty.
 #[derive(Debug, Default)]
 pub(in crate::transport::listen) struct TaskFeed;
 

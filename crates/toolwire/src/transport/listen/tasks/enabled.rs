@@ -13,7 +13,7 @@ use toolwire_types::SubscriptionFilter;
 
 use crate::engine::Principal;
 use crate::server::Server;
-use crate::server::tasks::TaskRuntime;
+use crate::server::tasks::{TaskRuntime, notification};
 use crate::sync::lock;
 use crate::transport::listen::ListenState;
 
@@ -145,8 +145,8 @@ impl Feed {
         if self.sent.get(id) == Some(&stored.revision) {
             return;
         }
-        if let Some(notification) = self.runtime.notification(&stored) {
-            stream.send_task(id, notification);
+        if let Some(changed) = notification(&stored) {
+            stream.send_task(id, changed);
             self.sent.insert(id.to_owned(), stored.revision);
         }
     }
