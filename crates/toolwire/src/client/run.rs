@@ -64,18 +64,21 @@ impl Client {
         let result = round.inspect_err(|error| {
             cache.on_rejected(method, params.as_ref(), error);
         })?;
-        match self.incomplete(method, &result, options)? {
-            Some(Incomplete::InputRequired(required)) => {
-                Box::pin(self.resolve_input(method, params, options, required)).await
+        let Some(incomplete) = self.incomplete(method, &result, options)? else {
+            if let Some(ticket) = ticket {
+                Box::pin(cache.store_result(*ticket, &result)).await;
             }
-            Some(Incomplete::Task) => self.task_outcome(result, options).await,
-            None => {
-                if let Some(ticket) = ticket {
-                    Box::pin(cache.store_result(*ticket, &result)).await;
+            return Ok(result);
+        };
+        Box::pin(async move {
+            match incomplete {
+                Incomplete::InputRequired(required) => {
+                    self.resolve_input(method, params, options, required).await
                 }
-                Ok(result)
+                Incomplete::Task => self.task_outcome(result, options).await,
             }
-        }
+        })
+        .await
     }
 
     /// Repeats a request with input responses until the result is complete. The result is never cached.
@@ -214,8 +217,8 @@ impl Client {
         let id = shared.next_id.fetch_add(1, Ordering::Relaxed);
         let mut meta = self.call_meta(options);
         // Only calls with a progress listener can observe activity.
-        let route = options.progress_route.as_deref();
-        let listener = options.on_progress.as_ref().filter(|_| route.is_none());
+        let listener = options.on_progress.as_ref();
+        let listener = listener.filter(|_| options.progress_route.is_none());
         let listener = listener.map(|listener| (listener, Arc::new(Notify::new())));
         let _progress = listener.as_ref().map(|(listener, activity)| {
             // The request id is unique, so it can serve as the progress token.
@@ -224,11 +227,12 @@ impl Client {
             let routes = &session.incoming.progress;
             routes.register(token, Arc::clone(listener), Arc::clone(activity))
         });
-        if let Some(route) = route {
+        if let Some(route) = &options.progress_route {
             let token = RawJson::from_value(&route.token.into());
             meta.insert(meta_key::PROGRESS_TOKEN, token);
         }
         let activity = listener.as_ref().map(|(_, activity)| &**activity);
+        let route = options.progress_route.as_ref();
         let activity = activity.or(route.map(|route| &*route.activity));
         if let Some(level) = options.log_level.or_else(|| self.log_level())
             && version.logs_on_request_only()
