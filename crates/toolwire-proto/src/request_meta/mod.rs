@@ -9,7 +9,6 @@ use std::fmt;
 use indexmap::IndexMap;
 use serde_json::value::RawValue;
 use toolwire_types::json::checked_raw_box;
-use toolwire_types::tasks::extension::EXTENSION_ID as TASKS_EXTENSION;
 use toolwire_types::{
     ClientCapabilities, Implementation, Meta, ProtocolVersion, RawJson, meta_key,
 };
@@ -27,15 +26,6 @@ pub fn capabilities_for(
 ) -> ClientCapabilities {
     let mut capabilities = capabilities.clone();
     capabilities.stamp(&Target::new(version));
-    // Tasks extension: it is defined for revisions with extensions. 2025-11-25 has tasks in its core.
-    if !version.has_extensions()
-        && let Some(extensions) = &mut capabilities.extensions
-    {
-        extensions.shift_remove(TASKS_EXTENSION);
-        if extensions.is_empty() {
-            capabilities.extensions = None;
-        }
-    }
     capabilities
 }
 
