@@ -16,6 +16,7 @@ mod long_work;
 mod onboarding;
 mod quickstart;
 mod readme;
+mod tasks;
 mod two_processes;
 
 /// The example has its own tests.

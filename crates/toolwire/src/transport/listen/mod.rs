@@ -106,7 +106,7 @@ impl ListenStream {
             filter,
             out,
             phase: Mutex::new(StreamPhase::Opening(Vec::new())),
-            tasks: TaskFeed::default(),
+            tasks: Default::default(),
         });
         // Registered before the acknowledgement is sent: no change is lost in between.
         let listening = server
