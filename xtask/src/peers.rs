@@ -80,21 +80,18 @@ impl Toolchain {
 /// Finds the toolchain and installs all peers if needed.
 pub(crate) fn install(root: &Path) -> Outcome {
     let toolchain = Toolchain::find()?;
-    install_with(root, &toolchain, cargo)
+    install_packages(root, &toolchain)?;
+    releases::build_rmcp(root, cargo)
 }
 
-/// Installs all peers if needed.
-pub(crate) fn install_with(
-    root: &Path,
-    toolchain: &Toolchain,
-    cargo: impl Fn(&Path, &[&str]) -> Command,
-) -> Outcome {
+/// Installs the npm and Python packages of all peers if needed.
+pub(crate) fn install_packages(root: &Path, toolchain: &Toolchain) -> Outcome {
     let peers = directory(root);
     install_node_packages(&peers, toolchain, "the peers", &[])?;
     let python = install_python_packages(&peers, toolchain)?;
     // `uv` is one of the packages.
     let uv = python.with_file_name(format!("uv{}", std::env::consts::EXE_SUFFIX));
-    releases::install(root, toolchain, &uv, cargo)
+    releases::install(root, toolchain, &uv)
 }
 
 /// Returns the directory of the peers and their packages.

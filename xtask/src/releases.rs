@@ -11,17 +11,15 @@ use crate::peers::{self, Toolchain};
 use crate::steps::{Outcome, note, run};
 use crate::suite;
 
-/// Installs all releases if needed. `uv` installs Python packages in a fraction of pip's time.
-pub(crate) fn install(
-    root: &Path,
-    toolchain: &Toolchain,
-    uv: &Path,
-    cargo: impl Fn(&Path, &[&str]) -> Command,
-) -> Outcome {
-    let releases = peers::directory(root).join("releases");
+/// Installs the packages of all releases if needed. `uv` installs Python packages in a fraction of pip's time.
+pub(crate) fn install(root: &Path, toolchain: &Toolchain, uv: &Path) -> Outcome {
+    let releases = directory(root);
     peers::install_node_packages(&releases, toolchain, "the releases", &[])?;
-    install_environments(&releases, toolchain, uv)?;
-    build_rmcp(root, &releases, cargo)
+    install_environments(&releases, toolchain, uv)
+}
+
+fn directory(root: &Path) -> PathBuf {
+    peers::directory(root).join("releases")
 }
 
 /// Installs the Python environments, several at a time: an installation waits for the network most of the time.
@@ -86,9 +84,9 @@ fn install_environment(
 }
 
 /// Builds the client and the server of rmcp into the target directory of the tests, where the tests find them.
-fn build_rmcp(root: &Path, releases: &Path, cargo: impl Fn(&Path, &[&str]) -> Command) -> Outcome {
+pub(crate) fn build_rmcp(root: &Path, cargo: impl Fn(&Path, &[&str]) -> Command) -> Outcome {
     run(cargo(root, &["build", "--locked", "--manifest-path"])
-        .arg(releases.join("rmcp/Cargo.toml"))
+        .arg(directory(root).join("rmcp/Cargo.toml"))
         .arg("--target-dir")
         .arg(suite::target_directory()?))
 }

@@ -2,20 +2,16 @@
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::thread;
 
 use crate::conformance;
 use crate::peers::{self, Toolchain};
+use crate::releases;
 use crate::steps::{Outcome, cargo, note, output_of, run, run_and_capture};
 
-/// The feature sets to build besides all features: none, the smallest servers, and features that enable others.
-const FEATURE_SETS: [&str; 6] = [
-    "",
-    "macros",
-    "macros,http-server",
-    "http-client,http-server",
-    "input",
-    "client",
-];
+/// The feature sets to lint besides all features: none, and features that enable others. The tests of a server alone
+/// build `macros,http-server`.
+const FEATURE_SETS: [&str; 4] = ["", "input", "client", "http-client"];
 
 /// The feature sets of `toolwire-auth` to build besides all features.
 const AUTH_FEATURE_SETS: [&str; 3] = ["client", "resource-server", "proxy"];
@@ -38,6 +34,19 @@ pub(crate) fn ci(root: &Path) -> Outcome {
             .env("CARGO_PROFILE_DEV_DEBUG", "0");
         command
     };
+    thread::scope(|scope| {
+        // The installations wait for the network most of the time.
+        let installing = scope.spawn(|| install_packages(root, &toolchain));
+        lint(root, ci_cargo)?;
+        let stopped = || Err("the installation of the peers panicked".to_owned());
+        installing.join().unwrap_or_else(|_| stopped())
+    })?;
+    test_with(root, &toolchain, ci_cargo)?;
+    count_instructions(root, ci_cargo)
+}
+
+/// Checks formatting, lints, feature sets and documentation.
+fn lint(root: &Path, ci_cargo: impl Fn(&Path, &[&str]) -> Command) -> Outcome {
     run(&mut cargo(root, &["fmt", "--all", "--", "--check"]))?;
     run(&mut ci_cargo(
         root,
@@ -86,9 +95,13 @@ pub(crate) fn ci(root: &Path) -> Outcome {
     run(
         ci_cargo(root, &["doc", "--workspace", "--no-deps", "--all-features"])
             .env("RUSTDOCFLAGS", "-D warnings"),
-    )?;
-    test_with(root, &toolchain, ci_cargo)?;
-    count_instructions(root, ci_cargo)
+    )
+}
+
+/// Installs the packages of the peers and of the conformance suite if needed.
+fn install_packages(root: &Path, toolchain: &Toolchain) -> Outcome {
+    peers::install_packages(root, toolchain)?;
+    conformance::install(root, toolchain)
 }
 
 /// Counts the instructions of calls and compares them with the recorded figures.
@@ -134,8 +147,8 @@ fn test_with(
     toolchain: &Toolchain,
     cargo: impl Fn(&Path, &[&str]) -> Command,
 ) -> Outcome {
-    peers::install_with(root, toolchain, &cargo)?;
-    conformance::install(root, toolchain)?;
+    install_packages(root, toolchain)?;
+    releases::build_rmcp(root, &cargo)?;
     let mut tests = cargo(
         root,
         &[
