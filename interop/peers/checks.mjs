@@ -13,7 +13,7 @@ const CLOCK = 'demo://clock';
 
 const TOOLS = [
   'active', 'echo', 'add', 'countdown', 'confirm', 'approve', 'summarise', 'fail', 'crash', 'blob', 'log', 'print',
-  'route', 'bump', 'change_list', 'long_poll',
+  'route', 'bump', 'change_list', 'long_poll', 'bake',
 ];
 
 export async function negotiate(peer) {

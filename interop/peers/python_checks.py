@@ -10,7 +10,7 @@ from python_peer import CLOCK, Peer, equal, expect, rejects, text_of, until
 
 TOOLS = {
     "active", "echo", "add", "countdown", "confirm", "approve", "summarise", "fail", "crash", "blob", "log", "print",
-    "route", "bump", "change_list", "long_poll",
+    "route", "bump", "change_list", "long_poll", "bake",
 }  # fmt: skip
 
 

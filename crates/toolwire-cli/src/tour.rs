@@ -9,7 +9,7 @@ use toolwire::types::{
     CompletionArgument, ElicitResult, PromptReference, ReadResourceResult, SubscriptionFilter,
 };
 use toolwire::{
-    CallToolResult, Client, ClientBuilder, Error, ProcessTracker, ProtocolVersion,
+    CallToolResult, Called, Client, ClientBuilder, Error, ProcessTracker, ProtocolVersion,
     ResourceContents, ServerCommand,
 };
 
@@ -53,7 +53,8 @@ struct Tour<'a> {
 impl Tour<'_> {
     async fn over_http(&self, url: &str) -> Result<(), Failure> {
         self.title("Over HTTP, with the modern protocol")?;
-        let client = builder().connect(url).await.map_err(cannot_connect)?;
+        let client = builder().with_tasks().connect(url).await;
+        let client = client.map_err(cannot_connect)?;
         self.connected(&client, url)?;
         let (tools, resources) = (client.list_tools().await, client.list_resources().await);
         let (tools, resources) = (
@@ -63,6 +64,7 @@ impl Tour<'_> {
         self.line("lists", &format!("{tools} tools, {resources} resources"))?;
         self.call(&client, "add", json!({"a": 19, "b": 23})).await?;
         self.count_down(&client).await?;
+        self.run_task(&client).await?;
         client.close().await;
 
         self.title("The same address, with the legacy protocol")?;
@@ -181,6 +183,16 @@ impl Tour<'_> {
             .unwrap_or_else(PoisonError::into_inner)
             .join(", ");
         self.line("call countdown", &format!("{steps}; {}", outcome(&result)))
+    }
+
+    async fn run_task(&self, client: &Client) -> Result<(), Failure> {
+        let arguments = json!({"layers": 3, "delay_ms": 20});
+        let called = client.call_tool("bake", arguments).as_task().await;
+        let result = match called.map_err(failed)? {
+            Called::Task(task) => task.wait().await.map_err(failed)?,
+            Called::Completed(result) => result,
+        };
+        self.line("call bake as a task", &outcome(&result))
     }
 }
 

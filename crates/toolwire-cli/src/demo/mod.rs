@@ -4,6 +4,7 @@ mod changes;
 mod elicitation;
 mod notes;
 mod reminders;
+mod tasks;
 mod tools;
 
 use toolwire::Server;
@@ -19,5 +20,6 @@ pub(crate) fn server() -> Server {
     let server = elicitation::register(server);
     let server = notes::register(server);
     let server = reminders::register(server);
-    changes::register(server)
+    let server = changes::register(server);
+    tasks::register(server)
 }

@@ -14,6 +14,7 @@ async fn tour_runs_to_its_end() {
     for part in [
         r#"{"sum":42}"#,
         "2 to go, 1 to go, 0 to go; counted down from 3",
+        "a cake of 3 layers",
         "hello from a legacy client",
         "confirmed",
         "This is the first note.",
