@@ -1,7 +1,7 @@
 //! The rules of tasks that both designs share: ids, times, statuses and the keys of input requests.
 //!
-//! 2025-11-25 has tasks in the core, 2026-07-28 has the extension `io.modelcontextprotocol/tasks`. A server stores a task
-//! once and reports it in the form of the version of each request.
+//! 2025-11-25 has tasks in the core, 2026-07-28 has the extension `io.modelcontextprotocol/tasks`. A server stores a
+//! task once and reports it in the form of the version of each request.
 
 use toolwire_types::tasks::TaskStatus;
 
@@ -33,8 +33,8 @@ pub fn is_id(text: &str) -> bool {
 
 /// Returns the status of a task in the core design. `is_error` tells whether the tool reported an error in its result.
 ///
-/// 2025-11-25, basic/utilities/tasks, "Tool Execution Errors": such a task has failed. In the extension, only a JSON-RPC
-/// error makes a task fail.
+/// 2025-11-25, basic/utilities/tasks, "Tool Execution Errors": such a task has failed. In the extension, only a
+/// JSON-RPC error makes a task fail.
 #[must_use]
 pub fn status_in_core(status: TaskStatus, is_error: bool) -> TaskStatus {
     if is_error && status == TaskStatus::Completed {

@@ -10,6 +10,7 @@ mod calls;
 mod cancelling;
 mod core_design;
 mod external;
+mod limits;
 mod listening;
 mod peer;
 mod stores;

@@ -11,8 +11,8 @@ use toolwire_types::{ErrorObject, InputRequests, ProtocolVersion, RawJson};
 use crate::engine::{Principal, json_bytes};
 use crate::store::StoreFuture;
 
-/// The maximum size of a stored record in bytes: the largest arguments, journal and outcome, of which the first two may be
-/// sealed, and the rest.
+/// The maximum size of a stored record in bytes: the largest arguments, journal and outcome, of which the first two may
+/// be sealed, and the rest.
 pub const MAX_TASK_RECORD_BYTES: usize = 12 * 1024 * 1024;
 
 /// The stored state of one task. It contains everything that a node needs to report the task, and to run its handler
@@ -29,10 +29,11 @@ pub struct TaskRecord {
     pub tool: String,
     /// The status.
     pub status: TaskStatus,
-    /// Whether the handler should run: the task is queued or running, or a response has arrived. `false` while an input request
-    /// waits for its response, and after the end.
+    /// Whether the handler should run: the task is queued or running, or a response has arrived. `false` while an input
+    /// request waits for its response, and after the end.
     pub runnable: bool,
-    /// Whether any worker may start the handler: it has not started yet, or it waits at an input request. `false` while it works.
+    /// Whether any worker may start the handler: it has not started yet, or it waits at an input request. `false` while
+    /// it works.
     pub restartable: bool,
     /// How often the handler was started again after its worker was lost.
     #[serde(default)]
@@ -217,9 +218,9 @@ impl Worker {
 ///
 /// A task of another principal is treated exactly like an absent one. A record that expired is gone.
 ///
-/// A worker that runs a task holds its lease and renews it. If the worker is lost, the lease ends, and another worker can
-/// [`claim`](Self::claim) the task. Records change only by [`replace`](Self::replace), so that of two changes to one
-/// revision exactly one happens.
+/// A worker that runs a task holds its lease and renews it. If the worker is lost, the lease ends, and another worker
+/// can [`claim`](Self::claim) the task. Records change only by [`replace`](Self::replace), so that of two changes to
+/// one revision exactly one happens.
 ///
 /// Nodes inform each other of changes over the [`Bus`](crate::store::Bus). A store also works without a bus if
 /// [`poll_interval`](Self::poll_interval) is set.
@@ -267,8 +268,8 @@ pub trait TaskStore: Send + Sync + fmt::Debug {
         limit: usize,
     ) -> StoreFuture<'a, Vec<StoredTask>>;
 
-    /// Gives up to `limit` tasks to a worker: tasks of its tools that are runnable and that have no owner. The oldest come
-    /// first. Of concurrent claims, one gets the task.
+    /// Gives up to `limit` tasks to a worker: tasks of its tools that are runnable and that have no owner. The oldest
+    /// come first. Of concurrent claims, one gets the task.
     fn claim<'a>(
         &'a self,
         worker: &'a Worker,
@@ -284,15 +285,15 @@ pub trait TaskStore: Send + Sync + fmt::Debug {
         lease: Duration,
     ) -> StoreFuture<'a, bool>;
 
-    /// Ends the lease of the owner, so that others can claim the task at once. Returns `false` if the worker does not own
-    /// the task.
+    /// Ends the lease of the owner, so that others can claim the task at once. Returns `false` if the worker does not
+    /// own the task.
     fn release<'a>(&'a self, id: &'a str, worker: &'a Worker) -> StoreFuture<'a, bool>;
 
     /// Removes a task. Returns `false` if it does not exist.
     fn remove<'a>(&'a self, id: &'a str) -> StoreFuture<'a, bool>;
 
-    /// Returns how often a node should look for changes of other nodes: responses, cancellations, tasks to claim. Default:
-    /// one second. `None` if all changes are made through this value.
+    /// Returns how often a node should look for changes of other nodes: responses, cancellations, tasks to claim.
+    /// Default: one second. `None` if all changes are made through this value.
     fn poll_interval(&self) -> Option<Duration> {
         Some(Duration::from_secs(1))
     }

@@ -96,8 +96,8 @@ impl Tasks {
         self
     }
 
-    /// Sets how long a handler waits at an input request in memory. Then it ends, and starts again when the response arrives.
-    /// Default: 10 min.
+    /// Sets how long a handler waits at an input request in memory. Then it ends, and starts again when the response
+    /// arrives. Default: 10 min.
     #[must_use]
     pub fn with_park_after(mut self, time: Duration) -> Self {
         self.park_after = time;

@@ -35,8 +35,8 @@ impl RequestContext {
     /// [`TaskOptions::on_demand`](crate::tasks::TaskOptions::on_demand). The client gets the task as its response, and
     /// the handler continues.
     ///
-    /// Nothing happens if the call is a task already, or if the client does not support tasks: it then gets the result as
-    /// the response of the call.
+    /// Nothing happens if the call is a task already, or if the client does not support tasks: it then gets the result
+    /// as the response of the call.
     ///
     /// ```
     /// use toolwire::{Error, RequestContext, tool};

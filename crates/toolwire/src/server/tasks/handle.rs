@@ -125,11 +125,12 @@ impl ServerTask {
     /// Asks the client of the task, and waits for the response. The input request is a value of
     /// [`toolwire::ask`](crate::ask).
     ///
-    /// The input request stays open if the future is dropped. The same input request asked again gets the same response.
+    /// The input request stays open if the future is dropped. The same input request asked again gets the same
+    /// response.
     ///
     /// # Errors
-    /// Returns an error if the task has ended or does not exist any more, if the client does not support the input request,
-    /// and if the store fails.
+    /// Returns an error if the task has ended or does not exist any more, if the client does not support the input
+    /// request, and if the store fails.
     pub async fn ask<Q: Ask>(&self, ask: Q) -> Result<Q::Output, Error> {
         let request = ask.request()?;
         let pending = PendingAsk {

@@ -109,8 +109,8 @@ async fn update(exchange: &Exchange) -> Outcome {
         .finish(EmptyResult::new(), exchange.context.version())
 }
 
-/// Puts responses into a task. If one of them violates its input request, none counts. Input responses to input requests that are not open
-/// are ignored.
+/// Puts responses into a task. If one of them violates its input request, none counts. Responses without an open input
+/// request are ignored.
 pub(crate) async fn accept_responses(
     runtime: &TaskRuntime,
     id: &str,
@@ -146,7 +146,12 @@ pub(crate) async fn accept_responses(
             Ok(RecordChange::Write)
         })
         .await?;
-    changed.map(|_| ()).ok_or_else(unknown_task)
+    let stored = changed.ok_or_else(unknown_task)?;
+    if stored.owner.is_none() && stored.record.runnable {
+        // The handler has ended meanwhile, and is started again.
+        runtime.claimable.notify_one();
+    }
+    Ok(())
 }
 
 async fn cancel(exchange: &Exchange) -> Outcome {
@@ -155,19 +160,21 @@ async fn cancel(exchange: &Exchange) -> Outcome {
     let is_core = version.has_core_tasks();
     let changed = runtime
         .update(id, &caller(exchange), |stored, record| {
-            match visible(stored).is_final() {
-                // 2025-11-25, basic/utilities/tasks, "Task Cancellation": an ended task is an error.
-                true if is_core => Err(ErrorObject::invalid_params(format!(
-                    "the task has ended: {}",
-                    status_name(core_task(&stored.id, &visible(stored)).status)
-                ))),
-                // Tasks extension: the acknowledgement is the same.
-                true => Ok(RecordChange::Keep),
-                false => {
-                    Ending::Cancelled.apply(record, now_ms());
-                    Ok(RecordChange::Write)
-                }
+            let current = visible(stored);
+            if !current.is_final() {
+                Ending::Cancelled.apply(record, now_ms());
+                return Ok(RecordChange::Write);
             }
+            if is_core {
+                // 2025-11-25, basic/utilities/tasks, "Task Cancellation": an ended task is an error.
+                let status = core_task(&stored.id, &current).status;
+                return Err(ErrorObject::invalid_params(format!(
+                    "the task has ended: {}",
+                    status_name(status)
+                )));
+            }
+            // Tasks extension: the acknowledgement is the same.
+            Ok(RecordChange::Keep)
         })
         .await?;
     let stored = changed.ok_or_else(unknown_task)?;
@@ -186,7 +193,8 @@ fn status_name(status: TaskStatus) -> &'static str {
     }
 }
 
-/// Handles `tasks/result` of 2025-11-25: waits for the end of the task, and asks the client its input requests meanwhile.
+/// Handles `tasks/result` of 2025-11-25: waits for the end of the task, and sends its input requests
+/// to the client meanwhile.
 async fn result(exchange: &Exchange) -> Outcome {
     let (runtime, id) = target(exchange)?;
     let mut watch = runtime.watch(id);

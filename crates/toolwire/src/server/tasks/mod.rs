@@ -1,9 +1,9 @@
 //! Tasks: tool calls that outlive their request.
 //!
-//! A call becomes a task by the decision of `call`. Its record is stored first (`runtime`), then its handler runs in the
-//! background (`run`), and only then does the client get the task. From there on, everything that a response about the
-//! task needs is in the record, and every node can respond (`methods`). `worker` keeps the leases of running tasks, and
-//! continues the tasks of lost processes. What handlers do with their task is in `context` and `running`.
+//! A call becomes a task by the decision of `call`. Its record is stored first (`runtime`), then its handler runs in
+//! the background (`run`), and only then does the client get the task. From there on, everything that a response about
+//! the task needs is in the record, and every node can respond (`methods`). `worker` keeps the leases of running tasks,
+//! and continues the tasks of lost processes. What handlers do with their task is in `context` and `running`.
 
 mod call;
 mod client_support;

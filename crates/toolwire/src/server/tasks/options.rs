@@ -52,8 +52,8 @@ impl TaskOptions {
         self
     }
 
-    /// Responds to a call directly if it finishes in this time, and with a task otherwise. 2025-11-25 clients, which ask
-    /// for a task themselves, get one at once.
+    /// Responds to a call directly if it finishes in this time, and with a task otherwise. 2025-11-25 clients, which
+    /// ask for a task themselves, get one at once.
     #[must_use]
     pub fn after(mut self, time: Duration) -> Self {
         self.start = TaskStart::After(time);

@@ -65,7 +65,8 @@ impl TaskJournal {
         self.state = Some(journal.to_state(author_state));
     }
 
-    /// Returns the key under which clients see an input request. The same input request keeps its key when its handler runs again.
+    /// Returns the key under which clients see an input request. The same input request keeps its key when its handler
+    /// runs again.
     pub(crate) fn input_key(&mut self, key: &str, digest: EntryDigest) -> String {
         let mut number = 0;
         for (seen, IssuedKey(asked_key, asked_digest)) in &self.asked {

@@ -154,7 +154,7 @@ async fn hand_over(task: &RunningTask) {
         tracing::warn!(%error, "a task could not be given back; its lease ends by itself");
     }
     // A response may have arrived in the meantime.
-    runtime.publish_change(&task.id);
+    runtime.claimable.notify_one();
 }
 
 /// Waits until the handler has to stop.
@@ -328,8 +328,8 @@ async fn complete(
 }
 
 impl TaskRuntime {
-    /// Waits until no task runs, up to this time, and stops the others. Waiting tasks, and those that may be resumed, are
-    /// given to other processes. The others fail.
+    /// Waits until no task runs, up to this time, and stops the others. Waiting tasks, and those that may be resumed,
+    /// are given to other processes. The others fail.
     pub(crate) async fn stop_running(&self, grace: Duration) {
         self.wait_until_idle(grace).await;
         for task in self.running() {

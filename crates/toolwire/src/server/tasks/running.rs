@@ -11,7 +11,7 @@ use toolwire_proto::sampling_rules::drop_undeclared_context;
 use toolwire_types::tasks::TaskStatus;
 use toolwire_types::{ErrorObject, InputRequest, InputRequests, InputResponses};
 
-use crate::engine::{BoxFuture, Cancellation, Principal, warn_about_request};
+use crate::engine::{BoxFuture, Cancellation, Principal, deadline_after, warn_about_request};
 use crate::error::Error;
 use crate::server::RequestContext;
 use crate::server::ask::PendingAsk;
@@ -83,11 +83,11 @@ impl RunningTask {
         }
         rounds::check_requests(&requests, context.client_capabilities())
             .map_err(ErrorObject::from)?;
-        let deadline = Instant::now() + self.runtime.config.park_after;
+        let deadline = deadline_after(Instant::now(), self.runtime.config.park_after);
         let mut watch = self.runtime.watch(&self.id);
-        let mut keys = self.put_input_requests(context, asks).await?;
+        let keys = self.put_input_requests(context, asks).await?;
         loop {
-            if let Some(responses) = self.take_input_responses(asks, &mut keys).await? {
+            if let Some(responses) = self.take_input_responses(asks, &keys).await? {
                 return Ok(responses);
             }
             if tokio::time::timeout_at(deadline, watch.changed())
@@ -145,14 +145,14 @@ impl RunningTask {
     async fn take_input_responses(
         &self,
         asks: &[&PendingAsk],
-        keys: &mut [String],
+        keys: &[String],
     ) -> Result<Option<InputResponses>, Error> {
         let mut found = None;
         self.change(|stored, record| {
             let journal = self.runtime.journal(stored)?;
             let responses: Option<InputResponses> = asks
                 .iter()
-                .zip(&*keys)
+                .zip(keys)
                 .map(|(ask, key)| {
                     Some((ask.key.clone(), journal.input_responses.get(key)?.clone()))
                 })

@@ -5,7 +5,7 @@ use std::fmt;
 use std::sync::{Arc, Mutex, OnceLock, Weak};
 use std::time::Duration;
 
-use tokio::sync::watch;
+use tokio::sync::{Notify, watch};
 use toolwire_proto::subscriptions::Change;
 use toolwire_proto::task_rules;
 use toolwire_types::{ErrorObject, ProtocolVersion};
@@ -53,6 +53,8 @@ pub(crate) struct TaskRuntime {
     watched: Mutex<HashMap<String, Weak<watch::Sender<u64>>>>,
     /// Set when the maintenance has started.
     pub(super) maintenance: OnceLock<ListenerGuard>,
+    /// Notified if there may be a task to claim.
+    pub(super) claimable: Arc<Notify>,
 }
 
 /// What a change does with a record.
@@ -80,6 +82,7 @@ impl TaskRuntime {
             running: Mutex::default(),
             watched: Mutex::default(),
             maintenance: OnceLock::new(),
+            claimable: Arc::default(),
         }
     }
 
@@ -141,7 +144,8 @@ impl TaskRuntime {
             record.journal = Some(journal);
         }
         record.runnable = new.runnable;
-        record.restartable = !runs_here;
+        // A task that another system ends has no handler to start.
+        record.restartable = !runs_here && new.runnable;
         record.ttl_ms = milliseconds(new.options.ttl.or(self.config.ttl));
         if let Some(requested) = new.requested_ttl_ms {
             // A client may ask for less time, not for more.

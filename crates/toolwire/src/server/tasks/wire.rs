@@ -13,7 +13,8 @@ use crate::server::snapshot::Snapshot;
 use crate::server::tasks::ending::{Ending, now_ms};
 use crate::store::{StoredTask, TaskOutcome, TaskRecord};
 
-/// Returns the record as readers see it. An unfinished task whose life has ended has failed, even if that was not written yet.
+/// Returns the record as readers see it. An unfinished task whose life has ended has failed, even if that was not
+/// written yet.
 pub(crate) fn visible(stored: &StoredTask) -> Cow<'_, TaskRecord> {
     let record = &*stored.record;
     if !record.is_final() && has_ended(record.ttl_ms, record.created_at_ms, now_ms()) {

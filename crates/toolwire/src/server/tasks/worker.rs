@@ -3,6 +3,7 @@
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
+use tokio::sync::Notify;
 use toolwire_proto::subscriptions::Change;
 use toolwire_proto::task_rules::has_ended;
 use toolwire_types::ErrorObject;
@@ -53,8 +54,8 @@ impl TaskWorkerOptions {
 }
 
 impl Server {
-    /// Runs stored tasks until the server shuts down, without serving clients. Several processes can share the work; see
-    /// [`Tasks::queued`](crate::tasks::Tasks::queued).
+    /// Runs stored tasks until the server shuts down, without serving clients. Several processes can share the work;
+    /// see [`Tasks::queued`](crate::tasks::Tasks::queued).
     ///
     /// # Errors
     /// Returns an error if the server has no tasks.
@@ -106,7 +107,7 @@ impl TaskRuntime {
             return;
         };
         self.maintenance.get_or_init(|| {
-            tokio::spawn(maintain(Arc::downgrade(self)));
+            tokio::spawn(maintain(Arc::downgrade(self), Arc::clone(&self.claimable)));
             let waker = ChangeWaker(Arc::downgrade(self));
             server.hub().listen(Arc::new(waker))
         });
@@ -207,7 +208,7 @@ fn may_run(tool: &ToolEntry, stored: &StoredTask) -> bool {
 }
 
 /// Keeps the leases of running tasks, and takes over the tasks of lost processes, as long as the server exists.
-async fn maintain(runtime: Weak<TaskRuntime>) {
+async fn maintain(runtime: Weak<TaskRuntime>, claimable: Arc<Notify>) {
     loop {
         let pause = {
             let Some(runtime) = runtime.upgrade() else {
@@ -225,7 +226,8 @@ async fn maintain(runtime: Weak<TaskRuntime>) {
             let poll = runtime.config.store.poll_interval().unwrap_or(third);
             third.min(poll.max(Duration::from_millis(100)))
         };
-        tokio::time::sleep(pause).await;
+        // An error means that the time is over.
+        let _ = tokio::time::timeout(pause, claimable.notified()).await;
     }
 }
 
