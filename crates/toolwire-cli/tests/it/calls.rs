@@ -105,6 +105,7 @@ async fn every_tool_is_listed_and_active_comes_first() {
             "remind",
             "bump",
             "change_list",
+            "bake",
         ];
         assert_eq!(names, expected);
         assert_eq!(tools[0]["inputSchema"]["properties"], json!({}));

@@ -95,7 +95,7 @@ async fn lists_are_tables_without_json() {
     let tools = run_demo(&["tools"]).await.ok();
     assert!(tools.starts_with("TOOL "), "{tools}");
     assert!(
-        tools.contains("\nadd          a b               Adds two integers.\n"),
+        tools.contains("\nadd          a b                      Adds two integers.\n"),
         "{tools}"
     );
     let resources = run_demo(&["resources"]).await.ok();
