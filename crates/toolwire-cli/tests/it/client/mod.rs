@@ -24,6 +24,7 @@ mod tls;
 mod waiting;
 
 use std::process::Stdio;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use serde_json::Value;
 use tokio::process::Command;
@@ -93,7 +94,10 @@ pub(crate) struct TempDirectory(pub(crate) std::path::PathBuf);
 
 impl TempDirectory {
     pub(crate) fn new(name: &str) -> Self {
-        let unique = format!("toolwire-{name}-{}", std::process::id());
+        // Several tests may use the same name at the same time.
+        static COUNT: AtomicUsize = AtomicUsize::new(0);
+        let number = COUNT.fetch_add(1, Ordering::Relaxed);
+        let unique = format!("toolwire-{name}-{}-{number}", std::process::id());
         let path = std::env::temp_dir().join(unique);
         std::fs::create_dir_all(&path).expect("the temporary directory is writable");
         Self(path)
