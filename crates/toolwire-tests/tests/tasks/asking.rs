@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use serde::Deserialize;
 use serde_json::{Value, json};
+use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 use toolwire::tasks::{TaskOptions, Tasks};
 use toolwire::types::{ElicitRequestFormParams, InputRequests};
 use toolwire::{Elicit, Error, RequestContext, ToolHandler, ToolResponse, ask};
@@ -153,22 +154,45 @@ async fn another_question_under_the_same_key_gets_another_key() {
     assert_eq!(runs.load(Ordering::SeqCst), 3);
 }
 
+/// Reports the end of a run, completed or dropped.
+struct RunEnd(UnboundedSender<()>);
+
+impl Drop for RunEnd {
+    fn drop(&mut self) {
+        // Fails if the test has ended.
+        let _ = self.0.send(());
+    }
+}
+
 #[tokio::test]
 async fn handler_that_waits_too_long_ends_and_starts_again() {
-    let (tool, effects) = publish();
-    let tasks = Tasks::in_memory()
-        .with_park_after(Duration::from_millis(1))
-        .with_lease(Duration::from_millis(300));
-    let server = toolwire_tests::peer::server().with_tasks(tasks).tool(tool);
+    let (ended, mut runs) = unbounded_channel();
+    let effects = Arc::new(AtomicUsize::new(0));
+    let counter = Arc::clone(&effects);
+    let tool = plain("publish", move |ctx: RequestContext| {
+        let (run, counter) = (RunEnd(ended.clone()), Arc::clone(&counter));
+        async move {
+            let _run = run;
+            let effect = async move { counter.fetch_add(1, Ordering::SeqCst) };
+            let number: usize = ctx.once("effect", effect).await?;
+            let sure: Sure = ctx.ask("sure", "Publish?").await?;
+            Ok::<_, Error>(format!("{number} {}", sure.sure))
+        }
+    });
+    let tasks = Tasks::in_memory().with_park_after(Duration::from_millis(1));
+    let server = toolwire_tests::peer::server()
+        .with_tasks(tasks)
+        .tool(tool.with_task(TaskOptions::new()));
     let mut peer = Peer::connect(&server);
     let id = start(&mut peer, "publish", json!({})).await;
+    within(runs.recv()).await.expect("the first run ends");
     wait_for(&mut peer, &id, "input_required").await;
-    tokio::time::sleep(Duration::from_millis(30)).await;
     peer.result_of(update(&id, "sure", accept(json!({"sure": true}))))
         .await;
+    within(runs.recv()).await.expect("the second run ends");
     let task = wait_for(&mut peer, &id, "completed").await;
-    assert_eq!(task["result"]["content"][0]["text"], "ab true");
-    assert_eq!(effects.load(Ordering::SeqCst), 2, "no effect happens twice");
+    assert_eq!(task["result"]["content"][0]["text"], "0 true");
+    assert_eq!(effects.load(Ordering::SeqCst), 1, "the effect happens once");
 }
 
 #[tokio::test]
