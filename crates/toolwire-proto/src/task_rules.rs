@@ -4,6 +4,12 @@
 //! task once and reports it in the form of the version of each request.
 
 use toolwire_types::tasks::TaskStatus;
+use toolwire_types::tasks::core::TaskMetadata;
+use toolwire_types::tasks::extension::EXTENSION_ID;
+use toolwire_types::{ClientCapabilities, ErrorObject, ProtocolVersion, TaskSupport};
+
+use crate::extensions;
+use crate::features::VersionFeatures;
 
 /// The number of random bytes of a new task id. Five bits of each are used: 130 bits in total.
 ///
@@ -29,6 +35,71 @@ pub fn new_id(random: [u8; ID_BYTES]) -> String {
 pub fn is_id(text: &str) -> bool {
     let allowed = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-');
     !text.is_empty() && text.len() <= MAX_ID_BYTES && text.bytes().all(allowed)
+}
+
+/// Whether the response to a call may be a task.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[expect(
+    clippy::exhaustive_enums,
+    reason = "there are two designs, and clients without either"
+)]
+pub enum ClientTasks {
+    /// The client does not support tasks.
+    Unsupported,
+    /// The client requests a task, with this TTL (2025-11-25).
+    Requested {
+        /// The requested TTL in milliseconds.
+        ttl_ms: Option<u64>,
+    },
+    /// The client accepts a task (2026-07-28).
+    Accepted,
+}
+
+impl ClientTasks {
+    /// Returns what a call permits. `requested` is its parameter `task`. Each revision has at most one of both designs.
+    ///
+    /// Tasks extension: a declaration is valid for its own request only.
+    #[must_use]
+    pub fn of_call<'c>(
+        version: ProtocolVersion,
+        requested: Option<&TaskMetadata>,
+        declared: impl FnOnce() -> &'c ClientCapabilities,
+    ) -> Self {
+        match requested {
+            Some(task) if version.has_core_tasks() => Self::Requested { ttl_ms: task.ttl },
+            _ if version.has_extensions()
+                && extensions::check_declared(EXTENSION_ID, declared()).is_ok() =>
+            {
+                Self::Accepted
+            }
+            _ => Self::Unsupported,
+        }
+    }
+
+    /// Rejects a call that the tool does not support in this way.
+    ///
+    /// # Errors
+    /// Returns −32601 up to 2025-11-25 (basic/utilities/tasks, "Tool-Level Negotiation"), and −32021 if a 2026-07-28 client
+    /// calls a tool that runs only as a task and did not declare the extension.
+    pub fn check(
+        self,
+        version: ProtocolVersion,
+        tool: &str,
+        support: TaskSupport,
+    ) -> Result<(), ErrorObject> {
+        match (self, support) {
+            (Self::Requested { .. }, TaskSupport::Forbidden) => Err(ErrorObject::method_not_found(
+                format!("the tool `{tool}` cannot run as a task"),
+            )),
+            (Self::Unsupported, TaskSupport::Required) if version.has_extensions() => {
+                extensions::check_declared(EXTENSION_ID, &ClientCapabilities::new())
+            }
+            (Self::Unsupported, TaskSupport::Required) => Err(ErrorObject::method_not_found(
+                format!("the tool `{tool}` runs only as a task"),
+            )),
+            _ => Ok(()),
+        }
+    }
 }
 
 /// Returns the status of a task in the core design. `is_error` tells whether the tool reported an error in its result.
@@ -148,6 +219,59 @@ mod tests {
     }
 
     #[test]
+    fn each_design_has_its_own_revision() {
+        let declared: ClientCapabilities = serde_json::from_str(
+            r#"{"tasks":{},"extensions":{"io.modelcontextprotocol/tasks":{}}}"#,
+        )
+        .expect("valid capabilities");
+        let undeclared: ClientCapabilities = serde_json::from_str(
+            r#"{"tasks":{},"extensions":{"io.modelcontextprotocol/tasks":null}}"#,
+        )
+        .expect("valid capabilities");
+        let task = TaskMetadata::new().with_ttl(5);
+        for version in ProtocolVersion::ALL {
+            let of = |task: Option<&TaskMetadata>, declared: &ClientCapabilities| {
+                ClientTasks::of_call(version, task, || declared)
+            };
+            let requested = ClientTasks::Requested { ttl_ms: Some(5) };
+            let (with_task, without_task) = match version {
+                ProtocolVersion::V2025_11_25 => (requested, ClientTasks::Unsupported),
+                ProtocolVersion::V2026_07_28 => (ClientTasks::Accepted, ClientTasks::Accepted),
+                _ => (ClientTasks::Unsupported, ClientTasks::Unsupported),
+            };
+            assert_eq!(of(Some(&task), &declared), with_task, "{version}");
+            assert_eq!(of(None, &declared), without_task, "{version}");
+            assert_eq!(of(None, &undeclared), ClientTasks::Unsupported, "{version}");
+        }
+    }
+
+    #[test]
+    fn unsupported_calls_are_rejected() {
+        use ClientTasks::{Accepted, Requested, Unsupported};
+        use TaskSupport::{Forbidden, Optional, Required};
+        let check = |version, client: ClientTasks, support, expected: Option<i64>| {
+            let rejected = client.check(version, "t", support).err();
+            assert_eq!(
+                rejected.map(|error| error.code),
+                expected,
+                "{version} {client:?}"
+            );
+        };
+        let (core, extension) = (ProtocolVersion::V2025_11_25, ProtocolVersion::V2026_07_28);
+        check(core, Requested { ttl_ms: None }, Forbidden, Some(-32601));
+        check(core, Requested { ttl_ms: None }, Optional, None);
+        check(core, Requested { ttl_ms: None }, Required, None);
+        for (version, code) in [(core, -32601), (extension, -32021)] {
+            check(version, Unsupported, Required, Some(code));
+            check(version, Unsupported, Optional, None);
+            check(version, Unsupported, Forbidden, None);
+        }
+        for support in [Forbidden, Optional, Required] {
+            check(extension, Accepted, support, None);
+        }
+    }
+
+    #[test]
     fn error_result_fails_in_the_core_design() {
         let check = |status, is_error, expected| {
             assert_eq!(status_in_core(status, is_error), expected);
@@ -158,7 +282,7 @@ mod tests {
     }
 
     #[test]
-    fn question_keys_are_unique() {
+    fn input_keys_are_unique() {
         assert_eq!(input_key("confirm", 1), "confirm");
         assert_eq!(input_key("confirm", 2), "confirm~2");
         assert_eq!(input_key("confirm", 10), "confirm~10");

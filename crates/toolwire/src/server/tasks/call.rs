@@ -9,6 +9,7 @@ use std::time::Duration;
 use tokio::time::Instant;
 use toolwire_proto::features::VersionFeatures;
 use toolwire_proto::methods;
+use toolwire_proto::task_rules::ClientTasks;
 use toolwire_types::{ErrorObject, RawJson, RequestId};
 
 use crate::engine::{BoxFuture, Outcome, Principal, TransportContext, deadline_after};
@@ -19,7 +20,7 @@ use crate::server::request::{
 };
 use crate::server::rounds::RequestRounds;
 use crate::server::snapshot::Snapshot;
-use crate::server::tasks::client_support::{ClientTasks, call_of, tasks_required};
+use crate::server::tasks::client_support::{call_of, client_tasks};
 use crate::server::tasks::context::detach;
 use crate::server::tasks::options::{TaskOptions, TaskStart};
 use crate::server::tasks::record::{TaskCall, TaskJournal};
@@ -37,24 +38,16 @@ pub(crate) fn call_as_task<'a>(
     exchange: &'a Exchange,
     tool: &'a Arc<ToolEntry>,
 ) -> Result<Option<BoxFuture<'a, Outcome>>, ErrorObject> {
-    let client = ClientTasks::of(&exchange.context)?;
+    let client = client_tasks(&exchange.context)?;
+    let name = &tool.descriptor.name;
+    client.check(exchange.context.version(), name, tool.task_support())?;
     let Some(options) = &tool.task else {
-        return match client {
-            // 2025-11-25, basic/utilities/tasks, "Tool-Level Negotiation".
-            ClientTasks::Requested { .. } => Err(ErrorObject::method_not_found(format!(
-                "the tool `{}` cannot run as a task",
-                tool.descriptor.name
-            ))),
-            _ => Ok(None),
-        };
+        return Ok(None);
     };
-    let start = match (client, options.start) {
-        (ClientTasks::None, _) if options.required => {
-            return Err(tasks_required(&exchange.context, tool));
-        }
-        (ClientTasks::None, _) => return Ok(None),
-        (ClientTasks::Requested { .. }, _) => TaskStart::Immediately,
-        (ClientTasks::Accepted, start) => start,
+    let start = match client {
+        ClientTasks::Unsupported => return Ok(None),
+        ClientTasks::Requested { .. } => TaskStart::Immediately,
+        ClientTasks::Accepted => options.start,
     };
     runtime.start_maintenance();
     Ok(Some(match start {

@@ -2,12 +2,13 @@
 
 use std::sync::Arc;
 
-use toolwire_types::ErrorObject;
+use toolwire_proto::task_rules::ClientTasks;
+use toolwire_types::{ErrorObject, TaskSupport};
 
 use crate::engine::Principal;
 use crate::error::Error;
 use crate::server::RequestContext;
-use crate::server::tasks::client_support::{ClientTasks, call_of, tasks_required};
+use crate::server::tasks::client_support::{call_of, client_tasks};
 use crate::server::tasks::handle::ServerTask;
 use crate::server::tasks::options::TaskOptions;
 use crate::server::tasks::record::TaskJournal;
@@ -58,12 +59,10 @@ impl RequestContext {
         }
         let (runtime, tool) = self.task_tool()?;
         let options = tool.task.as_ref().ok_or_else(not_a_task_tool)?;
-        match ClientTasks::of(self)? {
-            ClientTasks::Accepted => {}
-            ClientTasks::None if options.required => {
-                return Err(tasks_required(self, tool).into());
-            }
-            _ => return Ok(()),
+        let client = client_tasks(self)?;
+        client.check(self.version(), &tool.descriptor.name, tool.task_support())?;
+        if client != ClientTasks::Accepted {
+            return Ok(());
         }
         detach(runtime, self, tool, options).await?;
         Ok(())
@@ -96,9 +95,8 @@ impl RequestContext {
                 ErrorObject::internal("the call is a task already; return its result").into(),
             );
         }
-        if ClientTasks::of(self)? == ClientTasks::None {
-            return Err(tasks_required(self, tool).into());
-        }
+        let name = &tool.descriptor.name;
+        client_tasks(self)?.check(self.version(), name, TaskSupport::Required)?;
         let default = TaskOptions::default();
         let options = tool.task.as_ref().unwrap_or(&default);
         let new = new_task(self, tool, options, false);

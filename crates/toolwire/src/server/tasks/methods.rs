@@ -197,6 +197,8 @@ fn status_name(status: TaskStatus) -> &'static str {
 /// to the client meanwhile.
 async fn result(exchange: &Exchange) -> Outcome {
     let (runtime, id) = target(exchange)?;
+    // Only ids of tasks are watched, because a client may send any text.
+    load(exchange).await?;
     let mut watch = runtime.watch(id);
     let mut asked = HashSet::new();
     loop {

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use toolwire_types::{TaskSupport, ToolExecution};
 
-use crate::server::tool::ToolHandler;
+use crate::server::tool::{ToolEntry, ToolHandler};
 
 /// How the calls of a tool become tasks. The default: every call of a client that supports tasks becomes one at once.
 ///
@@ -91,18 +91,31 @@ impl TaskOptions {
     }
 }
 
+impl TaskOptions {
+    fn support(&self) -> TaskSupport {
+        if self.required {
+            TaskSupport::Required
+        } else {
+            TaskSupport::Optional
+        }
+    }
+}
+
+impl ToolEntry {
+    /// Returns whether calls of the tool may be tasks.
+    pub(crate) fn task_support(&self) -> TaskSupport {
+        let options = self.task.as_ref();
+        options.map_or(TaskSupport::Forbidden, TaskOptions::support)
+    }
+}
+
 impl ToolHandler {
     /// Lets calls of this tool become tasks, on a server with
     /// [`Server::with_tasks`](crate::Server::with_tasks).
     #[must_use]
     pub fn with_task(mut self, options: TaskOptions) -> Self {
         // Only 2025-11-25 clients see this, because they decide which calls become tasks.
-        let support = if options.required {
-            TaskSupport::Required
-        } else {
-            TaskSupport::Optional
-        };
-        self.descriptor.execution = Some(ToolExecution::new(support));
+        self.descriptor.execution = Some(ToolExecution::new(options.support()));
         self.task = Some(options);
         self
     }

@@ -405,7 +405,8 @@ impl TaskWatch {
             let _ = self.changes.changed().await;
             return;
         };
-        self.pause = (self.pause * 2).clamp(interval, interval * 8);
+        let longest = interval.saturating_mul(8);
+        self.pause = self.pause.saturating_mul(2).clamp(interval, longest);
         if tokio::time::timeout(self.pause, self.changes.changed())
             .await
             .is_ok()
