@@ -1,4 +1,4 @@
-//! Rules for Rust files: no unfinished code and no long files.
+//! Rules for Rust files: no unfinished code, no long files, and no tests where none would run.
 
 use super::source::{Source, numbered};
 use super::{File, Finding};
@@ -11,6 +11,20 @@ const UNFINISHED: [&str; 4] = ["todo!", "unimplemented!", "dbg!", "#[ignore"];
 /// Directories that contain only tests and their helpers.
 const TEST_DIRECTORIES: [&str; 4] = ["tests", "benches", "fuzz", "toolwire-tests"];
 
+/// Sources of programs and helpers without tests of their own. Their manifests disable the test harness (`test = false`),
+/// which would build each of them twice.
+const WITHOUT_TESTS: [&str; 6] = [
+    "bench/src/bin/",
+    "bench/src/main.rs",
+    "conformance/src/bin/",
+    "crates/toolwire-macro-errors/src/",
+    "crates/toolwire-tests/src/",
+    "examples/src/",
+];
+
+/// Marks of a test.
+const TESTS: [&str; 3] = ["#[test]", "#[tokio::test", "#[cfg(test)]"];
+
 pub(super) fn check(file: &File, source: &Source) -> Vec<Finding> {
     let mut findings = Vec::new();
     let length = file.text.lines().count();
@@ -20,7 +34,13 @@ pub(super) fn check(file: &File, source: &Source) -> Vec<Finding> {
             format!("{length} lines, more than {MAX_LINES}: split by subject"),
         ));
     }
+    let without_tests = WITHOUT_TESTS
+        .iter()
+        .any(|start| file.path.starts_with(start));
     for (line, code) in numbered(&source.code) {
+        if without_tests && TESTS.iter().any(|test| code.contains(test)) {
+            findings.push(file.finding(line, "this test never runs: `test = false` in Cargo.toml"));
+        }
         for unfinished in UNFINISHED.into_iter().filter(|word| has_word(code, word)) {
             findings.push(file.finding(
                 line,
@@ -66,6 +86,18 @@ mod tests {
             &[2],
         );
         check("a/src/b.rs", "// todo!\nlet a = \"dbg!\"; my_dbg!();", &[]);
+    }
+
+    #[test]
+    fn tests_that_never_run_are_found() {
+        check("bench/src/bin/a.rs", "#[cfg(test)]\nmod tests {}", &[1]);
+        check(
+            "conformance/src/bin/a/b.rs",
+            "#[tokio::test(start_paused = true)]\nasync fn f() {}",
+            &[1],
+        );
+        check("bench/src/load.rs", "#[test]\nfn f() {}", &[]);
+        check("examples/src/lib.rs", "// #[test]", &[]);
     }
 
     #[test]
