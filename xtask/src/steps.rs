@@ -56,6 +56,47 @@ pub(crate) fn run_and_capture(command: &mut Command) -> Outcome<(Vec<String>, Ou
     Ok((lines, finish(command, status, start)))
 }
 
+/// Runs a command to the end beside other steps, then prints its output, which is not mixed with theirs.
+pub(crate) fn run_and_print_after(command: &mut Command) -> Outcome {
+    let start = Instant::now();
+    let output = command
+        .stdin(Stdio::null())
+        .output()
+        .map_err(|error| cannot_start(command, &error))?;
+    let mut stderr = std::io::stderr().lock();
+    // A closed terminal must not stop the tests.
+    let _ = writeln!(stderr, "\n==> {}", command_line(command));
+    let _ = stderr.write_all(&output.stdout);
+    let _ = stderr.write_all(&output.stderr);
+    drop(stderr);
+    finish(command, output.status, start)
+}
+
+/// Returns the command with the lowest priority, if this system has the program `nice`.
+pub(crate) fn with_low_priority(command: &Command) -> Command {
+    if output_of("nice", &["true"]).is_none() {
+        return copy(command, Command::new(command.get_program()));
+    }
+    let mut low = Command::new("nice");
+    low.args(["-n", "19"]).arg(command.get_program());
+    copy(command, low)
+}
+
+/// Adds the arguments, the variables and the directory of `from` to `to`.
+fn copy(from: &Command, mut to: Command) -> Command {
+    to.args(from.get_args());
+    for (name, value) in from.get_envs() {
+        match value {
+            Some(value) => to.env(name, value),
+            None => to.env_remove(name),
+        };
+    }
+    if let Some(directory) = from.get_current_dir() {
+        to.current_dir(directory);
+    }
+    to
+}
+
 /// Returns the output of a program, or `None` if it is missing or fails.
 pub(crate) fn output_of(program: &str, arguments: &[&str]) -> Option<String> {
     let output = Command::new(program)

@@ -2,12 +2,14 @@
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::thread;
+use std::thread::{self, ScopedJoinHandle};
 
 use crate::conformance;
 use crate::peers::{self, Toolchain};
 use crate::releases;
-use crate::steps::{Outcome, cargo, note, output_of, run, run_and_capture};
+use crate::steps::{
+    Outcome, cargo, note, output_of, run, run_and_capture, run_and_print_after, with_low_priority,
+};
 
 /// The feature sets to lint besides all features: none, and features that enable others. The tests of a server alone
 /// build `macros,http-server`.
@@ -16,86 +18,126 @@ const FEATURE_SETS: [&str; 4] = ["", "input", "client", "http-client"];
 /// The feature sets of `toolwire-auth` to build besides all features.
 const AUTH_FEATURE_SETS: [&str; 3] = ["client", "resource-server", "proxy"];
 
+/// All tests except the count of instructions.
+const ALL_TESTS: &[&str] = &[
+    "test",
+    "--workspace",
+    "--exclude",
+    INSTRUCTIONS,
+    "--all-features",
+    "--no-fail-fast",
+];
+
+/// The tests of a server alone: without the client, `http2`, `input`, `schema-validation`, `testing` and `tls`. hyper has
+/// HTTP/2 here, because tests need it.
+const SERVER_ALONE: &[&str] = &[
+    "test",
+    "--package",
+    "toolwire",
+    "--lib",
+    "--no-default-features",
+    "--features",
+    "macros,http-server",
+];
+
 /// The package whose test counts instructions with valgrind.
 const INSTRUCTIONS: &str = "toolwire-instructions";
 
 /// `true` if the test in `bench/instructions` runs on this platform.
 const COUNTS_INSTRUCTIONS: bool = cfg!(all(target_os = "linux", target_arch = "x86_64"));
 
-/// Runs formatting, lints and documentation, then all tests.
+/// Runs formatting, all tests, lints and documentation.
+///
+/// Many tests wait for other processes, so the lints run beside them, with a low priority and in a target directory of
+/// their own: a target directory can be used by one build at a time.
 pub(crate) fn ci(root: &Path) -> Outcome {
     let toolchain = Toolchain::find()?;
     check_valgrind()?;
-    // Nothing is built twice here, so incremental data and debug information would only cost time.
-    let ci_cargo = |root: &Path, arguments: &[&str]| {
-        let mut command = cargo(root, arguments);
-        command
-            .env("CARGO_INCREMENTAL", "0")
-            .env("CARGO_PROFILE_DEV_DEBUG", "0");
-        command
-    };
+    run(&mut cargo(root, &["fmt", "--all", "--", "--check"]))?;
     thread::scope(|scope| {
         // The installations wait for the network most of the time.
         let installing = scope.spawn(|| install_packages(root, &toolchain));
-        lint(root, ci_cargo)?;
-        let stopped = || Err("the installation of the peers panicked".to_owned());
-        installing.join().unwrap_or_else(|_| stopped())
+        run(&mut ci_cargo(root, &[ALL_TESTS, &["--no-run"]].concat()))?;
+        join(installing, "the installation of the peers")
     })?;
-    test_with(root, &toolchain, ci_cargo)?;
+    thread::scope(|scope| {
+        let linting = scope.spawn(|| lint(root));
+        test_with(root, &toolchain, ci_cargo)?;
+        join(linting, "the lints")
+    })?;
+    run(ci_cargo(root, SERVER_ALONE).env("CARGO_TARGET_DIR", lint_directory()?))?;
     count_instructions(root, ci_cargo)
 }
 
-/// Checks formatting, lints, feature sets and documentation.
-fn lint(root: &Path, ci_cargo: impl Fn(&Path, &[&str]) -> Command) -> Outcome {
-    run(&mut cargo(root, &["fmt", "--all", "--", "--check"]))?;
-    run(&mut ci_cargo(
-        root,
-        &[
-            "clippy",
-            "--workspace",
-            "--all-targets",
-            "--all-features",
-            "--",
-            "-D",
-            "warnings",
-        ],
-    ))?;
+/// Returns the outcome of a thread.
+fn join(thread: ScopedJoinHandle<'_, Outcome>, name: &str) -> Outcome {
+    let panicked = |_| Err(format!("{name} panicked"));
+    thread.join().unwrap_or_else(panicked)
+}
+
+/// Returns a cargo command of continuous integration. Nothing is built twice there, so incremental data and debug
+/// information would only cost time.
+fn ci_cargo(root: &Path, arguments: &[&str]) -> Command {
+    let mut command = cargo(root, arguments);
+    command
+        .env("CARGO_INCREMENTAL", "0")
+        .env("CARGO_PROFILE_DEV_DEBUG", "0");
+    command
+}
+
+/// Checks lints, feature sets and documentation, and builds what the last steps of continuous integration need.
+fn lint(root: &Path) -> Outcome {
+    let directory = lint_directory()?;
+    let low_priority = |arguments: &[&str]| with_low_priority(&ci_cargo(root, arguments));
+    let lint = |arguments: &[&str]| {
+        let mut command = low_priority(arguments);
+        command
+            .env("CARGO_TARGET_DIR", &directory)
+            .env("RUSTDOCFLAGS", "-D warnings");
+        run_and_print_after(&mut command)
+    };
+    lint(&[
+        "clippy",
+        "--workspace",
+        "--all-targets",
+        "--all-features",
+        "--",
+        "-D",
+        "warnings",
+    ])?;
     let sets = FEATURE_SETS.map(|features| ("toolwire", features));
     let auth_sets = AUTH_FEATURE_SETS.map(|features| ("toolwire-auth", features));
     for (package, features) in sets.into_iter().chain(auth_sets) {
-        run(&mut ci_cargo(
-            root,
-            &[
-                "clippy",
-                "--package",
-                package,
-                "--no-default-features",
-                "--features",
-                features,
-                "--",
-                "-D",
-                "warnings",
-            ],
-        ))?;
-    }
-    // Tests of a server alone: without the client, `http2`, `input`, `schema-validation`, `testing` and `tls`. hyper has
-    // HTTP/2 here, because tests need it.
-    run(&mut ci_cargo(
-        root,
-        &[
-            "test",
+        lint(&[
+            "clippy",
             "--package",
-            "toolwire",
-            "--lib",
+            package,
             "--no-default-features",
             "--features",
-            "macros,http-server",
-        ],
-    ))?;
-    run(
-        ci_cargo(root, &["doc", "--workspace", "--no-deps", "--all-features"])
-            .env("RUSTDOCFLAGS", "-D warnings"),
-    )
+            features,
+            "--",
+            "-D",
+            "warnings",
+        ])?;
+    }
+    lint(&["doc", "--workspace", "--no-deps", "--all-features"])?;
+    // Only built here: with a low priority, tests could reach their timeouts.
+    lint(&[SERVER_ALONE, &["--no-run"]].concat())?;
+    if COUNTS_INSTRUCTIONS {
+        // The test that counts builds this program in the same way. A release build does not block the tests.
+        run_and_print_after(&mut low_priority(&[
+            "build",
+            "--release",
+            "--package",
+            INSTRUCTIONS,
+        ]))?;
+    }
+    Ok(())
+}
+
+/// Returns the target directory of the lints.
+fn lint_directory() -> Outcome<PathBuf> {
+    Ok(target_directory()?.join("lint"))
 }
 
 /// Installs the packages of the peers and of the conformance suite if needed.
@@ -149,17 +191,7 @@ fn test_with(
 ) -> Outcome {
     install_packages(root, toolchain)?;
     releases::build_rmcp(root, &cargo)?;
-    let mut tests = cargo(
-        root,
-        &[
-            "test",
-            "--workspace",
-            "--exclude",
-            INSTRUCTIONS,
-            "--all-features",
-            "--no-fail-fast",
-        ],
-    );
+    let mut tests = cargo(root, ALL_TESTS);
     // The command is built with the tests of its crate, and everything is built before any test runs.
     tests.env("TOOLWIRE_BIN", built_command()?);
     let (lines, outcome) = run_and_capture(&mut tests)?;
