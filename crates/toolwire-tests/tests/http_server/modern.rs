@@ -3,11 +3,13 @@
 use std::time::Duration;
 
 use serde_json::{Value, json};
+use tokio::sync::mpsc::unbounded_channel;
 use toolwire::transport::http::{HttpLimits, HttpLoad};
+use toolwire::{RequestContext, ToolHandler};
 use toolwire_tests::http::endpoint::Endpoint;
 use toolwire_tests::http::fixture::{Fixture, HandlerEvent, count_call, with_token};
 use toolwire_tests::http::request::Request;
-use toolwire_tests::peer::{call, complete, modern, notification, server, text};
+use toolwire_tests::peer::{call, complete, modern, notification, plain, server, text, within};
 
 fn progress(token: Value, mut members: Value) -> Value {
     members["progressToken"] = token;
@@ -151,6 +153,46 @@ async fn disconnect_before_the_response_cancels_the_handler_immediately() {
             endpoint.wait_until_idle().await;
         }
         assert!(fastest < CANCELLATION_LIMIT, "{fastest:?}");
+    }
+}
+
+#[derive(serde::Deserialize, toolwire::JsonSchema)]
+struct Nothing {}
+
+#[tokio::test]
+async fn blocking_handler_and_detached_work_see_the_disconnect() {
+    let (sender, mut events) = unbounded_channel();
+    let detached = sender.clone();
+    let blocking = ToolHandler::blocking("block", move |ctx: RequestContext, _: Nothing| {
+        sender.send("started").expect("the test receives events");
+        while !ctx.is_cancelled() && !sender.is_closed() {
+            std::thread::yield_now();
+        }
+        // The receiver is gone only if the test has failed.
+        let _ = sender.send("cancelled");
+        "stopped"
+    });
+    let spawning = plain("spawn", move |ctx: RequestContext| {
+        let sender = detached.clone();
+        async move {
+            let cancellation = ctx.cancellation().expect("a disconnect cancels");
+            sender.send("started").expect("the test receives events");
+            tokio::spawn(async move {
+                cancellation.cancelled().await;
+                let _ = sender.send("cancelled");
+            });
+            std::future::pending::<String>().await
+        }
+    });
+    let endpoint = Endpoint::serve(&server().tool(blocking).tool(spawning)).await;
+    for tool in ["block", "spawn"] {
+        let mut connection = endpoint.connect().await;
+        let request = Request::modern(&call(1, tool, json!({})));
+        connection.send(request.bytes()).await;
+        assert_eq!(within(events.recv()).await, Some("started"), "{tool}");
+        assert!(events.try_recv().is_err(), "{tool}");
+        drop(connection);
+        assert_eq!(within(events.recv()).await, Some("cancelled"), "{tool}");
     }
 }
 

@@ -10,7 +10,7 @@ use toolwire_proto::outbox::OutgoingKind;
 use toolwire_types::{ErrorObject, RawJson};
 
 use crate::engine::encoding::encode;
-use crate::engine::{ConnectionState, TokenInfo};
+use crate::engine::{Cancellation, ConnectionState, TokenInfo};
 use crate::error::Error;
 
 /// A boxed future that may move between threads.
@@ -108,6 +108,11 @@ pub trait TransportContext: Send + Sync + fmt::Debug {
     /// Returns `true` if the transport knows that the client no longer expects the response.
     fn is_cancelled(&self) -> bool {
         false
+    }
+
+    /// Returns a flag that is set when [`is_cancelled`](Self::is_cancelled) becomes true, if that can happen.
+    fn cancellation(&self) -> Option<Cancellation> {
+        None
     }
 
     /// Closes the connection of the response. The client reconnects for the rest of the stream. Returns `false` if

@@ -172,12 +172,16 @@ impl RequestContext {
         self.scope.is_cancelled()
     }
 
-    /// Returns the flag behind [`is_cancelled`](Self::is_cancelled), for work that outlives the handler's future.
+    /// Returns the flag behind [`is_cancelled`](Self::is_cancelled), for work that outlives the handler's future. Returns
+    /// `None` if the request cannot be cancelled, for example with [`Server::handle`](crate::Server::handle).
     #[must_use]
     pub fn cancellation(&self) -> Option<Cancellation> {
         match self.scope.task.get() {
             Some(task) => Some(task.cancellation().clone()),
-            None => self.scope.cancellation.clone(),
+            None => {
+                let flag = self.scope.cancellation.clone();
+                flag.or_else(|| self.scope.transport.cancellation())
+            }
         }
     }
 

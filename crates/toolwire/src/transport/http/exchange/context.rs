@@ -4,16 +4,17 @@
 //! stream, whose last event is the outcome.
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock};
 
 use toolwire_proto::features::VersionFeatures;
 use toolwire_types::RawJson;
 
 use crate::engine::transport::no_channel;
 use crate::engine::{
-    BoxFuture, ConnectionState, OutgoingNotification, TokenInfo, TransportContext,
+    BoxFuture, Cancellation, ConnectionState, OutgoingNotification, TokenInfo, TransportContext,
 };
 use crate::error::Error;
+use crate::sync::lock;
 use crate::transport::http::response::event_queue::EventQueue;
 use crate::transport::http::session::active::ActiveSession;
 use crate::transport::http::session::channel::SessionChannel;
@@ -28,6 +29,8 @@ pub struct HttpStreamContext {
     auth: Option<Arc<TokenInfo>>,
     /// The client disconnected, and that cancels the request.
     disconnected: AtomicBool,
+    /// The flag for the work of a handler that waits for the disconnect. Most handlers do not request it.
+    cancellation: Mutex<Option<Cancellation>>,
     streaming: AtomicBool,
     /// The handler requested that the client disconnect and resume the stream later.
     released: AtomicBool,
@@ -53,6 +56,7 @@ impl HttpStreamContext {
             peer,
             auth,
             disconnected: AtomicBool::new(false),
+            cancellation: Mutex::new(None),
             streaming: AtomicBool::new(false),
             released: AtomicBool::new(false),
             control: OnceLock::new(),
@@ -93,6 +97,9 @@ impl HttpStreamContext {
     /// Records that the client no longer waits for the response.
     pub(crate) fn set_disconnected(&self) {
         self.disconnected.store(true, Ordering::Release);
+        if let Some(flag) = &*lock(&self.cancellation) {
+            flag.cancel();
+        }
     }
 
     fn session(&self) -> Option<&Arc<ActiveSession>> {
@@ -154,6 +161,16 @@ impl TransportContext for HttpStreamContext {
         self.disconnected.load(Ordering::Acquire)
     }
 
+    fn cancellation(&self) -> Option<Cancellation> {
+        let mut created = lock(&self.cancellation);
+        let flag = created.get_or_insert_with(Cancellation::new);
+        // The flag is read under the lock. A later disconnect finds the flag that was created here.
+        if self.is_cancelled() {
+            flag.cancel();
+        }
+        Some(flag.clone())
+    }
+
     fn uses_tokens(&self) -> bool {
         true
     }
@@ -181,6 +198,18 @@ mod tests {
 
     use super::*;
     use crate::transport::http::byte_budget::ByteBudget;
+
+    #[tokio::test]
+    async fn disconnect_sets_flags_created_before_and_after_it() {
+        let queue = EventQueue::new(OutboxLimits::default(), ByteBudget::new(1000, 10));
+        let context = HttpStreamContext::new(queue, PeerState::Stateless, None);
+        let before = context.cancellation().unwrap();
+        assert!(!before.is_cancelled() && !context.is_cancelled());
+        context.set_disconnected();
+        before.cancelled().await;
+        let after = context.cancellation().unwrap();
+        assert!(after.is_cancelled() && context.is_cancelled());
+    }
 
     #[test]
     fn context_reports_streaming_and_the_next_event_id() {
