@@ -54,6 +54,14 @@ impl Drop for OpenTransport {
     }
 }
 
+/// The result of the detection.
+struct DetectedServer {
+    era: DetectedEra,
+    server: Option<ServerDetails>,
+    /// Whether the server did not survive the probe, or did not respond to it.
+    probe_failed: bool,
+}
+
 impl Connecting<'_> {
     /// Connects and negotiates the protocol version. `known` is the result of an earlier connection.
     pub(crate) async fn establish(
@@ -66,23 +74,23 @@ impl Connecting<'_> {
         let known = known.or_else(|| self.connector.recorded_era());
         let detected = self.probe(&mut opened, known, &mut deadline).await;
         let started = match detected {
-            Ok((era, server)) => {
-                let started = self
-                    .apply_version(&opened, era.version(), &mut deadline)
-                    .await;
-                started.map(|()| (era, server))
+            Ok(detected) => {
+                let version = detected.era.version();
+                let started = self.apply_version(&opened, version, &mut deadline).await;
+                started.map(|()| detected)
             }
             Err(error) => Err(error),
         };
         match started {
-            Ok((era, server)) => {
+            Ok(detected) => {
                 opened.is_ready = true;
                 Ok(ActiveConnection {
                     transport: Arc::clone(&opened.transport),
                     incoming: Arc::clone(&opened.incoming),
-                    era,
-                    meta: self.meta(era.version()),
-                    server: server.map(Arc::new),
+                    era: detected.era,
+                    probe_failed: detected.probe_failed,
+                    meta: self.meta(detected.era.version()),
+                    server: detected.server.map(Arc::new),
                 })
             }
             Err(error) => {
@@ -137,7 +145,7 @@ impl Connecting<'_> {
         opened: &mut OpenTransport,
         known: Option<DetectedEra>,
         deadline: &mut ConnectDeadline<'_>,
-    ) -> Result<(DetectedEra, Option<ServerDetails>), Error> {
+    ) -> Result<DetectedServer, Error> {
         let channel = self.connector.channel();
         let supported = self.config.versions.clone();
         let (mut probe, mut action) = match known {
@@ -148,6 +156,8 @@ impl Connecting<'_> {
         let mut last_error = None;
         // The failure of the process that received the probe.
         let mut first_failure = None;
+        // The number of ignored messages when the probe timed out.
+        let mut ignored_at_timeout = None;
         loop {
             action = match action {
                 ProbeAction::SendDiscover(version) => {
@@ -163,7 +173,12 @@ impl Connecting<'_> {
                             details = Some(discovered);
                             action
                         }
-                        Err(error) => on_failure(&mut probe, channel, error, &mut last_error)?,
+                        Err(error) => {
+                            if error.is_timeout() {
+                                ignored_at_timeout = Some(self.skipped.load(Ordering::Relaxed));
+                            }
+                            on_failure(&mut probe, channel, error, &mut last_error)?
+                        }
                     }
                 }
                 ProbeAction::SendInitialize(version) => {
@@ -228,10 +243,20 @@ impl Connecting<'_> {
                     }
                 }
                 ProbeAction::Done(era) => {
-                    if probe.is_respawned() && era.version().is_legacy() {
+                    // A server that only starts slowly responds to the probe before it responds to `initialize`. The
+                    // late response is ignored, and counted.
+                    let is_silent = ignored_at_timeout
+                        .is_some_and(|ignored| ignored == self.skipped.load(Ordering::Relaxed));
+                    let probe_failed =
+                        era.version().is_legacy() && (probe.is_respawned() || is_silent);
+                    if probe_failed {
                         self.connector.record_era(era);
                     }
-                    return Ok((era, details));
+                    return Ok(DetectedServer {
+                        era,
+                        server: details,
+                        probe_failed,
+                    });
                 }
                 ProbeAction::Fail(failure) => {
                     let error = with_output(explain(failure, last_error), opened);

@@ -179,6 +179,16 @@ impl Client {
         self.session().era
     }
 
+    /// Returns `true` if the server did not survive the probe of this client, or did not respond to it in time.
+    ///
+    /// Detection of such a server takes seconds. A program that starts it often can store its
+    /// [`detected_era`](Self::detected_era). Clients of the same process do that by themselves, for each
+    /// [`ServerCommand`](crate::ServerCommand).
+    #[must_use]
+    pub fn probe_failed(&self) -> bool {
+        self.session().probe_failed
+    }
+
     /// Returns the details of the server. Returns `None` if the client was given a detected era and did not probe.
     #[must_use]
     pub fn server(&self) -> Option<Arc<ServerDetails>> {

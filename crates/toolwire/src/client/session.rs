@@ -17,6 +17,8 @@ pub(crate) struct ActiveConnection {
     pub(crate) transport: Arc<dyn ClientTransport>,
     pub(crate) incoming: Arc<IncomingMessages>,
     pub(crate) era: DetectedEra,
+    /// Whether the server did not survive the probe of this connection, or did not respond to it.
+    pub(crate) probe_failed: bool,
     pub(crate) meta: RequestMeta,
     pub(crate) server: Option<Arc<ServerDetails>>,
 }

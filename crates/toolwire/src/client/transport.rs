@@ -161,7 +161,8 @@ pub(crate) trait Connect: fmt::Debug + Send + Sync {
         None
     }
 
-    /// Records the era of a server process that did not survive the probe, for later connections.
+    /// Records the era of a server process that did not survive the probe, or did not respond to it, for later
+    /// connections.
     fn record_era(&self, era: DetectedEra) {
         let _ = era;
     }

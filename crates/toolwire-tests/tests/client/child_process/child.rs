@@ -39,6 +39,8 @@ pub(super) enum Behavior {
     PrintsGarbage,
     /// Sends no response to `server/discover`.
     IgnoresDiscover,
+    /// Responds to `server/discover` when it receives `initialize`, like a server that starts slowly.
+    RespondsLate,
     /// Exits when it receives `server/discover`.
     ExitsOnDiscover,
     /// Sends no response to `server/discover`, and exits with a stack trace when it receives another message.
@@ -77,6 +79,7 @@ impl Behavior {
         matches!(
             self,
             Self::IgnoresDiscover
+                | Self::RespondsLate
                 | Self::PrintsGarbage
                 | Self::LateModern
                 | Self::NeverResponds
@@ -100,6 +103,7 @@ impl Behavior {
             Self::RespondsWithOtherResult,
             Self::PrintsGarbage,
             Self::IgnoresDiscover,
+            Self::RespondsLate,
             Self::ExitsOnDiscover,
             Self::ExitsAfterDiscover,
             Self::HangsAfterDiscover,
@@ -209,12 +213,17 @@ impl Behavior {
                 std::process::exit(1)
             }
             (Self::HangsAfterDiscover, _) if HAS_DISCOVERED.load(Ordering::Relaxed) => None,
-            (Self::IgnoresDiscover, "server/discover") => None,
-            (_, "initialize") => Some(Ok(json!({
-                "protocolVersion": params["protocolVersion"],
-                "capabilities": {"tools": {}},
-                "serverInfo": {"name": "child", "version": "1.0.0"},
-            }))),
+            (Self::IgnoresDiscover | Self::RespondsLate, "server/discover") => None,
+            (_, "initialize") => {
+                if self == Self::RespondsLate {
+                    print("{\"jsonrpc\": \"2.0\", \"id\": 1, \"result\": {}}\n");
+                }
+                Some(Ok(json!({
+                    "protocolVersion": params["protocolVersion"],
+                    "capabilities": {"tools": {}},
+                    "serverInfo": {"name": "child", "version": "1.0.0"},
+                })))
+            }
             (_, "tools/call") if params["name"] == "wait" => None,
             (Self::Noisy, "tools/call") => {
                 print("\x1b[32mINFO\x1b[0m calling\n{\"level\":\"info\"}\n\n[1, 2\n");

@@ -1,4 +1,4 @@
-//! Legacy servers that do not survive `server/discover`: they are started again, once for each command.
+//! Legacy servers that do not survive `server/discover`, or ignore it: they are probed once for each command.
 
 use std::time::Duration;
 
@@ -50,6 +50,7 @@ async fn restarted_command_is_not_probed_again() {
         transport: LegacyTransport::Direct,
     };
     assert_eq!(client.detected_era(), era);
+    assert!(client.probe_failed());
     client.close().await;
     let expected = ["server/discover", "initialize", "notifications/initialized"];
     assert_eq!(stderr.received().await, expected);
@@ -58,6 +59,7 @@ async fn restarted_command_is_not_probed_again() {
         let (again, stderr) = StderrLines::of(command());
         let client = within(builder().spawn(again)).await.unwrap();
         assert_eq!(client.detected_era(), era);
+        assert!(!client.probe_failed());
         let expected = ["initialize", "notifications/initialized", "tools/call"];
         check_call(&client, stderr, &expected).await;
     }
@@ -66,6 +68,37 @@ async fn restarted_command_is_not_probed_again() {
     let client = within(builder().spawn(other)).await.unwrap();
     client.close().await;
     assert_eq!(stderr.received().await[0], "server/discover");
+}
+
+/// Connects twice with a short probe timeout. Returns whether the first probe failed, and the first message to the
+/// second process.
+async fn connect_twice(behavior: Behavior, test: &str) -> (bool, String) {
+    let mut limits = limits();
+    limits.probe_timeout = SHORT;
+    let builder = || builder().with_limits(limits.clone());
+    let client = within(builder().spawn(command_of(behavior, test))).await;
+    let client = client.unwrap();
+    let probe_failed = client.probe_failed();
+    client.close().await;
+    let (again, stderr) = StderrLines::of(command_of(behavior, test));
+    let client = within(builder().spawn(again)).await.unwrap();
+    assert_eq!(client.version().as_str(), "2025-11-25");
+    client.close().await;
+    (probe_failed, stderr.received().await.swap_remove(0))
+}
+
+#[tokio::test]
+async fn command_that_ignores_the_probe_is_not_probed_again() {
+    let (probe_failed, first) = connect_twice(Behavior::IgnoresDiscover, "ignores").await;
+    assert!(probe_failed);
+    assert_eq!(first, "initialize");
+}
+
+#[tokio::test]
+async fn command_that_responds_late_is_probed_again() {
+    let (probe_failed, first) = connect_twice(Behavior::RespondsLate, "responds_late").await;
+    assert!(!probe_failed);
+    assert_eq!(first, "server/discover");
 }
 
 #[tokio::test]

@@ -1,7 +1,7 @@
-//! The commands of this process whose servers did not survive the probe, with their era.
+//! The commands of this process whose servers did not survive the probe, or did not respond to it, with their era.
 //!
-//! Without this record, every client of such a server would start it twice. Commands may contain secrets, so only a
-//! keyed digest of them is stored.
+//! Without this record, every client of such a server would start it twice, or wait for the probe. Commands may contain
+//! secrets, so only a keyed digest of them is stored.
 
 use std::collections::VecDeque;
 use std::hash::{BuildHasher, Hasher, RandomState};
@@ -17,12 +17,12 @@ const MAX_COMMANDS: usize = 256;
 
 static RECORDED: Mutex<EraRecord> = Mutex::new(EraRecord(VecDeque::new()));
 
-/// Returns the era of a command whose server did not survive an earlier probe.
+/// Returns the era of a command for which an earlier probe failed.
 pub(super) fn find(command: &ServerCommand) -> Option<DetectedEra> {
     lock(&RECORDED).find(digest(command))
 }
 
-/// Stores the era of a command whose server did not survive the probe.
+/// Stores the era of a command for which the probe failed.
 pub(super) fn store(command: &ServerCommand, era: DetectedEra) {
     lock(&RECORDED).store(digest(command), era);
 }

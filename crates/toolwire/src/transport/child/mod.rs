@@ -46,9 +46,10 @@ impl Client {
     /// [`with_detected_era`](ClientBuilder::with_detected_era) to skip the probe.
     ///
     /// Some legacy servers exit, or never respond again, when they receive the probe (`server/discover`). Such a server is
-    /// started once more, with `initialize` as its first message. This process stores that for the command, so that later
-    /// clients skip the probe. All of that happens within [`connect_timeout`](ClientLimits::connect_timeout).
-    /// [`with_era`](ClientBuilder::with_era) with [`Era::Legacy`](crate::Era::Legacy) never sends the probe.
+    /// started once more, with `initialize` as its first message. Others only ignore the probe. This process stores both
+    /// for the command, so that later clients skip the probe; [`probe_failed`](Self::probe_failed) reports it. All of
+    /// that happens within [`connect_timeout`](ClientLimits::connect_timeout). [`with_era`](ClientBuilder::with_era) with
+    /// [`Era::Legacy`](crate::Era::Legacy) never sends the probe.
     ///
     /// ```no_run
     /// # async fn example() -> Result<(), toolwire::Error> {
