@@ -17,6 +17,7 @@ use crate::certificates;
 use crate::connection_wait::ConnectionWait;
 use crate::elicitation::ElicitationHandler;
 use crate::failure::{Exit, Failure, Phase};
+use crate::legacy_servers::RecordedCommand;
 use crate::screen::Screen;
 use crate::target::{ChildProcess, Target};
 
@@ -63,25 +64,54 @@ pub(crate) async fn connect(
             }
             builder.connect(&endpoint.url).await
         }
-        Target::Child(child) => {
-            let command = command(child).with_tracker(processes);
-            // With --verbose, every line is logged at once.
-            if screen.is_watched() && !screen.json && !server.output.verbose {
-                let program = child.program.display().to_string();
-                let wait = ConnectionWait::new(program, screen);
-                let listener = Arc::clone(&wait);
-                let command = command.on_stderr(move |line| listener.line(line));
-                wait.during(builder.spawn(command)).await
-            } else {
-                builder.spawn(command).await
-            }
-        }
+        Target::Child(child) => spawn(child, server, builder, screen, processes).await,
     };
     let client = client.map_err(|error| failed(&error, target))?;
     if let Some(level) = server.log_level {
         set_log_level(&client, level, screen).await?;
     }
     Ok(client)
+}
+
+/// Starts the server of a command and connects to it. If its era is recorded, the client sends no probe.
+async fn spawn(
+    child: &ChildProcess,
+    server: &Server,
+    mut builder: ClientBuilder,
+    screen: &Arc<Screen>,
+    processes: &ProcessTracker,
+) -> Result<Client, toolwire::Error> {
+    let recorded = RecordedCommand::read(child);
+    let known = recorded.era().filter(|_| versions(server).is_none());
+    if let Some(era) = known {
+        builder = builder.with_detected_era(era);
+    }
+    let command = command(child).with_tracker(processes);
+    // With --verbose, every line is logged at once.
+    let client = if screen.is_watched() && !screen.json && !server.output.verbose {
+        let program = child.program.display().to_string();
+        let wait = ConnectionWait::new(program, screen);
+        let listener = Arc::clone(&wait);
+        let command = command.on_stderr(move |line| listener.line(line));
+        wait.during(builder.spawn(command)).await
+    } else {
+        builder.spawn(command).await
+    };
+    match &client {
+        Ok(client) if client.probe_failed() && !shortens_probe(server.timeout) => {
+            recorded.insert();
+        }
+        Ok(client) if client.version().is_modern() => recorded.remove(),
+        Err(_) if known.is_some() => recorded.remove(),
+        Ok(_) | Err(_) => {}
+    }
+    client
+}
+
+/// Returns `true` if the timeout leaves less time for the probe than usual. Then its failure may not be repeated.
+fn shortens_probe(timeout: Option<Duration>) -> bool {
+    // A probe takes at most half of the time for connecting.
+    timeout.is_some_and(|timeout| timeout < 2 * ClientLimits::default().probe_timeout)
 }
 
 /// Requests log messages. A server without them is no failure, because the command does not depend on them.

@@ -11,6 +11,7 @@ mod demo;
 mod elicitation;
 mod failure;
 mod interrupts;
+mod legacy_servers;
 mod logging;
 mod own_program;
 mod run;

@@ -62,10 +62,10 @@ pub(crate) fn toolwire(arguments: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_toolwire"));
     command.args(arguments);
     remove_log_variables(&mut command);
-    // The tests must not use stored logins. This directory does not exist.
-    let no_logins = std::env::temp_dir().join("toolwire-tests-without-logins");
+    // The tests must not use stored logins, or eras that an earlier run recorded. This directory does not exist.
+    let no_home = format!("toolwire-tests-without-home-{}", std::process::id());
     command
-        .env("TOOLWIRE_HOME", no_logins)
+        .env("TOOLWIRE_HOME", std::env::temp_dir().join(no_home))
         .env_remove("TOOLWIRE_TOKEN_STORE");
     command
 }

@@ -12,6 +12,7 @@ mod hints;
 mod host_files;
 mod inputs;
 mod interrupts;
+mod legacy_servers;
 mod listen;
 mod missing_features;
 mod output;
