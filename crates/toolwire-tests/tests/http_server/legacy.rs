@@ -4,12 +4,13 @@ use serde_json::{Value, json};
 use std::sync::Arc;
 use toolwire::store::MemorySessionStore;
 use toolwire::transport::http::{HttpLoad, HttpOptions, HttpService, LegacyMode};
+use toolwire::{RequestContext, ToolHandler};
 use toolwire_tests::http::direct::{InProcessClient, in_session};
 use toolwire_tests::http::endpoint::Endpoint;
 use toolwire_tests::http::fixture::{Fixture, HandlerEvent};
 use toolwire_tests::http::request::Request;
 use toolwire_tests::http::session::{REVISIONS, Session, initialize_request, tool_call};
-use toolwire_tests::peer::{legacy, notification, result_response, text};
+use toolwire_tests::peer::{legacy, notification, plain, result_response, text};
 
 fn expect_error(message: &Value, id: impl Into<Option<Value>>, code: i64) {
     assert_eq!(message["error"]["code"], code, "{message}");
@@ -232,6 +233,48 @@ async fn modern_and_legacy_requests_share_one_endpoint() {
     let result = endpoint.request(&request).await;
     assert_eq!(result.message()["result"]["resultType"], "complete");
     assert_eq!(result.header("mcp-session-id"), None);
+}
+
+/// Returns a tool that describes the connection of its request.
+fn describe() -> ToolHandler {
+    plain("describe", |ctx: RequestContext| async move {
+        let state = ctx.connection_state().map(|state| {
+            let version = state.version().map(|version| version.as_str());
+            json!([version, state.client_capabilities().roots.is_some()])
+        });
+        let roots = ctx.client_capabilities().roots.is_some();
+        json!([ctx.connection_token(), state, ctx.version().as_str(), roots]).to_string()
+    })
+}
+
+#[tokio::test]
+async fn only_requests_in_a_session_have_a_connection_state() {
+    let server = toolwire_tests::peer::server().tool(describe());
+    let described = |message: Value| -> Value {
+        let text = message["result"]["content"][0]["text"].as_str();
+        serde_json::from_str(text.expect("a text")).expect("the tool writes JSON")
+    };
+    let call = tool_call(1, "describe", json!({}));
+    let endpoint = Endpoint::serve(&server).await;
+    for version in REVISIONS {
+        let session = Session::open(&endpoint, version).await;
+        let expected = json!([session.id, [version, true], version, true]);
+        assert_eq!(described(session.call(call.clone()).await), expected);
+    }
+    let modern = toolwire_tests::peer::call(1, "describe", json!({}));
+    let expected = json!([null, null, "2026-07-28", false]);
+    assert_eq!(described(endpoint.call(modern).await), expected);
+
+    let options = HttpOptions::new().with_legacy(LegacyMode::Stateless);
+    let endpoint = Endpoint::serve_with(&server, options).await;
+    for version in REVISIONS {
+        endpoint.request(&initialize_request(version)).await;
+        let request = Request::post(&call).with("MCP-Protocol-Version", version);
+        let response = endpoint.request(&request).await;
+        // The capabilities of `initialize` are not stored.
+        let expected = json!([null, null, version, false]);
+        assert_eq!(described(response.message()), expected);
+    }
 }
 
 #[tokio::test]

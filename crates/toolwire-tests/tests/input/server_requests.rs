@@ -16,6 +16,16 @@ struct Person {
     age: Option<u8>,
 }
 
+/// The tools that check the capabilities of the client.
+const CHECKED: [&str; 6] = [
+    "elicit",
+    "elicit_as",
+    "elicit_url",
+    "sample",
+    "sample_json",
+    "list_roots",
+];
+
 fn sampling() -> CreateMessageRequestParams {
     CreateMessageRequestParams::new([SamplingMessage::user("2+2?")], 5)
 }
@@ -58,9 +68,19 @@ fn asking_server() -> Server {
                 result.content.blocks().len()
             ))
         }))
+        .tool(ask("sample_json", |ctx| async move {
+            let params = json!({"maxTokens": 5, "messages": [
+                {"role": "user", "content": {"type": "text", "text": "2+2?"}},
+            ]});
+            Ok(ctx.sample_json(params).await?.get().to_owned())
+        }))
         .tool(ask("list_roots", |ctx| async move {
             let roots = ctx.list_roots().await?.roots;
             Ok(roots.into_iter().map(|root| root.uri).collect())
+        }))
+        .tool(ask("bad_sampling", |ctx| async move {
+            ctx.sample_json(json!({"messages": "none"})).await?;
+            Ok(String::new())
         }))
         .tool(ask("bad_form", |ctx| async move {
             ctx.elicit("?", json!(["not", "an", "object"])).await?;
@@ -153,6 +173,15 @@ async fn handler_receives_the_client_s_response() {
     )
     .await;
     check(
+        "sample_json",
+        "sampling/createMessage",
+        json!({"messages": [{"role": "user", "content": {"type": "text", "text": "2+2?"}}],
+            "maxTokens": 5}),
+        json!({"role": "assistant", "model": "m", "content": {"type": "text", "text": "4"}}),
+        r#"{"role":"assistant","model":"m","content":{"type":"text","text":"4"}}"#,
+    )
+    .await;
+    check(
         "list_roots",
         "roots/list",
         json!({}),
@@ -183,7 +212,7 @@ async fn handler_receives_the_client_s_response() {
 async fn server_request_without_the_client_capability_is_not_sent() {
     let mut peer = Peer::connect(&asking_server());
     peer.initialize("2025-11-25").await;
-    for tool in ["elicit", "elicit_as", "elicit_url", "sample", "list_roots"] {
+    for tool in CHECKED {
         peer.error_of(call(tool), -32600).await;
     }
     // An empty `elicitation` capability means forms only.
@@ -201,6 +230,14 @@ async fn invalid_elicitation_is_not_sent() {
     for tool in ["bad_form", "bad_url", "bad_id"] {
         peer.error_of(call(tool), -32602).await;
     }
+    peer.expect_silence().await;
+}
+
+#[tokio::test]
+async fn invalid_sampling_parameters_are_not_sent() {
+    let mut peer = Peer::connect(&asking_server());
+    peer.initialize_with("2025-11-25", all_capabilities()).await;
+    peer.error_of(call("bad_sampling"), -32603).await;
     peer.expect_silence().await;
 }
 
@@ -264,7 +301,7 @@ async fn server_request_is_cancelled_after_the_timeout() {
 #[tokio::test]
 async fn server_request_during_a_stateless_request_fails_and_names_input_required() {
     let mut peer = Peer::connect(&asking_server());
-    for tool in ["elicit", "elicit_as", "elicit_url", "sample", "list_roots"] {
+    for tool in CHECKED {
         let params = json!({"name": tool});
         let request = modern_with(1, "tools/call", params, all_capabilities());
         let error = peer.error_of(request, -32603).await;
