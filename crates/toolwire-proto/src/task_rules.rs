@@ -115,6 +115,33 @@ pub fn status_in_core(status: TaskStatus, is_error: bool) -> TaskStatus {
     }
 }
 
+/// Decides about `tasks/cancel`. Returns `true` if it ends the task, and `false` if nothing changes. `is_error` has the
+/// meaning of [`status_in_core`].
+///
+/// Tasks extension, "Cancellation": the acknowledgement is the same for a final task.
+///
+/// # Errors
+/// Returns −32602 for a final task of 2025-11-25 (basic/utilities/tasks, "Task Cancellation").
+pub fn check_cancel(
+    version: ProtocolVersion,
+    status: TaskStatus,
+    is_error: bool,
+) -> Result<bool, ErrorObject> {
+    let name = match status_in_core(status, is_error) {
+        TaskStatus::Completed => "completed",
+        TaskStatus::Failed => "failed",
+        TaskStatus::Cancelled => "cancelled",
+        _ => return Ok(true),
+    };
+    if version.has_core_tasks() {
+        Err(ErrorObject::invalid_params(format!(
+            "the task has ended: {name}"
+        )))
+    } else {
+        Ok(false)
+    }
+}
+
 /// Returns the key under which clients see the input request number `number` (from 1 on) with this key of the handler.
 ///
 /// Tasks extension: keys are unique for the life of a task, also after a response. A handler that asks something else
@@ -279,6 +306,33 @@ mod tests {
         check(TaskStatus::Completed, true, TaskStatus::Failed);
         check(TaskStatus::Completed, false, TaskStatus::Completed);
         check(TaskStatus::Cancelled, true, TaskStatus::Cancelled);
+    }
+
+    #[test]
+    fn final_task_is_cancelled_as_its_design_says() {
+        let (core, extension) = (ProtocolVersion::V2025_11_25, ProtocolVersion::V2026_07_28);
+        let check = |version, status, is_error, expected: Result<bool, &str>| {
+            let decision = check_cancel(version, status, is_error);
+            if let Err(error) = &decision {
+                assert_eq!(error.code, -32602, "{status:?}");
+            }
+            let decision = decision.map_err(|error| error.message.into_owned());
+            let expected = expected.map_err(|name| format!("the task has ended: {name}"));
+            assert_eq!(decision, expected, "{version} {status:?}");
+        };
+        for version in [core, extension] {
+            check(version, TaskStatus::Working, false, Ok(true));
+            check(version, TaskStatus::InputRequired, false, Ok(true));
+        }
+        for (status, is_error, name) in [
+            (TaskStatus::Completed, false, "completed"),
+            (TaskStatus::Completed, true, "failed"),
+            (TaskStatus::Failed, false, "failed"),
+            (TaskStatus::Cancelled, false, "cancelled"),
+        ] {
+            check(core, status, is_error, Err(name));
+            check(extension, status, is_error, Ok(false));
+        }
     }
 
     #[test]

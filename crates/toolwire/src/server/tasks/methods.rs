@@ -6,6 +6,7 @@ use std::sync::Arc;
 use serde::Deserialize;
 use toolwire_proto::features::VersionFeatures;
 use toolwire_proto::rounds;
+use toolwire_proto::task_rules::check_cancel;
 use toolwire_types::tasks::TaskStatus;
 use toolwire_types::tasks::core::{ListTasksResult, RelatedTaskMetadata};
 use toolwire_types::tasks::extension::UpdateTaskRequestParams;
@@ -20,7 +21,7 @@ use crate::server::optional_methods::OptionalMethods;
 use crate::server::request::Exchange;
 use crate::server::tasks::ending::{Ending, now_ms};
 use crate::server::tasks::runtime::{RecordChange, TaskRuntime, store_failed};
-use crate::server::tasks::wire::{core_task, detailed_task, visible};
+use crate::server::tasks::wire::{core_task, detailed_task, is_tool_error, visible};
 use crate::store::{StoredTask, TaskOutcome, TaskRecord};
 
 /// The number of tasks on a page of `tasks/list`, unless the server sets a page size.
@@ -157,40 +158,21 @@ pub(crate) async fn accept_responses(
 async fn cancel(exchange: &Exchange) -> Outcome {
     let (runtime, id) = target(exchange)?;
     let version = exchange.context.version();
-    let is_core = version.has_core_tasks();
     let changed = runtime
         .update(id, &caller(exchange), |stored, record| {
             let current = visible(stored);
-            if !current.is_final() {
-                Ending::Cancelled.apply(record, now_ms());
-                return Ok(RecordChange::Write);
+            if !check_cancel(version, current.status, is_tool_error(&current))? {
+                return Ok(RecordChange::Keep);
             }
-            if is_core {
-                // 2025-11-25, basic/utilities/tasks, "Task Cancellation": an ended task is an error.
-                let status = core_task(&stored.id, &current).status;
-                return Err(ErrorObject::invalid_params(format!(
-                    "the task has ended: {}",
-                    status_name(status)
-                )));
-            }
-            // Tasks extension: the acknowledgement is the same.
-            Ok(RecordChange::Keep)
+            Ending::Cancelled.apply(record, now_ms());
+            Ok(RecordChange::Write)
         })
         .await?;
     let stored = changed.ok_or_else(unknown_task)?;
-    if is_core {
+    if version.has_core_tasks() {
         return respond_with_task(exchange, &stored);
     }
     exchange.snapshot().finish(EmptyResult::new(), version)
-}
-
-fn status_name(status: TaskStatus) -> &'static str {
-    match status {
-        TaskStatus::Completed => "completed",
-        TaskStatus::Failed => "failed",
-        TaskStatus::Cancelled => "cancelled",
-        _ => "working",
-    }
 }
 
 /// Handles `tasks/result` of 2025-11-25: waits for the end of the task, and sends its input requests

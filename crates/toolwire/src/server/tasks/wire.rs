@@ -30,14 +30,18 @@ pub(crate) fn visible(stored: &StoredTask) -> Cow<'_, TaskRecord> {
     }
 }
 
+/// Returns `true` if the tool reported an error in the result of a task.
+pub(crate) fn is_tool_error(record: &TaskRecord) -> bool {
+    matches!(
+        &record.outcome,
+        Some(TaskOutcome::Completed { is_error: true, .. })
+    )
+}
+
 /// Returns the task in the core design.
 pub(crate) fn core_task(id: &str, record: &TaskRecord) -> core::Task {
     let mut task = core::Task::new(id, time_text(record.created_at_ms));
-    let is_error = matches!(
-        &record.outcome,
-        Some(TaskOutcome::Completed { is_error: true, .. })
-    );
-    task.status = status_in_core(record.status, is_error);
+    task.status = status_in_core(record.status, is_tool_error(record));
     task.status_message.clone_from(&record.status_message);
     task.last_updated_at = time_text(record.updated_at_ms);
     task.ttl = record.ttl_ms;
