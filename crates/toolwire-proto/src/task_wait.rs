@@ -11,6 +11,8 @@ use toolwire_types::tasks::TaskStatus;
 use toolwire_types::tasks::extension::DetailedTask;
 use toolwire_types::{ErrorObject, code};
 
+use crate::requests::is_overloaded;
+
 /// The time between two polls if the server does not state one.
 pub const DEFAULT_POLL_INTERVAL: Duration = Duration::from_secs(1);
 
@@ -160,7 +162,7 @@ impl TaskWait {
 pub enum PollFailure {
     /// The server does not know the task, or does not know it any more.
     Gone,
-    /// There was no response, or the server is overloaded. A later poll may succeed.
+    /// There was no response, or the server could not process the poll. A later poll may succeed.
     Temporary,
     /// The server reported an internal error. One may be an accident, but not two in a row.
     InternalError,
@@ -174,6 +176,7 @@ impl PollFailure {
     pub fn classify(http_status: Option<u16>, error: Option<&ErrorObject>) -> Self {
         match (http_status, error.map(|error| error.code)) {
             (Some(408 | 429 | 500..), _) | (None, None) => Self::Temporary,
+            (_, Some(code::INTERNAL_ERROR)) if error.is_some_and(is_overloaded) => Self::Temporary,
             // Tasks extension, "Errors": an unknown or expired task is an invalid parameter.
             (_, Some(code::INVALID_PARAMS)) => Self::Gone,
             (_, Some(code::INTERNAL_ERROR)) => Self::InternalError,
@@ -216,6 +219,7 @@ mod tests {
     use toolwire_types::{InputRequest, InputRequests};
 
     use super::*;
+    use crate::requests::overloaded_error;
 
     fn task() -> Task {
         Task::new("t", "2026-11-17T10:00:00Z")
@@ -290,6 +294,9 @@ mod tests {
             check(Some(status), None, PollFailure::Temporary);
             check(Some(status), Some(-32603), PollFailure::Temporary);
         }
+        // On stdio there is no status.
+        let failure = PollFailure::classify(None, Some(&overloaded_error("later")));
+        assert_eq!(failure, PollFailure::Temporary);
         check(None, Some(-32602), PollFailure::Gone);
         check(Some(400), Some(-32602), PollFailure::Gone);
         check(None, Some(-32603), PollFailure::InternalError);

@@ -20,6 +20,7 @@ use crate::lifecycle::Lifecycle;
 use crate::methods::{self, Method, NameSource};
 use crate::negotiate::unsupported_version;
 use crate::param_headers::{HeaderLookup, HeaderMismatch, MismatchReason};
+use crate::requests::is_overloaded;
 
 pub use admitted::{Admitted, MethodRef};
 use admitted::{CheckedRequest, takes_input};
@@ -138,6 +139,18 @@ pub fn http_status_for(error_code: i64, era: Era) -> u16 {
         ) => 400,
         (Era::Modern, code::METHOD_NOT_FOUND) => 404,
         (Era::Modern | Era::Legacy, _) => 200,
+    }
+}
+
+/// Returns the HTTP status for the error of a request that was dispatched.
+///
+/// A request that the server could not process has status 503 in every era, as other overloaded requests.
+#[must_use]
+pub fn http_status_of(error: &ErrorObject, era: Era) -> u16 {
+    if is_overloaded(error) {
+        503
+    } else {
+        http_status_for(error.code, era)
     }
 }
 

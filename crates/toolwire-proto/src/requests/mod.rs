@@ -7,10 +7,12 @@
 mod inbound;
 mod outbound;
 
+use std::borrow::Cow;
 use std::fmt;
 
+use serde::Deserialize;
 use serde_json::json;
-use toolwire_types::ErrorObject;
+use toolwire_types::{ErrorObject, code};
 
 pub use inbound::{CancelPolicy, ExchangeKey, InboundLedger, SendState};
 pub use outbound::{OutboundLedger, RequestTimeouts, spellings};
@@ -72,8 +74,34 @@ impl std::error::Error for Overloaded {}
 
 impl From<Overloaded> for ErrorObject {
     fn from(overloaded: Overloaded) -> Self {
-        Self::internal(overloaded.to_string()).with_data(json!({ "reason": "overloaded" }))
+        overloaded_error(overloaded.to_string())
     }
+}
+
+/// The value of `data.reason` in the error of a request that was not processed.
+const OVERLOADED: &str = "overloaded";
+
+/// Returns the error of a request that the server cannot process at the moment, so that the client may send it again.
+#[must_use]
+pub fn overloaded_error(message: impl Into<Cow<'static, str>>) -> ErrorObject {
+    ErrorObject::internal(message).with_data(json!({ "reason": OVERLOADED }))
+}
+
+/// Returns `true` for an error of [`overloaded_error`].
+#[must_use]
+pub fn is_overloaded(error: &ErrorObject) -> bool {
+    #[derive(Deserialize)]
+    struct Data<'a> {
+        #[serde(borrow)]
+        reason: Cow<'a, str>,
+    }
+
+    let data = error
+        .data
+        .as_ref()
+        .filter(|_| error.code == code::INTERNAL_ERROR);
+    let data = data.and_then(|data| serde_json::from_str::<Data<'_>>(data.get()).ok());
+    data.is_some_and(|data| data.reason == OVERLOADED)
 }
 
 #[cfg(test)]
@@ -86,6 +114,21 @@ mod tests {
         assert!(!is_cancellable("server/discover"));
         assert!(is_cancellable("tools/call"));
         assert!(is_cancellable("subscriptions/listen"));
+    }
+
+    #[test]
+    fn overloaded_errors_are_recognized() {
+        assert!(is_overloaded(&Overloaded::new().into()));
+        assert!(is_overloaded(&overloaded_error("later")));
+        let check = |code: i64, data: serde_json::Value| {
+            let error = ErrorObject::new(code, "no").with_data(data);
+            assert!(!is_overloaded(&error), "{error:?}");
+        };
+        assert!(!is_overloaded(&ErrorObject::internal("no")));
+        check(-32603, json!({"reason": "broken"}));
+        check(-32603, json!({"reason": 7}));
+        check(-32603, json!("overloaded"));
+        check(-32602, json!({"reason": "overloaded"}));
     }
 
     #[test]

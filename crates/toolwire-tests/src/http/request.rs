@@ -42,7 +42,8 @@ impl Request {
             request = request.with("Mcp-Method", method);
         }
         let params = &message["params"];
-        if let Some(name) = params["name"].as_str().or(params["uri"].as_str()) {
+        let names = ["name", "uri", "taskId"].map(|member| params[member].as_str());
+        if let Some(name) = names.into_iter().flatten().next() {
             request = request.with("Mcp-Name", name);
         }
         request

@@ -12,5 +12,7 @@ mod core_design;
 mod external;
 mod limits;
 mod listening;
+mod outages;
 mod peer;
 mod stores;
+mod switchable_store;

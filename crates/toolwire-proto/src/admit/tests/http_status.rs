@@ -1,6 +1,7 @@
 //! The HTTP status of errors.
 
 use super::*;
+use crate::requests::overloaded_error;
 
 #[test]
 fn rejections_before_dispatch_have_status_400() {
@@ -41,4 +42,16 @@ fn errors_during_dispatch_have_their_http_status() {
     check(-32002, 200, 200);
     check(-1, 200, 200);
     check(1234, 200, 200);
+}
+
+#[test]
+fn overloaded_requests_have_status_503() {
+    for era in [Era::Legacy, Era::Modern] {
+        assert_eq!(http_status_of(&overloaded_error("later"), era), 503);
+        assert_eq!(http_status_of(&ErrorObject::internal("no"), era), 200);
+    }
+    assert_eq!(
+        http_status_of(&ErrorObject::method_not_found("m"), Era::Modern),
+        404
+    );
 }

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use toolwire_proto::requests::is_overloaded;
 use toolwire_proto::task_rules::ClientTasks;
 use toolwire_types::{ErrorObject, TaskSupport};
 
@@ -154,7 +155,13 @@ pub(crate) async fn detach(
         .in_journal(|values| journal.set_values(values, author_state(context)));
     let mut new = new_task(context, tool, options, true);
     new.journal = Some(journal);
-    let stored = runtime.create(new, true).await?;
+    let stored = runtime.create(new, true).await.map_err(|mut error| {
+        if is_overloaded(&error) {
+            // The handler has run, so the client must not repeat the call by itself.
+            error.data = None;
+        }
+        error
+    })?;
     let task = RunningTask::new(runtime, &stored);
     scope.task.set(Arc::new(TaskOfHandler(task)));
     Ok(())

@@ -1,5 +1,6 @@
 //! How a task ends, and what its record then contains.
 
+use toolwire_proto::requests::is_overloaded;
 use toolwire_proto::task_rules;
 use toolwire_types::tasks::TaskStatus;
 use toolwire_types::{ErrorObject, RawJson};
@@ -44,9 +45,14 @@ impl Ending {
                 });
             }
             Self::Failed(error) => {
+                let mut error = error.clone();
+                if is_overloaded(&error) {
+                    // The task has ended, so the client must not wait for a better outcome.
+                    error.data = None;
+                }
                 record.status = TaskStatus::Failed;
                 record.status_message = Some(error.message.to_string());
-                record.outcome = Some(TaskOutcome::Error(error.clone()));
+                record.outcome = Some(TaskOutcome::Error(error));
             }
             Self::Cancelled => record.status = TaskStatus::Cancelled,
         }

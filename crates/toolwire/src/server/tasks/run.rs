@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 use toolwire_proto::journal::EntryDigest;
+use toolwire_proto::requests::is_overloaded;
 use toolwire_proto::rounds::RoundCounter;
 use toolwire_proto::stamp;
 use toolwire_types::json::checked_raw;
@@ -25,6 +26,10 @@ use crate::store::StoredTask;
 
 /// How long the ends of stopped tasks may take to be stored.
 const STOP_TIME: Duration = Duration::from_secs(2);
+
+/// The pause before the end of a task is written again to a store that was unavailable. It grows up to the second value.
+const FIRST_RETRY: Duration = Duration::from_millis(100);
+const LAST_RETRY: Duration = Duration::from_secs(10);
 
 /// A handler that has started.
 pub(crate) type StartedHandler = BoxFuture<'static, Result<ToolResponse, ToolError>>;
@@ -122,6 +127,7 @@ async fn finish(task: &RunningTask, tool: &ToolEntry, end: RunEnd) {
     }
 }
 
+/// Writes the end of a task. While the store is unavailable, it is tried again, because the outcome would be lost.
 async fn end_task(task: &RunningTask, ending: Ending) -> Result<(), ErrorObject> {
     let message = task.take_message();
     let runtime = &task.runtime;
@@ -134,16 +140,25 @@ async fn end_task(task: &RunningTask, ending: Ending) -> Result<(), ErrorObject>
         }
         other => other,
     };
-    let ended = task
-        .change(|_, record| {
-            if let Some(message) = &message {
-                record.status_message = Some(message.clone());
+    let mut pause = FIRST_RETRY;
+    loop {
+        let ended = task
+            .change(|_, record| {
+                if let Some(message) = &message {
+                    record.status_message = Some(message.clone());
+                }
+                ending.apply(record, now_ms());
+                Ok(RecordChange::Write)
+            })
+            .await;
+        match ended.map_err(|error| error.into_error_object()) {
+            Err(error) if is_overloaded(&error) => {
+                tokio::time::sleep(pause).await;
+                pause = (pause * 2).min(LAST_RETRY);
             }
-            ending.apply(record, now_ms());
-            Ok(RecordChange::Write)
-        })
-        .await;
-    ended.map_err(|error| error.into_error_object())
+            ended => return ended,
+        }
+    }
 }
 
 /// Gives the task back, so that the next response or another worker continues it.

@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, OnceLock, Weak};
 use std::time::Duration;
 
 use tokio::sync::{Notify, watch};
+use toolwire_proto::requests::overloaded_error;
 use toolwire_proto::subscriptions::Change;
 use toolwire_proto::task_rules;
 use toolwire_types::{ErrorObject, ProtocolVersion};
@@ -438,5 +439,5 @@ fn random_id() -> Result<String, ErrorObject> {
 #[cold]
 pub(crate) fn store_failed(error: &StoreError) -> ErrorObject {
     tracing::error!(%error, "the task store failed");
-    ErrorObject::internal("the task store is unavailable; try again")
+    overloaded_error("the task store is unavailable; try again")
 }

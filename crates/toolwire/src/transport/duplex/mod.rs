@@ -319,8 +319,8 @@ impl MessageLoop {
             return self.respond(encode_error(ResponseId::Absent, error));
         }
         if self.listen_streams.len() >= self.limits.subscriptions {
-            let error = ErrorObject::internal("too many subscriptions are open; cancel some first")
-                .with_data(serde_json::json!({ "reason": "overloaded" }));
+            let error =
+                requests::overloaded_error("too many subscriptions are open; cancel some first");
             return self.respond(encode_error(ResponseId::Id(id), error));
         }
         if let Some(token) = &self.context.token {

@@ -11,8 +11,9 @@ use std::borrow::Cow;
 
 use http::header::{ALLOW, CACHE_CONTROL, CONNECTION, CONTENT_TYPE, RETRY_AFTER};
 use http::{HeaderMap, HeaderName, HeaderValue, Response, StatusCode};
-use toolwire_proto::admit::http_status_for;
+use toolwire_proto::admit::http_status_of;
 use toolwire_proto::features::Era;
+use toolwire_proto::requests::overloaded_error;
 use toolwire_types::{ErrorObject, RequestId, ResponseId};
 
 use crate::engine::Outcome;
@@ -149,9 +150,7 @@ pub(crate) fn close_after(mut response: HttpResponse) -> HttpResponse {
 /// Returns 503: the client should retry later.
 #[cold]
 pub(crate) fn unavailable(reason: impl Into<Cow<'static, str>>) -> HttpResponse {
-    let object =
-        ErrorObject::internal(reason).with_data(serde_json::json!({ "reason": "overloaded" }));
-    overloaded(ResponseId::Absent, object)
+    overloaded(ResponseId::Absent, overloaded_error(reason))
 }
 
 /// Returns 503 for the request with this id: the client should retry later.
@@ -220,7 +219,7 @@ impl FinalMessage {
     pub(crate) fn new(id: &RequestId, era: Era, outcome: Outcome) -> Self {
         let status = match &outcome {
             Ok(_) => StatusCode::OK,
-            Err(error) => status(http_status_for(error.code, era)),
+            Err(error) => status(http_status_of(error, era)),
         };
         Self {
             status,
@@ -237,7 +236,15 @@ pub(crate) fn status(code: u16) -> StatusCode {
 /// Returns the response that consists of the final message only, or 202 for a cancelled request.
 pub(crate) fn from_final_message(message: Option<FinalMessage>) -> HttpResponse {
     match message {
-        Some(message) => json(message.status, ServerBody::response(message.message)),
+        Some(message) => {
+            let mut response = json(message.status, ServerBody::response(message.message));
+            if message.status == StatusCode::SERVICE_UNAVAILABLE {
+                response
+                    .fields_mut()
+                    .insert(RETRY_AFTER, RETRY_AFTER_SECONDS);
+            }
+            response
+        }
         None => empty(StatusCode::ACCEPTED),
     }
 }

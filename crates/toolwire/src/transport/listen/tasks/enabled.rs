@@ -101,9 +101,9 @@ impl Feed {
         let requested = accepted.task_ids.take().unwrap_or_default();
         let mut known = Vec::new();
         for id in requested {
-            if let Ok(Some(_)) = self.runtime.load(&id, &self.principal).await
-                && !known.contains(&id)
-            {
+            // A task that cannot be loaded at the moment may exist, and is reported as soon as it can.
+            let loaded = self.runtime.load(&id, &self.principal).await;
+            if !matches!(loaded, Ok(None)) && !known.contains(&id) {
                 known.push(id);
             }
         }
