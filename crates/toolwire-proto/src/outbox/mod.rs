@@ -67,8 +67,8 @@ pub enum OutgoingKind {
     TaskChanged {
         /// The id of the task.
         task: String,
-        /// The subscription it belongs to.
-        subscription: String,
+        /// The subscription it belongs to, if any.
+        subscription: Option<String>,
     },
     /// Responses that are already framed as lines: always accepted, never dropped.
     Lines {

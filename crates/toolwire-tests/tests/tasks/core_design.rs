@@ -26,15 +26,45 @@ fn request(method: &str, id: &str) -> Value {
     legacy(method, method, json!({"taskId": id}))
 }
 
+/// Returns the next message. Status notifications are skipped, because they may arrive at any time.
+async fn receive(peer: &mut Peer) -> Value {
+    loop {
+        let message = peer.receive().await;
+        if message["method"] != "notifications/tasks/status" {
+            return message;
+        }
+    }
+}
+
+/// Sends a request about a task and returns its response.
+async fn response_to(peer: &mut Peer, request: Value) -> Value {
+    peer.send(&request).await;
+    let response = receive(peer).await;
+    assert_eq!(response["id"], request["id"], "{response}");
+    response
+}
+
+async fn result_of(peer: &mut Peer, request: Value) -> Value {
+    let mut response = response_to(peer, request).await;
+    assert!(response.get("result").is_some(), "{response}");
+    response["result"].take()
+}
+
+async fn error_of(peer: &mut Peer, request: Value, code: i64) -> Value {
+    let mut response = response_to(peer, request).await;
+    assert_eq!(response["error"]["code"], code, "{response}");
+    response["error"].take()
+}
+
 async fn start(peer: &mut Peer, tool: &str) -> String {
-    let created = peer.result_of(call(tool, json!({}))).await;
+    let created = result_of(peer, call(tool, json!({}))).await;
     created["task"]["taskId"].as_str().unwrap().to_owned()
 }
 
 async fn wait_for(peer: &mut Peer, id: &str, status: &str) -> Value {
     within(async {
         loop {
-            let task = peer.result_of(request("tasks/get", id)).await;
+            let task = result_of(peer, request("tasks/get", id)).await;
             if task["status"] == status {
                 return task;
             }
@@ -70,24 +100,24 @@ async fn capabilities_are_those_of_the_version() {
 async fn requested_task_is_created_and_has_a_result() {
     let tool = plain("echo", |_: RequestContext| async { "done" }).with_task(TaskOptions::new());
     let mut peer = connect(&server().tool(tool)).await;
-    let created = peer.result_of(call("echo", json!({"ttl": 60_000}))).await;
+    let created = result_of(&mut peer, call("echo", json!({"ttl": 60_000}))).await;
     let task = &created["task"];
     assert_eq!(created.as_object().unwrap().len(), 1, "{created}");
     assert_eq!(task["status"], "working");
     assert_eq!(task["ttl"], 60_000);
     assert_eq!(task["pollInterval"], 10);
     let id = task["taskId"].as_str().unwrap();
-    let result = peer.result_of(request("tasks/result", id)).await;
+    let result = result_of(&mut peer, request("tasks/result", id)).await;
     let related = json!({"io.modelcontextprotocol/related-task": {"taskId": id}});
     assert_eq!(result["_meta"], related);
     assert_eq!(result["content"][0]["text"], "done");
     assert_eq!(result.get("resultType"), None);
-    let task = peer.result_of(request("tasks/get", id)).await;
+    let task = result_of(&mut peer, request("tasks/get", id)).await;
     assert_eq!(task["status"], "completed");
     assert_eq!((task.get("result"), task.get("_meta")), (None, None));
     // Without `task`, the call is an ordinary one.
     let params = json!({"name": "echo", "arguments": {}});
-    let result = peer.result_of(legacy(2, "tools/call", params)).await;
+    let result = result_of(&mut peer, legacy(2, "tools/call", params)).await;
     assert_eq!(result["content"][0]["text"], "done");
 }
 
@@ -109,7 +139,7 @@ async fn error_result_is_a_failed_task() {
     let mut peer = connect(&server().tool(tool.with_task(TaskOptions::new()))).await;
     let id = start(&mut peer, "fails").await;
     wait_for(&mut peer, &id, "failed").await;
-    let result = peer.result_of(request("tasks/result", &id)).await;
+    let result = result_of(&mut peer, request("tasks/result", &id)).await;
     assert_eq!(result["isError"], true);
 }
 
@@ -125,10 +155,10 @@ async fn cancelled_task_is_returned_and_an_ended_one_is_an_error() {
     });
     let mut peer = connect(&server().tool(tool.with_task(TaskOptions::new()))).await;
     let id = start(&mut peer, "waits").await;
-    let task = peer.result_of(request("tasks/cancel", &id)).await;
+    let task = result_of(&mut peer, request("tasks/cancel", &id)).await;
     assert_eq!(task["status"], "cancelled");
-    peer.error_of(request("tasks/cancel", &id), -32602).await;
-    let error = peer.error_of(request("tasks/result", &id), -32603).await;
+    error_of(&mut peer, request("tasks/cancel", &id), -32602).await;
+    let error = error_of(&mut peer, request("tasks/result", &id), -32603).await;
     assert_eq!(error["message"], "the task was cancelled");
 }
 
@@ -146,14 +176,14 @@ async fn question_is_a_request_while_the_result_is_awaited() {
     let id = start(&mut peer, "asks").await;
     wait_for(&mut peer, &id, "input_required").await;
     peer.send(request("tasks/result", &id)).await;
-    let question = peer.receive().await;
+    let question = receive(&mut peer).await;
     assert_eq!(question["method"], "elicitation/create", "{question}");
     let related = json!({"io.modelcontextprotocol/related-task": {"taskId": id}});
     assert_eq!(question["params"]["_meta"], related);
     let answer = json!({"action": "accept", "content": {"sure": true}});
     peer.send(json!({"jsonrpc": "2.0", "id": question["id"], "result": answer}))
         .await;
-    let response = peer.receive().await;
+    let response = receive(&mut peer).await;
     assert_eq!(response["id"], "tasks/result", "{response}");
     assert_eq!(response["result"]["content"][0]["text"], "sure: true");
 }
@@ -179,7 +209,7 @@ async fn progress_continues_after_the_response() {
     let created = peer.result_of(legacy("call", "tools/call", params)).await;
     let id = created["task"]["taskId"].as_str().unwrap().to_owned();
     release.notify_one();
-    let progress = peer.receive().await;
+    let progress = receive(&mut peer).await;
     assert_eq!(progress["method"], "notifications/progress", "{progress}");
     assert_eq!(progress["params"]["progressToken"], 7);
     release.notify_one();

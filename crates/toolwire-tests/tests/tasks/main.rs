@@ -14,5 +14,6 @@ mod limits;
 mod listening;
 mod outages;
 mod peer;
+mod status_notifications;
 mod stores;
 mod switchable_store;

@@ -115,7 +115,9 @@ pub(crate) fn run_stored(
         return Err(ErrorObject::internal("the server has ended"));
     };
     let journal = runtime.journal(stored)?;
-    let task = RunningTask::new(runtime, stored);
+    // Only in the core design may a task send notifications outside of a request.
+    let channel = channel.filter(|_| stored.record.version.has_core_tasks());
+    let task = RunningTask::new(runtime, stored, channel.clone());
     let scope = scope_of_task(server.snapshot(), stored, &task, call, &journal, channel)?;
     let run = TaskRun {
         task,
@@ -146,8 +148,6 @@ fn scope_of_task(
     let method = methods::find("tools/call")
         .ok_or_else(|| ErrorObject::internal("`tools/call` is not a method"))?;
     let version = stored.record.version;
-    // Only in the core design may a task send notifications outside of a request.
-    let channel = channel.filter(|_| version.has_core_tasks());
     let transport = TaskTransport::new(call.token, call.uses_tokens, channel);
     Ok(RequestScope {
         server: OnceLock::new(),

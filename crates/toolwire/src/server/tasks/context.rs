@@ -162,7 +162,7 @@ pub(crate) async fn detach(
         }
         error
     })?;
-    let task = RunningTask::new(runtime, &stored);
+    let task = RunningTask::new(runtime, &stored, None);
     scope.task.set(Arc::new(TaskOfHandler(task)));
     Ok(())
 }

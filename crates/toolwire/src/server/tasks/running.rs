@@ -11,7 +11,9 @@ use toolwire_proto::sampling_rules::drop_undeclared_context;
 use toolwire_types::tasks::TaskStatus;
 use toolwire_types::{ErrorObject, InputRequest, InputRequests, InputResponses};
 
-use crate::engine::{BoxFuture, Cancellation, Principal, deadline_after, warn_about_request};
+use crate::engine::{
+    BoxFuture, Cancellation, Principal, TransportContext, deadline_after, warn_about_request,
+};
 use crate::error::Error;
 use crate::server::RequestContext;
 use crate::server::ask::PendingAsk;
@@ -44,7 +46,12 @@ struct MessageState {
 }
 
 impl RunningTask {
-    pub(crate) fn new(runtime: &Arc<TaskRuntime>, stored: &StoredTask) -> Arc<Self> {
+    /// Creates the task. `channel` reaches the client that requested it (core design).
+    pub(crate) fn new(
+        runtime: &Arc<TaskRuntime>,
+        stored: &StoredTask,
+        channel: Option<Arc<dyn TransportContext>>,
+    ) -> Arc<Self> {
         Arc::new(Self {
             id: stored.id.clone(),
             principal: stored.principal.clone(),
@@ -53,7 +60,8 @@ impl RunningTask {
             parked: AtomicBool::new(false),
             entry: Arc::new(TaskRegistration {
                 id: stored.id.clone(),
-                shutdown: Cancellation::new(),
+                channel,
+                ..TaskRegistration::default()
             }),
             message: Mutex::default(),
         })

@@ -6,12 +6,16 @@ use std::sync::{Arc, Mutex, OnceLock, Weak};
 use std::time::Duration;
 
 use tokio::sync::{Notify, watch};
+use toolwire_proto::outbox::OutgoingKind;
 use toolwire_proto::requests::overloaded_error;
+use toolwire_proto::stamp::{Stamp as _, Target};
 use toolwire_proto::subscriptions::Change;
 use toolwire_proto::task_rules;
 use toolwire_types::{ErrorObject, ProtocolVersion};
 
-use crate::engine::{BoxFuture, Cancellation, Outcome, Principal};
+use crate::engine::{
+    BoxFuture, Cancellation, Outcome, OutgoingNotification, Principal, TransportContext,
+};
 use crate::server::hub::ListenerGuard;
 use crate::server::request::Exchange;
 use crate::server::state_seal::NO_RANDOMNESS;
@@ -19,6 +23,7 @@ use crate::server::tasks::config::Tasks;
 use crate::server::tasks::ending::{Ending, now_ms};
 use crate::server::tasks::options::TaskOptions;
 use crate::server::tasks::record::{RecordPart, RecordSeal, TaskCall, TaskJournal};
+use crate::server::tasks::wire::core_task;
 use crate::server::tool::ToolEntry;
 use crate::server::{Server, ServerInner};
 use crate::store::{StoreError, StoredTask, TaskRecord, Worker};
@@ -210,6 +215,7 @@ impl TaskRuntime {
             if (before.status, &before.status_message) != (record.status, &record.status_message) {
                 record.updated_at_ms = now_ms().max(before.updated_at_ms);
             }
+            let has_new_status = before.status != record.status;
             let written = self
                 .config
                 .store
@@ -219,6 +225,9 @@ impl TaskRuntime {
             if let Some(revision) = written {
                 stored.revision = revision;
                 stored.record = Arc::new(record);
+                if has_new_status {
+                    self.send_status(id, &stored.record);
+                }
                 self.publish_change(id);
                 return Ok(Some(stored));
             }
@@ -293,6 +302,27 @@ impl TaskRuntime {
         }
     }
 
+    /// Sends the new status of a task of the core design to the client that requested the task, if its handler runs in
+    /// this process.
+    ///
+    /// 2025-11-25, basic/utilities/tasks, "Task Status Notification": servers may send it, and clients still poll.
+    fn send_status(&self, id: &str, record: &TaskRecord) {
+        let task = lock(&self.running).get(id).cloned();
+        let Some(channel) = task.as_ref().and_then(|task| task.channel.as_ref()) else {
+            return;
+        };
+        let mut status = core_task(id, record);
+        status.stamp(&Target::new(record.version));
+        let kind = OutgoingKind::TaskChanged {
+            task: id.to_owned(),
+            subscription: None,
+        };
+        match OutgoingNotification::write("notifications/tasks/status", &status, kind) {
+            Ok(notification) => channel.notify(notification),
+            Err(error) => tracing::warn!(%error, "the status of a task is not valid JSON"),
+        }
+    }
+
     /// Wakes those who wait for a change of the task in this process.
     pub(crate) fn wake(&self, id: &str) {
         let sender = lock(&self.watched).get(id).and_then(Weak::upgrade);
@@ -359,6 +389,8 @@ pub(crate) struct TaskRegistration {
     pub(crate) id: String,
     /// Set to stop the handler because the server shuts down.
     pub(crate) shutdown: Cancellation,
+    /// The channel to the client that requested the task (core design).
+    pub(crate) channel: Option<Arc<dyn TransportContext>>,
 }
 
 /// The registration of a running task, which ends when this value is dropped.

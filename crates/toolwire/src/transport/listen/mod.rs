@@ -199,7 +199,7 @@ impl ListenState {
         if matches!(*phase, StreamPhase::Open) {
             let kind = OutgoingKind::TaskChanged {
                 task: id.to_owned(),
-                subscription: self.id.to_string(),
+                subscription: Some(self.id.to_string()),
             };
             self.out
                 .notify(&subscriptions::stamp(notification, &self.id), kind);
