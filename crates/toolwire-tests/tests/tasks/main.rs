@@ -14,6 +14,7 @@ mod limits;
 mod listening;
 mod outages;
 mod peer;
+mod shutdown;
 mod status_notifications;
 mod stores;
 mod switchable_store;

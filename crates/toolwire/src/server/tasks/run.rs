@@ -1,6 +1,7 @@
 //! Runs the handler of a task until it ends, and writes the outcome.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use tokio::time::Instant;
@@ -343,9 +344,13 @@ async fn complete(
 }
 
 impl TaskRuntime {
-    /// Waits until no task runs, up to this time, and stops the others. Waiting tasks, and those that may be resumed,
-    /// are given to other processes. The others fail.
+    /// Waits until no task runs, up to this time, and stops the others. Tasks that wait for input are given to other
+    /// processes at once, and those that may be resumed after this time. The others fail.
     pub(crate) async fn stop_running(&self, grace: Duration) {
+        let _pause = ClaimPause::new(&self.stopping);
+        for task in self.running() {
+            task.park.cancel();
+        }
         self.wait_until_idle(grace).await;
         for task in self.running() {
             task.shutdown.cancel();
@@ -358,5 +363,21 @@ impl TaskRuntime {
         while self.running_count() > 0 && Instant::now() < deadline {
             tokio::time::sleep(Duration::from_millis(10)).await;
         }
+    }
+}
+
+/// Keeps this process from claiming the tasks that it gives to others.
+struct ClaimPause<'a>(&'a AtomicUsize);
+
+impl<'a> ClaimPause<'a> {
+    fn new(stopping: &'a AtomicUsize) -> Self {
+        stopping.fetch_add(1, Ordering::AcqRel);
+        Self(stopping)
+    }
+}
+
+impl Drop for ClaimPause<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::AcqRel);
     }
 }

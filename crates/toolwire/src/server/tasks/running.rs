@@ -31,7 +31,8 @@ pub(crate) struct RunningTask {
     pub(crate) principal: Principal,
     pub(crate) runtime: Arc<TaskRuntime>,
     cancellation: Cancellation,
-    /// Set if the handler waited too long at an input request. Its outcome does not count then.
+    /// Set if the handler waited too long at an input request, or if the server shuts down while it waits. Its outcome
+    /// does not count then.
     parked: AtomicBool,
     pub(crate) entry: Arc<TaskRegistration>,
     message: Mutex<MessageState>,
@@ -98,10 +99,11 @@ impl RunningTask {
             if let Some(responses) = self.take_input_responses(asks, &keys).await? {
                 return Ok(responses);
             }
-            if tokio::time::timeout_at(deadline, watch.changed())
-                .await
-                .is_err()
-            {
+            let must_park = tokio::select! {
+                changed = tokio::time::timeout_at(deadline, watch.changed()) => changed.is_err(),
+                () = self.entry.park.cancelled() => true,
+            };
+            if must_park {
                 self.parked.store(true, Ordering::Release);
                 let first = asks.first().map_or("", |ask| &ask.key);
                 return Err(Error::input_required(first));

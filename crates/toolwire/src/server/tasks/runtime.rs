@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::fmt;
+use std::sync::atomic::AtomicUsize;
 use std::sync::{Arc, Mutex, OnceLock, Weak};
 use std::time::Duration;
 
@@ -57,6 +58,8 @@ pub(crate) struct TaskRuntime {
     running: Mutex<HashMap<String, Arc<TaskRegistration>>>,
     /// Those who wait for changes of a task in this process.
     watched: Mutex<HashMap<String, Weak<watch::Sender<u64>>>>,
+    /// How many transports stop the running tasks at the moment. Meanwhile no task is claimed.
+    pub(super) stopping: AtomicUsize,
     /// Set when the maintenance has started.
     pub(super) maintenance: OnceLock<ListenerGuard>,
     /// Notified if there may be a task to claim.
@@ -87,6 +90,7 @@ impl TaskRuntime {
             worker_id: random_id().unwrap_or_default(),
             running: Mutex::default(),
             watched: Mutex::default(),
+            stopping: AtomicUsize::new(0),
             maintenance: OnceLock::new(),
             claimable: Arc::default(),
         }
@@ -389,6 +393,8 @@ pub(crate) struct TaskRegistration {
     pub(crate) id: String,
     /// Set to stop the handler because the server shuts down.
     pub(crate) shutdown: Cancellation,
+    /// Set to end the handler at its next or current input request, because the server shuts down.
+    pub(crate) park: Cancellation,
     /// The channel to the client that requested the task (core design).
     pub(crate) channel: Option<Arc<dyn TransportContext>>,
 }

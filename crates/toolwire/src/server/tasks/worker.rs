@@ -1,5 +1,6 @@
 //! Leases: this process keeps those of its tasks, and takes over the tasks of lost processes.
 
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
@@ -113,6 +114,12 @@ impl TaskRuntime {
         });
     }
 
+    /// Returns `true` if this process gives its tasks to others.
+    fn is_stopping(&self) -> bool {
+        let is_shut_down = |server: Server| server.shutdown_signal().is_cancelled();
+        self.stopping.load(Ordering::Acquire) > 0 || self.server().is_none_or(is_shut_down)
+    }
+
     /// Returns the tools of the server whose calls may become tasks.
     fn task_tools(&self) -> Vec<String> {
         let Some(server) = self.server() else {
@@ -130,7 +137,7 @@ impl TaskRuntime {
     async fn claim(self: &Arc<Self>, tools: Vec<String>, max_running: usize) -> usize {
         let free = max_running.saturating_sub(self.running_count());
         let limit = free.min(CLAIM_LIMIT);
-        if limit == 0 || tools.is_empty() {
+        if limit == 0 || tools.is_empty() || self.is_stopping() {
             return 0;
         }
         let worker = self.worker(tools);
