@@ -4,6 +4,7 @@ use toolwire_types::CallToolResult;
 
 use crate::client::call::{Call, Finished};
 use crate::client::tasks::TaskHandle;
+use crate::client::tasks::requests::called_tool;
 use crate::error::Error;
 
 /// What a tool call returned: its result, or the task that will have the result. See [`Call::as_task`].
@@ -44,6 +45,8 @@ impl Call<CallToolResult> {
         let finish = self.finish;
         let mut options = self.options;
         options.returns_task = true;
+        let params = self.params.as_ref().ok().and_then(Option::as_ref);
+        let tool = params.and_then(called_tool);
         let params = if self.client.shared.config.tasks {
             self.params
         } else {
@@ -58,7 +61,7 @@ impl Call<CallToolResult> {
                 params,
                 move |client, result| match client.created_task(&result) {
                     Ok(Some(task)) => {
-                        Finished::Now(Ok(Called::Task(TaskHandle::created(client, task))))
+                        Finished::Now(Ok(Called::Task(TaskHandle::created(client, tool, task))))
                     }
                     Ok(None) => match finish(client, result) {
                         Finished::Now(finished) => Finished::Now(finished.map(Called::Completed)),

@@ -5,7 +5,6 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use indexmap::IndexMap;
-use serde::Deserialize;
 use serde_json::value::RawValue;
 use tokio::sync::Notify;
 use tokio::time::Instant;
@@ -18,6 +17,7 @@ use crate::client::Client;
 use crate::client::call::CallOptions;
 use crate::client::progress::LongRoute;
 use crate::client::tasks::cancel_on_drop::CancelOnDrop;
+use crate::client::tasks::requests::called_tool;
 use crate::client::tasks::waiting::TaskWaiting;
 use crate::engine::BoxFuture;
 use crate::error::Error;
@@ -76,24 +76,19 @@ impl Client {
 
     /// Returns the task support of the called tool. Returns `None` if the server does not offer tasks for tools.
     async fn task_support(&self, params: &RawJson) -> Option<TaskSupport> {
-        #[derive(Deserialize)]
-        struct CalledTool {
-            name: String,
-        }
-
         // Spec 2025-11-25, basic/utilities/tasks: the support of a tool counts only with the server's capability.
         let server = self.server()?;
         let capability = server.capabilities.tasks.as_ref()?;
         if !capability.supports_request("tools/call") {
             return None;
         }
-        let called: CalledTool = params.parse().ok()?;
+        let called = called_tool(params)?;
         if self.shared.tools.is_empty()
             && let Err(error) = self.list_tools().await
         {
             tracing::debug!(%error, "the tools could not be listed before a call");
         }
-        self.shared.tools.task_support(&called.name)
+        self.shared.tools.task_support(&called)
     }
 
     /// Returns the task that the result of `tools/call` names, if it names one.

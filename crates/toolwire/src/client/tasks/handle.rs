@@ -12,7 +12,7 @@ use toolwire_types::{CallToolResult, InputResponses, RawJson};
 
 use crate::client::Client;
 use crate::client::arguments::serialize_error;
-use crate::client::call::CallOptions;
+use crate::client::call::{CallOptions, Finished};
 use crate::client::tasks::requests::gone_or;
 use crate::client::tasks::waiting::TaskWaiting;
 use crate::error::Error;
@@ -34,6 +34,8 @@ use crate::error::Error;
 pub struct TaskHandle {
     client: Client,
     id: Arc<str>,
+    /// The tool of the task, unless the handle was created from an id.
+    tool: Option<Arc<str>>,
     /// The task as the server created it, with the time of that response.
     created: Option<Arc<(DetailedTask, Instant)>>,
 }
@@ -43,14 +45,16 @@ impl TaskHandle {
         Self {
             client: client.clone(),
             id: id.into(),
+            tool: None,
             created: None,
         }
     }
 
-    pub(super) fn created(client: &Client, task: DetailedTask) -> Self {
+    pub(super) fn created(client: &Client, tool: Option<String>, task: DetailedTask) -> Self {
         Self {
             client: client.clone(),
             id: task.task.task_id.as_str().into(),
+            tool: tool.map(Into::into),
             created: Some(Arc::new((task, Instant::now()))),
         }
     }
@@ -76,7 +80,8 @@ impl TaskHandle {
 
     /// Waits for the result of the task. The handlers of the client respond to its input requests.
     ///
-    /// Failed polls are repeated. Dropping the future does not cancel the task.
+    /// Failed polls are repeated. Dropping the future does not cancel the task. The result is validated as that of
+    /// [`Client::call_tool`], unless the handle comes from [`Client::task`]: an id does not name the tool.
     ///
     /// # Errors
     /// Returns the JSON-RPC error of a failed task. Returns [`Error::is_task_cancelled`] for a cancelled task, and
@@ -87,9 +92,16 @@ impl TaskHandle {
         let mut waiting = TaskWaiting::new(&self.client, &self.id, &options);
         let created = self.created.as_deref();
         let result = waiting.run(created.map(|(task, at)| (task, *at))).await?;
-        result
+        let result: CallToolResult = result
             .parse()
-            .map_err(|error| Error::decode("result of the task", error))
+            .map_err(|error| Error::decode("result of the task", error))?;
+        let Some(tool) = &self.tool else {
+            return Ok(result);
+        };
+        match self.client.check_output(tool.to_string(), result) {
+            Finished::Now(checked) => checked,
+            Finished::Later(checking) => checking.await,
+        }
     }
 
     /// Responds to an input request of the task, for example with an [`ElicitResult`](crate::types::ElicitResult).

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use toolwire_proto::task_results::task_state;
 use toolwire_proto::task_wait::PollFailure;
 use toolwire_types::tasks::GetTaskRequestParams;
@@ -52,6 +52,17 @@ impl Client {
         let method = Cow::Borrowed(method);
         self.run(&method, Some(params), options).await
     }
+}
+
+/// Returns the name of the tool in the parameters of `tools/call`.
+pub(super) fn called_tool(params: &RawJson) -> Option<String> {
+    #[derive(Deserialize)]
+    struct CalledTool {
+        name: String,
+    }
+
+    let called: CalledTool = params.parse().ok()?;
+    Some(called.name)
 }
 
 /// Returns the error for a task that the server does not know, or the error itself.

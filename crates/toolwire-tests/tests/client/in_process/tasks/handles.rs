@@ -50,6 +50,47 @@ async fn expect_poll_after_the_interval(
 }
 
 #[tokio::test(start_paused = true)]
+async fn result_of_a_handle_is_validated_as_that_of_a_call() {
+    let schema = json!({
+        "type": "object",
+        "properties": {"frames": {"type": "integer"}},
+        "required": ["frames"],
+    });
+    let tool = json!({"name": "render", "inputSchema": {"type": "object"}, "outputSchema": schema});
+    let (client, mut server) = modern(with_tasks().with_output_validation()).await;
+    let listing = spawn_call(client.list_tools_page(None));
+    let list = server.expect("tools/list").await;
+    server.respond(&list, json!({"tools": [tool]})).await;
+    outcome_of(listing).await.expect("a list of tools");
+    let with_frames = |frames: Value| {
+        let mut result = text("done");
+        result["structuredContent"] = json!({"frames": frames});
+        completed(result)
+    };
+
+    let call = spawn_call(client.call_tool("render", json!({})));
+    create(&mut server).await;
+    respond_to_poll(&mut server, with_frames(json!("many"))).await;
+    let of_call = outcome_of(call).await.expect_err("an invalid result");
+    assert!(of_call.is_protocol_violation(), "{of_call}");
+    let handle = start(&client, &mut server).await;
+    let invalid = respond_to_poll(&mut server, with_frames(json!("many")));
+    let (result, ()) = tokio::join!(handle.wait(), invalid);
+    let of_handle = result.expect_err("an invalid result");
+    assert!(of_handle.is_protocol_violation(), "{of_handle}");
+    assert_eq!(of_handle.to_string(), of_call.to_string());
+    let valid = respond_to_poll(&mut server, with_frames(json!(240)));
+    let (result, ()) = tokio::join!(handle.wait(), valid);
+    assert_text(&result.expect("a valid result"), "done");
+
+    // An id does not name the tool.
+    let unknown_tool = respond_to_poll(&mut server, with_frames(json!("many")));
+    let handle = client.task("t1");
+    let (result, ()) = tokio::join!(handle.wait(), unknown_tool);
+    assert_text(&result.expect("an unchecked result"), "done");
+}
+
+#[tokio::test(start_paused = true)]
 async fn call_as_task_may_return_a_result() {
     let (client, mut server) = modern(with_tasks()).await;
     let call = spawn_call(client.call_tool("render", json!({})).as_task());
