@@ -9,6 +9,7 @@ mod asking;
 mod calls;
 mod cancelling;
 mod core_design;
+mod every_revision;
 mod external;
 mod limits;
 mod listening;
