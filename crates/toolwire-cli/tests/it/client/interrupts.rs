@@ -4,9 +4,11 @@
 use std::process::Stdio;
 
 use rustix::process::{Pid, Signal, kill_process};
+use serde_json::json;
 use tokio::io::{AsyncBufReadExt, BufReader};
 use tokio::process::Child;
 
+use crate::client::task_server::{TASK, TaskServer, modern, task};
 use crate::client::{demo_command, run};
 use crate::http::HttpDemo;
 use crate::process::{toolwire, within};
@@ -85,4 +87,44 @@ async fn interrupted_command_ends_its_server() {
             assert!(result.is_err(), "{id} still runs");
         }
     }
+}
+
+/// Interrupts a command that waits for a task, and returns how often it has cancelled the task.
+async fn interrupt_while_waiting(words: &[&str]) -> usize {
+    let server = TaskServer::start(|method, _, _| match method {
+        "tasks/get" => Ok(task("working", json!({}))),
+        "tasks/cancel" => Ok(json!({"resultType": "complete"})),
+        _ => modern(method),
+    })
+    .await;
+    let url = server.url();
+    let words: Vec<_> = words
+        .iter()
+        .map(|word| if *word == "URL" { &url } else { *word })
+        .collect();
+    let mut command = toolwire(&words);
+    command.stdin(Stdio::null()).kill_on_drop(true);
+    let mut child = command.spawn().unwrap();
+    // After the second poll, the command waits.
+    let polled = async {
+        while server.params_of("tasks/get").len() < 2 {
+            tokio::task::yield_now().await;
+        }
+    };
+    within(polled).await;
+    signal(&child, Signal::INT);
+    let status = within(child.wait()).await.unwrap();
+    assert_eq!(status.code(), Some(130), "{words:?}");
+    server.params_of("tasks/cancel").len()
+}
+
+#[tokio::test]
+async fn interrupted_call_cancels_its_task() {
+    assert_eq!(interrupt_while_waiting(&["call", "URL", "render"]).await, 1);
+}
+
+#[tokio::test]
+async fn interrupted_wait_leaves_the_task_running() {
+    let cancelled = interrupt_while_waiting(&["task", "wait", "URL", TASK]).await;
+    assert_eq!(cancelled, 0);
 }

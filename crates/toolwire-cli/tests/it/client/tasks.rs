@@ -224,3 +224,54 @@ async fn modern_servers_have_no_list_of_tasks() {
     let stderr = run(&["task", "list", &server.url()]).await.failed(4);
     assert!(stderr.contains("no list of tasks"), "{stderr}");
 }
+
+#[cfg(target_os = "linux")]
+mod terminal {
+    use super::*;
+    use crate::client::terminal::run_at_terminal;
+    use crate::process::toolwire;
+
+    /// Responds to the input request of a task at a terminal. Returns the standard output, what the terminal showed, and
+    /// the response that the server has received.
+    async fn respond(script: &[(&'static str, &'static str)]) -> (String, String, Value) {
+        let server = TaskServer::start(|method, _, _| match method {
+            "tasks/get" => Ok(asking()),
+            "tasks/update" => Ok(json!({"resultType": "complete"})),
+            _ => modern(method),
+        })
+        .await;
+        let command = toolwire(&["task", "answer", &server.url(), TASK, "publish"]);
+        let ended = run_at_terminal(command, script).await;
+        assert_eq!(ended.code, Some(0), "{ended:?}");
+        let updates = server.params_of("tasks/update");
+        assert_eq!(updates.len(), 1, "{updates:?}");
+        let response = updates[0]["inputResponses"]["publish"].clone();
+        (ended.stdout, ended.shown, response)
+    }
+
+    #[tokio::test]
+    async fn user_fills_in_the_form_of_a_task() {
+        let script = [
+            ("(yes or no): ", "perhaps"),
+            ("(yes or no): ", "y"),
+            ("copies (integer) [2]: ", "3"),
+            ("Send it?", ""),
+        ];
+        let (stdout, shown, response) = respond(&script).await;
+        assert_eq!(stdout, "", "{shown}");
+        assert!(
+            shown.contains("The server asks: Publish 240 frames?"),
+            "{shown}"
+        );
+        assert!(shown.contains("type yes or no"), "{shown}");
+        assert!(shown.contains("the server has the response"), "{shown}");
+        let content = json!({"sure": true, "copies": 3});
+        assert_eq!(response, json!({"action": "accept", "content": content}));
+    }
+
+    #[tokio::test]
+    async fn user_declines_the_form_of_a_task() {
+        let (_, _, response) = respond(&[("(yes or no): ", "!d")]).await;
+        assert_eq!(response, json!({"action": "decline"}));
+    }
+}
