@@ -234,6 +234,35 @@ async fn settings_of_any_shape_survive_initialize_in_both_directions() {
 }
 
 #[tokio::test]
+async fn extensions_are_sent_in_the_order_of_registration() {
+    let ids = ["z.example/z", "a.example/a", OWN, "m.example/m"];
+    let server = ids.iter().fold(server(), |server, id| match *id {
+        OWN => server.extension(own()),
+        id => server.with_extension(id, json!({})),
+    });
+    let mut peer = Peer::connect(&server);
+    let initialized = peer.initialize("2025-11-25").await;
+    let discovered = peer
+        .result_of(modern(1, "server/discover", json!({})))
+        .await;
+    for declared in [initialized, discovered] {
+        let extensions = declared["capabilities"]["extensions"].as_object();
+        let extensions = extensions.expect("extensions are declared");
+        assert!(extensions.keys().eq(ids), "{declared}");
+    }
+}
+
+#[tokio::test]
+#[should_panic(
+    expected = "com.example/own/echo` is already registered by extension `com.example/own`"
+)]
+async fn method_of_an_extension_cannot_be_replaced() {
+    let echo = |_: RequestContext, params: Value| async { Ok::<_, ErrorObject>(params) };
+    let other = Extension::new("com.example/other").method(ECHO, echo);
+    let _server = server().extension(own()).extension(other);
+}
+
+#[tokio::test]
 async fn unmet_requirement_is_an_error_at_the_start() {
     let tools = ServerCapabilities::new().with_tools(ToolsCapability::new());
     let needy = server().extension(own().needs(tools).needs_extension("com.example/base"));
