@@ -38,6 +38,9 @@ pub struct Tasks {
 
 impl Tasks {
     /// Stores tasks in the memory of this process. They end with it.
+    ///
+    /// Servers with clones of this value share the store. They inform each other of changes over the
+    /// [`Bus`](crate::store::Bus) of their HTTP transports.
     #[must_use]
     pub fn in_memory() -> Self {
         Self::new(MemoryTaskStore::default())
