@@ -7,6 +7,7 @@
 use std::fmt;
 
 use serde_json::json;
+use toolwire_types::skills::EXTENSION_ID as SKILLS;
 use toolwire_types::tasks::extension::EXTENSION_ID as TASKS;
 use toolwire_types::{
     ClientCapabilities, ErrorObject, ProtocolVersion, RawJson, ServerCapabilities, code,
@@ -22,7 +23,7 @@ const MODERN: ProtocolVersion = ProtocolVersion::V2026_07_28;
 /// The extensions of the specification with the first revision that may declare each, sorted by id.
 static TABLE: [(&str, ProtocolVersion); 4] = [
     ("io.modelcontextprotocol/events", MODERN),
-    ("io.modelcontextprotocol/skills", FIRST),
+    (SKILLS, FIRST),
     // 2025-11-25 has the core capability `tasks` instead.
     (TASKS, MODERN),
     ("io.modelcontextprotocol/ui", FIRST),

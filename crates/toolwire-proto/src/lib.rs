@@ -4,7 +4,7 @@
 //! Only this crate compares protocol versions. Other crates call its functions instead.
 //!
 //! The features `client` and `input` are on by default. Without them the crate lacks modules that a small
-//! server does not need.
+//! server does not need. The feature `skills` adds the rules of skills.
 
 pub mod admit;
 pub mod authored_meta;
@@ -48,6 +48,8 @@ pub mod rounds;
 pub mod sampling_rules;
 pub mod schema_budget;
 pub mod scopes;
+#[cfg(feature = "skills")]
+pub mod skills;
 pub mod sse;
 pub mod stamp;
 pub mod strict_json;

@@ -48,6 +48,7 @@ mod roots;
 mod round_trip;
 mod sampling;
 mod setters;
+pub mod skills;
 mod subscriptions;
 pub mod tasks;
 mod tools;

@@ -42,8 +42,11 @@ pub fn invalidated_by(change: &Change) -> Option<Invalidation<'_>> {
     let (methods, uri): (&'static [&'static str], _) = match change {
         Change::ToolsListChanged => (&["tools/list"], None),
         Change::PromptsListChanged => (&["prompts/list"], None),
-        // No notification exists for templates alone.
-        Change::ResourcesListChanged => (&["resources/list", "resources/templates/list"], None),
+        // No notification exists for templates or skills alone. The list has the `SKILL.md` of each skill.
+        Change::ResourcesListChanged => (
+            &["resources/list", "resources/templates/list", "skills/list"],
+            None,
+        ),
         Change::ResourceUpdated(uri) => (&["resources/read"], Some(uri.as_str())),
         Change::Task(_) => return None,
     };
@@ -66,6 +69,7 @@ mod tests {
                 "resources/list",
                 "resources/templates/list",
                 "resources/read",
+                "skills/list",
             ];
             let outdated = invalidated_by(&change);
             let covered: Vec<&str> = methods
@@ -83,7 +87,7 @@ mod tests {
         check(Change::PromptsListChanged, &["prompts/list"]);
         check(
             Change::ResourcesListChanged,
-            &["resources/list", "resources/templates/list"],
+            &["resources/list", "resources/templates/list", "skills/list"],
         );
         check(updated("test://a/b"), &["resources/read"]);
         check(updated("test://a/b/c"), &["resources/read"]);

@@ -109,7 +109,9 @@ pub fn attach(hint: CacheHint, result: &RawJson) -> RawJson {
     RawJson::from_serialize(&members).expect("string keys and JSON values always serialize")
 }
 
-/// Returns `true` for the methods whose complete results have hints.
+/// Returns `true` for the methods whose complete results clients cache by their hints.
+///
+/// `skills/get` is not one of them, although its results have hints: clients send it because a cached entry is outdated.
 #[must_use]
 pub fn is_cacheable_method(method: &str) -> bool {
     matches!(
@@ -120,6 +122,7 @@ pub fn is_cacheable_method(method: &str) -> bool {
             | "resources/list"
             | "resources/templates/list"
             | "resources/read"
+            | "skills/list"
     )
 }
 
@@ -324,6 +327,8 @@ mod tests {
         check("resources/list", Some("{}"), true);
         check("resources/templates/list", Some("{}"), true);
         check("resources/read", Some(r#"{"uri":"a:b"}"#), true);
+        check("skills/list", Some("{}"), true);
+        check("skills/get", Some(r#"{"uri":"a:b"}"#), false);
         check(
             "resources/read",
             Some(r#"{"uri":"a:b","requestState":"x"}"#),

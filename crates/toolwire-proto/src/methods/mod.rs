@@ -6,6 +6,7 @@
 
 use std::num::NonZeroU8;
 
+use toolwire_types::skills::{EXTENSION_ID as SKILLS_EXTENSION, SkillsSettings};
 use toolwire_types::tasks::extension::EXTENSION_ID as TASKS_EXTENSION;
 use toolwire_types::{ClientCapabilities, ErrorObject, ProtocolVersion, ServerCapabilities};
 
@@ -187,11 +188,13 @@ pub enum Capability {
     CoreTasksList,
     /// `tasks.cancel` of 2025-11-25.
     CoreTasksCancel,
+    /// `directoryRead` in the settings of the skills extension.
+    DirectoryRead,
 }
 
 impl Capability {
     /// All capabilities.
-    pub(crate) const ALL: [Self; 12] = [
+    pub(crate) const ALL: [Self; 13] = [
         Self::Tools,
         Self::ToolsListChanged,
         Self::Resources,
@@ -204,6 +207,7 @@ impl Capability {
         Self::CoreTasks,
         Self::CoreTasksList,
         Self::CoreTasksCancel,
+        Self::DirectoryRead,
     ];
 
     /// Returns its path in the capabilities of a server.
@@ -221,6 +225,7 @@ impl Capability {
             Self::CoreTasks => "tasks",
             Self::CoreTasksList => "tasks.list",
             Self::CoreTasksCancel => "tasks.cancel",
+            Self::DirectoryRead => "extensions.io.modelcontextprotocol/skills.directoryRead",
         }
     }
 
@@ -253,8 +258,17 @@ impl Capability {
             Self::CoreTasks => tasks().is_some(),
             Self::CoreTasksList => tasks().is_some_and(|tasks| tasks.list.is_some()),
             Self::CoreTasksCancel => tasks().is_some_and(|tasks| tasks.cancel.is_some()),
+            Self::DirectoryRead => has_directory_read(server),
         }
     }
+}
+
+/// Skills extension: `directoryRead` is a setting, which is `false` by default.
+#[cold]
+fn has_directory_read(server: &ServerCapabilities) -> bool {
+    let settings = server.extension(SKILLS_EXTENSION);
+    let settings = settings.and_then(|settings| settings.parse::<SkillsSettings>().ok());
+    settings.is_some_and(|settings| settings.directory_read == Some(true))
 }
 
 impl Method {
@@ -491,6 +505,8 @@ static TABLE: &[Method] = &[
     two_way_request("ping").until(LAST_LEGACY),
     request("prompts/get").needs(Capability::Prompts).named_by(NameSource::Name).may_ask_input(),
     request("prompts/list").needs(Capability::Prompts).cacheable(),
+    request("resources/directory/read").since(LAST_LEGACY)
+        .needs(Capability::DirectoryRead).extended_by(SKILLS_EXTENSION),
     request("resources/list").needs(Capability::Resources).cacheable(),
     request("resources/read").needs(Capability::Resources).named_by(NameSource::Uri).cacheable().may_ask_input(),
     request("resources/subscribe").until(LAST_LEGACY).needs(Capability::ResourcesSubscribe).named_by(NameSource::Uri),
@@ -499,6 +515,9 @@ static TABLE: &[Method] = &[
     server_request("roots/list").until(LAST_LEGACY),
     server_request("sampling/createMessage").until(LAST_LEGACY),
     request("server/discover").since(MODERN).cacheable(),
+    // Skills extension: no header repeats the URI of these methods.
+    request("skills/get").since(LAST_LEGACY).needs(Capability::Resources).extended_by(SKILLS_EXTENSION).cacheable(),
+    request("skills/list").since(LAST_LEGACY).needs(Capability::Resources).extended_by(SKILLS_EXTENSION).cacheable(),
     request("subscriptions/listen").since(MODERN),
     // 2025-11-25: each side may have started the task. 2026-07-28: the extension, which only clients call.
     two_way_request("tasks/cancel").since(LAST_LEGACY).modern_direction(Direction::ClientToServer)

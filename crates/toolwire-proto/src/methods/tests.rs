@@ -52,6 +52,7 @@ fn every_method_exists_in_its_revisions_and_directions() {
         ("ping", "bbbb-"),
         ("prompts/get", "ccccc"),
         ("prompts/list", "ccccc"),
+        ("resources/directory/read", "---cc"),
         ("resources/list", "ccccc"),
         ("resources/read", "ccccc"),
         ("resources/subscribe", "cccc-"),
@@ -60,6 +61,8 @@ fn every_method_exists_in_its_revisions_and_directions() {
         ("roots/list", "ssss-"),
         ("sampling/createMessage", "ssss-"),
         ("server/discover", "----c"),
+        ("skills/get", "---cc"),
+        ("skills/list", "---cc"),
         ("subscriptions/listen", "----c"),
         ("tasks/cancel", "---bc"),
         ("tasks/get", "---bc"),
@@ -79,7 +82,7 @@ fn every_method_exists_in_its_revisions_and_directions() {
 #[test]
 fn table_is_sorted_without_duplicates() {
     assert!(all().is_sorted_by(|earlier, later| earlier.name < later.name));
-    assert_eq!(all().len(), 36);
+    assert_eq!(all().len(), 39);
 }
 
 #[test]
@@ -103,7 +106,7 @@ fn rows_are_found_only_by_their_exact_name() {
 }
 
 #[test]
-fn six_results_are_cacheable_and_three_methods_may_request_input() {
+fn eight_results_are_cacheable_and_three_methods_may_request_input() {
     let names = |keep: fn(&super::Method) -> bool| -> Vec<&str> {
         all()
             .iter()
@@ -119,6 +122,8 @@ fn six_results_are_cacheable_and_three_methods_may_request_input() {
             "resources/read",
             "resources/templates/list",
             "server/discover",
+            "skills/get",
+            "skills/list",
             "tools/list"
         ]
     );
@@ -205,6 +210,17 @@ fn method_is_offered_only_with_its_capability_or_extension() {
     check("tasks/list", V2025_11_25, r#"{"tasks":{"list":{}}}"#, true);
     check("completion/complete", V2024_11_05, "{}", true);
     check("completion/complete", V2025_06_18, "{}", false);
+
+    let skills = r#"{"resources":{},"extensions":{"io.modelcontextprotocol/skills":{}}}"#;
+    let directories = r#"{"extensions":{"io.modelcontextprotocol/skills":{"directoryRead":true}}}"#;
+    for version in [V2025_11_25, V2026_07_28] {
+        check("skills/list", version, r#"{"resources":{}}"#, false);
+        check("skills/list", version, skills, true);
+        check("skills/get", version, skills, true);
+        check("resources/directory/read", version, skills, false);
+        check("resources/directory/read", version, directories, true);
+    }
+    check("skills/list", V2025_06_18, skills, false);
 }
 
 #[test]
@@ -267,6 +283,10 @@ fn missing_method_is_reported_before_a_missing_declaration() {
 fn every_capability_has_the_name_of_its_path() {
     for capability in Capability::ALL {
         let server = match capability.name().split_once('.') {
+            Some(("extensions", path)) => {
+                let (id, setting) = path.rsplit_once('.').expect("an id and a setting");
+                format!(r#"{{"extensions":{{"{id}":{{"{setting}":true}}}}}}"#)
+            }
             Some((outer, inner @ ("list" | "cancel"))) => {
                 format!(r#"{{"{outer}":{{"{inner}":{{}}}}}}"#)
             }

@@ -1,5 +1,6 @@
 //! Results that a server sends.
 
+use toolwire_types::skills::{GetSkillResult, ListSkillsResult, ReadDirectoryResult};
 use toolwire_types::{
     CacheScope, CallToolResponse, CallToolResult, CompleteResult, ContentBlock, DiscoverResult,
     EmptyResult, GetPromptResponse, GetPromptResult, InputRequest, InputRequiredResult,
@@ -33,7 +34,8 @@ pub(super) fn stamp_result(
     }
 }
 
-/// Stamps the cache hints, which complete results of six methods must have. Spec 2026-07-28, server/utilities/caching.
+/// Stamps the cache hints, which complete results of cacheable methods must have. Spec 2026-07-28,
+/// server/utilities/caching, and the skills extension.
 fn stamp_cache(
     ttl_ms: &mut Option<u64>,
     cache_scope: &mut Option<CacheScope>,
@@ -60,7 +62,7 @@ macro_rules! stamp_plain {
     )*};
 }
 
-/// Implements `Stamp` for the six cacheable results: as above, with cache hints.
+/// Implements `Stamp` for the cacheable results: as above, with cache hints.
 macro_rules! stamp_cacheable {
     ($($result:ty { $($part:ident),* })*) => {$(
         impl Stamp for $result {
@@ -78,6 +80,7 @@ stamp_plain! {
     CompleteResult {}
     SubscriptionsListenResult {}
     GetPromptResult { messages }
+    ReadDirectoryResult { resources }
 }
 
 stamp_cacheable! {
@@ -87,6 +90,8 @@ stamp_cacheable! {
     ListResourcesResult { resources }
     ListResourceTemplatesResult { resource_templates }
     ReadResourceResult { contents }
+    ListSkillsResult {}
+    GetSkillResult {}
 }
 
 impl Stamp for CallToolResult {
