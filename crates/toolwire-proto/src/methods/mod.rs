@@ -6,7 +6,7 @@
 
 use std::num::NonZeroU8;
 
-use toolwire_types::skills::{EXTENSION_ID as SKILLS_EXTENSION, SkillsSettings};
+use toolwire_types::skills::EXTENSION_ID as SKILLS_EXTENSION;
 use toolwire_types::tasks::extension::EXTENSION_ID as TASKS_EXTENSION;
 use toolwire_types::{ClientCapabilities, ErrorObject, ProtocolVersion, ServerCapabilities};
 
@@ -188,13 +188,11 @@ pub enum Capability {
     CoreTasksList,
     /// `tasks.cancel` of 2025-11-25.
     CoreTasksCancel,
-    /// `directoryRead` in the settings of the skills extension.
-    DirectoryRead,
 }
 
 impl Capability {
     /// All capabilities.
-    pub(crate) const ALL: [Self; 13] = [
+    pub(crate) const ALL: [Self; 12] = [
         Self::Tools,
         Self::ToolsListChanged,
         Self::Resources,
@@ -207,7 +205,6 @@ impl Capability {
         Self::CoreTasks,
         Self::CoreTasksList,
         Self::CoreTasksCancel,
-        Self::DirectoryRead,
     ];
 
     /// Returns its path in the capabilities of a server.
@@ -225,7 +222,6 @@ impl Capability {
             Self::CoreTasks => "tasks",
             Self::CoreTasksList => "tasks.list",
             Self::CoreTasksCancel => "tasks.cancel",
-            Self::DirectoryRead => "extensions.io.modelcontextprotocol/skills.directoryRead",
         }
     }
 
@@ -258,17 +254,8 @@ impl Capability {
             Self::CoreTasks => tasks().is_some(),
             Self::CoreTasksList => tasks().is_some_and(|tasks| tasks.list.is_some()),
             Self::CoreTasksCancel => tasks().is_some_and(|tasks| tasks.cancel.is_some()),
-            Self::DirectoryRead => has_directory_read(server),
         }
     }
-}
-
-/// Skills extension: `directoryRead` is a setting, which is `false` by default.
-#[cold]
-fn has_directory_read(server: &ServerCapabilities) -> bool {
-    let settings = server.extension(SKILLS_EXTENSION);
-    let settings = settings.and_then(|settings| settings.parse::<SkillsSettings>().ok());
-    settings.is_some_and(|settings| settings.directory_read == Some(true))
 }
 
 impl Method {
@@ -505,8 +492,8 @@ static TABLE: &[Method] = &[
     two_way_request("ping").until(LAST_LEGACY),
     request("prompts/get").needs(Capability::Prompts).named_by(NameSource::Name).may_ask_input(),
     request("prompts/list").needs(Capability::Prompts).cacheable(),
-    request("resources/directory/read").since(LAST_LEGACY)
-        .needs(Capability::DirectoryRead).extended_by(SKILLS_EXTENSION),
+    // Our servers with skills always serve it. Clients check the setting `directoryRead` before.
+    request("resources/directory/read").since(LAST_LEGACY).needs(Capability::Resources).extended_by(SKILLS_EXTENSION),
     request("resources/list").needs(Capability::Resources).cacheable(),
     request("resources/read").needs(Capability::Resources).named_by(NameSource::Uri).cacheable().may_ask_input(),
     request("resources/subscribe").until(LAST_LEGACY).needs(Capability::ResourcesSubscribe).named_by(NameSource::Uri),

@@ -212,13 +212,11 @@ fn method_is_offered_only_with_its_capability_or_extension() {
     check("completion/complete", V2025_06_18, "{}", false);
 
     let skills = r#"{"resources":{},"extensions":{"io.modelcontextprotocol/skills":{}}}"#;
-    let directories = r#"{"extensions":{"io.modelcontextprotocol/skills":{"directoryRead":true}}}"#;
     for version in [V2025_11_25, V2026_07_28] {
         check("skills/list", version, r#"{"resources":{}}"#, false);
         check("skills/list", version, skills, true);
         check("skills/get", version, skills, true);
-        check("resources/directory/read", version, skills, false);
-        check("resources/directory/read", version, directories, true);
+        check("resources/directory/read", version, skills, true);
     }
     check("skills/list", V2025_06_18, skills, false);
 }
@@ -283,10 +281,6 @@ fn missing_method_is_reported_before_a_missing_declaration() {
 fn every_capability_has_the_name_of_its_path() {
     for capability in Capability::ALL {
         let server = match capability.name().split_once('.') {
-            Some(("extensions", path)) => {
-                let (id, setting) = path.rsplit_once('.').expect("an id and a setting");
-                format!(r#"{{"extensions":{{"{id}":{{"{setting}":true}}}}}}"#)
-            }
             Some((outer, inner @ ("list" | "cancel"))) => {
                 format!(r#"{{"{outer}":{{"{inner}":{{}}}}}}"#)
             }
