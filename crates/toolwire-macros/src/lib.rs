@@ -10,6 +10,8 @@ mod constraints;
 mod definition;
 mod docs;
 mod elicit;
+#[cfg(feature = "skills")]
+mod embedded_skills;
 mod free_function;
 mod handler;
 mod kinds;
@@ -228,4 +230,24 @@ pub fn server(attribute: TokenStream, item: TokenStream) -> TokenStream {
 #[proc_macro_derive(Elicit, attributes(elicit))]
 pub fn elicit(item: TokenStream) -> TokenStream {
     elicit::expand(item.into()).into()
+}
+
+/// Puts a directory of skills into the binary: `server.skills(toolwire::skills::embedded!("skills"))`.
+///
+/// ```text
+/// const SKILLS: Skills = toolwire::skills::embedded!("skills");
+/// ```
+///
+/// The path is relative to the directory of the crate's `Cargo.toml`. Every directory below it with a `SKILL.md` is a
+/// skill. `.git`, `.DS_Store` and backups of editors are skipped. A missing directory, a link, and a name that is not UTF-8 are
+/// compile errors. The front matter is checked when the server starts.
+///
+/// The compiler detects changed files by itself. After files were added or removed, rebuild the crate, for example with
+/// a build script that prints `cargo::rerun-if-changed=skills`.
+///
+/// A crate that imports toolwire under another path adds it: `embedded!("skills", crate = "path")`.
+#[cfg(feature = "skills")]
+#[proc_macro]
+pub fn embedded_skills(input: TokenStream) -> TokenStream {
+    embedded_skills::expand(input.into()).into()
 }

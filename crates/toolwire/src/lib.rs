@@ -103,6 +103,15 @@ pub use server::{Elicit, ElicitField};
 #[cfg(feature = "client")]
 pub use transport::child::{ProcessTracker, ServerCommand};
 
+/// Skills: directories with instructions for models.
+#[cfg(feature = "skills")]
+pub mod skills {
+    #[cfg(feature = "macros")]
+    pub use toolwire_macros::embedded_skills as embedded;
+
+    pub use crate::server::skills::{Skill, SkillDirectory, SkillFault, Skills};
+}
+
 /// Tasks: tool calls that outlive their request.
 #[cfg(feature = "tasks")]
 pub mod tasks {
@@ -129,6 +138,8 @@ pub mod __private {
     #[cfg(feature = "input")]
     pub use crate::ask::{ElicitChoice, FieldKind};
     pub use crate::server::Fallible;
+    #[cfg(feature = "skills")]
+    pub use crate::server::skills::Skills;
     #[cfg(feature = "tasks")]
     pub use crate::server::tasks::TaskOptions;
     #[cfg(feature = "input")]

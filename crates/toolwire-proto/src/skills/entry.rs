@@ -168,7 +168,11 @@ mod tests {
         let root = "skill://t/a/SKILL.md";
         check(root, fields.clone(), json!("dynamic"), None);
         check(root, fields.clone(), json!([file(root)]), None);
-        let files = [file("skill://t/a/x/SKILL.md"), file(root), file("skill://t/a/b")];
+        let files = [
+            file("skill://t/a/x/SKILL.md"),
+            file(root),
+            file("skill://t/a/b"),
+        ];
         check(root, fields, json!(files), None);
     }
 
@@ -180,7 +184,10 @@ mod tests {
         };
         check(json!({}), FieldError::NotText("name"));
         check(json!({"name": 1}), FieldError::NotText("name"));
-        check(json!({"name": "A"}), FieldError::Name(InvalidName::Character('A')));
+        check(
+            json!({"name": "A"}),
+            FieldError::Name(InvalidName::Character('A')),
+        );
         check(json!({"name": "a"}), FieldError::NotText("description"));
         let empty = json!({"name": "a", "description": " "});
         check(empty, FieldError::EmptyDescription);

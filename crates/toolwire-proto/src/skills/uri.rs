@@ -238,13 +238,20 @@ mod tests {
         };
         check("", "a", Some("skill://a/SKILL.md"));
         check("team", "a", Some("skill://team/a/SKILL.md"));
-        check("acme/my team", "a", Some("skill://acme/my%20team/a/SKILL.md"));
+        check(
+            "acme/my team",
+            "a",
+            Some("skill://acme/my%20team/a/SKILL.md"),
+        );
         for prefix in ["/", "a/", "/a", "a//b", "..", "a/..", "a\n"] {
             check(prefix, "a", None);
         }
         let file = |path: &str| file_uri("skill://a", path);
         assert_eq!(file("b/c.md").unwrap(), "skill://a/b/c.md");
-        assert_eq!(file("ü %?#\\.md").unwrap(), "skill://a/%C3%BC%20%25%3F%23%5C.md");
+        assert_eq!(
+            file("ü %?#\\.md").unwrap(),
+            "skill://a/%C3%BC%20%25%3F%23%5C.md"
+        );
         assert_eq!(file("~b_c-d").unwrap(), "skill://a/~b_c-d");
         for path in ["", "/b", "b/", "b//c", ".", "b/../c", "b\0", "b\u{85}"] {
             assert!(file(path).is_err(), "{path:?}");

@@ -207,7 +207,10 @@ mod tests {
         assert_eq!(error.to_string(), text);
         let error = verify_file(&entry, ROOT, b"abd").unwrap_err();
         assert!(matches!(error, VerificationError::Digest { .. }), "{error}");
-        assert!(error.to_string().contains("has the digest sha256:"), "{error}");
+        assert!(
+            error.to_string().contains("has the digest sha256:"),
+            "{error}"
+        );
     }
 
     #[test]

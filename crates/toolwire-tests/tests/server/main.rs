@@ -28,6 +28,9 @@ mod progress;
 mod prompts;
 mod resources;
 mod server_blocks;
+mod skill_directory;
+mod skill_faults;
+mod skills;
 #[cfg(unix)]
 mod start_message;
 mod task_attribute;

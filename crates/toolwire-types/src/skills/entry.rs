@@ -164,7 +164,10 @@ mod tests {
             {"uri": "skill://a/SKILL.md", "digest": "sha256:00", "size": 5, "later": 1},
             {"uri": "skill://a/b", "digest": "sha256:01", "size": 0},
         ]));
-        assert_eq!((listed.name(), listed.description()), (Some("a"), Some("d")));
+        assert_eq!(
+            (listed.name(), listed.description()),
+            (Some("a"), Some("d"))
+        );
         assert_eq!(listed.resources.listed().map(<[_]>::len), Some(2));
         assert_eq!(listed.resources.find("skill://a/b").unwrap().size, 0);
         assert_eq!(listed.resources.find("skill://a/c"), None);

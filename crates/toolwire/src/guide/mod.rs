@@ -21,6 +21,10 @@ pub mod asking_for_input {}
 #[doc = include_str!("tasks.md")]
 pub mod tasks {}
 
+#[cfg(feature = "skills")]
+#[doc = include_str!("skills.md")]
+pub mod skills {}
+
 #[doc = include_str!("versions.md")]
 pub mod versions {}
 

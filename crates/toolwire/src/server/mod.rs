@@ -32,6 +32,8 @@ mod response;
 mod result_meta;
 mod rounds;
 mod schema;
+#[cfg(feature = "skills")]
+pub(crate) mod skills;
 pub(crate) mod snapshot;
 #[cfg(feature = "input")]
 mod state_seal;

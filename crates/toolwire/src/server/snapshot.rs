@@ -27,6 +27,8 @@ use crate::server::optional_methods::OptionalMethods;
 use crate::server::prompt::PromptEntry;
 use crate::server::registry::NameMap;
 use crate::server::resource::{ResolvedResource, ResourceEntry, TemplateEntry};
+#[cfg(feature = "skills")]
+use crate::server::skills::SkillCatalog;
 #[cfg(feature = "input")]
 use crate::server::state_seal::StateSeal;
 #[cfg(feature = "tasks")]
@@ -56,6 +58,9 @@ pub(crate) struct Snapshot {
     /// The methods for the kinds of handlers, besides tools, that were ever registered.
     pub(crate) kinds: Vec<&'static OptionalMethods>,
     pub(crate) extensions: IndexMap<String, Arc<ExtensionEntry>>,
+    /// The skills. Each `SKILL.md` is also in `resources`.
+    #[cfg(feature = "skills")]
+    pub(crate) skills: Option<Arc<SkillCatalog>>,
     #[cfg(feature = "tasks")]
     pub(crate) tasks: Option<Arc<TaskRuntime>>,
     pub(crate) options: ServerOptions,
@@ -116,6 +121,8 @@ impl Snapshot {
             completer: None,
             kinds: Vec::new(),
             extensions: IndexMap::new(),
+            #[cfg(feature = "skills")]
+            skills: None,
             #[cfg(feature = "tasks")]
             tasks: None,
             options: ServerOptions {
@@ -185,10 +192,18 @@ impl Snapshot {
                 .any(|template| !template.completers.is_empty())
     }
 
-    /// Returns the resource at a URI: a fixed one, or the most specific template that matches.
+    /// Returns the resource at a URI: a fixed one, a file of a skill, or the most specific template that matches.
     pub(crate) fn find_resource(&self, uri: &str) -> Option<ResolvedResource> {
         if let Some(entry) = self.resources.get(uri) {
             return Some(entry.resolve());
+        }
+        #[cfg(feature = "skills")]
+        if let Some(file) = self
+            .skills
+            .as_ref()
+            .and_then(|skills| skills.files.get(uri))
+        {
+            return Some(file.resource.resolve());
         }
         let mut matching: Vec<_> = self
             .templates
@@ -235,6 +250,8 @@ pub(crate) enum ListKind {
     Prompts,
     Resources,
     Templates,
+    #[cfg(feature = "skills")]
+    Skills,
 }
 
 /// Data derived from a snapshot, computed once. A changed snapshot starts without it.

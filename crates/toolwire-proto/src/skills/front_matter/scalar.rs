@@ -70,9 +70,8 @@ fn is_float(unsigned: &str) -> bool {
         (whole, "") => is_digits(whole),
         (whole, fraction) => is_digits(whole) && is_digits(fraction),
     };
-    let is_exponent = exponent.is_none_or(|exponent| {
-        is_digits(exponent.strip_prefix(['-', '+']).unwrap_or(exponent))
-    });
+    let is_exponent = exponent
+        .is_none_or(|exponent| is_digits(exponent.strip_prefix(['-', '+']).unwrap_or(exponent)));
     is_mantissa && is_exponent
 }
 
@@ -119,9 +118,36 @@ mod tests {
     #[test]
     fn everything_else_is_text() {
         for text in [
-            "yes", "no", "on", "off", "y", "nULL", "tRUE", "2024-01-31", "12:30:45", "1_000", "0b1",
-            "-0x1", "0o8", "0x", "1.2.3", ".", "-", "+", "-.", "e3", ".e3", "1e", "1e+", "1.0 ", "٣",
-            "inf", "nan", "+.nan", "<<", "=",
+            "yes",
+            "no",
+            "on",
+            "off",
+            "y",
+            "nULL",
+            "tRUE",
+            "2024-01-31",
+            "12:30:45",
+            "1_000",
+            "0b1",
+            "-0x1",
+            "0o8",
+            "0x",
+            "1.2.3",
+            ".",
+            "-",
+            "+",
+            "-.",
+            "e3",
+            ".e3",
+            "1e",
+            "1e+",
+            "1.0 ",
+            "٣",
+            "inf",
+            "nan",
+            "+.nan",
+            "<<",
+            "=",
         ] {
             check(text, json!(text));
         }

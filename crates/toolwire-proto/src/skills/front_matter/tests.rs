@@ -69,15 +69,24 @@ fn block_must_be_utf_8_but_the_body_need_not_be() {
 
 #[test]
 fn yaml_becomes_json() {
-    check("name: a\ndescription: b c", json!({"name": "a", "description": "b c"}));
+    check(
+        "name: a\ndescription: b c",
+        json!({"name": "a", "description": "b c"}),
+    );
     check("z: 1\na: 2", json!({"z": 1, "a": 2}));
     check(
         "a: [1, 1.0, yes, no, on, null, 2024-01-31, true]",
         json!({"a": [1, 1.0, "yes", "no", "on", null, "2024-01-31", true]}),
     );
     check("a: '1'\nb: \"true\"", json!({"a": "1", "b": "true"}));
-    check("a:\n  b:\n    - c: 1\n    - d", json!({"a": {"b": [{"c": 1}, "d"]}}));
-    check("a: |\n  b\n  c\nd: >-\n  e\n  f", json!({"a": "b\nc\n", "d": "e f"}));
+    check(
+        "a:\n  b:\n    - c: 1\n    - d",
+        json!({"a": {"b": [{"c": 1}, "d"]}}),
+    );
+    check(
+        "a: |\n  b\n  c\nd: >-\n  e\n  f",
+        json!({"a": "b\nc\n", "d": "e f"}),
+    );
     check("a: 1 # comment\n# more", json!({"a": 1}));
     check("1: a\ntrue: b", json!({"1": "a", "true": "b"}));
     check("a:\nb: ~", json!({"a": null, "b": null}));
@@ -91,8 +100,14 @@ fn aliases_are_expanded_within_limits() {
     check("a: &x [1]\nb: *x", json!({"a": [1], "b": [1]}));
     check("a: &x 1\nb: {c: *x}", json!({"a": 1, "b": {"c": 1}}));
     check("&x a: 1\nb: *x", json!({"a": 1, "b": "a"}));
-    check("a: &x {b: 1}\n<<: *x", json!({"a": {"b": 1}, "<<": {"b": 1}}));
-    check_error("a: &x [*x]", "line 2: the alias refers to a value that contains it");
+    check(
+        "a: &x {b: 1}\n<<: *x",
+        json!({"a": {"b": 1}, "<<": {"b": 1}}),
+    );
+    check_error(
+        "a: &x [*x]",
+        "line 2: the alias refers to a value that contains it",
+    );
     check_error("a: *x", "line 2: the YAML is invalid");
 
     let mut laughs = "a0: &a0 [x, x, x, x, x, x, x, x, x]\n".to_owned();
@@ -113,7 +128,10 @@ fn aliases_are_expanded_within_limits() {
 fn depth_is_limited() {
     let nested = |depth: usize| format!("a: {}{}", "[".repeat(depth - 1), "]".repeat(depth - 1));
     assert!(parse(&nested(MAX_DEPTH)).is_ok());
-    check_error(&nested(MAX_DEPTH + 1), "line 2: the values are nested too deeply");
+    check_error(
+        &nested(MAX_DEPTH + 1),
+        "line 2: the values are nested too deeply",
+    );
     check_error(&nested(20_000), "nested too deeply");
     check_error(&format!("a: {}", "[".repeat(60_000)), "nested too deeply");
 }

@@ -78,9 +78,7 @@ impl Builder {
             | Event::SequenceStart(_, Some(_))
             | Event::MappingStart(_, Some(_)) => Err("tags are not allowed; remove it".to_owned()),
             Event::Scalar(text, style, anchor, None) => self.add_scalar(&text, style, anchor),
-            Event::SequenceStart(anchor, None) => {
-                self.start(anchor, Content::Sequence(Vec::new()))
-            }
+            Event::SequenceStart(anchor, None) => self.start(anchor, Content::Sequence(Vec::new())),
             Event::MappingStart(anchor, None) => {
                 self.start(anchor, Content::Mapping(JsonObject::new(), None))
             }
@@ -101,7 +99,7 @@ impl Builder {
             ScalarStyle::Plain => resolve(text)?,
             _ => Value::from(text),
         };
-        self.place(anchor, value);
+        self.add_value(anchor, value);
         Ok(())
     }
 
@@ -112,7 +110,7 @@ impl Builder {
         };
         self.charge(size(&value))?;
         check_depth(self.open.len() + depth(&value))?;
-        self.place(0, value);
+        self.add_value(0, value);
         Ok(())
     }
 
@@ -131,12 +129,12 @@ impl Builder {
             Content::Sequence(items) => Value::Array(items),
             Content::Mapping(members, _) => Value::Object(members),
         };
-        self.place(collection.anchor, value);
+        self.add_value(collection.anchor, value);
         Ok(())
     }
 
     /// Puts a complete value where it belongs.
-    fn place(&mut self, anchor: usize, value: Value) {
+    fn add_value(&mut self, anchor: usize, value: Value) {
         if anchor != 0 {
             self.anchors.insert(anchor, value.clone());
         }
@@ -215,7 +213,9 @@ fn size(value: &Value) -> usize {
         Value::String(text) => text.len() + 1,
         Value::Array(items) => 1 + items.iter().map(size).sum::<usize>(),
         Value::Object(members) => {
-            let members = members.iter().map(|(key, value)| key.len() + 1 + size(value));
+            let members = members
+                .iter()
+                .map(|(key, value)| key.len() + 1 + size(value));
             1 + members.sum::<usize>()
         }
         _ => 1,
