@@ -9,6 +9,7 @@ mod list_changes;
 mod prompts;
 mod resources;
 mod schemas;
+mod skills;
 mod streaming;
 mod tasks;
 
@@ -59,5 +60,6 @@ fn server_with_fixtures() -> Server {
     let server = input_required::add_to(server);
     let server = list_changes::add_to(server);
     let server = prompts::add_to(server);
-    resources::add_to(server)
+    let server = resources::add_to(server);
+    skills::add_to(server)
 }
