@@ -16,6 +16,7 @@ mod long_work;
 mod onboarding;
 mod quickstart;
 mod readme;
+mod skills;
 mod tasks;
 mod two_processes;
 
