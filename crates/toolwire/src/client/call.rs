@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::fmt;
 use std::future::IntoFuture;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use tokio::sync::mpsc;
@@ -116,6 +117,19 @@ impl<T> Call<T> {
 
     pub(crate) fn with_options(mut self, options: CallOptions) -> Self {
         self.options = options;
+        self
+    }
+
+    /// Adds the size of the result, in bytes, to a total.
+    pub(in crate::client) fn adding_size_to(mut self, total: &Arc<AtomicUsize>) -> Self
+    where
+        T: 'static,
+    {
+        let (total, finish) = (Arc::clone(total), self.finish);
+        self.finish = Box::new(move |client, result| {
+            total.fetch_add(result.get().len(), Ordering::Relaxed);
+            finish(client, result)
+        });
         self
     }
 

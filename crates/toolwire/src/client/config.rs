@@ -34,6 +34,8 @@ pub struct ClientLimits {
     pub calls_in_flight: usize,
     /// The maximum number of pages of a list. Default: 1000.
     pub pages: usize,
+    /// The maximum size of all pages of a list together, in bytes. Default: 64 MiB.
+    pub list_bytes: usize,
     /// How often a server may request input within one call. Default: 16.
     pub rounds: u32,
     /// How long a call waits for a response or progress. Default: 60 s.
@@ -68,6 +70,7 @@ impl Default for ClientLimits {
             message_bytes: 16 * 1024 * 1024,
             calls_in_flight: DEFAULT_IN_FLIGHT,
             pages: 1000,
+            list_bytes: 64 * 1024 * 1024,
             rounds: DEFAULT_ROUNDS,
             timeout: timeouts.idle,
             max_timeout: timeouts.maximum,

@@ -2,6 +2,8 @@
 
 use std::fmt;
 use std::future::IntoFuture;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use toolwire_proto::pagination::PageCursor;
@@ -15,26 +17,32 @@ use crate::error::Error;
 
 /// A list call that fetches all pages when it is awaited.
 ///
-/// It returns an error if the server repeats a cursor, or has more pages than
-/// [`ClientLimits::pages`](crate::client::ClientLimits).
+/// It returns an error if the server repeats a cursor, has more pages than [`ClientLimits::pages`], or sends more bytes
+/// than [`ClientLimits::list_bytes`].
+///
+/// [`ClientLimits::pages`]: crate::ClientLimits::pages
+/// [`ClientLimits::list_bytes`]: crate::ClientLimits::list_bytes
 #[must_use = "a list is fetched when it is awaited"]
 pub struct ListCall<P, T> {
     client: Client,
     options: CallOptions,
-    page: fn(&Client, Option<String>) -> Call<P>,
+    page: PageCall<P>,
     take: fn(P) -> (Vec<T>, Option<String>),
 }
+
+/// Returns the call for the page with this cursor.
+type PageCall<P> = Box<dyn Fn(&Client, Option<String>) -> Call<P> + Send + Sync>;
 
 impl<P, T> ListCall<P, T> {
     pub(crate) fn new(
         client: &Client,
-        page: fn(&Client, Option<String>) -> Call<P>,
+        page: impl Fn(&Client, Option<String>) -> Call<P> + Send + Sync + 'static,
         take: fn(P) -> (Vec<T>, Option<String>),
     ) -> Self {
         Self {
             client: client.clone(),
             options: CallOptions::default(),
-            page,
+            page: Box::new(page),
             take,
         }
     }
@@ -83,18 +91,26 @@ enum Stop {
 
 impl<P: Send + 'static, T> ListCall<P, T> {
     async fn fetch_pages(&self, options: &CallOptions) -> Result<Vec<T>, Stop> {
-        let mut pages = PageCursor::new(self.client.shared.config.limits.pages);
+        let limits = &self.client.shared.config.limits;
+        let mut pages = PageCursor::new(limits.pages);
+        let bytes = Arc::new(AtomicUsize::new(0));
         let mut all = Vec::new();
         let mut cursor = None;
         loop {
             let is_later_page = cursor.is_some();
             let call = (self.page)(&self.client, cursor).with_options(options.clone());
+            let call = call.adding_size_to(&bytes);
             let page = call.await.map_err(|error| match error.rpc() {
                 Some(rpc) if is_later_page && rpc.code == code::INVALID_PARAMS => {
                     Stop::RejectedCursor(error)
                 }
                 _ => Stop::Failed(error),
             })?;
+            if bytes.load(Ordering::Relaxed) > limits.list_bytes {
+                return Err(Stop::Failed(Error::limit(
+                    "the list of the server is larger than ClientLimits::list_bytes; raise this limit",
+                )));
+            }
             let (mut entries, next) = (self.take)(page);
             all.append(&mut entries);
             cursor = pages

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 use toolwire::testing::ScriptedServer;
-use toolwire::{Client, Error, Server, ToolHandler};
+use toolwire::{Client, ClientBuilder, ClientLimits, Error, Server, ToolHandler};
 
 use super::{LEGACY, MODERN, builder};
 
@@ -11,7 +11,14 @@ use super::{LEGACY, MODERN, builder};
 async fn tools_of(
     pages: impl Fn(Option<String>) -> (String, Value),
 ) -> (Result<Vec<String>, Error>, usize) {
-    let (client, mut server) = ScriptedServer::connect(builder(), MODERN).await;
+    tools_with(builder(), pages).await
+}
+
+async fn tools_with(
+    builder: ClientBuilder,
+    pages: impl Fn(Option<String>) -> (String, Value),
+) -> (Result<Vec<String>, Error>, usize) {
+    let (client, mut server) = ScriptedServer::connect(builder, MODERN).await;
     let list = tokio::spawn(client.list_tools().into_future());
     let mut requests = 0;
     loop {
@@ -97,6 +104,22 @@ async fn more_than_a_thousand_pages_are_an_error() {
     let error = names.expect_err("too many pages");
     assert!(error.is_limit(), "{error}");
     assert_eq!(requests, 1000);
+}
+
+#[tokio::test]
+async fn pages_with_too_many_bytes_together_are_an_error() {
+    let pages = |cursor: Option<String>| {
+        let next = cursor.map_or(1, |cursor| cursor.len() + 1);
+        ("tool".repeat(100), json!("x".repeat(next)))
+    };
+    let mut limits = ClientLimits::default();
+    limits.list_bytes = 2000;
+    let (names, requests) = tools_with(builder().with_limits(limits), pages).await;
+    let error = names.expect_err("too large");
+    assert!(error.is_limit(), "{error}");
+    assert!(error.to_string().contains("list_bytes"), "{error}");
+    // Each page has more than 400 bytes and less than 500.
+    assert_eq!(requests, 5);
 }
 
 #[tokio::test]
