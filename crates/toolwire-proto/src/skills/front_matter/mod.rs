@@ -92,8 +92,29 @@ pub fn parse_front_matter(bytes: &[u8]) -> Result<JsonObject, FrontMatterError> 
     yaml::parse_mapping(text)
 }
 
+/// Returns the instructions of a `SKILL.md`: its text after the front matter, without blank lines before it. Without a
+/// front matter, it is all of the text.
+///
+/// ```
+/// use toolwire_proto::skills::instructions;
+///
+/// assert_eq!(instructions("---\nname: release\n---\n\n# Steps\n"), "# Steps\n");
+/// ```
+#[must_use]
+pub fn instructions(text: &str) -> &str {
+    match split(text.as_bytes()) {
+        Ok((_, after)) => text[text.len() - after.len()..].trim_start_matches(['\r', '\n']),
+        Err(_) => text,
+    }
+}
+
 /// Returns the bytes between the two lines `---`.
 fn block(bytes: &[u8]) -> Result<&[u8], FrontMatterError> {
+    split(bytes).map(|(block, _)| block)
+}
+
+/// Returns the bytes between the two lines `---`, and those after them.
+fn split(bytes: &[u8]) -> Result<(&[u8], &[u8]), FrontMatterError> {
     let bytes = bytes.strip_prefix(BYTE_ORDER_MARK).unwrap_or(bytes);
     let (first, rest) = split_line(bytes);
     if !is_delimiter(first) {
@@ -110,7 +131,7 @@ fn block(bytes: &[u8]) -> Result<&[u8], FrontMatterError> {
         }
         let (line, after) = split_line(remaining);
         if is_delimiter(line) {
-            return Ok(&rest[..length]);
+            return Ok((&rest[..length], after));
         }
         remaining = after;
     }

@@ -48,6 +48,17 @@ fn block_is_between_two_lines_of_three_hyphens() {
 }
 
 #[test]
+fn instructions_follow_the_front_matter() {
+    let check = |text: &str, expected: &str| assert_eq!(instructions(text), expected, "{text}");
+    check("---\na: 1\n---\nbody\n---\n", "body\n---\n");
+    check("---\na: 1\n---\n\r\n\n  body\n", "  body\n");
+    check("---\r\na: 1\r\n---\r\nbody", "body");
+    check("\u{feff}---\na: 1\n---\n\u{fc}", "\u{fc}");
+    check("---\na: 1\n---", "");
+    check("body", "body");
+}
+
+#[test]
 fn block_may_have_64_kib() {
     let file = |length: usize| format!("---\na: {}\n---\n", "x".repeat(length - 4));
     let longest = file(MAX_FRONT_MATTER_BYTES);
