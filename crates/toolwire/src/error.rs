@@ -49,6 +49,15 @@ struct ErrorInner {
     all(feature = "client", feature = "input", not(feature = "tasks")),
     expect(dead_code, reason = "no call becomes a task")
 )]
+#[cfg_attr(
+    all(
+        feature = "client",
+        feature = "input",
+        feature = "tasks",
+        not(feature = "skills")
+    ),
+    expect(dead_code, reason = "no skill is loaded")
+)]
 enum ErrorKind {
     /// A JSON-RPC error, from the peer or for the peer.
     Rpc(ErrorObject),
@@ -76,6 +85,8 @@ enum ErrorKind {
     TaskCancelled(String),
     /// The server does not know the task with this id, or does not know it any more.
     TaskGone(String),
+    /// A skill differs from its entry.
+    SkillMismatch(String),
 }
 
 /// The reason why a connection is closed. All its pending calls receive the same reason.
@@ -202,6 +213,12 @@ impl Error {
         error
     }
 
+    /// Creates the error for a skill that differs from its entry, and must not be used.
+    #[cfg(all(feature = "client", feature = "skills"))]
+    pub(crate) fn skill_mismatch(what: impl Into<String>) -> Self {
+        Self::new(ErrorKind::SkillMismatch(what.into()))
+    }
+
     pub(crate) fn decode(what: impl Into<String>, source: serde_json::Error) -> Self {
         Self::new(ErrorKind::Decode(what.into())).with_source(source)
     }
@@ -269,6 +286,13 @@ impl Error {
         matches!(self.0.kind, ErrorKind::TaskGone(_))
     }
 
+    /// Returns `true` if a skill must not be used: its entry is invalid, a file differs from the entry, or the entry does
+    /// not list the file. Get the entry again with `Client::skill`. If it has changed, approvals of the old one are void.
+    #[must_use]
+    pub fn is_skill_mismatch(&self) -> bool {
+        matches!(self.0.kind, ErrorKind::SkillMismatch(_))
+    }
+
     /// Returns the HTTP status of the response, if the error came from a response without success.
     #[must_use]
     pub fn http_status(&self) -> Option<u16> {
@@ -316,6 +340,7 @@ impl Error {
             ErrorKind::Protocol(what)
             | ErrorKind::Limit(what)
             | ErrorKind::InvalidRequest(what)
+            | ErrorKind::SkillMismatch(what)
             | ErrorKind::Setup(what) => ErrorObject::internal(what),
             ErrorKind::InputRequired(key) => ErrorObject::internal(missing_response(&key)),
             ErrorKind::NotAccepted(key, action) => {
@@ -361,6 +386,7 @@ impl fmt::Display for Error {
             | ErrorKind::Protocol(what)
             | ErrorKind::Limit(what)
             | ErrorKind::InvalidRequest(what)
+            | ErrorKind::SkillMismatch(what)
             | ErrorKind::Setup(what) => f.write_str(what),
             ErrorKind::InputRequired(key) => f.write_str(&missing_response(key)),
             ErrorKind::NotAccepted(key, action) => f.write_str(&not_accepted(key, *action)),

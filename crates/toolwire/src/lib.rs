@@ -109,6 +109,11 @@ pub mod skills {
     #[cfg(feature = "macros")]
     pub use toolwire_macros::embedded_skills as embedded;
 
+    pub use toolwire_proto::skills::approval_hash;
+    pub use toolwire_types::skills::{SkillEntry, SkillResource, SkillResources};
+
+    #[cfg(feature = "client")]
+    pub use crate::client::LoadedSkill;
     pub use crate::server::skills::{Skill, SkillDirectory, SkillFault, Skills};
 }
 

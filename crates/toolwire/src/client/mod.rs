@@ -29,6 +29,8 @@ mod progress;
 mod run;
 pub(crate) mod send;
 mod session;
+#[cfg(feature = "skills")]
+mod skills;
 pub(crate) mod stream_transport;
 mod tasks;
 mod tools;
@@ -70,6 +72,8 @@ pub use config::ClientLimits;
 pub use list::ListCall;
 pub use listen::Subscription;
 pub use session::ServerDetails;
+#[cfg(feature = "skills")]
+pub use skills::LoadedSkill;
 #[cfg(feature = "tasks")]
 pub use tasks::{Called, TaskHandle};
 

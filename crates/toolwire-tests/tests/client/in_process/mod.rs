@@ -13,6 +13,7 @@ mod progress;
 mod protocol_violations;
 mod rounds;
 mod server_requests;
+mod skills;
 mod stress;
 mod tasks;
 mod testing;
