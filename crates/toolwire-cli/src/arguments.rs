@@ -9,13 +9,14 @@ use clap_complete::Shell;
 use toolwire::{LoggingLevel, ProtocolVersion};
 
 use crate::accounts::arguments::{LogIn, LogOut, WhoAmI};
+use crate::skill_arguments::Skills;
 use crate::task_arguments::Task;
 
 /// The exit codes, as shown by `--help`. They match `failure::Exit`.
 pub(crate) const EXIT_CODES: &str = "\
 Exit codes:
     0  success
-    1  the tool reported an error
+    1  the tool reported an error, or `skills check` found a fault
     2  the command line or an argument of the tool is invalid
     3  no connection: DNS, TCP, TLS, or a command that does not run
     4  the server returned an error or violated the protocol
@@ -89,6 +90,9 @@ pub(crate) enum Command {
     )]
     #[command(after_help = SERVER_HELP)]
     Read(Read),
+    /// List, show, load and check skills
+    #[command(subcommand)]
+    Skills(Skills),
     /// List prompts, or show one prompt
     #[command(
         override_usage = "toolwire prompts [OPTIONS] <SERVER> [PROMPT]\n       toolwire prompts [OPTIONS] [PROMPT] -- <COMMAND>..."
@@ -146,6 +150,7 @@ impl Command {
             | Self::Ping(command) => &command.server.output,
             Self::Call(command) => &command.server.output,
             Self::Task(command) => &command.server().output,
+            Self::Skills(command) => command.output(),
             Self::Resources(command) => &command.server.output,
             Self::Read(command) => &command.server.output,
             Self::Prompt(command) => &command.server.output,

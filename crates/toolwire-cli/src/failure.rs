@@ -23,7 +23,7 @@ const URL_ADVICE: &str =
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Exit {
     Success = 0,
-    /// The tool reported an error.
+    /// The tool reported an error, or a check found a fault.
     ToolFailed = 1,
     Usage = 2,
     NoConnection = 3,

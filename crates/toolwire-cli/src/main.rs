@@ -21,6 +21,7 @@ mod server_hints;
 mod shell_words;
 mod show;
 mod similar_names;
+mod skill_arguments;
 mod target;
 mod task_arguments;
 mod terminal_input;

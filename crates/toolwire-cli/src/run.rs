@@ -10,13 +10,15 @@ use toolwire::{Client, ProcessTracker};
 
 use crate::arguments::{Arguments, Colour, Command, Demo, InputOptions, Server};
 use crate::commands::{
-    self, CallPlan, CompletePlan, ListenPlan, PromptPlan, ReadPlan, RespondPlan, Session, TaskPlan,
+    self, CallPlan, CompletePlan, ListenPlan, PromptPlan, ReadPlan, RespondPlan, Session,
+    SkillPlan, TaskPlan,
 };
 use crate::connect::connect;
 use crate::elicitation::ElicitationHandler;
 use crate::failure::{Exit, Failure};
 use crate::interrupts::Interrupts;
 use crate::screen::Screen;
+use crate::skill_arguments::Skills;
 use crate::task_arguments::Task;
 use crate::{accounts, demo, server_files, target, tour};
 
@@ -73,6 +75,7 @@ async fn dispatch(command: Command, screen: &Arc<Screen>) -> Result<Exit, Failur
             with_client(&call.server, Some(&call.input), screen, plan, run).await
         }
         Command::Task(task) => dispatch_task(task, screen).await,
+        Command::Skills(skills) => dispatch_skills(skills, screen).await,
         Command::Read(read) => {
             let plan = |words| ReadPlan::new(&read, words);
             let run = async |session: &Session, plan: ReadPlan| plan.run(session).await;
@@ -143,6 +146,27 @@ async fn dispatch_task(task: Task, screen: &Arc<Screen>) -> Result<Exit, Failure
         Task::List(plain) => {
             let run = async |session: &Session, ()| commands::list_tasks(session).await;
             with_client(&plain.server, None, screen, commands::no_more_words, run).await
+        }
+    }
+}
+
+async fn dispatch_skills(skills: Skills, screen: &Arc<Screen>) -> Result<Exit, Failure> {
+    match skills {
+        Skills::List(plain) => {
+            let run = commands::list_skills;
+            with_client(&plain.server, None, screen, commands::no_more_words, run).await
+        }
+        Skills::Show(plain) => {
+            let run = async |session: &Session, plan: SkillPlan| plan.show(session).await;
+            with_client(&plain.server, None, screen, SkillPlan::of_show, run).await
+        }
+        Skills::Load(load) => {
+            let run = async |session: &Session, plan: SkillPlan| plan.load(session, &load).await;
+            with_client(&load.server, None, screen, SkillPlan::of_load, run).await
+        }
+        Skills::Check(check) => {
+            let checking = commands::check_skills(&check, screen);
+            Interrupts::listen().or(checking).await
         }
     }
 }

@@ -7,6 +7,7 @@ mod listen;
 mod prompts;
 mod resources;
 mod save;
+mod skills;
 mod tasks;
 mod tools;
 
@@ -24,6 +25,7 @@ pub(crate) use discover::{discover, ping};
 pub(crate) use listen::ListenPlan;
 pub(crate) use prompts::{PromptPlan, list_prompts};
 pub(crate) use resources::{ReadPlan, list_resources};
+pub(crate) use skills::{SkillPlan, check_skills, list_skills};
 pub(crate) use tasks::{RespondPlan, TaskPlan, list_tasks};
 pub(crate) use tools::list_tools;
 

@@ -4,6 +4,7 @@ mod content;
 mod lists;
 mod paint;
 mod safe_text;
+mod skills;
 mod table;
 mod tasks;
 mod usage;
@@ -19,6 +20,7 @@ pub(crate) use content::{
 pub(crate) use lists::{prompt, prompts, resources, server_info, templates, tool, tools};
 pub(crate) use paint::Paint;
 pub(crate) use safe_text::{escaped_json, plain_text};
+pub(crate) use skills::{skill, skills};
 pub(crate) use table::Table;
 pub(crate) use tasks::{status_name, task, tasks};
 pub(crate) use usage::usage;

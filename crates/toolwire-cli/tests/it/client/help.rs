@@ -3,7 +3,7 @@
 use crate::client::run_command;
 use crate::process::toolwire;
 
-const COMMANDS: [&str; 23] = [
+const COMMANDS: [&str; 28] = [
     "discover",
     "tools",
     "call",
@@ -26,6 +26,11 @@ const COMMANDS: [&str; 23] = [
     "task answer",
     "task cancel",
     "task list",
+    "skills",
+    "skills list",
+    "skills show",
+    "skills load",
+    "skills check",
     "",
 ];
 

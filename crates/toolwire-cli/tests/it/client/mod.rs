@@ -17,6 +17,7 @@ mod listen;
 mod missing_features;
 mod output;
 mod signals;
+mod skills;
 mod small_server;
 mod task_server;
 mod tasks;
