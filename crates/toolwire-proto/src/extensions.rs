@@ -7,6 +7,7 @@
 use std::fmt;
 
 use serde_json::json;
+use toolwire_types::apps::EXTENSION_ID as UI;
 use toolwire_types::skills::EXTENSION_ID as SKILLS;
 use toolwire_types::tasks::extension::EXTENSION_ID as TASKS;
 use toolwire_types::{
@@ -26,7 +27,7 @@ static TABLE: [(&str, ProtocolVersion); 4] = [
     (SKILLS, FIRST),
     // 2025-11-25 has the core capability `tasks` instead.
     (TASKS, MODERN),
-    ("io.modelcontextprotocol/ui", FIRST),
+    (UI, FIRST),
 ];
 
 /// Returns the first revision that may declare an extension.

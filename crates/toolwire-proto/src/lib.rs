@@ -3,10 +3,12 @@
 //! The crate does not wait, spawn, lock, read a clock or generate random bytes. Callers pass in time and randomness.
 //! Only this crate compares protocol versions. Other crates call its functions instead.
 //!
-//! The features `client` and `input` are on by default. Without them the crate lacks modules that a small
+//! The features `apps`, `client` and `input` are on by default. Without them the crate lacks modules that a small
 //! server does not need. The feature `skills` adds the rules of skills.
 
 pub mod admit;
+#[cfg(feature = "apps")]
+pub mod apps;
 pub mod authored_meta;
 pub mod cache;
 pub mod decode_message;

@@ -24,6 +24,7 @@
 //! # let _ = tool;
 //! ```
 
+pub mod apps;
 mod capabilities;
 mod completion;
 mod content;
