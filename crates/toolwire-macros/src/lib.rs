@@ -27,6 +27,7 @@ mod task;
 mod template_variables;
 mod text_values;
 mod tool;
+mod view;
 
 use proc_macro::TokenStream;
 
@@ -56,6 +57,8 @@ use proc_macro::TokenStream;
 /// | `blocking` | runs the function on the pool for blocking work |
 /// | `strict` | rejects arguments that are not parameters |
 /// | `task`, `task(…)` | lets calls become tasks, on a server with tasks; see below |
+/// | `view = expression` | shows a view for the calls of the tool: a `View`, or the URI of one |
+/// | `visible_to("app")` | which callers see the tool: `"model"`, `"app"` (views) or both |
 /// | `crate = "path"` | the path of the `toolwire` crate |
 ///
 /// # Tasks

@@ -11,6 +11,7 @@ use crate::handler::{Handler, Subject};
 use crate::parameters::Parameter;
 use crate::presentation::take_presentation;
 use crate::task::take_task;
+use crate::view::take_view;
 
 /// The keys of `#[tool]`.
 pub(crate) const KEYS: &[&str] = &[
@@ -29,6 +30,8 @@ pub(crate) const KEYS: &[&str] = &[
     "blocking",
     "strict",
     "task",
+    "view",
+    "visible_to",
     "crate",
 ];
 
@@ -91,6 +94,7 @@ pub(crate) fn handler_expression(
     let annotations = take_hints(&mut entries, &private)?;
     let access = take_access(&mut entries, &private)?;
     let task = take_task(&mut entries, &private)?;
+    let view = take_view(&mut entries)?;
     let no_output_schema = (entries.take_flag("output_schema")? == Some(false))
         .then(|| quote!(.without_output_schema()));
     let clone_handlers = handler.clone_handlers();
@@ -102,7 +106,7 @@ pub(crate) fn handler_expression(
         {
             #declaration
             #clone_handlers
-            #tool #presentation #annotations #access #task #no_output_schema
+            #tool #presentation #annotations #access #task #view #no_output_schema
         }
     })
 }

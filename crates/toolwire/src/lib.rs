@@ -126,6 +126,21 @@ pub mod tasks {
     pub use crate::store::{FileTaskStore, MemoryTaskLimits, MemoryTaskStore, TaskStore};
 }
 
+/// Views: HTML documents that hosts show for the calls of a tool.
+#[cfg(feature = "apps")]
+pub mod apps {
+    pub use toolwire_types::apps::{Csp, Permissions};
+
+    pub use crate::server::view::{BRIDGE, View};
+
+    /// Views in a host: their documents, and the messages between the host and a view.
+    pub mod host {
+        pub use toolwire_proto::apps::document::ViewDocument;
+        pub use toolwire_proto::apps::host::{ViewEvent, ViewHost, ViewRequest, ViewSession};
+        pub use toolwire_proto::apps::{InvalidView, ToolCaller, is_visible_to, view_uri};
+    }
+}
+
 /// Values of URI template variables.
 pub mod uri_template {
     pub use toolwire_proto::uri_template::{TemplateValue, Values};

@@ -35,3 +35,4 @@ mod skills;
 mod start_message;
 mod task_attribute;
 mod tools;
+mod views;

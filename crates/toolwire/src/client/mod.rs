@@ -44,6 +44,8 @@ pub(crate) mod transport;
     )
 )]
 pub(crate) mod user_interaction;
+#[cfg(feature = "apps")]
+mod views;
 
 use std::collections::HashMap;
 use std::fmt;

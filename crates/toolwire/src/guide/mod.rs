@@ -25,6 +25,10 @@ pub mod tasks {}
 #[doc = include_str!("skills.md")]
 pub mod skills {}
 
+#[cfg(feature = "apps")]
+#[doc = include_str!("apps.md")]
+pub mod apps {}
+
 #[doc = include_str!("versions.md")]
 pub mod versions {}
 

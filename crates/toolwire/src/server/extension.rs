@@ -189,6 +189,11 @@ impl Server {
                 "tool `{tool}` runs only as a task, and this server has no tasks; add them with `Server::with_tasks`"
             )));
         }
+        if let Some((tool, view)) = snapshot.tool_without_view() {
+            return Err(Error::setup(format!(
+                "tool `{tool}` has the view `{view}`, which this server does not have; add it with `Server::view`"
+            )));
+        }
         for extension in snapshot.extensions.values() {
             for needed in &extension.needs {
                 let missing = extensions::missing_from_server(needed, snapshot.capabilities());

@@ -43,8 +43,11 @@ pub(crate) mod tasks;
 mod tool;
 mod tool_arguments;
 mod tool_error;
+mod tool_views;
 #[cfg(feature = "input")]
 mod url_elicitation;
+#[cfg(feature = "apps")]
+pub(crate) mod view;
 
 use std::fmt;
 use std::sync::{Arc, PoisonError, RwLock, Weak};

@@ -225,9 +225,19 @@ impl Server {
     }
 
     fn register_tool(&self, tool: ToolHandler) -> Result<(), RegistrationError> {
-        let entry = Arc::new(tool.prepare()?);
+        let entry = Arc::new(tool.with_view_metadata()?.prepare()?);
         let name = entry.descriptor.name.clone();
-        self.change(|snapshot| insert(&mut snapshot.tools, "tool", name, entry))?;
+        let has_new_resource = self.change(|snapshot| {
+            if snapshot.tools.contains_key(&name) {
+                return Err(RegistrationError::duplicate("tool", &name));
+            }
+            let has_new_resource = snapshot.install_view(&entry)?;
+            snapshot.tools.insert(name, entry);
+            Ok(has_new_resource)
+        })?;
+        if has_new_resource {
+            self.resources_changed();
+        }
         self.tools_changed();
         Ok(())
     }

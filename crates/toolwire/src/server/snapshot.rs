@@ -34,6 +34,8 @@ use crate::server::state_seal::StateSeal;
 #[cfg(feature = "tasks")]
 use crate::server::tasks::TaskRuntime;
 use crate::server::tool::ToolEntry;
+#[cfg(feature = "apps")]
+use crate::server::view::View;
 use crate::sync::lock;
 
 /// The default timeout of a client's response to an input request, which may need a person.
@@ -63,6 +65,9 @@ pub(crate) struct Snapshot {
     pub(crate) skills: Option<Arc<SkillCatalog>>,
     #[cfg(feature = "tasks")]
     pub(crate) tasks: Option<Arc<TaskRuntime>>,
+    /// The registered views by URI.
+    #[cfg(feature = "apps")]
+    pub(crate) views: NameMap<View>,
     pub(crate) options: ServerOptions,
     pub(crate) emptied: EmptiedLists,
     pub(crate) derived: DerivedData,
@@ -125,6 +130,8 @@ impl Snapshot {
             skills: None,
             #[cfg(feature = "tasks")]
             tasks: None,
+            #[cfg(feature = "apps")]
+            views: NameMap::default(),
             options: ServerOptions {
                 logging: false,
                 resource_subscriptions: false,

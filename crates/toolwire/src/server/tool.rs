@@ -24,6 +24,8 @@ use crate::server::schema;
 use crate::server::tasks::TaskOptions;
 use crate::server::tool_arguments::{ArgumentDecoder, invalid_arguments};
 use crate::server::tool_error::ToolError;
+#[cfg(feature = "apps")]
+use crate::server::view::ToolViewEntry;
 
 type Outcome = Result<ToolResponse, ToolError>;
 type Handler = dyn Fn(RequestContext, &RawValue) -> BoxFuture<'static, Outcome> + Send + Sync;
@@ -70,6 +72,8 @@ pub struct ToolHandler {
     check_arguments: bool,
     #[cfg(feature = "tasks")]
     pub(crate) task: Option<TaskOptions>,
+    #[cfg(feature = "apps")]
+    pub(crate) view: Option<ToolViewEntry>,
     handler: Arc<Handler>,
 }
 
@@ -164,6 +168,8 @@ impl ToolHandler {
             check_arguments: true,
             #[cfg(feature = "tasks")]
             task: None,
+            #[cfg(feature = "apps")]
+            view: None,
             handler: Arc::new(handler),
         }
     }
@@ -183,6 +189,8 @@ impl ToolHandler {
             check_arguments,
             #[cfg(feature = "tasks")]
             task: None,
+            #[cfg(feature = "apps")]
+            view: None,
             handler,
         }
     }
@@ -270,6 +278,8 @@ impl ToolHandler {
             param_headers,
             #[cfg(feature = "tasks")]
             task: self.task,
+            #[cfg(feature = "apps")]
+            view: self.view,
             handler: self.handler,
         })
     }
@@ -318,6 +328,9 @@ pub(crate) struct ToolEntry {
     /// How calls become tasks, if they do.
     #[cfg(feature = "tasks")]
     pub(crate) task: Option<TaskOptions>,
+    /// The view and the visibility, if the author set them.
+    #[cfg(feature = "apps")]
+    pub(crate) view: Option<ToolViewEntry>,
     handler: Arc<Handler>,
 }
 

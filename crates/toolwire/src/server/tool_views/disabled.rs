@@ -1,0 +1,24 @@
+//! Tools without views.
+
+use crate::server::registry::RegistrationError;
+use crate::server::snapshot::Snapshot;
+use crate::server::tool::{ToolEntry, ToolHandler};
+
+impl ToolHandler {
+    /// Returns the tool unchanged.
+    pub(crate) fn with_view_metadata(self) -> Result<Self, RegistrationError> {
+        Ok(self)
+    }
+}
+
+impl Snapshot {
+    /// Returns `false`, because no tool has a view.
+    pub(crate) fn install_view(&mut self, _: &ToolEntry) -> Result<bool, RegistrationError> {
+        Ok(false)
+    }
+
+    /// Returns `None`, because no tool has a view.
+    pub(crate) fn tool_without_view(&self) -> Option<(&str, &str)> {
+        None
+    }
+}

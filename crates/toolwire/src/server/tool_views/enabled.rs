@@ -1,0 +1,33 @@
+//! Tools with views.
+
+use crate::server::registry::RegistrationError;
+use crate::server::snapshot::Snapshot;
+use crate::server::tool::{ToolEntry, ToolHandler};
+
+impl ToolHandler {
+    /// Writes the metadata of the view into the descriptor.
+    pub(crate) fn with_view_metadata(mut self) -> Result<Self, RegistrationError> {
+        if let Some(view) = &self.view {
+            view.describe(&mut self.descriptor)?;
+        }
+        Ok(self)
+    }
+}
+
+impl Snapshot {
+    /// Registers the view of a tool. Returns `true` if there is a new resource.
+    pub(crate) fn install_view(&mut self, tool: &ToolEntry) -> Result<bool, RegistrationError> {
+        match &tool.view {
+            Some(view) => view.install(self),
+            None => Ok(false),
+        }
+    }
+
+    /// Returns a tool, and the view that it names and that the server does not have.
+    pub(crate) fn tool_without_view(&self) -> Option<(&str, &str)> {
+        self.tools.values().find_map(|tool| {
+            let view = tool.view.as_ref()?.missing_view(self)?;
+            Some((tool.descriptor.name.as_str(), view))
+        })
+    }
+}
