@@ -5,6 +5,7 @@
     reason = "tests may panic, also in helper functions"
 )]
 
+mod apps;
 mod calls;
 mod changes;
 mod client;

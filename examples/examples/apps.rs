@@ -1,0 +1,53 @@
+//! A tool with a view: an HTML document that hosts show for a call, and text for clients without views.
+//!
+//! Run it with `cargo run -p toolwire-examples --example apps`, or show the view in the browser:
+//! `toolwire view open forecast city=Oslo -- cargo run -p toolwire-examples --example apps`.
+
+use std::error::Error;
+
+use serde::Serialize;
+use toolwire::apps::View;
+use toolwire::{JsonSchema, RequestContext, Server, tool};
+
+#[derive(Serialize, JsonSchema)]
+struct Forecast {
+    /// What to show instead of a view.
+    summary: String,
+    /// The highest temperature of each day.
+    days: Vec<i32>,
+}
+
+fn forecast_view() -> View {
+    View::new("ui://weather/forecast", include_str!("apps.html"))
+        .with_bridge()
+        .with_border(true)
+        .with_title("Forecast")
+}
+
+/// Shows the weather of the next days.
+#[tool(view = forecast_view(), read_only)]
+async fn forecast(ctx: &RequestContext, city: String) -> Forecast {
+    let summary = if ctx.supports_views() {
+        format!("The forecast of {city} is displayed.")
+    } else {
+        format!("{city} will have 18, 19 and 17 degrees.")
+    };
+    let days = vec![18, 19, 17];
+    Forecast { summary, days }
+}
+
+/// Returns another week. Only the view calls it.
+#[tool(visible_to("app"), read_only)]
+async fn week(offset: i32) -> Forecast {
+    Forecast {
+        summary: format!("week {offset}"),
+        days: (0..7).map(|day| 15 + (day + offset) % 5).collect(),
+    }
+}
+
+#[tokio::main]
+async fn main() -> Result<(), Box<dyn Error>> {
+    let server = Server::new("weather", "1.0.0").tool(forecast).tool(week);
+    server.serve_stdio().await?;
+    Ok(())
+}
