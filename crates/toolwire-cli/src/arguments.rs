@@ -11,6 +11,7 @@ use toolwire::{LoggingLevel, ProtocolVersion};
 use crate::accounts::arguments::{LogIn, LogOut, WhoAmI};
 use crate::skill_arguments::Skills;
 use crate::task_arguments::Task;
+use crate::view_arguments::View;
 
 /// The exit codes, as shown by `--help`. They match `failure::Exit`.
 pub(crate) const EXIT_CODES: &str = "\
@@ -78,6 +79,9 @@ pub(crate) enum Command {
     /// Get, wait for or cancel a task that `call --task` started
     #[command(subcommand)]
     Task(Task),
+    /// Show the view of a tool
+    #[command(subcommand)]
+    View(View),
     /// List resources and resource templates
     #[command(
         override_usage = "toolwire resources [OPTIONS] <SERVER>\n       toolwire resources [OPTIONS] -- <COMMAND>..."
@@ -151,6 +155,7 @@ impl Command {
             Self::Call(command) => &command.server.output,
             Self::Task(command) => &command.server().output,
             Self::Skills(command) => command.output(),
+            Self::View(command) => &command.server().output,
             Self::Resources(command) => &command.server.output,
             Self::Read(command) => &command.server.output,
             Self::Prompt(command) => &command.server.output,
@@ -212,6 +217,9 @@ pub(crate) struct Server {
     pub(crate) log_level: Option<LoggingLevel>,
     #[command(flatten)]
     pub(crate) output: Output,
+    /// `true` if the command shows views
+    #[arg(skip)]
+    pub(crate) shows_views: bool,
 }
 
 /// Where server names are looked up.

@@ -163,6 +163,9 @@ fn builder(server: &Server) -> ClientBuilder {
     if let Some(versions) = versions(server) {
         builder = builder.with_versions(versions);
     }
+    if server.shows_views {
+        builder = builder.with_views();
+    }
     if !server.roots.is_empty() {
         builder = builder.with_roots(server.roots.iter().map(Root::new));
     }

@@ -27,6 +27,7 @@ mod task_arguments;
 mod terminal_input;
 mod tool_arguments;
 mod tour;
+mod view_arguments;
 
 use std::process::ExitCode;
 

@@ -11,7 +11,7 @@ use toolwire::{Client, ProcessTracker};
 use crate::arguments::{Arguments, Colour, Command, Demo, InputOptions, Server};
 use crate::commands::{
     self, CallPlan, CompletePlan, ListenPlan, PromptPlan, ReadPlan, RespondPlan, Session,
-    SkillPlan, TaskPlan,
+    SkillPlan, TaskPlan, ViewPlan,
 };
 use crate::connect::connect;
 use crate::elicitation::ElicitationHandler;
@@ -20,6 +20,7 @@ use crate::interrupts::Interrupts;
 use crate::screen::Screen;
 use crate::skill_arguments::Skills;
 use crate::task_arguments::Task;
+use crate::view_arguments::View;
 use crate::{accounts, demo, server_files, target, tour};
 
 /// The longest time for closing: a child process exits, and a session over HTTP is deleted.
@@ -76,6 +77,12 @@ async fn dispatch(command: Command, screen: &Arc<Screen>) -> Result<Exit, Failur
         }
         Command::Task(task) => dispatch_task(task, screen).await,
         Command::Skills(skills) => dispatch_skills(skills, screen).await,
+        Command::View(View::Open(mut open)) => {
+            open.server.shows_views = true;
+            let plan = |words| ViewPlan::new(&open, words);
+            let run = async |session: &Session, plan: ViewPlan| plan.run(session).await;
+            with_client(&open.server, Some(&open.input), screen, plan, run).await
+        }
         Command::Read(read) => {
             let plan = |words| ReadPlan::new(&read, words);
             let run = async |session: &Session, plan: ReadPlan| plan.run(session).await;

@@ -32,7 +32,7 @@ pub use assertion::{AssertionFile, AssertionSource, IdentityProvider};
 pub use authorized::OAuthHttpClient;
 pub use config::OAuthConfig;
 pub use error::AuthError;
-pub use login::{CallbackOutcome, CheckCallback, Login, LoopbackLogin, PendingLogin};
+pub use login::{CallbackOutcome, CheckCallback, Login, LoopbackLogin, PendingLogin, open_browser};
 pub use registered_client::RegisteredClient;
 pub use signing::SigningKey;
 #[cfg(feature = "keyring")]

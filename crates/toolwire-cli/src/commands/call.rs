@@ -43,7 +43,7 @@ impl CallPlan {
             Some(tools) => Some(find_tool(&self.tool, tools)?),
             None => None,
         };
-        let arguments = self.arguments(tool)?;
+        let arguments = tool_arguments(&self.given, tool)?;
         for warning in &arguments.warnings {
             screen.warn(warning);
         }
@@ -86,21 +86,25 @@ impl CallPlan {
         }
         Ok(Exit::Success)
     }
+}
 
-    fn arguments(&self, tool: Option<&Tool>) -> Result<AssembledArguments, Failure> {
-        let schema = tool.and_then(|tool| tool.input_schema.to_value().ok());
-        let schema = schema.unwrap_or(Value::Bool(true));
-        let schema = Schema::new(&schema);
-        let usage = |failure: Failure| match tool {
-            Some(tool) => failure.with_details(usage(tool, schema)),
-            None => failure,
-        };
-        let missing = missing(&self.given, schema.required());
-        if !missing.is_empty() {
-            return Err(usage(missing_arguments(&missing)));
-        }
-        object(&self.given, schema).map_err(usage)
+/// Converts the arguments of a command line by the schema of the tool. The failure shows how to call the tool.
+pub(super) fn tool_arguments(
+    given: &ParsedArguments,
+    tool: Option<&Tool>,
+) -> Result<AssembledArguments, Failure> {
+    let schema = tool.and_then(|tool| tool.input_schema.to_value().ok());
+    let schema = schema.unwrap_or(Value::Bool(true));
+    let schema = Schema::new(&schema);
+    let usage = |failure: Failure| match tool {
+        Some(tool) => failure.with_details(usage(tool, schema)),
+        None => failure,
+    };
+    let missing = missing(given, schema.required());
+    if !missing.is_empty() {
+        return Err(usage(missing_arguments(&missing)));
     }
+    object(given, schema).map_err(usage)
 }
 
 /// Prints or saves a result, and returns the exit code of a call.

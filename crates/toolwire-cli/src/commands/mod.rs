@@ -10,6 +10,7 @@ mod save;
 mod skills;
 mod tasks;
 mod tools;
+mod view;
 
 use std::sync::Arc;
 
@@ -28,6 +29,7 @@ pub(crate) use resources::{ReadPlan, list_resources};
 pub(crate) use skills::{SkillPlan, check_skills, list_skills};
 pub(crate) use tasks::{RespondPlan, TaskPlan, list_tasks};
 pub(crate) use tools::list_tools;
+pub(crate) use view::ViewPlan;
 
 /// A connected client and the output of its results.
 #[derive(Debug)]

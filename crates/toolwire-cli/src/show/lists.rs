@@ -3,6 +3,7 @@
 use std::fmt::Write;
 
 use serde_json::Value;
+use toolwire::apps::host::{ToolCaller, is_visible_to, view_uri};
 use toolwire::types::{Prompt, Resource, ResourceTemplate};
 use toolwire::{Client, Tool};
 
@@ -95,6 +96,12 @@ pub(crate) fn tool(tool: &Tool, style: Style) -> String {
         let output = output.to_value().unwrap_or_default();
         let summary = result_summary(Schema::new(&output));
         let _ = writeln!(text, "\nresult: {}", plain_text(&summary));
+    }
+    if let Some(view) = view_uri(tool) {
+        let _ = writeln!(text, "\nview: {}", plain_text(&view));
+    }
+    if !is_visible_to(tool, ToolCaller::Model) {
+        let _ = writeln!(text, "\nfor views only, not for the model");
     }
     text
 }

@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 /// Opens a page without a shell, so that the URL is a single argument. Returns `false` if no browser is available.
 ///
 /// The URL must be checked before: a leading dash is an option, and other schemes start other programs.
-pub(super) fn open(url: &str) -> bool {
+pub fn open(url: &str) -> bool {
     if !is_available(cfg!(any(windows, target_os = "macos")), |name| {
         std::env::var_os(name)
     }) {

@@ -7,6 +7,7 @@ mod pasted;
 
 use std::fmt;
 
+pub use browser::open as open_browser;
 pub use loopback::LoopbackLogin;
 
 use crate::client::AuthError;

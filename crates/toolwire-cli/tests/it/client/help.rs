@@ -3,7 +3,7 @@
 use crate::client::run_command;
 use crate::process::toolwire;
 
-const COMMANDS: [&str; 28] = [
+const COMMANDS: [&str; 30] = [
     "discover",
     "tools",
     "call",
@@ -31,6 +31,8 @@ const COMMANDS: [&str; 28] = [
     "skills show",
     "skills load",
     "skills check",
+    "view",
+    "view open",
     "",
 ];
 

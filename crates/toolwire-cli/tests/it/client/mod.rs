@@ -23,6 +23,7 @@ mod task_server;
 mod tasks;
 mod terminal;
 mod tls;
+mod views;
 mod waiting;
 
 use std::process::Stdio;
