@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::thread::{self, ScopedJoinHandle};
 
+use crate::browser;
 use crate::conformance;
 use crate::peers::{self, Toolchain};
 use crate::releases;
@@ -142,6 +143,7 @@ fn lint_directory() -> Outcome<PathBuf> {
 
 /// Installs the packages of the peers and of the conformance suite if needed.
 fn install_packages(root: &Path, toolchain: &Toolchain) -> Outcome {
+    browser::find_or_install()?;
     peers::install_packages(root, toolchain)?;
     conformance::install(root, toolchain)
 }
@@ -194,6 +196,7 @@ fn test_with(
     let mut tests = cargo(root, ALL_TESTS);
     // The command is built with the tests of its crate, and everything is built before any test runs.
     tests.env("TOOLWIRE_BIN", built_command()?);
+    tests.env("TOOLWIRE_CHROMIUM", browser::find_or_install()?);
     let (lines, outcome) = run_and_capture(&mut tests)?;
     let counts = TestCounts::of(&lines);
     note(&format!(
