@@ -40,8 +40,8 @@ impl OldServer {
             .current_dir(&self.0.0);
         let outcome = run_command(command).await;
         let received = self.0.0.join("received");
-        let methods = std::fs::read_to_string(&received).unwrap();
-        std::fs::remove_file(received).unwrap();
+        let methods = std::fs::read_to_string(&received).expect("the server has started");
+        std::fs::remove_file(received).expect("the directory is writable");
         (outcome, methods.lines().map(str::to_owned).collect())
     }
 
