@@ -1,7 +1,7 @@
 //! The entry of one server in a configuration file.
 //!
 //! The formats of the applications differ in names: `url`, `serverUrl` (Windsurf) and `httpUrl` (Gemini CLI) mean the
-//! same, as do `disabled: true` and `enabled: false` (Zed).
+//! same, as do `disabled: true` and `enabled: false` (Zed). Codex names environment variables for its headers.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -35,8 +35,17 @@ pub(super) struct Entry {
     server_url: Option<String>,
     #[serde(rename = "httpUrl", default)]
     http_url: Option<String>,
-    #[serde(default)]
+    #[serde(alias = "http_headers", default)]
     headers: Option<BTreeMap<String, String>>,
+    /// The variables of this process with the values of headers.
+    #[serde(default)]
+    env_http_headers: Option<BTreeMap<String, String>>,
+    /// The variable of this process with a bearer token.
+    #[serde(default)]
+    bearer_token_env_var: Option<String>,
+    /// The variables of this process that the server gets, each as a name or as an object with details.
+    #[serde(default)]
+    env_vars: Option<Vec<Value>>,
     #[serde(default)]
     disabled: Option<bool>,
     #[serde(default)]
@@ -183,6 +192,12 @@ impl Entry {
                 for argument in arguments {
                     child.arguments.push(expanded(argument)?.into());
                 }
+                for variable in self.env_vars.iter().flatten() {
+                    let name = variable.as_str().or_else(|| variable.get("name")?.as_str());
+                    let value = name.and_then(|name| Some((name, (variables.environment)(name)?)));
+                    let value = value.map(|(name, value)| (name.into(), value.into()));
+                    child.environment.extend(value);
+                }
                 if let Some(file) = &self.env_file {
                     for (name, value) in env_file::read(&base.join(expanded(file)?))? {
                         child.environment.push((name.into(), value.into()));
@@ -211,6 +226,20 @@ impl Entry {
                 let mut endpoint = Endpoint::new(expanded(url)?);
                 for (name, value) in self.headers.iter().flatten() {
                     endpoint.headers.push((name.clone(), expanded(value)?));
+                }
+                for (name, variable) in self.env_http_headers.iter().flatten() {
+                    let value = (variables.environment)(variable);
+                    endpoint
+                        .headers
+                        .extend(value.map(|value| (name.clone(), value)));
+                }
+                if let Some(variable) = &self.bearer_token_env_var {
+                    let token = (variables.environment)(variable).ok_or_else(|| {
+                        Failure::usage(format!("the environment variable {variable} is not set"))
+                            .with_advice("set it to the token of the server")
+                    })?;
+                    let value = format!("Bearer {token}");
+                    endpoint.headers.push(("Authorization".to_owned(), value));
                 }
                 Ok(Target::Http(endpoint))
             }
@@ -266,6 +295,31 @@ mod tests {
             expected.headers = vec![("Authorization".to_owned(), "Bearer secret".to_owned())];
             assert_eq!(made, Ok(Target::Http(expected)), "{member}");
         }
+    }
+
+    #[test]
+    fn variables_of_codex_are_parsed() {
+        let made = read_entry(json!({
+            "url": "https://x", "http_headers": {"X-A": "1"}, "bearer_token_env_var": "KEY",
+            "env_http_headers": {"X-B": "KEY", "X-C": "UNSET"},
+        }));
+        let mut expected = Endpoint::new("https://x");
+        for (name, value) in [
+            ("X-A", "1"),
+            ("X-B", "secret"),
+            ("Authorization", "Bearer secret"),
+        ] {
+            expected.headers.push((name.to_owned(), value.to_owned()));
+        }
+        assert_eq!(made, Ok(Target::Http(expected)));
+        let unset = read_entry(json!({"url": "https://x", "bearer_token_env_var": "UNSET"}));
+        assert!(unset.unwrap_err().contains("UNSET is not set"));
+
+        let variables = json!(["KEY", {"name": "KEY", "source": "local"}, "UNSET"]);
+        let made = read_entry(json!({"command": "a", "env_vars": variables}));
+        let mut expected = ChildProcess::new("a");
+        expected.environment = vec![("KEY".into(), "secret".into()); 2];
+        assert_eq!(made, Ok(Target::Child(expected)));
     }
 
     #[test]

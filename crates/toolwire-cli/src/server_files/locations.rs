@@ -14,7 +14,7 @@ pub(super) struct Location {
 }
 
 /// Files in the folder of a project. A name is looked up in this order.
-const PROJECT_FILES: [(&str, &str); 9] = [
+const PROJECT_FILES: [(&str, &str); 10] = [
     ("toolwire", "mcp.json"),
     ("Claude Code", ".mcp.json"),
     ("VS Code", ".vscode/mcp.json"),
@@ -24,6 +24,7 @@ const PROJECT_FILES: [(&str, &str); 9] = [
     ("Roo Code", ".roo/mcp.json"),
     ("Kiro", ".kiro/settings/mcp.json"),
     ("Amazon Q", ".amazonq/mcp.json"),
+    ("Codex", ".codex/config.toml"),
 ];
 
 /// Files in the home directory of the user.
@@ -146,6 +147,8 @@ fn all_on(platform: Platform, environment: Environment<'_>) -> Vec<Location> {
     for (application, path) in HOME_FILES {
         add(application, in_home(path));
     }
+    let codex = variable("CODEX_HOME").or_else(|| in_home(".codex"));
+    add("Codex", codex.map(|folder| folder.join("config.toml")));
     for (application, path) in APPLICATION_FILES {
         let path = applications.as_ref().map(|folder| folder.join(path));
         add(application, path);
@@ -220,6 +223,7 @@ mod tests {
         check(Windows, "Zed", "C:/Ada/Roaming/Zed/settings.json");
         check(Unix, "Gemini CLI", "/ada/.gemini/settings.json");
         check(MacOs, "toolwire", "/ada/.config/toolwire/mcp.json");
+        check(Unix, "Codex", "/ada/.codex/config.toml");
     }
 
     #[test]
@@ -229,6 +233,9 @@ mod tests {
         assert_eq!(path, "/etc/ada/toolwire/mcp.json");
         let path = user_file(Platform::Unix, "Claude Desktop", &variables);
         assert_eq!(path, "/etc/ada/Claude/claude_desktop_config.json");
+        let variables = [("HOME", "/ada"), ("CODEX_HOME", "/codex")];
+        let path = user_file(Platform::Unix, "Codex", &variables);
+        assert_eq!(path, "/codex/config.toml");
     }
 
     #[test]

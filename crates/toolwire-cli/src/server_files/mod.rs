@@ -1,7 +1,7 @@
 //! Reads servers by name from `mcp.json` and from the settings of Claude, Cursor, VS Code and other applications.
 //!
-//! The files are JSON, with comments and trailing commas if the application accepts them. `${…}` stands for environment
-//! variables, for the folder of the project, and for inputs that the user is asked for.
+//! The files are JSON, with comments and trailing commas if the application accepts them, or TOML (Codex). `${…}` stands
+//! for environment variables, for the folder of the project, and for inputs that the user is asked for.
 
 mod entry;
 mod env_file;
@@ -10,6 +10,7 @@ mod jsonc;
 mod list;
 mod locations;
 mod redaction;
+mod toml_file;
 mod variables;
 
 use std::path::Path;
@@ -132,22 +133,35 @@ fn read(location: Location) -> Result<ServerFile, Failure> {
     let shown = locations::shown(&location.path);
     let text = std::fs::read_to_string(&location.path)
         .map_err(|error| Failure::usage(format!("{shown} cannot be read: {error}")))?;
+    let is_toml = toml_file::is_toml(&location.path);
     let invalid = |problem: &str| {
         Failure::usage(format!("{shown} is not a valid server configuration: {problem}")).with_advice(
-            "write {\"mcpServers\": {\"name\": {\"command\": \"…\", \"args\": []}}} or {\"url\": \"…\"}",
+            if is_toml {
+                "write [mcp_servers.name] with command = \"…\" and args = [], or url = \"…\""
+            } else {
+                "write {\"mcpServers\": {\"name\": {\"command\": \"…\", \"args\": []}}} or {\"url\": \"…\"}"
+            },
         )
     };
-    let document: Value = serde_json::from_str(&jsonc::to_json(&text))
-        .map_err(|error| invalid(&error.to_string()))?;
+    let document = if is_toml {
+        toml_file::parse(&text)
+    } else {
+        serde_json::from_str(&jsonc::to_json(&text)).map_err(|error| error.to_string())
+    };
+    let document: Value = document.map_err(|problem| invalid(&problem))?;
     let servers = servers(&document).map_err(|problem| invalid(&problem))?;
     let has_servers = servers.is_some();
     // The settings of an application need not contain servers.
-    let is_settings = location
-        .path
-        .file_name()
-        .is_some_and(|name| name == "settings.json" || name == ".claude.json");
+    let names = ["settings.json", ".claude.json", "config.toml"];
+    let file_name = location.path.file_name();
+    let is_settings =
+        file_name.is_some_and(|file_name| names.iter().any(|name| file_name == *name));
     if !has_servers && !is_settings {
-        return Err(invalid("it has no member `mcpServers` or `servers`"));
+        return Err(invalid(if is_toml {
+            "it has no table `mcp_servers`"
+        } else {
+            "it has no member `mcpServers` or `servers`"
+        }));
     }
     Ok(ServerFile {
         servers: servers.unwrap_or_default(),
@@ -165,6 +179,7 @@ fn servers(document: &Value) -> Result<Option<Vec<(String, Value)>>, String> {
         ("servers", Some(document)),
         ("context_servers", Some(document)),
         ("servers", document.get("mcp")),
+        ("mcp_servers", Some(document)),
     ];
     for (member, parent) in groups {
         let Some(group) = parent.and_then(|parent| parent.get(member)) else {
@@ -292,6 +307,7 @@ mod tests {
         check(json!({"mcpServers": {"a": {}}}), Some(&["a"]));
         check(json!({"servers": {"a": {}, "b": {}}}), Some(&["a", "b"]));
         check(json!({"mcp": {"servers": {"a": {}}}}), Some(&["a"]));
+        check(json!({"mcp_servers": {"a": {}}}), Some(&["a"]));
         check(
             json!({"context_servers": {"a": {"command": "x"}, "extension": {"settings": {}}}}),
             Some(&["a"]),

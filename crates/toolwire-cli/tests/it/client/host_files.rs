@@ -31,7 +31,8 @@ impl Computer {
             .env("HOME", &home)
             .env("USERPROFILE", &home)
             .env("APPDATA", home.join("AppData"))
-            .env_remove("XDG_CONFIG_HOME");
+            .env_remove("XDG_CONFIG_HOME")
+            .env_remove("CODEX_HOME");
         command
     }
 
@@ -120,6 +121,29 @@ async fn servers_of_all_applications_are_usable() {
         .await
         .failed(2);
     assert!(text.contains("did you mean `cursor`"), "{text}");
+}
+
+#[tokio::test]
+async fn servers_of_codex_are_usable() {
+    let computer = Computer::new("codex");
+    let servers = format!(
+        "model = \"x\"\n[mcp_servers.demo]\ncommand = {PROGRAM:?}\nargs = [\"demo\", \"--stdio\"]\n\
+         [mcp_servers.web]\nurl = \"https://example.com/mcp\"\nenabled = false\n",
+    );
+    computer.0.write("home/.codex/config.toml", &servers);
+    let call = computer.command(&["call", "demo", "echo", "text=hi"]);
+    assert_eq!(run_command(call).await.ok(), "hi\n");
+    let listed = computer.list().await;
+    assert_eq!(listed[0]["application"], "Codex");
+    assert_eq!(listed[1]["disabled"], true);
+    let config = computer
+        .0
+        .write("other.toml", "[mcp_servers]\nkey = hunter2\n");
+    let text = run_command(computer.command(&["servers", "--config", &config]));
+    let text = text.await.failed(2);
+    assert!(text.contains("at line 2"), "{text}");
+    assert!(text.contains("[mcp_servers.name]"), "{text}");
+    assert!(!text.contains("hunter2"), "{text}");
 }
 
 #[tokio::test]
