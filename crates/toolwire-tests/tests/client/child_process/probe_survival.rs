@@ -77,11 +77,12 @@ async fn connect_twice(behavior: Behavior, test: &str) -> (bool, String) {
     limits.probe_timeout = SHORT;
     let builder = || builder().with_limits(limits.clone());
     let client = within(builder().spawn(command_of(behavior, test))).await;
-    let client = client.unwrap();
+    let client = client.expect("a connection");
     let probe_failed = client.probe_failed();
     client.close().await;
     let (again, stderr) = StderrLines::of(command_of(behavior, test));
-    let client = within(builder().spawn(again)).await.unwrap();
+    let client = within(builder().spawn(again)).await;
+    let client = client.expect("a second connection");
     assert_eq!(client.version().as_str(), "2025-11-25");
     client.close().await;
     (probe_failed, stderr.received().await.swap_remove(0))
