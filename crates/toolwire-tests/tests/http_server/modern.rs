@@ -292,7 +292,7 @@ async fn undeclared_extension_is_rejected_with_400() {
     let get = Request::modern(&modern(1, "tasks/get", json!({"taskId": "t"})));
     let listen = json!({"notifications": {"taskIds": ["t"]}});
     let listen = Request::modern(&modern(1, "subscriptions/listen", listen));
-    for request in [get.with("Mcp-Name", "t"), listen] {
+    for request in [get, listen] {
         let response = endpoint.request(&request).await;
         assert_eq!(response.status(), 400);
         let error = &response.message()["error"];
