@@ -104,7 +104,7 @@ async fn interrupt_while_waiting(words: &[&str]) -> usize {
         .collect();
     let mut command = toolwire(&words);
     command.stdin(Stdio::null()).kill_on_drop(true);
-    let mut child = command.spawn().unwrap();
+    let mut child = command.spawn().expect("the program under test starts");
     // After the second poll, the command waits.
     let polled = async {
         while server.params_of("tasks/get").len() < 2 {
@@ -113,7 +113,7 @@ async fn interrupt_while_waiting(words: &[&str]) -> usize {
     };
     within(polled).await;
     signal(&child, Signal::INT);
-    let status = within(child.wait()).await.unwrap();
+    let status = within(child.wait()).await.expect("the process is a child");
     assert_eq!(status.code(), Some(130), "{words:?}");
     server.params_of("tasks/cancel").len()
 }
