@@ -83,7 +83,7 @@ impl SkillCatalog {
                 let files = skill.files.iter().map(|file| {
                     let uri = path_uri(root, &file.path)?;
                     let size = file.bytes.len() as u64;
-                    Ok(SkillResource::new(uri, &file.digest, size))
+                    Ok(SkillResource::new(uri, file.digest(), size))
                 });
                 files.collect::<Result<Vec<_>, RegistrationError>>()?.into()
             }
@@ -125,7 +125,7 @@ impl SkillCatalog {
     /// Adds a file other than the `SKILL.md` of a skill, and returns its descriptor.
     fn add_file(&mut self, uri: &str, file: &SkillFile) -> Result<Resource, RegistrationError> {
         if let Some(known) = self.files.get(uri) {
-            if known.digest != file.digest {
+            if known.digest != file.digest() {
                 return Err(RegistrationError::duplicate("file of a skill", uri));
             }
             return Ok(known.resource.descriptor.clone());
@@ -133,7 +133,7 @@ impl SkillCatalog {
         let resource = file_resource(uri, last_segment(&file.path), file);
         let resource = Arc::new(resource.prepare()?);
         let descriptor = resource.descriptor.clone();
-        let digest = file.digest.clone();
+        let digest = file.digest().to_owned();
         let served = ServedFile { digest, resource };
         self.files.insert(uri.to_owned(), served);
         Ok(descriptor)
@@ -186,7 +186,7 @@ fn check_equal(
     file: &SkillFile,
 ) -> Result<(), RegistrationError> {
     match listed {
-        Some(listed) if listed.digest == file.digest => Ok(()),
+        Some(listed) if listed.digest == file.digest() => Ok(()),
         _ => Err(RegistrationError::duplicate("file of a skill", uri)),
     }
 }

@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 use std::fmt;
+use std::sync::{Arc, OnceLock};
 
 use bytes::Bytes;
 use toolwire_proto::skills::{
@@ -19,21 +20,38 @@ pub(crate) enum SizeRule {
 }
 
 /// A file of a skill.
-#[derive(Clone, PartialEq)]
+#[derive(Clone)]
 pub(crate) struct SkillFile {
     /// The path, with `/` between its segments: below the source, then below the skill.
     pub(crate) path: String,
     pub(crate) bytes: Bytes,
-    pub(crate) digest: String,
+    /// The digest, computed at first use. Copies of the file share it.
+    digest: Arc<OnceLock<String>>,
 }
 
 impl SkillFile {
     pub(crate) fn new(path: impl Into<String>, bytes: Bytes) -> Self {
         Self {
             path: path.into(),
-            digest: digest(&bytes),
             bytes,
+            digest: Arc::default(),
         }
+    }
+
+    /// Returns the file with another path.
+    pub(crate) fn with_path(self, path: String) -> Self {
+        Self { path, ..self }
+    }
+
+    /// Returns the digest of the bytes.
+    pub(crate) fn digest(&self) -> &str {
+        self.digest.get_or_init(|| digest(&self.bytes))
+    }
+}
+
+impl PartialEq for SkillFile {
+    fn eq(&self, other: &Self) -> bool {
+        self.path == other.path && self.bytes == other.bytes
     }
 }
 
@@ -131,6 +149,13 @@ impl SkillContent {
         Ok(())
     }
 
+    /// Computes the digests of all files, before the server is locked for a change.
+    pub(super) fn compute_digests(&self) {
+        for file in &self.files {
+            file.digest();
+        }
+    }
+
     /// Returns `true` if both have the same files.
     pub(crate) fn has_same_files(&self, other: &Self) -> bool {
         self.path == other.path
@@ -191,10 +216,7 @@ pub(crate) fn collect_skills(
         };
         let own = files.iter().filter_map(|file| {
             let path = below(&file.path)?;
-            Some(SkillFile {
-                path,
-                ..file.clone()
-            })
+            Some(file.clone().with_path(path))
         });
         let mut own: Vec<SkillFile> = own.collect();
         own.sort_by(|left, right| {

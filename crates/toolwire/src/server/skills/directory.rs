@@ -150,6 +150,7 @@ impl SkillDirectory {
         if is_equal {
             return Ok(false);
         }
+        contents.iter().for_each(SkillContent::compute_digests);
         *lock(&self.state.contents) = Arc::new(contents);
         let mut outcome = Ok(true);
         for server in self.servers() {

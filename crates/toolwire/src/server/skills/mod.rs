@@ -33,6 +33,7 @@ use crate::server::optional_methods::{COMPLETION, RESOURCES};
 use crate::server::register::unwrap_or_panic;
 use crate::server::registry::RegistrationError;
 use crate::server::snapshot::Snapshot;
+use content::SkillContent;
 use source::SkillSource;
 
 impl Server {
@@ -69,6 +70,8 @@ impl Server {
 
     fn register_skills(&self, skills: Skills) -> Result<(), RegistrationError> {
         let added = skills.into_sources()?;
+        let contents = added.iter().flat_map(|source| source.contents.iter());
+        contents.for_each(SkillContent::compute_digests);
         let directories: Vec<SkillDirectory> = added
             .iter()
             .filter_map(|source| source.directory.clone())

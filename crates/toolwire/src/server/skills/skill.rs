@@ -196,9 +196,9 @@ impl Skill {
             SkillBody::Text(text) => {
                 let skill_file = SkillFile::new(SKILL_FILE, Bytes::from(head + &text));
                 let files = [skill_file].into_iter().chain(self.files);
-                let files = files.map(|file| SkillFile {
-                    path: join(&name, &file.path),
-                    ..file
+                let files = files.map(|file| {
+                    let path = join(&name, &file.path);
+                    file.with_path(path)
                 });
                 let files: Vec<SkillFile> = files.collect();
                 let (skills, problems) = collect_skills(&files, &parents(&files), SizeRule::Reject);
