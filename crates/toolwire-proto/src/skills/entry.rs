@@ -21,7 +21,7 @@ pub const MAX_SKILL_BYTES: u64 = 16 * 1024 * 1024;
     clippy::exhaustive_enums,
     reason = "the format requires exactly these two fields"
 )]
-pub enum FieldError {
+pub enum InvalidFields {
     /// The field `name` or `description` is missing or not a text.
     NotText(&'static str),
     /// The name violates a rule.
@@ -30,7 +30,7 @@ pub enum FieldError {
     EmptyDescription,
 }
 
-impl fmt::Display for FieldError {
+impl fmt::Display for InvalidFields {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::NotText(field) => write!(
@@ -43,20 +43,20 @@ impl fmt::Display for FieldError {
     }
 }
 
-impl std::error::Error for FieldError {}
+impl std::error::Error for InvalidFields {}
 
 /// Checks the fields that every front matter has.
 ///
 /// # Errors
 /// Returns an error if the name or the description is missing or invalid.
-pub fn check_fields(front_matter: &JsonObject) -> Result<(), FieldError> {
+pub fn check_fields(front_matter: &JsonObject) -> Result<(), InvalidFields> {
     let text = |field: &'static str| {
         let value = front_matter.get(field).and_then(|value| value.as_str());
-        value.ok_or(FieldError::NotText(field))
+        value.ok_or(InvalidFields::NotText(field))
     };
-    check_name(text("name")?).map_err(FieldError::Name)?;
+    check_name(text("name")?).map_err(InvalidFields::Name)?;
     if text("description")?.trim().is_empty() {
-        return Err(FieldError::EmptyDescription);
+        return Err(InvalidFields::EmptyDescription);
     }
     Ok(())
 }
@@ -68,7 +68,7 @@ pub enum InvalidEntry {
     /// The URI is not that of a `SKILL.md` in a directory.
     Uri,
     /// The front matter lacks a required field.
-    Fields(FieldError),
+    Fields(InvalidFields),
     /// The name in the front matter is not the last segment of the skill path.
     NameDiffers {
         /// The name in the front matter.
@@ -178,19 +178,19 @@ mod tests {
 
     #[test]
     fn invalid_fields_are_named() {
-        let check = |fields: Value, expected: FieldError| {
+        let check = |fields: Value, expected: InvalidFields| {
             let expected = Some(InvalidEntry::Fields(expected));
             check("skill://a/SKILL.md", fields, json!("dynamic"), expected);
         };
-        check(json!({}), FieldError::NotText("name"));
-        check(json!({"name": 1}), FieldError::NotText("name"));
+        check(json!({}), InvalidFields::NotText("name"));
+        check(json!({"name": 1}), InvalidFields::NotText("name"));
         check(
             json!({"name": "A"}),
-            FieldError::Name(InvalidName::Character('A')),
+            InvalidFields::Name(InvalidName::Character('A')),
         );
-        check(json!({"name": "a"}), FieldError::NotText("description"));
+        check(json!({"name": "a"}), InvalidFields::NotText("description"));
         let empty = json!({"name": "a", "description": " "});
-        check(empty, FieldError::EmptyDescription);
+        check(empty, InvalidFields::EmptyDescription);
     }
 
     #[test]

@@ -13,7 +13,9 @@ mod verify;
 
 pub use approval::approval_hash;
 pub use digest::{digest, is_digest};
-pub use entry::{FieldError, InvalidEntry, MAX_FILES, MAX_SKILL_BYTES, check_entry, check_fields};
+pub use entry::{
+    InvalidEntry, InvalidFields, MAX_FILES, MAX_SKILL_BYTES, check_entry, check_fields,
+};
 pub use front_matter::{
     FrontMatterError, MAX_DEPTH, MAX_FRONT_MATTER_BYTES, instructions, parse_front_matter,
 };

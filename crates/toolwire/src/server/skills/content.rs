@@ -10,7 +10,7 @@ use toolwire_proto::skills::{
 };
 use toolwire_types::skills::JsonObject;
 
-use crate::server::skills::skill::DynamicBody;
+use crate::server::skills::dynamic_body::DynamicBody;
 
 /// What happens with a skill that is larger than every client supports.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,8 +1,6 @@
 //! A skill as a value of the author.
 
-use std::fmt;
 use std::future::Future;
-use std::sync::Arc;
 
 use bytes::Bytes;
 use serde_json::Value;
@@ -16,6 +14,7 @@ use crate::server::skills::content::{
     InvalidSkill, SizeRule, SkillContent, SkillFile, collect_skills, join, parents,
     read_front_matter,
 };
+use crate::server::skills::dynamic_body::DynamicBody;
 use crate::server::tool_error::{IntoToolError, ToolError};
 
 /// A skill: a name, a description, instructions and further files.
@@ -44,38 +43,6 @@ pub struct Skill {
 enum SkillBody {
     Text(String),
     Dynamic(DynamicBody),
-}
-
-type Handler =
-    dyn Fn(RequestContext) -> BoxFuture<'static, Result<String, ToolError>> + Send + Sync;
-
-/// The handler that creates the `SKILL.md` of a dynamic skill.
-#[derive(Clone)]
-pub(crate) struct DynamicBody(Arc<Handler>);
-
-impl DynamicBody {
-    /// Creates the `SKILL.md` for a request.
-    pub(crate) fn create(
-        &self,
-        ctx: RequestContext,
-    ) -> BoxFuture<'static, Result<String, ToolError>> {
-        (self.0)(ctx)
-    }
-
-    /// Writes a front matter before the created text.
-    fn with_head(self, head: String) -> Self {
-        let head: Arc<str> = head.into();
-        Self(Arc::new(move |ctx| {
-            let (head, creating) = (Arc::clone(&head), self.create(ctx));
-            Box::pin(async move { creating.await.map(|body| format!("{head}{body}")) })
-        }))
-    }
-}
-
-impl fmt::Debug for DynamicBody {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("DynamicBody").finish_non_exhaustive()
-    }
 }
 
 impl Skill {
@@ -122,7 +89,7 @@ impl Skill {
             let creating = body(ctx);
             Box::pin(async move { creating.await.map_err(IntoToolError::into_tool_error) })
         };
-        let body = SkillBody::Dynamic(DynamicBody(Arc::new(handler)));
+        let body = SkillBody::Dynamic(DynamicBody::new(handler));
         Self::with_body(name.into(), description.into(), body)
     }
 

@@ -54,7 +54,7 @@ fn scan_within(
         ancestors: vec![root.path().to_owned()],
         root: &root,
     };
-    scan.visit(&root.path().to_owned(), "", false);
+    scan.visit(root.path(), "", false);
     scan.finish()
 }
 
