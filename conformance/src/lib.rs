@@ -19,6 +19,7 @@ use std::fmt;
 use std::path::Path;
 
 use toolwire::ProtocolVersion;
+use toolwire_proto::extensions::may_declare;
 
 pub use authorization::check_authorization;
 pub use fixture::Fixture;
@@ -27,20 +28,14 @@ pub use table::Table;
 pub use verdict::{Check, Status, Verdict};
 
 /// Scenarios that are not run: the start of their names, and the reason.
-const LEFT_OUT: [(&str, &str); 2] = [
-    (
-        "sep-2640-client-",
-        "the client of toolwire does not support skills yet",
-    ),
-    (
-        "tasks-status-notifications",
-        "the suite skips it always; the tests of `toolwire-tests` check the notifications",
-    ),
-];
+const LEFT_OUT: [(&str, &str); 1] = [(
+    "tasks-status-notifications",
+    "the suite skips it always; the tests of `toolwire-tests` check the notifications",
+)];
 
 /// Client scenarios with an untrusted server or authorization server. The suite accepts a client that continues without
 /// harm. Our client must return an error.
-const MUST_FAIL: [&str; 7] = [
+const MUST_FAIL: [&str; 10] = [
     "auth/iss-normalized",
     "auth/iss-supported-missing",
     "auth/iss-unexpected",
@@ -48,10 +43,16 @@ const MUST_FAIL: [&str; 7] = [
     "auth/metadata-issuer-mismatch",
     "auth/resource-mismatch",
     "auth/scope-retry-limit",
+    "sep-2640-client-verify-digest",
+    "sep-2640-client-verify-frontmatter",
+    "sep-2640-client-verify-size",
 ];
 
 /// The name of the verdict about extensions.
 const EXTENSIONS: &str = "extensions";
+
+/// The extensions that the newest revision and older ones have: the start of the names of their scenarios, and their ids.
+const OLDER_EXTENSIONS: [(&str, &str); 1] = [("sep-2640-", "io.modelcontextprotocol/skills")];
 
 /// Returns the revisions that the suite has scenarios for, oldest first. The first revision is missing, because the
 /// suite does not support its transport.
@@ -123,7 +124,7 @@ pub async fn check_client(
     run_scenarios(suite, client, scenarios, results).await
 }
 
-/// Runs the client scenarios of extensions, which have no revision.
+/// Runs the client scenarios of extensions, which have no revision, with each revision that has the extension.
 ///
 /// # Errors
 /// Returns the same errors as [`check_client`].
@@ -132,15 +133,30 @@ pub async fn check_client_extensions(
     binary: &Path,
     results: &Path,
 ) -> Result<Verdict, Problem> {
-    let client = ClientUnderTest {
-        binary,
-        spec_version: ProtocolVersion::LATEST.as_str(),
-        is_extension: true,
-    };
-    let scenarios = suite.client_extensions().await?;
-    let mut verdict = run_scenarios(suite, client, scenarios, results).await?;
+    let all = suite.client_extensions().await?;
+    let [older @ .., latest] = ProtocolVersion::ALL;
+    let older = older.map(|version| {
+        let scenarios = all.iter().filter(|name| is_of_older(version, name));
+        (version, scenarios.cloned().collect())
+    });
+    let mut verdict = Verdict::default();
+    for (version, scenarios) in older.into_iter().chain([(latest, all.clone())]) {
+        let client = ClientUnderTest {
+            binary,
+            spec_version: version.as_str(),
+            is_extension: true,
+        };
+        let results = results.join(client.spec_version);
+        verdict.add(run_scenarios(suite, client, scenarios, &results).await?);
+    }
     EXTENSIONS.clone_into(&mut verdict.spec_version);
     Ok(verdict)
+}
+
+/// Returns `true` if an older revision has the extension that a scenario is about.
+fn is_of_older(version: ProtocolVersion, scenario: &str) -> bool {
+    let mut extensions = OLDER_EXTENSIONS.iter();
+    extensions.any(|(prefix, id)| scenario.starts_with(prefix) && may_declare(version, id))
 }
 
 async fn run_scenarios(

@@ -115,6 +115,18 @@ impl Verdict {
         self.problems.is_empty()
     }
 
+    /// Adds the numbers and texts of another run. Its problems get the name of its revision.
+    pub(crate) fn add(&mut self, other: Self) {
+        self.scenarios += other.scenarios;
+        self.passed += other.passed;
+        self.failed += other.failed;
+        self.warnings += other.warnings;
+        self.excused.extend(other.excused);
+        self.left_out.extend(other.left_out);
+        let named = |problem| format!("{}: {problem}", other.spec_version);
+        self.problems.extend(other.problems.into_iter().map(named));
+    }
+
     fn count(&mut self, scenario: &str, checks: &[Check]) {
         for check in checks {
             if let Some(reason) = excuse(scenario, check) {
@@ -264,6 +276,20 @@ mod tests {
             problems,
             ["server-sse-polling: server-sse-disconnect-resume was left out"]
         );
+    }
+
+    #[test]
+    fn runs_are_added() {
+        let run = |version: &str, status: &str| {
+            let checks = format!(r#"[{{"id":"a","status":"{status}","errorMessage":"no"}}]"#);
+            let checks: Vec<Check> = serde_json::from_str(&checks).unwrap();
+            let outcomes = BTreeMap::from([("ping".to_owned(), checks)]);
+            Verdict::of(version, &BTreeSet::new(), &outcomes)
+        };
+        let mut both = run("2026-07-28", "SUCCESS");
+        both.add(run("2025-11-25", "FAILURE"));
+        assert_eq!((both.scenarios, both.passed, both.failed), (2, 1, 1));
+        assert_eq!(both.problems, ["2025-11-25: ping: a failed: no"]);
     }
 
     #[test]

@@ -27,6 +27,9 @@ pub(crate) async fn run_scenario(client: &Client, parameters: &Parameters) -> Re
         "http-custom-headers" => make_calls(client, &parameters.context).await,
         "http-invalid-tool-headers" => call_listed_tools(client).await,
         "json-schema-2020-12-preservation" => echo_schema(client).await,
+        "sep-2640-client-no-prefetch" => list_skills(client).await,
+        // The files of these skills differ from their entries, so that loading them must fail.
+        verify if verify.starts_with("sep-2640-client-verify-") => load_skills(client).await,
         // These scenarios check authorization. Some servers also need a call afterwards.
         auth if auth.starts_with("auth/") => call_all_tools(client).await,
         other => Err(format!("{other} is not a scenario of this client").into()),
@@ -122,6 +125,23 @@ async fn echo_schema(client: &Client) -> Result<(), Problem> {
     };
     let result = client.call_tool("json_schema_echo", echo).await?;
     succeeded("json_schema_echo", &result)
+}
+
+/// Lists the skills, and reads none of them.
+async fn list_skills(client: &Client) -> Result<(), Problem> {
+    if client.list_skills().await?.is_empty() {
+        return Err("the server lists no skills".into());
+    }
+    Ok(())
+}
+
+/// Loads every skill, and reads another file of it.
+async fn load_skills(client: &Client) -> Result<(), Problem> {
+    for entry in client.list_skills().await? {
+        let skill = client.load_skill(&entry).await?;
+        skill.read("references/FORMS.md").await?;
+    }
+    Ok(())
 }
 
 /// Returns an error if the tool reported an error, which no scenario expects.
