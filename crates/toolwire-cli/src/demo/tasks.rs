@@ -20,6 +20,9 @@ async fn bake(
     /// The duration of each layer in milliseconds.
     #[arg(default = 100, maximum = 60_000)]
     delay_ms: u64,
+    /// The temperature of the oven. Above 300 degrees the cake burns, and the call fails.
+    #[arg(default = 180, maximum = 400)]
+    degrees: u32,
     /// Whether to ask for icing before the end.
     #[arg(default = false)]
     ask: bool,
@@ -27,6 +30,9 @@ async fn bake(
     for layer in 1..=layers {
         tokio::time::sleep(Duration::from_millis(delay_ms)).await;
         ctx.report_steps(i64::from(layer), i64::from(layers), Some("layers"));
+    }
+    if degrees > 300 {
+        return Err(ToolError::failed("the cake burned"));
     }
     let icing = ask && ctx.confirm("icing", "Add icing?").await?;
     let with_icing = if icing { " with icing" } else { "" };
