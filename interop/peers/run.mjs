@@ -1,4 +1,4 @@
-// Runs all checks for the server, the revision and the transport, for both TypeScript SDKs.
+// Runs all checks for the server, the revision and the transport, for the TypeScript SDKs.
 //
 // Each check prints a line `{"check":"...","ok":true|false,"detail":"..."}`. The Rust tests list the
 // expected names.
@@ -9,10 +9,13 @@ import * as onboarding from './onboarding.mjs';
 
 const CHECK_TIMEOUT_MS = 20_000;
 
-/** Connects, runs the checks and closes. The exit code is 0 if all checks succeed, otherwise 1. */
-export async function main(openPeer) {
+/**
+ * Connects, runs the checks and closes. The exit code is 0 if all checks succeed, otherwise 1. `checks` has a function
+ * for each server, which returns the names and the functions of its checks.
+ */
+export async function main(openPeer, checks = CHECKS) {
   const [server, mode, target, ...args] = process.argv.slice(2);
-  const checksFor = CHECKS[server];
+  const checksFor = checks[server];
   if (!checksFor || !mode || !target) {
     process.stderr.write(
       'usage: node <client>.mjs demo|onboarding <revision|auto> <url>|<server command> [arguments...]\n',

@@ -36,6 +36,8 @@ pub enum Wire {
 pub enum Peer {
     /// `@modelcontextprotocol/client` 2.x from npm.
     TypeScript2,
+    /// `@modelcontextprotocol/ext-tasks` from npm, the tasks of `@modelcontextprotocol/client` 2.x.
+    TypeScriptTasks,
     /// `@modelcontextprotocol/sdk` 1.x from npm.
     TypeScript1,
     /// `mcp` from PyPI.
@@ -86,7 +88,9 @@ impl Peer {
         let mut command = Command::new(self.interpreter()?);
         let peers = peers_directory();
         match self {
-            Self::TypeScript2 => command.arg(peers.join("login.mjs")).arg("ts2"),
+            Self::TypeScript2 | Self::TypeScriptTasks => {
+                command.arg(peers.join("login.mjs")).arg("ts2")
+            }
             Self::TypeScript1 => command.arg(peers.join("login.mjs")).arg("ts1"),
             Self::Python => command.arg(peers.join("login.py")),
         };
@@ -111,7 +115,9 @@ impl Peer {
     ) -> Result<Command, Problem> {
         let mut command = Command::new(self.interpreter()?);
         let script = match self {
-            Self::TypeScript2 | Self::TypeScript1 => "rejected_requests.mjs",
+            Self::TypeScript2 | Self::TypeScriptTasks | Self::TypeScript1 => {
+                "rejected_requests.mjs"
+            }
             Self::Python => "rejected_requests.py",
         };
         command.arg(peers_directory().join(script));
@@ -123,6 +129,7 @@ impl Peer {
     const fn script(self) -> &'static str {
         match self {
             Self::TypeScript2 => "ts2_client.mjs",
+            Self::TypeScriptTasks => "task_client.mjs",
             Self::TypeScript1 => "ts1_client.mjs",
             Self::Python => "python_client.py",
         }
@@ -130,7 +137,7 @@ impl Peer {
 
     fn interpreter(self) -> Result<PathBuf, Problem> {
         match self {
-            Self::TypeScript2 | Self::TypeScript1 => node(),
+            Self::TypeScript2 | Self::TypeScriptTasks | Self::TypeScript1 => node(),
             Self::Python => python(),
         }
     }

@@ -34,6 +34,8 @@ pub enum ServerPeer {
     TypeScript2,
     /// `@modelcontextprotocol/sdk` 1.x from npm: the handshake only.
     TypeScript1,
+    /// The same with its experimental tasks, which are those of 2025-11-25, and no other feature.
+    TypeScript1Tasks,
     /// `mcp` from PyPI: both eras.
     Python,
     /// `@modelcontextprotocol/server-everything` from npm, the reference server: the handshake only.
@@ -65,6 +67,7 @@ impl ServerPeer {
         let (program, script) = match self {
             Self::TypeScript2 => (node()?, peers.join("servers/ts2_server.mjs")),
             Self::TypeScript1 => (node()?, peers.join("servers/ts1_server.mjs")),
+            Self::TypeScript1Tasks => (node()?, peers.join("servers/ts1_task_server.mjs")),
             Self::Python => (python()?, peers.join("servers/python_server.py")),
             Self::Everything => (
                 node()?,

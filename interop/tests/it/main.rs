@@ -1,9 +1,10 @@
 //! Runs toolwire with independent implementations: independent clients with toolwire servers, toolwire's client with
-//! independent servers, both with older releases and programs, the command `toolwire` with an example, and both sides
-//! with an independent authorization server.
+//! independent servers, both with tasks and with older releases and programs, the command `toolwire` with an example,
+//! and both sides with an independent authorization server.
 
 mod authorization;
 mod clients;
 mod command;
 mod releases;
 mod servers;
+mod tasks;

@@ -104,7 +104,7 @@ fn check(peer: Peer, wire: Wire, mode: &str) {
 }
 
 /// Runs the peer, and requires that exactly the expected checks ran and succeeded.
-fn run(peer: Peer, subject: &Subject, wire: Wire, mode: &str, mut expected: Vec<&str>) {
+pub(crate) fn run(peer: Peer, subject: &Subject, wire: Wire, mode: &str, mut expected: Vec<&str>) {
     expected.sort_unstable();
     let checks = peer
         .run(subject, wire, mode)

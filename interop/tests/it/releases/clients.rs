@@ -19,6 +19,18 @@ const CHECKS: [&str; 10] = [
     "close",
 ];
 
+/// The checks of tasks, before the client closes.
+const TASK_CHECKS: [&str; 5] = [
+    "task_completes",
+    "task_asks",
+    "task_is_cancelled",
+    "task_has_tool_error",
+    "unknown_task",
+];
+
+/// The only release with the tasks of 2026-07-28.
+const WITH_TASKS: (&str, &str) = ("rmcp", "2026-07-28");
+
 fn check(name: &str, wire: ServerWire, revision: &str) {
     let release = release(name);
     let role = release
@@ -38,6 +50,10 @@ fn check(name: &str, wire: ServerWire, revision: &str) {
     );
 
     let mut expected = CHECKS.to_vec();
+    if (name, revision) == WITH_TASKS {
+        let close = expected.len() - 1;
+        expected.splice(close..close, TASK_CHECKS);
+    }
     expected.push(match wire {
         Stdio => "exit_on_close",
         _ => "exit_on_signal",

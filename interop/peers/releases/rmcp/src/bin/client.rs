@@ -10,13 +10,15 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use rmcp::model::{
-    CallToolRequestParams, CallToolResult, ClientConfig, GetPromptRequestParams, JsonObject,
-    ProtocolVersion, ReadResourceRequestParams, ResourceContents,
+    CallToolRequestParams, CallToolResponse, CallToolResult, CancelTaskParams, ClientCapabilities,
+    ClientConfig, GetPromptRequestParams, GetTaskParams, Implementation, JsonObject,
+    ProtocolVersion, ReadResourceRequestParams, ResourceContents, TaskPayload, TaskStatus,
+    UpdateTaskParams,
 };
 use rmcp::service::{QuitReason, RunningService, ServiceError};
 use rmcp::transport::{StreamableHttpClientTransport, TokioChildProcess};
 use rmcp::{ClientLifecycleMode, ClientServiceExt as _, RoleClient};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 type Problem = Box<dyn Error + Send + Sync>;
 type Client = RunningService<RoleClient, ClientConfig>;
@@ -58,6 +60,19 @@ async fn main() -> Result<ExitCode, Problem> {
         .run("missing_resource", missing_resource(&client, version))
         .await?;
     report.run("get_prompt", get_prompt(&client)).await?;
+    if version == NEWEST {
+        report
+            .run("task_completes", task_completes(&client))
+            .await?;
+        report.run("task_asks", task_asks(&client)).await?;
+        report
+            .run("task_is_cancelled", task_is_cancelled(&client))
+            .await?;
+        report
+            .run("task_has_tool_error", task_has_tool_error(&client))
+            .await?;
+        report.run("unknown_task", unknown_task(&client)).await?;
+    }
     report.run("close", close(&mut client)).await?;
     Ok(if report.all_succeeded {
         ExitCode::SUCCESS
@@ -111,18 +126,26 @@ async fn connect(revision: &str, wire: &str, target: &[String]) -> Result<Client
             let mut command = tokio::process::Command::new(program);
             command.args(arguments);
             let transport = TokioChildProcess::new(command)?;
-            Ok(ClientConfig::default()
-                .serve_with_lifecycle(transport, lifecycle)
-                .await?)
+            Ok(config().serve_with_lifecycle(transport, lifecycle).await?)
         }
         ("http", [url]) => {
             let transport = StreamableHttpClientTransport::from_uri(url.as_str());
-            Ok(ClientConfig::default()
-                .serve_with_lifecycle(transport, lifecycle)
-                .await?)
+            Ok(config().serve_with_lifecycle(transport, lifecycle).await?)
         }
         _ => Err(format!("{wire} {target:?} is not a server").into()),
     }
+}
+
+/// Returns a client that declares tasks, and elicitation, which tasks need to ask.
+fn config() -> ClientConfig {
+    let capabilities = ClientCapabilities::builder()
+        .enable_elicitation()
+        .enable_tasks()
+        .build();
+    ClientConfig::new(
+        capabilities,
+        Implementation::new("toolwire-interop-rmcp", "1.0.0"),
+    )
 }
 
 async fn negotiate(client: &Client, revision: &str) -> Result<(), Problem> {
@@ -190,6 +213,95 @@ async fn get_prompt(client: &Client) -> Result<(), Problem> {
     let result = client.get_prompt(request).await?;
     let messages = serde_json::to_string(&result.messages)?;
     ensure(messages.contains("Ada"), || messages.clone())
+}
+
+async fn task_completes(client: &Client) -> Result<(), Problem> {
+    let id = bake(client, json!({"layers": 2, "delay_ms": 1})).await?;
+    let result = completed(after_working(client, &id).await?)?;
+    ensure(result.is_error != Some(true), || format!("{result:?}"))?;
+    equal(&text_of(&result), "a cake of 2 layers")
+}
+
+async fn task_asks(client: &Client) -> Result<(), Problem> {
+    let id = bake(client, json!({"layers": 1, "delay_ms": 1, "ask": true})).await?;
+    let TaskPayload::InputRequired { input_requests } = after_working(client, &id).await? else {
+        return Err("the task does not ask".into());
+    };
+    let asked = serde_json::to_string(&input_requests)?;
+    ensure(asked.contains("Add icing?"), || asked.clone())?;
+    let accepted = json!({"action": "accept", "content": {}});
+    let responses = input_requests.into_keys();
+    let responses = responses.map(|key| (key, accepted.clone())).collect();
+    let updated = client.update_task(UpdateTaskParams::new(&*id, responses));
+    acknowledged(updated.await)?;
+    let result = completed(after_working(client, &id).await?)?;
+    equal(&text_of(&result), "a cake of 1 layers with icing")
+}
+
+async fn task_is_cancelled(client: &Client) -> Result<(), Problem> {
+    // Longer than a check, so that the task ends only because it is cancelled.
+    let id = bake(client, json!({"layers": 1000, "delay_ms": 60_000})).await?;
+    acknowledged(client.cancel_task(CancelTaskParams::new(&*id)).await)?;
+    match after_working(client, &id).await? {
+        TaskPayload::Cancelled => Ok(()),
+        other => Err(format!("the task is not cancelled: {other:?}").into()),
+    }
+}
+
+async fn task_has_tool_error(client: &Client) -> Result<(), Problem> {
+    let arguments = json!({"layers": 1, "delay_ms": 1, "degrees": 350});
+    let id = bake(client, arguments).await?;
+    let result = completed(after_working(client, &id).await?)?;
+    ensure(result.is_error == Some(true), || format!("{result:?}"))?;
+    equal(&text_of(&result), "the cake burned")
+}
+
+async fn unknown_task(client: &Client) -> Result<(), Problem> {
+    rejected(
+        client.get_task(GetTaskParams::new("no-such-task")).await,
+        -32602,
+    )
+}
+
+/// Calls the tool `bake`, and returns the id of the task that the call has become.
+async fn bake(client: &Client, arguments: Value) -> Result<String, Problem> {
+    let Value::Object(arguments) = arguments else {
+        return Err("the arguments are not an object".into());
+    };
+    let call = CallToolRequestParams::new("bake").with_arguments(arguments);
+    match client.call_tool_once(call).await? {
+        CallToolResponse::Task(created) => Ok(created.task.task_id),
+        other => Err(format!("{other:?} is not a task").into()),
+    }
+}
+
+/// Accepts an acknowledgement. rmcp 3.8.0 reads one that names the server in `_meta`, as every result should, as the
+/// result of another method. The following polls show its effect.
+fn acknowledged(outcome: Result<(), ServiceError>) -> Result<(), Problem> {
+    match outcome {
+        Ok(()) | Err(ServiceError::UnexpectedResponse) => Ok(()),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Polls until the task does not work any more. The timeout of the check ends the loop.
+async fn after_working(client: &Client, id: &str) -> Result<TaskPayload, Problem> {
+    loop {
+        let polled = client.get_task(GetTaskParams::new(id)).await?.task;
+        if polled.status() != TaskStatus::Working {
+            return Ok(polled.payload);
+        }
+        let pause = polled.task.poll_interval_ms.unwrap_or(100);
+        tokio::time::sleep(Duration::from_millis(pause)).await;
+    }
+}
+
+/// Returns the result of a completed task.
+fn completed(payload: TaskPayload) -> Result<CallToolResult, Problem> {
+    match payload {
+        TaskPayload::Completed { result } => Ok(serde_json::from_value(Value::Object(result))?),
+        other => Err(format!("the task is not completed: {other:?}").into()),
+    }
 }
 
 async fn close(client: &mut Client) -> Result<(), Problem> {
