@@ -3,6 +3,7 @@
 //! 2025-11-25 has tasks in the core, 2026-07-28 has the extension `io.modelcontextprotocol/tasks`. A server stores a
 //! task once and reports it in the form of the version of each request.
 
+use serde::{Serialize, Serializer};
 use toolwire_types::tasks::TaskStatus;
 use toolwire_types::tasks::core::TaskMetadata;
 use toolwire_types::tasks::extension::EXTENSION_ID;
@@ -158,12 +159,50 @@ pub fn input_key(key: &str, number: usize) -> String {
 /// Returns a time in the form of RFC 3339, in UTC with milliseconds. `ms` counts from 1970-01-01.
 #[must_use]
 pub fn time_text(ms: u64) -> String {
-    let (seconds, millis) = (ms / 1000, ms % 1000);
-    let (days, rest) = (seconds / 86_400, seconds % 86_400);
-    let (year, month, day) = civil_date(days);
-    let (hour, minute, second) = (rest / 3600, rest / 60 % 60, rest % 60);
-    format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}.{millis:03}Z")
+    TimeText(ms).with_text(str::to_owned)
 }
+
+/// A time in milliseconds since 1970-01-01, which is serialized as its [`time_text`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[expect(
+    clippy::exhaustive_structs,
+    reason = "it is a number with another serialization"
+)]
+pub struct TimeText(pub u64);
+
+impl TimeText {
+    /// Writes the digits into a buffer on the stack, because each poll has two times.
+    fn with_text<T>(self, read: impl FnOnce(&str) -> T) -> T {
+        let (seconds, millis) = (self.0 / 1000, self.0 % 1000);
+        let (days, rest) = (seconds / 86_400, seconds % 86_400);
+        // A year with five digits is not a time of RFC 3339.
+        let (year, month, day) = civil_date(days.min(LAST_DAY_OF_YEAR_9999));
+        let mut text = *b"0000-00-00T00:00:00.000Z";
+        let mut write = |at: usize, digits: usize, mut number: u64| {
+            for digit in text[at..at + digits].iter_mut().rev() {
+                *digit = b'0' + (number % 10) as u8;
+                number /= 10;
+            }
+        };
+        write(0, 4, year);
+        write(5, 2, month);
+        write(8, 2, day);
+        write(11, 2, rest / 3600);
+        write(14, 2, rest / 60 % 60);
+        write(17, 2, rest % 60);
+        write(20, 3, millis);
+        read(str::from_utf8(&text).expect("the text has only digits and separators"))
+    }
+}
+
+impl Serialize for TimeText {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.with_text(|text| serializer.serialize_str(text))
+    }
+}
+
+/// The number of days from 1970-01-01 to 9999-12-31.
+const LAST_DAY_OF_YEAR_9999: u64 = 2_932_896;
 
 /// Converts days since 1970-01-01 to year, month and day of the Gregorian calendar.
 ///
@@ -352,6 +391,8 @@ mod tests {
         check(1_735_689_599_000, "2024-12-31T23:59:59.000Z");
         check(1_794_819_600_000, "2026-11-16T09:00:00.000Z");
         check(4_107_542_400_000, "2100-03-01T00:00:00.000Z");
+        check(253_402_300_799_999, "9999-12-31T23:59:59.999Z");
+        check(253_402_300_800_000, "9999-12-31T00:00:00.000Z");
     }
 
     #[test]

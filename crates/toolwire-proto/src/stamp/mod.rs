@@ -11,6 +11,7 @@ mod descriptors;
 mod elicitation;
 mod errors;
 mod notifications;
+mod polled_task;
 mod raw;
 mod results;
 mod sampling;
@@ -21,6 +22,7 @@ use toolwire_types::{Meta, ProtocolVersion, RawJson, meta_key};
 
 pub use elicitation::{project_elicitation, restore_elicitation};
 pub use errors::{resource_not_found, stamp_error, unreadable_id};
+pub use polled_task::{PolledTask, write_polled_task};
 pub use raw::stamp_raw;
 pub use sampling::{project_sampling, project_sampling_result};
 pub use tool_result::{text_result_size, tool_result_size, write_text_result, write_tool_result};

@@ -43,8 +43,8 @@ pub fn write_text_result(out: &mut Vec<u8>, text: &str, target: &Target<'_>) {
 }
 
 /// Adds the metadata to a result that has none.
-fn write_server_info(out: &mut Vec<u8>, server_info: &RawJson) {
-    // Replaces the brace that ends the result. The result is never empty, because `content` is always present.
+pub(super) fn write_server_info(out: &mut Vec<u8>, server_info: &RawJson) {
+    // Replaces the brace that ends the result. The result is never empty: a call has `content`, a task has its id.
     out.pop();
     out.extend_from_slice(b",\"_meta\":{");
     json::write_text(out, meta_key::SERVER_INFO);
@@ -88,7 +88,7 @@ fn only_server_info<'t>(result: &CallToolResult, target: &Target<'t>) -> Option<
 }
 
 impl<'t> Target<'t> {
-    fn server_info_in_meta(&self) -> Option<&'t RawJson> {
+    pub(super) fn server_info_in_meta(&self) -> Option<&'t RawJson> {
         self.server_info
             .filter(|_| self.version.has_server_info_in_meta())
     }

@@ -21,7 +21,7 @@ use crate::server::optional_methods::OptionalMethods;
 use crate::server::request::Exchange;
 use crate::server::tasks::ending::{Ending, now_ms};
 use crate::server::tasks::runtime::{RecordChange, TaskRuntime, store_failed};
-use crate::server::tasks::wire::{core_task, detailed_task, is_tool_error, visible};
+use crate::server::tasks::wire::{core_task, is_tool_error, polled, visible};
 use crate::store::{StoredTask, TaskOutcome, TaskRecord};
 
 /// The number of tasks on a page of `tasks/list`, unless the server sets a page size.
@@ -81,13 +81,13 @@ fn respond_with_task(exchange: &Exchange, stored: &StoredTask) -> Outcome {
             .snapshot()
             .finish(core_task(&stored.id, &record), version)
     } else {
-        let mut task = detailed_task(&stored.id, &record);
-        if record.version.has_core_tasks()
-            && let Some(result) = &mut task.result
-        {
-            *result = restamped(exchange, result)?;
-        }
-        exchange.snapshot().finish(task, version)
+        let restamped = match &record.outcome {
+            Some(TaskOutcome::Completed { result, .. }) if record.version.has_core_tasks() => {
+                Some(restamped(exchange, result)?)
+            }
+            _ => None,
+        };
+        polled(exchange, &stored.id, &record, restamped.as_ref())
     }
 }
 

@@ -3,12 +3,14 @@
 use std::borrow::Cow;
 
 use toolwire_proto::features::VersionFeatures;
+use toolwire_proto::stamp::{self, PolledTask};
 use toolwire_proto::subscriptions;
-use toolwire_proto::task_rules::{has_ended, status_in_core, time_text};
+use toolwire_proto::task_rules::{TimeText, has_ended, status_in_core, time_text};
 use toolwire_types::tasks::{TaskStatus, core, extension};
 use toolwire_types::{Notification, ProtocolVersion, RawJson};
 
-use crate::engine::Outcome;
+use crate::engine::{EncodedResult, Outcome};
+use crate::server::request::Exchange;
 use crate::server::snapshot::Snapshot;
 use crate::server::tasks::ending::{Ending, now_ms};
 use crate::store::{StoredTask, TaskOutcome, TaskRecord};
@@ -76,6 +78,38 @@ pub(crate) fn detailed_task(id: &str, record: &TaskRecord) -> extension::Detaile
         (TaskStatus::Cancelled, _) => extension::DetailedTask::cancelled(task),
         _ => extension::DetailedTask::working(task),
     }
+}
+
+/// Encodes the response to a poll in the extension, directly from the record. `restamped` replaces its result.
+pub(crate) fn polled(
+    exchange: &Exchange,
+    id: &str,
+    record: &TaskRecord,
+    restamped: Option<&RawJson>,
+) -> Outcome {
+    let (result, error) = match &record.outcome {
+        Some(TaskOutcome::Completed { result, .. }) => (Some(restamped.unwrap_or(result)), None),
+        Some(TaskOutcome::Error(error)) => (None, Some(error)),
+        None => (None, None),
+    };
+    let has = |status| record.status == status;
+    let task = PolledTask {
+        task_id: id,
+        status: record.status,
+        status_message: record.status_message.as_deref(),
+        created_at: TimeText(record.created_at_ms),
+        last_updated_at: TimeText(record.updated_at_ms),
+        ttl_ms: record.ttl_ms,
+        poll_interval_ms: record.poll_interval_ms,
+        input_requests: has(TaskStatus::InputRequired).then_some(&record.input_requests),
+        result: result.filter(|_| has(TaskStatus::Completed)),
+        error: error.filter(|_| has(TaskStatus::Failed)),
+    };
+    let target = exchange.snapshot().target(exchange.context.version());
+    let (request_id, size) = (exchange.context.request_id(), task.size(&target));
+    EncodedResult::write(request_id, size, |message| {
+        stamp::write_polled_task(message, &task, &target)
+    })
 }
 
 /// Encodes the response to a call that became a task.
