@@ -230,6 +230,11 @@ impl InputRequests {
         self.0.retain(|key, request| keep(key, request));
     }
 
+    /// Releases the memory for further input requests, before the map is stored for long.
+    pub fn shrink_to_fit(&mut self) {
+        self.0.shrink_to_fit();
+    }
+
     /// Returns the number of input requests.
     #[must_use]
     pub fn len(&self) -> usize {

@@ -28,6 +28,7 @@ pub use requests::{
 #[doc(hidden)]
 pub use crate::server::elicit::{ElicitChoice, FieldKind};
 
+use crate::engine::boxed_cold;
 use crate::error::Error;
 use crate::server::RequestContext;
 use crate::server::access::check_declared;
@@ -244,7 +245,9 @@ impl RequestContext {
                     *response = self.known_response(ask)?;
                 }
                 if response.is_none() {
-                    let received = self.send_to_client(&ask.key, &ask.request).await?;
+                    // Boxed, because the handler of a task, which may wait long, contains this future, too.
+                    let sending = boxed_cold(|| self.send_to_client(&ask.key, &ask.request));
+                    let received = sending.await?;
                     self.store_response(ask, received.clone());
                     *response = Some(received);
                 }

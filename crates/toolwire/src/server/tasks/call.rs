@@ -157,7 +157,7 @@ fn scope_of_task(
         params: None,
         id: RequestId::from(stored.id.as_str()),
         version,
-        client_capabilities: OnceLock::from(Arc::new(call.capabilities)),
+        client_capabilities: OnceLock::from(task.runtime.share_capabilities(call.capabilities)),
         minimum_log_level: None,
         progress_token: call.progress_token,
         request_params: RequestParams::new(

@@ -12,7 +12,7 @@ use toolwire_proto::stamp;
 use toolwire_types::json::checked_raw;
 use toolwire_types::{CallToolResult, ErrorObject, InputRequiredResult, InputResponses};
 
-use crate::engine::{BoxFuture, CatchPanic, SlowPoll, deadline_after, report_blocking};
+use crate::engine::{BoxFuture, CatchPanic, SlowPoll, boxed_cold, deadline_after, report_blocking};
 use crate::server::RequestContext;
 use crate::server::ask::PendingAsk;
 use crate::server::request::{RoundState, TaskScope as _};
@@ -95,7 +95,7 @@ impl TaskRun {
         };
         // A handler on the blocking pool may still run.
         TaskOfHandler(Arc::clone(&task)).cancellation().cancel();
-        finish(&task, &tool, end).await;
+        boxed_cold(|| finish(&task, &tool, end)).await;
     }
 }
 
@@ -212,6 +212,8 @@ fn remaining_life(stored: &StoredTask) -> Instant {
 }
 
 /// Runs the handler, again if it returned input requests of its own or asked to run later.
+///
+/// Everything after the handler is boxed, because this future exists for as long as the handler waits.
 async fn run_handler(
     task: &Arc<RunningTask>,
     tool: &Arc<ToolEntry>,
@@ -247,9 +249,12 @@ async fn run_handler(
                 Ok(input_required) => input_required,
                 Err(error) => return RunEnd::Ended(Ending::Failed(error)),
             },
-            Ok(ToolResponse::Complete(result)) => return complete(tool, &context, *result).await,
+            Ok(ToolResponse::Complete(result)) => {
+                return boxed_cold(|| complete(tool, &context, *result)).await;
+            }
             Ok(ToolResponse::Text(text)) => {
-                return complete(tool, &context, CallToolResult::text(text)).await;
+                let result = CallToolResult::text(text);
+                return boxed_cold(|| complete(tool, &context, result)).await;
             }
             Ok(ToolResponse::Task(_)) => {
                 return RunEnd::Ended(Ending::Failed(ErrorObject::internal(
@@ -258,14 +263,18 @@ async fn run_handler(
             }
             Err(error) => {
                 return match error.into_text() {
-                    Ok(text) => complete(tool, &context, CallToolResult::error(text)).await,
+                    Ok(text) => {
+                        let result = CallToolResult::error(text);
+                        boxed_cold(|| complete(tool, &context, result)).await
+                    }
                     Err(error) => {
                         RunEnd::Ended(Ending::Failed(stamp::stamp_error(error, context.version())))
                     }
                 };
             }
         };
-        match next_round(task, &context, &mut counter, input_required).await {
+        let next = boxed_cold(|| next_round(task, &context, &mut counter, input_required)).await;
+        match next {
             Ok(Some(next)) => context = next,
             Ok(None) => return RunEnd::Parked,
             Err(error) => return RunEnd::Ended(Ending::Failed(error)),

@@ -12,7 +12,8 @@ use toolwire_types::tasks::TaskStatus;
 use toolwire_types::{ErrorObject, InputRequest, InputRequests, InputResponses};
 
 use crate::engine::{
-    BoxFuture, Cancellation, Principal, TransportContext, deadline_after, warn_about_request,
+    BoxFuture, Cancellation, Principal, TransportContext, boxed_cold, deadline_after,
+    warn_about_request,
 };
 use crate::error::Error;
 use crate::server::RequestContext;
@@ -83,20 +84,14 @@ impl RunningTask {
         context: &RequestContext,
         asks: &[&PendingAsk],
     ) -> Result<InputResponses, Error> {
-        let requests: InputRequests = asks
-            .iter()
-            .map(|ask| (ask.key.clone(), ask.request.clone()))
-            .collect();
-        for ask in asks {
-            warn_about_request(&ask.request, context.version());
-        }
-        rounds::check_requests(&requests, context.client_capabilities())
-            .map_err(ErrorObject::from)?;
+        check_requests(context, asks)?;
         let deadline = deadline_after(Instant::now(), self.runtime.config.park_after);
         let mut watch = self.runtime.watch(&self.id);
-        let keys = self.put_input_requests(context, asks).await?;
+        // Boxed, because this future exists for as long as the task waits.
+        let keys = boxed_cold(|| self.put_input_requests(context, asks)).await?;
         loop {
-            if let Some(responses) = self.take_input_responses(asks, &keys).await? {
+            let taking = boxed_cold(|| self.take_input_responses(asks, &keys));
+            if let Some(responses) = taking.await? {
                 return Ok(responses);
             }
             let must_park = tokio::select! {
@@ -225,6 +220,18 @@ impl RunningTask {
             tracing::debug!(%error, "a status message was dropped");
         }
     }
+}
+
+/// Checks input requests against the capabilities of the client.
+fn check_requests(context: &RequestContext, asks: &[&PendingAsk]) -> Result<(), ErrorObject> {
+    let requests: InputRequests = asks
+        .iter()
+        .map(|ask| (ask.key.clone(), ask.request.clone()))
+        .collect();
+    for ask in asks {
+        warn_about_request(&ask.request, context.version());
+    }
+    rounds::check_requests(&requests, context.client_capabilities()).map_err(ErrorObject::from)
 }
 
 /// Returns an input request as the client sees it.

@@ -12,7 +12,7 @@ use toolwire_proto::requests::overloaded_error;
 use toolwire_proto::stamp::{Stamp as _, Target};
 use toolwire_proto::subscriptions::Change;
 use toolwire_proto::task_rules;
-use toolwire_types::{ErrorObject, ProtocolVersion};
+use toolwire_types::{ClientCapabilities, ErrorObject, ProtocolVersion};
 
 use crate::engine::{
     BoxFuture, Cancellation, Outcome, OutgoingNotification, Principal, TransportContext,
@@ -60,6 +60,8 @@ pub(crate) struct TaskRuntime {
     watched: Mutex<HashMap<String, Weak<watch::Sender<u64>>>>,
     /// How many transports stop the running tasks at the moment. Meanwhile no task is claimed.
     pub(super) stopping: AtomicUsize,
+    /// The capabilities of the last client, which most tasks share: they take a kilobyte.
+    capabilities: Mutex<Arc<ClientCapabilities>>,
     /// Set when the maintenance has started.
     pub(super) maintenance: OnceLock<ListenerGuard>,
     /// Notified if there may be a task to claim.
@@ -91,6 +93,7 @@ impl TaskRuntime {
             running: Mutex::default(),
             watched: Mutex::default(),
             stopping: AtomicUsize::new(0),
+            capabilities: Mutex::default(),
             maintenance: OnceLock::new(),
             claimable: Arc::default(),
         }
@@ -367,6 +370,18 @@ impl TaskRuntime {
             runtime: Arc::clone(self),
             id: entry.id.clone(),
         }
+    }
+
+    /// Returns the capabilities of a client, in the memory of the task before if they are the same.
+    pub(crate) fn share_capabilities(
+        &self,
+        capabilities: ClientCapabilities,
+    ) -> Arc<ClientCapabilities> {
+        let mut last = lock(&self.capabilities);
+        if **last != capabilities {
+            *last = Arc::new(capabilities);
+        }
+        Arc::clone(&last)
     }
 
     pub(crate) fn running(&self) -> Vec<Arc<TaskRegistration>> {
