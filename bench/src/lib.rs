@@ -1,8 +1,8 @@
 //! Benchmarks of toolwire, each of which loads a server in a separate process.
 //!
-//! A benchmark is a module ([`comparison`], [`streams`], [`http_clients`]) with options, a run and a report. They share
-//! HTTP/1.1 at the level of bytes, the load, the server's process and its cost, and figures for people. If a server is
-//! measured, the load uses bare sockets and not a toolwire client.
+//! A benchmark is a module ([`comparison`], [`streams`], [`http_clients`], [`tasks`]) with options, a run and a report.
+//! They share HTTP/1.1 at the level of bytes, the load, the server's process and its cost, and figures for people. If a
+//! server is measured, the load uses bare sockets and not a toolwire client.
 
 mod bench_server;
 mod certificate;
@@ -19,6 +19,7 @@ pub mod load;
 mod open_files;
 mod process;
 pub mod streams;
+pub mod tasks;
 
 pub use bench_server::bench_server;
 pub use certificate::Certificate;

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use clap::{Args, Parser, Subcommand};
 use serde::Serialize;
 use toolwire_bench::comparison::{self, Contestant, Lineup};
-use toolwire_bench::{ServerProcess, allow_open_files, http_clients, streams};
+use toolwire_bench::{ServerProcess, allow_open_files, http_clients, streams, tasks};
 
 /// Benchmarks of toolwire.
 #[derive(Debug, Parser)]
@@ -27,6 +27,8 @@ enum Benchmark {
     Streams(StreamsArguments),
     /// Make small calls with toolwire's HTTP client and with reqwest
     HttpClients(HttpClientsArguments),
+    /// Create many tasks that wait for input, poll them, and compare a poll with a small call
+    Tasks(TasksArguments),
 }
 
 #[derive(Debug, Args)]
@@ -142,12 +144,41 @@ struct HttpClientsArguments {
     json: Option<PathBuf>,
 }
 
+#[derive(Debug, Args)]
+struct TasksArguments {
+    /// The number of tasks
+    #[arg(long, default_value_t = 10_000)]
+    tasks: usize,
+    /// The number of polls, and of calls, per round
+    #[arg(long, default_value_t = 50_000)]
+    requests: usize,
+    /// The number of rounds; the best one is used
+    #[arg(long, default_value_t = 5)]
+    rounds: usize,
+    /// The number of seconds that the tasks only wait
+    #[arg(long, default_value_t = 12)]
+    idle: u64,
+    /// Let the handlers leave the memory at once, instead of after 10 minutes
+    #[arg(long)]
+    parked: bool,
+    /// The maximum memory of a task, in bytes; 4,096 if it is parked, otherwise 12,288
+    #[arg(long)]
+    limit_bytes: Option<u64>,
+    /// The maximum CPU time of a poll, as a multiple of a small call
+    #[arg(long, default_value_t = 1.1)]
+    most_ratio: f64,
+    /// Also write the figures to this file
+    #[arg(long, value_name = "FILE")]
+    json: Option<PathBuf>,
+}
+
 fn main() -> ExitCode {
     let Arguments { benchmark } = Arguments::parse();
     let outcome = match benchmark {
         Benchmark::Peers(arguments) => run_peers(&arguments),
         Benchmark::Streams(arguments) => run_streams(&arguments),
         Benchmark::HttpClients(arguments) => run_http_clients(&arguments),
+        Benchmark::Tasks(arguments) => run_tasks(&arguments),
     };
     match outcome {
         Ok(failures) if failures.is_empty() => ExitCode::SUCCESS,
@@ -227,6 +258,33 @@ fn run_http_clients(arguments: &HttpClientsArguments) -> Result<Vec<String>, Box
         write_json(file, &report)?;
     }
     Ok(report.failures(arguments.least_ratio))
+}
+
+fn run_tasks(arguments: &TasksArguments) -> Result<Vec<String>, Box<dyn Error>> {
+    let mut options = tasks::Options::default();
+    options.tasks = arguments.tasks;
+    options.requests = arguments.requests;
+    options.rounds = arguments.rounds;
+    options.idle = Duration::from_secs(arguments.idle);
+    let mut command = std::process::Command::new(beside_this_program("task-server")?);
+    if arguments.parked {
+        command.arg("parked");
+    }
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()?;
+    let report = runtime.block_on(async {
+        let server = ServerProcess::start_command(command).await?;
+        tasks::run(&server, &options).await
+    })?;
+    write!(std::io::stdout(), "{}", report.to_table())?;
+    if let Some(file) = &arguments.json {
+        write_json(file, &report)?;
+    }
+    let limit_bytes = arguments
+        .limit_bytes
+        .unwrap_or(if arguments.parked { 4096 } else { 12_288 });
+    Ok(report.failures(limit_bytes, arguments.most_ratio))
 }
 
 /// Returns the path of a program that is built together with this one.

@@ -1,5 +1,5 @@
-//! Measures the allocated bytes of an idle stream and an idle session, in its own binary, because it counts all
-//! allocations of the process.
+//! Measures the allocated bytes of an idle stream, an idle session and a waiting task, in its own binary, because it
+//! counts all allocations of the process.
 //!
 //! The figures are those of the last measured version, and 5 % more are accepted. A change that lowers a figure updates
 //! it.
@@ -38,8 +38,11 @@ fn echo(text: String) -> String {
     text
 }
 
+/// All figures are measured in one test, because concurrent tests would be counted, too.
 #[test]
-fn idle_streams_and_sessions_use_at_most_the_recorded_memory() {
+fn idle_streams_sessions_and_tasks_use_at_most_the_recorded_memory() {
+    #[cfg(feature = "tasks")]
+    waiting_tasks::check();
     let address = start_server();
     // The limit of open files would be reached first.
     toolwire_bench::allow_open_files(2 * (STREAMS_BEFORE + MEASURED) as u64 + 100).unwrap();
@@ -136,4 +139,99 @@ fn read_until(connection: &mut TcpStream, is_complete: impl Fn(&str) -> bool) ->
         response.push_str(std::str::from_utf8(&chunk[..read]).unwrap());
     }
     response
+}
+
+#[cfg(feature = "tasks")]
+mod waiting_tasks {
+    use std::time::Duration;
+
+    use serde_json::{Value, json};
+    use toolwire::tasks::Tasks;
+    use toolwire::{RequestContext, Server, ToolError, tool};
+    use toolwire_types::tasks::extension::EXTENSION_ID;
+    use toolwire_types::{ProtocolVersion, meta_key};
+
+    use super::{MEASURED, Region};
+
+    /// The goal for a task that waits for input, with a small journal. Its handler has left the memory, as it does after
+    /// ten minutes.
+    const PARKED_GOAL: usize = 4096;
+
+    /// The same with its handler in memory.
+    const WITH_HANDLER: usize = 10_835;
+
+    /// The tasks of the runtime that are not handlers: the maintenance of the server's tasks.
+    const OTHER_TASKS: usize = 1;
+
+    /// The number created before the measurement.
+    const BEFORE: usize = 100;
+
+    /// Approves an order, if the user agrees.
+    #[tool(task)]
+    async fn approve(ctx: &RequestContext, order: u64) -> Result<String, ToolError> {
+        let receipt = ctx.once("receipt", async { order + 1 }).await?;
+        let question = format!("Approve order {order}?");
+        let approved = ctx.confirm("approve", question).await?;
+        Ok(format!("receipt {receipt}, approved: {approved}"))
+    }
+
+    pub(super) fn check() {
+        let parked = bytes_per_task(Tasks::in_memory().with_park_after(Duration::ZERO), true);
+        let with_handler = bytes_per_task(Tasks::in_memory(), false);
+        assert!(
+            parked <= PARKED_GOAL && with_handler <= WITH_HANDLER + WITH_HANDLER / 20,
+            "a parked task uses {parked} bytes, the goal is {PARKED_GOAL}; a task with its handler uses {with_handler}, \
+             {WITH_HANDLER} are recorded"
+        );
+    }
+
+    fn bytes_per_task(tasks: Tasks, are_parked: bool) -> usize {
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .unwrap();
+        let server = Server::new("memory", "1.0.0")
+            .with_tasks(tasks)
+            .tool(approve);
+        runtime.block_on(async {
+            create(&server, BEFORE, are_parked).await;
+            let region = Region::new(super::ALLOCATOR);
+            create(&server, MEASURED, are_parked).await;
+            let change = region.change();
+            (change.bytes_allocated - change.bytes_deallocated) / MEASURED
+        })
+    }
+
+    /// Creates tasks. Waits until all handlers have ended, if they are parked.
+    async fn create(server: &Server, count: usize, are_parked: bool) {
+        for order in 0..count {
+            create_one(server, order).await;
+        }
+        let metrics = tokio::runtime::Handle::current().metrics();
+        while are_parked && metrics.num_alive_tasks() > OTHER_TASKS {
+            tokio::task::yield_now().await;
+        }
+    }
+
+    /// Creates a task, and polls it until it waits for input.
+    async fn create_one(server: &Server, order: usize) {
+        let params = json!({"name": "approve", "arguments": {"order": order}});
+        let created = request(server, "tools/call", params).await;
+        assert_eq!(created["resultType"], "task", "{created}");
+        let poll = json!({"taskId": created["taskId"]});
+        while request(server, "tasks/get", poll.clone()).await["status"] != "input_required" {
+            tokio::task::yield_now().await;
+        }
+    }
+
+    async fn request(server: &Server, method: &str, mut params: Value) -> Value {
+        params["_meta"] = json!({
+            meta_key::PROTOCOL_VERSION: ProtocolVersion::LATEST.as_str(),
+            meta_key::CLIENT_CAPABILITIES: {"elicitation": {}, "extensions": {EXTENSION_ID: {}}},
+        });
+        let message = json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params});
+        let response = server.handle(message.to_string().as_bytes()).await.unwrap();
+        let response: Value = serde_json::from_slice(&response).unwrap();
+        response["result"].clone()
+    }
 }

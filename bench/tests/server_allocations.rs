@@ -39,6 +39,10 @@ const HTTP_CALL: usize = 22;
 /// A list of tools, independent of their number.
 const LIST: usize = 12;
 
+/// A poll of a task that waits for input. It includes the declared capabilities, which a poll has to have.
+#[cfg(feature = "tasks")]
+const POLL: usize = 15;
+
 const BURST: usize = 50;
 
 const WARM_UP: usize = 10;
@@ -65,10 +69,18 @@ fn server(tools: usize) -> Server {
     )
 }
 
-fn message(method: &str, mut params: serde_json::Value) -> Vec<u8> {
+fn message(method: &str, params: serde_json::Value) -> Vec<u8> {
+    message_with_capabilities(method, params, &json!({}))
+}
+
+fn message_with_capabilities(
+    method: &str,
+    mut params: serde_json::Value,
+    capabilities: &serde_json::Value,
+) -> Vec<u8> {
     params["_meta"] = json!({
         meta_key::PROTOCOL_VERSION: ProtocolVersion::LATEST.as_str(),
-        meta_key::CLIENT_CAPABILITIES: {},
+        meta_key::CLIENT_CAPABILITIES: capabilities,
     });
     let message = json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params});
     message.to_string().into_bytes()
@@ -117,6 +129,16 @@ fn requests_allocate_as_often_as_recorded() {
             check("a call over HTTP", HTTP_CALL, async || {
                 let response = service.respond(request(call.clone())).await;
                 read(response).await;
+            })
+            .await;
+        }
+        #[cfg(feature = "tasks")]
+        {
+            let server = waiting_task::server();
+            let poll = waiting_task::poll_of_new_task(&server).await;
+            check("a poll of a task", POLL, async || {
+                let response = server.handle(&poll).await.unwrap();
+                assert!(response.ends_with(b"}}"));
             })
             .await;
         }
@@ -180,5 +202,45 @@ impl Body for FullBody {
 
     fn size_hint(&self) -> SizeHint {
         SizeHint::with_exact(self.0.as_ref().map_or(0, |bytes| bytes.len() as u64))
+    }
+}
+
+#[cfg(feature = "tasks")]
+mod waiting_task {
+    use serde_json::{Value, json};
+    use toolwire::tasks::Tasks;
+    use toolwire::{RequestContext, Server, ToolError, tool};
+    use toolwire_types::tasks::extension::EXTENSION_ID;
+
+    use super::message_with_capabilities;
+
+    /// Approves an order, if the user agrees.
+    #[tool(task)]
+    async fn approve(ctx: &RequestContext) -> Result<String, ToolError> {
+        let approved = ctx.confirm("approve", "Approve the order?").await?;
+        Ok(format!("approved: {approved}"))
+    }
+
+    pub(super) fn server() -> Server {
+        Server::new("bench", "1.0.0")
+            .with_tasks(Tasks::in_memory())
+            .tool(approve)
+    }
+
+    /// Creates a task that waits for input, and returns the request that polls it.
+    pub(super) async fn poll_of_new_task(server: &Server) -> Vec<u8> {
+        let capabilities = json!({"elicitation": {}, "extensions": {EXTENSION_ID: {}}});
+        let request = |method, params| message_with_capabilities(method, params, &capabilities);
+        let call = request("tools/call", json!({"name": "approve", "arguments": {}}));
+        let created: Value = serde_json::from_slice(&server.handle(&call).await.unwrap()).unwrap();
+        let poll = request("tasks/get", json!({"taskId": created["result"]["taskId"]}));
+        loop {
+            let polled: Value =
+                serde_json::from_slice(&server.handle(&poll).await.unwrap()).unwrap();
+            if polled["result"]["status"] == "input_required" {
+                return poll;
+            }
+            tokio::task::yield_now().await;
+        }
     }
 }

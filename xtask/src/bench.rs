@@ -13,6 +13,9 @@ const PACKAGE: [&str; 3] = ["--release", "--package", "toolwire-bench"];
 const WITH_HTTP2_AND_TLS: [&str; 4] =
     ["--features", "http2-tls", "--bin", "bench-server-http2-tls"];
 
+/// The server whose toolwire has tasks.
+const WITH_TASKS: [&str; 4] = ["--features", "tasks", "--bin", "task-server"];
+
 /// The names of the other contestants in the benchmark.
 const RMCP: &str = "rmcp";
 const TYPESCRIPT: &str = "typescript";
@@ -25,6 +28,12 @@ pub(crate) fn bench(root: &Path, arguments: &[&str]) -> Outcome {
         ["instructions"] => suite::instructions(root),
         ["peers", rest @ ..] => compare(root, rest),
         [] => compare(root, &[]),
+        ["tasks", ..] => {
+            build(root)?;
+            // A separate build, because tasks must not become part of the other programs.
+            run(cargo(root, &["build"]).args(PACKAGE).args(WITH_TASKS))?;
+            run_built(root, arguments, &[])
+        }
         [flag, ..] if flag.starts_with("--") && *flag != "--help" => compare(root, arguments),
         _ => {
             build(root)?;

@@ -104,6 +104,12 @@ impl Connection {
         Ok(connection)
     }
 
+    /// Sets the request that the next exchange sends.
+    pub(crate) fn set_request(&mut self, request: &[u8]) {
+        self.request.clear();
+        self.request.extend_from_slice(request);
+    }
+
     /// Closes the connection and opens another one. The request stays the same.
     pub(crate) async fn reconnect(&mut self, destination: &Destination) -> io::Result<()> {
         self.socket = destination.connect().await?;

@@ -22,8 +22,7 @@ use tokio::task::JoinSet;
 
 use self::caller::Caller;
 pub use self::caller::Protocol;
-use self::connection::Connection;
-pub(crate) use self::connection::Destination;
+pub(crate) use self::connection::{Connection, Destination};
 pub use self::workload::{Era, Kind, Workload};
 use crate::figures::percentile;
 use crate::streams::OpenStreams;

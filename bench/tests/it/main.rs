@@ -6,3 +6,5 @@ mod http_clients;
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
 mod page_faults;
 mod streams;
+#[cfg(feature = "tasks")]
+mod tasks;
