@@ -152,7 +152,7 @@ impl LoadedView {
     }
 
     /// Shows a link on the host page.
-    pub(super) fn show_link(&self, load: u64, url: &str) {
+    pub(super) fn show_url(&self, load: u64, url: &str) {
         let mut state = self.state();
         if state.load == load {
             state.items.push_back(json!({ "link": url }));

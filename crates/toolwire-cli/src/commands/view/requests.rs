@@ -73,7 +73,7 @@ impl HostRequests {
             }
             ViewEvent::OpenLink { request, url } => {
                 show(format!("the view asks to open {url}"));
-                self.view.show_link(load, &url);
+                self.view.show_url(load, &url);
                 self.accept(load, request);
             }
             ViewEvent::Message { request, content } => {

@@ -396,7 +396,7 @@ impl ViewSession {
                 ViewEvent::ReadResource { request, uri }
             }
             "ui/open-link" if self.host.opens_links => {
-                let url = decode::<LinkParams>(&params)?.url;
+                let url = decode::<UrlParams>(&params)?.url;
                 WebUrl::parse(&url)
                     .map_err(|error| ErrorObject::invalid_params(error.to_string()))?;
                 ViewEvent::OpenLink { request, url }
@@ -482,7 +482,7 @@ struct ResourceParams {
 }
 
 #[derive(Deserialize)]
-struct LinkParams {
+struct UrlParams {
     url: String,
 }
 
