@@ -7,23 +7,29 @@
 //!   Created ── ui/initialize ──▶ Initializing ── ui/notifications/initialized ──▶ Running ── close ──▶ Closing ──▶ Closed
 //! ```
 
+mod events;
 mod message;
 mod options;
+mod params;
 #[cfg(test)]
 mod tests;
 
 use std::collections::BTreeMap;
 
-use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
 use toolwire_types::{ErrorObject, RawJson, RequestId};
 
 use crate::apps::REVISION;
 use crate::apps::host::message::{Incoming, notification, request, response, shortened};
+use crate::apps::host::params::{
+    DisplayModeParams, InitializeParams, MessageParams, ModelContextParams, ResourceParams,
+    SizeParams, ToolParams, UrlParams,
+};
 use crate::decode_message::decode_message;
 use crate::web_url::WebUrl;
 
+pub use events::{ViewEvent, ViewRequest};
 pub use options::ViewHost;
 
 /// The maximum size of a message of a view in bytes.
@@ -32,94 +38,8 @@ pub const MAX_MESSAGE_BYTES: usize = 4 * 1024 * 1024;
 /// The maximum number of requests of a view that wait for the host.
 pub const MAX_REQUESTS: usize = 64;
 
-/// The error code with which a host declines a request of a view.
-const DECLINED: i64 = -32000;
-
-/// The largest size that a view may report, in CSS pixels.
-const MAX_PIXELS: f64 = 100_000.0;
-
 /// The id of the only request of the host.
 const TEARDOWN_ID: &str = "teardown";
-
-/// A request of a view that waits for the response of the host. Pass it to [`ViewSession::respond`].
-#[derive(Debug, PartialEq, Eq)]
-#[must_use = "the view waits for a response"]
-pub struct ViewRequest(RequestId);
-
-impl ViewRequest {
-    /// Returns the error that tells the view that the host or the user declined its request.
-    #[must_use]
-    pub fn declined(reason: impl Into<String>) -> ErrorObject {
-        ErrorObject::new(DECLINED, reason.into())
-    }
-}
-
-/// What a host has to do for a view.
-#[derive(Debug, PartialEq)]
-#[non_exhaustive]
-pub enum ViewEvent {
-    /// Send this message to the view.
-    Send(RawJson),
-    /// The view is ready.
-    Initialized,
-    /// Call a tool of the view's server. The response is the result of `tools/call`.
-    CallTool {
-        /// The request to respond to.
-        request: ViewRequest,
-        /// The name of the tool, which is visible to views.
-        name: String,
-        /// The arguments, a JSON object.
-        arguments: RawJson,
-    },
-    /// Read a resource of the view's server. The response is the result of `resources/read`.
-    ReadResource {
-        /// The request to respond to.
-        request: ViewRequest,
-        /// The URI of the resource.
-        uri: String,
-    },
-    /// Open a link, if the user agrees. The response is an empty object.
-    OpenLink {
-        /// The request to respond to.
-        request: ViewRequest,
-        /// The address: an `http` or `https` URL.
-        url: String,
-    },
-    /// Add a message of the user to the conversation. The response is an empty object.
-    Message {
-        /// The request to respond to.
-        request: ViewRequest,
-        /// The content blocks of the message.
-        content: RawJson,
-    },
-    /// Replace what the model knows about the view. The response is an empty object.
-    UpdateModelContext {
-        /// The request to respond to.
-        request: ViewRequest,
-        /// The parameters with `content` and `structuredContent`.
-        params: RawJson,
-    },
-    /// Change how the view is displayed. The response is an object with the `mode`.
-    RequestDisplayMode {
-        /// The request to respond to.
-        request: ViewRequest,
-        /// One of the display modes that the host offers.
-        mode: String,
-    },
-    /// The content of the view has a new size, in CSS pixels.
-    Resize {
-        /// The width, if it was given.
-        width: Option<f64>,
-        /// The height, if it was given.
-        height: Option<f64>,
-    },
-    /// A log message of the view: the parameters of `notifications/message`.
-    Log(RawJson),
-    /// A message of the view was ignored, for this reason.
-    Ignored(String),
-    /// The view is ready to be removed.
-    Closed,
-}
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Phase {
@@ -460,59 +380,6 @@ impl ViewSession {
             return vec![ViewEvent::Closed];
         }
         ignored("a response without a request")
-    }
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct InitializeParams {
-    #[expect(dead_code, reason = "its presence is checked")]
-    protocol_version: String,
-}
-
-#[derive(Deserialize)]
-struct ToolParams {
-    name: String,
-    arguments: Option<RawJson>,
-}
-
-#[derive(Deserialize)]
-struct ResourceParams {
-    uri: String,
-}
-
-#[derive(Deserialize)]
-struct UrlParams {
-    url: String,
-}
-
-#[derive(Deserialize)]
-struct MessageParams {
-    role: String,
-    content: RawJson,
-}
-
-#[derive(Deserialize)]
-struct ModelContextParams {}
-
-#[derive(Deserialize)]
-struct DisplayModeParams {
-    mode: String,
-}
-
-#[derive(Deserialize)]
-struct SizeParams {
-    width: Option<f64>,
-    height: Option<f64>,
-}
-
-impl SizeParams {
-    /// Returns the event, or `None` if a size is negative or too large.
-    fn checked(self) -> Option<ViewEvent> {
-        let is_valid =
-            |size: Option<f64>| size.is_none_or(|size| (0.0..=MAX_PIXELS).contains(&size));
-        let (width, height) = (self.width, self.height);
-        (is_valid(width) && is_valid(height)).then_some(ViewEvent::Resize { width, height })
     }
 }
 

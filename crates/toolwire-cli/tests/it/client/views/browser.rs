@@ -68,13 +68,17 @@ impl Browser {
             _profile: profile,
         }
     }
+
+    async fn end(&mut self) {
+        self.child.kill().await.expect("the browser ends");
+    }
 }
 
 /// Ends the browser, and returns all bytes that it has sent to a listener.
 ///
 /// Chromium opens a connection for the page of a frame before it checks the policy, and sends nothing on it.
 async fn sent_until_end(mut browser: Browser, listener: &TcpListener) -> Vec<u8> {
-    browser.child.kill().await.expect("the browser ends");
+    browser.end().await;
     let mut sent = Vec::new();
     loop {
         match listener.accept() {
@@ -175,7 +179,7 @@ async fn view_exchanges_messages_with_its_host() {
         ));
     let server = SmallServer::start(server).await;
     let mut command = ViewCommand::start(server.url(), &["forecast", "city=Oslo"]).await;
-    let _browser = Browser::open(&command.url);
+    let mut browser = Browser::open(&command.url);
     let serve_outside = async {
         let outside = tokio::net::TcpListener::from_std(outside).expect("a listener");
         let (mut stream, _) = within(outside.accept()).await.expect("a connection");
@@ -207,6 +211,7 @@ async fn view_exchanges_messages_with_its_host() {
         .await;
     command.line_with("message of the view").await;
     command.line_with("from the view").await;
+    browser.end().await;
 }
 
 #[tokio::test]
