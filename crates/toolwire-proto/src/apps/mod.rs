@@ -282,7 +282,7 @@ mod tests {
     #[test]
     fn metadata_of_tools_is_read_from_both_keys() {
         let check = |meta: Value, uri: Option<&str>, visible: [bool; 2]| {
-            let meta: Meta = serde_json::from_value(meta.clone()).expect("an object");
+            let meta: Meta = serde_json::from_value(meta).expect("an object");
             let tool = Tool::new("t", json!({"type": "object"})).with_meta(meta);
             assert_eq!(view_uri(&tool).as_deref(), uri, "{tool:?}");
             let callers = [ToolCaller::Model, ToolCaller::App];

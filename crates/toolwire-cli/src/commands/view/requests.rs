@@ -12,6 +12,9 @@ use crate::commands::view::loaded_view::{LoadedView, PageEvent, Requests};
 use crate::screen::Screen;
 use crate::show::plain_text;
 
+/// The maximum number of characters of a text of the view that are shown.
+const MAX_SHOWN: usize = 2000;
+
 /// The work of the host for a view.
 pub(super) struct HostRequests {
     client: Client,
@@ -50,14 +53,14 @@ impl HostRequests {
                 PageEvent::View(event) => self.serve(load, event),
                 PageEvent::Blocked(report) => {
                     let text = format!("stopped the view from loading another page: {report}");
-                    self.screen.warn(&plain_text(&text));
+                    self.screen.warn(&plain_text(&shortened(&text)));
                 }
             }
         }
     }
 
     fn serve(&self, load: u64, event: ViewEvent) {
-        let show = |text: String| self.screen.show_line(&plain_text(&text));
+        let show = |text: String| self.screen.show_line(&plain_text(&shortened(&text)));
         match event {
             ViewEvent::CallTool {
                 request,
@@ -113,4 +116,9 @@ fn error_of(error: Error) -> ErrorObject {
         Some(rpc) => rpc.clone(),
         None => ViewRequest::declined(error.to_string()),
     }
+}
+
+/// Returns the start of a text of the view, which may be large.
+fn shortened(text: &str) -> String {
+    text.chars().take(MAX_SHOWN).collect()
 }
