@@ -1,5 +1,7 @@
 //! Directories of skills: what is served, and what happens when their files change.
 
+#![expect(clippy::unwrap_used, reason = "test helpers may panic")]
+
 use std::fs;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};

@@ -1,5 +1,7 @@
 //! The faults of a directory of skills: each is reported with its path and the reason.
 
+#![expect(clippy::unwrap_used, reason = "test helpers may panic")]
+
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -275,7 +277,7 @@ fn unreadable_file_is_reported() {
     scratch.write_skill("a", "");
     scratch.write("a/closed", "");
     let path = scratch.path().join("a/closed");
-    fs::set_permissions(&path, fs::Permissions::from_mode(0)).unwrap();
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o000)).unwrap();
     if fs::read(&path).is_ok() {
         // The superuser reads every file.
         assert_eq!(SkillDirectory::check(scratch.path()), []);
