@@ -94,8 +94,17 @@ async fn discover_and_ping_work_in_both_eras() {
 async fn lists_are_tables_without_json() {
     let tools = run_demo(&["tools"]).await.ok();
     assert!(tools.starts_with("TOOL "), "{tools}");
+    let cells = |line: &str| line.split_whitespace().collect::<Vec<_>>().join(" ");
+    let mut rows = tools.lines().map(cells);
     assert!(
-        tools.contains("\nadd          a b                      Adds two integers.\n"),
+        rows.any(|row| row == "add a b Adds two integers."),
+        "{tools}"
+    );
+    // The descriptions start in one column.
+    let column = |text: &str| tools.lines().find_map(|line| line.find(text));
+    assert_eq!(
+        column("DESCRIPTION"),
+        column("Adds two integers."),
         "{tools}"
     );
     let resources = run_demo(&["resources"]).await.ok();
