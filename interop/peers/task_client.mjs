@@ -90,8 +90,14 @@ async function isCancelled({ session }) {
 }
 
 /** An error of the tool is a result. 2025-11-25 reports such a task as failed, with the same result. */
-async function hasToolError({ session }) {
+async function hasToolError({ session, modern }) {
   const { outcome } = await (await call(session, { layers: 1, delay_ms: 1, degrees: 350 })).settle();
+  if (!modern) {
+    // In 2025-11-25 the task has failed, and this client does not request the result of such a task.
+    assert.equal(outcome.status, 'failed');
+    assert.equal(outcome.task.status, 'failed');
+    return;
+  }
   assert.equal(outcome.status, 'completed');
   assert.equal(outcome.result.isError, true);
   assert.equal(textOf(outcome.result), 'the cake burned');

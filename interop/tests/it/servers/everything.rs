@@ -167,7 +167,11 @@ pub(crate) async fn dropped_call_does_not_affect_others(pair: &Pair) -> Outcome 
         pair.call("echo", json!({"message": "here"})).await?,
         "Echo: here",
     )?;
-    equal(pair.client.pending_operations(), 0)
+    // The cancellation of a legacy call is pending until the server has accepted it.
+    while pair.client.pending_operations() > 0 {
+        tokio::task::yield_now().await;
+    }
+    Ok(())
 }
 
 /// A form with every kind of field. All but the name have defaults or are optional.
