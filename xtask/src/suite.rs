@@ -41,6 +41,16 @@ const SERVER_ALONE: &[&str] = &[
     "macros,http-server",
 ];
 
+/// The packages with published documentation.
+const DOCUMENTED: [&str; 6] = [
+    "toolwire",
+    "toolwire-auth",
+    "toolwire-cli",
+    "toolwire-macros",
+    "toolwire-proto",
+    "toolwire-types",
+];
+
 /// The package whose test counts instructions with valgrind.
 const INSTRUCTIONS: &str = "toolwire-instructions";
 
@@ -49,8 +59,8 @@ const COUNTS_INSTRUCTIONS: bool = cfg!(all(target_os = "linux", target_arch = "x
 
 /// Runs formatting, all tests, lints and documentation.
 ///
-/// Many tests wait for other processes, so the lints run beside them, with a low priority and in a target directory of
-/// their own: a target directory can be used by one build at a time.
+/// Many tests wait for other processes, so lints and later builds run beside them, with a low priority and in target
+/// directories of their own: a target directory can be used by one build at a time.
 pub(crate) fn ci(root: &Path) -> Outcome {
     let toolchain = Toolchain::find()?;
     check_valgrind()?;
@@ -63,10 +73,12 @@ pub(crate) fn ci(root: &Path) -> Outcome {
     })?;
     thread::scope(|scope| {
         let linting = scope.spawn(|| lint(root));
+        let building = scope.spawn(|| build_last_steps(root));
         test_with(root, &toolchain, ci_cargo)?;
-        join(linting, "the lints")
+        join(linting, "the lints")?;
+        join(building, "the builds of the last steps")
     })?;
-    run(ci_cargo(root, SERVER_ALONE).env("CARGO_TARGET_DIR", lint_directory()?))?;
+    run(ci_cargo(root, SERVER_ALONE).env("CARGO_TARGET_DIR", side_directory("server-alone")?))?;
     count_instructions(root, ci_cargo)
 }
 
@@ -86,12 +98,11 @@ fn ci_cargo(root: &Path, arguments: &[&str]) -> Command {
     command
 }
 
-/// Checks lints, feature sets and documentation, and builds what the last steps of continuous integration need.
+/// Checks lints, feature sets and documentation.
 fn lint(root: &Path) -> Outcome {
-    let directory = lint_directory()?;
-    let low_priority = |arguments: &[&str]| with_low_priority(&ci_cargo(root, arguments));
+    let directory = side_directory("lint")?;
     let lint = |arguments: &[&str]| {
-        let mut command = low_priority(arguments);
+        let mut command = with_low_priority(&ci_cargo(root, arguments));
         command
             .env("CARGO_TARGET_DIR", &directory)
             .env("RUSTDOCFLAGS", "-D warnings");
@@ -121,12 +132,26 @@ fn lint(root: &Path) -> Outcome {
             "warnings",
         ])?;
     }
-    lint(&["doc", "--workspace", "--no-deps", "--all-features"])?;
-    // Only built here: with a low priority, tests could reach their timeouts.
-    lint(&[SERVER_ALONE, &["--no-run"]].concat())?;
+    // The documentation of the other packages is not published.
+    let packages = DOCUMENTED.iter().flat_map(|package| ["--package", package]);
+    let arguments: Vec<&str> = ["doc", "--no-deps", "--all-features"]
+        .into_iter()
+        .chain(packages)
+        .collect();
+    lint(&arguments)
+}
+
+/// Builds what the last steps of continuous integration need. The tests run later: with a low priority, they could reach
+/// their timeouts.
+fn build_last_steps(root: &Path) -> Outcome {
+    let build = |arguments: &[&str]| with_low_priority(&ci_cargo(root, arguments));
+    run_and_print_after(
+        build(&[SERVER_ALONE, &["--no-run"]].concat())
+            .env("CARGO_TARGET_DIR", side_directory("server-alone")?),
+    )?;
     if COUNTS_INSTRUCTIONS {
         // The test that counts builds this program in the same way. A release build does not block the tests.
-        run_and_print_after(&mut low_priority(&[
+        run_and_print_after(&mut build(&[
             "build",
             "--release",
             "--package",
@@ -136,9 +161,9 @@ fn lint(root: &Path) -> Outcome {
     Ok(())
 }
 
-/// Returns the target directory of the lints.
-fn lint_directory() -> Outcome<PathBuf> {
-    Ok(target_directory()?.join("lint"))
+/// Returns a target directory for builds beside the tests.
+fn side_directory(name: &str) -> Outcome<PathBuf> {
+    Ok(target_directory()?.join(name))
 }
 
 /// Installs the packages of the peers and of the conformance suite if needed.
