@@ -13,8 +13,8 @@ use crate::server::view::bridge::with_bridge;
 
 /// A view: an HTML document that hosts show for the calls of a tool.
 ///
-/// It is registered as a resource together with its tool, or with [`Server::view`]. A text converts into a reference to
-/// a view that is registered separately.
+/// It is registered as a resource together with its tool, or with [`Server::view`](crate::Server::view). A text
+/// converts into a reference to a view that is registered separately.
 ///
 /// ```
 /// use toolwire::apps::{Csp, View};
