@@ -26,7 +26,7 @@ const USAGE: &str = "usage: cargo xtask <task>
   tidy    check the project rules that the compiler does not check
   style [CHECK]
           count violations of the glossary and the layout, or list those of one check
-  ci      formatting, lints and documentation, then all of `test`";
+  ci      formatting, all of `test`, lints and documentation";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
