@@ -3,8 +3,10 @@
 use toolwire_bench::ServerProcess;
 use toolwire_bench::load::{self, Era, Kind, Plan, Workload};
 
-/// The accepted number of page faults per request. A message of this length alone has 25 pages.
-const MAX_PAGE_FAULTS: u64 = 5;
+/// The accepted number of page faults per request. A message of this length alone has 25 pages, and a request with its
+/// response has 50. Some faults remain: each connection touches the memory for its first messages once, and how many
+/// do so after the warm-up depends on the load of the machine.
+const MAX_PAGE_FAULTS: u64 = 10;
 
 #[tokio::test]
 async fn long_messages_reuse_memory() {
