@@ -72,13 +72,18 @@ pub(crate) fn run_and_print_after(command: &mut Command) -> Outcome {
     finish(command, output.status, start)
 }
 
-/// Returns the command with the lowest priority, if this system has the program `nice`.
+/// Programs that run another one with the lowest priority. The first gives it only time that no other program uses.
+const LOW_PRIORITY: [&[&str]; 2] = [&["chrt", "--idle", "0"], &["nice", "-n", "19"]];
+
+/// Returns the command with the lowest priority, if this system has a program for it.
 pub(crate) fn with_low_priority(command: &Command) -> Command {
-    if output_of("nice", &["true"]).is_none() {
+    let works =
+        |words: &&&[&str]| output_of(words[0], &[&words[1..], &["true"]].concat()).is_some();
+    let Some(words) = LOW_PRIORITY.iter().find(works) else {
         return copy(command, Command::new(command.get_program()));
-    }
-    let mut low = Command::new("nice");
-    low.args(["-n", "19"]).arg(command.get_program());
+    };
+    let mut low = Command::new(words[0]);
+    low.args(&words[1..]).arg(command.get_program());
     copy(command, low)
 }
 
@@ -141,4 +146,17 @@ fn command_line(command: &Command) -> String {
         text.push_str(&argument.to_string_lossy());
     }
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn command_with_low_priority_runs_as_without() {
+        let command = cargo(Path::new("."), &["--version"]);
+        let output = with_low_priority(&command).output().expect("cargo runs");
+        let text = String::from_utf8(output.stdout).expect("text");
+        assert!(text.starts_with("cargo "), "{text}");
+    }
 }
