@@ -13,6 +13,12 @@ use toolwire::{ErrorObject, RawJson};
 /// The maximum number of items that wait for the host page. A page that does not fetch them is closed.
 const MAX_ITEMS: usize = 1024;
 
+/// The maximum size in bytes of all messages that wait for the host page.
+const MAX_ITEM_BYTES: usize = 64 * 1024 * 1024;
+
+/// The maximum number of characters of a text of the view that are shown.
+const MAX_SHOWN: usize = 2000;
+
 /// The maximum number of events that wait for this command.
 const MAX_REQUESTS: usize = 256;
 
@@ -38,6 +44,8 @@ struct State {
     load: u64,
     session: Option<ViewSession>,
     items: VecDeque<Value>,
+    /// The size of the messages among the items.
+    item_bytes: usize,
     /// The call that the view shows.
     input: Option<RawJson>,
     result: Option<Result<RawJson, String>>,
@@ -60,6 +68,8 @@ pub(super) type Requests = mpsc::Receiver<(u64, PageEvent)>;
 pub(super) enum PageEvent {
     /// An event of the view.
     View(ViewEvent),
+    /// A log message of the view, shortened.
+    Log(String),
     /// The view tried to load another page into its frame.
     Blocked(String),
 }
@@ -74,6 +84,7 @@ impl LoadedView {
                 load: 0,
                 session: None,
                 items: VecDeque::new(),
+                item_bytes: 0,
                 input: None,
                 result: None,
             }),
@@ -100,6 +111,7 @@ impl LoadedView {
         let mut state = self.state();
         state.load += 1;
         state.items.clear();
+        state.item_bytes = 0;
         let mut session = ViewSession::new(host);
         if let Some(input) = &state.input {
             session.tool_input(input.clone());
@@ -176,6 +188,7 @@ impl LoadedView {
                     return None;
                 }
                 if !state.items.is_empty() {
+                    state.item_bytes = 0;
                     return Some(state.items.drain(..).collect());
                 }
             }
@@ -189,7 +202,7 @@ impl LoadedView {
     /// Reports that the policy of the proxy frame has stopped the view from loading a page.
     pub(super) fn blocked(&self, load: u64, report: &str) {
         if !self.is_flooded() {
-            let event = PageEvent::Blocked(report.to_owned());
+            let event = PageEvent::Blocked(shortened(report));
             drop(self.requests.try_send((load, event)));
         }
     }
@@ -215,6 +228,7 @@ impl LoadedView {
         for event in run(session) {
             match event {
                 ViewEvent::Send(message) => {
+                    state.item_bytes += message.get().len();
                     let message = message.to_value().unwrap_or_default();
                     state.items.push_back(json!({ "message": message }));
                 }
@@ -225,13 +239,18 @@ impl LoadedView {
                     state.items.push_back(json!({ "height": height }));
                 }
                 ViewEvent::Log(_) | ViewEvent::Ignored(_) if self.is_flooded() => {}
+                ViewEvent::Log(params) => {
+                    let event = PageEvent::Log(shortened(params.get()));
+                    drop(self.requests.try_send((load, event)));
+                }
                 // `ViewSession` limits the number of requests to less than half of the capacity.
                 event => drop(self.requests.try_send((load, PageEvent::View(event)))),
             }
         }
-        if state.items.len() > MAX_ITEMS {
+        if state.items.len() > MAX_ITEMS || state.item_bytes > MAX_ITEM_BYTES {
             state.session = None;
             state.items.clear();
+            state.item_bytes = 0;
         }
         drop(state);
         self.changed.notify_waiters();
@@ -241,4 +260,9 @@ impl LoadedView {
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// Returns the start of a text of the view, which may be large.
+pub(super) fn shortened(text: &str) -> String {
+    text.chars().take(MAX_SHOWN).collect()
 }

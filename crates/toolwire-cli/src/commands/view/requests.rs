@@ -8,12 +8,9 @@ use toolwire::{Client, Error, ErrorObject, RawJson};
 
 use crate::commands::Session;
 use crate::commands::view::Arguments;
-use crate::commands::view::loaded_view::{LoadedView, PageEvent, Requests};
+use crate::commands::view::loaded_view::{LoadedView, PageEvent, Requests, shortened};
 use crate::screen::Screen;
 use crate::show::plain_text;
-
-/// The maximum number of characters of a text of the view that are shown.
-const MAX_SHOWN: usize = 2000;
 
 /// The work of the host for a view.
 pub(super) struct HostRequests {
@@ -51,9 +48,13 @@ impl HostRequests {
         while let Some((load, event)) = self.requests.recv().await {
             match event {
                 PageEvent::View(event) => self.serve(load, event),
+                PageEvent::Log(text) => {
+                    let text = format!("log of the view: {text}");
+                    self.screen.show_line(&plain_text(&text));
+                }
                 PageEvent::Blocked(report) => {
                     let text = format!("stopped the view from loading another page: {report}");
-                    self.screen.warn(&plain_text(&shortened(&text)));
+                    self.screen.warn(&plain_text(&text));
                 }
             }
         }
@@ -87,7 +88,6 @@ impl HostRequests {
                 show(format!("context for the model: {params}"));
                 self.accept(load, request);
             }
-            ViewEvent::Log(params) => show(format!("log of the view: {params}")),
             ViewEvent::Ignored(reason) => show(format!("ignored a message of the view: {reason}")),
             ViewEvent::Initialized => show("the view is ready".to_owned()),
             _ => {}
@@ -116,9 +116,4 @@ fn error_of(error: Error) -> ErrorObject {
         Some(rpc) => rpc.clone(),
         None => ViewRequest::declined(error.to_string()),
     }
-}
-
-/// Returns the start of a text of the view, which may be large.
-fn shortened(text: &str) -> String {
-    text.chars().take(MAX_SHOWN).collect()
 }

@@ -8,7 +8,11 @@ const DECLINED: i64 = -32000;
 /// A request of a view that waits for the response of the host. Pass it to [`ViewSession::respond`](crate::apps::host::ViewSession::respond).
 #[derive(Debug, PartialEq, Eq)]
 #[must_use = "the view waits for a response"]
-pub struct ViewRequest(pub(super) RequestId);
+pub struct ViewRequest {
+    pub(super) id: RequestId,
+    /// The size of its message.
+    pub(super) bytes: usize,
+}
 
 impl ViewRequest {
     /// Returns the error that tells the view that the host or the user declined its request.

@@ -38,6 +38,9 @@ pub const MAX_MESSAGE_BYTES: usize = 4 * 1024 * 1024;
 /// The maximum number of requests of a view that wait for the host.
 pub const MAX_REQUESTS: usize = 64;
 
+/// The maximum size in bytes of all requests of a view that wait for the host.
+pub const MAX_PENDING_BYTES: usize = 16 * 1024 * 1024;
+
 /// The id of the only request of the host.
 const TEARDOWN_ID: &str = "teardown";
 
@@ -83,6 +86,8 @@ pub struct ViewSession {
     call: CallPhase,
     /// The requests that wait for the host, with the number of requests per id.
     pending: BTreeMap<RequestId, usize>,
+    /// The size of their messages.
+    pending_bytes: usize,
     /// What the view gets as soon as it is ready.
     waiting: WaitingMessages,
 }
@@ -105,6 +110,7 @@ impl ViewSession {
             phase: Phase::Created,
             call: CallPhase::InputIncomplete,
             pending: BTreeMap::new(),
+            pending_bytes: 0,
             waiting: WaitingMessages::default(),
         }
     }
@@ -119,10 +125,20 @@ impl ViewSession {
             Err(reason) => return ignored(reason),
         };
         match incoming {
-            Incoming::Request { id, method, params } => match self.request(&id, &method, params) {
-                Ok(events) => events,
-                Err(error) => vec![ViewEvent::Send(response(&id, Err(error)))],
-            },
+            Incoming::Request { id, method, params } => {
+                let bytes = message.len();
+                match self.request(
+                    ViewRequest {
+                        id: id.clone(),
+                        bytes,
+                    },
+                    &method,
+                    params,
+                ) {
+                    Ok(events) => events,
+                    Err(error) => vec![ViewEvent::Send(response(&id, Err(error)))],
+                }
+            }
             Incoming::Notification { method, params } => self.notified(&method, params),
             Incoming::Response { id } => self.responded(&id),
         }
@@ -134,12 +150,13 @@ impl ViewSession {
         request: ViewRequest,
         outcome: Result<RawJson, ErrorObject>,
     ) -> Option<ViewEvent> {
-        let count = self.pending.get_mut(&request.0)?;
+        let count = self.pending.get_mut(&request.id)?;
         *count -= 1;
         if *count == 0 {
-            self.pending.remove(&request.0);
+            self.pending.remove(&request.id);
         }
-        (self.phase != Phase::Closed).then(|| ViewEvent::Send(response(&request.0, outcome)))
+        self.pending_bytes = self.pending_bytes.saturating_sub(request.bytes);
+        (self.phase != Phase::Closed).then(|| ViewEvent::Send(response(&request.id, outcome)))
     }
 
     /// Passes the arguments as far as the model has written them. Ignored after [`tool_input`](Self::tool_input).
@@ -246,10 +263,11 @@ impl ViewSession {
 
     fn request(
         &mut self,
-        id: &RequestId,
+        request: ViewRequest,
         method: &str,
         params: RawJson,
     ) -> Result<Vec<ViewEvent>, ErrorObject> {
+        let id = &request.id;
         match (method, self.phase) {
             ("ping", _) => {
                 let result = Ok(RawJson::empty_object());
@@ -276,15 +294,17 @@ impl ViewSession {
             }
             (_, Phase::Running) => {}
         }
-        if self.pending.values().sum::<usize>() >= MAX_REQUESTS {
+        let (count, bytes) = (self.pending.values().sum::<usize>(), request.bytes);
+        if count >= MAX_REQUESTS || self.pending_bytes + bytes > MAX_PENDING_BYTES {
             return Err(ViewRequest::declined(
                 "too many requests of the view are pending",
             ));
         }
-        let request = ViewRequest(id.clone());
+        let id = id.clone();
         let event = self.host_request(method, params, request)?;
         if !matches!(event, ViewEvent::Send(_)) {
-            *self.pending.entry(id.clone()).or_default() += 1;
+            *self.pending.entry(id).or_default() += 1;
+            self.pending_bytes += bytes;
         }
         Ok(vec![event])
     }
@@ -341,7 +361,7 @@ impl ViewSession {
                     ViewEvent::RequestDisplayMode { request, mode }
                 } else {
                     let current = json!({ "mode": self.host.display_mode() });
-                    ViewEvent::Send(response(&request.0, Ok(current.into())))
+                    ViewEvent::Send(response(&request.id, Ok(current.into())))
                 }
             }
             _ => {

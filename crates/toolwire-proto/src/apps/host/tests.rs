@@ -370,8 +370,43 @@ fn each_request_gets_one_response_and_their_number_is_bounded() {
     check(&mut session, &read, &["read a:b"]);
     let declined = session.respond(requests.remove(0), Err(ViewRequest::declined("no")));
     assert_eq!(lines(&[declined.expect("a response")]), ["error 1 -32000"]);
-    let foreign = ViewRequest(RequestId::from(9));
+    let foreign = ViewRequest {
+        id: RequestId::from(9),
+        bytes: 0,
+    };
     assert_eq!(session.respond(foreign, Ok(RawJson::empty_object())), None);
+}
+
+#[test]
+fn size_of_pending_requests_is_bounded() {
+    let mut session = running();
+    let message = |size: usize| {
+        let empty = request(1, "resources/read", json!({"uri": ""})).len();
+        request(
+            1,
+            "resources/read",
+            json!({"uri": "a".repeat(size - empty)}),
+        )
+    };
+    let read = |session: &mut ViewSession, size: usize| match session.receive(&message(size)).pop()
+    {
+        Some(ViewEvent::ReadResource { request, .. }) => Some(request),
+        _ => None,
+    };
+    let quarter = MAX_PENDING_BYTES / 4;
+    let mut requests: Vec<_> = (0..3)
+        .map(|_| read(&mut session, quarter).expect("a request"))
+        .collect();
+    assert_eq!(read(&mut session, quarter - 100).map(|_| ()), Some(()));
+    assert_eq!(read(&mut session, 101), None);
+    assert_eq!(read(&mut session, 100).map(|_| ()), Some(()));
+    let first = requests.remove(0);
+    assert!(
+        session
+            .respond(first, Ok(RawJson::empty_object()))
+            .is_some()
+    );
+    assert!(read(&mut session, quarter).is_some());
 }
 
 #[test]
