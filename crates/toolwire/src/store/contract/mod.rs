@@ -22,9 +22,12 @@
 //! contract::bus(async || bus.clone()).await;
 //! # }
 //! ```
+//!
+//! [`Faulty`] wraps a store whose calls fail on purpose, for tests of the code that uses stores.
 
 mod bus;
 mod events;
+mod faulty;
 mod nonces;
 mod sessions;
 #[cfg(feature = "tasks")]
@@ -32,6 +35,7 @@ mod tasks;
 
 pub use bus::bus;
 pub use events::{event_log, event_log_bound};
+pub use faulty::{Fault, Faulty};
 pub use nonces::{nonce_store, nonce_store_owner_bound};
 pub use sessions::{session_store, session_store_bound};
 #[cfg(feature = "tasks")]

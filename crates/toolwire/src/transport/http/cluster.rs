@@ -10,9 +10,10 @@ use toolwire_types::Notification;
 
 use crate::engine::BoxFuture;
 use crate::server::hub::{ChangeForwarder, Hub};
-use crate::store::{Bus, BusDelivery, BusMessage, BusPayload, BusSubscription};
+use crate::store::{BusDelivery, BusMessage, BusPayload, BusSubscription};
 use crate::sync::lock;
 use crate::transport::http::random_id::random_id;
+use crate::transport::http::stores::Stores;
 
 /// The delay before the next attempt to subscribe to a bus that failed.
 const RECONNECT: Duration = Duration::from_secs(1);
@@ -39,7 +40,6 @@ pub(crate) trait BusHandler: Send + Sync + 'static {
 #[derive(Debug)]
 pub(crate) struct ClusterNode {
     name: String,
-    bus: Option<Arc<dyn Bus>>,
     started: Once,
 }
 
@@ -112,11 +112,10 @@ impl PendingChanges {
 }
 
 impl ClusterNode {
-    pub(crate) fn new(bus: Option<Arc<dyn Bus>>) -> Self {
+    pub(crate) fn new() -> Self {
         Self {
             // Only this node compares the name. If there are no random bytes, it receives its own messages too.
             name: random_id("", 12).unwrap_or_default(),
-            bus,
             started: Once::new(),
         }
     }
@@ -126,24 +125,21 @@ impl ClusterNode {
     }
 
     /// Publishes the changes of `hub` and passes messages of other nodes to `handler`. Later calls have no effect.
-    pub(crate) fn join<H: BusHandler>(&self, hub: &Hub, handler: &Arc<H>) {
-        let Some(bus) = &self.bus else {
+    pub(crate) fn join<H: BusHandler>(&self, stores: &Stores, hub: &Hub, handler: &Arc<H>) {
+        if !stores.has_bus() {
             return;
-        };
+        }
         self.started.call_once(|| {
             let outgoing = Arc::<PendingChanges>::default();
             let sending: BoxFuture<'_, ()> = Box::pin(publish_changes(
                 self.name.clone(),
-                Arc::clone(bus),
+                stores.clone(),
                 Arc::downgrade(&outgoing),
             ));
             hub.set_forwarder(outgoing);
             let handler = Arc::downgrade(handler) as Weak<dyn BusHandler>;
-            let receiving: BoxFuture<'_, ()> = Box::pin(receive_messages(
-                self.name.clone(),
-                handler,
-                Arc::clone(bus),
-            ));
+            let receiving: BoxFuture<'_, ()> =
+                Box::pin(receive_messages(self.name.clone(), handler, stores.clone()));
             tokio::spawn(receiving);
             tokio::spawn(sending);
         });
@@ -151,7 +147,7 @@ impl ClusterNode {
 }
 
 /// Publishes pending changes. Equal changes that are pending at the same time are published once.
-async fn publish_changes(node: String, bus: Arc<dyn Bus>, outgoing: Weak<PendingChanges>) {
+async fn publish_changes(node: String, stores: Stores, outgoing: Weak<PendingChanges>) {
     while let Some(outgoing) = outgoing.upgrade() {
         let payloads = outgoing.take();
         if payloads.is_empty() {
@@ -161,7 +157,7 @@ async fn publish_changes(node: String, bus: Arc<dyn Bus>, outgoing: Weak<Pending
         }
         for payload in payloads {
             let message = BusMessage::new(&node, payload);
-            if let Err(error) = bus.publish(message).await {
+            if let Err(error) = stores.publish(message).await {
                 tracing::warn!(%error, "a change could not be published to the other nodes");
             }
         }
@@ -169,10 +165,13 @@ async fn publish_changes(node: String, bus: Arc<dyn Bus>, outgoing: Weak<Pending
 }
 
 /// Passes messages of other nodes to the handler until the handler is dropped.
-async fn receive_messages(node: String, handler: Weak<dyn BusHandler>, bus: Arc<dyn Bus>) {
+async fn receive_messages(node: String, handler: Weak<dyn BusHandler>, stores: Stores) {
     let mut was_connected = false;
     while handler.strong_count() > 0 {
-        match bus.subscribe().await {
+        let Some(subscribing) = stores.subscribe() else {
+            return;
+        };
+        match subscribing.await {
             Ok(subscription) => {
                 if was_connected && let Some(handler) = handler.upgrade() {
                     // Messages that were published in the meantime are lost.

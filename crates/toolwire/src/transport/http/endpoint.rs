@@ -26,6 +26,10 @@ use crate::transport::http::session::active::{ActiveSession, ActiveSessions};
 use crate::transport::http::session::expiry::SessionExpiry;
 use crate::transport::http::session::key::SessionKey;
 use crate::transport::http::session::stream_writer::StreamWriter;
+use crate::transport::http::stores::Stores;
+
+/// How often a request tries to store its changes to a session that other requests change at the same time.
+const REPLACE_ATTEMPTS: usize = 8;
 
 /// A server with its HTTP options, limits and sessions.
 pub(crate) struct HttpEndpoint {
@@ -38,6 +42,7 @@ pub(crate) struct HttpEndpoint {
     pub(crate) active_sessions: Arc<ActiveSessions>,
     pub(crate) http_sse: Arc<HttpSseStreams>,
     pub(crate) node: ClusterNode,
+    pub(crate) stores: Stores,
     expiry: SessionExpiry,
 }
 
@@ -57,7 +62,8 @@ impl HttpEndpoint {
             stalls: StallMonitor::new(limits.write_stall),
             active_sessions: Arc::default(),
             http_sse: Arc::default(),
-            node: ClusterNode::new(options.bus.clone()),
+            node: ClusterNode::new(),
+            stores: Stores::new(&options),
             expiry: SessionExpiry::default(),
             server,
             options,
@@ -77,7 +83,7 @@ impl HttpEndpoint {
         principal: &Principal,
     ) -> Result<Option<Arc<ActiveSession>>, StoreError> {
         let idle = self.options.limits.session_idle;
-        let Some(stored) = self.options.sessions.load(id, principal, idle).await? else {
+        let Some(stored) = self.stores.load_session(id, principal, idle).await? else {
             self.active_sessions.end(id, principal);
             return Ok(None);
         };
@@ -96,34 +102,41 @@ impl HttpEndpoint {
     ) -> Result<String, StoreError> {
         let id = random_id("", 32)?;
         let ttl = self.options.limits.session_init;
-        let sessions = &self.options.sessions;
-        sessions.create(&id, principal, record, ttl).await?;
-        self.expiry.start(&self.options, &self.active_sessions);
+        let created = self.stores.create_session(&id, principal, record, ttl);
+        created.await?;
+        self.expiry
+            .start(&self.stores, &self.options.limits, &self.active_sessions);
         Ok(id)
     }
 
     /// Stores the changes that a request made to its session.
+    ///
+    /// # Errors
+    /// Returns an error if the store fails, or if other requests change the session again and again.
     pub(crate) async fn save(&self, session: &ActiveSession) -> Result<(), StoreError> {
         let SessionKey { id, principal, .. } = &session.key;
-        let sessions = &self.options.sessions;
+        let stores = &self.stores;
         let idle = self.options.limits.session_idle;
         let Some((before, current)) = session.stored_and_current() else {
             return Ok(());
         };
         let (mut revision, mut record) = (before.revision, current.clone());
-        loop {
-            let replaced = sessions.replace(id, principal, revision, record.clone());
+        for _ in 0..REPLACE_ATTEMPTS {
+            let replaced = stores.replace_session(id, principal, revision, record.clone());
             if let Some(revision) = replaced.await? {
                 session.refresh(&StoredSession::new(Arc::new(record), revision));
                 return Ok(());
             }
             // Another request stored a newer record. The changes of this request are applied to that record.
-            let Some(now) = sessions.load(id, principal, idle).await? else {
+            let Some(now) = stores.load_session(id, principal, idle).await? else {
                 return Ok(());
             };
             record = now.record.with_changes(&before.record, &current);
             revision = now.revision;
         }
+        Err(StoreError::unavailable(
+            "other requests change the session at the same time",
+        ))
     }
 
     /// Ends a session on all nodes. Returns `false` if the principal has no session with this id.
@@ -132,7 +145,7 @@ impl HttpEndpoint {
         id: &str,
         principal: &Principal,
     ) -> Result<bool, StoreError> {
-        if !self.options.sessions.delete(id, principal).await? {
+        if !self.stores.delete_session(id, principal).await? {
             return Ok(false);
         }
         if let Some(active) = self.active_sessions.find(id) {
@@ -140,7 +153,7 @@ impl HttpEndpoint {
         }
         let signalled = self.signal(id, SessionSignal::Ended).await;
         // The events are removed even if the other nodes were not notified, because no client can resume the session.
-        self.options.events.remove_session(principal, id).await?;
+        self.stores.remove_streams(principal, id).await?;
         signalled.map(|()| true)
     }
 
@@ -150,20 +163,20 @@ impl HttpEndpoint {
         session: &str,
         signal: SessionSignal,
     ) -> Result<(), StoreError> {
-        let Some(bus) = &self.options.bus else {
+        if !self.stores.has_bus() {
             return Ok(());
-        };
+        }
         let payload = BusPayload::Session {
             session: session.to_owned(),
             signal,
         };
-        bus.publish(BusMessage::new(self.node.name(), payload))
-            .await
+        let message = BusMessage::new(self.node.name(), payload);
+        self.stores.publish(message).await
     }
 
     /// Subscribes to the bus, if there is one. Later calls have no effect.
     pub(crate) fn join_cluster(self: &Arc<Self>) {
-        self.node.join(self.server.hub(), self);
+        self.node.join(&self.stores, self.server.hub(), self);
     }
 
     /// Creates the queue of messages for one stream.
@@ -196,8 +209,7 @@ impl HttpEndpoint {
 
     /// Returns a writer of session streams.
     pub(crate) fn stream_writer(&self) -> StreamWriter {
-        let events = Arc::clone(&self.options.events);
-        StreamWriter::new(events, self.options.limits.outbox())
+        StreamWriter::new(self.stores.clone(), self.options.limits.outbox())
     }
 }
 

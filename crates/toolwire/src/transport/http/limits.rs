@@ -67,6 +67,9 @@ pub struct HttpLimits {
     pub session_init: Duration,
     /// How long a session may be idle before it expires. Default: 5 min.
     pub session_idle: Duration,
+    /// The time in which a call of the session store, the event log or the bus has to return. A request that needs a
+    /// later reply gets 503 with `Retry-After`. Default: 2 s.
+    pub store_deadline: Duration,
     /// How long running requests may take after the server starts to shut down. Default: 10 s.
     pub drain: Duration,
 }
@@ -95,6 +98,7 @@ impl Default for HttpLimits {
             quiet_period: Duration::from_secs(5),
             session_init: Duration::from_secs(60),
             session_idle: Duration::from_secs(300),
+            store_deadline: Duration::from_secs(2),
             drain: Duration::from_secs(10),
         }
     }

@@ -20,6 +20,7 @@ mod request;
 mod response;
 mod service;
 mod session;
+mod stores;
 
 pub use authorizer::{AuthorizationError, Authorizer, PublicRoute};
 pub use exchange::context::HttpStreamContext;

@@ -25,7 +25,7 @@ use toolwire_proto::{stamp, strict_json};
 use toolwire_types::{ClientCapabilities, ErrorObject, RawJson, ResponseId};
 
 use crate::engine::{BoxFuture, Principal, TokenInfo};
-use crate::store::{SessionRecord, SessionSignal, SessionStore};
+use crate::store::{SessionRecord, SessionSignal};
 use crate::transport::chunk::{ChunkPermit, ChunkSender};
 use crate::transport::duplex::MessageLoop;
 use crate::transport::http::endpoint::HttpEndpoint;
@@ -39,6 +39,7 @@ use crate::transport::http::request::headers::RequestHeaders;
 use crate::transport::http::request::incoming::IncomingRequest;
 use crate::transport::http::response::event_source::{EventSource, StreamState};
 use crate::transport::http::response::{self, HttpResponse};
+use crate::transport::http::stores::Stores;
 use crate::transport::limits::Limits;
 use crate::transport::outgoing_queue::OutgoingQueue;
 
@@ -78,7 +79,7 @@ async fn open(
     let options = &endpoint.options;
     let id = random_id("", 32).map_err(|error| response::store_error(&error))?;
     let lease = SessionLease {
-        sessions: Arc::clone(&options.sessions),
+        stores: endpoint.stores.clone(),
         key: store_key(&id),
         principal: Principal::of(&token),
         idle: options.limits.session_idle,
@@ -124,9 +125,10 @@ async fn deliver(post: &IncomingRequest<'_>, message: &[u8]) -> Result<HttpRespo
     };
     // Requests that wait for a full queue count as running requests.
     let _permit = endpoint.request_permit(0)?;
-    let options = &endpoint.options;
-    let idle = options.limits.session_idle;
-    match options.sessions.touch(&key, &post.principal(), idle).await {
+    let idle = endpoint.options.limits.session_idle;
+    let principal = post.principal();
+    let touched = endpoint.stores.touch_session(&key, &principal, idle);
+    match touched.await {
         Ok(true) => {}
         Ok(false) => return Err(unknown_session()),
         Err(error) => return Err(response::store_error(&error)),
@@ -146,7 +148,7 @@ async fn deliver(post: &IncomingRequest<'_>, message: &[u8]) -> Result<HttpRespo
             )),
         };
     }
-    if options.bus.is_none() {
+    if !endpoint.stores.has_bus() {
         return Err(unknown_session());
     }
     let text = String::from_utf8_lossy(message).into_owned();
@@ -295,7 +297,7 @@ async fn serve(
 
 /// The record of a stream in the session store.
 struct SessionLease {
-    sessions: Arc<dyn SessionStore>,
+    stores: Stores,
     key: String,
     principal: Principal,
     idle: Duration,
@@ -307,8 +309,8 @@ impl SessionLease {
     async fn create(&self) -> Result<(), crate::store::StoreError> {
         let record = SessionRecord::new(HTTP_WITH_SSE, ClientCapabilities::default(), None);
         let created = self
-            .sessions
-            .create(&self.key, &self.principal, record, self.idle);
+            .stores
+            .create_session(&self.key, &self.principal, record, self.idle);
         created.await.map(drop)
     }
 
@@ -316,7 +318,9 @@ impl SessionLease {
     async fn wait_deleted(&self) {
         loop {
             tokio::time::sleep(self.interval).await;
-            let touched = self.sessions.touch(&self.key, &self.principal, self.idle);
+            let touched = self
+                .stores
+                .touch_session(&self.key, &self.principal, self.idle);
             match touched.await {
                 Ok(true) => {}
                 Ok(false) => return,
@@ -328,7 +332,7 @@ impl SessionLease {
     }
 
     async fn delete(&self) {
-        let deleted = self.sessions.delete(&self.key, &self.principal).await;
+        let deleted = self.stores.delete_session(&self.key, &self.principal).await;
         if let Err(error) = deleted {
             tracing::warn!(%error, "the session of an ended stream cannot be deleted");
         }

@@ -106,7 +106,7 @@ const X_ACCEL_BUFFERING: HeaderName = HeaderName::from_static("x-accel-buffering
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
 const EVENT_STREAM: HeaderValue = HeaderValue::from_static("text/event-stream");
 
-/// How long a rejected client should wait before it retries, in seconds.
+/// How long a client that was rejected because of too many requests should wait before it retries, in seconds.
 const RETRY_AFTER_SECONDS: HeaderValue = HeaderValue::from_static("2");
 
 /// Returns a response with one JSON message.
@@ -176,10 +176,22 @@ fn retry_later(status: StatusCode, id: ResponseId, object: ErrorObject) -> HttpR
 #[cold]
 pub(crate) fn store_error(failure: &StoreError) -> HttpResponse {
     tracing::warn!(error = %failure, "a request failed because of a store error");
-    unavailable(match failure {
+    let mut response = unavailable(match failure {
         StoreError::Full | StoreError::OwnerFull => "there are too many sessions",
         StoreError::Unavailable(_) => "sessions are temporarily unavailable",
-    })
+    });
+    let seconds = HeaderValue::from(store_retry_seconds());
+    response.fields_mut().insert(RETRY_AFTER, seconds);
+    response
+}
+
+/// Returns a random time of 1 to 3 seconds, so that the clients of all nodes do not return to a store at once.
+fn store_retry_seconds() -> u16 {
+    let mut random = [0];
+    match getrandom::fill(&mut random) {
+        Ok(()) => 1 + u16::from(random[0]) % 3,
+        Err(_) => 2,
+    }
 }
 
 /// Returns 405 with the allowed methods.

@@ -9,10 +9,9 @@ use std::time::Duration;
 use tokio::task::JoinHandle;
 
 use crate::engine::BoxFuture;
-use crate::store::{EventLog, SessionStore};
 use crate::transport::http::limits::HttpLimits;
-use crate::transport::http::options::HttpOptions;
 use crate::transport::http::session::active::ActiveSessions;
+use crate::transport::http::stores::Stores;
 
 /// The longest interval between two queries of the store.
 const MAX_INTERVAL: Duration = Duration::from_secs(30);
@@ -26,13 +25,12 @@ pub(crate) struct SessionExpiry(OnceLock<JoinHandle<()>>);
 
 impl SessionExpiry {
     /// Starts the task, once.
-    pub(crate) fn start(&self, options: &HttpOptions, active: &Arc<ActiveSessions>) {
+    pub(crate) fn start(&self, stores: &Stores, limits: &HttpLimits, active: &Arc<ActiveSessions>) {
         self.0.get_or_init(|| {
             let removing: BoxFuture<'_, ()> = Box::pin(remove_expired(
-                Arc::clone(&options.sessions),
-                Arc::clone(&options.events),
+                stores.clone(),
                 Arc::downgrade(active),
-                interval(&options.limits),
+                interval(limits),
             ));
             tokio::spawn(removing)
         });
@@ -52,18 +50,13 @@ fn interval(limits: &HttpLimits) -> Duration {
     (shortest / 2).clamp(MIN_INTERVAL, MAX_INTERVAL)
 }
 
-async fn remove_expired(
-    sessions: Arc<dyn SessionStore>,
-    events: Arc<dyn EventLog>,
-    active: Weak<ActiveSessions>,
-    interval: Duration,
-) {
+async fn remove_expired(stores: Stores, active: Weak<ActiveSessions>, interval: Duration) {
     loop {
         tokio::time::sleep(interval).await;
         let Some(active) = active.upgrade() else {
             return;
         };
-        let expired = match sessions.take_expired().await {
+        let expired = match stores.take_expired_sessions().await {
             Ok(expired) => expired,
             Err(error) => {
                 tracing::warn!(%error, "expired sessions cannot be read from the store");
@@ -73,7 +66,7 @@ async fn remove_expired(
         for session in expired {
             // The session ends first, because a later write would create its streams again.
             active.end(&session.id, &session.principal);
-            let removed = events.remove_session(&session.principal, &session.id);
+            let removed = stores.remove_streams(&session.principal, &session.id);
             if let Err(error) = removed.await {
                 tracing::warn!(%error, "the streams of an expired session cannot be removed");
             }

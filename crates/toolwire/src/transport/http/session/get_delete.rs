@@ -70,12 +70,10 @@ async fn open(
     let permit = endpoint.stream_permit(0)?;
     let name = random_id(PUSH_STREAM, 16).map_err(|error| response::store_error(&error))?;
     let key = StreamKey::new(&session.key.id, &name);
-    let opened = endpoint
-        .options
-        .events
-        .open(&session.key.principal, &key)
-        .await;
-    opened.map_err(|error| response::store_error(&error))?;
+    let opened = endpoint.stores.open_stream(&session.key.principal, &key);
+    opened
+        .await
+        .map_err(|error| response::store_error(&error))?;
     let control = session.stream(&name);
     let priming_event = priming_event(endpoint, &session, &control);
     let push = read_pushed(endpoint, &session, &control);
@@ -94,8 +92,7 @@ async fn resume(
     // Acquired before the current reader of the stream is detached.
     let permit = endpoint.stream_permit(0)?;
     let key = StreamKey::new(&session.key.id, last.stream());
-    let events = &endpoint.options.events;
-    let read = events.read_after(
+    let read = endpoint.stores.read_after(
         &session.key.principal,
         &key,
         last.sequence(),

@@ -13,7 +13,7 @@ use toolwire_proto::event_id::EventId;
 use toolwire_proto::sse::{self, SseEvent};
 
 use crate::engine::{BoxFuture, Cancellation};
-use crate::store::{EventLog, LogEntry, Replay, SessionStore, StreamKey};
+use crate::store::{LogEntry, Replay, StreamKey};
 use crate::sync::lock;
 use crate::transport::http::exchange::token_expiry;
 use crate::transport::http::response::event_source::{EventSource, StreamState};
@@ -21,11 +21,11 @@ use crate::transport::http::session::active::ActiveSession;
 use crate::transport::http::session::key::SessionKey;
 use crate::transport::http::session::push::PushReader;
 use crate::transport::http::session::stream_reader::{Attachment, DetachReason};
+use crate::transport::http::stores::Stores;
 
 /// The stream, the stores and the limits that a reader uses.
 pub(crate) struct ReaderContext {
-    pub(crate) events: Arc<dyn EventLog>,
-    pub(crate) sessions: Arc<dyn SessionStore>,
+    pub(crate) stores: Stores,
     pub(crate) session: Arc<ActiveSession>,
     pub(crate) key: StreamKey,
     pub(crate) attachment: Attachment,
@@ -183,7 +183,7 @@ impl ReaderContext {
     async fn read(&self, after: u64, wait: Duration) -> ReadStep {
         let principal = &self.session.key.principal;
         match self
-            .events
+            .stores
             .read_after(principal, &self.key, after, wait)
             .await
         {
@@ -206,7 +206,8 @@ impl ReaderContext {
             *last_touched = Instant::now();
         }
         let SessionKey { id, principal, .. } = &self.session.key;
-        match self.sessions.touch(id, principal, self.session_idle).await {
+        let touched = self.stores.touch_session(id, principal, self.session_idle);
+        match touched.await {
             Ok(true) => {}
             Ok(false) => {
                 tracing::warn!("a stream ends because its session was deleted");

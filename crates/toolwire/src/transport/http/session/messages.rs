@@ -79,9 +79,7 @@ pub(crate) async fn on_response(
     response: ResponseEnvelope<'_>,
 ) -> Result<(), HttpResponse> {
     let outcome = response.outcome.map(RawJson::from);
-    if request.endpoint.options.bus.is_none()
-        || session.client_requests.is_waiting_for(&response.id)
-    {
+    if !request.endpoint.stores.has_bus() || session.client_requests.is_waiting_for(&response.id) {
         session.client_requests.resolve(&response.id, outcome);
         return Ok(());
     }

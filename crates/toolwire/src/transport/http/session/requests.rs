@@ -295,8 +295,8 @@ async fn stream(
         Err(error) => return response::store_error(&error),
     };
     let key = StreamKey::new(&session.key.id, &name);
-    let events = &endpoint.options.events;
-    if let Err(error) = events.open(&session.key.principal, &key).await {
+    let opened = endpoint.stores.open_stream(&session.key.principal, &key);
+    if let Err(error) = opened.await {
         return response::store_error(&error);
     }
     let control = session.stream(&name);
@@ -414,8 +414,7 @@ impl HttpEndpoint {
     ) -> ReaderContext {
         let options = &self.options;
         ReaderContext {
-            events: Arc::clone(&options.events),
-            sessions: Arc::clone(&options.sessions),
+            stores: self.stores.clone(),
             session: Arc::clone(session),
             key: StreamKey::new(&session.key.id, control.stream()),
             attachment: control.attach(),

@@ -1,23 +1,22 @@
 //! Writes messages of a session to the event log.
 
-use std::sync::Arc;
-
 use toolwire_proto::outbox::OutboxLimits;
 
-use crate::store::{EventLog, LogEntry, StreamKey};
+use crate::store::{LogEntry, StreamKey};
 use crate::transport::http::session::key::SessionKey;
 use crate::transport::http::session::stream_reader::ResumableStream;
+use crate::transport::http::stores::Stores;
 
 /// A writer to the event log that waits for slow readers.
 #[derive(Debug, Clone)]
 pub(crate) struct StreamWriter {
-    events: Arc<dyn EventLog>,
+    stores: Stores,
     limits: OutboxLimits,
 }
 
 impl StreamWriter {
-    pub(crate) fn new(events: Arc<dyn EventLog>, limits: OutboxLimits) -> Self {
-        Self { events, limits }
+    pub(crate) fn new(stores: Stores, limits: OutboxLimits) -> Self {
+        Self { stores, limits }
     }
 
     /// Appends an entry to a stream once its reader has capacity. Returns `false` if the session has ended or the log
@@ -39,7 +38,7 @@ impl StreamWriter {
             () = stream.wait_for_capacity(bytes, self.limits) => {}
         }
         let key = StreamKey::new(&session.id, stream.stream());
-        let appended = self.events.append(&session.principal, &key, entry);
+        let appended = self.stores.append(&session.principal, &key, entry);
         match appended.await {
             Ok(sequence) => {
                 stream.record_written(sequence, bytes);

@@ -1,0 +1,181 @@
+//! The shared stores of an endpoint. Every call has a deadline.
+//!
+//! A store may be in another process. A call that does not return in time fails like a call to an unavailable store, so
+//! that no request waits for a store for an unlimited time. Calls that complete at once, as those of stores in memory do,
+//! need no timer.
+
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use tokio::time::Sleep;
+
+use crate::engine::Principal;
+use crate::store::{
+    Bus, BusMessage, BusSubscription, EventLog, ExpiredSession, LogEntry, Replay, SessionRecord,
+    SessionStore, StoreError, StoreFuture, StoredSession, StreamKey,
+};
+use crate::transport::http::options::HttpOptions;
+
+/// The stores of an endpoint. Clones use the same stores.
+#[derive(Debug, Clone)]
+pub(crate) struct Stores {
+    sessions: Arc<dyn SessionStore>,
+    events: Arc<dyn EventLog>,
+    bus: Option<Arc<dyn Bus>>,
+    deadline: Duration,
+}
+
+impl Stores {
+    pub(crate) fn new(options: &HttpOptions) -> Self {
+        Self {
+            sessions: Arc::clone(&options.sessions),
+            events: Arc::clone(&options.events),
+            bus: options.bus.clone(),
+            deadline: options.limits.store_deadline,
+        }
+    }
+
+    pub(crate) fn create_session<'a>(
+        &'a self,
+        id: &'a str,
+        principal: &'a Principal,
+        record: SessionRecord,
+        ttl: Duration,
+    ) -> StoreCall<'a, StoredSession> {
+        self.within_deadline(self.sessions.create(id, principal, record, ttl))
+    }
+
+    pub(crate) fn load_session<'a>(
+        &'a self,
+        id: &'a str,
+        principal: &'a Principal,
+        ttl: Duration,
+    ) -> StoreCall<'a, Option<StoredSession>> {
+        self.within_deadline(self.sessions.load(id, principal, ttl))
+    }
+
+    pub(crate) fn touch_session<'a>(
+        &'a self,
+        id: &'a str,
+        principal: &'a Principal,
+        ttl: Duration,
+    ) -> StoreCall<'a, bool> {
+        self.within_deadline(self.sessions.touch(id, principal, ttl))
+    }
+
+    pub(crate) fn replace_session<'a>(
+        &'a self,
+        id: &'a str,
+        principal: &'a Principal,
+        revision: u64,
+        record: SessionRecord,
+    ) -> StoreCall<'a, Option<u64>> {
+        self.within_deadline(self.sessions.replace(id, principal, revision, record))
+    }
+
+    pub(crate) fn delete_session<'a>(
+        &'a self,
+        id: &'a str,
+        principal: &'a Principal,
+    ) -> StoreCall<'a, bool> {
+        self.within_deadline(self.sessions.delete(id, principal))
+    }
+
+    pub(crate) fn take_expired_sessions(&self) -> StoreCall<'_, Vec<ExpiredSession>> {
+        self.within_deadline(self.sessions.take_expired())
+    }
+
+    pub(crate) fn open_stream<'a>(
+        &'a self,
+        principal: &'a Principal,
+        key: &'a StreamKey,
+    ) -> StoreCall<'a, ()> {
+        self.within_deadline(self.events.open(principal, key))
+    }
+
+    pub(crate) fn append<'a>(
+        &'a self,
+        principal: &'a Principal,
+        key: &'a StreamKey,
+        entry: LogEntry,
+    ) -> StoreCall<'a, u64> {
+        self.within_deadline(self.events.append(principal, key, entry))
+    }
+
+    /// Reads a stream. The deadline starts after the wait.
+    pub(crate) fn read_after<'a>(
+        &'a self,
+        principal: &'a Principal,
+        key: &'a StreamKey,
+        after: u64,
+        wait: Duration,
+    ) -> StoreCall<'a, Replay> {
+        StoreCall {
+            call: self.events.read_after(principal, key, after, wait),
+            deadline: self.deadline.saturating_add(wait),
+            timer: None,
+        }
+    }
+
+    pub(crate) fn remove_streams<'a>(
+        &'a self,
+        principal: &'a Principal,
+        session: &'a str,
+    ) -> StoreCall<'a, ()> {
+        self.within_deadline(self.events.remove_session(principal, session))
+    }
+
+    pub(crate) fn has_bus(&self) -> bool {
+        self.bus.is_some()
+    }
+
+    /// Publishes a message to the other nodes. Does nothing without a bus.
+    pub(crate) fn publish(&self, message: BusMessage) -> StoreCall<'_, ()> {
+        self.within_deadline(match &self.bus {
+            Some(bus) => bus.publish(message),
+            None => Box::pin(async { Ok(()) }),
+        })
+    }
+
+    /// Subscribes to the bus, if there is one.
+    pub(crate) fn subscribe(&self) -> Option<StoreCall<'_, Box<dyn BusSubscription>>> {
+        let bus = self.bus.as_ref()?;
+        Some(self.within_deadline(bus.subscribe()))
+    }
+
+    fn within_deadline<'a, T>(&self, call: StoreFuture<'a, T>) -> StoreCall<'a, T> {
+        StoreCall {
+            call,
+            deadline: self.deadline,
+            timer: None,
+        }
+    }
+}
+
+/// A call of a store that fails after a deadline.
+pub(crate) struct StoreCall<'a, T> {
+    call: StoreFuture<'a, T>,
+    deadline: Duration,
+    /// Started when the call does not complete at once.
+    timer: Option<Pin<Box<Sleep>>>,
+}
+
+impl<T> Future for StoreCall<'_, T> {
+    type Output = Result<T, StoreError>;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        if let Poll::Ready(result) = self.call.as_mut().poll(cx) {
+            return Poll::Ready(result);
+        }
+        let deadline = self.deadline;
+        let timer = self
+            .timer
+            .get_or_insert_with(|| Box::pin(tokio::time::sleep(deadline)));
+        timer
+            .as_mut()
+            .poll(cx)
+            .map(|()| Err(StoreError::unavailable("the store did not reply in time")))
+    }
+}
