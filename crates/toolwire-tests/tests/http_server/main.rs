@@ -30,6 +30,7 @@ mod principals;
 mod rejecting_authorizer;
 mod rounds;
 mod session_messages;
+mod store_changes;
 mod store_deadlines;
 mod table;
 mod timeouts;

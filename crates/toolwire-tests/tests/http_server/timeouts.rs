@@ -83,7 +83,7 @@ async fn session_with_an_open_stream_does_not_expire() {
 struct UnavailableBus;
 
 impl Bus for UnavailableBus {
-    fn publish(&self, _: BusMessage) -> BoxFuture<'_, Result<(), StoreError>> {
+    fn publish_all<'a>(&'a self, _: &'a [BusMessage]) -> BoxFuture<'a, Result<(), StoreError>> {
         Box::pin(async { Err(StoreError::unavailable("the bus is unavailable")) })
     }
 

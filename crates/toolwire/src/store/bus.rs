@@ -39,6 +39,8 @@ impl BusMessage {
 pub enum BusPayload {
     /// A change for the listeners of all nodes.
     Change(Change),
+    /// More changes than a node can list. Listeners are notified that everything may have changed.
+    Everything,
     /// A notification for the clients of all nodes that the protocol does not define.
     Notification {
         /// The method name.
@@ -100,11 +102,15 @@ pub enum BusDelivery {
     Lagged,
 }
 
-/// A bus that carries messages between nodes. The messages of one node arrive in order, each at most once. Lost
-/// messages are reported as [`BusDelivery::Lagged`].
+/// A bus that carries messages between nodes. The messages of one node arrive in order, each at most once for each time
+/// that it is published. Lost messages are reported as [`BusDelivery::Lagged`].
 pub trait Bus: Send + Sync + fmt::Debug {
-    /// Sends a message to all nodes, including this one.
-    fn publish(&self, message: BusMessage) -> StoreFuture<'_, ()>;
+    /// Sends messages to all nodes, including this one, in this order.
+    ///
+    /// # Errors
+    /// Returns an error if not all messages were sent. A node publishes its changes again after an error, so that
+    /// messages may be sent twice.
+    fn publish_all<'a>(&'a self, messages: &'a [BusMessage]) -> StoreFuture<'a, ()>;
 
     /// Subscribes to all messages that are published from now on.
     fn subscribe(&self) -> StoreFuture<'_, Box<dyn BusSubscription>>;

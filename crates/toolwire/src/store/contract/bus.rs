@@ -44,7 +44,13 @@ impl Node {
     }
 
     async fn publish(&self, payload: BusPayload) {
-        ok("publish", self.bus.publish(self.message(payload)).await);
+        self.publish_all([payload]).await;
+    }
+
+    async fn publish_all(&self, payloads: impl IntoIterator<Item = BusPayload>) {
+        let payloads = payloads.into_iter();
+        let messages: Vec<_> = payloads.map(|payload| self.message(payload)).collect();
+        ok("publish_all", self.bus.publish_all(&messages).await);
     }
 
     async fn subscribe(&self) -> Box<dyn BusSubscription> {
@@ -97,6 +103,13 @@ fn all_payloads() -> Vec<BusPayload> {
         Change::ResourceUpdated("file:///ä b".to_owned()),
         Change::Task(unique_name("task")),
     ];
+    let other = [
+        BusPayload::Everything,
+        BusPayload::Notification {
+            method: "notifications/acme/news".to_owned(),
+            params: Some(RawJson::from(serde_json::json!({}))),
+        },
+    ];
     let signals = signals.into_iter().map(|signal| BusPayload::Session {
         session: session.clone(),
         signal,
@@ -104,6 +117,7 @@ fn all_payloads() -> Vec<BusPayload> {
     changes
         .into_iter()
         .map(BusPayload::Change)
+        .chain(other)
         .chain(signals)
         .collect()
 }
@@ -140,8 +154,10 @@ async fn message_reaches_all_subscribers(first: &Node, second: &Node) {
     for payload in &payloads {
         first.publish(payload.clone()).await;
     }
+    first.publish_all(payloads.clone()).await;
+    first.publish_all([]).await;
     for subscription in &mut subscriptions {
-        for payload in &payloads {
+        for payload in payloads.iter().chain(&payloads) {
             let received = next(rule, &mut **subscription, &[first, second]).await;
             assert_eq!(received, first.message(payload.clone()), "{rule}");
         }

@@ -223,8 +223,8 @@ impl<S: EventLog + ?Sized> EventLog for Faulty<S> {
 }
 
 impl<S: Bus + ?Sized> Bus for Faulty<S> {
-    fn publish(&self, message: BusMessage) -> StoreFuture<'_, ()> {
-        self.call("publish", move || self.store.publish(message.clone()))
+    fn publish_all<'a>(&'a self, messages: &'a [BusMessage]) -> StoreFuture<'a, ()> {
+        self.call("publish_all", move || self.store.publish_all(messages))
     }
 
     fn subscribe(&self) -> StoreFuture<'_, Box<dyn BusSubscription>> {

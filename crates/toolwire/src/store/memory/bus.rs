@@ -35,10 +35,12 @@ impl MemoryBus {
 }
 
 impl Bus for MemoryBus {
-    fn publish(&self, message: BusMessage) -> StoreFuture<'_, ()> {
+    fn publish_all<'a>(&'a self, messages: &'a [BusMessage]) -> StoreFuture<'a, ()> {
         Box::pin(async move {
-            // Sending without subscribers is not an error.
-            let _ = self.sender.send(message);
+            for message in messages {
+                // Sending without subscribers is not an error.
+                let _ = self.sender.send(message.clone());
+            }
             Ok(())
         })
     }
@@ -92,7 +94,7 @@ mod tests {
         let bus = MemoryBus::new(capacity);
         let mut subscription = bus.subscribe().await.unwrap();
         for number in 1..=messages {
-            bus.publish(message(number)).await.unwrap();
+            bus.publish_all(&[message(number)]).await.unwrap();
         }
         subscription.next().await
     }
@@ -120,7 +122,7 @@ mod tests {
         let bus = MemoryBus::new(2);
         let mut subscription = bus.subscribe().await.unwrap();
         for number in 1..=5 {
-            bus.publish(message(number)).await.unwrap();
+            bus.publish_all(&[message(number)]).await.unwrap();
         }
         assert_eq!(subscription.next().await, Some(BusDelivery::Lagged));
         for number in 4..=5 {
@@ -133,7 +135,7 @@ mod tests {
     async fn subscription_ends_with_the_bus() {
         let bus = MemoryBus::default();
         let mut subscription = bus.subscribe().await.unwrap();
-        bus.publish(message(1)).await.unwrap();
+        bus.publish_all(&[message(1)]).await.unwrap();
         drop(bus);
         let last = Some(BusDelivery::Message(message(1)));
         assert_eq!(subscription.next().await, last);

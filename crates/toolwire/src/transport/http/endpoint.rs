@@ -62,7 +62,7 @@ impl HttpEndpoint {
             stalls: StallMonitor::new(limits.write_stall),
             active_sessions: Arc::default(),
             http_sse: Arc::default(),
-            node: ClusterNode::new(),
+            node: ClusterNode::new(options.bus.is_some()),
             stores: Stores::new(&options),
             expiry: SessionExpiry::default(),
             server,
@@ -171,7 +171,7 @@ impl HttpEndpoint {
             signal,
         };
         let message = BusMessage::new(self.node.name(), payload);
-        self.stores.publish(message).await
+        self.stores.publish_all(&[message]).await
     }
 
     /// Subscribes to the bus, if there is one. Later calls have no effect.
@@ -216,6 +216,7 @@ impl HttpEndpoint {
 impl BusHandler for HttpEndpoint {
     fn on_bus_message(&self, payload: BusPayload) {
         match payload {
+            BusPayload::Everything => self.resync(),
             BusPayload::Change(change) => drop(self.server.hub().publish_local(&change)),
             BusPayload::Notification { method, params } => {
                 let notification = Notification::new(method, params);

@@ -131,10 +131,10 @@ impl Stores {
         self.bus.is_some()
     }
 
-    /// Publishes a message to the other nodes. Does nothing without a bus.
-    pub(crate) fn publish(&self, message: BusMessage) -> StoreCall<'_, ()> {
+    /// Publishes messages to the other nodes. Does nothing without a bus.
+    pub(crate) fn publish_all<'a>(&'a self, messages: &'a [BusMessage]) -> StoreCall<'a, ()> {
         self.within_deadline(match &self.bus {
-            Some(bus) => bus.publish(message),
+            Some(bus) => bus.publish_all(messages),
             None => Box::pin(async { Ok(()) }),
         })
     }

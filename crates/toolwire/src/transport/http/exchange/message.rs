@@ -56,7 +56,13 @@ pub(crate) async fn serve(post: &IncomingRequest<'_>, message: &[u8]) -> HttpRes
         return rejection.into_response(ResponseId::Id(request.id.clone()));
     }
     let (dispatched, session) = match lookup {
-        _ if admitted.era == Era::Modern => (modern::begin(post, admitted), None),
+        _ if admitted.era == Era::Modern => {
+            let node = &post.endpoint.node;
+            if modern::is_listen(admitted) && node.is_joining() {
+                boxed_cold(|| node.wait_until_joined()).await;
+            }
+            (modern::begin(post, admitted), None)
+        }
         SessionLookup::Session(session) if !requests::changes_record(admitted.method.name()) => {
             let dispatched = requests::begin_in_session(post, &session, admitted);
             (dispatched, Some(session))

@@ -25,9 +25,14 @@ use crate::transport::http::response::{self, FinalMessage, HttpResponse, status}
 use crate::transport::listen::{ListenFilter, ListenStream};
 use crate::transport::outgoing_queue::MessageSink;
 
+/// Returns `true` if a request opens a stream of changes.
+pub(crate) fn is_listen(admitted: &Admitted<'_>) -> bool {
+    admitted.method.name() == "subscriptions/listen"
+}
+
 /// Starts to serve an admitted request.
 pub(crate) fn begin(post: &IncomingRequest<'_>, admitted: &Admitted<'_>) -> Dispatched {
-    let dispatched = if admitted.method.name() == "subscriptions/listen" {
+    let dispatched = if is_listen(admitted) {
         listen(post, admitted)
     } else {
         start(post, admitted)

@@ -68,6 +68,7 @@ async fn open(
     token_expires_at: Option<Instant>,
 ) -> Result<HttpResponse, HttpResponse> {
     let permit = endpoint.stream_permit(0)?;
+    endpoint.node.wait_until_joined().await;
     let name = random_id(PUSH_STREAM, 16).map_err(|error| response::store_error(&error))?;
     let key = StreamKey::new(&session.key.id, &name);
     let opened = endpoint.stores.open_stream(&session.key.principal, &key);
@@ -115,6 +116,7 @@ async fn resume(
         let signal = SessionSignal::StreamMoved {
             stream: last.stream().to_owned(),
         };
+        endpoint.node.wait_until_joined().await;
         let signalled = endpoint.signal(&session.key.id, signal).await;
         signalled.map_err(|error| response::store_error(&error))?;
         (read_pushed(endpoint, &session, &control), token_expires_at)

@@ -1,0 +1,174 @@
+//! The connection of one node to the other nodes of a service: publishes changes on the bus and receives messages.
+//!
+//! Changes are never lost. A change that cannot be published is published later. After each subscription, all listeners
+//! are told that everything may have changed, because changes of other nodes may have been published before.
+
+mod pending;
+
+use std::sync::{Arc, Once, Weak};
+use std::time::Duration;
+
+use tokio::sync::watch;
+
+use crate::engine::BoxFuture;
+use crate::server::hub::Hub;
+use crate::store::{BusDelivery, BusMessage, BusPayload, BusSubscription};
+use crate::transport::http::cluster::pending::PendingChanges;
+use crate::transport::http::random_id::random_id;
+use crate::transport::http::stores::Stores;
+
+/// The delay before the next attempt to subscribe to a bus that failed, or to publish on it.
+const RECONNECT: Duration = Duration::from_secs(1);
+
+/// How long a new stream of changes waits for the subscription to the bus.
+const JOIN_TIMEOUT: Duration = Duration::from_secs(1);
+
+/// A receiver of the messages that other nodes publish.
+pub(crate) trait BusHandler: Send + Sync + 'static {
+    /// Handles a message of another node.
+    fn on_bus_message(&self, payload: BusPayload);
+
+    /// Handles a gap: messages of other nodes may be lost.
+    fn resync(&self);
+}
+
+/// This node: its name and its connection to the bus.
+#[derive(Debug)]
+pub(crate) struct ClusterNode {
+    name: String,
+    started: Once,
+    /// Whether this node receives the messages of other nodes. `None` without a bus.
+    is_joined: Option<watch::Sender<bool>>,
+}
+
+impl ClusterNode {
+    pub(crate) fn new(has_bus: bool) -> Self {
+        Self {
+            // Only this node compares the name. If there are no random bytes, it receives its own messages too.
+            name: random_id("", 12).unwrap_or_default(),
+            started: Once::new(),
+            is_joined: has_bus.then(|| watch::Sender::new(false)),
+        }
+    }
+
+    pub(crate) fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Publishes the changes of `hub` and passes messages of other nodes to `handler`. Later calls have no effect.
+    pub(crate) fn join<H: BusHandler>(&self, stores: &Stores, hub: &Hub, handler: &Arc<H>) {
+        let Some(is_joined) = &self.is_joined else {
+            return;
+        };
+        self.started.call_once(|| {
+            let outgoing = Arc::<PendingChanges>::default();
+            let sending: BoxFuture<'_, ()> = Box::pin(publish_changes(
+                self.name.clone(),
+                stores.clone(),
+                Arc::downgrade(&outgoing),
+            ));
+            hub.set_forwarder(outgoing);
+            let receiver = Receiver {
+                node: self.name.clone(),
+                handler: Arc::downgrade(handler) as Weak<dyn BusHandler>,
+                is_joined: is_joined.clone(),
+            };
+            let receiving: BoxFuture<'_, ()> = Box::pin(receiver.run(stores.clone()));
+            tokio::spawn(receiving);
+            tokio::spawn(sending);
+        });
+    }
+
+    /// Returns `true` if there is a bus, and this node does not receive its messages yet.
+    pub(crate) fn is_joining(&self) -> bool {
+        let is_joined = self.is_joined.as_ref();
+        is_joined.is_some_and(|is_joined| !*is_joined.borrow())
+    }
+
+    /// Waits until this node receives the messages of other nodes, for at most a second.
+    ///
+    /// A stream of changes is opened after it. If the subscription takes longer, the stream is told to read everything
+    /// again when the node has subscribed.
+    pub(crate) async fn wait_until_joined(&self) {
+        if let Some(is_joined) = &self.is_joined {
+            let mut is_joined = is_joined.subscribe();
+            let joined = is_joined.wait_for(|is_joined| *is_joined);
+            let _ = tokio::time::timeout(JOIN_TIMEOUT, joined).await;
+        }
+    }
+}
+
+/// Publishes pending changes. Equal changes that are pending at the same time are published once.
+async fn publish_changes(node: String, stores: Stores, outgoing: Weak<PendingChanges>) {
+    while let Some(outgoing) = outgoing.upgrade() {
+        let Some(batch) = outgoing.take() else {
+            // The timeout lets the task end after its endpoint was dropped.
+            let ready = outgoing.ready.notified();
+            let _ = tokio::time::timeout(RECONNECT, ready).await;
+            continue;
+        };
+        let messages = batch.payloads();
+        let messages: Vec<_> = messages
+            .map(|payload| BusMessage::new(&node, payload))
+            .collect();
+        if let Err(error) = stores.publish_all(&messages).await {
+            tracing::warn!(%error, "changes could not be published to the other nodes; they are published later");
+            outgoing.put_back(batch);
+            drop(outgoing);
+            tokio::time::sleep(RECONNECT).await;
+        }
+    }
+}
+
+/// Receives the messages of the bus.
+struct Receiver {
+    node: String,
+    handler: Weak<dyn BusHandler>,
+    is_joined: watch::Sender<bool>,
+}
+
+impl Receiver {
+    /// Passes messages of other nodes to the handler until the handler is dropped.
+    async fn run(self, stores: Stores) {
+        while self.handler.strong_count() > 0 {
+            let Some(subscribing) = stores.subscribe() else {
+                return;
+            };
+            match subscribing.await {
+                Ok(subscription) => {
+                    if let Some(handler) = self.handler.upgrade() {
+                        // Messages that were published before the subscription are lost.
+                        handler.resync();
+                    }
+                    self.is_joined.send_replace(true);
+                    self.receive_until_lost(subscription).await;
+                    self.is_joined.send_replace(false);
+                }
+                Err(error) => {
+                    tracing::warn!(%error, "cannot subscribe to the bus between the nodes");
+                }
+            }
+            tokio::time::sleep(RECONNECT).await;
+        }
+    }
+
+    async fn receive_until_lost(&self, mut subscription: Box<dyn BusSubscription>) {
+        loop {
+            let delivery = match tokio::time::timeout(RECONNECT, subscription.next()).await {
+                Ok(Some(delivery)) => Some(delivery),
+                Ok(None) => return,
+                Err(_) => None,
+            };
+            let Some(handler) = self.handler.upgrade() else {
+                return;
+            };
+            match delivery {
+                Some(BusDelivery::Message(message)) if message.node != self.node => {
+                    handler.on_bus_message(message.payload);
+                }
+                Some(BusDelivery::Lagged) => handler.resync(),
+                Some(BusDelivery::Message(_)) | None => {}
+            }
+        }
+    }
+}

@@ -1,0 +1,287 @@
+//! Changes and notifications of this node that are not published yet.
+//!
+//! A change is removed only after it was published. The number of waiting changes is limited. Beyond the limit, they are
+//! replaced by one message for the other nodes: everything may have changed.
+
+use std::collections::BTreeSet;
+use std::sync::{Mutex, MutexGuard};
+
+use tokio::sync::Notify;
+use toolwire_proto::subscriptions::Change;
+use toolwire_types::Notification;
+
+use crate::server::hub::ChangeForwarder;
+use crate::store::BusPayload;
+use crate::sync::lock;
+
+/// The maximum number of distinct changes that are queued for the bus. More changes are published as
+/// [`BusPayload::Everything`].
+const MAX_WAITING_CHANGES: usize = 10_000;
+
+/// The maximum number of notifications that are queued for the bus. Further notifications are not published.
+const MAX_WAITING_NOTIFICATIONS: usize = 1_000;
+
+/// The maximum size of these notifications together, in bytes. A single notification may have any size.
+const MAX_WAITING_NOTIFICATION_BYTES: usize = 4 * 1024 * 1024;
+
+/// The maximum number of messages that are published in one call of the bus.
+const MAX_BATCH: usize = 256;
+
+/// The queue of changes and notifications for the bus.
+#[derive(Debug, Default)]
+pub(super) struct PendingChanges {
+    waiting: Mutex<WaitingMessages>,
+    pub(super) ready: Notify,
+}
+
+#[derive(Debug, Default)]
+struct WaitingMessages {
+    changes: BTreeSet<Change>,
+    /// Whether there were too many changes, so that everything is reported as changed.
+    everything: bool,
+    /// The notifications, in the order in which they were sent.
+    notifications: Vec<Notification>,
+    notification_bytes: usize,
+}
+
+/// The messages of one call of the bus. If the call fails, they are put back ([`PendingChanges::put_back`]).
+#[derive(Debug)]
+pub(super) struct PendingBatch {
+    everything: bool,
+    changes: Vec<Change>,
+    notifications: Vec<Notification>,
+}
+
+impl PendingChanges {
+    /// Takes the messages to publish next. Returns `None` if there are none.
+    pub(super) fn take(&self) -> Option<PendingBatch> {
+        let mut waiting = self.lock();
+        let everything = std::mem::take(&mut waiting.everything);
+        let mut changes = Vec::new();
+        while changes.len() < MAX_BATCH
+            && let Some(change) = waiting.changes.pop_first()
+        {
+            changes.push(change);
+        }
+        let count = waiting.notifications.len().min(MAX_BATCH - changes.len());
+        let notifications: Vec<_> = waiting.notifications.drain(..count).collect();
+        waiting.notification_bytes -= notifications.iter().map(bytes_of).sum::<usize>();
+        let is_empty = !everything && changes.is_empty() && notifications.is_empty();
+        (!is_empty).then_some(PendingBatch {
+            everything,
+            changes,
+            notifications,
+        })
+    }
+
+    /// Puts the messages of a batch back that could not be published.
+    pub(super) fn put_back(&self, batch: PendingBatch) {
+        let mut waiting = self.lock();
+        if batch.everything {
+            waiting.report_everything();
+        }
+        for change in batch.changes {
+            waiting.add_change(change);
+        }
+        let newer = std::mem::take(&mut waiting.notifications);
+        waiting.notification_bytes = 0;
+        let all = batch.notifications.into_iter().chain(newer);
+        let dropped = all
+            .filter(|notification| !waiting.add_notification(notification))
+            .count();
+        drop(waiting);
+        if dropped > 0 {
+            tracing::warn!(
+                dropped,
+                "dropped notifications for the other nodes, because the bus is unavailable"
+            );
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, WaitingMessages> {
+        lock(&self.waiting)
+    }
+}
+
+impl PendingBatch {
+    /// Returns the messages of the batch.
+    pub(super) fn payloads(&self) -> impl Iterator<Item = BusPayload> + '_ {
+        let everything = self.everything.then_some(BusPayload::Everything);
+        let changes = self.changes.iter().cloned().map(BusPayload::Change);
+        let notifications =
+            self.notifications
+                .iter()
+                .map(|notification| BusPayload::Notification {
+                    method: notification.method.clone().into_owned(),
+                    params: notification.params.clone(),
+                });
+        everything.into_iter().chain(changes).chain(notifications)
+    }
+}
+
+impl WaitingMessages {
+    fn add_change(&mut self, change: Change) {
+        if self.everything {
+            return;
+        }
+        self.changes.insert(change);
+        if self.changes.len() > MAX_WAITING_CHANGES {
+            self.report_everything();
+        }
+    }
+
+    /// Replaces all changes by the report that everything may have changed.
+    fn report_everything(&mut self) {
+        self.changes.clear();
+        self.everything = true;
+    }
+
+    /// Adds a notification. Returns `false`, and does not add it, if that would exceed a limit.
+    fn add_notification(&mut self, notification: &Notification) -> bool {
+        let bytes = self.notification_bytes + bytes_of(notification);
+        let is_too_large = !self.notifications.is_empty() && bytes > MAX_WAITING_NOTIFICATION_BYTES;
+        if self.notifications.len() >= MAX_WAITING_NOTIFICATIONS || is_too_large {
+            return false;
+        }
+        self.notification_bytes = bytes;
+        self.notifications.push(notification.clone());
+        true
+    }
+}
+
+fn bytes_of(notification: &Notification) -> usize {
+    let params = notification.params.as_ref();
+    notification.method.len() + params.map_or(0, |params| params.get().len())
+}
+
+impl ChangeForwarder for PendingChanges {
+    fn forward(&self, change: &Change) {
+        self.lock().add_change(change.clone());
+        self.ready.notify_one();
+    }
+
+    fn forward_notification(&self, notification: &Notification) {
+        let is_queued = self.lock().add_notification(notification);
+        if !is_queued {
+            tracing::warn!("dropped a notification for the other nodes, because the bus is slow");
+        }
+        self.ready.notify_one();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+    use toolwire_types::RawJson;
+
+    use super::*;
+
+    const METHOD: &str = "notifications/acme/news";
+
+    /// Returns a notification of this size: the bytes of its method and of its parameters.
+    fn notification(bytes: usize) -> Notification {
+        let empty = METHOD.len() + r#"{"text":""}"#.len();
+        let params = RawJson::from(json!({"text": "x".repeat(bytes - empty)}));
+        assert_eq!(METHOD.len() + params.get().len(), bytes);
+        Notification::new(METHOD, Some(params))
+    }
+
+    fn update(number: usize) -> Change {
+        Change::ResourceUpdated(format!("a:{number:05}"))
+    }
+
+    /// Takes all messages. Panics if a batch is too large.
+    fn take_all(pending: &PendingChanges) -> Vec<BusPayload> {
+        let mut all = Vec::new();
+        while let Some(batch) = pending.take() {
+            let payloads: Vec<_> = batch.payloads().collect();
+            assert!(payloads.len() <= MAX_BATCH, "{}", payloads.len());
+            all.extend(payloads);
+        }
+        all
+    }
+
+    #[test]
+    fn too_many_changes_become_one_message() {
+        let pending = PendingChanges::default();
+        for number in 0..MAX_WAITING_CHANGES {
+            pending.forward(&update(number));
+        }
+        assert_eq!(take_all(&pending).len(), MAX_WAITING_CHANGES);
+        for number in 0..=MAX_WAITING_CHANGES {
+            pending.forward(&update(number));
+        }
+        pending.forward(&Change::ToolsListChanged);
+        assert_eq!(take_all(&pending), [BusPayload::Everything]);
+        pending.forward(&Change::ToolsListChanged);
+        let expected = [BusPayload::Change(Change::ToolsListChanged)];
+        assert_eq!(take_all(&pending), expected);
+    }
+
+    #[test]
+    fn unpublished_messages_wait_again() {
+        let pending = PendingChanges::default();
+        pending.forward(&update(1));
+        pending.forward_notification(&Notification::new("notifications/acme/1", None));
+        let batch = pending.take().expect("two messages wait");
+        pending.forward(&update(1));
+        pending.forward(&update(2));
+        pending.forward_notification(&Notification::new("notifications/acme/2", None));
+        pending.put_back(batch);
+        let of_method = |method: &str| BusPayload::Notification {
+            method: method.to_owned(),
+            params: None,
+        };
+        let expected = [
+            BusPayload::Change(update(1)),
+            BusPayload::Change(update(2)),
+            of_method("notifications/acme/1"),
+            of_method("notifications/acme/2"),
+        ];
+        assert_eq!(take_all(&pending), expected);
+    }
+
+    #[test]
+    fn unpublished_changes_count_towards_the_limit() {
+        let pending = PendingChanges::default();
+        for number in 0..MAX_WAITING_CHANGES {
+            pending.forward(&update(number));
+        }
+        let batch = pending.take().expect("changes wait");
+        pending.forward(&update(MAX_WAITING_CHANGES));
+        pending.put_back(batch);
+        assert_eq!(take_all(&pending), [BusPayload::Everything]);
+    }
+
+    #[test]
+    fn waiting_notifications_are_limited_in_count() {
+        let pending = PendingChanges::default();
+        for _ in 0..=MAX_WAITING_NOTIFICATIONS {
+            pending.forward_notification(&Notification::new(METHOD, None));
+        }
+        assert_eq!(take_all(&pending).len(), MAX_WAITING_NOTIFICATIONS);
+    }
+
+    #[test]
+    fn waiting_notifications_are_limited_in_bytes() {
+        let pending = PendingChanges::default();
+        pending.forward_notification(&notification(MAX_WAITING_NOTIFICATION_BYTES - 100));
+        pending.forward_notification(&notification(101));
+        pending.forward_notification(&notification(100));
+        pending.forward_notification(&Notification::new(METHOD, None));
+        let bytes: Vec<_> = take_all(&pending).iter().map(published_bytes).collect();
+        assert_eq!(bytes, [MAX_WAITING_NOTIFICATION_BYTES - 100, 100]);
+        // The bytes are counted anew, and a single notification may have any size.
+        pending.forward_notification(&notification(MAX_WAITING_NOTIFICATION_BYTES + 1));
+        pending.forward_notification(&Notification::new(METHOD, None));
+        let bytes: Vec<_> = take_all(&pending).iter().map(published_bytes).collect();
+        assert_eq!(bytes, [MAX_WAITING_NOTIFICATION_BYTES + 1]);
+    }
+
+    fn published_bytes(payload: &BusPayload) -> usize {
+        let BusPayload::Notification { method, params } = payload else {
+            panic!("only notifications were sent: {payload:?}");
+        };
+        method.len() + params.as_ref().map_or(0, |params| params.get().len())
+    }
+}
