@@ -32,6 +32,7 @@ mod rounds;
 mod session_messages;
 mod store_changes;
 mod store_deadlines;
+mod store_streams;
 mod table;
 mod timeouts;
 mod tls;

@@ -50,6 +50,59 @@ impl LogEntry {
     }
 }
 
+/// The writer of a stream. Only one writer at a time can append entries.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct LogWriter {
+    /// A number that is higher than that of all earlier writers of the stream.
+    pub fence: u64,
+    /// The number of the next entry. The writer increments it with each entry that is stored.
+    pub next: u64,
+}
+
+impl LogWriter {
+    /// Creates a writer.
+    #[must_use]
+    pub fn new(fence: u64, next: u64) -> Self {
+        Self { fence, next }
+    }
+}
+
+/// The lease of a writer whose stream has to end, also if the node of the writer stops.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct WriterLease {
+    /// How long the lease lasts after each call of the writer.
+    pub ttl: Duration,
+    /// The entry that ends the stream if the lease expires.
+    pub last: LogEntry,
+}
+
+impl WriterLease {
+    /// Creates a lease.
+    #[must_use]
+    pub fn new(ttl: Duration, last: LogEntry) -> Self {
+        Self { ttl, last }
+    }
+}
+
+/// The result of appending entries.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Appended {
+    /// All entries are stored, now or by an earlier call with the same numbers.
+    Stored,
+    /// The stream has a later writer, or ended because the lease of this writer expired. Nothing was stored.
+    Fenced,
+    /// The stream has ended. Nothing was stored.
+    Ended,
+    /// The log does not have all entries that the writer has stored before. Nothing was stored.
+    Lost {
+        /// The number of the newest entry in the log, or 0 if the stream does not exist.
+        last: u64,
+    },
+}
+
 /// The result of reading a stream.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
@@ -71,24 +124,40 @@ pub enum Replay {
 ///
 /// An entry is stored before it is sent to the client. The log is limited: if a stream grows too large, its oldest
 /// entries are evicted, but never the newest one. A stream without reads and writes is removed after a retention time.
+///
+/// A stream has one writer, which numbers its entries. So a call whose reply was lost can be repeated, a number never
+/// names two entries, and a log that has lost entries cannot hide it.
 pub trait EventLog: Send + Sync + fmt::Debug {
-    /// Creates a stream without entries. An existing stream stays unchanged.
-    fn open<'a>(&'a self, principal: &'a Principal, key: &'a StreamKey) -> StoreFuture<'a, ()>;
-
-    /// Appends an entry and returns its number: 1 for the first, then one more each time. Appending to a removed or
-    /// unopened stream creates it. Its first number is above all its earlier numbers, as far as the log knows them, or
-    /// 1.
+    /// Makes the caller the writer of a stream, and creates the stream if it does not exist.
     ///
-    /// # Errors
-    /// Returns [`StoreError::Unavailable`](crate::store::StoreError::Unavailable) if the stream has ended.
+    /// The next entry of the stream has the number `first`, or the number after its newest entry if that is higher. If
+    /// `first` is higher, the entries before it count as evicted. Earlier writers are fenced off. With a lease, the
+    /// stream ends with the last entry of the lease if its writer does not append anything for the time of the lease.
+    fn open<'a>(
+        &'a self,
+        principal: &'a Principal,
+        key: &'a StreamKey,
+        first: u64,
+        lease: Option<WriterLease>,
+    ) -> StoreFuture<'a, LogWriter>;
+
+    /// Appends entries, which have the numbers from `writer.next` on, and renews the lease of the writer. Without
+    /// entries, it only renews the lease.
+    ///
+    /// Entries whose numbers are stored already are skipped, so that a call can be repeated. An error does not tell
+    /// whether some of the entries were stored.
     fn append<'a>(
         &'a self,
         principal: &'a Principal,
         key: &'a StreamKey,
-        entry: LogEntry,
-    ) -> StoreFuture<'a, u64>;
+        writer: LogWriter,
+        entries: &'a [LogEntry],
+    ) -> StoreFuture<'a, Appended>;
 
-    /// Returns the entries after number `after`. If no entry exists yet, it waits for the first, at most for `wait`.
+    /// Returns the entries after number `after`. If no entry exists yet, it waits for the first, at most for `wait`. It
+    /// may wait for a shorter time and return no entries, because the caller reads again.
+    ///
+    /// If the lease of the writer has expired, the stream has ended with the last entry of the lease.
     ///
     /// If `after` is beyond the newest entry, the client has invented it, and the result is [`Replay::Unknown`]. If
     /// `after` is the number of a [`LogEntry::Last`] or [`LogEntry::End`], the result is [`Replay::Ended`] without a

@@ -27,7 +27,7 @@ use std::error::Error as StdError;
 use std::fmt;
 
 pub use bus::{Bus, BusDelivery, BusMessage, BusPayload, BusSubscription, SessionSignal};
-pub use events::{EventLog, LogEntry, Replay, StreamKey};
+pub use events::{Appended, EventLog, LogEntry, LogWriter, Replay, StreamKey, WriterLease};
 #[cfg(feature = "tasks")]
 pub use file::FileTaskStore;
 pub use memory::{

@@ -106,7 +106,7 @@ fn all_payloads() -> Vec<BusPayload> {
     let other = [
         BusPayload::Everything,
         BusPayload::Notification {
-            method: "notifications/acme/news".to_owned(),
+            method: "notifications/acme/updated".to_owned(),
             params: Some(RawJson::from(serde_json::json!({}))),
         },
     ];

@@ -7,8 +7,9 @@ use std::time::Duration;
 
 use crate::engine::Principal;
 use crate::store::{
-    Bus, BusMessage, BusSubscription, EventLog, ExpiredSession, LogEntry, Replay, SessionRecord,
-    SessionStore, StoreError, StoreFuture, StoredSession, StreamKey,
+    Appended, Bus, BusMessage, BusSubscription, EventLog, ExpiredSession, LogEntry, LogWriter,
+    Replay, SessionRecord, SessionStore, StoreError, StoreFuture, StoredSession, StreamKey,
+    WriterLease,
 };
 use crate::sync::lock;
 
@@ -184,18 +185,27 @@ impl<S: SessionStore + ?Sized> SessionStore for Faulty<S> {
 }
 
 impl<S: EventLog + ?Sized> EventLog for Faulty<S> {
-    fn open<'a>(&'a self, principal: &'a Principal, key: &'a StreamKey) -> StoreFuture<'a, ()> {
-        self.call("open", move || self.store.open(principal, key))
+    fn open<'a>(
+        &'a self,
+        principal: &'a Principal,
+        key: &'a StreamKey,
+        first: u64,
+        lease: Option<WriterLease>,
+    ) -> StoreFuture<'a, LogWriter> {
+        self.call("open", move || {
+            self.store.open(principal, key, first, lease.clone())
+        })
     }
 
     fn append<'a>(
         &'a self,
         principal: &'a Principal,
         key: &'a StreamKey,
-        entry: LogEntry,
-    ) -> StoreFuture<'a, u64> {
+        writer: LogWriter,
+        entries: &'a [LogEntry],
+    ) -> StoreFuture<'a, Appended> {
         self.call("append", move || {
-            self.store.append(principal, key, entry.clone())
+            self.store.append(principal, key, writer, entries)
         })
     }
 

@@ -14,10 +14,11 @@
 //! // The shortest time to live that the store can distinguish from a longer one.
 //! let ttl = Duration::from_millis(100);
 //! contract::session_store(async || Arc::new(MemorySessionStore::default()), ttl).await;
-//! contract::event_log(async || Arc::new(MemoryEventLog::default())).await;
 //! contract::nonce_store(async || Arc::new(MemoryNonceStore::default())).await;
 //!
-//! // Each call is another connection to the same bus.
+//! // Each call is another connection to the same store.
+//! let events = Arc::new(MemoryEventLog::default());
+//! contract::event_log(async || events.clone()).await;
 //! let bus = Arc::new(MemoryBus::default());
 //! contract::bus(async || bus.clone()).await;
 //! # }

@@ -97,6 +97,11 @@ impl Reservation {
         }
         fits
     }
+
+    /// Releases all bytes.
+    pub(crate) fn clear(&mut self) {
+        self.budget.release(std::mem::take(&mut self.bytes));
+    }
 }
 
 impl Drop for Reservation {

@@ -209,7 +209,8 @@ impl HttpEndpoint {
 
     /// Returns a writer of session streams.
     pub(crate) fn stream_writer(&self) -> StreamWriter {
-        StreamWriter::new(self.stores.clone(), self.options.limits.outbox())
+        let limits = &self.options.limits;
+        StreamWriter::new(self.stores.clone(), limits.outbox(), limits.session_idle)
     }
 }
 

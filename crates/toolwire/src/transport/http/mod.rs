@@ -18,6 +18,7 @@ mod permits;
 mod random_id;
 mod request;
 mod response;
+mod retry_delay;
 mod service;
 mod session;
 mod stores;

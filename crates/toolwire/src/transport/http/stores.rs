@@ -13,8 +13,9 @@ use tokio::time::Sleep;
 
 use crate::engine::Principal;
 use crate::store::{
-    Bus, BusMessage, BusSubscription, EventLog, ExpiredSession, LogEntry, Replay, SessionRecord,
-    SessionStore, StoreError, StoreFuture, StoredSession, StreamKey,
+    Appended, Bus, BusMessage, BusSubscription, EventLog, ExpiredSession, LogEntry, LogWriter,
+    Replay, SessionRecord, SessionStore, StoreError, StoreFuture, StoredSession, StreamKey,
+    WriterLease,
 };
 use crate::transport::http::options::HttpOptions;
 
@@ -91,17 +92,20 @@ impl Stores {
         &'a self,
         principal: &'a Principal,
         key: &'a StreamKey,
-    ) -> StoreCall<'a, ()> {
-        self.within_deadline(self.events.open(principal, key))
+        first: u64,
+        lease: Option<WriterLease>,
+    ) -> StoreCall<'a, LogWriter> {
+        self.within_deadline(self.events.open(principal, key, first, lease))
     }
 
     pub(crate) fn append<'a>(
         &'a self,
         principal: &'a Principal,
         key: &'a StreamKey,
-        entry: LogEntry,
-    ) -> StoreCall<'a, u64> {
-        self.within_deadline(self.events.append(principal, key, entry))
+        writer: LogWriter,
+        entries: &'a [LogEntry],
+    ) -> StoreCall<'a, Appended> {
+        self.within_deadline(self.events.append(principal, key, writer, entries))
     }
 
     /// Reads a stream. The deadline starts after the wait.

@@ -1,43 +1,55 @@
 //! Contract tests for event logs.
 
 mod waiting;
+mod writers;
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use bytes::Bytes;
 
 use crate::engine::Principal;
 use crate::store::contract::{in_time, ok, unique_name, user};
-use crate::store::{EventLog, LogEntry, Replay, StreamKey};
+use crate::store::{Appended, EventLog, LogEntry, LogWriter, Replay, StreamKey, WriterLease};
+use crate::sync::lock;
 
 /// The wait of a read that is expected to be woken. It is longer than the timeout of the contract, so that a log that
 /// only polls at the end of the wait fails.
 const LONG_WAIT: Duration = Duration::from_secs(60);
 
-/// Checks an [`EventLog`].
+/// Checks an [`EventLog`]. Each call of `connect` returns a connection to the same log, as each node has one. Entries are
+/// written on one connection and read on another.
 ///
 /// # Panics
 /// Panics if the log violates a rule. The message names the rule.
-pub async fn event_log<L: EventLog + 'static>(make: impl AsyncFn() -> Arc<L>) {
-    entries_are_numbered_and_stored(&Case::new(make().await)).await;
-    replay_is_the_rest_of_the_stream(&Case::new(make().await)).await;
-    open_stream_is_empty_but_known(&Case::new(make().await)).await;
-    unopened_stream_begins_with_its_first_entry(&Case::new(make().await)).await;
-    stream_of_other_principal_is_unknown(&Case::new(make().await)).await;
-    streams_with_one_name_are_separate(&Case::new(make().await)).await;
-    number_beyond_the_newest_is_unknown(&Case::new(make().await)).await;
-    no_entry_follows_the_end(&Case::new(make().await)).await;
-    waiting::waiting_reader_is_woken(&Case::new(make().await)).await;
-    waiting::waiting_reader_gets_the_end(&Case::new(make().await)).await;
-    waiting::read_returns_after_its_wait(&Case::new(make().await)).await;
-    waiting::dropped_read_loses_nothing(&Case::new(make().await)).await;
-    waiting::concurrent_entries_have_distinct_numbers(&Case::new(make().await)).await;
-    waiting::following_reader_gets_every_entry(&Case::new(make().await)).await;
-    removed_session_has_no_streams(&Case::new(make().await)).await;
-    waiting::removal_wakes_waiting_readers(&Case::new(make().await)).await;
-    removal_does_not_affect_others(&Case::new(make().await)).await;
-    removed_stream_does_not_repeat_numbers(&Case::new(make().await)).await;
+pub async fn event_log<L: EventLog + 'static>(connect: impl AsyncFn() -> Arc<L>) {
+    let log: Arc<dyn EventLog> = connect().await;
+    let reader: Arc<dyn EventLog> = connect().await;
+    let case = || Case::new(&log, &reader);
+    entries_are_numbered_and_stored(&case()).await;
+    replay_is_the_rest_of_the_stream(&case()).await;
+    open_stream_is_empty_but_known(&case()).await;
+    stream_of_other_principal_is_unknown(&case()).await;
+    streams_with_one_name_are_separate(&case()).await;
+    number_beyond_the_newest_is_unknown(&case()).await;
+    no_entry_follows_the_end(&case()).await;
+    waiting::waiting_reader_is_woken(&case()).await;
+    waiting::waiting_reader_gets_the_end(&case()).await;
+    waiting::read_returns_after_its_wait(&case()).await;
+    waiting::dropped_read_loses_nothing(&case()).await;
+    waiting::following_reader_gets_every_entry(&case()).await;
+    writers::several_entries_are_stored_in_order(&case()).await;
+    writers::repeated_append_stores_entries_once(&case()).await;
+    writers::concurrent_repetitions_store_entries_once(&case()).await;
+    writers::later_writer_fences_off_the_earlier(&case()).await;
+    writers::missing_entries_are_reported_to_the_writer(&case()).await;
+    writers::stream_continues_with_the_demanded_number(&case()).await;
+    writers::stream_ends_when_the_lease_of_its_writer_expires(&case()).await;
+    writers::renewed_lease_does_not_expire(&case()).await;
+    removed_session_has_no_streams(&case()).await;
+    waiting::removal_wakes_waiting_readers(&case()).await;
+    removal_does_not_affect_others(&case()).await;
+    removed_stream_does_not_repeat_numbers(&case()).await;
 }
 
 /// Checks the behaviour of an [`EventLog`] that has evicted entries. `too_many` small entries in one stream exceed its
@@ -46,7 +58,7 @@ pub async fn event_log<L: EventLog + 'static>(make: impl AsyncFn() -> Arc<L>) {
 /// # Panics
 /// Panics if the log violates a rule. The message names the rule.
 pub async fn event_log_bound(log: Arc<dyn EventLog>, too_many: u64) {
-    let case = Case::new(log);
+    let case = Case::new(&log, &log);
     case.fill(too_many).await;
     let Replay::Gap { oldest } = case.read(0).await else {
         panic!("reading before the oldest entry of a stream with evicted entries returns a gap");
@@ -81,44 +93,74 @@ pub async fn event_log_bound(log: Arc<dyn EventLog>, too_many: u64) {
 /// A log with a stream of its own.
 struct Case {
     log: Arc<dyn EventLog>,
+    /// Another connection to the log, for reading.
+    reader: Arc<dyn EventLog>,
     owner: Principal,
     key: StreamKey,
+    writer: Mutex<Option<LogWriter>>,
 }
 
 impl Case {
-    fn new(log: Arc<dyn EventLog>) -> Self {
+    fn new(log: &Arc<dyn EventLog>, reader: &Arc<dyn EventLog>) -> Self {
         Self {
-            log,
+            log: Arc::clone(log),
+            reader: Arc::clone(reader),
             owner: user("alice"),
             key: StreamKey::new(unique_name("session"), unique_name("stream")),
+            writer: Mutex::default(),
         }
     }
 
     /// Returns the same log with another stream of the same session.
     fn sibling(&self) -> Self {
-        Self {
-            log: Arc::clone(&self.log),
-            owner: self.owner.clone(),
-            key: StreamKey::new(self.key.session.clone(), unique_name("stream")),
-        }
+        let key = StreamKey::new(self.key.session.clone(), unique_name("stream"));
+        self.with_owner_and_key(self.owner.clone(), key)
     }
 
-    /// Returns the same log and stream under another key or principal.
+    /// Returns the same log and stream under another key or principal, without a writer.
     fn with_owner_and_key(&self, owner: Principal, key: StreamKey) -> Self {
         Self {
-            log: Arc::clone(&self.log),
             owner,
             key,
+            ..Self::new(&self.log, &self.reader)
         }
     }
 
+    /// Opens the stream as its next writer.
     async fn open(&self) {
-        ok("open", self.log.open(&self.owner, &self.key).await);
+        self.open_at(1, None).await;
     }
 
-    async fn append(&self, entry: LogEntry) -> u64 {
-        let appended = self.log.append(&self.owner, &self.key, entry);
+    async fn open_at(&self, first: u64, lease: Option<WriterLease>) -> LogWriter {
+        let opened = self.log.open(&self.owner, &self.key, first, lease).await;
+        let writer = ok("open", opened);
+        *lock(&self.writer) = Some(writer);
+        writer
+    }
+
+    fn writer(&self) -> LogWriter {
+        lock(&self.writer).expect("the case has opened its stream")
+    }
+
+    /// Appends entries as a writer. Does not change the writer of the case.
+    async fn append_as(&self, writer: LogWriter, entries: &[LogEntry]) -> Appended {
+        let appended = self.log.append(&self.owner, &self.key, writer, entries);
         ok("append", appended.await)
+    }
+
+    /// Appends an entry, which has to be stored, and returns its number.
+    async fn append(&self, entry: LogEntry) -> u64 {
+        let mut writer = self.writer();
+        let appended = self.append_as(writer, &[entry]).await;
+        assert_eq!(
+            appended,
+            Appended::Stored,
+            "the entry of the only writer is stored"
+        );
+        let number = writer.next;
+        writer.next += 1;
+        *lock(&self.writer) = Some(writer);
+        number
     }
 
     /// Opens the stream and appends messages with the numbers from 1 on.
@@ -138,8 +180,18 @@ impl Case {
     }
 
     async fn read_or_wait(&self, after: u64, wait: Duration) -> Replay {
-        let read = self.log.read_after(&self.owner, &self.key, after, wait);
+        let read = self.reader.read_after(&self.owner, &self.key, after, wait);
         ok("read_after", read.await)
+    }
+
+    /// Reads until the result is not empty. A log may return earlier than it is asked to.
+    async fn wait_for_change(&self, after: u64) -> Replay {
+        loop {
+            match self.read_or_wait(after, LONG_WAIT).await {
+                Replay::Entries(entries) if entries.is_empty() => tokio::task::yield_now().await,
+                replay => return replay,
+            }
+        }
     }
 
     async fn remove_session(&self) {
@@ -203,16 +255,6 @@ async fn open_stream_is_empty_but_known(case: &Case) {
     );
 }
 
-async fn unopened_stream_begins_with_its_first_entry(case: &Case) {
-    let number = case.append(message(1)).await;
-    assert!(number >= 1, "numbers start with 1");
-    assert_eq!(
-        case.read(number - 1).await,
-        Replay::Entries(vec![(number, message(1))]),
-        "appending to a stream that was not opened creates it"
-    );
-}
-
 async fn stream_of_other_principal_is_unknown(case: &Case) {
     case.fill(3).await;
     for other in [Principal::anonymous(), user("mallory")] {
@@ -223,14 +265,13 @@ async fn stream_of_other_principal_is_unknown(case: &Case) {
             assert_eq!(replay, Replay::Unknown, "{rule}");
         }
         // The log may create a stream of the other principal, as long as it stays invisible to others.
-        let _ = other_case
+        let _ = other_case.append_as(case.writer(), &[message(8)]).await;
+        let opened = other_case
             .log
-            .open(&other_case.owner, &other_case.key)
-            .await;
-        let appended = other_case
-            .log
-            .append(&other_case.owner, &other_case.key, message(9));
-        let _ = appended.await;
+            .open(&other_case.owner, &other_case.key, 1, None);
+        if let Ok(writer) = opened.await {
+            let _ = other_case.append_as(writer, &[message(9)]).await;
+        }
     }
     assert_eq!(
         case.read(0).await,
@@ -293,8 +334,11 @@ async fn no_entry_follows_the_end(case: &Case) {
             Replay::Ended,
             "a read after the end returns `Ended`"
         );
-        let appended = case.log.append(&case.owner, &case.key, message(3)).await;
-        assert!(appended.is_err(), "appending to an ended stream fails");
+        assert_eq!(
+            case.append_as(case.writer(), &[message(3)]).await,
+            Appended::Ended,
+            "nothing is appended to an ended stream"
+        );
         assert_eq!(
             case.read(1).await,
             Replay::Entries(vec![(2, end)]),
@@ -339,15 +383,19 @@ async fn removal_does_not_affect_others(case: &Case) {
 
 async fn removed_stream_does_not_repeat_numbers(case: &Case) {
     case.fill(3).await;
+    let writer = case.writer();
     case.remove_session().await;
-    let number = case.append(message(4)).await;
-    assert!(
-        number == 1 || number > 3,
-        "a removed stream starts with 1 or above all its numbers: {number}"
-    );
     assert_eq!(
-        case.append(message(5)).await,
-        number + 1,
-        "numbers are consecutive in a stream that started again"
+        case.append_as(writer, &[message(4)]).await,
+        Appended::Lost { last: 0 },
+        "nothing is appended to a removed stream, and its writer learns of the removal"
+    );
+    let writer = case.open_at(writer.next, None).await;
+    assert_eq!(writer.next, 4, "a removed stream does not repeat numbers");
+    assert_eq!(case.append(message(4)).await, 4);
+    assert_eq!(
+        (case.read(2).await, case.read(3).await),
+        (Replay::Gap { oldest: 4 }, entries([4])),
+        "the removed entries of a stream are a gap"
     );
 }

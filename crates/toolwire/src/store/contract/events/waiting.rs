@@ -1,13 +1,11 @@
-//! Contract tests for waiting readers and concurrent writers.
+//! Contract tests for waiting readers.
 
 use std::time::Duration;
 
-use bytes::Bytes;
-use tokio::task::JoinSet;
-use tokio::time::{Instant, timeout};
+use tokio::time::timeout;
 
 use crate::store::contract::events::{Case, LONG_WAIT, entries, message};
-use crate::store::contract::{in_time, unique_name};
+use crate::store::contract::in_time;
 use crate::store::{LogEntry, Replay};
 
 /// The wait of a read that is not expected to find entries.
@@ -17,20 +15,16 @@ pub(super) async fn waiting_reader_is_woken(case: &Case) {
     let rule = "a waiting reader gets an entry when it is appended";
     case.open().await;
     for last in 0..3 {
-        let both = async {
-            tokio::join!(
-                case.read_or_wait(last, LONG_WAIT),
-                case.append(message(last + 1))
-            )
-        };
+        let both =
+            async { tokio::join!(case.wait_for_change(last), case.append(message(last + 1))) };
         let (replay, number) = in_time(rule, both).await;
         assert_eq!(number, last + 1, "numbers are consecutive");
         assert_eq!(replay, entries([last + 1]), "{rule}");
     }
     let all = async {
         tokio::join!(
-            case.read_or_wait(3, LONG_WAIT),
-            case.read_or_wait(3, LONG_WAIT),
+            case.wait_for_change(3),
+            case.wait_for_change(3),
             case.append(message(4))
         )
     };
@@ -45,56 +39,29 @@ pub(super) async fn waiting_reader_is_woken(case: &Case) {
 pub(super) async fn waiting_reader_gets_the_end(case: &Case) {
     let rule = "a waiting reader gets the end when it is appended";
     case.fill(1).await;
-    let both = async { tokio::join!(case.read_or_wait(1, LONG_WAIT), case.append(LogEntry::End)) };
+    let both = async { tokio::join!(case.wait_for_change(1), case.append(LogEntry::End)) };
     let (replay, _) = in_time(rule, both).await;
     assert_eq!(replay, Replay::Entries(vec![(2, LogEntry::End)]), "{rule}");
 }
 
 pub(super) async fn read_returns_after_its_wait(case: &Case) {
     case.fill(1).await;
-    let begin = Instant::now();
     let read = case.read_or_wait(1, SHORT_WAIT);
     assert_eq!(
         in_time("a read returns after its wait", read).await,
         entries([]),
         "a read that times out returns no entries"
     );
-    assert!(
-        begin.elapsed() >= SHORT_WAIT / 2,
-        "a read without entries waits"
-    );
 }
 
 pub(super) async fn dropped_read_loses_nothing(case: &Case) {
     case.fill(1).await;
-    let read = timeout(Duration::ZERO, case.read_or_wait(1, LONG_WAIT)).await;
-    assert!(read.is_err(), "a read without entries waits");
+    let _ = timeout(Duration::ZERO, case.read_or_wait(1, LONG_WAIT)).await;
     case.append(message(2)).await;
     assert_eq!(
         case.read(1).await,
         entries([2]),
         "a dropped read loses no entries"
-    );
-}
-
-pub(super) async fn concurrent_entries_have_distinct_numbers(case: &Case) {
-    let rule = "concurrently appended entries have distinct and consecutive numbers";
-    let count = 32;
-    case.open().await;
-    let mut appends = JoinSet::new();
-    for _ in 0..count {
-        let writer = case.with_owner_and_key(case.owner.clone(), case.key.clone());
-        let entry = LogEntry::Message(Bytes::from(unique_name("entry")));
-        appends.spawn(async move { (writer.append(entry.clone()).await, entry) });
-    }
-    let mut appended = in_time(rule, appends.join_all()).await;
-    appended.sort_by_key(|(number, _)| *number);
-    let numbers: Vec<u64> = appended.iter().map(|(number, _)| *number).collect();
-    assert_eq!(numbers, (1..=count).collect::<Vec<_>>(), "{rule}");
-    assert_eq!(
-        case.read(0).await,
-        Replay::Entries(appended),
-        "an entry has the number that its append returned"
     );
 }
 
@@ -133,7 +100,7 @@ pub(super) async fn following_reader_gets_every_entry(case: &Case) {
 pub(super) async fn removal_wakes_waiting_readers(case: &Case) {
     let rule = "a waiting reader of a removed session gets `Unknown`";
     case.fill(1).await;
-    let both = async { tokio::join!(case.read_or_wait(1, LONG_WAIT), case.remove_session()) };
+    let both = async { tokio::join!(case.wait_for_change(1), case.remove_session()) };
     let (replay, ()) = in_time(rule, both).await;
     assert_eq!(replay, Replay::Unknown, "{rule}");
 }

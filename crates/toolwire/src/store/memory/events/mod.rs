@@ -14,7 +14,9 @@ use tokio::time::{Instant, timeout_at};
 
 use crate::engine::Principal;
 use crate::engine::deadline_after;
-use crate::store::{EventLog, LogEntry, Replay, StoreFuture, StreamKey};
+use crate::store::{
+    Appended, EventLog, LogEntry, LogWriter, Replay, StoreFuture, StreamKey, WriterLease,
+};
 use crate::sync::lock;
 
 use stream::ReadResult;
@@ -93,8 +95,8 @@ impl MemoryEventLogLimits {
 /// read to their end lose them before all others. If there are too many streams, they are removed in the same order,
 /// except streams with a waiting reader.
 ///
-/// A removed stream that is written to again continues with a number above all its earlier numbers. So a reader with an
-/// old number never misses entries silently.
+/// The writer of a removed stream learns of the removal, and continues with a number above all its earlier numbers. So a
+/// reader with an old number never misses entries silently.
 pub struct MemoryEventLog {
     table: Mutex<StreamTable>,
 }
@@ -127,17 +129,30 @@ impl fmt::Debug for MemoryEventLog {
 }
 
 impl EventLog for MemoryEventLog {
-    fn open<'a>(&'a self, principal: &'a Principal, key: &'a StreamKey) -> StoreFuture<'a, ()> {
-        Box::pin(async move { self.lock().open(principal, key, Instant::now()) })
+    fn open<'a>(
+        &'a self,
+        principal: &'a Principal,
+        key: &'a StreamKey,
+        first: u64,
+        lease: Option<WriterLease>,
+    ) -> StoreFuture<'a, LogWriter> {
+        Box::pin(async move {
+            self.lock()
+                .open(principal, key, first, lease, Instant::now())
+        })
     }
 
     fn append<'a>(
         &'a self,
         principal: &'a Principal,
         key: &'a StreamKey,
-        entry: LogEntry,
-    ) -> StoreFuture<'a, u64> {
-        Box::pin(async move { self.lock().append(principal, key, entry, Instant::now()) })
+        writer: LogWriter,
+        entries: &'a [LogEntry],
+    ) -> StoreFuture<'a, Appended> {
+        Box::pin(async move {
+            let now = Instant::now();
+            Ok(self.lock().append(principal, key, writer, entries, now))
+        })
     }
 
     fn read_after<'a>(
@@ -149,18 +164,20 @@ impl EventLog for MemoryEventLog {
     ) -> StoreFuture<'a, Replay> {
         Box::pin(async move {
             let deadline = deadline_after(Instant::now(), wait);
-            let mut in_time = !wait.is_zero();
             loop {
                 let now = Instant::now();
                 let result = self.lock().read_after(principal, key, after_number, now);
-                let changed = match result {
+                match result {
                     ReadResult::Replay(replay) => return Ok(replay),
-                    ReadResult::NothingYet(_) if !in_time => {
+                    ReadResult::NothingYet { .. } if now >= deadline => {
                         return Ok(Replay::Entries(Vec::new()));
                     }
-                    ReadResult::NothingYet(changed) => changed,
-                };
-                in_time = timeout_at(deadline, changed).await.is_ok();
+                    ReadResult::NothingYet { changed, lease_end } => {
+                        let until = lease_end.map_or(deadline, |end| end.min(deadline));
+                        // After a timeout, the lease has expired, or the wait is over.
+                        let _ = timeout_at(until, changed).await;
+                    }
+                }
             }
         })
     }

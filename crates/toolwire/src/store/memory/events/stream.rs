@@ -8,7 +8,8 @@ use tokio::sync::futures::OwnedNotified;
 use tokio::time::Instant;
 
 use crate::engine::Principal;
-use crate::store::{LogEntry, Replay, StreamKey};
+use crate::engine::deadline_after;
+use crate::store::{Appended, LogEntry, LogWriter, Replay, StreamKey, WriterLease};
 
 /// The bytes of an entry besides its message: its element in the queue, and the reference count of the message's
 /// buffer.
@@ -36,8 +37,13 @@ pub(super) enum EvictionClass {
 #[derive(Debug)]
 pub(super) enum ReadResult {
     Replay(Replay),
-    /// There is no entry after the given one. The future completes when there may be one.
-    NothingYet(OwnedNotified),
+    /// There is no entry after the given one.
+    NothingYet {
+        /// Completes when there may be one.
+        changed: OwnedNotified,
+        /// When the lease of the writer expires.
+        lease_end: Option<Instant>,
+    },
 }
 
 #[derive(Debug)]
@@ -49,6 +55,10 @@ pub(super) struct StoredStream {
     first: u64,
     bytes: usize,
     ended: bool,
+    /// The fence of the writer.
+    fence: u64,
+    /// The lease of the writer, and when it expires.
+    lease: Option<(WriterLease, Instant)>,
     /// Whether the last entry of an ended stream was read.
     read: bool,
     /// Notifies waiting readers, each of which holds a clone.
@@ -68,6 +78,8 @@ impl StoredStream {
             first,
             bytes: 0,
             ended: false,
+            fence: 0,
+            lease: None,
             read: false,
             changed: Arc::default(),
             used,
@@ -92,10 +104,6 @@ impl StoredStream {
         self.entries.len()
     }
 
-    pub(super) fn has_ended(&self) -> bool {
-        self.ended
-    }
-
     pub(super) fn has_waiting_reader(&self) -> bool {
         Arc::strong_count(&self.changed) > 1
     }
@@ -105,12 +113,77 @@ impl StoredStream {
         self.first + self.entries.len() as u64 - 1
     }
 
-    pub(super) fn push(&mut self, entry: LogEntry) -> u64 {
+    /// Changes the writer. The next number is at least `first`.
+    pub(super) fn set_writer(
+        &mut self,
+        fence: u64,
+        first: u64,
+        lease: Option<WriterLease>,
+        now: Instant,
+    ) -> LogWriter {
+        if first > self.last() + 1 && !self.ended {
+            self.entries.clear();
+            self.bytes = 0;
+            self.first = first;
+        }
+        self.fence = fence;
+        self.lease = lease.map(|lease| {
+            let end = deadline_after(now, lease.ttl);
+            (lease, end)
+        });
+        LogWriter::new(fence, self.last() + 1)
+    }
+
+    /// Appends the entries of a writer that are not stored yet.
+    pub(super) fn append(
+        &mut self,
+        writer: LogWriter,
+        entries: &[LogEntry],
+        now: Instant,
+    ) -> Appended {
+        if writer.fence < self.fence {
+            return Appended::Fenced;
+        }
+        let last = self.last();
+        if writer.next > last + 1 {
+            return Appended::Lost { last };
+        }
+        let stored = usize::try_from(last + 1 - writer.next).unwrap_or(usize::MAX);
+        let new = entries.get(stored..).unwrap_or_default();
+        if self.ended && !new.is_empty() {
+            return Appended::Ended;
+        }
+        self.fence = writer.fence;
+        if let Some((lease, end)) = &mut self.lease {
+            *end = deadline_after(now, lease.ttl);
+        }
+        for entry in new {
+            self.push(entry.clone());
+            if self.ended {
+                break;
+            }
+        }
+        Appended::Stored
+    }
+
+    /// Ends the stream if the lease of its writer has expired. Returns `true` if it did.
+    pub(super) fn end_if_abandoned(&mut self, fence: u64, now: Instant) -> bool {
+        if self.ended || self.lease.as_ref().is_none_or(|(_, end)| *end > now) {
+            return false;
+        }
+        let lease = self.lease.take();
+        if let Some((lease, _)) = lease {
+            self.push(lease.last);
+        }
+        self.fence = fence;
+        true
+    }
+
+    fn push(&mut self, entry: LogEntry) {
         self.bytes += entry_bytes(&entry);
         self.ended = entry.ends_stream();
         self.entries.push_back(entry);
         self.changed.notify_waiters();
-        self.last()
     }
 
     /// Evicts the oldest entry.
@@ -133,7 +206,10 @@ impl StoredStream {
             return ReadResult::Replay(Replay::Gap { oldest: self.first });
         }
         if number == last {
-            return ReadResult::NothingYet(Arc::clone(&self.changed).notified_owned());
+            return ReadResult::NothingYet {
+                changed: Arc::clone(&self.changed).notified_owned(),
+                lease_end: self.lease.as_ref().map(|(_, end)| *end),
+            };
         }
         let entries = (number + 1..)
             .zip(self.entries.iter().skip((number + 1 - self.first) as usize))

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashMap};
 use tokio::time::Instant;
 
 use crate::engine::Principal;
-use crate::store::{LogEntry, Replay, StoreError, StreamKey};
+use crate::store::{Appended, LogEntry, LogWriter, Replay, StoreError, StreamKey, WriterLease};
 
 use crate::store::memory::events::MemoryEventLogLimits;
 use crate::store::memory::events::directory::{Directory, StreamId};
@@ -35,8 +35,8 @@ pub(super) struct StreamTable {
     bytes: usize,
     uses: u64,
     last_id: StreamId,
-    /// No removed stream had an entry with a higher number.
-    highest_removed: u64,
+    /// The highest fence of a writer.
+    last_fence: u64,
 }
 
 impl StreamTable {
@@ -51,7 +51,7 @@ impl StreamTable {
             bytes: 0,
             uses: 0,
             last_id: 0,
-            highest_removed: 0,
+            last_fence: 0,
         }
     }
 
@@ -59,42 +59,43 @@ impl StreamTable {
         &mut self,
         principal: &Principal,
         key: &StreamKey,
+        first: u64,
+        lease: Option<WriterLease>,
         now: Instant,
-    ) -> Result<(), StoreError> {
+    ) -> Result<LogWriter, StoreError> {
         self.remove_expired(now);
-        match self.find(principal, key, now) {
-            Some(id) => self.mark_used(id, now),
-            None => {
-                self.add(principal, key, 1, now)?;
+        let id = match self.find(principal, key, now) {
+            Some(id) => {
+                self.mark_used(id, now);
+                id
             }
-        }
-        Ok(())
+            None => self.add(principal, key, first.max(1), now)?,
+        };
+        self.last_fence += 1;
+        let fence = self.last_fence;
+        let stream = self.stream(id);
+        let before = stream.bytes();
+        let writer = stream.set_writer(fence, first, lease, now);
+        self.bytes = self.bytes - before + self.stream(id).bytes();
+        self.classify(id);
+        Ok(writer)
     }
 
     pub(super) fn append(
         &mut self,
         principal: &Principal,
         key: &StreamKey,
-        entry: LogEntry,
+        writer: LogWriter,
+        entries: &[LogEntry],
         now: Instant,
-    ) -> Result<u64, StoreError> {
+    ) -> Appended {
         self.remove_expired(now);
-        let id = match self.find(principal, key, now) {
-            Some(id) => id,
-            None => self.add(principal, key, self.highest_removed + 1, now)?,
+        let Some(id) = self.find(principal, key, now) else {
+            return Appended::Lost { last: 0 };
         };
         self.mark_used(id, now);
-        let stream = self.stream(id);
-        if stream.has_ended() {
-            return Err(StoreError::unavailable("the stream has ended"));
-        }
-        let before = stream.bytes();
-        let number = stream.push(entry);
-        self.bytes = self.bytes - before + self.stream(id).bytes();
-        self.trim(id);
-        self.classify(id);
-        self.enforce_total_bytes(id);
-        Ok(number)
+        self.last_fence = self.last_fence.max(writer.fence);
+        self.change(id, |stream| stream.append(writer, entries, now))
     }
 
     pub(super) fn read_after(
@@ -109,6 +110,10 @@ impl StreamTable {
             return ReadResult::Replay(Replay::Unknown);
         };
         self.mark_used(id, now);
+        let fence = self.last_fence + 1;
+        if self.change(id, |stream| stream.end_if_abandoned(fence, now)) {
+            self.last_fence = fence;
+        }
         let result = self.stream(id).read_after(number);
         self.classify(id);
         result
@@ -156,8 +161,19 @@ impl StreamTable {
         self.order(class).remove(&listed.number);
         self.directory.remove(&stream.principal, &stream.key);
         self.bytes -= stream.bytes();
-        self.highest_removed = self.highest_removed.max(stream.last());
         stream.close();
+    }
+
+    /// Changes the entries of a stream, and enforces all limits.
+    fn change<T>(&mut self, id: StreamId, change: impl FnOnce(&mut StoredStream) -> T) -> T {
+        let stream = self.stream(id);
+        let before = stream.bytes();
+        let result = change(stream);
+        self.bytes = self.bytes - before + self.stream(id).bytes();
+        self.trim(id);
+        self.classify(id);
+        self.enforce_total_bytes(id);
+        result
     }
 
     /// Enforces the limits of one stream.

@@ -1,7 +1,7 @@
 //! The connection of one node to the other nodes of a service: publishes changes on the bus and receives messages.
 //!
 //! Changes are never lost. A change that cannot be published is published later. After each subscription, all listeners
-//! are told that everything may have changed, because changes of other nodes may have been published before.
+//! are notified that everything may have changed, because changes of other nodes may have been published before.
 
 mod pending;
 
@@ -87,8 +87,8 @@ impl ClusterNode {
 
     /// Waits until this node receives the messages of other nodes, for at most a second.
     ///
-    /// A stream of changes is opened after it. If the subscription takes longer, the stream is told to read everything
-    /// again when the node has subscribed.
+    /// A stream of changes is opened after it. If the subscription takes longer, the stream is notified of everything when
+    /// the node has subscribed.
     pub(crate) async fn wait_until_joined(&self) {
         if let Some(is_joined) = &self.is_joined {
             let mut is_joined = is_joined.subscribe();

@@ -53,7 +53,7 @@ pub(super) struct PendingBatch {
 }
 
 impl PendingChanges {
-    /// Takes the messages to publish next. Returns `None` if there are none.
+    /// Takes the messages to publish next. Returns `None` if no message waits.
     pub(super) fn take(&self) -> Option<PendingBatch> {
         let mut waiting = self.lock();
         let everything = std::mem::take(&mut waiting.everything);

@@ -197,6 +197,7 @@ mod tests {
     use toolwire_proto::outbox::OutboxLimits;
 
     use super::*;
+    use crate::store::{LogEntry, LogWriter};
     use crate::transport::http::byte_budget::ByteBudget;
 
     #[tokio::test]
@@ -223,7 +224,8 @@ mod tests {
         let control = ResumableStream::new(name.clone());
         context.set_control(Arc::clone(&control));
         assert_eq!(context.next_event_id(), Some(format!("{name}.1")));
-        control.record_written(1, 10);
+        control.set_writer(LogWriter::new(1, 1), None);
+        control.record_written(&[LogEntry::End]);
         assert_eq!(context.next_event_id(), Some(format!("{name}.2")));
     }
 }

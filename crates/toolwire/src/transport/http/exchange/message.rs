@@ -18,6 +18,7 @@ use crate::transport::http::options::LegacyMode;
 use crate::transport::http::request::incoming::IncomingRequest;
 use crate::transport::http::response::{self, HttpResponse, status};
 use crate::transport::http::session::lookup::SessionLookup;
+use crate::transport::http::session::requests::RequestIds;
 use crate::transport::http::session::{batch, messages, requests};
 
 /// Serves the message of a POST.
@@ -71,7 +72,10 @@ pub(crate) async fn serve(post: &IncomingRequest<'_>, message: &[u8]) -> HttpRes
     };
     match dispatched {
         Dispatched::Finished(response) => response,
-        Dispatched::Running(running) => requests::finish(post.endpoint, running, session).await,
+        Dispatched::Running(running) => {
+            let request = RequestIds::One(admitted.id);
+            requests::finish(post.endpoint, running, session, request).await
+        }
     }
 }
 

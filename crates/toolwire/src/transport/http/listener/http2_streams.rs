@@ -5,7 +5,6 @@
 //! too long for the client's window, that task is dropped, which resets the stream and frees the response. Other
 //! streams of the connection continue.
 
-use std::convert::Infallible;
 use std::fmt;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex};
@@ -150,15 +149,15 @@ impl<B> PacedBody<B> {
 
 impl<B> Body for PacedBody<B>
 where
-    B: Body<Data = Bytes, Error = Infallible> + Unpin,
+    B: Body<Data = Bytes> + Unpin,
 {
     type Data = Bytes;
-    type Error = Infallible;
+    type Error = B::Error;
 
     fn poll_frame(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+    ) -> Poll<Option<Result<Frame<Bytes>, B::Error>>> {
         self.progress.set_taken();
         if self.rest.is_empty() {
             let frame = match ready!(Pin::new(&mut self.body).poll_frame(cx)) {

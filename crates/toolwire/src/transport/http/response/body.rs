@@ -1,7 +1,7 @@
 //! The body of a response.
 
-use std::convert::Infallible;
 use std::fmt;
+use std::io;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
@@ -16,6 +16,9 @@ use crate::transport::http::response::event_stream::EventStream;
 ///
 /// Dropping the body before its end is treated as a disconnect of the client. Depending on the protocol version, the
 /// disconnect cancels the request.
+///
+/// A body returns an error if the response cannot be completed, so that the HTTP stack does not end it like a complete
+/// one. The client of a resumable stream then resumes it.
 pub struct ServerBody {
     content: BodyContent,
     /// Notifies the connection on drop that the response is complete.
@@ -123,17 +126,17 @@ impl ServerBody {
 
 impl Body for ServerBody {
     type Data = Bytes;
-    type Error = Infallible;
+    type Error = io::Error;
 
     fn poll_frame(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+    ) -> Poll<Option<Result<Frame<Bytes>, io::Error>>> {
         let chunk = match &mut self.content {
             BodyContent::Stream(stream) => ready!(stream.poll_chunk(cx)),
-            _ => self.next_chunk(),
+            _ => self.next_chunk().map(Ok),
         };
-        Poll::Ready(chunk.map(|chunk| Ok(Frame::data(chunk))))
+        Poll::Ready(chunk.map(|chunk| chunk.map(Frame::data)))
     }
 
     fn is_end_stream(&self) -> bool {

@@ -14,4 +14,6 @@ pub(crate) trait EventSource: Send {
 pub(crate) enum StreamState {
     Open,
     Ended,
+    /// The stream cannot continue, and its response must not look complete.
+    Broken,
 }

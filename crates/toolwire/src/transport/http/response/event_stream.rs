@@ -1,6 +1,7 @@
 //! The event stream of a response: the events of its source, and keep-alive comments in between.
 
 use std::future::Future as _;
+use std::io;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
@@ -20,6 +21,7 @@ pub(crate) struct EventStream {
     watch: MonitorGuard,
     keep_alive: KeepAlive,
     opened: bool,
+    broken: bool,
     _permit: Option<StreamPermit>,
 }
 
@@ -35,26 +37,35 @@ impl EventStream {
             watch: stalls.watch(source),
             keep_alive: KeepAlive::new(keep_alive),
             opened: false,
+            broken: false,
             _permit: permit,
         }
     }
 
     /// Returns the next bytes, or `None` after the end.
-    pub(crate) fn poll_chunk(&mut self, cx: &mut Context<'_>) -> Poll<Option<Bytes>> {
+    ///
+    /// # Errors
+    /// Returns an error if the stream cannot continue.
+    pub(crate) fn poll_chunk(&mut self, cx: &mut Context<'_>) -> Poll<Option<io::Result<Bytes>>> {
         let mut current = self.watch.source();
         let Some(source) = current.as_mut() else {
-            return Poll::Ready(None);
+            return Poll::Ready(self.broken.then(|| Err(stream_broken())));
         };
         let mut out = Vec::new();
         if !std::mem::replace(&mut self.opened, true) {
             // Sent at once, so that the client and all proxies see that the stream is open.
             sse::encode_comment(&mut out, "open");
         }
-        if source.poll_events(cx, &mut out) == Poll::Ready(StreamState::Ended) {
+        let state = source.poll_events(cx, &mut out);
+        if let Poll::Ready(StreamState::Ended | StreamState::Broken) = state {
             let ended = current.take();
             drop(current);
             drop(ended);
-            return Poll::Ready((!out.is_empty()).then(|| out.into()));
+            self.broken = state == Poll::Ready(StreamState::Broken);
+            if out.is_empty() {
+                return Poll::Ready(self.broken.then(|| Err(stream_broken())));
+            }
+            return Poll::Ready(Some(Ok(out.into())));
         }
         if out.is_empty() {
             if self.keep_alive.poll_due(cx).is_pending() {
@@ -65,8 +76,13 @@ impl EventStream {
         drop(current);
         self.watch.record_chunk_sent();
         self.keep_alive.record_sent();
-        Poll::Ready(Some(out.into()))
+        Poll::Ready(Some(Ok(out.into())))
     }
+}
+
+fn stream_broken() -> io::Error {
+    let reason = "the events of the stream cannot be stored; resume it later";
+    io::Error::new(io::ErrorKind::ConnectionAborted, reason)
 }
 
 /// The timer for keep-alive comments, which are due after an interval without events. The timer is reset only when it
@@ -152,7 +168,8 @@ mod tests {
     }
 
     async fn next(stream: &mut EventStream) -> Option<Bytes> {
-        poll_fn(|cx| stream.poll_chunk(cx)).await
+        let chunk = poll_fn(|cx| stream.poll_chunk(cx)).await;
+        chunk.map(|chunk| chunk.expect("the stream is not broken"))
     }
 
     #[tokio::test(start_paused = true)]

@@ -11,7 +11,7 @@ use toolwire_proto::features::{Era, VersionFeatures};
 use toolwire_proto::requests::Overloaded;
 use toolwire_proto::scopes::ScopeSet;
 use toolwire_proto::strict_json;
-use toolwire_types::{ErrorObject, ResponseId};
+use toolwire_types::{ErrorObject, RequestId, ResponseId};
 
 use crate::engine::encoding::{EncodedResponse, encode_error};
 use crate::transport::batch::array;
@@ -22,7 +22,7 @@ use crate::transport::http::request::incoming::IncomingRequest;
 use crate::transport::http::response::{self, FinalMessage, HttpResponse};
 use crate::transport::http::session::lookup::SessionLookup;
 use crate::transport::http::session::messages;
-use crate::transport::http::session::requests::{self, StartedRequest};
+use crate::transport::http::session::requests::{self, RequestIds, StartedRequest};
 
 /// Serves every message of a batch. Returns the responses as one array.
 pub(crate) async fn serve(post: &IncomingRequest<'_>, messages: &[&RawValue]) -> HttpResponse {
@@ -56,6 +56,7 @@ pub(crate) async fn serve(post: &IncomingRequest<'_>, messages: &[&RawValue]) ->
         responses: Vec::new(),
         running: JoinSet::new(),
         changes_record: false,
+        ids: Vec::new(),
     };
     let messages: Vec<_> = messages
         .iter()
@@ -80,6 +81,7 @@ pub(crate) async fn serve(post: &IncomingRequest<'_>, messages: &[&RawValue]) ->
         lookup,
         mut responses,
         mut running,
+        ids,
         ..
     } = batch;
     if responses.is_empty() && running.is_empty() {
@@ -105,7 +107,8 @@ pub(crate) async fn serve(post: &IncomingRequest<'_>, messages: &[&RawValue]) ->
         SessionLookup::Session(session) => Some(session),
         SessionLookup::None | SessionLookup::Unknown => None,
     };
-    requests::finish(post.endpoint, running, session).await
+    let ids = RequestIds::Batch(&ids);
+    requests::finish(post.endpoint, running, session, ids).await
 }
 
 /// The state of a batch while its messages are started.
@@ -115,6 +118,8 @@ struct Batch<'a> {
     context: Arc<HttpStreamContext>,
     responses: Vec<Vec<u8>>,
     running: JoinSet<Option<FinalMessage>>,
+    /// The ids of all requests of the batch.
+    ids: Vec<RequestId>,
     /// Whether a message changed the record of the session.
     changes_record: bool,
 }
@@ -162,6 +167,7 @@ impl Batch<'_> {
     }
 
     fn start_request(&mut self, request: &RequestEnvelope<'_>) {
+        self.ids.push(request.id.clone());
         let id = ResponseId::Id(request.id.clone());
         let bytes = request.params.map_or(0, |params| params.get().len());
         let started = self.admit(request).and_then(|admitted| match &self.lookup {

@@ -21,7 +21,7 @@ use crate::transport::http::session::channel::SessionChannel;
 use crate::transport::http::session::log_reader::LogReader;
 use crate::transport::http::session::lookup::SessionLookup;
 use crate::transport::http::session::push::{PushReader, PushTask, PushedSession};
-use crate::transport::http::session::requests::{RESPONSE_STREAM_PREFIX, priming_event};
+use crate::transport::http::session::response_stream::{RESPONSE_STREAM_PREFIX, priming_event};
 use crate::transport::http::session::stream_reader::ResumableStream;
 
 const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
@@ -70,12 +70,10 @@ async fn open(
     let permit = endpoint.stream_permit(0)?;
     endpoint.node.wait_until_joined().await;
     let name = random_id(PUSH_STREAM, 16).map_err(|error| response::store_error(&error))?;
-    let key = StreamKey::new(&session.key.id, &name);
-    let opened = endpoint.stores.open_stream(&session.key.principal, &key);
-    opened
-        .await
-        .map_err(|error| response::store_error(&error))?;
     let control = session.stream(&name);
+    let writer = endpoint.stream_writer();
+    let opened = writer.open(&session.key, &control, 1, None).await;
+    opened.map_err(|error| response::store_error(&error))?;
     let priming_event = priming_event(endpoint, &session, &control);
     let push = read_pushed(endpoint, &session, &control);
     let context = endpoint.reader_context(&session, &control, push, token_expires_at);
@@ -119,6 +117,12 @@ async fn resume(
         endpoint.node.wait_until_joined().await;
         let signalled = endpoint.signal(&session.key.id, signal).await;
         signalled.map_err(|error| response::store_error(&error))?;
+        if control.writer().is_none() {
+            let writer = endpoint.stream_writer();
+            let first = last.sequence() + 1;
+            let opened = writer.open(&session.key, &control, first, None).await;
+            opened.map_err(|error| response::store_error(&error))?;
+        }
         (read_pushed(endpoint, &session, &control), token_expires_at)
     };
     let context = endpoint.reader_context(&session, &control, push, token_expires_at);

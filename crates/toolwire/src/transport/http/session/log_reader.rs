@@ -1,7 +1,7 @@
-//! Reads the events of a resumable stream from the event log.
+//! Reads the events of a resumable stream.
 //!
-//! Every connection reads from the log, both the first one and one that resumes the stream. So no event can be lost or
-//! duplicated between stored and new events.
+//! Events that are written on this node while a connection reads them are passed on in memory after they were stored. All
+//! others are read from the event log. Events have consecutive numbers, so none is lost or duplicated in between.
 
 use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll};
@@ -13,12 +13,13 @@ use toolwire_proto::event_id::EventId;
 use toolwire_proto::sse::{self, SseEvent};
 
 use crate::engine::{BoxFuture, Cancellation};
-use crate::store::{LogEntry, Replay, StreamKey};
+use crate::store::{LogEntry, Replay, StoreError, StreamKey};
 use crate::sync::lock;
 use crate::transport::http::exchange::token_expiry;
 use crate::transport::http::response::event_source::{EventSource, StreamState};
 use crate::transport::http::session::active::ActiveSession;
 use crate::transport::http::session::key::SessionKey;
+use crate::transport::http::session::local_events::LocalRead;
 use crate::transport::http::session::push::PushReader;
 use crate::transport::http::session::stream_reader::{Attachment, DetachReason};
 use crate::transport::http::stores::Stores;
@@ -38,9 +39,17 @@ pub(crate) struct ReaderContext {
     pub(crate) shutdown: Option<Cancellation>,
     /// When the token of such a stream expires. The client resumes the stream with a new token and loses no event.
     pub(crate) token_expires_at: Option<Instant>,
+    /// Since when the event log has failed.
+    pub(crate) failing_since: Mutex<Option<Instant>>,
     /// Registers this connection as a reader of pushed messages.
-    pub(crate) _push: Option<PushReader>,
+    pub(crate) push: Option<PushReader>,
 }
+
+/// How long the event log may fail before the connection of a response is broken off.
+const BREAK_OFF_AFTER: Duration = Duration::from_secs(5);
+
+/// The delay before the next attempt to read a log that failed.
+const RETRY_INTERVAL: Duration = Duration::from_secs(1);
 
 /// The events of one stream for one connection.
 pub(crate) struct LogReader {
@@ -59,6 +68,8 @@ enum ReadStep {
     /// Entries were removed because the client was slow. Reading continues after this entry.
     Skip(u64),
     End,
+    /// The connection is broken off, so that the client resumes the stream later.
+    Break,
 }
 
 impl LogReader {
@@ -139,6 +150,7 @@ impl EventSource for LogReader {
                 }
                 ReadStep::Skip(after) => self.after = after,
                 ReadStep::End => return Poll::Ready(StreamState::Ended),
+                ReadStep::Break => return Poll::Ready(StreamState::Broken),
             }
         }
     }
@@ -167,6 +179,7 @@ impl ReaderContext {
             biased;
             reason = self.attachment.detached() => match reason {
                 DetachReason::TakenOver => ReadStep::End,
+                DetachReason::BrokenOff => ReadStep::Break,
                 // All entries so far are sent before the connection ends.
                 DetachReason::Released => match self.read(after, Duration::ZERO).await {
                     ReadStep::Entries(entries) => ReadStep::LastEntries(entries),
@@ -180,19 +193,59 @@ impl ReaderContext {
         }
     }
 
+    /// Returns the entries after an entry. If no entry is stored yet, it waits for one, at most for `wait`.
     async fn read(&self, after: u64, wait: Duration) -> ReadStep {
-        let principal = &self.session.key.principal;
-        match self
-            .stores
-            .read_after(principal, &self.key, after, wait)
-            .await
-        {
-            Ok(replay) => replay.into(),
-            Err(error) => {
-                tracing::warn!(%error, "the events of a stream cannot be read");
-                ReadStep::End
+        let changed = self.attachment.changed();
+        tokio::pin!(changed);
+        // Registered before the entries are taken, so that a change in between is not missed.
+        changed.as_mut().enable();
+        match self.attachment.take_local(after) {
+            LocalRead::Entries(entries) if entries.is_empty() => {
+                let _ = tokio::time::timeout(wait, changed).await;
+                ReadStep::Entries(Vec::new())
             }
+            LocalRead::Entries(entries) => ReadStep::Entries(entries),
+            LocalRead::Log { before } if before == u64::MAX => {
+                // This node may become the writer in the meantime.
+                tokio::select! {
+                    step = self.read_log(after, before, wait) => step,
+                    () = changed => ReadStep::Entries(Vec::new()),
+                }
+            }
+            LocalRead::Log { before } => self.read_log(after, before, Duration::ZERO).await,
         }
+    }
+
+    /// Reads the entries after an entry from the log, without those from number `before` on.
+    async fn read_log(&self, after: u64, before: u64, wait: Duration) -> ReadStep {
+        let principal = &self.session.key.principal;
+        let read = self.stores.read_after(principal, &self.key, after, wait);
+        match read.await {
+            Ok(Replay::Entries(mut entries)) => {
+                *lock(&self.failing_since) = None;
+                entries.retain(|(number, _)| *number < before);
+                if entries.is_empty() && wait.is_zero() && before != u64::MAX {
+                    // The log has lost entries. The writer stores them again with its next entry.
+                    tokio::time::sleep(RETRY_INTERVAL).await;
+                }
+                ReadStep::Entries(entries)
+            }
+            Ok(replay) => replay.into(),
+            Err(error) => self.on_failed_read(&error).await,
+        }
+    }
+
+    /// Waits before the next attempt to read. The client of a response that cannot be read for long has to resume it. A
+    /// stream of pushed messages stays open.
+    async fn on_failed_read(&self, error: &StoreError) -> ReadStep {
+        let failing_since = *lock(&self.failing_since).get_or_insert_with(Instant::now);
+        let failing = failing_since.elapsed();
+        tracing::warn!(%error, ?failing, "the events of a stream cannot be read");
+        if self.push.is_none() && failing >= BREAK_OFF_AFTER {
+            return ReadStep::Break;
+        }
+        tokio::time::sleep(RETRY_INTERVAL).await;
+        ReadStep::Entries(Vec::new())
     }
 
     /// Renews the session once in an interval, because a session with an open stream is not idle. Returns `false` if

@@ -16,7 +16,7 @@ use crate::sync::lock;
 use crate::transport::http::response::event_queue::EventQueue;
 use crate::transport::http::session::key::SessionKey;
 use crate::transport::http::session::stream_reader::ResumableStream;
-use crate::transport::http::session::stream_writer::StreamWriter;
+use crate::transport::http::session::stream_writer::{StreamWriter, WriteOutcome};
 use crate::transport::listen::LegacyListener;
 use crate::transport::outgoing_queue::MessageSink;
 
@@ -220,7 +220,16 @@ async fn run(
                 continue;
             };
             let entry = LogEntry::Message(outgoing.bytes.into());
-            writer.append(&session.key, &control, entry).await;
+            match writer.append(&session.key, &control, vec![entry]).await {
+                WriteOutcome::Stored => {}
+                WriteOutcome::Replaced => {
+                    control.hand_over();
+                    push.hand_over(control.stream());
+                }
+                WriteOutcome::Failed | WriteOutcome::SessionEnded => {
+                    tracing::warn!("a message for a client is lost because it cannot be stored");
+                }
+            }
         }
     }
     push.close();

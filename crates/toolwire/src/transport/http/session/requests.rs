@@ -1,48 +1,37 @@
 //! Serves requests of the 2025 revisions, in a session or without one.
 //!
 //! A disconnect does not cancel these requests. In a session, the client can resume the response later. So a response
-//! that becomes a stream is written to the session's event log, and its handler runs in its own task.
+//! that becomes a stream is written to the session's event log ([`response_stream`]).
 
-use std::future::poll_fn;
-use std::sync::{Arc, Mutex};
-use std::task::Poll;
+use std::sync::Arc;
 
 use http::HeaderValue;
-use tokio::time::Instant;
 use toolwire_proto::admit::Admitted;
-use toolwire_proto::event_id::EventId;
-use toolwire_proto::features::{Era, VersionFeatures};
-use toolwire_proto::outbox::Outgoing;
+use toolwire_proto::features::Era;
 use toolwire_proto::requests::{self, ExchangeKey};
-use toolwire_proto::sse::SseEvent;
 use toolwire_types::{ErrorObject, RequestId, ResponseId};
 
+use crate::engine::encoding::encode_error;
 use crate::engine::{
-    BoxFuture, Cancellation, ConnectionState, MessageSize, Outcome, TransportContext, boxed_cold,
+    Cancellation, ConnectionState, MessageSize, Outcome, TransportContext, boxed_cold,
 };
 use crate::server::Server;
 use crate::server::dispatch::Dispatch;
-use crate::store::{LogEntry, StreamKey};
+use crate::store::LogEntry;
+use crate::transport::batch::array;
 use crate::transport::http::endpoint::HttpEndpoint;
 use crate::transport::http::exchange::context::{HttpStreamContext, PeerState};
 use crate::transport::http::exchange::running::{
     Dispatched, ExchangeFuture, FirstEvent, HandlerEvents, OnDisconnect, RunningHandler,
 };
-use crate::transport::http::random_id::random_id;
 use crate::transport::http::request::incoming::{IncomingRequest, params_bytes};
 use crate::transport::http::response::{self, FinalMessage, HttpResponse, SESSION_ID};
 use crate::transport::http::session::active::ActiveSession;
-use crate::transport::http::session::log_reader::{LogReader, ReaderContext};
-use crate::transport::http::session::push::PushReader;
 use crate::transport::http::session::record::record_of;
-use crate::transport::http::session::stream_reader::ResumableStream;
-use crate::transport::http::session::stream_writer::StreamWriter;
+use crate::transport::http::session::response_stream;
 
 /// The maximum total size of the messages of running requests of one session.
 const BYTES_IN_FLIGHT: usize = 64 * 1024 * 1024;
-
-/// The first letter of the names of streams that are responses to a POST.
-pub(crate) const RESPONSE_STREAM_PREFIX: &str = "p";
 
 /// Serves `initialize` and opens a session. If `initialize` fails, no session is created.
 pub(crate) async fn open_session(
@@ -109,7 +98,7 @@ pub(crate) async fn serve_stateless(
         StartedRequest::Running(future) => future,
     };
     let running = RunningHandler::new(future, context, OnDisconnect::Finish, permit);
-    finish(endpoint, running, None).await
+    finish(endpoint, running, None, RequestIds::One(admitted.id)).await
 }
 
 /// Starts to serve a request of a session.
@@ -148,8 +137,8 @@ pub(crate) async fn change_session(
 ) -> HttpResponse {
     match begin_in_session(post, session, admitted) {
         Dispatched::Running(running) => {
-            let session = Some(Arc::clone(session));
-            finish(post.endpoint, running, session).await
+            let (session, request) = (Some(Arc::clone(session)), RequestIds::One(admitted.id));
+            finish(post.endpoint, running, session, request).await
         }
         Dispatched::Finished(response) => match post.endpoint.save(session).await {
             Ok(()) => response,
@@ -262,11 +251,34 @@ impl Drop for SessionLedgerEntry {
     }
 }
 
+/// The requests that a response belongs to.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum RequestIds<'a> {
+    One(&'a RequestId),
+    Batch(&'a [RequestId]),
+}
+
+impl RequestIds<'_> {
+    /// Returns the last entry of a response stream whose node stopped: an error for each request.
+    fn lost_response(self) -> LogEntry {
+        let error = |id: &RequestId| {
+            let reason = "the server node that served the request was lost; the request may have had effects";
+            encode_error(ResponseId::Id(id.clone()), ErrorObject::internal(reason))
+        };
+        let message = match self {
+            Self::One(id) => error(id),
+            Self::Batch(ids) => array(&ids.iter().map(error).collect::<Vec<_>>()),
+        };
+        LogEntry::Last(message.into())
+    }
+}
+
 /// Runs a handler until its response is complete or becomes a stream. In a session, the stream can be resumed.
 pub(crate) async fn finish(
     endpoint: &Arc<HttpEndpoint>,
     mut running: RunningHandler,
     session: Option<Arc<ActiveSession>>,
+    requests: RequestIds<'_>,
 ) -> HttpResponse {
     match (
         running.open(endpoint.options.limits.quiet_period).await,
@@ -274,106 +286,15 @@ pub(crate) async fn finish(
     ) {
         (FirstEvent::Outcome(finished), _) => response::from_final_message(finished),
         (FirstEvent::Stream, Some(session)) => {
-            boxed_cold(|| stream(endpoint, session, running)).await
+            boxed_cold(|| {
+                response_stream::open(endpoint, session, running, requests.lost_response())
+            })
+            .await
         }
         (FirstEvent::Stream, None) => {
             running.context.set_streaming();
             endpoint.stream(Box::new(HandlerEvents(running)), None)
         }
-    }
-}
-
-/// Turns the response into a resumable stream and spawns its handler as a task.
-async fn stream(
-    endpoint: &Arc<HttpEndpoint>,
-    session: Arc<ActiveSession>,
-    running: RunningHandler,
-) -> HttpResponse {
-    running.context.set_streaming();
-    let name = match random_id(RESPONSE_STREAM_PREFIX, 16) {
-        Ok(name) => name,
-        Err(error) => return response::store_error(&error),
-    };
-    let key = StreamKey::new(&session.key.id, &name);
-    let opened = endpoint.stores.open_stream(&session.key.principal, &key);
-    if let Err(error) = opened.await {
-        return response::store_error(&error);
-    }
-    let control = session.stream(&name);
-    running.context.set_control(Arc::clone(&control));
-    let context = endpoint.reader_context(&session, &control, None, None);
-    let priming_event = priming_event(endpoint, &session, &control);
-    let writing: BoxFuture<'_, ()> = Box::pin(write_to_log(
-        endpoint.stream_writer(),
-        Arc::clone(&session),
-        control,
-        running,
-    ));
-    tokio::spawn(writing);
-    let source = LogReader::new(context, 0, None, priming_event);
-    endpoint.stream(Box::new(source), None)
-}
-
-/// Returns the first event of a stream, with an event id and the retry delay. Spec 2025-11-25, basic/transports.
-pub(crate) fn priming_event(
-    endpoint: &HttpEndpoint,
-    session: &ActiveSession,
-    control: &ResumableStream,
-) -> Option<SseEvent> {
-    let version = session.state.version()?;
-    let id = EventId::new(control.stream(), 0).filter(|_| version.has_priming_event())?;
-    Some(
-        SseEvent::new("")
-            .with_id(id.to_string())
-            .with_retry(endpoint.options.retry),
-    )
-}
-
-/// Polls a handler and writes its messages to the log, its outcome last.
-async fn write_to_log(
-    writer: StreamWriter,
-    session: Arc<ActiveSession>,
-    control: Arc<ResumableStream>,
-    mut running: RunningHandler,
-) {
-    loop {
-        let (messages, finished) = poll_fn(|cx| {
-            loop {
-                let finished = running.poll(cx);
-                let context = &running.context;
-                let messages: Vec<Outgoing> = context.queue.take();
-                match finished {
-                    Poll::Ready(finished) => return Poll::Ready((messages, Some(finished))),
-                    Poll::Pending if !messages.is_empty() || context.is_release_requested() => {
-                        return Poll::Ready((messages, None));
-                    }
-                    // A message was queued since the queue was read.
-                    Poll::Pending if context.queue.poll_ready(cx).is_ready() => {}
-                    Poll::Pending => return Poll::Pending,
-                }
-            }
-        })
-        .await;
-        if matches!(finished, Some(None)) {
-            // The request was cancelled, so the remaining messages are not sent.
-            writer.append(&session.key, &control, LogEntry::End).await;
-            return;
-        }
-        for message in messages {
-            let entry = LogEntry::Message(message.bytes.into());
-            if !writer.append(&session.key, &control, entry).await {
-                return;
-            }
-        }
-        if running.context.take_release_request() {
-            control.release();
-        }
-        let Some(Some(finished)) = finished else {
-            continue;
-        };
-        let entry = LogEntry::Last(finished.message.into_bytes().into());
-        writer.append(&session.key, &control, entry).await;
-        return;
     }
 }
 
@@ -403,28 +324,31 @@ pub(crate) fn changes_record(method: &str) -> bool {
     )
 }
 
-impl HttpEndpoint {
-    /// Makes a connection the reader of a stream.
-    pub(crate) fn reader_context(
-        &self,
-        session: &Arc<ActiveSession>,
-        control: &Arc<ResumableStream>,
-        push: Option<PushReader>,
-        token_expires_at: Option<Instant>,
-    ) -> ReaderContext {
-        let options = &self.options;
-        ReaderContext {
-            stores: self.stores.clone(),
-            session: Arc::clone(session),
-            key: StreamKey::new(&session.key.id, control.stream()),
-            attachment: control.attach(),
-            interval: options.limits.keep_alive,
-            last_touched: Mutex::new(Instant::now()),
-            session_idle: options.limits.session_idle,
-            // The response to a request ends with the request. A stream of pushed messages has no end of its own.
-            shutdown: push.as_ref().map(|_| self.server.shutdown_signal().clone()),
-            token_expires_at,
-            _push: push,
-        }
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    #[test]
+    fn lost_response_is_an_error_for_each_request() {
+        let [first, second] = [RequestId::from("a"), RequestId::from(2)];
+        let error_ids = |requests: RequestIds<'_>| {
+            let LogEntry::Last(message) = requests.lost_response() else {
+                panic!("a lost response ends the stream");
+            };
+            let response: Value = serde_json::from_slice(&message).unwrap();
+            let id = |response: &Value| {
+                assert_eq!(response["error"]["code"], -32603, "{response}");
+                response["id"].clone()
+            };
+            match response.as_array() {
+                Some(batch) => batch.iter().map(id).collect(),
+                None => id(&response),
+            }
+        };
+        assert_eq!(error_ids(RequestIds::One(&first)), json!("a"));
+        let batch = [first, second];
+        assert_eq!(error_ids(RequestIds::Batch(&batch)), json!(["a", 2]));
     }
 }

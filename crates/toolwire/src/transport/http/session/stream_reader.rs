@@ -6,23 +6,32 @@
 //! While a connection reads, the writer waits for it, so that the bounded log does not lose entries of a slow reader.
 //! While no connection reads, the log retains as many entries as its limits permit.
 
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use tokio::sync::Notify;
+use tokio::sync::futures::Notified;
 use toolwire_proto::event_id::EventId;
 use toolwire_proto::outbox::OutboxLimits;
 
+use crate::store::{LogEntry, LogWriter, WriterLease};
 use crate::sync::lock;
+use crate::transport::http::byte_budget::ByteBudget;
+use crate::transport::http::session::local_events::{LocalEvents, LocalRead};
+use crate::transport::http::session::writer_state::{WriterState, message_bytes};
 
-/// The control of a resumable stream: its position and its reader.
+/// The control of a resumable stream: its writer, if that is on this node, and its reader.
 #[derive(Debug)]
 pub(crate) struct ResumableStream {
     stream: String,
-    /// The number of the last entry.
-    sequence: AtomicU64,
-    reader: Mutex<AttachedReader>,
+    state: Mutex<ResumableState>,
     changed: Notify,
+}
+
+#[derive(Debug, Default)]
+struct ResumableState {
+    /// `None` if the stream is written on another node.
+    writer: Option<WriterState>,
+    reader: AttachedReader,
 }
 
 #[derive(Debug, Default)]
@@ -30,10 +39,13 @@ struct AttachedReader {
     /// Incremented for every reader.
     number: u64,
     released: bool,
+    broken_off: bool,
     /// Whether the reader with this number is attached.
     attached: bool,
     /// The entries that were written since the reader attached and are not read yet.
     unread: UnreadEntries,
+    /// These entries, if they fit into the memory for queued messages.
+    local: Option<LocalEvents>,
 }
 
 #[derive(Debug, Default)]
@@ -49,14 +61,15 @@ pub(crate) enum DetachReason {
     Released,
     /// The client resumed the stream on another connection.
     TakenOver,
+    /// The log fails, so that the client has to resume the stream later.
+    BrokenOff,
 }
 
 impl ResumableStream {
     pub(crate) fn new(stream: String) -> Arc<Self> {
         Arc::new(Self {
             stream,
-            sequence: AtomicU64::new(0),
-            reader: Mutex::default(),
+            state: Mutex::default(),
             changed: Notify::new(),
         })
     }
@@ -65,21 +78,74 @@ impl ResumableStream {
         &self.stream
     }
 
-    /// Waits until the reader has capacity for a message of `bytes` bytes. Returns at once without a reader.
-    pub(crate) async fn wait_for_capacity(&self, bytes: usize, limits: OutboxLimits) {
+    /// Makes this node the writer of the stream.
+    pub(crate) fn set_writer(&self, writer: LogWriter, lease: Option<WriterLease>) {
+        self.lock().writer = Some(WriterState::new(writer, lease));
+    }
+
+    /// Returns the writer, or `None` if the stream is written on another node.
+    pub(crate) fn writer(&self) -> Option<LogWriter> {
+        self.lock().writer.as_ref().map(|state| state.writer)
+    }
+
+    /// Returns `true` if the writer has a lease.
+    pub(crate) fn has_lease(&self) -> bool {
+        let state = self.lock();
+        let writer = state.writer.as_ref();
+        writer.is_some_and(|writer| writer.lease.is_some())
+    }
+
+    /// Records that entries may have been stored although the log failed. Their numbers must not be used again.
+    pub(crate) fn set_uncertain(&self) {
+        if let Some(state) = &mut self.lock().writer {
+            state.is_uncertain = true;
+        }
+    }
+
+    /// Returns `true` after [`set_uncertain`](Self::set_uncertain), until the stream is opened again.
+    pub(crate) fn is_uncertain(&self) -> bool {
+        let state = self.lock();
+        let writer = state.writer.as_ref();
+        writer.is_some_and(|writer| writer.is_uncertain)
+    }
+
+    /// Changes the fence of the writer, which has opened the stream again.
+    pub(crate) fn set_fence(&self, fence: u64) {
+        if let Some(state) = &mut self.lock().writer {
+            state.writer.fence = fence;
+        }
+    }
+
+    /// Returns the stored entries after number `last` that the writer retains, the number of the first one, and the lease
+    /// of the writer.
+    pub(crate) fn entries_after(
+        &self,
+        last: u64,
+    ) -> Option<(u64, Vec<LogEntry>, Option<WriterLease>)> {
+        let state = self.lock();
+        let writer = state.writer.as_ref()?;
+        let (first, entries) = writer.entries_after(last);
+        Some((first, entries, writer.lease.clone()))
+    }
+
+    /// Waits until the reader has capacity for messages of `bytes` bytes together. Returns at once without a reader.
+    pub(crate) async fn wait_for_capacity(
+        &self,
+        messages: usize,
+        bytes: usize,
+        limits: OutboxLimits,
+    ) {
         loop {
             let changed = self.changed.notified();
             tokio::pin!(changed);
             // Registered before the state is read, so that a change in between is not missed.
             changed.as_mut().enable();
             {
-                let reader = self.lock();
-                let UnreadEntries {
-                    messages,
-                    bytes: unread,
-                } = reader.unread;
-                let fits = messages < limits.messages && unread + bytes <= limits.bytes;
-                if !reader.attached || messages == 0 || fits {
+                let state = self.lock();
+                let unread = &state.reader.unread;
+                let fits = unread.messages + messages <= limits.messages
+                    && unread.bytes + bytes <= limits.bytes;
+                if !state.reader.attached || unread.messages == 0 || fits {
                     return;
                 }
             }
@@ -87,32 +153,48 @@ impl ResumableStream {
         }
     }
 
-    /// Records an entry that was written.
-    pub(crate) fn record_written(&self, sequence: u64, bytes: usize) {
-        self.sequence.store(sequence, Ordering::Relaxed);
-        let mut reader = self.lock();
-        if reader.attached {
-            reader.unread.messages += 1;
-            reader.unread.bytes += bytes;
+    /// Records entries that the writer has stored, and passes them on to the reader.
+    pub(crate) fn record_written(&self, entries: &[LogEntry]) {
+        let mut state = self.lock();
+        let ResumableState { writer, reader } = &mut *state;
+        let Some(writer) = writer else {
+            return;
+        };
+        for entry in entries {
+            let number = writer.record(entry);
+            if reader.attached {
+                reader.unread.messages += 1;
+                reader.unread.bytes += message_bytes(entry);
+                if let Some(local) = &mut reader.local {
+                    local.push(number, entry);
+                }
+            }
         }
+        drop(state);
+        self.changed.notify_waiters();
     }
 
     /// Returns the id of the next event.
     pub(crate) fn next_event_id(&self) -> Option<String> {
-        let sequence = self.sequence.load(Ordering::Relaxed) + 1;
+        let sequence = self.writer().map_or(1, |writer| writer.next);
         EventId::new(&self.stream, sequence).map(|id| id.to_string())
     }
 
-    /// Makes the caller the reader and detaches the previous reader.
-    pub(crate) fn attach(self: &Arc<Self>) -> Attachment {
-        let mut reader = self.lock();
+    /// Makes the caller the reader and detaches the previous reader. The memory of queued entries is counted in
+    /// `budget`.
+    pub(crate) fn attach(self: &Arc<Self>, budget: &Arc<ByteBudget>) -> Attachment {
+        let mut state = self.lock();
+        let next = state.writer.as_ref().map(|state| state.writer.next);
+        let reader = &mut state.reader;
         reader.number += 1;
         reader.released = false;
+        reader.broken_off = false;
         reader.attached = true;
         // Only entries that are written from now on count as unread. Older entries do not slow down the writer.
         reader.unread = UnreadEntries::default();
+        reader.local = next.map(|next| LocalEvents::new(next, budget.reservation()));
         let number = reader.number;
-        drop(reader);
+        drop(state);
         self.changed.notify_waiters();
         Attachment {
             control: Arc::clone(self),
@@ -120,23 +202,40 @@ impl ResumableStream {
         }
     }
 
-    /// Detaches the reader, because the stream is read on another node now.
+    /// Detaches the reader, because the stream is read and written on another node now.
     pub(crate) fn hand_over(&self) {
-        let mut reader = self.lock();
-        reader.number += 1;
-        reader.attached = false;
-        drop(reader);
+        let mut state = self.lock();
+        state.writer = None;
+        state.reader.number += 1;
+        state.reader.attached = false;
+        state.reader.local = None;
+        drop(state);
+        self.changed.notify_waiters();
+    }
+
+    /// Lets the reader read from the log, because this node does not write to the stream any more.
+    pub(crate) fn leave_to_log(&self) {
+        let mut state = self.lock();
+        state.writer = None;
+        state.reader.local = None;
+        drop(state);
         self.changed.notify_waiters();
     }
 
     /// Detaches the reader, so that its client resumes the stream later.
     pub(crate) fn release(&self) {
-        self.lock().released = true;
+        self.lock().reader.released = true;
         self.changed.notify_waiters();
     }
 
-    fn lock(&self) -> MutexGuard<'_, AttachedReader> {
-        lock(&self.reader)
+    /// Breaks off the connection of the reader, because the log fails.
+    pub(crate) fn break_off(&self) {
+        self.lock().reader.broken_off = true;
+        self.changed.notify_waiters();
+    }
+
+    fn lock(&self) -> MutexGuard<'_, ResumableState> {
+        lock(&self.state)
     }
 }
 
@@ -162,34 +261,57 @@ impl Attachment {
         }
     }
 
+    /// Completes when the stream has changed after this call.
+    pub(crate) fn changed(&self) -> Notified<'_> {
+        self.control.changed.notified()
+    }
+
+    /// Takes the entries after number `after` that were written on this node since this reader attached.
+    pub(crate) fn take_local(&self, after: u64) -> LocalRead {
+        let mut state = self.control.lock();
+        let reader = &mut state.reader;
+        if reader.number != self.number {
+            return LocalRead::Entries(Vec::new());
+        }
+        match &mut reader.local {
+            Some(local) => local.take(after),
+            None => LocalRead::Log { before: u64::MAX },
+        }
+    }
+
     /// Records a message that was read.
     pub(crate) fn record_read(&self, bytes: usize) {
-        let mut reader = self.control.lock();
-        if reader.number == self.number {
-            let unread = &mut reader.unread;
+        let mut state = self.control.lock();
+        if state.reader.number == self.number {
+            let unread = &mut state.reader.unread;
             unread.messages = unread.messages.saturating_sub(1);
             unread.bytes = unread.bytes.saturating_sub(bytes);
         }
-        drop(reader);
+        drop(state);
         self.control.changed.notify_waiters();
     }
 
     fn detach_reason(&self) -> Option<DetachReason> {
-        let reader = self.control.lock();
+        let state = self.control.lock();
+        let reader = &state.reader;
         if reader.number != self.number {
-            return Some(DetachReason::TakenOver);
+            Some(DetachReason::TakenOver)
+        } else if reader.broken_off {
+            Some(DetachReason::BrokenOff)
+        } else {
+            reader.released.then_some(DetachReason::Released)
         }
-        reader.released.then_some(DetachReason::Released)
     }
 }
 
 impl Drop for Attachment {
     fn drop(&mut self) {
-        let mut reader = self.control.lock();
-        if reader.number == self.number {
-            reader.attached = false;
+        let mut state = self.control.lock();
+        if state.reader.number == self.number {
+            state.reader.attached = false;
+            state.reader.local = None;
         }
-        drop(reader);
+        drop(state);
         self.control.changed.notify_waiters();
     }
 }
@@ -198,24 +320,49 @@ impl Drop for Attachment {
 mod tests {
     use std::time::Duration;
 
+    use bytes::Bytes;
     use tokio::time::timeout;
 
     use super::*;
 
+    fn budget() -> Arc<ByteBudget> {
+        ByteBudget::new(1024 * 1024, 1024)
+    }
+
+    fn message(bytes: usize) -> LogEntry {
+        LogEntry::Message(Bytes::from(vec![b' '; bytes]))
+    }
+
+    /// Returns the numbers of the entries that a reader gets on this node.
+    fn taken(reader: &Attachment, after: u64) -> Vec<u64> {
+        match reader.take_local(after) {
+            LocalRead::Entries(entries) => entries.into_iter().map(|(number, _)| number).collect(),
+            LocalRead::Log { before } => panic!("read before {before} from the log"),
+        }
+    }
+
     #[tokio::test]
     async fn latest_reader_stays_attached_until_it_is_released() {
         let control = ResumableStream::new("s".repeat(16));
-        let first = control.attach();
+        let first = control.attach(&budget());
         assert_eq!(first.detach_reason(), None);
-        let second = control.attach();
+        let second = control.attach(&budget());
         assert_eq!(first.detached().await, DetachReason::TakenOver);
         assert_eq!(second.detach_reason(), None);
         let (reason, ()) = tokio::join!(second.detached(), async { control.release() });
         assert_eq!(reason, DetachReason::Released);
-        let third = control.attach();
+        let third = control.attach(&budget());
         assert_eq!(third.detach_reason(), None, "a new reader is not released");
+        control.break_off();
+        assert_eq!(third.detached().await, DetachReason::BrokenOff);
+        let fourth = control.attach(&budget());
+        assert_eq!(
+            fourth.detach_reason(),
+            None,
+            "a new reader is not broken off"
+        );
         control.hand_over();
-        assert_eq!(third.detached().await, DetachReason::TakenOver);
+        assert_eq!(fourth.detached().await, DetachReason::TakenOver);
     }
 
     #[tokio::test]
@@ -225,28 +372,57 @@ mod tests {
             bytes: 100,
         };
         let control = ResumableStream::new("s".repeat(16));
+        control.set_writer(LogWriter::new(1, 1), None);
         let is_full = async |bytes| {
-            timeout(Duration::ZERO, control.wait_for_capacity(bytes, limits))
+            timeout(Duration::ZERO, control.wait_for_capacity(1, bytes, limits))
                 .await
                 .is_err()
         };
-        control.record_written(1, 1000);
+        control.record_written(&[message(1000)]);
         assert!(!is_full(1000).await, "no reader is attached");
-        let reader = control.attach();
+        let reader = control.attach(&budget());
         assert!(
             !is_full(1000).await,
             "a message of any size fits into an empty queue"
         );
-        control.record_written(2, 60);
+        control.record_written(&[message(60)]);
         assert!(!is_full(40).await);
         assert!(is_full(41).await);
-        control.record_written(3, 1);
+        control.record_written(&[message(1)]);
         assert!(is_full(1).await, "two messages reach the limit");
         reader.record_read(60);
         assert!(!is_full(1).await);
-        control.record_written(4, 1000);
+        control.record_written(&[message(1000)]);
         assert!(is_full(1).await);
         drop(reader);
         assert!(!is_full(1).await, "the reader is detached");
+    }
+
+    #[test]
+    fn reader_gets_entries_of_this_node_without_the_log() {
+        let control = ResumableStream::new("s".repeat(16));
+        control.set_writer(LogWriter::new(1, 1), None);
+        let reader = control.attach(&budget());
+        assert!(taken(&reader, 0).is_empty());
+        control.record_written(&[message(1), message(2)]);
+        control.record_written(&[LogEntry::End]);
+        assert_eq!(taken(&reader, 0), [1, 2, 3]);
+        assert!(taken(&reader, 3).is_empty());
+    }
+
+    #[test]
+    fn reader_gets_entries_before_its_attachment_from_the_log() {
+        let control = ResumableStream::new("s".repeat(16));
+        let elsewhere = control.attach(&budget());
+        let all = LocalRead::Log { before: u64::MAX };
+        assert_eq!(elsewhere.take_local(0), all, "written on another node");
+        control.set_writer(LogWriter::new(1, 3), None);
+        let reader = control.attach(&budget());
+        control.record_written(&[message(1)]);
+        assert_eq!(reader.take_local(0), LocalRead::Log { before: 3 });
+        assert_eq!(reader.take_local(1), LocalRead::Log { before: 3 });
+        assert_eq!(taken(&reader, 2), [3]);
+        control.leave_to_log();
+        assert_eq!(reader.take_local(3), all);
     }
 }

@@ -2,6 +2,7 @@
 
 mod properties;
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -23,11 +24,11 @@ fn entries(numbers: impl IntoIterator<Item = u64>) -> Replay {
 }
 
 /// A log with short calls for tests. All streams belong to one session of the anonymous principal.
-struct TestLog(MemoryEventLog);
+struct TestLog(MemoryEventLog, Mutex<HashMap<String, LogWriter>>);
 
 impl TestLog {
     fn new(limits: MemoryEventLogLimits) -> Self {
-        Self(MemoryEventLog::new(limits))
+        Self(MemoryEventLog::new(limits), Mutex::default())
     }
 
     fn key(stream: &str) -> StreamKey {
@@ -35,16 +36,33 @@ impl TestLog {
     }
 
     async fn try_open(&self, stream: &str) -> Result<(), StoreError> {
-        self.0
-            .open(&Principal::anonymous(), &Self::key(stream))
-            .await
+        self.open_at(stream, 1).await
     }
 
+    async fn open_at(&self, stream: &str, first: u64) -> Result<(), StoreError> {
+        let (owner, key) = (Principal::anonymous(), Self::key(stream));
+        let writer = self.0.open(&owner, &key, first, None).await?;
+        lock(&self.1).insert(stream.to_owned(), writer);
+        Ok(())
+    }
+
+    /// Appends an entry to a stream and opens it first if the test has not done it.
     async fn append(&self, stream: &str, entry: LogEntry) -> u64 {
-        self.0
-            .append(&Principal::anonymous(), &Self::key(stream), entry)
-            .await
-            .unwrap()
+        if !lock(&self.1).contains_key(stream) {
+            self.try_open(stream).await.unwrap();
+        }
+        let mut writer = lock(&self.1)[stream];
+        assert_eq!(self.try_append(stream, entry).await, Appended::Stored);
+        writer.next += 1;
+        lock(&self.1).insert(stream.to_owned(), writer);
+        writer.next - 1
+    }
+
+    async fn try_append(&self, stream: &str, entry: LogEntry) -> Appended {
+        let (owner, key) = (Principal::anonymous(), Self::key(stream));
+        let writer = lock(&self.1)[stream];
+        let appended = self.0.append(&owner, &key, writer, &[entry]).await;
+        appended.unwrap()
     }
 
     /// Opens a stream and appends messages that contain their numbers.
@@ -69,7 +87,8 @@ impl TestLog {
 
 #[tokio::test(start_paused = true)]
 async fn log_meets_the_contract() {
-    contract::event_log(async || Arc::<MemoryEventLog>::default()).await;
+    let log = Arc::new(MemoryEventLog::default());
+    contract::event_log(async || log.clone()).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
@@ -257,6 +276,9 @@ async fn removed_stream_continues_above_its_old_numbers() {
     let log = TestLog::new(MemoryEventLogLimits::default());
     log.fill("a", 5).await;
     advance(MemoryEventLogLimits::default().retention).await;
+    let lost = Appended::Lost { last: 0 };
+    assert_eq!(log.try_append("a", message(6)).await, lost);
+    log.open_at("a", 6).await.unwrap();
     assert_eq!(log.append("a", message(6)).await, 6);
     assert_eq!(log.read("a", 3).await, Replay::Gap { oldest: 6 });
     assert_eq!(log.read("a", 5).await, entries([6]));

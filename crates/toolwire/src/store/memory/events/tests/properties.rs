@@ -113,7 +113,7 @@ async fn replay_is_the_suffix_in(
 ) -> Result<(), TestCaseError> {
     let owner = Principal::anonymous();
     let mut lists: [Vec<(u64, LogEntry)>; 4] = Default::default();
-    let mut highest = [0; 4];
+    let mut writers: [Option<LogWriter>; 4] = Default::default();
     let mut known = [false; 4];
     for (index, call) in calls.iter().enumerate() {
         let (Call::Append(stream)
@@ -128,19 +128,30 @@ async fn replay_is_the_suffix_in(
                     Call::End(_) => LogEntry::End,
                     _ => message(index as u64),
                 };
-                let last = lists[stream].last().cloned();
-                match log.append(&owner, &key, entry.clone()).await {
-                    Ok(number) => {
-                        prop_assert!(number > highest[stream]);
-                        if !bounded && known[stream] {
-                            prop_assert_eq!(number, highest[stream] + 1);
-                        }
-                        known[stream] = true;
-                        highest[stream] = number;
-                        lists[stream].push((number, entry));
-                    }
-                    Err(_) => prop_assert_eq!(last.map(|(_, entry)| entry), Some(LogEntry::End)),
+                let mut writer = match writers[stream] {
+                    Some(writer) => writer,
+                    None => log.open(&owner, &key, 1, None).await.unwrap(),
+                };
+                let mut entries = vec![entry.clone()];
+                let mut appended = log.append(&owner, &key, writer, &entries).await.unwrap();
+                if let Appended::Lost { .. } = appended {
+                    prop_assert!(bounded || !known[stream]);
+                    writer = log.open(&owner, &key, writer.next, None).await.unwrap();
+                    appended = log.append(&owner, &key, writer, &entries).await.unwrap();
                 }
+                known[stream] = true;
+                match appended {
+                    Appended::Stored => lists[stream].push((writer.next, entries.remove(0))),
+                    Appended::Ended => {
+                        let last = lists[stream].last();
+                        prop_assert_eq!(last.map(|(_, entry)| entry), Some(&LogEntry::End));
+                    }
+                    other => prop_assert!(false, "{:?}", other),
+                }
+                if appended == Appended::Stored {
+                    writer.next += 1;
+                }
+                writers[stream] = Some(writer);
             }
             Call::Read(_, after) => {
                 let replay = log

@@ -1,0 +1,380 @@
+//! Resumable streams whose event log fails: every request gets a response, an error, or a broken connection that the
+//! client resumes.
+
+use std::collections::VecDeque;
+use std::future::poll_fn;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use http_body::Body as _;
+use serde_json::Value;
+use tokio::time::{Instant, timeout};
+use toolwire::Principal;
+use toolwire::store::contract::{Fault, Faulty};
+use toolwire::store::{EventLog as _, MemoryBus, MemoryEventLog, MemorySessionStore, SessionStore};
+use toolwire::transport::http::{HttpLimits, HttpOptions, HttpService, ServerBody};
+use toolwire_tests::http::direct::{InProcessClient, in_session};
+use toolwire_tests::http::endpoint::Endpoint;
+use toolwire_tests::http::events::End;
+use toolwire_tests::http::fixture::{Fixture, HandlerEvent};
+use toolwire_tests::http::request::Request;
+use toolwire_tests::http::session::{Session, tool_call_with_token};
+use toolwire_tests::peer::{cancel, result_response, text};
+
+const VERSION: &str = "2025-11-25";
+
+/// The stores of a service.
+#[derive(Default)]
+struct Shared {
+    sessions: Arc<MemorySessionStore>,
+    events: Arc<MemoryEventLog>,
+    bus: Arc<MemoryBus>,
+}
+
+/// A node whose connections to the stores can fail.
+struct Node {
+    fixture: Fixture,
+    client: InProcessClient,
+    sessions: Arc<Faulty<MemorySessionStore>>,
+    events: Arc<Faulty<MemoryEventLog>>,
+}
+
+impl Shared {
+    fn node(&self) -> Node {
+        let mut limits = HttpLimits::default();
+        limits.quiet_period = Duration::ZERO;
+        let sessions = Arc::new(Faulty::new(Arc::clone(&self.sessions)));
+        let events = Arc::new(Faulty::new(Arc::clone(&self.events)));
+        let options = HttpOptions::new()
+            .with_limits(limits)
+            .with_session_store(Arc::clone(&sessions) as Arc<dyn SessionStore>)
+            .with_event_log(events.clone())
+            .with_bus(self.bus.clone());
+        let fixture = Fixture::new();
+        let service = HttpService::new(fixture.server.clone(), options);
+        Node {
+            client: InProcessClient::new(&service),
+            fixture,
+            sessions,
+            events,
+        }
+    }
+}
+
+impl Node {
+    /// Lets all calls of the event log fail that a writer needs.
+    fn lose_writes(&self) {
+        for method in ["open", "append"] {
+            self.events.inject(method, Fault::Error, usize::MAX);
+        }
+    }
+
+    /// Posts a message whose response is a stream, and reads the first event, which has no message.
+    async fn stream(&self, session: &str, message: &Value) -> Stream {
+        let mut stream = self.open(in_session(session, message)).await;
+        stream.next().await.unwrap();
+        stream
+    }
+
+    /// Starts the tool `wait` and returns its stream.
+    async fn start_waiting(&mut self, session: &str) -> Stream {
+        let call = tool_call_with_token(1, "wait", "t");
+        let stream = self.stream(session, &call).await;
+        self.fixture.expect(HandlerEvent::Started).await;
+        stream
+    }
+
+    async fn resume(&self, session: &str, last: &str) -> Stream {
+        let request = Request::get(session, VERSION).with("Last-Event-ID", last);
+        self.open(request).await
+    }
+
+    async fn open(&self, request: Request) -> Stream {
+        let response = self.client.send(request).await;
+        assert_eq!(response.status(), 200);
+        Stream {
+            body: Box::pin(response.into_body()),
+            received: VecDeque::new(),
+            last_id: String::new(),
+        }
+    }
+}
+
+/// The events of one response.
+struct Stream {
+    body: Pin<Box<ServerBody>>,
+    received: VecDeque<(String, String)>,
+    /// The id of the last event.
+    last_id: String,
+}
+
+/// How a stream ended.
+#[derive(Debug, PartialEq, Eq)]
+enum Ended {
+    Complete,
+    Broken,
+}
+
+impl Stream {
+    /// Returns the data of the next event.
+    async fn next(&mut self) -> Result<String, Ended> {
+        loop {
+            if let Some((id, data)) = self.received.pop_front() {
+                assert_ne!(id, self.last_id, "an event is sent once");
+                self.last_id = id;
+                return Ok(data);
+            }
+            let frame = poll_fn(|cx| self.body.as_mut().poll_frame(cx)).await;
+            let chunk = match frame {
+                None => return Err(Ended::Complete),
+                Some(Err(_)) => return Err(Ended::Broken),
+                Some(Ok(frame)) => frame.into_data().expect("there are no trailers"),
+            };
+            let chunk = String::from_utf8(chunk.to_vec()).unwrap();
+            let mut id = None;
+            for line in chunk.lines() {
+                if let Some(value) = line.strip_prefix("id: ") {
+                    id = Some(value.to_owned());
+                } else if let Some(data) = line.strip_prefix("data:") {
+                    let id = id.take().expect("every event has an id");
+                    self.received.push_back((id, data.trim().to_owned()));
+                }
+            }
+        }
+    }
+
+    async fn message(&mut self) -> Value {
+        let next = timeout(Duration::from_secs(60), self.next()).await;
+        let next = next.expect("the client does not wait for ever");
+        serde_json::from_str(&next.expect("the stream is open")).unwrap()
+    }
+
+    async fn expect_progress(&mut self, step: u64) {
+        let message = self.message().await;
+        assert_eq!(message["params"]["progress"], step, "{message}");
+    }
+
+    /// Expects the rest of the tool `wait` after a number of steps.
+    async fn expect_rest(&mut self, steps: u64) {
+        for step in steps + 1..=2 {
+            self.expect_progress(step).await;
+        }
+        assert_eq!(self.message().await, result_response(1, text("waited")));
+        self.expect_end(Ended::Complete).await;
+    }
+
+    async fn expect_end(&mut self, end: Ended) {
+        let next = timeout(Duration::from_secs(60), self.next()).await;
+        assert_eq!(next, Ok(Err(end)));
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn failed_append_is_repeated() {
+    for fault in [Fault::Error, Fault::LostReply, Fault::Twice, Fault::Hang] {
+        for failing in 0..3 {
+            let mut node = Shared::default().node();
+            let session = node.client.open_session().await;
+            let mut stream = node.start_waiting(&session).await;
+            for step in 1..=2 {
+                if step == failing {
+                    node.events.inject("append", fault, 1);
+                }
+                node.fixture.step();
+                stream.expect_progress(step).await;
+            }
+            if failing == 0 {
+                node.events.inject("append", fault, 1);
+            }
+            stream.expect_rest(2).await;
+            assert!(stream.last_id.ends_with(".3"), "{}", stream.last_id);
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn handler_goes_on_while_the_log_fails() {
+    let mut node = Shared::default().node();
+    let session = node.client.open_session().await;
+    let mut stream = node.start_waiting(&session).await;
+    node.lose_writes();
+    node.fixture.step();
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    node.fixture.step();
+    node.fixture.expect(HandlerEvent::Finished).await;
+    tokio::time::sleep(Duration::from_secs(3)).await;
+    node.events.heal();
+    stream.expect_rest(0).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn stream_is_broken_off_while_the_log_fails_and_can_be_resumed() {
+    let shared = Shared::default();
+    let mut a = shared.node();
+    let b = shared.node();
+    let session = a.client.open_session().await;
+    let mut stream = a.start_waiting(&session).await;
+    a.fixture.step();
+    stream.expect_progress(1).await;
+    a.lose_writes();
+    let before = Instant::now();
+    a.fixture.step();
+    stream.expect_end(Ended::Broken).await;
+    let waited = before.elapsed().as_secs();
+    assert!((5..8).contains(&waited), "{waited} s");
+    // The response is stored when the log works again.
+    let mut stream = b.resume(&session, &stream.last_id).await;
+    tokio::time::sleep(Duration::from_secs(5)).await;
+    a.events.heal();
+    stream.expect_rest(1).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn stream_of_a_lost_node_ends_with_an_error() {
+    let shared = Shared::default();
+    let mut a = shared.node();
+    let b = shared.node();
+    let session = a.client.open_session().await;
+    let mut stream = a.start_waiting(&session).await;
+    a.fixture.step();
+    stream.expect_progress(1).await;
+    // The node cannot reach the log any more.
+    a.lose_writes();
+    let lost = Instant::now();
+    let mut resumed = b.resume(&session, &stream.last_id).await;
+    let resuming = async {
+        let error = resumed.message().await;
+        assert_eq!(error["id"], 1, "{error}");
+        assert_eq!(error["error"]["code"], -32603, "{error}");
+        resumed.expect_end(Ended::Complete).await;
+        let waited = lost.elapsed().as_secs();
+        assert!((20..=31).contains(&waited), "{waited} s");
+        // The node comes back, and cannot write to the stream of its request any more.
+        a.events.heal();
+        error
+    };
+    let (error, received) = tokio::join!(resuming, stream.message());
+    assert_eq!(
+        received, error,
+        "a reader on the node gets the same response"
+    );
+    stream.expect_end(Ended::Complete).await;
+    a.fixture.step();
+    a.fixture.expect(HandlerEvent::Finished).await;
+    let again = Request::get(&session, VERSION).with("Last-Event-ID", &resumed.last_id);
+    assert_eq!(b.client.send(again).await.status(), 204);
+}
+
+#[tokio::test(start_paused = true)]
+async fn silent_handler_keeps_its_stream() {
+    let shared = Shared::default();
+    let mut a = shared.node();
+    let b = shared.node();
+    let session = a.client.open_session().await;
+    let mut stream = a.start_waiting(&session).await;
+    a.fixture.step();
+    stream.expect_progress(1).await;
+    let mut stream = b.resume(&session, &stream.last_id).await;
+    assert!(
+        timeout(Duration::from_secs(120), stream.next())
+            .await
+            .is_err()
+    );
+    a.fixture.step();
+    stream.expect_rest(1).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn entries_that_the_log_has_lost_are_stored_again() {
+    let shared = Shared::default();
+    let mut a = shared.node();
+    let b = shared.node();
+    let session = a.client.open_session().await;
+    let mut stream = a.start_waiting(&session).await;
+    let first = stream.last_id.clone();
+    a.fixture.step();
+    stream.expect_progress(1).await;
+    let owner = Principal::anonymous();
+    let removed = shared.events.remove_session(&owner, &session).await;
+    removed.unwrap();
+    a.fixture.step();
+    stream.expect_rest(1).await;
+    let mut resumed = b.resume(&session, &first).await;
+    resumed.expect_rest(0).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn cancelled_request_ends_its_stream_although_the_log_fails() {
+    let mut node = Shared::default().node();
+    let session = node.client.open_session().await;
+    let mut stream = node.start_waiting(&session).await;
+    node.events.inject("append", Fault::LostReply, 2);
+    let cancelled = node.client.send(in_session(&session, &cancel(1))).await;
+    assert_eq!(cancelled.status(), 202);
+    node.fixture.expect(HandlerEvent::Dropped).await;
+    stream.expect_end(Ended::Complete).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn failed_read_is_repeated_before_the_connection_is_broken_off() {
+    let shared = Shared::default();
+    let mut a = shared.node();
+    let b = shared.node();
+    let session = a.client.open_session().await;
+    let stream = a.start_waiting(&session).await;
+    let mut resumed = b.resume(&session, &stream.last_id).await;
+    b.events.inject("read_after", Fault::Error, 3);
+    a.fixture.step();
+    resumed.expect_progress(1).await;
+    b.events.inject("read_after", Fault::Error, usize::MAX);
+    a.fixture.step();
+    resumed.expect_end(Ended::Broken).await;
+    b.events.heal();
+    let mut resumed = b.resume(&session, &resumed.last_id).await;
+    resumed.expect_rest(1).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn streamed_call_reads_no_event_back() {
+    let node = Shared::default().node();
+    let session = node.client.open_session().await;
+    let loads = node.sessions.calls("load");
+    let mut stream = node
+        .stream(&session, &tool_call_with_token(1, "steps", "t"))
+        .await;
+    stream.expect_progress(1).await;
+    stream.expect_progress(2).await;
+    assert_eq!(stream.message().await, result_response(1, text("stepped")));
+    stream.expect_end(Ended::Complete).await;
+    assert_eq!(node.sessions.calls("load") - loads, 1);
+    let calls = ["open", "append", "read_after"].map(|method| node.events.calls(method));
+    assert_eq!(calls, [1, 1, 0]);
+}
+
+#[tokio::test]
+async fn broken_off_response_is_not_complete() {
+    let mut limits = HttpLimits::default();
+    limits.quiet_period = Duration::ZERO;
+    let events = Arc::new(Faulty::new(Arc::<MemoryEventLog>::default()));
+    let options = HttpOptions::new()
+        .with_limits(limits)
+        .with_event_log(events.clone());
+    let mut fixture = Fixture::new();
+    let endpoint = Endpoint::serve_with(&fixture.server, options).await;
+    let session = Session::open(&endpoint, VERSION).await;
+    let mut stream = session.stream(&tool_call_with_token(1, "wait", "t")).await;
+    stream.next().await.unwrap();
+    fixture.expect(HandlerEvent::Started).await;
+    events.inject("append", Fault::Error, usize::MAX);
+    fixture.step();
+    assert_eq!(stream.next().await, Err(End::Disconnected));
+    events.heal();
+    let last = stream.last_id.clone().unwrap();
+    let mut stream = session.resume(&last).await;
+    assert_eq!(stream.message().await["params"]["progress"], 1);
+    fixture.step();
+    assert_eq!(stream.message().await["params"]["progress"], 2);
+    stream.expect(result_response(1, text("waited"))).await;
+    stream.expect_end().await;
+}
