@@ -7,7 +7,7 @@ use http::Response;
 use serde_json::json;
 use tokio::time::Instant;
 use toolwire::store::contract::{Fault, Faulty};
-use toolwire::store::{MemoryEventLog, MemorySessionStore};
+use toolwire::store::{MemoryEventLog, MemorySessionStore, StoreError};
 use toolwire::transport::http::{HttpLimits, HttpOptions, HttpService, ServerBody};
 use toolwire_tests::http::direct::InProcessClient;
 use toolwire_tests::http::fixture::{Fixture, count_call};
@@ -136,4 +136,21 @@ async fn changes_of_a_session_are_stored_at_most_eight_times() {
     assert_eq!(node.sessions.calls("replace") - before, 16);
     node.sessions.heal();
     assert_eq!(node.client.send(set_level()).await.status(), 200);
+}
+
+#[tokio::test(start_paused = true)]
+async fn check_reports_a_store_that_fails() {
+    let node = Node::new();
+    let service = &node.client.service;
+    assert!(service.check_stores().await.is_ok());
+    node.sessions.inject("check", Fault::Error, 1);
+    let failed = service.check_stores().await;
+    assert!(
+        matches!(failed, Err(StoreError::Unavailable(_))),
+        "{failed:?}"
+    );
+    node.events.inject("check", Fault::Hang, 1);
+    let late = service.check_stores().await;
+    assert!(matches!(late, Err(StoreError::Unknown(_))), "{late:?}");
+    assert!(service.check_stores().await.is_ok());
 }

@@ -114,6 +114,11 @@ pub trait Bus: Send + Sync + fmt::Debug {
 
     /// Subscribes to all messages that are published from now on.
     fn subscribe(&self) -> StoreFuture<'_, Box<dyn BusSubscription>>;
+
+    /// Checks that the bus can be used now. The default implementation returns `Ok`, for a bus in memory.
+    fn check(&self) -> StoreFuture<'_, ()> {
+        Box::pin(async { Ok(()) })
+    }
 }
 
 /// The receiving end of a bus.

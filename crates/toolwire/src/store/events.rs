@@ -179,4 +179,9 @@ pub trait EventLog: Send + Sync + fmt::Debug {
         principal: &'a Principal,
         session: &'a str,
     ) -> StoreFuture<'a, ()>;
+
+    /// Checks that the log can be used now. The default implementation returns `Ok`, for logs in memory.
+    fn check(&self) -> StoreFuture<'_, ()> {
+        Box::pin(async { Ok(()) })
+    }
 }

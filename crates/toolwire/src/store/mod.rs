@@ -59,14 +59,25 @@ pub enum StoreError {
     Full,
     /// The limit of one owner is reached. Other owners are not affected. The client gets 429 with `Retry-After`.
     OwnerFull,
-    /// The store is unreachable or failed.
+    /// The id of a new record is in use.
+    Taken,
+    /// The store is unreachable or failed. The call was not executed.
     Unavailable(Box<dyn StdError + Send + Sync>),
+    /// The store did not reply. The call may have been executed.
+    Unknown(Box<dyn StdError + Send + Sync>),
+    /// A record has a format that this version cannot read, because a newer version has written it.
+    UnsupportedFormat,
 }
 
 impl StoreError {
     /// Creates an error for an unreachable or failed store.
     pub fn unavailable(source: impl Into<Box<dyn StdError + Send + Sync>>) -> Self {
         Self::Unavailable(source.into())
+    }
+
+    /// Creates an error for a call without a reply, which may have been executed.
+    pub fn unknown(source: impl Into<Box<dyn StdError + Send + Sync>>) -> Self {
+        Self::Unknown(source.into())
     }
 }
 
@@ -75,7 +86,10 @@ impl fmt::Display for StoreError {
         f.write_str(match self {
             Self::Full => "the store is full",
             Self::OwnerFull => "the limit of one owner in the store is reached",
+            Self::Taken => "the id is in use",
             Self::Unavailable(_) => "the store is unavailable",
+            Self::Unknown(_) => "the store did not reply, and the call may have been executed",
+            Self::UnsupportedFormat => "a record in the store has an unsupported format",
         })
     }
 }
@@ -83,8 +97,8 @@ impl fmt::Display for StoreError {
 impl StdError for StoreError {
     fn source(&self) -> Option<&(dyn StdError + 'static)> {
         match self {
-            Self::Full | Self::OwnerFull => None,
-            Self::Unavailable(source) => Some(&**source),
+            Self::Full | Self::OwnerFull | Self::Taken | Self::UnsupportedFormat => None,
+            Self::Unavailable(source) | Self::Unknown(source) => Some(&**source),
         }
     }
 }

@@ -30,4 +30,9 @@ pub trait NonceStore: Send + Sync + fmt::Debug {
         fingerprint: &'a [u8; 32],
         lifetime: Duration,
     ) -> StoreFuture<'a, bool>;
+
+    /// Checks that the store can be used now. The default implementation returns `Ok`, for stores in memory.
+    fn check(&self) -> StoreFuture<'_, ()> {
+        Box::pin(async { Ok(()) })
+    }
 }

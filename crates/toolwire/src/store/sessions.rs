@@ -7,12 +7,19 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
 use toolwire_types::{ClientCapabilities, Implementation, LoggingLevel, ProtocolVersion};
 
 use crate::engine::{Principal, json_bytes};
-use crate::store::StoreFuture;
+use crate::store::{StoreError, StoreFuture};
+
+/// The first byte of an encoded record. A change that older versions cannot read increments it.
+const RECORD_FORMAT: u8 = 1;
 
 /// The stored state of one session.
+///
+/// Nodes of different versions may share a store. So every field except the version has a default, and fields of newer
+/// versions are retained.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
@@ -20,19 +27,27 @@ pub struct SessionRecord {
     /// The version that `initialize` negotiated.
     pub version: ProtocolVersion,
     /// The capabilities that the client declared.
+    #[serde(default)]
     pub capabilities: ClientCapabilities,
     /// The client's name and version.
+    #[serde(default)]
     pub client_info: Option<Implementation>,
     /// Whether `notifications/initialized` was received.
+    #[serde(default)]
     pub initialized: bool,
     /// The level of `logging/setLevel`.
+    #[serde(default)]
     pub log_level: Option<LoggingLevel>,
     /// The resources of `resources/subscribe`.
+    #[serde(default)]
     pub subscriptions: BTreeSet<String>,
     /// The network that opened an anonymous session, if it is known: an IPv4 address, or an IPv6 network of 64 bits. It
     /// is set at creation, for stores that limit the sessions of each network.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub network: Option<IpAddr>,
+    /// The fields of newer versions.
+    #[serde(flatten)]
+    newer: Map<String, Value>,
 }
 
 impl SessionRecord {
@@ -51,6 +66,7 @@ impl SessionRecord {
             log_level: None,
             subscriptions: BTreeSet::new(),
             network: None,
+            newer: Map::new(),
         }
     }
 }
@@ -62,6 +78,26 @@ impl SessionRecord {
     #[must_use]
     pub fn memory_bytes(&self) -> usize {
         size_of::<Self>() + json_bytes(self)
+    }
+
+    /// Encodes this record for a store: one byte for the format, and JSON.
+    #[must_use]
+    pub fn to_bytes(&self) -> Vec<u8> {
+        let mut bytes = vec![RECORD_FORMAT];
+        serde_json::to_writer(&mut bytes, self).expect("a record contains only JSON values");
+        bytes
+    }
+
+    /// Decodes a record.
+    ///
+    /// # Errors
+    /// Returns [`StoreError::UnsupportedFormat`] if the bytes are not a record in a format that this version reads.
+    pub fn from_bytes(bytes: &[u8]) -> Result<Self, StoreError> {
+        let record = match bytes {
+            [RECORD_FORMAT, json @ ..] => serde_json::from_slice(json).ok(),
+            _ => None,
+        };
+        record.ok_or(StoreError::UnsupportedFormat)
     }
 
     /// Returns this record with the differences between `before` and `after`. For callers whose replacement failed
@@ -143,7 +179,7 @@ pub trait SessionStore: Send + Sync + fmt::Debug {
     ///
     /// # Errors
     /// Returns [`StoreError::Full`](crate::store::StoreError::Full) if the store or the principal has too many
-    /// sessions, and [`StoreError::Unavailable`](crate::store::StoreError::Unavailable) if the id is in use.
+    /// sessions, and [`StoreError::Taken`](crate::store::StoreError::Taken) if the id is in use.
     fn create<'a>(
         &'a self,
         id: &'a str,
@@ -187,5 +223,70 @@ pub trait SessionStore: Send + Sync + fmt::Debug {
     /// of a session themselves.
     fn take_expired(&self) -> StoreFuture<'_, Vec<ExpiredSession>> {
         Box::pin(async { Ok(Vec::new()) })
+    }
+
+    /// Checks that the store can be used now. The default implementation returns `Ok`, for stores in memory.
+    fn check(&self) -> StoreFuture<'_, ()> {
+        Box::pin(async { Ok(()) })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A record as version 0.1.0 writes it.
+    const RECORD_0_1_0: &str = "\u{1}{\"version\":\"2025-11-25\",\"capabilities\":{\"elicitation\":{}},\
+        \"clientInfo\":{\"name\":\"client\",\"version\":\"1\"},\"initialized\":true,\"logLevel\":\"error\",\
+        \"subscriptions\":[\"notes://a\"],\"network\":\"192.0.2.1\"}";
+
+    fn parse(text: &str) -> Result<SessionRecord, StoreError> {
+        SessionRecord::from_bytes(text.as_bytes())
+    }
+
+    #[test]
+    fn records_of_earlier_versions_are_read_and_written_unchanged() {
+        let record = parse(RECORD_0_1_0).unwrap();
+        assert!(record.initialized);
+        assert_eq!(record.log_level, Some(LoggingLevel::Error));
+        assert!(record.subscriptions.contains("notes://a"));
+        assert_eq!(record.network, Some(IpAddr::from([192, 0, 2, 1])));
+        assert_eq!(record.to_bytes(), RECORD_0_1_0.as_bytes());
+    }
+
+    #[test]
+    fn missing_fields_have_defaults() {
+        let record = parse("\u{1}{\"version\":\"2025-06-18\"}").unwrap();
+        let version = "2025-06-18".parse().unwrap();
+        let expected = SessionRecord::new(version, ClientCapabilities::default(), None);
+        assert_eq!(record, expected);
+    }
+
+    #[test]
+    fn fields_of_newer_versions_survive_a_change() {
+        let newer = RECORD_0_1_0.replace(
+            "\"initialized\"",
+            "\"quota\":{\"calls\":[7]},\"initialized\"",
+        );
+        let before = parse(&newer).unwrap();
+        let mut after = before.clone();
+        after.subscriptions.insert("notes://b".to_owned());
+        after.newer.clear();
+        let changed = before.with_changes(&before, &after);
+        let written = String::from_utf8(changed.to_bytes()).unwrap();
+        assert!(written.contains("\"quota\":{\"calls\":[7]}"), "{written}");
+        assert!(written.contains("notes://b"), "{written}");
+    }
+
+    #[test]
+    fn other_formats_are_rejected() {
+        let json = &RECORD_0_1_0[1..];
+        for text in ["", "\u{1}", "\u{1}{}", json, &format!("\u{2}{json}")] {
+            let rejected = parse(text);
+            assert!(
+                matches!(rejected, Err(StoreError::UnsupportedFormat)),
+                "{text}: {rejected:?}"
+            );
+        }
     }
 }

@@ -232,7 +232,7 @@ pub trait TaskStore: Send + Sync + fmt::Debug {
     /// Returns [`StoreError::OwnerFull`](crate::store::StoreError::OwnerFull) if the principal has too many unfinished
     /// tasks (the anonymous principal stands for many users and has no limit of its own),
     /// [`StoreError::Full`](crate::store::StoreError::Full) if the store has too many tasks or bytes, and
-    /// [`StoreError::Unavailable`](crate::store::StoreError::Unavailable) if the id is in use.
+    /// [`StoreError::Taken`](crate::store::StoreError::Taken) if the id is in use.
     fn create<'a>(
         &'a self,
         id: &'a str,
@@ -291,6 +291,11 @@ pub trait TaskStore: Send + Sync + fmt::Debug {
 
     /// Removes a task. Returns `false` if it does not exist.
     fn remove<'a>(&'a self, id: &'a str) -> StoreFuture<'a, bool>;
+
+    /// Checks that the store can be used now. The default implementation returns `Ok`, for stores in memory.
+    fn check(&self) -> StoreFuture<'_, ()> {
+        Box::pin(async { Ok(()) })
+    }
 
     /// Returns how often a node should look for changes of other nodes: responses, cancellations, tasks to claim.
     /// Default: one second. `None` if all changes are made through this value.

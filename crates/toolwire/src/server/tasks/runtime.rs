@@ -184,7 +184,10 @@ impl TaskRuntime {
             StoreError::Full => {
                 ErrorObject::internal("the server has too many tasks; try again later")
             }
-            StoreError::Unavailable(_) => store_failed(&error),
+            StoreError::Taken
+            | StoreError::Unavailable(_)
+            | StoreError::Unknown(_)
+            | StoreError::UnsupportedFormat => store_failed(&error),
         })
     }
 

@@ -110,7 +110,7 @@ impl<S: ?Sized> Faulty<S> {
                 Some(Fault::Error) => Err(StoreError::unavailable("the call failed on purpose")),
                 Some(Fault::LostReply) => {
                     let _ = call().await;
-                    Err(StoreError::unavailable("the reply was lost on purpose"))
+                    Err(StoreError::unknown("the reply was lost on purpose"))
                 }
                 Some(Fault::Twice) => {
                     let _ = call().await;
@@ -182,6 +182,10 @@ impl<S: SessionStore + ?Sized> SessionStore for Faulty<S> {
     fn take_expired(&self) -> StoreFuture<'_, Vec<ExpiredSession>> {
         self.call("take_expired", || self.store.take_expired())
     }
+
+    fn check(&self) -> StoreFuture<'_, ()> {
+        self.call("check", || self.store.check())
+    }
 }
 
 impl<S: EventLog + ?Sized> EventLog for Faulty<S> {
@@ -230,6 +234,10 @@ impl<S: EventLog + ?Sized> EventLog for Faulty<S> {
             self.store.remove_session(principal, session)
         })
     }
+
+    fn check(&self) -> StoreFuture<'_, ()> {
+        self.call("check", || self.store.check())
+    }
 }
 
 impl<S: Bus + ?Sized> Bus for Faulty<S> {
@@ -239,5 +247,9 @@ impl<S: Bus + ?Sized> Bus for Faulty<S> {
 
     fn subscribe(&self) -> StoreFuture<'_, Box<dyn BusSubscription>> {
         self.call("subscribe", || self.store.subscribe())
+    }
+
+    fn check(&self) -> StoreFuture<'_, ()> {
+        self.call("check", || self.store.check())
     }
 }

@@ -28,6 +28,7 @@ pub async fn session_store<S: SessionStore + 'static>(
     session_of_other_principal_does_not_exist(&*make().await).await;
     replacement_needs_the_revision(&*make().await).await;
     one_of_many_replacements_wins(make().await).await;
+    fields_of_newer_versions_are_stored(&*make().await).await;
     deleted_session_does_not_exist(&*make().await).await;
     live_session_is_not_reported_as_expired(&*make().await).await;
     let store = make().await;
@@ -126,7 +127,10 @@ async fn used_id_is_rejected(store: &dyn SessionStore) {
         store.create(&id, &owner, record("first"), LONG).await,
     );
     let second = store.create(&id, &owner, record("second"), LONG).await;
-    assert!(second.is_err(), "an id in use is rejected");
+    assert!(
+        matches!(second, Err(StoreError::Taken)),
+        "an id in use is rejected with `Taken`"
+    );
     // A store may accept or reject the id of another principal's session, because clients do not choose ids.
     let _ = store
         .create(&id, &user("mallory"), record("third"), LONG)
@@ -246,6 +250,26 @@ async fn live_session_is_not_reported_as_expired(store: &dyn SessionStore) {
     assert!(
         expired.iter().all(|expired| expired.id != id),
         "take_expired returns no session that has not expired"
+    );
+}
+
+async fn fields_of_newer_versions_are_stored(store: &dyn SessionStore) {
+    let rule = "fields that this version does not know are stored, also by a replacement";
+    let (id, owner) = (unique_name("session"), user("alice"));
+    let mut bytes = record("newer").to_bytes();
+    bytes.pop();
+    bytes.extend_from_slice(b",\"fieldOfANewerVersion\":[1]}");
+    let mut newer = ok(rule, SessionRecord::from_bytes(&bytes));
+    let created = store.create(&id, &owner, newer.clone(), LONG).await;
+    let revision = ok("create", created).revision;
+    newer.initialized = true;
+    let replaced = store.replace(&id, &owner, revision, newer.clone()).await;
+    assert!(ok("replace", replaced).is_some());
+    let loaded = ok("load", store.load(&id, &owner, LONG).await);
+    assert_eq!(
+        loaded.map(|stored| (*stored.record).clone()),
+        Some(newer),
+        "{rule}"
     );
 }
 

@@ -194,7 +194,7 @@ impl TaskFiles {
     ) -> Result<(), FileCallError> {
         let used = self.header(lock, name)?;
         if used.is_some_and(|header| !header.is_expired(now_ms)) {
-            return Err(StoreError::unavailable("the task id is in use").into());
+            return Err(StoreError::Taken.into());
         }
         let unseen = self.unseen_changes()?;
         if self.check_space(new, limits, unseen, now_ms).is_err() {

@@ -120,7 +120,9 @@ impl HttpEndpoint {
         let Some((before, current)) = session.stored_and_current() else {
             return Ok(());
         };
-        let (mut revision, mut record) = (before.revision, current.clone());
+        // The state of a session on this node does not contain all fields of the record.
+        let mut record = before.record.with_changes(&before.record, &current);
+        let mut revision = before.revision;
         for _ in 0..REPLACE_ATTEMPTS {
             let replaced = stores.replace_session(id, principal, revision, record.clone());
             if let Some(revision) = replaced.await? {

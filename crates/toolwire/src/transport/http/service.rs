@@ -17,6 +17,7 @@ use tracing::level_filters::LevelFilter;
 
 use crate::engine::{BoxFuture, TokenInfo, boxed_cold, warn_deprecated};
 use crate::server::Server;
+use crate::store::StoreError;
 use crate::transport::http::authorizer;
 use crate::transport::http::byte_budget::Reservation;
 use crate::transport::http::endpoint::HttpEndpoint;
@@ -128,6 +129,18 @@ impl HttpService {
             request_bytes: self.endpoint.requests.bytes().used(),
             stream_bytes: self.endpoint.streams.bytes().used(),
         }
+    }
+
+    /// Checks that the session store, the event log and the bus can be used now, each within
+    /// [`store_deadline`](crate::transport::http::HttpLimits::store_deadline).
+    ///
+    /// 2026-07-28 requests are served without them. So let a readiness probe depend on it only if the service has no other
+    /// clients than those of the 2025 revisions, and a liveness probe never.
+    ///
+    /// # Errors
+    /// Returns the error of the first store that cannot be used.
+    pub async fn check_stores(&self) -> Result<(), StoreError> {
+        self.endpoint.stores.check().await
     }
 
     /// Waits until no request is running, including requests whose client has disconnected.

@@ -1,7 +1,7 @@
 //! The shared stores of an endpoint. Every call has a deadline.
 //!
-//! A store may be in another process. A call that does not return in time fails like a call to an unavailable store, so
-//! that no request waits for a store for an unlimited time. Calls that complete at once, as those of stores in memory do,
+//! A store may be in another process. A call that does not return in time fails with [`StoreError::Unknown`], so that no
+//! request waits for a store for an unlimited time. Calls that complete at once, as those of stores in memory do,
 //! need no timer.
 
 use std::pin::Pin;
@@ -149,6 +149,16 @@ impl Stores {
         Some(self.within_deadline(bus.subscribe()))
     }
 
+    /// Checks that all stores can be used now.
+    pub(crate) async fn check(&self) -> Result<(), StoreError> {
+        self.within_deadline(self.sessions.check()).await?;
+        self.within_deadline(self.events.check()).await?;
+        match &self.bus {
+            Some(bus) => self.within_deadline(bus.check()).await,
+            None => Ok(()),
+        }
+    }
+
     fn within_deadline<'a, T>(&self, call: StoreFuture<'a, T>) -> StoreCall<'a, T> {
         StoreCall {
             call,
@@ -180,6 +190,6 @@ impl<T> Future for StoreCall<'_, T> {
         timer
             .as_mut()
             .poll(cx)
-            .map(|()| Err(StoreError::unavailable("the store did not reply in time")))
+            .map(|()| Err(StoreError::unknown("the deadline of the store has passed")))
     }
 }

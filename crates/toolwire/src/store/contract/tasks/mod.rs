@@ -140,8 +140,8 @@ async fn used_id_is_rejected(node: &dyn TaskStore, other: &dyn TaskStore) {
         for principal in [&owner, &new_owner()] {
             let second = store.create(&first.id, principal, record("second"), None);
             assert!(
-                matches!(second.await, Err(StoreError::Unavailable(_))),
-                "an id in use is rejected with `Unavailable`"
+                matches!(second.await, Err(StoreError::Taken)),
+                "an id in use is rejected with `Taken`"
             );
         }
     }

@@ -93,7 +93,8 @@ fn outcome<T>(created: Result<T, StoreError>) -> &'static str {
         Ok(_) => "created",
         Err(StoreError::Full) => "full",
         Err(StoreError::OwnerFull) => "owner full",
-        Err(StoreError::Unavailable(_)) => "unavailable",
+        Err(StoreError::Taken) => "taken",
+        Err(_) => "unavailable",
     }
 }
 
@@ -132,7 +133,7 @@ async fn number_of_tasks_is_limited() {
     );
     for (node, id, record, expected) in [
         (&store, "a", record(), "created"),
-        (&other, "a", record(), "unavailable"),
+        (&other, "a", record(), "taken"),
         (&other, "b", completed(), "created"),
         (&store, "c", record(), "full"),
         (&other, "d", completed(), "full"),

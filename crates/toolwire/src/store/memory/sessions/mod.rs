@@ -253,7 +253,7 @@ impl Sessions {
     ) -> Result<StoredSession, StoreError> {
         self.remove_expired(now);
         if self.by_id.contains_key(id) {
-            return Err(StoreError::unavailable("the session id is in use"));
+            return Err(StoreError::Taken);
         }
         let bytes = record.memory_bytes();
         if self.by_id.len() >= limits.sessions || self.bytes.saturating_add(bytes) > limits.bytes {

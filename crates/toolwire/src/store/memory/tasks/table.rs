@@ -99,7 +99,7 @@ impl TaskTable {
         let mut shard = self.shard(id);
         if let Some(task) = shard.get(id) {
             if !task.record.is_expired(now.wall_ms) {
-                return Err(StoreError::unavailable("the task id is in use"));
+                return Err(StoreError::Taken);
             }
             self.forget(&mut shard, id);
         }

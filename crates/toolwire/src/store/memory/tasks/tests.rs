@@ -64,7 +64,8 @@ fn outcome<T>(created: Result<T, StoreError>) -> &'static str {
         Ok(_) => "created",
         Err(StoreError::Full) => "full",
         Err(StoreError::OwnerFull) => "owner full",
-        Err(StoreError::Unavailable(_)) => "unavailable",
+        Err(StoreError::Taken) => "taken",
+        Err(_) => "unavailable",
     }
 }
 
@@ -91,7 +92,7 @@ fn number_of_tasks_is_limited() {
     let (table, now) = table(MemoryTaskLimits::default().with_tasks(2));
     for (id, record, expected) in [
         ("a", record(), "created"),
-        ("a", record(), "unavailable"),
+        ("a", record(), "taken"),
         ("b", completed(), "created"),
         ("c", record(), "full"),
         ("d", completed(), "full"),

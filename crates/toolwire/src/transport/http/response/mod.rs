@@ -178,7 +178,10 @@ pub(crate) fn store_error(failure: &StoreError) -> HttpResponse {
     tracing::warn!(error = %failure, "a request failed because of a store error");
     let mut response = unavailable(match failure {
         StoreError::Full | StoreError::OwnerFull => "there are too many sessions",
-        StoreError::Unavailable(_) => "sessions are temporarily unavailable",
+        StoreError::Taken
+        | StoreError::Unavailable(_)
+        | StoreError::Unknown(_)
+        | StoreError::UnsupportedFormat => "sessions are temporarily unavailable",
     });
     let seconds = HeaderValue::from(store_retry_seconds());
     response.fields_mut().insert(RETRY_AFTER, seconds);
