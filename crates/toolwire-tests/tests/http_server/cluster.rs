@@ -253,6 +253,20 @@ async fn server_stream_resumes_at_the_other_node() {
     let last = events.last_id.clone().expect("an event id");
     events.disconnect();
     let mut events = at_a.at(&cluster.b).resume(&last).await;
+    // Changes are not stored, so the client is notified of everything once.
+    let mut resynced = Vec::new();
+    for _ in 0..3 {
+        resynced.push(method(&events.message().await).to_owned());
+    }
+    resynced.sort();
+    assert_eq!(
+        resynced,
+        [
+            "notifications/prompts/list_changed",
+            "notifications/resources/list_changed",
+            "notifications/tools/list_changed",
+        ]
+    );
     // Both nodes receive the change, and the client receives it once.
     cluster.at_a.server.prompts_changed();
     assert_eq!(

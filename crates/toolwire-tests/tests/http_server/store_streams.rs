@@ -125,13 +125,7 @@ impl Stream {
                 self.last_id = id;
                 return Ok(data);
             }
-            let frame = poll_fn(|cx| self.body.as_mut().poll_frame(cx)).await;
-            let chunk = match frame {
-                None => return Err(Ended::Complete),
-                Some(Err(_)) => return Err(Ended::Broken),
-                Some(Ok(frame)) => frame.into_data().expect("there are no trailers"),
-            };
-            let chunk = String::from_utf8(chunk.to_vec()).unwrap();
+            let chunk = self.chunk().await?;
             let mut id = None;
             for line in chunk.lines() {
                 if let Some(value) = line.strip_prefix("id: ") {
@@ -142,6 +136,17 @@ impl Stream {
                 }
             }
         }
+    }
+
+    /// Returns the next bytes.
+    async fn chunk(&mut self) -> Result<String, Ended> {
+        let frame = poll_fn(|cx| self.body.as_mut().poll_frame(cx)).await;
+        let chunk = match frame {
+            None => return Err(Ended::Complete),
+            Some(Err(_)) => return Err(Ended::Broken),
+            Some(Ok(frame)) => frame.into_data().expect("there are no trailers"),
+        };
+        Ok(String::from_utf8(chunk.to_vec()).unwrap())
     }
 
     async fn message(&mut self) -> Value {
@@ -350,6 +355,33 @@ async fn streamed_call_reads_no_event_back() {
     assert_eq!(node.sessions.calls("load") - loads, 1);
     let calls = ["open", "append", "read_after"].map(|method| node.events.calls(method));
     assert_eq!(calls, [1, 1, 0]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn changes_reach_an_open_stream_without_the_log() {
+    let node = Shared::default().node();
+    let session = node.client.open_session().await;
+    let mut stream = node.open(Request::get(&session, VERSION)).await;
+    stream.next().await.unwrap();
+    node.lose_writes();
+    node.events.inject("read_after", Fault::Error, usize::MAX);
+    node.sessions.inject("touch", Fault::Error, usize::MAX);
+    let calls = ["append", "read_after"].map(|method| node.events.calls(method));
+    for _ in 0..3 {
+        tokio::time::sleep(Duration::from_secs(20)).await;
+        node.fixture.server.tools_changed();
+        loop {
+            let chunk = timeout(Duration::from_secs(60), stream.chunk()).await;
+            let chunk = chunk
+                .expect("the client is notified")
+                .expect("an open stream");
+            if chunk.contains("notifications/tools/list_changed") {
+                break;
+            }
+        }
+    }
+    let later = ["append", "read_after"].map(|method| node.events.calls(method));
+    assert_eq!(later, calls, "changes are not stored");
 }
 
 #[tokio::test]

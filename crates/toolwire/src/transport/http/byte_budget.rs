@@ -98,6 +98,12 @@ impl Reservation {
         fits
     }
 
+    /// Counts `bytes` more without a check, for messages that must not be dropped.
+    pub(crate) fn grow(&mut self, bytes: usize) {
+        self.budget.add(bytes);
+        self.bytes += bytes;
+    }
+
     /// Releases all bytes.
     pub(crate) fn clear(&mut self) {
         self.budget.release(std::mem::take(&mut self.bytes));

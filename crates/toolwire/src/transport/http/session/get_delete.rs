@@ -107,6 +107,7 @@ async fn resume(
         Replay::Gap { .. } | Replay::Unknown => return Err(reject_event_id()),
     }
     let control = session.stream(last.stream());
+    let mut missed_changes = None;
     let (push, token_expires_at) = if last.stream().starts_with(RESPONSE_STREAM_PREFIX) {
         (None, None)
     } else {
@@ -117,15 +118,24 @@ async fn resume(
         endpoint.node.wait_until_joined().await;
         let signalled = endpoint.signal(&session.key.id, signal).await;
         signalled.map_err(|error| response::store_error(&error))?;
-        if control.writer().is_none() {
+        let is_written_here = control.writer().is_some();
+        if !is_written_here {
             let writer = endpoint.stream_writer();
             let first = last.sequence() + 1;
             let opened = writer.open(&session.key, &control, first, None).await;
             opened.map_err(|error| response::store_error(&error))?;
         }
-        (read_pushed(endpoint, &session, &control), token_expires_at)
+        let continued = session.push_task().filter(|_| is_written_here);
+        let push = read_pushed(endpoint, &session, &control);
+        if continued.is_none_or(|push| push.has_changes()) {
+            missed_changes = session.push_task();
+        }
+        (push, token_expires_at)
     };
     let context = endpoint.reader_context(&session, &control, push, token_expires_at);
+    if let Some(push) = missed_changes {
+        push.resync();
+    }
     let events = LogReader::new(context, last.sequence(), Some(replay), None);
     Ok(stream(endpoint, permit, events))
 }

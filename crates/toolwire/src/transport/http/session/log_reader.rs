@@ -63,6 +63,8 @@ pub(crate) struct LogReader {
 
 enum ReadStep {
     Entries(Vec<(u64, LogEntry)>),
+    /// Entries, and then change notifications, which are not stored.
+    Local(Vec<(u64, LogEntry)>, Vec<Bytes>),
     /// The last entries for this connection.
     LastEntries(Vec<(u64, LogEntry)>),
     /// Entries were removed because the client was slow. Reading continues after this entry.
@@ -144,6 +146,16 @@ impl EventSource for LogReader {
                         return Poll::Ready(StreamState::Open);
                     }
                 }
+                ReadStep::Local(entries, changes) => {
+                    if self.write(entries, out) == StreamState::Ended {
+                        return Poll::Ready(StreamState::Ended);
+                    }
+                    for change in &changes {
+                        // A client that resumes after a change resumes after the last stored entry.
+                        self.write_message(self.after, change, out);
+                    }
+                    return Poll::Ready(StreamState::Open);
+                }
                 ReadStep::LastEntries(entries) => {
                     self.write(entries, out);
                     return Poll::Ready(StreamState::Ended);
@@ -182,7 +194,9 @@ impl ReaderContext {
                 DetachReason::BrokenOff => ReadStep::Break,
                 // All entries so far are sent before the connection ends.
                 DetachReason::Released => match self.read(after, Duration::ZERO).await {
-                    ReadStep::Entries(entries) => ReadStep::LastEntries(entries),
+                    ReadStep::Entries(entries) | ReadStep::Local(entries, _) => {
+                        ReadStep::LastEntries(entries)
+                    }
                     _ => ReadStep::End,
                 },
             },
@@ -200,11 +214,11 @@ impl ReaderContext {
         // Registered before the entries are taken, so that a change in between is not missed.
         changed.as_mut().enable();
         match self.attachment.take_local(after) {
-            LocalRead::Entries(entries) if entries.is_empty() => {
+            LocalRead::Next(entries, changes) => ReadStep::Local(entries, changes),
+            LocalRead::Nothing => {
                 let _ = tokio::time::timeout(wait, changed).await;
                 ReadStep::Entries(Vec::new())
             }
-            LocalRead::Entries(entries) => ReadStep::Entries(entries),
             LocalRead::Log { before } if before == u64::MAX => {
                 // This node may become the writer in the meantime.
                 tokio::select! {

@@ -2,7 +2,11 @@
 //!
 //! A session may have several such streams. Every message goes to exactly one: the oldest stream with a reader. If none
 //! has a reader, messages are stored for the stream that was read last, because its client may resume it.
+//!
+//! Change notifications are not stored. They only say that the client should read something again. So a client that resumes
+//! a stream is notified of everything that it is subscribed to, and a change costs no call of the event log.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
@@ -10,7 +14,7 @@ use tokio::time::Instant;
 use toolwire_proto::outbox::OutgoingKind;
 
 use crate::engine::{BoxFuture, Cancellation, ConnectionState, TransportContext, deadline_after};
-use crate::server::hub::{ClientGuard, Hub, ListenerGuard};
+use crate::server::hub::{ChangeListener as _, ClientGuard, Hub, ListenerGuard};
 use crate::store::LogEntry;
 use crate::sync::lock;
 use crate::transport::http::response::event_queue::EventQueue;
@@ -25,6 +29,9 @@ use crate::transport::outgoing_queue::MessageSink;
 pub(crate) struct PushTask {
     queue: Arc<EventQueue>,
     targets: Mutex<PushStreams>,
+    listener: Arc<LegacyListener>,
+    /// Whether there was a change since the task started.
+    has_changes: AtomicBool,
 }
 
 /// The session that changes are pushed to.
@@ -68,14 +75,17 @@ impl PushTask {
         queue: EventQueue,
         writer: StreamWriter,
     ) -> Arc<Self> {
+        let queue = Arc::new(queue);
+        let sink = Arc::clone(&queue) as Arc<dyn MessageSink>;
+        let listener = Arc::new(LegacyListener::new(sink, Arc::clone(&session.state)));
         let push = Arc::new(Self {
-            queue: Arc::new(queue),
+            queue,
             targets: Mutex::default(),
+            listener: Arc::clone(&listener),
+            has_changes: AtomicBool::new(false),
         });
-        let sink = Arc::clone(&push.queue) as Arc<dyn MessageSink>;
-        let listener = LegacyListener::new(sink, Arc::clone(&session.state));
         let registered = Registration {
-            _listener: hub.listen(Arc::new(listener)),
+            _listener: hub.listen(listener),
             _client: hub.connect(Arc::clone(&session.channel)),
         };
         let running: BoxFuture<'_, ()> =
@@ -112,6 +122,16 @@ impl PushTask {
             .list
             .retain(|target| target.control.stream() != stream);
         self.queue.wake();
+    }
+
+    /// Returns `true` if there was a change since the task started.
+    pub(crate) fn has_changes(&self) -> bool {
+        self.has_changes.load(Ordering::Relaxed)
+    }
+
+    /// Notifies the client of everything that it is subscribed to, because it may have missed changes.
+    pub(crate) fn resync(&self) {
+        self.listener.resync();
     }
 
     fn remove_reader(&self, stream: &str) {
@@ -216,9 +236,22 @@ async fn run(
             deadline = deadline_after(Instant::now(), idle);
         }
         for outgoing in push.queue.take() {
+            let is_change = matches!(
+                outgoing.kind,
+                OutgoingKind::ListChanged { .. } | OutgoingKind::ResourceUpdated { .. }
+            );
+            if is_change {
+                push.has_changes.store(true, Ordering::Relaxed);
+            }
             let Some(control) = push.target() else {
                 continue;
             };
+            if is_change {
+                writer
+                    .send_change(&session.key, &control, outgoing.bytes.into())
+                    .await;
+                continue;
+            }
             let entry = LogEntry::Message(outgoing.bytes.into());
             match writer.append(&session.key, &control, vec![entry]).await {
                 WriteOutcome::Stored => {}

@@ -8,6 +8,7 @@
 
 use std::sync::{Arc, Mutex, MutexGuard};
 
+use bytes::Bytes;
 use tokio::sync::Notify;
 use tokio::sync::futures::Notified;
 use toolwire_proto::event_id::EventId;
@@ -174,6 +175,19 @@ impl ResumableStream {
         self.changed.notify_waiters();
     }
 
+    /// Passes a change notification on to the reader, without storing it. It is dropped if no connection reads.
+    pub(crate) fn send_change(&self, notification: Bytes) {
+        let mut state = self.lock();
+        let reader = &mut state.reader;
+        if let Some(local) = reader.local.as_mut().filter(|_| reader.attached) {
+            reader.unread.messages += 1;
+            reader.unread.bytes += notification.len();
+            local.push_change(notification);
+        }
+        drop(state);
+        self.changed.notify_waiters();
+    }
+
     /// Returns the id of the next event.
     pub(crate) fn next_event_id(&self) -> Option<String> {
         let sequence = self.writer().map_or(1, |writer| writer.next);
@@ -271,7 +285,7 @@ impl Attachment {
         let mut state = self.control.lock();
         let reader = &mut state.reader;
         if reader.number != self.number {
-            return LocalRead::Entries(Vec::new());
+            return LocalRead::Nothing;
         }
         match &mut reader.local {
             Some(local) => local.take(after),
@@ -320,7 +334,6 @@ impl Drop for Attachment {
 mod tests {
     use std::time::Duration;
 
-    use bytes::Bytes;
     use tokio::time::timeout;
 
     use super::*;
@@ -336,7 +349,8 @@ mod tests {
     /// Returns the numbers of the entries that a reader gets on this node.
     fn taken(reader: &Attachment, after: u64) -> Vec<u64> {
         match reader.take_local(after) {
-            LocalRead::Entries(entries) => entries.into_iter().map(|(number, _)| number).collect(),
+            LocalRead::Next(entries, _) => entries.into_iter().map(|(number, _)| number).collect(),
+            LocalRead::Nothing => Vec::new(),
             LocalRead::Log { before } => panic!("read before {before} from the log"),
         }
     }

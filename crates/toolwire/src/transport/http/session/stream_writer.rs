@@ -7,6 +7,7 @@
 
 use std::time::Duration;
 
+use bytes::Bytes;
 use tokio::time::Instant;
 use toolwire_proto::outbox::OutboxLimits;
 
@@ -96,6 +97,19 @@ impl StreamWriter {
             }
         }
         WriteOutcome::Stored
+    }
+
+    /// Passes a change notification on to the reader of a stream once it has capacity, without storing it.
+    pub(crate) async fn send_change(
+        &self,
+        session: &SessionKey,
+        stream: &ResumableStream,
+        notification: Bytes,
+    ) {
+        let capacity = stream.wait_for_capacity(1, notification.len(), self.limits);
+        if session.ended.unless_cancelled(capacity).await.is_some() {
+            stream.send_change(notification);
+        }
     }
 
     /// Renews the lease of a writer that has nothing to write. A failure is ignored, because the lease lasts for several
