@@ -49,6 +49,8 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let options = HttpOptions::new()
         // The host names of remote clients. Local names are always accepted.
         .with_public_hosts(["mcp.example.com"])
+        // Experimental: `toolwire discover localhost:3000` finds the server.
+        .with_server_card("com.example/http-example")
         .with_sse_retry(Duration::from_millis(100))
         .with_limits(limits);
 

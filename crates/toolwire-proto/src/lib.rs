@@ -50,6 +50,7 @@ pub mod rounds;
 pub mod sampling_rules;
 pub mod schema_budget;
 pub mod scopes;
+pub mod server_card;
 #[cfg(feature = "skills")]
 pub mod skills;
 pub mod sse;

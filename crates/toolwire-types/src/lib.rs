@@ -48,6 +48,7 @@ mod roots;
 #[cfg(test)]
 mod round_trip;
 mod sampling;
+pub mod server_card;
 mod setters;
 pub mod skills;
 mod subscriptions;

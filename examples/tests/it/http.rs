@@ -131,6 +131,16 @@ async fn response_is_json_without_progress_and_a_stream_with_progress() {
 }
 
 #[tokio::test]
+async fn card_of_the_example_has_its_url() {
+    let example = Example::start("http").await;
+    let response = example.send("GET /mcp/server-card", "", "").await;
+    let media_type = "application/mcp-server-card+json";
+    assert_eq!(header(&response, "content-type"), media_type);
+    let url = format!(r#""url":"{}""#, example.url());
+    assert!(response.contains(&url), "{response}");
+}
+
+#[tokio::test]
 async fn client_resumes_a_released_stream() {
     let example = Example::start("http").await;
     let session = example.open_session().await;

@@ -6,6 +6,7 @@
 mod accept;
 pub(crate) mod authority;
 mod content_type;
+mod etag;
 mod host;
 mod network;
 mod origin;
@@ -14,6 +15,7 @@ mod session_id;
 
 pub use self::accept::{accepts, accepts_both, lists_media_type};
 pub use self::content_type::{is_event_stream, is_json};
+pub use self::etag::etag_matches;
 pub use self::host::{HostError, HostPolicy, InvalidHost, ServedHost};
 pub use self::network::client_network;
 pub use self::origin::{InvalidOrigin, OriginError, OriginPolicy};

@@ -29,6 +29,7 @@ mod mutations;
 mod principals;
 mod rejecting_authorizer;
 mod rounds;
+mod server_card;
 mod session_messages;
 mod store_changes;
 mod store_deadlines;

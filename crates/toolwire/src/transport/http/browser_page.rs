@@ -35,27 +35,8 @@ impl HttpEndpoint {
         if !self.options.browser_page || !has_page || !is_requested(parts, head) {
             return None;
         }
-        let url = self.url(parts, head)?;
+        let url = self.public_url(parts, head)?;
         Some(page(&self.html(&url)))
-    }
-
-    /// Returns the URL of the endpoint, as the browser reaches it. The guard has checked the host.
-    fn url(&self, parts: &Parts, head: &RequestHeaders<'_>) -> Option<String> {
-        let host = match head.host {
-            HeaderLookup::One(host) => host,
-            _ => parts.uri.authority()?.as_str(),
-        };
-        #[cfg(feature = "tls")]
-        let has_tls = self.options.tls.is_some();
-        #[cfg(not(feature = "tls"))]
-        let has_tls = false;
-        // A proxy that ends TLS says so. A wrong value affects only the page of the client that sent it.
-        let forwarded = parts.headers.get("x-forwarded-proto");
-        let is_https = has_tls
-            || parts.uri.scheme_str() == Some("https")
-            || forwarded.is_some_and(|scheme| scheme == "https");
-        let scheme = if is_https { "https" } else { "http" };
-        Some(format!("{scheme}://{host}{}", self.options.path))
     }
 
     fn html(&self, url: &str) -> String {

@@ -15,6 +15,7 @@ use crate::transport::http::cluster::{BusHandler, ClusterNode};
 use crate::transport::http::http_sse::streams::HttpSseStreams;
 use crate::transport::http::options::{HttpOptions, LegacyMode};
 use crate::transport::http::permits::{Permits, RequestPermit, StreamPermit};
+use crate::transport::http::published_card::PublishedCard;
 use crate::transport::http::random_id::random_id;
 use crate::transport::http::request::guard::Guard;
 use crate::transport::http::response::event_queue::EventQueue;
@@ -36,6 +37,7 @@ pub(crate) struct HttpEndpoint {
     pub(crate) server: Server,
     pub(crate) options: HttpOptions,
     pub(crate) guard: Guard,
+    pub(crate) published_card: Option<PublishedCard>,
     pub(crate) requests: Arc<Permits>,
     pub(crate) streams: Arc<Permits>,
     pub(crate) stalls: Arc<StallMonitor>,
@@ -51,6 +53,7 @@ impl HttpEndpoint {
         let limits = &options.limits;
         Self {
             guard: Guard::new(&options),
+            published_card: PublishedCard::new(&server, &options),
             requests: Permits::new(
                 limits.requests_in_flight,
                 ByteBudget::new(limits.bytes_in_flight, limits.body_bytes),

@@ -1,7 +1,10 @@
 //! Options of the HTTP transport.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Duration;
+
+use toolwire_proto::features::SupportedVersions;
 
 use crate::store::{Bus, EventLog, MemoryEventLog, MemorySessionStore, SessionStore};
 use crate::transport::http::{Authorizer, HttpLimits};
@@ -29,6 +32,8 @@ pub struct HttpOptions {
     pub(crate) signals: bool,
     pub(crate) start_message: bool,
     pub(crate) browser_page: bool,
+    pub(crate) public_url: Option<String>,
+    pub(crate) server_card: Option<String>,
     pub(crate) fast_path: bool,
     pub(crate) retry: Duration,
     pub(crate) limits: HttpLimits,
@@ -52,6 +57,19 @@ pub enum LegacyMode {
     Stateless,
     /// Only 2026-07-28 is served. Requests of other revisions are rejected.
     Reject,
+}
+
+impl LegacyMode {
+    /// Returns the versions that an endpoint in this mode serves.
+    pub(crate) fn served_versions(
+        self,
+        supported: &SupportedVersions,
+    ) -> Cow<'_, SupportedVersions> {
+        match self {
+            Self::Reject => Cow::Owned(supported.modern().collect()),
+            Self::Sessions | Self::Stateless => Cow::Borrowed(supported),
+        }
+    }
 }
 
 impl HttpOptions {
@@ -153,6 +171,31 @@ impl HttpOptions {
         self
     }
 
+    /// Sets the URL under which clients reach the endpoint, for example `https://example.com/tools/mcp` behind a proxy
+    /// that changes the path. The page for browsers and the server card contain it. Default: the host of the request and
+    /// the path of the endpoint.
+    ///
+    /// The service panics when it is created if this is not an `http` or `https` URL, or if it has a query.
+    #[must_use]
+    pub fn with_public_url(mut self, url: impl Into<String>) -> Self {
+        self.public_url = Some(url.into());
+        self
+    }
+
+    /// Publishes a server card (SEP-2127, a draft that may change), so that clients find the server by its domain.
+    ///
+    /// The name consists of a domain in reverse order, a slash and a name of the server: `com.example/weather`. The card
+    /// is at `/server-card` below the endpoint. The catalog at `/.well-known/ai-catalog.json` lists it. Both are public:
+    /// every client can read the name, the version, the description and the URL of the server, without authorization.
+    /// Default: no card.
+    ///
+    /// The service panics when it is created if the name is invalid, or if the version of the server is a range.
+    #[must_use]
+    pub fn with_server_card(mut self, name: impl Into<String>) -> Self {
+        self.server_card = Some(name.into());
+        self
+    }
+
     /// Serves every connection of the listener with hyper, so that tests can compare both implementations. Clients see no
     /// difference.
     #[doc(hidden)]
@@ -219,6 +262,8 @@ impl Default for HttpOptions {
             signals: true,
             start_message: true,
             browser_page: true,
+            public_url: None,
+            server_card: None,
             fast_path: true,
             retry: Duration::from_secs(1),
             limits: HttpLimits::default(),

@@ -76,7 +76,7 @@ impl HttpService {
     /// runtime, else with its first request.
     ///
     /// # Panics
-    /// Panics if a configured host or origin is invalid, or if an extension needs something that the server does not
+    /// Panics if a configured host, origin, public URL or server card is invalid, or if an extension needs something that the server does not
     /// offer.
     #[must_use]
     pub fn new(server: Server, options: HttpOptions) -> Self {

@@ -134,10 +134,8 @@ impl IncomingRequest<'_> {
     }
 
     fn served_versions(&self) -> Cow<'_, SupportedVersions> {
-        match self.endpoint.options.legacy {
-            LegacyMode::Reject => Cow::Owned(self.snapshot.supported.modern().collect()),
-            LegacyMode::Sessions | LegacyMode::Stateless => Cow::Borrowed(&self.snapshot.supported),
-        }
+        let legacy = self.endpoint.options.legacy;
+        legacy.served_versions(&self.snapshot.supported)
     }
 }
 

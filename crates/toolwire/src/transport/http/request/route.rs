@@ -72,10 +72,16 @@ impl HttpEndpoint {
         local_address: Option<SocketAddr>,
     ) -> Result<Route, HttpResponse> {
         guard::check_header_limits(head, &self.options.limits)?;
-        let route = match &self.options.authorizer {
+        let mut route = match &self.options.authorizer {
             Some(authorizer) => authorizer_route(&**authorizer, parts),
             None => None,
         };
+        if let Some(published) = &self.published_card
+            && route.is_none()
+        {
+            let document = self.card_document(published, parts, head);
+            route = document.map(OtherRoute::Document);
+        }
         // Public documents are the same for every client, and pages of every origin may read them.
         let origin = match route {
             Some(OtherRoute::Document(_)) => HeaderLookup::Absent,
