@@ -33,6 +33,10 @@ A server is one of
                               Claude, Cursor, VS Code or another application;
                               `toolwire servers` lists these names";
 
+const DOMAIN_HELP: &str = "\
+A domain is a host such as example.com. Its servers are those of its catalog,
+https://example.com/.well-known/ai-catalog.json (an experimental feature).";
+
 pub(crate) const ARGUMENT_HELP: &str = "\
 Arguments:
     count=3             converted to the type in the tool's schema
@@ -58,11 +62,11 @@ pub(crate) struct Arguments {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Show the server's name, version and capabilities
+    /// Show the server's name, version and capabilities, or list the servers of a domain
     #[command(
-        override_usage = "toolwire discover [OPTIONS] <SERVER>\n       toolwire discover [OPTIONS] -- <COMMAND>..."
+        override_usage = "toolwire discover [OPTIONS] <SERVER>\n       toolwire discover [OPTIONS] <DOMAIN>\n       toolwire discover [OPTIONS] -- <COMMAND>..."
     )]
-    #[command(after_help = SERVER_HELP)]
+    #[command(after_help = format!("{DOMAIN_HELP}\n\n{SERVER_HELP}"))]
     Discover(Plain),
     /// List tools, or show one tool
     #[command(

@@ -186,7 +186,8 @@ impl Failure {
         }
     }
 
-    fn of_http(failure: &HttpError) -> Self {
+    /// Creates a failure from an error of the HTTP client.
+    pub(crate) fn of_http(failure: &HttpError) -> Self {
         if let HttpPhase::Authorize = failure.phase()
             && let Some(error) = failure.source().and_then(<dyn StdError>::downcast_ref)
         {

@@ -10,7 +10,7 @@ use toolwire::{Client, ProcessTracker};
 
 use crate::arguments::{Arguments, Colour, Command, Demo, InputOptions, Server};
 use crate::commands::{
-    self, CallPlan, CompletePlan, ListenPlan, PromptPlan, ReadPlan, RespondPlan, Session,
+    self, CallPlan, CompletePlan, Domain, ListenPlan, PromptPlan, ReadPlan, RespondPlan, Session,
     SkillPlan, TaskPlan, ViewPlan,
 };
 use crate::connect::connect;
@@ -48,6 +48,10 @@ async fn dispatch(command: Command, screen: &Arc<Screen>) -> Result<Exit, Failur
     use commands::{at_most_one, no_more_words};
     match command {
         Command::Discover(plain) => {
+            if let Some(domain) = Domain::of(&plain.server)? {
+                let discovering = domain.discover(&plain.server, screen);
+                return Interrupts::listen().or(discovering).await;
+            }
             let run = async |session: &Session, ()| commands::discover(session).await;
             with_client(&plain.server, None, screen, no_more_words, run).await
         }

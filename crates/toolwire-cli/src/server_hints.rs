@@ -155,6 +155,11 @@ fn mistyped_scheme(text: &str) -> Option<(&'static str, &str)> {
     (!separator.is_empty() && separator != "/" && !is_port).then_some((intended, address))
 }
 
+/// Returns `true` if the text is a host, and optionally a port.
+pub(crate) fn is_host(text: &str) -> bool {
+    !text.contains(['/', '?']) && looks_like_host(text)
+}
+
 /// Returns `true` if the text starts with a host, and optionally a port: `example.com/mcp`, `localhost:3000`.
 fn looks_like_host(text: &str) -> bool {
     let authority = text.split(['/', '?']).next().unwrap_or_default();

@@ -3,6 +3,7 @@
 mod call;
 mod complete;
 mod discover;
+mod domain;
 mod listen;
 mod prompts;
 mod resources;
@@ -23,6 +24,7 @@ use crate::screen::Screen;
 pub(crate) use call::CallPlan;
 pub(crate) use complete::CompletePlan;
 pub(crate) use discover::{discover, ping};
+pub(crate) use domain::Domain;
 pub(crate) use listen::ListenPlan;
 pub(crate) use prompts::{PromptPlan, list_prompts};
 pub(crate) use resources::{ReadPlan, list_resources};

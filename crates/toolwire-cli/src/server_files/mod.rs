@@ -74,6 +74,12 @@ pub(crate) async fn look_up(
         .map_err(|failure| failure.with_context(&format!("`{name}` in {}: ", file.shown_path())))
 }
 
+/// Returns `true` if a configuration file has a server of this name.
+pub(crate) fn contains(name: &str, lookup: &Lookup) -> Result<bool, Failure> {
+    let (files, _) = read_files(lookup.config.as_deref())?;
+    Ok(files.iter().any(|file| file.get(name).is_some()))
+}
+
 async fn target(
     file: &ServerFile,
     entry: &Value,

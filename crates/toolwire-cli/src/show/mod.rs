@@ -4,6 +4,7 @@ mod content;
 mod lists;
 mod paint;
 mod safe_text;
+mod server_cards;
 mod skills;
 mod table;
 mod tasks;
@@ -20,6 +21,7 @@ pub(crate) use content::{
 pub(crate) use lists::{prompt, prompts, resources, server_info, templates, tool, tools};
 pub(crate) use paint::Paint;
 pub(crate) use safe_text::{escaped_json, plain_text};
+pub(crate) use server_cards::server_cards;
 pub(crate) use skills::{skill, skills};
 pub(crate) use table::Table;
 pub(crate) use tasks::{status_name, task, tasks};

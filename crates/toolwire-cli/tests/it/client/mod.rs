@@ -2,6 +2,7 @@
 
 mod arguments;
 mod configuration;
+mod domains;
 mod elicitation;
 mod environment;
 mod exit_codes;

@@ -4,6 +4,7 @@ use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, DnType, IsCa, 
 use toolwire::transport::http::{HttpOptions, tls};
 use toolwire::{Server, tool};
 
+use crate::client::domains::domain_of;
 use crate::client::small_server::SmallServer;
 use crate::client::{TempDirectory, run};
 
@@ -30,7 +31,10 @@ async fn start() -> (SmallServer, String) {
     let config = tls::config_from_pem(certificate.pem().as_bytes(), key.serialize_pem().as_bytes())
         .expect("the certificate fits the key");
     let server = Server::new("secure", "1.0.0").tool(greet);
-    let server = SmallServer::start_with(server, HttpOptions::new().with_tls(config)).await;
+    let options = HttpOptions::new()
+        .with_tls(config)
+        .with_server_card("com.example/secure");
+    let server = SmallServer::start_with(server, options).await;
     assert!(server.url().starts_with("https://"), "{}", server.url());
     (server, authority.pem())
 }
@@ -57,6 +61,20 @@ async fn issuer_can_be_trusted() {
     let file = directory.write("other.pem", &other);
     let text = run(&["call", server.url(), "greet", "--cacert", &file]).await;
     assert!(text.failed(3).starts_with("toolwire: TLS: "));
+}
+
+#[tokio::test]
+async fn catalog_of_a_domain_is_read_over_tls() {
+    let (server, pem) = start().await;
+    let directory = TempDirectory::new("domain-cacert");
+    let file = directory.write("ca.pem", &pem);
+    let domain = domain_of(server.url());
+    let found = run(&["discover", domain, "--cacert", &file, "--json"]).await;
+    let found = found.json();
+    assert_eq!(
+        found["servers"][0]["card"]["remotes"][0]["url"],
+        server.url()
+    );
 }
 
 #[tokio::test]
