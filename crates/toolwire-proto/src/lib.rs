@@ -39,6 +39,7 @@ pub mod outbox;
 pub mod pagination;
 pub mod param_headers;
 pub mod param_members;
+mod percent_encoding;
 pub mod progress;
 pub mod request_meta;
 #[cfg(feature = "input")]

@@ -8,6 +8,7 @@ use std::collections::HashMap;
 
 use serde_json::Value;
 
+use crate::percent_encoding::percent_decoded;
 use crate::schema_budget::{MAX_REFERENCE_TARGETS, MAX_RESOURCES, SchemaLimitError};
 
 /// The base URI of a document without an `$id`.
@@ -99,6 +100,7 @@ impl<'s> Names<'s> {
     pub(super) fn resolve(&self, reference: &str) -> Result<ReferenceTarget<'s>, SchemaLimitError> {
         let (uri, fragment) = reference.split_once('#').unwrap_or((reference, ""));
         let fragment = percent_decoded(fragment);
+        let fragment = String::from_utf8_lossy(&fragment);
         let roots = self.resources.iter();
         let roots = roots.filter(|(id, _)| uri.is_empty() || may_name(uri, id));
         let roots = roots.map(|(_, root)| *root);
@@ -188,26 +190,6 @@ fn pointed<'s>(root: &'s Value, pointer: &str) -> Option<&'s Value> {
         };
     }
     Some(here)
-}
-
-fn percent_decoded(text: &str) -> String {
-    let mut decoded = Vec::with_capacity(text.len());
-    let mut rest = text.as_bytes();
-    while let Some((&byte, after)) = rest.split_first() {
-        let hex = |byte: &u8| char::from(*byte).to_digit(16);
-        match (byte, after) {
-            (b'%', [high, low, behind @ ..]) if hex(high).is_some() && hex(low).is_some() => {
-                let value = hex(high).unwrap_or_default() * 16 + hex(low).unwrap_or_default();
-                decoded.push(value as u8);
-                rest = behind;
-            }
-            _ => {
-                decoded.push(byte);
-                rest = after;
-            }
-        }
-    }
-    String::from_utf8_lossy(&decoded).into_owned()
 }
 
 #[cfg(test)]
