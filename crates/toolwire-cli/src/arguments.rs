@@ -83,7 +83,7 @@ pub(crate) enum Command {
     /// Get, wait for or cancel a task that `call --task` started
     #[command(subcommand)]
     Task(Task),
-    /// Show the view of a tool
+    /// Show the view of a tool, or bundle the files of a view
     #[command(subcommand)]
     View(View),
     /// List resources and resource templates
@@ -159,7 +159,7 @@ impl Command {
             Self::Call(command) => &command.server.output,
             Self::Task(command) => &command.server().output,
             Self::Skills(command) => command.output(),
-            Self::View(command) => &command.server().output,
+            Self::View(command) => return command.output(),
             Self::Resources(command) => &command.server.output,
             Self::Read(command) => &command.server.output,
             Self::Prompt(command) => &command.server.output,

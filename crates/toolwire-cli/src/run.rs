@@ -87,6 +87,7 @@ async fn dispatch(command: Command, screen: &Arc<Screen>) -> Result<Exit, Failur
             let run = async |session: &Session, plan: ViewPlan| plan.run(session).await;
             with_client(&open.server, Some(&open.input), screen, plan, run).await
         }
+        Command::View(View::Bundle(bundle)) => commands::bundle_view(&bundle, screen),
         Command::Read(read) => {
             let plan = |words| ReadPlan::new(&read, words);
             let run = async |session: &Session, plan: ReadPlan| plan.run(session).await;

@@ -1,8 +1,10 @@
 //! The arguments of the commands for views.
 
+use std::path::PathBuf;
+
 use clap::{Args, Subcommand};
 
-use crate::arguments::{ARGUMENT_HELP, InputOptions, SERVER_HELP, Server};
+use crate::arguments::{ARGUMENT_HELP, InputOptions, Output, SERVER_HELP, Server};
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum View {
@@ -11,14 +13,29 @@ pub(crate) enum View {
         override_usage = "toolwire view open [OPTIONS] <SERVER> <TOOL> [ARGUMENT]...\n       toolwire view open [OPTIONS] <TOOL> [ARGUMENT]... -- <COMMAND>..."
     )]
     #[command(after_help = format!("{ARGUMENT_HELP}\n\n{SERVER_HELP}"))]
-    Open(Open),
+    Open(Box<Open>),
+    /// Put the local scripts, styles, images and fonts of an HTML document into the document
+    Bundle(Bundle),
 }
 
 impl View {
-    pub(crate) fn server(&self) -> &Server {
-        let Self::Open(command) = self;
-        &command.server
+    /// Returns the output options of the command, or `None` if it has none.
+    pub(crate) fn output(&self) -> Option<&Output> {
+        match self {
+            Self::Open(command) => Some(&command.server.output),
+            Self::Bundle(_) => None,
+        }
     }
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Bundle {
+    /// The document, or a directory with an `index.html`
+    #[arg(value_name = "PATH")]
+    pub(crate) path: PathBuf,
+    /// Write the result to this file; by default it is printed
+    #[arg(long, short, value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
 }
 
 #[derive(Debug, Args)]

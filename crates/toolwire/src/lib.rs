@@ -131,7 +131,7 @@ pub mod tasks {
 pub mod apps {
     pub use toolwire_types::apps::{Csp, Permissions};
 
-    pub use crate::server::view::{BRIDGE, View};
+    pub use crate::server::view::{BRIDGE, View, bundle};
 
     /// Views in a host: their documents, and the messages between the host and a view.
     pub mod host {

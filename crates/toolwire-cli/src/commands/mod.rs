@@ -31,7 +31,7 @@ pub(crate) use resources::{ReadPlan, list_resources};
 pub(crate) use skills::{SkillPlan, check_skills, list_skills};
 pub(crate) use tasks::{RespondPlan, TaskPlan, list_tasks};
 pub(crate) use tools::list_tools;
-pub(crate) use view::ViewPlan;
+pub(crate) use view::{ViewPlan, bundle_view};
 
 /// A connected client and the output of its results.
 #[derive(Debug)]

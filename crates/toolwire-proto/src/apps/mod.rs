@@ -2,7 +2,9 @@
 //!
 //! A server checks what its author wrote before it is sent. A host reads the same metadata from an untrusted server:
 //! [`document`] checks what it reads, [`policy`] builds the content security policy, and [`host`] speaks with the view.
+//! [`bundle`] puts the files of a view into its document.
 
+pub mod bundle;
 pub mod document;
 pub mod host;
 pub mod policy;

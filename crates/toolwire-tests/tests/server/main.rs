@@ -35,4 +35,5 @@ mod skills;
 mod start_message;
 mod task_attribute;
 mod tools;
+mod view_files;
 mod views;

@@ -1,4 +1,4 @@
-//! Calls a tool and shows its view in the browser.
+//! Calls a tool and shows its view in the browser, and bundles the files of a view.
 //!
 //! ```text
 //!   host page (first origin) ─── proxy frame (second origin) ─── view (opaque origin)
@@ -9,6 +9,7 @@
 //! The pages pass messages on and contain no rules. Two listeners on the local machine are the two origins, and their
 //! paths contain a random token that other programs and pages do not know.
 
+mod bundle;
 mod http;
 mod loaded_view;
 mod requests;
@@ -31,6 +32,8 @@ use crate::failure::{Exit, Failure};
 use crate::show::plain_text;
 use crate::tool_arguments::ParsedArguments;
 use crate::view_arguments::Open;
+
+pub(crate) use bundle::bundle_view;
 
 /// A view to show, checked as far as possible without the server.
 #[derive(Debug)]

@@ -3,7 +3,7 @@
 use crate::client::run_command;
 use crate::process::toolwire;
 
-const COMMANDS: [&str; 30] = [
+const COMMANDS: [&str; 31] = [
     "discover",
     "tools",
     "call",
@@ -33,6 +33,7 @@ const COMMANDS: [&str; 30] = [
     "skills check",
     "view",
     "view open",
+    "view bundle",
     "",
 ];
 

@@ -1,15 +1,17 @@
 //! The definition of a view, and the resource that serves it.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use toolwire_proto::apps::{check_document, check_uri, policy};
 use toolwire_types::apps::{Csp, META_KEY, MIME_TYPE, Permissions, ViewUi};
-use toolwire_types::{Meta, RawJson, ResourceContents, TextResourceContents};
+use toolwire_types::{ErrorObject, Meta, RawJson, ResourceContents, TextResourceContents};
 
 use crate::server::RequestContext;
 use crate::server::registry::RegistrationError;
 use crate::server::resource::ResourceHandler;
 use crate::server::view::bridge::with_bridge;
+use crate::server::view::source::ViewSource;
 
 /// A view: an HTML document that hosts show for the calls of a tool.
 ///
@@ -51,17 +53,53 @@ pub struct View {
     title: Option<String>,
     description: Option<String>,
     /// `None` if the view is registered separately.
-    pub(super) html: Option<Arc<str>>,
+    pub(super) source: Option<ViewSource>,
     has_bridge: bool,
+    reloads: bool,
     ui: ViewUi,
 }
 
 impl View {
     /// Creates a view from a whole HTML document. The URI starts with `ui://`.
     pub fn new(uri: impl Into<String>, html: impl Into<Arc<str>>) -> Self {
-        let mut view = Self::from(uri.into());
-        view.html = Some(html.into());
+        Self::of(uri.into(), ViewSource::Text(html.into()))
+    }
+
+    /// Creates a view from a file with a whole HTML document, for example `dist/index.html`. The file is read when the
+    /// view is registered.
+    pub fn file(uri: impl Into<String>, path: impl Into<PathBuf>) -> Self {
+        Self::of(uri.into(), ViewSource::File(path.into()))
+    }
+
+    /// Creates a view from an HTML document and its files, which become one document when the view is registered. The path
+    /// is that of the document, or of a directory with an `index.html`.
+    ///
+    /// Scripts, style sheets, images, sounds and fonts become part of the document. All of them have to be files below
+    /// the directory of the document. [`apps::bundle`](crate::apps::bundle) returns the result.
+    ///
+    /// ```no_run
+    /// use toolwire::Server;
+    /// use toolwire::apps::View;
+    ///
+    /// let view = View::bundled("ui://weather/forecast", "views/forecast").with_bridge();
+    /// let server = Server::new("weather", "1.0.0").view(view);
+    /// # drop(server);
+    /// ```
+    pub fn bundled(uri: impl Into<String>, path: impl Into<PathBuf>) -> Self {
+        Self::of(uri.into(), ViewSource::Bundle(path.into()))
+    }
+
+    fn of(uri: String, source: ViewSource) -> Self {
+        let mut view = Self::from(uri);
+        view.source = Some(source);
         view
+    }
+
+    /// Reads the files of [`file`](Self::file) or [`bundled`](Self::bundled) again each time that a host reads the view, so
+    /// that changes appear without a restart. For development.
+    pub fn with_reload(mut self) -> Self {
+        self.reloads = true;
+        self
     }
 
     /// Inserts [`BRIDGE`](crate::apps::BRIDGE) into the document, before its own scripts. It defines `toolwire`, the
@@ -118,31 +156,34 @@ impl View {
     ///
     /// Hosts look for the metadata on the list entry or on the contents, so both have it.
     pub(super) fn resource(&self) -> Result<Option<ResourceHandler>, RegistrationError> {
-        let invalid = |problem| RegistrationError::new(format!("view `{}`: {problem}", self.uri));
-        check_uri(&self.uri).map_err(invalid)?;
-        let Some(html) = &self.html else {
+        let invalid = |problem: String| RegistrationError::new(self.problem(&problem));
+        check_uri(&self.uri).map_err(|error| invalid(error.to_string()))?;
+        let Some(source) = &self.source else {
             return Ok(None);
         };
         if let Some(csp) = &self.ui.csp {
-            policy::check_csp(csp).map_err(invalid)?;
+            policy::check_csp(csp).map_err(|error| invalid(error.to_string()))?;
         }
-        let document = if self.has_bridge {
-            with_bridge(html)
-        } else {
-            html.as_ref().to_owned()
-        };
-        check_document(&document).map_err(invalid)?;
+        let document = self.document(source).map_err(invalid)?;
         let size = document.len() as u64;
-        let mut contents = TextResourceContents::new(&self.uri, document).with_mime_type(MIME_TYPE);
-        contents.meta = self.meta();
-        let contents = Arc::new(contents);
-        let reader = move |_: RequestContext, _: String| {
-            let contents = Arc::clone(&contents);
-            async move { ResourceContents::Text(contents.as_ref().clone()) }
+        let mut resource = if self.reloads {
+            let (view, source) = (Arc::new(self.clone()), Arc::new(source.clone()));
+            ResourceHandler::new(
+                &self.uri,
+                self.name(),
+                move |_: RequestContext, _: String| {
+                    read_again(Arc::clone(&view), Arc::clone(&source))
+                },
+            )
+        } else {
+            let contents = Arc::new(self.contents(document));
+            let reader = move |_: RequestContext, _: String| {
+                let contents = Arc::clone(&contents);
+                async move { ResourceContents::Text(contents.as_ref().clone()) }
+            };
+            ResourceHandler::new(&self.uri, self.name(), reader).with_size(size)
         };
-        let mut resource = ResourceHandler::new(&self.uri, self.name(), reader)
-            .with_mime_type(MIME_TYPE)
-            .with_size(size);
+        resource = resource.with_mime_type(MIME_TYPE);
         if let Some(meta) = self.meta() {
             resource = resource.with_meta(meta);
         }
@@ -153,6 +194,28 @@ impl View {
             resource = resource.with_description(description);
         }
         Ok(Some(resource))
+    }
+
+    /// Reads and checks the document.
+    fn document(&self, source: &ViewSource) -> Result<String, String> {
+        let html = source.read().map_err(|error| error.to_string())?;
+        let document = if self.has_bridge {
+            with_bridge(&html)
+        } else {
+            html.into_owned()
+        };
+        check_document(&document).map_err(|error| error.to_string())?;
+        Ok(document)
+    }
+
+    fn contents(&self, document: String) -> TextResourceContents {
+        let mut contents = TextResourceContents::new(&self.uri, document).with_mime_type(MIME_TYPE);
+        contents.meta = self.meta();
+        contents
+    }
+
+    fn problem(&self, problem: &str) -> String {
+        format!("view `{}`: {problem}", self.uri)
     }
 
     /// Returns the name of the resource: the URI without its scheme.
@@ -169,14 +232,30 @@ impl View {
     }
 }
 
+/// Reads the document of a view that may have changed.
+async fn read_again(
+    view: Arc<View>,
+    source: Arc<ViewSource>,
+) -> Result<ResourceContents, ErrorObject> {
+    let reading = tokio::task::spawn_blocking(move || match view.document(&source) {
+        Ok(document) => Ok(ResourceContents::Text(view.contents(document))),
+        Err(problem) => Err(ErrorObject::internal(view.problem(&problem))),
+    });
+    match reading.await {
+        Ok(outcome) => outcome,
+        Err(error) => Err(ErrorObject::internal(error.to_string())),
+    }
+}
+
 impl From<String> for View {
     fn from(uri: String) -> Self {
         Self {
             uri,
             title: None,
             description: None,
-            html: None,
+            source: None,
             has_bridge: false,
+            reloads: false,
             ui: ViewUi::default(),
         }
     }

@@ -81,7 +81,8 @@ fn describe(entry: &ToolViewEntry, tool: &mut Tool) -> Result<(), RegistrationEr
 
 fn install(entry: &ToolViewEntry, snapshot: &mut Snapshot) -> Result<bool, RegistrationError> {
     let view = entry.view.as_ref();
-    if let Some(view) = view.filter(|view| view.html.is_some() && !is_registered(view, snapshot)) {
+    if let Some(view) = view.filter(|view| view.source.is_some() && !is_registered(view, snapshot))
+    {
         register(view, snapshot)?;
         return Ok(true);
     }

@@ -4,7 +4,9 @@ mod bridge;
 mod definition;
 mod entry;
 mod register;
+mod source;
 
 pub use bridge::BRIDGE;
 pub use definition::View;
 pub(crate) use entry::ToolViewEntry;
+pub use source::bundle;

@@ -51,7 +51,7 @@ impl Server {
     ///
     /// # Panics
     /// Panics if the URI does not start with `ui://` or is already registered, if the document is not a whole HTML
-    /// document of at most 4 MiB, and if an origin is invalid.
+    /// document of at most 4 MiB, if a file cannot be read or bundled, and if an origin is invalid.
     #[must_use]
     #[track_caller]
     pub fn view(self, view: View) -> Self {
@@ -64,9 +64,9 @@ impl Server {
     /// # Errors
     /// Returns an error for the reasons for which [`view`](Self::view) panics.
     pub fn add_view(&self, view: View) -> Result<(), RegistrationError> {
-        if view.html.is_none() {
+        if view.source.is_none() {
             return Err(RegistrationError::new(format!(
-                "view `{}` has no document; create it with `View::new`",
+                "view `{}` has no document; create it with `View::new` or `View::file`",
                 view.uri
             )));
         }

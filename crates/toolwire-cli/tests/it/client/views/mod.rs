@@ -1,6 +1,7 @@
-//! `toolwire view open`: the pages as a client of HTTP sees them, and views in a real browser.
+//! `toolwire view`: the pages as a client of HTTP sees them, views in a real browser, and bundling.
 
 mod browser;
+mod bundle;
 mod pages;
 
 use std::process::Stdio;
