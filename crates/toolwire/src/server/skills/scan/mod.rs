@@ -12,7 +12,7 @@ use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 
 use bytes::Bytes;
-use toolwire_proto::skills::{MAX_SKILL_BYTES, SKILL_FILE};
+use toolwire_proto::skills::{MAX_FILES, MAX_SKILL_BYTES, SKILL_FILE};
 
 use crate::server::skills::content::{SizeRule, SkillContent, SkillFile, collect_skills, join};
 use beneath::Root;
@@ -51,6 +51,7 @@ fn scan_within(
         faults: Vec::new(),
         visited: 0,
         max_visited,
+        outer_skill: OuterSkill::default(),
         ancestors: vec![root.path().to_owned()],
         root: &root,
     };
@@ -77,8 +78,21 @@ struct Scan<'a> {
     faults: Vec<SkillFault>,
     visited: usize,
     max_visited: usize,
+    /// The current skill that is in no other skill.
+    outer_skill: OuterSkill,
     /// The directories that are being visited, without links.
     ancestors: Vec<PathBuf>,
+}
+
+/// A skill that is in no other skill, as far as it was read.
+#[derive(Default)]
+struct OuterSkill {
+    /// The path below the root.
+    path: String,
+    /// The index of its first file.
+    first_file: usize,
+    /// The bytes that were read.
+    bytes: u64,
 }
 
 /// An entry of a directory, after links were resolved.
@@ -110,6 +124,13 @@ impl Scan<'_> {
             .filter_map(|entry| self.find(&entry, path))
             .collect();
         let is_skill = entries.iter().any(|entry| entry.name == SKILL_FILE);
+        if is_skill && !is_in_skill {
+            self.outer_skill = OuterSkill {
+                path: path.to_owned(),
+                first_file: self.files.len(),
+                bytes: 0,
+            };
+        }
         let is_in_skill = is_in_skill || is_skill;
         for entry in entries {
             self.visited += 1;
@@ -179,17 +200,30 @@ impl Scan<'_> {
     }
 
     fn read(&mut self, entry: &ScannedEntry) {
-        let limit = match self.rule {
+        let max_bytes = match self.rule {
             SizeRule::Reject => MAX_SKILL_BYTES,
             SizeRule::Warn => u64::MAX - 1,
         };
-        match read_file(self.root, &entry.target, limit) {
-            Ok(bytes) => {
-                let path = self.source_path(&entry.path);
-                self.files.push(SkillFile::new(path, bytes));
-            }
-            Err(error) => self.fault(&entry.path, cannot_read(&error)),
+        // The fault of a skill that is too large is reported already.
+        let Some(limit) = max_bytes.checked_sub(self.outer_skill.bytes) else {
+            return;
+        };
+        let bytes = match read_file(self.root, &entry.target, limit) {
+            Ok(bytes) => bytes,
+            Err(error) => return self.fault(&entry.path, cannot_read(&error)),
+        };
+        self.outer_skill.bytes += bytes.len() as u64;
+        if self.outer_skill.bytes > max_bytes {
+            // The files that were read are not needed, and the others are not read.
+            self.files.truncate(self.outer_skill.first_file);
+            let path = self.outer_skill.path.clone();
+            let reason = format!(
+                "the skill has more than {max_bytes} bytes; clients support {MAX_FILES} files and {max_bytes} bytes"
+            );
+            return self.fault(&path, reason);
         }
+        let path = self.source_path(&entry.path);
+        self.files.push(SkillFile::new(path, bytes));
     }
 
     /// Returns the path below the source, which starts with the name of the directory if that is a skill.
@@ -275,7 +309,7 @@ fn kind_of(metadata: &fs::Metadata) -> Kind {
     }
 }
 
-/// Reads a file up to one byte more than the limit, which is enough to reject it.
+/// Reads a file up to one byte more than the limit, which is enough to reject its skill.
 fn read_file(root: &Root, target: &Path, limit: u64) -> io::Result<Bytes> {
     let file = root.open_file(target)?;
     let mut bytes = Vec::new();
@@ -323,6 +357,42 @@ mod tests {
             "{}",
             faults[0]
         );
+        fs::remove_dir_all(&root).expect("the directory exists");
+    }
+
+    #[test]
+    fn bytes_beyond_the_limit_of_a_skill_are_not_read() {
+        let name = format!("toolwire-scan-bytes-{}", std::process::id());
+        let root = std::env::temp_dir().join(name);
+        let _ = fs::remove_dir_all(&root);
+        let head = "---\nname: a\ndescription: d\n---\n";
+        for skill in ["a", "b"] {
+            fs::create_dir_all(root.join(skill)).expect("a directory");
+            let head = head.replace("name: a", &format!("name: {skill}"));
+            fs::write(root.join(skill).join(SKILL_FILE), head).expect("a file");
+        }
+        let set_size = |path: &str, size: u64| {
+            let file = fs::File::create(root.join(path)).expect("a file");
+            file.set_len(size).expect("a sparse file");
+        };
+        let scan = || scan_within(&root, SizeRule::Reject, MAX_VISITED);
+        // Each skill may have the maximum size.
+        let rest = MAX_SKILL_BYTES - head.len() as u64;
+        set_size("a/1", rest);
+        set_size("b/1", rest);
+        assert_eq!(scan().expect("the maximum size").len(), 2);
+
+        // One byte more is a fault of the skill, and of nothing else in it.
+        set_size("a/2", 1);
+        let faults = scan().expect_err("too large");
+        assert_eq!(faults.len(), 1);
+        assert_eq!(faults[0].path, root.join("a"));
+        let expected = format!("the skill has more than {MAX_SKILL_BYTES} bytes;");
+        assert!(faults[0].reason.starts_with(&expected), "{}", faults[0]);
+
+        // `SKILL.md` is not read after the limit, and therefore not reported as incomplete.
+        set_size("a/3", MAX_SKILL_BYTES);
+        assert_eq!(scan().expect_err("too large"), faults);
         fs::remove_dir_all(&root).expect("the directory exists");
     }
 }
