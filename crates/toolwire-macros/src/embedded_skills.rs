@@ -103,7 +103,8 @@ fn visit(
     Ok(())
 }
 
-/// Returns `true` for the files that `SkillDirectory` skips, too.
+/// Returns `true` for the files that `SkillDirectory` skips, too. A macro crate cannot use the crate that has the rule, so
+/// a test compares both.
 fn is_skipped(name: &str) -> bool {
     let is_swap_file = name.starts_with('.')
         && [".swp", ".swo", ".swn", ".swx"]
@@ -114,4 +115,33 @@ fn is_skipped(name: &str) -> bool {
         || name.ends_with('~')
         || name.starts_with(".#")
         || (name.len() > 2 && name.starts_with('#') && name.ends_with('#'))
+}
+
+/// The rule of `SkillDirectory`.
+#[cfg(test)]
+#[path = "../../toolwire/src/server/skills/scan/skipped.rs"]
+mod directory_rule;
+
+#[cfg(test)]
+mod tests {
+    use super::{directory_rule, is_skipped};
+
+    #[test]
+    fn macro_and_directory_skip_the_same_files() {
+        let parts = [
+            ".", "#", "~", "a", "git", "DS_Store", "swp", "swo", "swn", "swx",
+        ];
+        let mut names = vec![String::new()];
+        let mut skipped = 0;
+        for _ in 0..4 {
+            let longer = |name: &String| parts.map(|part| format!("{name}{part}"));
+            names = names.iter().flat_map(longer).collect();
+            for name in &names {
+                let is_skipped = is_skipped(name);
+                assert_eq!(is_skipped, directory_rule::is_skipped(name), "{name}");
+                skipped += usize::from(is_skipped);
+            }
+        }
+        assert!(skipped > 1000, "{skipped}");
+    }
 }
