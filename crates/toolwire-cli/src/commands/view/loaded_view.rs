@@ -1,6 +1,5 @@
 //! The view in the browser: its session, and the messages that wait for the host page.
 
-use std::collections::VecDeque;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -10,11 +9,7 @@ use tokio::sync::{Notify, mpsc};
 use toolwire::apps::host::{ViewDocument, ViewEvent, ViewHost, ViewRequest, ViewSession};
 use toolwire::{ErrorObject, RawJson};
 
-/// The maximum number of items that wait for the host page. A page that does not fetch them is closed.
-const MAX_ITEMS: usize = 1024;
-
-/// The maximum size in bytes of all messages that wait for the host page.
-const MAX_ITEM_BYTES: usize = 64 * 1024 * 1024;
+use crate::commands::view::item_queue::ItemQueue;
 
 /// The maximum number of characters of a text of the view that are shown.
 const MAX_SHOWN: usize = 2000;
@@ -43,9 +38,7 @@ struct State {
     /// The number of the last load of the page.
     load: u64,
     session: Option<ViewSession>,
-    items: VecDeque<Value>,
-    /// The size of the messages among the items.
-    item_bytes: usize,
+    items: ItemQueue,
     /// The call that the view shows.
     input: Option<RawJson>,
     result: Option<Result<RawJson, String>>,
@@ -83,8 +76,7 @@ impl LoadedView {
             state: Mutex::new(State {
                 load: 0,
                 session: None,
-                items: VecDeque::new(),
-                item_bytes: 0,
+                items: ItemQueue::new(),
                 input: None,
                 result: None,
             }),
@@ -111,7 +103,6 @@ impl LoadedView {
         let mut state = self.state();
         state.load += 1;
         state.items.clear();
-        state.item_bytes = 0;
         let mut session = ViewSession::new(host);
         if let Some(input) = &state.input {
             session.tool_input(input.clone());
@@ -167,7 +158,7 @@ impl LoadedView {
     pub(super) fn show_url(&self, load: u64, url: &str) {
         let mut state = self.state();
         if state.load == load {
-            state.items.push_back(json!({ "link": url }));
+            state.items.push(json!({ "link": url }));
             drop(state);
             self.changed.notify_waiters();
         }
@@ -187,9 +178,9 @@ impl LoadedView {
                 if state.load != load || state.session.is_none() {
                     return None;
                 }
-                if !state.items.is_empty() {
-                    state.item_bytes = 0;
-                    return Some(state.items.drain(..).collect());
+                let items = state.items.take();
+                if !items.is_empty() {
+                    return Some(items);
                 }
             }
             tokio::select! {
@@ -227,16 +218,12 @@ impl LoadedView {
         };
         for event in run(session) {
             match event {
-                ViewEvent::Send(message) => {
-                    state.item_bytes += message.get().len();
-                    let message = message.to_value().unwrap_or_default();
-                    state.items.push_back(json!({ "message": message }));
-                }
+                ViewEvent::Send(message) => state.items.push_message(&message),
                 ViewEvent::Resize {
                     height: Some(height),
                     ..
                 } => {
-                    state.items.push_back(json!({ "height": height }));
+                    state.items.push(json!({ "height": height }));
                 }
                 ViewEvent::Log(_) | ViewEvent::Ignored(_) if self.is_flooded() => {}
                 ViewEvent::Log(params) => {
@@ -247,10 +234,9 @@ impl LoadedView {
                 event => drop(self.requests.try_send((load, PageEvent::View(event)))),
             }
         }
-        if state.items.len() > MAX_ITEMS || state.item_bytes > MAX_ITEM_BYTES {
+        if state.items.is_over_limit() {
             state.session = None;
             state.items.clear();
-            state.item_bytes = 0;
         }
         drop(state);
         self.changed.notify_waiters();

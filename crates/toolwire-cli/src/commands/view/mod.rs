@@ -11,6 +11,7 @@
 
 mod bundle;
 mod http;
+mod item_queue;
 mod loaded_view;
 mod requests;
 
