@@ -7,5 +7,6 @@ pub mod http;
 pub mod http_client_stack;
 pub mod legacy_server;
 pub mod peer;
+pub mod scripts;
 pub mod server_requests;
 pub mod traces;

@@ -1,66 +1,30 @@
 //! Property test: a handler has the same text, effects and input requests in every revision, over every transport, as an
 //! ordinary call and as a task, also if it runs again after each input request.
 
-use std::fmt;
-use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use proptest::prelude::*;
-use serde::Deserialize;
 use serde_json::json;
 use tokio::task::JoinSet;
-use toolwire::ask::{self, ElicitOutcome};
 use toolwire::tasks::{TaskOptions, Tasks};
 use toolwire::transport::Limits;
 use toolwire::transport::http::HttpOptions;
-use toolwire::types::{
-    CreateMessageRequestParams, CreateMessageResult, ElicitResult, Root, SamplingMessage,
-    SamplingMessageContentBlock,
-};
 use toolwire::{
-    CallToolResult, Called, Client, ClientBuilder, ClientLimits, DetectedEra, Elicit, Error,
-    ErrorObject, LegacyTransport, ProtocolVersion, RequestContext, Server,
+    CallToolResult, Called, Client, ClientBuilder, DetectedEra, Error, LegacyTransport,
+    ProtocolVersion, Server,
 };
 use toolwire_tests::http::endpoint::Endpoint;
-use toolwire_tests::peer::{plain, within};
+use toolwire_tests::peer::within;
+use toolwire_tests::scripts::{
+    ExternalState, Recorder, Step, UserAction, scripted_client, scripted_tool,
+};
 
-/// The action of the user. The message of a form contains it, so that the client needs no script.
-#[derive(Debug, Clone, Copy)]
-enum UserAction {
-    Accept,
-    Decline,
-    Cancel,
-}
-
-/// One step of a handler.
-#[derive(Debug, Clone)]
-enum Step {
-    /// A form whose outcome is a value for every action.
-    Form(UserAction),
-    /// A form that must be accepted.
-    Must(UserAction),
-    /// Any number of forms at once.
-    Forms(Vec<UserAction>),
-    /// Two concurrent forms.
-    Side(UserAction, UserAction),
-    Model,
-    Roots,
-    Once,
-    /// An effect that fails. The handler fails as well, or continues.
-    Fails {
-        is_caught: bool,
-    },
-    Progress,
-}
-
-impl Step {
-    /// Returns `true` if the step needs forms, which exist from 2025-06-18 on.
-    fn has_form(&self) -> bool {
-        matches!(
-            self,
-            Self::Form(_) | Self::Must(_) | Self::Forms(_) | Self::Side(..)
-        )
-    }
+/// Returns `true` if the step needs forms, which exist from 2025-06-18 on.
+fn has_form(step: &Step) -> bool {
+    matches!(
+        step,
+        Step::Form(_) | Step::Must(_) | Step::Each(_) | Step::Side(..)
+    )
 }
 
 fn action() -> impl Strategy<Value = UserAction> {
@@ -87,7 +51,7 @@ fn step() -> impl Strategy<Value = Step> {
         4 => old_step(),
         2 => action().prop_map(Step::Form),
         1 => action().prop_map(Step::Must),
-        1 => prop::collection::vec(action(), 0..3).prop_map(Step::Forms),
+        1 => prop::collection::vec(action(), 0..3).prop_map(Step::Each),
         1 => (action(), action()).prop_map(|(one, other)| Step::Side(one, other)),
     ]
 }
@@ -97,92 +61,6 @@ fn script() -> impl Strategy<Value = Vec<Step>> {
         1 => prop::collection::vec(old_step(), 1..5),
         2 => prop::collection::vec(step(), 1..5),
     ]
-}
-
-/// Records events in order.
-#[derive(Debug, Clone, Default)]
-struct Recorder(Arc<Mutex<Vec<String>>>);
-
-impl Recorder {
-    /// Records an event and returns the number of recorded events.
-    fn record(&self, event: impl Into<String>) -> usize {
-        let mut events = self.0.lock().expect("the lock is not poisoned");
-        events.push(event.into());
-        events.len()
-    }
-
-    fn take(&self) -> Vec<String> {
-        std::mem::take(&mut self.0.lock().expect("the lock is not poisoned"))
-    }
-}
-
-#[derive(Debug, Deserialize, Elicit)]
-struct Name {
-    name: String,
-}
-
-/// One run of the handler: the values that it has received, in order.
-struct Run<'a> {
-    ctx: &'a RequestContext,
-    effects: &'a Recorder,
-    values: Vec<String>,
-}
-
-impl Run<'_> {
-    async fn step(&mut self, key: &str, step: &Step) -> Result<(), Error> {
-        let ctx = self.ctx;
-        let message = |action: &UserAction| format!("{key} {action:?}");
-        match step {
-            Step::Form(action) => {
-                let response: ElicitOutcome<Name> = ctx.ask(key, message(action)).await?;
-                self.push_value(response.map(|name| name.name));
-            }
-            Step::Must(action) => {
-                let response: Name = ctx.ask(key, message(action)).await?;
-                self.push_value(response.name);
-            }
-            Step::Forms(actions) => {
-                let form = |(number, action): (usize, &UserAction)| {
-                    let message = format!("{key}.{number} {action:?}");
-                    ask::form::<ElicitOutcome<Name>>(format!("{key}.{number}"), message)
-                };
-                let forms: Vec<_> = actions.iter().enumerate().map(form).collect();
-                self.push_value(ctx.ask_all(forms).await?);
-            }
-            Step::Side(one, other) => {
-                let one_message = format!("{key}.one {one:?}");
-                let other_message = format!("{key}.other {other:?}");
-                let (one, other) = tokio::join!(
-                    ctx.ask::<ElicitOutcome<Name>>(format!("{key}.one"), one_message),
-                    ctx.ask::<ElicitOutcome<Name>>(format!("{key}.other"), other_message),
-                );
-                self.push_value((one?, other?));
-            }
-            Step::Model => {
-                let request = CreateMessageRequestParams::new([SamplingMessage::user(key)], 10);
-                self.push_value(ctx.ask_model(key, request).await?.model);
-            }
-            Step::Roots => self.push_value(ctx.ask_roots(key).await?.len()),
-            Step::Once => {
-                let effect = async { self.effects.record(key) };
-                let number = ctx.once(key, effect).await?;
-                self.push_value(number);
-            }
-            Step::Fails { is_caught } => {
-                let work = async { Err::<(), Error>(ErrorObject::internal("broken").into()) };
-                match ctx.try_once(key, work).await {
-                    Err(error) if !is_caught => return Err(error),
-                    outcome => self.push_value(outcome.is_ok()),
-                }
-            }
-            Step::Progress => ctx.report_steps(1, 2, Some(key)),
-        }
-        Ok(())
-    }
-
-    fn push_value(&mut self, value: impl fmt::Debug) {
-        self.values.push(format!("{value:?}"));
-    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -218,7 +96,7 @@ impl Variant {
     fn all(script: &[Step]) -> Vec<Self> {
         let mut variants = Vec::new();
         for version in ProtocolVersion::ALL {
-            if script.iter().any(Step::has_form) && version < ProtocolVersion::V2025_06_18 {
+            if script.iter().any(has_form) && version < ProtocolVersion::V2025_06_18 {
                 continue;
             }
             for transport in [Transport::Stdio, Transport::Http] {
@@ -245,8 +123,8 @@ struct Outcome {
 }
 
 async fn run_script(script: Vec<Step>, variant: Variant) -> Outcome {
-    let (effects, requested) = (Recorder::default(), Recorder::default());
-    let server = server(script, effects.clone(), variant.mode);
+    let (external, requested) = (ExternalState::default(), Recorder::default());
+    let server = server(script, &external, variant.mode);
     let builder = client_builder(variant, &requested);
     let text = match variant.transport {
         Transport::Stdio => {
@@ -277,26 +155,12 @@ async fn run_script(script: Vec<Step>, variant: Variant) -> Outcome {
     requested.sort();
     Outcome {
         text,
-        effects: effects.take(),
+        effects: external.effects.take(),
         requested,
     }
 }
 
-fn server(script: Vec<Step>, effects: Recorder, mode: Mode) -> Server {
-    let handler = plain("run_script", move |ctx: RequestContext| {
-        let (script, effects) = (script.clone(), effects.clone());
-        async move {
-            let mut run = Run {
-                ctx: &ctx,
-                effects: &effects,
-                values: Vec::new(),
-            };
-            for (number, step) in script.iter().enumerate() {
-                run.step(&number.to_string(), step).await?;
-            }
-            Ok::<_, Error>(run.values.join(", "))
-        }
-    });
+fn server(script: Vec<Step>, external: &ExternalState, mode: Mode) -> Server {
     let tasks = Tasks::in_memory().with_poll_interval(Duration::from_millis(1));
     let tasks = if mode == Mode::Parked {
         tasks.with_park_after(Duration::ZERO)
@@ -305,35 +169,11 @@ fn server(script: Vec<Step>, effects: Recorder, mode: Mode) -> Server {
     };
     Server::new("scripts", "1")
         .with_tasks(tasks)
-        .tool(handler.with_task(TaskOptions::new()))
+        .tool(scripted_tool(script, external).with_task(TaskOptions::new()))
 }
 
-/// Returns a client that performs the action in the message.
 fn client_builder(variant: Variant, requested: &Recorder) -> ClientBuilder {
-    let (forms, models) = (requested.clone(), requested.clone());
-    let mut limits = ClientLimits::default();
-    limits.rounds = 1000;
-    let builder = ClientBuilder::new("test", "1")
-        .with_versions([variant.version])
-        .with_limits(limits)
-        .on_elicitation(move |form| {
-            forms.record(&*form.message);
-            let (_, action) = form.message.rsplit_once(' ').expect("a key and an action");
-            let result = match action {
-                "Accept" => ElicitResult::accept().with_content([("name", form.message.as_str())]),
-                "Decline" => ElicitResult::decline(),
-                _ => ElicitResult::cancel(),
-            };
-            async move { Ok(result) }
-        })
-        .on_sampling(move |request| {
-            let text = request.messages[0].content.text();
-            models.record(format!("model {text}"));
-            let content = SamplingMessageContentBlock::text("hello");
-            let result = CreateMessageResult::new(text, content);
-            async move { Ok(result) }
-        })
-        .with_roots([Root::new("file:///project")]);
+    let builder = scripted_client(variant.version, requested);
     let builder = match variant.mode {
         Mode::Direct => builder,
         Mode::Task | Mode::Parked => builder.with_tasks(),

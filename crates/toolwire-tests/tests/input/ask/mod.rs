@@ -22,14 +22,14 @@ mod suspending;
 mod typed_forms;
 mod unsealed_state;
 
-use std::sync::{Arc, Mutex};
-
 use serde::Deserialize;
 use serde_json::{Value, json};
 use toolwire::types::{
     CallToolResult, CreateMessageResult, ElicitResult, Root, SamplingMessageContentBlock,
 };
 use toolwire::{Client, ClientBuilder, Elicit, Error, ProtocolVersion, Server};
+
+pub(crate) use toolwire_tests::scripts::Recorder;
 
 pub(crate) const MODERN: ProtocolVersion = ProtocolVersion::V2026_07_28;
 pub(crate) const LEGACY: ProtocolVersion = ProtocolVersion::V2025_11_25;
@@ -43,23 +43,6 @@ pub(crate) struct Name {
 #[derive(Debug, Deserialize, Elicit)]
 pub(crate) struct Confirm {
     pub(crate) sure: bool,
-}
-
-/// Records events in order.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct Recorder(Arc<Mutex<Vec<String>>>);
-
-impl Recorder {
-    /// Records an event and returns the number of recorded events.
-    pub(crate) fn record(&self, event: impl Into<String>) -> usize {
-        let mut events = self.0.lock().expect("the lock is not poisoned");
-        events.push(event.into());
-        events.len()
-    }
-
-    pub(crate) fn take(&self) -> Vec<String> {
-        std::mem::take(&mut self.0.lock().expect("the lock is not poisoned"))
-    }
 }
 
 /// Returns a client that accepts input requests. The response to a form is the first entry whose text is part of
