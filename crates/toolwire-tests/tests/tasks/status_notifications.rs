@@ -1,11 +1,14 @@
 //! `notifications/tasks/status` of 2025-11-25: sent where the client of the task has a stream.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use serde_json::{Value, json};
 use tokio::sync::Notify;
-use toolwire::tasks::TaskOptions;
-use toolwire::{Elicit, Error, RequestContext, Server};
+use tokio::time::Instant;
+use toolwire::tasks::{TaskOptions, Tasks};
+use toolwire::transport::Limits;
+use toolwire::{Called, ClientBuilder, Elicit, Error, ProtocolVersion, RequestContext, Server};
 use toolwire_tests::http::endpoint::Endpoint;
 use toolwire_tests::http::session::Session;
 use toolwire_tests::peer::{Peer, legacy, plain, within};
@@ -84,6 +87,46 @@ async fn connection_gets_each_new_status_of_its_task() {
     assert_eq!(response["result"]["status"], "cancelled", "{response}");
     other.expect_silence().await;
     peer.expect_silence().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn client_uses_the_status_before_its_next_poll() {
+    let release = Arc::new(Notify::new());
+    let released = Arc::clone(&release);
+    let tool = plain("waits", move |_: RequestContext| {
+        let released = Arc::clone(&released);
+        async move {
+            released.notified().await;
+            "done"
+        }
+    });
+    let tasks = Tasks::in_memory().with_poll_interval(Duration::from_secs(30));
+    let server = toolwire_tests::peer::server()
+        .with_tasks(tasks)
+        .tool(tool.with_task(TaskOptions::new()));
+    let (client_end, server_end) = tokio::io::duplex(4096);
+    let (reader, writer) = tokio::io::split(server_end);
+    tokio::spawn(async move { server.serve_io(reader, writer, Limits::default()).await });
+    let (reader, writer) = tokio::io::split(client_end);
+    let client = ClientBuilder::new("test", "1")
+        .with_versions([ProtocolVersion::V2025_11_25])
+        .with_tasks()
+        .connect_io(reader, writer)
+        .await
+        .expect("the client connects");
+    let start = Instant::now();
+    let call = client.call_tool("waits", json!({})).as_task().await;
+    let Ok(Called::Task(task)) = call else {
+        panic!("no task: {call:?}");
+    };
+    let releasing = async {
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        release.notify_one();
+    };
+    let (result, ()) = tokio::join!(task.wait(), releasing);
+    assert_eq!(result.expect("a result").all_text(), "done");
+    // The first poll is due after 27 seconds at the earliest.
+    assert!(start.elapsed() < Duration::from_secs(20));
 }
 
 #[tokio::test]

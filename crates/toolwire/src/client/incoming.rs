@@ -18,6 +18,8 @@ use toolwire_proto::features::VersionFeatures;
 use toolwire_proto::methods;
 use toolwire_proto::requests::spellings;
 use toolwire_proto::subscriptions::{Change, Filter, subscription_of};
+#[cfg(feature = "tasks")]
+use toolwire_types::tasks::GetTaskRequestParams;
 use toolwire_types::{
     CancelledNotificationParams, ElicitRequestParams, ElicitationCompleteNotificationParams,
     ErrorObject, InputRequest, Notification, ProtocolVersion, RawJson, RequestId, Response, code,
@@ -155,6 +157,8 @@ impl IncomingMessages {
                 }
             }
             "notifications/elicitation/complete" => self.on_elicitation_complete(params),
+            #[cfg(feature = "tasks")]
+            "notifications/tasks/status" => self.on_task_status(params),
             "notifications/subscriptions/acknowledged" => {
                 let subscription = params.and_then(subscription_of);
                 let params = params.map(RawJson::from);
@@ -180,6 +184,21 @@ impl IncomingMessages {
             let method = notification.method.clone().into_owned();
             Notification::new(method, params.map(RawJson::from))
         });
+    }
+
+    /// Stores the status of a task that the client waits for (2025-11-25).
+    #[cfg(feature = "tasks")]
+    fn on_task_status(&self, params: Option<&RawValue>) {
+        // The task is read where the client waits for it. Here only its id is needed.
+        let subject: Option<GetTaskRequestParams> =
+            params.and_then(|params| serde_json::from_str(params.get()).ok());
+        match (subject, params) {
+            (Some(subject), Some(params)) => {
+                self.task_notifications
+                    .store(&subject.task_id, || params.into());
+            }
+            _ => self.count_skipped("an unreadable status of a task"),
+        }
     }
 
     /// Forwards the completion of a URL elicitation that the server announced, once.

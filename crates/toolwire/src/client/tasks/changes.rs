@@ -1,4 +1,4 @@
-//! Notifications about one task, from servers that send them (tasks extension).
+//! Notifications about one task, from servers that send them.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use crate::client::tasks::notifications::TaskNotificationGuard;
 use crate::engine::BoxFuture;
 use crate::error::Error;
 
-/// The subscription to one task. If the server does not grant it, it reports nothing, and the caller polls.
+/// The notifications about one task. If the server sends none, they report nothing, and the caller polls.
 pub(super) struct TaskChanges {
     client: Client,
     id: String,
@@ -24,18 +24,37 @@ pub(super) struct TaskChanges {
 enum State {
     Opening(BoxFuture<'static, Result<Subscription, Error>>, Watched),
     Open(Box<Subscription>, Watched),
+    /// The server may send the status of its own accord. Spec 2025-11-25, basic/utilities/tasks: the notifications are
+    /// optional, so the client polls as if there were none.
+    Unsolicited(Watched),
     Off,
 }
 
 /// The notifications of the task that arrive on this connection.
 struct Watched {
     incoming: Arc<IncomingMessages>,
-    _guard: TaskNotificationGuard,
+    guard: TaskNotificationGuard,
+}
+
+impl Watched {
+    fn new(client: &Client, id: &str) -> Self {
+        let incoming = Arc::clone(&client.session().incoming);
+        Self {
+            guard: incoming.task_notifications.watch(id),
+            incoming,
+        }
+    }
+
+    /// Returns the task of the latest notification, or `None` if it has to be read.
+    fn take(&self, client: &Client, id: &str) -> Option<DetailedTask> {
+        let params = self.incoming.task_notifications.take(id)?;
+        task_state(client.version(), id, &params).ok()
+    }
 }
 
 impl TaskChanges {
-    /// Subscribes to the changes of a task, if the server has the extension. Nothing is sent until
-    /// [`next`](Self::next) is polled.
+    /// Subscribes to the changes of a task, if the server has the extension, or receives its status in 2025-11-25. Nothing
+    /// is sent until [`next`](Self::next) is polled.
     pub(super) fn new(client: &Client, id: &str) -> Self {
         let mut changes = Self {
             client: client.clone(),
@@ -43,11 +62,7 @@ impl TaskChanges {
             state: State::Off,
         };
         if client.version().has_listen() && client.server_has_tasks() {
-            let incoming = Arc::clone(&client.session().incoming);
-            let watched = Watched {
-                _guard: incoming.task_notifications.watch(id),
-                incoming,
-            };
+            let watched = Watched::new(client, id);
             let (client, id) = (client.clone(), id.to_owned());
             let opening = Box::pin(async move {
                 let mut filter = SubscriptionFilter::new();
@@ -55,11 +70,13 @@ impl TaskChanges {
                 client.listen(filter).await
             });
             changes.state = State::Opening(opening, watched);
+        } else if client.version().has_core_tasks() {
+            changes.state = State::Unsolicited(Watched::new(client, id));
         }
         changes
     }
 
-    /// Returns `true` if the server reports changes of the task.
+    /// Returns `true` if the server has agreed to report the changes of the task.
     pub(super) fn is_open(&self) -> bool {
         matches!(self.state, State::Open(..))
     }
@@ -70,15 +87,16 @@ impl TaskChanges {
         loop {
             match &mut self.state {
                 State::Off => std::future::pending().await,
+                State::Unsolicited(watched) => {
+                    watched.guard.stored().await;
+                    return watched.take(&self.client, &self.id);
+                }
                 State::Opening(opening, _) => {
                     let opened = opening.await;
                     self.opened(opened);
                 }
                 State::Open(subscription, watched) => match subscription.next().await {
-                    Ok(Some(_)) => {
-                        let params = watched.incoming.task_notifications.take(&self.id)?;
-                        return task_state(self.client.version(), &self.id, &params).ok();
-                    }
+                    Ok(Some(_)) => return watched.take(&self.client, &self.id),
                     Ok(None) | Err(_) => {
                         self.state = State::Off;
                         // Changes may have been missed.

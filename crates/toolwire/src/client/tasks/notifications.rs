@@ -1,8 +1,10 @@
-//! The latest `notifications/tasks` of each task that the client waits for.
+//! The latest notification about each task that the client waits for: `notifications/tasks`, and in 2025-11-25
+//! `notifications/tasks/status`.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard};
 
+use tokio::sync::Notify;
 use toolwire_types::RawJson;
 
 use crate::sync::lock;
@@ -16,15 +18,19 @@ struct WatchedTask {
     /// The number of guards.
     watchers: usize,
     latest: Option<RawJson>,
+    stored: Arc<Notify>,
 }
 
 impl TaskNotifications {
     /// Stores the notifications of a task until the guard is dropped.
     pub(crate) fn watch(self: &Arc<Self>, id: &str) -> TaskNotificationGuard {
-        self.table().entry(id.to_owned()).or_default().watchers += 1;
+        let mut table = self.table();
+        let task = table.entry(id.to_owned()).or_default();
+        task.watchers += 1;
         TaskNotificationGuard {
             notifications: Arc::clone(self),
             id: id.to_owned(),
+            stored: Arc::clone(&task.stored),
         }
     }
 
@@ -32,6 +38,7 @@ impl TaskNotifications {
     pub(crate) fn store(&self, id: &str, params: impl FnOnce() -> RawJson) {
         if let Some(task) = self.table().get_mut(id) {
             task.latest = Some(params());
+            task.stored.notify_one();
         }
     }
 
@@ -50,6 +57,14 @@ impl TaskNotifications {
 pub(crate) struct TaskNotificationGuard {
     notifications: Arc<TaskNotifications>,
     id: String,
+    stored: Arc<Notify>,
+}
+
+impl TaskNotificationGuard {
+    /// Waits until a notification is stored. Dropping the future loses nothing.
+    pub(crate) async fn stored(&self) {
+        self.stored.notified().await;
+    }
 }
 
 impl Drop for TaskNotificationGuard {
