@@ -156,6 +156,49 @@ async fn outcome_is_stored_after_the_outage() {
     assert_eq!(fixture.runs.load(Ordering::SeqCst), 1);
 }
 
+#[tokio::test(start_paused = true)]
+async fn task_survives_an_outage_that_is_longer_than_its_lease() {
+    // The handler ends after the outage, or during it.
+    for ends_during_outage in [false, true] {
+        let fixture = Fixture::new();
+        let mut peer = Peer::connect(&fixture.server);
+        let created = peer.result_of(call("waits", json!({}))).await;
+        let id = id_of(&created);
+        fixture.store.go_away();
+        if ends_during_outage {
+            fixture.release.notify_one();
+        }
+        // The lease lasts 30 seconds. The clock is paused.
+        tokio::time::sleep(Duration::from_secs(5 * 60)).await;
+        fixture.store.come_back();
+        if !ends_during_outage {
+            // Long enough for many renewals of the lease.
+            tokio::time::sleep(Duration::from_secs(5 * 60)).await;
+            let task = peer.result_of(get(&id)).await;
+            assert_eq!(task["status"], "working", "{task}");
+            fixture.release.notify_one();
+        }
+        let task = wait_for(&mut peer, &id, "completed").await;
+        assert_eq!(task["result"]["content"][0]["text"], "done", "{task}");
+        assert_eq!(fixture.runs.load(Ordering::SeqCst), 1);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn worker_that_claims_its_own_running_task_continues_it() {
+    let fixture = Fixture::new();
+    let mut peer = Peer::connect(&fixture.server);
+    let created = peer.result_of(call("waits", json!({}))).await;
+    let id = id_of(&created);
+    fixture.store.reject_renewals();
+    // The lease ends after 30 seconds, and then the process claims the task, again and again.
+    tokio::time::sleep(Duration::from_secs(5 * 60)).await;
+    fixture.release.notify_one();
+    let task = wait_for(&mut peer, &id, "completed").await;
+    assert_eq!(task["result"]["content"][0]["text"], "done", "{task}");
+    assert_eq!(fixture.runs.load(Ordering::SeqCst), 1);
+}
+
 #[tokio::test]
 async fn stream_that_starts_in_an_outage_reports_its_tasks() {
     let fixture = Fixture::new();

@@ -20,6 +20,7 @@ pub(crate) struct SwitchableStore {
 #[derive(Debug, Default)]
 struct StoreState {
     is_away: AtomicBool,
+    rejects_renewals: AtomicBool,
     journal_bytes: AtomicUsize,
 }
 
@@ -32,6 +33,11 @@ impl SwitchableStore {
     /// Makes the store unavailable.
     pub(crate) fn go_away(&self) {
         self.state.is_away.store(true, Ordering::SeqCst);
+    }
+
+    /// Makes every renewal of a lease fail from now on.
+    pub(crate) fn reject_renewals(&self) {
+        self.state.rejects_renewals.store(true, Ordering::SeqCst);
     }
 
     /// Makes the store available.
@@ -112,7 +118,12 @@ impl TaskStore for SwitchableStore {
         worker: &'a Worker,
         lease: Duration,
     ) -> StoreFuture<'a, bool> {
-        Box::pin(async move { self.check()?.renew(id, worker, lease).await })
+        Box::pin(async move {
+            if self.state.rejects_renewals.load(Ordering::SeqCst) {
+                return Err(StoreError::unavailable("the network is slow"));
+            }
+            self.check()?.renew(id, worker, lease).await
+        })
     }
 
     fn release<'a>(&'a self, id: &'a str, worker: &'a Worker) -> StoreFuture<'a, bool> {

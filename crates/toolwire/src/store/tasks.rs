@@ -277,7 +277,11 @@ pub trait TaskStore: Send + Sync + fmt::Debug {
         limit: usize,
     ) -> StoreFuture<'a, Vec<StoredTask>>;
 
-    /// Extends the lease of the owner. Returns `false` if the worker does not own the task (any more).
+    /// Extends the lease of a worker. Returns `false` if the worker has released the task, or if another worker has
+    /// claimed it.
+    ///
+    /// A lease that has ended is extended too, unless another worker has claimed the task since. A worker then keeps its
+    /// tasks if it could not reach the store for longer than the lease.
     fn renew<'a>(
         &'a self,
         id: &'a str,

@@ -166,6 +166,7 @@ async fn end_task(task: &RunningTask, ending: Ending) -> Result<(), ErrorObject>
 async fn hand_over(task: &RunningTask) {
     let runtime = &task.runtime;
     let worker = runtime.worker(Vec::new());
+    task.entry.is_handed_over.store(true, Ordering::Release);
     if let Err(error) = runtime.config.store.release(&task.id, &worker).await {
         tracing::warn!(%error, "a task could not be given back; its lease ends by itself");
     }
@@ -182,7 +183,14 @@ async fn stopped(task: &RunningTask) -> RunEnd {
         match runtime.load(&task.id, &task.principal).await {
             Ok(None) => return RunEnd::TakenAway,
             Ok(Some(stored)) if stored.record.is_final() => return RunEnd::TakenAway,
-            Ok(Some(stored)) if !runtime.is_owner(&stored) => return RunEnd::TakenAway,
+            Ok(Some(stored)) if !runtime.is_owner(&stored) => {
+                let may_regain = stored.owner.is_none();
+                // If the store is unavailable again, the next change of the task decides.
+                if !may_regain || matches!(task.regain().await, Ok(false)) {
+                    return RunEnd::TakenAway;
+                }
+                end_of_life = Some(remaining_life(&stored));
+            }
             Ok(Some(stored)) => end_of_life = Some(remaining_life(&stored)),
             // The store may come back.
             Err(_) => {}

@@ -19,7 +19,7 @@ use crate::error::Error;
 use crate::server::RequestContext;
 use crate::server::ask::PendingAsk;
 use crate::server::request::TaskScope;
-use crate::server::tasks::runtime::{RecordChange, TaskRegistration, TaskRuntime};
+use crate::server::tasks::runtime::{RecordChange, TaskRegistration, TaskRuntime, store_failed};
 use crate::store::{StoredTask, TaskRecord};
 use crate::sync::lock;
 
@@ -180,19 +180,39 @@ impl RunningTask {
         &self,
         mut change: impl FnMut(&StoredTask, &mut TaskRecord) -> Result<RecordChange, ErrorObject>,
     ) -> Result<(), Error> {
-        let changed = self
-            .runtime
-            .update(&self.id, &self.principal, |stored, record| {
-                if record.is_final() || !self.runtime.is_owner(stored) {
-                    return Err(ErrorObject::internal("the task has ended"));
+        let mut has_regained = false;
+        loop {
+            let mut has_no_owner = false;
+            let changed = self
+                .runtime
+                .update(&self.id, &self.principal, |stored, record| {
+                    if record.is_final() || !self.runtime.is_owner(stored) {
+                        has_no_owner = !record.is_final() && stored.owner.is_none();
+                        return Err(ErrorObject::internal("the task has ended"));
+                    }
+                    change(stored, record)
+                })
+                .await;
+            // The store may have been unavailable for longer than the lease.
+            if has_no_owner && !has_regained {
+                has_regained = self.regain().await?;
+                if has_regained {
+                    continue;
                 }
-                change(stored, record)
-            })
-            .await?;
-        match changed {
-            Some(_) => Ok(()),
-            None => Err(ErrorObject::internal("the task has ended").into()),
+            }
+            return match changed? {
+                Some(_) => Ok(()),
+                None => Err(ErrorObject::internal("the task has ended").into()),
+            };
         }
+    }
+
+    /// Renews a lease that has ended. Returns `false` if another worker has claimed the task since.
+    pub(crate) async fn regain(&self) -> Result<bool, ErrorObject> {
+        let worker = self.runtime.worker(Vec::new());
+        let config = &self.runtime.config;
+        let renewed = config.store.renew(&self.id, &worker, config.lease).await;
+        renewed.map_err(|error| store_failed(&error))
     }
 
     /// Writes the pending status message.

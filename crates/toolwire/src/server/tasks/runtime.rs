@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::fmt;
-use std::sync::atomic::AtomicUsize;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, Weak};
 use std::time::Duration;
 
@@ -391,6 +391,13 @@ impl TaskRuntime {
         lock(&self.running).values().cloned().collect()
     }
 
+    /// Returns `true` if a handler of this process runs the task, or its outcome is being written.
+    pub(crate) fn is_running(&self, id: &str) -> bool {
+        let running = lock(&self.running);
+        let task = running.get(id);
+        task.is_some_and(|task| !task.is_handed_over.load(Ordering::Acquire))
+    }
+
     pub(crate) fn running_count(&self) -> usize {
         lock(&self.running).len()
     }
@@ -413,6 +420,8 @@ pub(crate) struct TaskRegistration {
     pub(crate) shutdown: Cancellation,
     /// Set to end the handler at its next or current input request, because the server shuts down.
     pub(crate) park: Cancellation,
+    /// Set before the task is given back, so that this process can claim it again.
+    pub(crate) is_handed_over: AtomicBool,
     /// The channel to the client that requested the task (core design).
     pub(crate) channel: Option<Arc<dyn TransportContext>>,
 }

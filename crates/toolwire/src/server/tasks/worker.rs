@@ -146,7 +146,10 @@ impl TaskRuntime {
             Ok(claimed) => {
                 let count = claimed.len();
                 for stored in claimed {
-                    self.take_over(stored).await;
+                    // The lease of a run in this process had ended. The run continues with the new lease.
+                    if !self.is_running(&stored.id) {
+                        self.take_over(stored).await;
+                    }
                 }
                 count
             }

@@ -121,6 +121,11 @@ impl TaskHeader {
         (lease.ends_at_ms > now_ms).then_some(lease.worker.as_str())
     }
 
+    /// Returns the id of the worker that had the last lease, which may have ended.
+    pub(super) fn lease_holder(&self) -> Option<&str> {
+        self.lease.as_ref().map(|lease| lease.worker.as_str())
+    }
+
     /// Returns `true` if a worker can claim the task.
     pub(super) fn is_claimable(&self, tools: &[String], now_ms: u64) -> bool {
         self.runnable

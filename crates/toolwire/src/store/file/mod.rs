@@ -176,7 +176,8 @@ impl FileTaskStore {
         Err(StoreError::unavailable("the task changes all the time"))
     }
 
-    /// Renews the lease of the owner for a duration, or ends it.
+    /// Renews the lease of a worker for a duration, or ends it. The lease may have ended, unless another worker has
+    /// claimed the task since.
     async fn set_lease(
         &self,
         id: &str,
@@ -190,8 +191,8 @@ impl FileTaskStore {
         let owner = worker.id.clone();
         let lease = duration.map(|duration| FileLease::new(worker, duration, now_ms));
         let changed = self.change(name, NewRecord::Unchanged, now_ms, move |header| {
-            let is_owner = header.owner(now_ms) == Some(&*owner) && !header.is_expired(now_ms);
-            is_owner.then(|| header.with_lease(lease.clone()))
+            let is_holder = header.lease_holder() == Some(&*owner) && !header.is_expired(now_ms);
+            is_holder.then(|| header.with_lease(lease.clone()))
         });
         Ok(changed.await?.is_some())
     }

@@ -28,6 +28,7 @@ pub(super) async fn check<S: TaskStore + 'static>(node: Arc<S>, other: Arc<S>) {
     tokio::join!(
         task_of_a_lost_worker_is_claimed_once(&node, &other),
         renewed_lease_lasts(&*node, &*other),
+        ended_lease_is_renewed_until_the_task_is_claimed(&*node, &*other),
     );
 }
 
@@ -281,6 +282,43 @@ async fn renewed_lease_lasts(node: &dyn TaskStore, other: &dyn TaskStore) {
         let task = load(store, &id, &owner).await.expect("it was created");
         assert_eq!(task.owner.as_ref(), Some(&worker.id));
     }
+}
+
+async fn ended_lease_is_renewed_until_the_task_is_claimed(
+    node: &dyn TaskStore,
+    other: &dyn TaskStore,
+) {
+    let (owner, tool) = (new_owner(), unique_name("tool"));
+    let [worker, rival] = ["worker", "worker"].map(|kind| Worker::new(unique_name(kind), [&tool]));
+    let id = unique_name("task");
+    let lease = Some((&worker, SHORT_LEASE));
+    let created = node.create(&id, &owner, record(&tool), lease).await;
+    ok("create", created);
+    sleep(SHORT_LEASE + CLOCK_ERROR).await;
+    let task = load(other, &id, &owner).await.expect("it was created");
+    assert_eq!(task.owner, None, "the lease has ended");
+    // The claim of a worker with other tools changes nothing.
+    let stranger = Worker::new(unique_name("worker"), [unique_name("tool")]);
+    assert_eq!(claim(other, &stranger, LONG_LEASE, 1).await, []);
+    let renewed = other.renew(&id, &rival, LONG_LEASE).await;
+    assert!(!ok("renew", renewed), "only its worker renews a lease");
+    let renewed = other.renew(&id, &worker, SHORT_LEASE).await;
+    assert!(
+        ok("renew", renewed),
+        "a lease that has ended is renewed if no worker has claimed the task"
+    );
+    sleep(SHORT_LEASE + CLOCK_ERROR).await;
+    let claimed = claim(node, &rival, LONG_LEASE, 1).await;
+    assert_eq!(claimed.len(), 1, "the renewed lease ends");
+    let renewed = node.renew(&id, &worker, LONG_LEASE).await;
+    assert!(
+        !ok("renew", renewed),
+        "a lease is not renewed after another worker has claimed the task"
+    );
+    assert!(ok("release", other.release(&id, &rival).await));
+    let renewed = node.renew(&id, &rival, LONG_LEASE).await;
+    assert!(!ok("renew", renewed), "a released lease is not renewed");
+    ok("remove", node.remove(&id).await);
 }
 
 /// Claims with eight workers at the same time. Returns the tasks that any of them got.

@@ -59,6 +59,8 @@ struct MemoryTask {
 struct MemoryLease {
     worker: String,
     end: Instant,
+    /// `true` if the task is listed as waiting, because the lease has ended. Its worker can still renew it.
+    has_ended: bool,
 }
 
 impl Default for TaskTable {
@@ -224,7 +226,8 @@ impl TaskTable {
         claimed
     }
 
-    /// Renews the lease of the owner for a duration, or ends it.
+    /// Renews the lease of a worker for a duration, or ends it. The lease may have ended, unless another worker has
+    /// claimed the task since.
     pub(super) fn set_lease(
         &self,
         id: &str,
@@ -234,7 +237,9 @@ impl TaskTable {
     ) -> bool {
         let mut shard = self.shard(id);
         let owned = shard.get_mut(id).filter(|task| {
-            !task.record.is_expired(now.wall_ms) && task.owner(now) == Some(worker.id.as_str())
+            let lease = task.lease.as_ref();
+            !task.record.is_expired(now.wall_ms)
+                && lease.is_some_and(|lease| lease.worker == worker.id)
         });
         let Some(task) = owned else { return false };
         let lease = duration.map(|duration| MemoryLease::new(worker, duration, now));
@@ -314,8 +319,10 @@ impl TaskTable {
             // If another call changed the task since, the index does not have its old lease any more.
             if let Some(task) = self.shard(&id).get_mut(&*id)
                 && task.owner(now).is_none()
+                && let Some(lease) = &mut task.lease
             {
-                self.change_lease(task, None);
+                lease.has_ended = true;
+                task.update(&mut lock(&self.index), task.facts.bytes);
             }
         }
     }
@@ -347,8 +354,8 @@ impl MemoryTask {
         let record = &self.record;
         let work = match &self.lease {
             _ if record.is_final() || !record.runnable => IndexedWork::None,
-            Some(lease) => IndexedWork::Leased(lease.end),
-            None => IndexedWork::Waiting(record.tool.clone(), record.created_at_ms),
+            Some(lease) if !lease.has_ended => IndexedWork::Leased(lease.end),
+            _ => IndexedWork::Waiting(record.tool.clone(), record.created_at_ms),
         };
         IndexedFacts {
             bytes,
@@ -375,6 +382,7 @@ impl MemoryLease {
         Self {
             worker: worker.id.clone(),
             end: deadline_after(now.monotonic, duration),
+            has_ended: false,
         }
     }
 }

@@ -237,8 +237,14 @@ fn lease_ends_exactly_after_its_time() {
     let owner = |millis| table.load("a", &ann, at(millis)).unwrap().owner;
     assert_eq!(owner(998).as_deref(), Some("one"));
     assert_eq!(owner(999), None);
-    assert!(!table.set_lease("a", &one, Some(lease), at(999)));
-    assert_eq!(table.claim(&two, Duration::MAX, 1, at(999)).len(), 1);
+    // The lease can be renewed until another worker claims the task, also if it is listed as waiting.
+    let other = Worker::new("other", ["other tool"]);
+    assert!(table.claim(&other, lease, 1, at(999)).is_empty());
+    assert!(table.set_lease("a", &one, Some(lease), at(999)));
+    assert_eq!(owner(1498).as_deref(), Some("one"));
+    assert!(table.claim(&two, lease, 1, at(1498)).is_empty());
+    assert_eq!(table.claim(&two, Duration::MAX, 1, at(1499)).len(), 1);
+    assert!(!table.set_lease("a", &one, Some(lease), at(1499)));
     assert!(table.claim(&one, lease, 1, at(1_000_000)).is_empty());
     assert!(table.set_lease("a", &two, None, at(1_000_000)));
     assert_eq!(table.claim(&one, lease, 1, at(1_000_000)).len(), 1);
