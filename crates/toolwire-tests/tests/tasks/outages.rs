@@ -199,6 +199,23 @@ async fn worker_that_claims_its_own_running_task_continues_it() {
     assert_eq!(fixture.runs.load(Ordering::SeqCst), 1);
 }
 
+#[tokio::test(start_paused = true)]
+async fn outcome_is_written_for_ten_minutes() {
+    for (minutes, status) in [(9, "completed"), (11, "failed")] {
+        let fixture = Fixture::new();
+        let mut peer = Peer::connect(&fixture.server);
+        let created = peer.result_of(call("waits", json!({}))).await;
+        let id = id_of(&created);
+        fixture.store.go_away();
+        fixture.release.notify_one();
+        tokio::time::sleep(Duration::from_secs(minutes * 60)).await;
+        fixture.store.come_back();
+        let task = wait_for(&mut peer, &id, status).await;
+        assert_eq!(task["status"], status, "{minutes} minutes: {task}");
+        assert_eq!(fixture.runs.load(Ordering::SeqCst), 1);
+    }
+}
+
 #[tokio::test]
 async fn stream_that_starts_in_an_outage_reports_its_tasks() {
     let fixture = Fixture::new();

@@ -32,6 +32,9 @@ const STOP_TIME: Duration = Duration::from_secs(2);
 const FIRST_RETRY: Duration = Duration::from_millis(100);
 const LAST_RETRY: Duration = Duration::from_secs(10);
 
+/// How long the end of a task is written again to a store that is unavailable. Then the outcome is lost.
+const RETRY_TIME: Duration = Duration::from_secs(10 * 60);
+
 /// A handler that has started.
 pub(crate) type StartedHandler = BoxFuture<'static, Result<ToolResponse, ToolError>>;
 
@@ -128,7 +131,8 @@ async fn finish(task: &RunningTask, tool: &ToolEntry, end: RunEnd) {
     }
 }
 
-/// Writes the end of a task. While the store is unavailable, it is tried again, because the outcome would be lost.
+/// Writes the end of a task. While the store is unavailable, it is tried again for ten minutes, because the outcome would be
+/// lost.
 async fn end_task(task: &RunningTask, ending: Ending) -> Result<(), ErrorObject> {
     let message = task.take_message();
     let runtime = &task.runtime;
@@ -142,6 +146,7 @@ async fn end_task(task: &RunningTask, ending: Ending) -> Result<(), ErrorObject>
         other => other,
     };
     let mut pause = FIRST_RETRY;
+    let deadline = deadline_after(Instant::now(), RETRY_TIME);
     loop {
         let ended = task
             .change(|_, record| {
@@ -153,7 +158,7 @@ async fn end_task(task: &RunningTask, ending: Ending) -> Result<(), ErrorObject>
             })
             .await;
         match ended.map_err(|error| error.into_error_object()) {
-            Err(error) if is_overloaded(&error) => {
+            Err(error) if is_overloaded(&error) && Instant::now() < deadline => {
                 tokio::time::sleep(pause).await;
                 pause = (pause * 2).min(LAST_RETRY);
             }
