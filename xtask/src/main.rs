@@ -3,10 +3,10 @@
 //! Uses only the standard library, so that it builds in a second and adds no dependency.
 
 mod bench;
-mod browser;
 mod conformance;
 mod hello;
 mod peers;
+mod programs;
 mod releases;
 mod steps;
 mod suite;

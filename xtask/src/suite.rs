@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::thread::{self, ScopedJoinHandle};
 
-use crate::browser;
+use crate::programs;
 use crate::conformance;
 use crate::peers::{self, Toolchain};
 use crate::releases;
@@ -42,12 +42,13 @@ const SERVER_ALONE: &[&str] = &[
 ];
 
 /// The packages with published documentation.
-const DOCUMENTED: [&str; 6] = [
+const DOCUMENTED: [&str; 7] = [
     "toolwire",
     "toolwire-auth",
     "toolwire-cli",
     "toolwire-macros",
     "toolwire-proto",
+    "toolwire-redis",
     "toolwire-types",
 ];
 
@@ -168,7 +169,8 @@ fn side_directory(name: &str) -> Outcome<PathBuf> {
 
 /// Installs the packages of the peers and of the conformance suite if needed.
 fn install_packages(root: &Path, toolchain: &Toolchain) -> Outcome {
-    browser::find_or_install()?;
+    programs::chromium()?;
+    programs::REDIS.find_or_install()?;
     peers::install_packages(root, toolchain)?;
     conformance::install(root, toolchain)
 }
@@ -221,7 +223,7 @@ fn test_with(
     let mut tests = cargo(root, ALL_TESTS);
     // The command is built with the tests of its crate, and everything is built before any test runs.
     tests.env("TOOLWIRE_BIN", built_command()?);
-    tests.env("TOOLWIRE_CHROMIUM", browser::find_or_install()?);
+    tests.env("TOOLWIRE_CHROMIUM", programs::chromium()?);
     let (lines, outcome) = run_and_capture(&mut tests)?;
     let counts = TestCounts::of(&lines);
     note(&format!(
