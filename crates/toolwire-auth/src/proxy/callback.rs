@@ -129,6 +129,7 @@ async fn log_in(
         refresh: None,
         used_refresh: None,
         access: Vec::new(),
+        renewal: None,
     };
     let code = proxy.grants.create(
         &proxy.store,

@@ -81,6 +81,9 @@ pub(super) struct GrantRecord {
     pub(super) used_refresh: Option<UsedRefresh>,
     /// The access tokens, oldest first.
     pub(super) access: Vec<AccessToken>,
+    /// The renewal of the tokens of the identity provider that is in progress.
+    #[serde(default)]
+    pub(super) renewal: Option<Renewal>,
 }
 
 impl ProxyEntry for GrantRecord {
@@ -105,6 +108,15 @@ pub(super) struct UsedRefresh {
     pub(super) used_at: u64,
     /// The salt of the successor, which is derived from it and the token itself. The token is not stored.
     pub(super) salt: RecordDigest,
+}
+
+/// A renewal of the tokens of the identity provider. All nodes see it, so that one of them uses the refresh token.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(super) struct Renewal {
+    /// The id of the renewal.
+    pub(super) id: RecordDigest,
+    /// When another node may renew the tokens, in seconds since the Unix epoch.
+    pub(super) until: u64,
 }
 
 /// An issued access token.

@@ -61,6 +61,7 @@ impl Node {
             refresh: None,
             used_refresh: None,
             access: Vec::new(),
+            renewal: None,
         }
     }
 

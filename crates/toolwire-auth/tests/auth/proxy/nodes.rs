@@ -1,20 +1,28 @@
 //! Several nodes: they form one proxy if they share the store and the keys.
 
 use std::sync::Arc;
+use std::time::Duration;
 
-use toolwire::{KeyRing, StateKey};
-use toolwire_auth::proxy::store::{MemoryProxyStore, ProxyStore};
+use serde_json::json;
+use toolwire::store::StoreError;
+use toolwire::{BoxFuture, KeyRing, StateKey};
+use toolwire_auth::proxy::store::{MemoryProxyStore, NewProxyRecord, ProxyRecord, ProxyStore};
 use toolwire_auth::{DocumentFetcher, OAuthProxyConfig};
 
 use super::browser::{location, sealed_request};
 use super::fixture::{ProxyFixture, error_of, parameters};
 use super::provider::Provider;
+use super::upstream_tokens::upstream_token;
 
 fn keys(byte: u8) -> KeyRing {
     KeyRing::new(StateKey::new([byte; 32]))
 }
 
-async fn node(provider: &Provider, store: &Arc<MemoryProxyStore>, keys: KeyRing) -> ProxyFixture {
+async fn node<S: ProxyStore + 'static>(
+    provider: &Provider,
+    store: &Arc<S>,
+    keys: KeyRing,
+) -> ProxyFixture {
     let store: Arc<dyn ProxyStore> = store.clone();
     ProxyFixture::in_front_of(provider.clone(), |config| {
         config.with_shared_store(store, keys)
@@ -96,4 +104,123 @@ async fn token_of_one_resource_is_rejected_by_another() {
     assert_eq!(error_of(&rejected), "invalid_grant");
     assert_eq!(one.whoami(access).await.status(), 200);
     assert_eq!(one.token(&client.refresh_form(refresh)).await.status(), 200);
+}
+
+/// A connection to a store over a network on which changes of grants arrive late.
+#[derive(Debug)]
+struct SlowConnection {
+    store: Arc<MemoryProxyStore>,
+    delay: Duration,
+}
+
+impl ProxyStore for SlowConnection {
+    fn put<'a>(
+        &'a self,
+        kind: ProxyRecord,
+        key: &'a [u8; 32],
+        record: NewProxyRecord,
+    ) -> BoxFuture<'a, Result<(), StoreError>> {
+        self.store.put(kind, key, record)
+    }
+
+    fn get<'a>(
+        &'a self,
+        kind: ProxyRecord,
+        key: &'a [u8; 32],
+    ) -> BoxFuture<'a, Result<Option<String>, StoreError>> {
+        self.store.get(kind, key)
+    }
+
+    fn take<'a>(
+        &'a self,
+        kind: ProxyRecord,
+        key: &'a [u8; 32],
+    ) -> BoxFuture<'a, Result<Option<String>, StoreError>> {
+        self.store.take(kind, key)
+    }
+
+    fn replace<'a>(
+        &'a self,
+        kind: ProxyRecord,
+        key: &'a [u8; 32],
+        expected: &'a str,
+        record: NewProxyRecord,
+    ) -> BoxFuture<'a, Result<bool, StoreError>> {
+        Box::pin(async move {
+            tokio::time::sleep(self.delay).await;
+            self.store.replace(kind, key, expected, record).await
+        })
+    }
+}
+
+#[tokio::test]
+async fn one_of_several_nodes_renews_a_provider_token() {
+    let provider = Provider::start().await;
+    let store = Arc::new(MemoryProxyStore::default());
+    let slow = |millis| {
+        Arc::new(SlowConnection {
+            store: Arc::clone(&store),
+            delay: Duration::from_millis(millis),
+        })
+    };
+    let one = node(&provider, &slow(100), keys(1)).await;
+    let two = node(&provider, &slow(130), keys(1)).await;
+    let three = node(&provider, &store, keys(1)).await;
+    for fast_node_first in [false, true] {
+        provider.change(|state| {
+            state.issues_refresh_tokens = true;
+            state.expires_in = Some(60);
+            state.forms.clear();
+        });
+        let client = one.client().await;
+        let tokens = one.tokens(&client).await;
+        let access = tokens["access_token"].as_str().unwrap();
+        provider.change(|state| state.expires_in = Some(3600));
+        let late = async |late: bool, fixture: &ProxyFixture| {
+            if late {
+                tokio::time::sleep(Duration::from_millis(110)).await;
+            }
+            upstream_token(fixture, access).await
+        };
+        let (first, second, third) = tokio::join!(
+            late(fast_node_first, &one),
+            late(fast_node_first, &two),
+            late(!fast_node_first, &three),
+        );
+        assert!(first.starts_with("upstream-access-"), "{first}");
+        assert_eq!((&second, &third), (&first, &first));
+        let forms = provider.state.lock().unwrap().forms.clone();
+        let renewals = forms
+            .iter()
+            .filter(|form| form["grant_type"] == "refresh_token");
+        assert_eq!(renewals.count(), 1, "each refresh token is used once");
+        assert_eq!(
+            two.whoami(access).await.status(),
+            200,
+            "the user stays logged in"
+        );
+    }
+}
+
+#[tokio::test]
+async fn failed_renewal_does_not_block_other_nodes() {
+    let provider = Provider::start().await;
+    let store = Arc::new(MemoryProxyStore::default());
+    let one = node(&provider, &store, keys(1)).await;
+    let two = node(&provider, &store, keys(1)).await;
+    provider.change(|state| {
+        state.issues_refresh_tokens = true;
+        state.expires_in = Some(60);
+    });
+    let client = one.client().await;
+    let tokens = one.tokens(&client).await;
+    let access = tokens["access_token"].as_str().unwrap();
+    provider.change(|state| state.token_error = Some((503, json!("down"))));
+    let text = upstream_token(&one, access).await;
+    assert!(text.contains("is temporarily unavailable"), "{text}");
+    provider.change(|state| state.token_error = None);
+    // The other node would wait for the end of the first renewal, which takes longer than this.
+    let renewed = tokio::time::timeout(Duration::from_secs(15), upstream_token(&two, access));
+    let renewed = renewed.await.expect("no renewal is in progress");
+    assert!(renewed.starts_with("upstream-access-"), "{renewed}");
 }

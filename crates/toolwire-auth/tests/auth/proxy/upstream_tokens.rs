@@ -9,7 +9,7 @@ use toolwire_tests::peer::call;
 use super::fixture::{ProxyFixture, error_of};
 
 /// Calls the tool that returns the provider's token.
-async fn upstream_token(fixture: &ProxyFixture, token: &str) -> String {
+pub(crate) async fn upstream_token(fixture: &ProxyFixture, token: &str) -> String {
     let request = Request::modern(&call(7, "upstream", json!({})))
         .with("Authorization", format!("Bearer {token}"));
     ProxyFixture::tool_text(&fixture.endpoint.request(&request).await)
