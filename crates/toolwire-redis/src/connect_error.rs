@@ -1,0 +1,78 @@
+//! The error of a connection that cannot be used.
+
+use std::error::Error as StdError;
+use std::fmt;
+
+/// Why [`Redis::connect`](crate::Redis::connect) failed. The text names the problem and the remedy.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum ConnectError {
+    /// The name of the service cannot be part of a key.
+    InvalidService(String),
+    /// The URL cannot be used.
+    InvalidUrl(Box<dyn StdError + Send + Sync>),
+    /// The engine cannot be reached, or rejects the user or a command that the stores need.
+    Unavailable(Box<dyn StdError + Send + Sync>),
+    /// The engine is too old.
+    TooOld {
+        /// The version that the engine reports.
+        version: String,
+    },
+    /// The engine is a replica, which accepts no writes.
+    Replica,
+    /// The engine may evict keys before they expire.
+    EvictionPolicy {
+        /// The policy that the engine uses.
+        policy: String,
+    },
+}
+
+impl ConnectError {
+    pub(crate) fn invalid_url(error: redis::RedisError) -> Self {
+        Self::InvalidUrl(Box::new(error))
+    }
+
+    pub(crate) fn unavailable(source: impl Into<Box<dyn StdError + Send + Sync>>) -> Self {
+        Self::Unavailable(source.into())
+    }
+}
+
+impl fmt::Display for ConnectError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::InvalidService(name) => write!(
+                f,
+                "the service name {name:?} cannot be part of a key: use 1 to 64 ASCII letters, digits, '.', '_' and '-'"
+            ),
+            Self::InvalidUrl(error) => write!(
+                f,
+                "the URL of the engine cannot be used: {error}; write redis://host:port or redis+unix:///path"
+            ),
+            Self::Unavailable(error) => write!(f, "the engine cannot be used: {error}"),
+            Self::TooOld { version } => write!(
+                f,
+                "the engine has version {version}: Redis 7.0 or newer, or Valkey, is needed"
+            ),
+            Self::Replica => f.write_str(
+                "the engine is a replica, which accepts no writes: connect to its primary",
+            ),
+            Self::EvictionPolicy { policy } => write!(
+                f,
+                "the engine has maxmemory-policy {policy}, which removes nonces and tasks that are still needed: set it \
+                 to noeviction"
+            ),
+        }
+    }
+}
+
+impl StdError for ConnectError {
+    fn source(&self) -> Option<&(dyn StdError + 'static)> {
+        match self {
+            Self::InvalidUrl(error) | Self::Unavailable(error) => Some(&**error),
+            Self::InvalidService(_)
+            | Self::TooOld { .. }
+            | Self::Replica
+            | Self::EvictionPolicy { .. } => None,
+        }
+    }
+}

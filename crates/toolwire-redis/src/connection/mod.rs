@@ -1,0 +1,229 @@
+//! The connection that all stores share.
+//!
+//! A connection that is lost is replaced in the background, without end. Calls wait for the first attempt only: once an
+//! attempt failed, calls fail at once until the engine is back. An engine that stops to respond counts as lost after
+//! several timeouts, so that later calls do not wait for it.
+
+mod fault;
+mod request;
+
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
+
+use redis::aio::MultiplexedConnection;
+use redis::{AsyncConnectionConfig, FromRedisValue, RedisError};
+use tokio::sync::{Semaphore, watch};
+use tokio::time::{sleep, timeout};
+use toolwire::store::StoreError;
+
+use crate::{ConnectError, RedisOptions};
+use fault::Fault;
+pub(crate) use request::{Repeat, Request};
+
+/// The number of timeouts in a row after which the connection counts as lost.
+const TIMEOUTS_UNTIL_LOST: u32 = 5;
+
+/// The pause before the second attempt to connect. It doubles with each attempt.
+const FIRST_PAUSE: Duration = Duration::from_millis(50);
+
+/// The longest pause between two attempts to connect.
+const LONGEST_PAUSE: Duration = Duration::from_secs(2);
+
+/// A connection to the engine. Clones share it.
+#[derive(Clone)]
+pub(crate) struct Connection {
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    client: redis::Client,
+    config: AsyncConnectionConfig,
+    /// How long a call waits for the first attempt to connect again.
+    connect_timeout: Duration,
+    state: watch::Sender<State>,
+    /// The number of timeouts since the last response.
+    timeouts: AtomicU32,
+    /// One permit for each command that may wait for a response.
+    in_flight: Semaphore,
+}
+
+#[derive(Clone)]
+enum State {
+    Connected {
+        connection: MultiplexedConnection,
+        /// The number of this connection.
+        number: u64,
+    },
+    /// The connection was lost, and the first attempt to replace it is under way.
+    Connecting,
+    /// An attempt to replace the connection failed. Others follow.
+    Down,
+}
+
+impl Connection {
+    /// Connects to the engine.
+    pub(crate) async fn open(
+        client: redis::Client,
+        options: &RedisOptions,
+    ) -> Result<Self, ConnectError> {
+        let config = AsyncConnectionConfig::new()
+            .set_connection_timeout(Some(options.connect_timeout))
+            .set_response_timeout(Some(options.response_timeout));
+        let connection = client
+            .get_multiplexed_async_connection_with_config(&config)
+            .await
+            .map_err(ConnectError::unavailable)?;
+        let state = State::Connected {
+            connection,
+            number: 1,
+        };
+        Ok(Self {
+            shared: Arc::new(Shared {
+                client,
+                config,
+                connect_timeout: options.connect_timeout,
+                state: watch::Sender::new(state),
+                timeouts: AtomicU32::new(0),
+                in_flight: Semaphore::new(options.commands_in_flight),
+            }),
+        })
+    }
+
+    /// Sends a request and returns the decoded response. If the connection or the response is lost, a request that may
+    /// be repeated is sent once more.
+    pub(crate) async fn send<T: FromRedisValue>(
+        &self,
+        request: impl Into<Request<'_>>,
+        repeat: Repeat,
+    ) -> Result<T, StoreError> {
+        let request = request.into();
+        let _permit = self.shared.in_flight.try_acquire().map_err(|_| {
+            StoreError::unavailable("too many commands wait for a response of the engine")
+        })?;
+        let mut response = self.attempt(&request).await;
+        if let Err(fault) = &response
+            && repeat.permits(fault)
+        {
+            response = self.attempt(&request).await;
+        }
+        let value = response.map_err(StoreError::from)?;
+        T::from_redis_value(value).map_err(StoreError::unavailable)
+    }
+
+    async fn attempt(&self, request: &Request<'_>) -> Result<redis::Value, Fault> {
+        let (mut connection, number) = self.connected().await?;
+        match request.send(&mut connection).await {
+            Ok(value) => {
+                self.shared.timeouts.store(0, Ordering::Relaxed);
+                Ok(value)
+            }
+            Err(error) => {
+                let fault = Fault::of(error);
+                self.note(&fault, number);
+                Err(fault)
+            }
+        }
+    }
+
+    /// Returns the current connection and its number.
+    async fn connected(&self) -> Result<(MultiplexedConnection, u64), Fault> {
+        let mut state = self.shared.state.subscribe();
+        let is_settled = |state: &State| !matches!(state, State::Connecting);
+        let settled = timeout(self.shared.connect_timeout, state.wait_for(is_settled)).await;
+        match settled {
+            Ok(Ok(state)) => match &*state {
+                State::Connected { connection, number } => Ok((connection.clone(), *number)),
+                State::Connecting | State::Down => Err(Fault::Disconnected),
+            },
+            Ok(Err(_)) | Err(_) => Err(Fault::Disconnected),
+        }
+    }
+
+    /// Replaces the connection if a fault means that it is lost.
+    fn note(&self, fault: &Fault, number: u64) {
+        let is_lost = match fault {
+            Fault::Lost(_) => true,
+            Fault::Timeout(_) => {
+                let timeouts = self.shared.timeouts.fetch_add(1, Ordering::Relaxed) + 1;
+                timeouts >= TIMEOUTS_UNTIL_LOST
+            }
+            Fault::Disconnected | Fault::Full | Fault::Rejected(_) => false,
+        };
+        if is_lost {
+            self.replace(number);
+        }
+    }
+
+    /// Replaces a connection in the background, unless that has begun already.
+    fn replace(&self, lost: u64) {
+        let begins = self.shared.state.send_if_modified(|state| {
+            let begins = matches!(state, State::Connected { number, .. } if *number == lost);
+            if begins {
+                *state = State::Connecting;
+            }
+            begins
+        });
+        if begins {
+            tracing::warn!("the connection to the engine was lost; connecting again");
+            tokio::spawn(connect_again(self.clone(), lost + 1));
+        }
+    }
+}
+
+impl fmt::Debug for Connection {
+    /// Omits the URL, because it may contain a password.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Connection").finish_non_exhaustive()
+    }
+}
+
+/// Connects until it succeeds, or until no store uses the connection any more.
+async fn connect_again(connection: Connection, number: u64) {
+    let shared = Arc::downgrade(&connection.shared);
+    drop(connection);
+    let mut pause = FIRST_PAUSE;
+    loop {
+        let Some(current) = shared.upgrade() else {
+            return;
+        };
+        match connect_and_ping(&current).await {
+            Ok(connection) => {
+                tracing::info!("connected to the engine again");
+                current.timeouts.store(0, Ordering::Relaxed);
+                current
+                    .state
+                    .send_replace(State::Connected { connection, number });
+                return;
+            }
+            Err(error) => {
+                tracing::debug!(%error, "the engine is still away");
+                current.state.send_replace(State::Down);
+            }
+        }
+        drop(current);
+        sleep(random_part_of(pause)).await;
+        pause = (pause * 2).min(LONGEST_PAUSE);
+    }
+}
+
+/// Opens a connection on which the engine responds. An engine that is stopped or loads its data accepts connections,
+/// too.
+async fn connect_and_ping(shared: &Shared) -> Result<MultiplexedConnection, RedisError> {
+    let mut connection = shared
+        .client
+        .get_multiplexed_async_connection_with_config(&shared.config)
+        .await?;
+    redis::cmd("PING").exec_async(&mut connection).await?;
+    Ok(connection)
+}
+
+/// Returns a random part of a pause, so that the nodes of a service do not connect at the same moment.
+fn random_part_of(pause: Duration) -> Duration {
+    let mut bytes = [0; 4];
+    match getrandom::fill(&mut bytes) {
+        Ok(()) => pause.mul_f64(f64::from(u32::from_le_bytes(bytes)) / f64::from(u32::MAX)),
+        Err(_) => pause,
+    }
+}

@@ -1,0 +1,52 @@
+//! What can be sent to the engine.
+
+use redis::aio::MultiplexedConnection;
+use redis::{Cmd, RedisResult, ScriptInvocation, Value};
+
+use crate::connection::fault::Fault;
+
+/// A command, or a script with its keys and arguments.
+pub(crate) enum Request<'a> {
+    Command(&'a Cmd),
+    /// It is loaded if the engine does not know it, because an engine forgets scripts when it restarts.
+    Script(&'a ScriptInvocation<'a>),
+}
+
+impl Request<'_> {
+    pub(crate) async fn send(&self, connection: &mut MultiplexedConnection) -> RedisResult<Value> {
+        match self {
+            Self::Command(command) => command.query_async(connection).await,
+            Self::Script(script) => script.invoke_async(connection).await,
+        }
+    }
+}
+
+impl<'a> From<&'a Cmd> for Request<'a> {
+    fn from(command: &'a Cmd) -> Self {
+        Self::Command(command)
+    }
+}
+
+impl<'a> From<&'a ScriptInvocation<'a>> for Request<'a> {
+    fn from(script: &'a ScriptInvocation<'a>) -> Self {
+        Self::Script(script)
+    }
+}
+
+/// Whether a request may be sent again if its response was lost.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Repeat {
+    /// A second execution changes nothing and has the same response.
+    Harmless,
+    /// A second execution could have another response.
+    Harmful,
+}
+
+impl Repeat {
+    pub(crate) fn permits(self, fault: &Fault) -> bool {
+        match fault {
+            Fault::Lost(_) | Fault::Timeout(_) => self == Self::Harmless,
+            Fault::Disconnected | Fault::Full | Fault::Rejected(_) => false,
+        }
+    }
+}

@@ -1,0 +1,190 @@
+//! The names of the keys.
+//!
+//! | key | type | content |
+//! |---|---|---|
+//! | `tw:<service>:{n:<owner>}:u:<fingerprint>` | string | a used nonce: the id of the call that used it |
+//! | `tw:<service>:{n:<owner>}:i` | sorted set | the nonces of a principal by expiry |
+//! | `tw:<service>:{tasks}:t:<id>` | hash | a task |
+//! | `tw:<service>:{tasks}:owned` | sorted set | `<owner>:<id>` of all tasks, in this order |
+//! | `tw:<service>:{tasks}:unfinished` | sorted set | the same, for tasks that have not ended |
+//! | `tw:<service>:{tasks}:expiry` | sorted set | the ids of all tasks by expiry |
+//! | `tw:<service>:{tasks}:w:<tool>` | sorted set | the ids of tasks that wait for a worker, by creation |
+//! | `tw:<service>:{tasks}:l:<tool>` | sorted set | the ids of tasks that a worker runs, by the end of its lease |
+//! | `tw:<service>:check` | string | written, read and removed when a node starts |
+//!
+//! The part in braces selects the primary of a cluster, so that each script uses one primary. `<owner>` is a digest of
+//! the principal: names of persons do not become keys.
+
+use std::sync::Arc;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use sha2::{Digest as _, Sha256};
+use toolwire::Principal;
+
+use crate::ConnectError;
+
+/// The maximum length of the name of a service.
+const MAX_SERVICE: usize = 64;
+
+/// The number of characters of a digest in keys: 132 bits.
+const OWNER_LENGTH: usize = 22;
+
+/// The owner of records of the anonymous principal. No digest has its length.
+const ANONYMOUS: &str = "-";
+
+/// The names of the keys of one service.
+#[derive(Debug, Clone)]
+pub(crate) struct Keys {
+    /// `tw:<service>:`
+    prefix: Arc<str>,
+}
+
+impl Keys {
+    pub(crate) fn new(service: &str) -> Result<Self, ConnectError> {
+        let is_valid = (1..=MAX_SERVICE).contains(&service.len())
+            && service
+                .bytes()
+                .all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'_' | b'-'));
+        if !is_valid {
+            return Err(ConnectError::InvalidService(service.to_owned()));
+        }
+        Ok(Self {
+            prefix: format!("tw:{service}:").into(),
+        })
+    }
+
+    pub(crate) fn check(&self) -> String {
+        format!("{}check", self.prefix)
+    }
+
+    pub(crate) fn nonce(&self, owner: &str, fingerprint: &[u8; 32]) -> String {
+        let fingerprint = URL_SAFE_NO_PAD.encode(fingerprint);
+        format!("{}{{n:{owner}}}:u:{fingerprint}", self.prefix)
+    }
+
+    pub(crate) fn nonces_of(&self, owner: &str) -> String {
+        format!("{}{{n:{owner}}}:i", self.prefix)
+    }
+
+    /// Returns the key of a task.
+    pub(crate) fn task(&self, id: &str) -> String {
+        self.of_tasks(&format!("t:{id}"))
+    }
+
+    /// Returns the key of the tasks that wait for a worker with this tool.
+    pub(crate) fn waiting_tasks(&self, tool: &str) -> String {
+        self.of_tasks(&format!("w:{tool}"))
+    }
+
+    /// Returns the key of the tasks of this tool that a worker runs.
+    pub(crate) fn leased_tasks(&self, tool: &str) -> String {
+        self.of_tasks(&format!("l:{tool}"))
+    }
+
+    /// Returns the key of something that all tasks share.
+    pub(crate) fn of_tasks(&self, name: &str) -> String {
+        format!("{}{{tasks}}:{name}", self.prefix)
+    }
+}
+
+/// Returns the part of keys that stands for a principal.
+pub(crate) fn owner(principal: &Principal) -> String {
+    let Some(text) = principal.as_str() else {
+        return ANONYMOUS.to_owned();
+    };
+    let mut digest = URL_SAFE_NO_PAD.encode(Sha256::digest(text));
+    digest.truncate(OWNER_LENGTH);
+    digest
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// Returns all keys that a service makes of two names.
+    fn keys_of(service: &str, id: &str, tool: &str, fingerprint: [u8; 32]) -> Vec<String> {
+        let keys = Keys::new(service).unwrap();
+        let owner = owner(&Principal::from_stored(Some(id)));
+        vec![
+            keys.check(),
+            keys.nonce(&owner, &fingerprint),
+            keys.nonces_of(&owner),
+            keys.task(id),
+            keys.waiting_tasks(tool),
+            keys.leased_tasks(tool),
+            keys.of_tasks("owned"),
+            keys.of_tasks("unfinished"),
+            keys.of_tasks("expiry"),
+        ]
+    }
+
+    /// Returns the part of a key that selects the primary of a cluster.
+    fn hash_tag(key: &str) -> Option<&str> {
+        let (_, rest) = key.split_once('{')?;
+        let (tag, _) = rest.split_once('}')?;
+        (!tag.is_empty()).then_some(tag)
+    }
+
+    #[test]
+    fn service_names_are_checked() {
+        for valid in ["a", "my-service", "My_Service.2", &"x".repeat(64)] {
+            assert!(Keys::new(valid).is_ok(), "{valid}");
+        }
+        for invalid in ["", "a b", "a:b", "a{b}", "a*", "ä", "a\n", &"x".repeat(65)] {
+            assert!(Keys::new(invalid).is_err(), "{invalid}");
+        }
+    }
+
+    #[test]
+    fn anonymous_principal_has_its_own_owner() {
+        assert_eq!(owner(&Principal::anonymous()), "-");
+        assert_eq!(
+            owner(&Principal::from_stored(Some("-"))).len(),
+            OWNER_LENGTH
+        );
+    }
+
+    proptest! {
+        #[test]
+        fn no_key_is_the_key_of_another_record(
+            one in any::<String>(),
+            two in any::<String>(),
+            tool in any::<String>(),
+            fingerprint in any::<[u8; 32]>(),
+        ) {
+            prop_assume!(one != two);
+            let keys = Keys::new("service").unwrap();
+            prop_assert_ne!(keys.task(&one), keys.task(&two));
+            prop_assert_ne!(keys.waiting_tasks(&one), keys.waiting_tasks(&two));
+            let mut all = keys_of("service", &one, &tool, fingerprint);
+            let count = all.len();
+            all.sort_unstable();
+            all.dedup();
+            prop_assert_eq!(all.len(), count);
+        }
+
+        #[test]
+        fn keys_of_tasks_are_on_one_primary(id in any::<String>(), tool in any::<String>()) {
+            let keys = Keys::new("service").unwrap();
+            for key in [keys.task(&id), keys.waiting_tasks(&tool), keys.leased_tasks(&tool), keys.of_tasks("expiry")] {
+                prop_assert_eq!(hash_tag(&key), Some("tasks"));
+            }
+        }
+
+        #[test]
+        fn services_have_different_keys(
+            one in "[a-zA-Z0-9._-]{1,8}",
+            two in "[a-zA-Z0-9._-]{1,8}",
+            id in any::<String>(),
+        ) {
+            prop_assume!(one != two);
+            let others = keys_of(&two, &id, &id, [0; 32]);
+            for key in keys_of(&one, &id, &id, [0; 32]) {
+                prop_assert!(!others.contains(&key));
+            }
+        }
+    }
+}

@@ -1,0 +1,77 @@
+//! The options of a connection and of its stores.
+
+use std::time::Duration;
+
+/// The options of [`Redis::connect`](crate::Redis::connect).
+#[derive(Debug, Clone)]
+pub struct RedisOptions {
+    pub(crate) service: String,
+    pub(crate) response_timeout: Duration,
+    pub(crate) connect_timeout: Duration,
+    pub(crate) commands_in_flight: usize,
+    pub(crate) tasks: usize,
+    pub(crate) unfinished_tasks_per_principal: usize,
+    pub(crate) nonces_per_owner: usize,
+}
+
+impl RedisOptions {
+    /// Creates the options of a service. All nodes of a service use the same name, and services with different names
+    /// can share an engine: every key starts with `tw:<service>:`. The name has 1 to 64 ASCII letters, digits, `.`, `_`
+    /// and `-`.
+    #[must_use]
+    pub fn new(service: impl Into<String>) -> Self {
+        Self {
+            service: service.into(),
+            response_timeout: Duration::from_millis(500),
+            connect_timeout: Duration::from_secs(1),
+            commands_in_flight: 10_000,
+            tasks: 100_000,
+            unfinished_tasks_per_principal: 64,
+            nonces_per_owner: 12_500,
+        }
+    }
+
+    /// Sets how long a command may wait for its response. Default: 500 ms.
+    #[must_use]
+    pub fn with_response_timeout(mut self, timeout: Duration) -> Self {
+        self.response_timeout = timeout;
+        self
+    }
+
+    /// Sets how long an attempt to connect may take. Default: 1 s.
+    #[must_use]
+    pub fn with_connect_timeout(mut self, timeout: Duration) -> Self {
+        self.connect_timeout = timeout;
+        self
+    }
+
+    /// Sets how many commands of this process may wait for a response. More of them fail at once. Default: 10,000.
+    #[must_use]
+    pub fn with_commands_in_flight(mut self, commands: usize) -> Self {
+        self.commands_in_flight = commands;
+        self
+    }
+
+    /// Sets the maximum number of tasks of the service. Default: 100,000. The engine limits their bytes: at its
+    /// `maxmemory`, new tasks are rejected.
+    #[must_use]
+    pub fn with_tasks(mut self, tasks: usize) -> Self {
+        self.tasks = tasks;
+        self
+    }
+
+    /// Sets the maximum number of unfinished tasks of one principal. Default: 64. It does not apply to the anonymous
+    /// principal, because all clients without authorization share it.
+    #[must_use]
+    pub fn with_unfinished_tasks_per_principal(mut self, tasks: usize) -> Self {
+        self.unfinished_tasks_per_principal = tasks;
+        self
+    }
+
+    /// Sets the maximum number of used nonces of one owner. Default: 12,500, which is 100 DPoP proofs a second.
+    #[must_use]
+    pub fn with_nonces_per_owner(mut self, nonces: usize) -> Self {
+        self.nonces_per_owner = nonces;
+        self
+    }
+}

@@ -1,0 +1,197 @@
+//! Unsuitable engines, and engines that go away.
+
+use std::time::Duration;
+
+use rustix::process::Signal;
+use tokio::time::{Instant, sleep, timeout};
+use toolwire::Principal;
+use toolwire::store::{NonceStore as _, StoreError};
+use toolwire_redis::{ConnectError, Redis, RedisNonceStore, RedisOptions};
+
+use crate::engine::Engine;
+
+const LIFETIME: Duration = Duration::from_secs(60);
+
+/// The timeout of what takes a few seconds at most.
+const TIMEOUT: Duration = Duration::from_secs(60);
+
+#[tokio::test]
+async fn unsuitable_engine_is_rejected() {
+    let engine = Engine::start_with(&["--maxmemory-policy", "allkeys-lru"]).await;
+    let error = Redis::connect(&engine.url(), RedisOptions::new("test")).await;
+    let error = error.unwrap_err();
+    assert!(matches!(&error, ConnectError::EvictionPolicy { policy } if policy == "allkeys-lru"));
+
+    let engine = Engine::start_with(&["--replicaof", "127.0.0.1 1"]).await;
+    let error = Redis::connect(&engine.url(), RedisOptions::new("test")).await;
+    assert!(matches!(error.unwrap_err(), ConnectError::Replica));
+
+    let engine = Engine::start_with(&["--requirepass", "secret"]).await;
+    let error = Redis::connect(&engine.url(), RedisOptions::new("test")).await;
+    assert!(matches!(error.unwrap_err(), ConnectError::Unavailable(_)));
+    let url = format!("{}?pass=secret", engine.url());
+    let connected = Redis::connect(&url, RedisOptions::new("test")).await;
+    assert!(connected.is_ok(), "{connected:?}");
+}
+
+#[tokio::test]
+async fn absent_engine_and_invalid_names_are_rejected() {
+    let connect = async |url: &str, service: &str| {
+        let connected = Redis::connect(url, RedisOptions::new(service)).await;
+        connected.unwrap_err()
+    };
+    let absent = "redis+unix:///nonexistent/socket";
+    assert!(matches!(
+        connect(absent, "test").await,
+        ConnectError::Unavailable(_)
+    ));
+    assert!(matches!(
+        connect("http://localhost", "test").await,
+        ConnectError::InvalidUrl(_)
+    ));
+    assert!(matches!(
+        connect(absent, "two words").await,
+        ConnectError::InvalidService(_)
+    ));
+}
+
+#[tokio::test]
+async fn one_closed_connection_is_not_noticed() {
+    let engine = Engine::start().await;
+    let nonces = engine.connect().await.nonces();
+    let mut commands = engine.commands().await;
+    for number in 0..10 {
+        let mut kill = redis::cmd("CLIENT");
+        kill.arg("KILL")
+            .arg("TYPE")
+            .arg("normal")
+            .arg("SKIPME")
+            .arg("yes");
+        let killed: u32 = kill.query_async(&mut commands).await.unwrap();
+        assert_eq!(killed, 1);
+        let unused = mark(&nonces, number).await;
+        assert!(unused.unwrap(), "a repeated command has one effect");
+        assert!(!mark(&nonces, number).await.unwrap());
+    }
+}
+
+#[tokio::test]
+async fn forgotten_scripts_are_loaded_again() {
+    let engine = Engine::start().await;
+    let nonces = engine.connect().await.nonces();
+    let mut commands = engine.commands().await;
+    for number in 0..2 {
+        let mut flush = redis::cmd("SCRIPT");
+        flush.arg("FLUSH").exec_async(&mut commands).await.unwrap();
+        assert!(mark(&nonces, number).await.unwrap());
+    }
+}
+
+#[tokio::test]
+async fn restarted_engine_is_used_again() {
+    let persistent = [
+        "--save",
+        "",
+        "--appendonly",
+        "yes",
+        "--appendfsync",
+        "always",
+    ];
+    let mut engine = Engine::start_with(&persistent).await;
+    let nonces = engine.connect().await.nonces();
+    assert!(mark(&nonces, 1).await.unwrap());
+    engine.kill();
+    let rejected = mark(&nonces, 2).await;
+    assert!(matches!(rejected, Err(StoreError::Unavailable(_))));
+    engine.restart().await;
+    assert!(until_available(&nonces, 2).await);
+    assert!(!mark(&nonces, 1).await.unwrap(), "no nonce is lost");
+}
+
+#[tokio::test]
+async fn calls_fail_at_once_while_the_engine_does_not_respond() {
+    let engine = Engine::start().await;
+    let options = RedisOptions::new("test").with_response_timeout(Duration::from_millis(100));
+    let nonces = engine.connect_with(options).await.nonces();
+    assert!(mark(&nonces, 1).await.unwrap());
+    engine.signal(Signal::STOP);
+    // Each call waits for its response until enough of them did.
+    let fails_at_once = async {
+        loop {
+            let start = Instant::now();
+            let outcome = mark(&nonces, 2).await;
+            assert!(matches!(outcome, Err(StoreError::Unavailable(_))));
+            if start.elapsed() < Duration::from_millis(20) {
+                return;
+            }
+        }
+    };
+    let failed = timeout(TIMEOUT, fails_at_once).await;
+    assert!(failed.is_ok(), "calls wait for an engine that is away");
+    engine.signal(Signal::CONT);
+    // The nonce was used if the engine executed a command whose response came too late.
+    until_available(&nonces, 3).await;
+}
+
+#[tokio::test]
+async fn full_engine_rejects_new_records() {
+    let engine = Engine::start().await;
+    let nonces = engine.connect().await.nonces();
+    assert!(mark(&nonces, 1).await.unwrap());
+    let mut commands = engine.commands().await;
+    let set_limit = async |limit: &str, commands: &mut redis::aio::MultiplexedConnection| {
+        let mut set = redis::cmd("CONFIG");
+        set.arg("SET").arg("maxmemory").arg(limit);
+        set.exec_async(commands).await.unwrap();
+    };
+    set_limit("1", &mut commands).await;
+    let rejected = mark(&nonces, 2).await;
+    assert!(matches!(rejected, Err(StoreError::Full)), "{rejected:?}");
+    set_limit("0", &mut commands).await;
+    assert!(mark(&nonces, 2).await.unwrap());
+    assert!(!mark(&nonces, 1).await.unwrap(), "no nonce was evicted");
+}
+
+#[tokio::test]
+async fn commands_in_flight_are_limited() {
+    let engine = Engine::start().await;
+    let options = RedisOptions::new("test").with_commands_in_flight(2);
+    let nonces = engine.connect_with(options).await.nonces();
+    engine.signal(Signal::STOP);
+    let (one, two, three) = tokio::join!(mark(&nonces, 1), mark(&nonces, 2), async {
+        // The other two were sent before.
+        tokio::task::yield_now().await;
+        let start = Instant::now();
+        let outcome = mark(&nonces, 3).await;
+        (outcome, start.elapsed())
+    });
+    engine.signal(Signal::CONT);
+    assert!(one.is_err() && two.is_err());
+    let (outcome, duration) = three;
+    let error = outcome.unwrap_err();
+    let StoreError::Unavailable(source) = &error else {
+        panic!("{error:?}");
+    };
+    assert!(source.to_string().contains("too many commands"), "{source}");
+    assert!(duration < Duration::from_millis(400), "it failed at once");
+}
+
+/// Marks a nonce of a principal as used.
+async fn mark(nonces: &RedisNonceStore, number: u8) -> Result<bool, StoreError> {
+    let owner = Principal::from_stored(Some("ann"));
+    nonces.mark_used(&owner, &[number; 32], LIFETIME).await
+}
+
+/// Marks a nonce as used, and repeats it while the engine is away.
+async fn until_available(nonces: &RedisNonceStore, number: u8) -> bool {
+    let available = async {
+        loop {
+            match mark(nonces, number).await {
+                Ok(unused) => return unused,
+                Err(_) => sleep(Duration::from_millis(20)).await,
+            }
+        }
+    };
+    let available = timeout(TIMEOUT, available).await;
+    available.expect("the engine is used again")
+}

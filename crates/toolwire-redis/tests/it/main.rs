@@ -1,0 +1,7 @@
+//! The stores with a real engine.
+
+mod connection;
+mod engine;
+mod nonces;
+mod tasks;
+mod workers;
