@@ -10,6 +10,13 @@
 //! | `tw:<service>:{tasks}:expiry` | sorted set | the ids of all tasks by expiry |
 //! | `tw:<service>:{tasks}:w:<tool>` | sorted set | the ids of tasks that wait for a worker, by creation |
 //! | `tw:<service>:{tasks}:l:<tool>` | sorted set | the ids of tasks that a worker runs, by the end of its lease |
+//! | `tw:<service>:{s:<session>}:s:<owner>` | string | a session: its revision and its record |
+//! | `tw:<service>:{p:<owner>}:i` | sorted set | the sessions of a principal by creation |
+//! | `tw:<service>:{s:<session>}:m:<owner>:<stream>` | hash | a stream: its numbers and its writer |
+//! | `tw:<service>:{s:<session>}:l:<owner>:<stream>` | list | the entries of a stream |
+//! | `tw:<service>:{s:<session>}:x:<owner>` | set | the keys of the streams of a session |
+//! | `tw:<service>:bus`, `tw:<service>:wake` | channel | bus messages; streams with new entries for waiting readers |
+//! | `tw:<service>:key` | string | a random key that all nodes share |
 //! | `tw:<service>:check` | string | written, read and removed when a node starts |
 //!
 //! The part in braces selects the primary of a cluster, so that each script uses one primary. `<owner>` is a digest of
@@ -21,6 +28,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use sha2::{Digest as _, Sha256};
 use toolwire::Principal;
+use toolwire::store::StreamKey;
 
 use crate::ConnectError;
 
@@ -58,6 +66,10 @@ impl Keys {
         format!("{}check", self.prefix)
     }
 
+    pub(crate) fn shared_key(&self) -> String {
+        format!("{}key", self.prefix)
+    }
+
     pub(crate) fn nonce(&self, owner: &str, fingerprint: &[u8; 32]) -> String {
         let fingerprint = URL_SAFE_NO_PAD.encode(fingerprint);
         format!("{}{{n:{owner}}}:u:{fingerprint}", self.prefix)
@@ -65,6 +77,45 @@ impl Keys {
 
     pub(crate) fn nonces_of(&self, owner: &str) -> String {
         format!("{}{{n:{owner}}}:i", self.prefix)
+    }
+
+    pub(crate) fn session(&self, id: &str, owner: &str) -> String {
+        self.of_session(id, &format!("s:{owner}"))
+    }
+
+    /// Returns the key of the sessions of a principal.
+    pub(crate) fn sessions_of(&self, owner: &str) -> String {
+        format!("{}{{p:{owner}}}:i", self.prefix)
+    }
+
+    /// Returns the key of a stream.
+    pub(crate) fn stream(&self, key: &StreamKey, owner: &str) -> String {
+        self.of_session(&key.session, &format!("m:{owner}:{}", key.stream))
+    }
+
+    /// Returns the key of the entries of a stream.
+    pub(crate) fn entries(&self, key: &StreamKey, owner: &str) -> String {
+        self.of_session(&key.session, &format!("l:{owner}:{}", key.stream))
+    }
+
+    /// Returns the key of the keys of the streams of a session.
+    pub(crate) fn streams_of(&self, session: &str, owner: &str) -> String {
+        self.of_session(session, &format!("x:{owner}"))
+    }
+
+    pub(crate) fn bus_channel(&self) -> String {
+        format!("{}bus", self.prefix)
+    }
+
+    pub(crate) fn wake_channel(&self) -> String {
+        format!("{}wake", self.prefix)
+    }
+
+    /// Returns a key that belongs to a session. Clients choose no session ids, but may send any text. Characters that
+    /// could end the part in braces are encoded.
+    fn of_session(&self, id: &str, name: &str) -> String {
+        let id = id.replace('%', "%25").replace('}', "%7D");
+        format!("{}{{s:{id}}}:{name}", self.prefix)
     }
 
     /// Returns the key of a task.
@@ -108,8 +159,15 @@ mod tests {
     fn keys_of(service: &str, id: &str, tool: &str, fingerprint: [u8; 32]) -> Vec<String> {
         let keys = Keys::new(service).unwrap();
         let owner = owner(&Principal::from_stored(Some(id)));
+        let stream = StreamKey::new(id, tool);
         vec![
+            keys.session(id, &owner),
+            keys.sessions_of(&owner),
+            keys.stream(&stream, &owner),
+            keys.entries(&stream, &owner),
+            keys.streams_of(id, &owner),
             keys.check(),
+            keys.shared_key(),
             keys.nonce(&owner, &fingerprint),
             keys.nonces_of(&owner),
             keys.task(id),
@@ -159,6 +217,10 @@ mod tests {
             let keys = Keys::new("service").unwrap();
             prop_assert_ne!(keys.task(&one), keys.task(&two));
             prop_assert_ne!(keys.waiting_tasks(&one), keys.waiting_tasks(&two));
+            prop_assert_ne!(keys.session(&one, "-"), keys.session(&two, "-"));
+            let stream = |session: &str, name: &str| keys.stream(&StreamKey::new(session, name), "-");
+            prop_assert_ne!(stream(&one, &tool), stream(&two, &tool));
+            prop_assert_ne!(stream(&tool, &one), stream(&tool, &two));
             let mut all = keys_of("service", &one, &tool, fingerprint);
             let count = all.len();
             all.sort_unstable();
@@ -171,6 +233,18 @@ mod tests {
             let keys = Keys::new("service").unwrap();
             for key in [keys.task(&id), keys.waiting_tasks(&tool), keys.leased_tasks(&tool), keys.of_tasks("expiry")] {
                 prop_assert_eq!(hash_tag(&key), Some("tasks"));
+            }
+        }
+
+        #[test]
+        fn keys_of_a_session_are_on_one_primary(id in any::<String>(), name in any::<String>()) {
+            let keys = Keys::new("service").unwrap();
+            let stream = StreamKey::new(&id, &name);
+            let session = keys.session(&id, "-");
+            let tag = hash_tag(&session);
+            prop_assert!(tag.is_some());
+            for key in [keys.stream(&stream, "-"), keys.entries(&stream, "-"), keys.streams_of(&id, "-")] {
+                prop_assert_eq!(hash_tag(&key), tag);
             }
         }
 

@@ -1,21 +1,32 @@
 //! The stores of toolwire on Redis or Valkey, so that any node of a service can serve any request.
 //!
-//! One [`Redis`] value has all stores and uses one connection. A service with 2026-07-28 clients needs no store at all
+//! One [`Redis`] value has all stores and uses two connections. A service with 2026-07-28 clients needs no store at all
 //! for ordinary calls. It needs one for:
 //!
+//! - sessions and resumable streams of clients of the 2025 revisions ([`Redis::sessions`], [`Redis::event_log`]),
+//! - changes that clients of other nodes are notified of ([`Redis::bus`]),
 //! - tasks that survive the process and that other nodes can run ([`Redis::tasks`]),
 //! - request states and DPoP proofs that can be used once ([`Redis::nonces`]).
 //!
 //! ```no_run
-//! use toolwire::Server;
+//! use std::sync::Arc;
+//!
 //! use toolwire::tasks::Tasks;
+//! use toolwire::transport::http::HttpOptions;
+//! use toolwire::{KeyRing, Server, StateKey};
 //! use toolwire_redis::{Redis, RedisOptions};
 //!
-//! # async fn example() -> Result<(), toolwire_redis::ConnectError> {
+//! # #[tokio::main]
+//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! let redis = Redis::connect("redis://cache.internal", RedisOptions::new("my-service")).await?;
 //! let server = Server::new("my-service", "1.0.0")
-//!     .with_tasks(Tasks::new(redis.tasks()))
-//!     .with_single_use_request_state(redis.nonces());
+//!     .with_request_state_keys(KeyRing::new(StateKey::new(redis.shared_key().await?)))
+//!     .with_tasks(Tasks::new(redis.tasks()));
+//! let options = HttpOptions::new()
+//!     .with_session_store(Arc::new(redis.sessions()))
+//!     .with_event_log(Arc::new(redis.event_log()))
+//!     .with_bus(Arc::new(redis.bus()));
+//! server.serve_http_with("0.0.0.0:3000", options).await?;
 //! # Ok(())
 //! # }
 //! ```
@@ -33,24 +44,32 @@
 //!
 //! Redis replicates asynchronously: a failover can lose the last writes that were acknowledged.
 
+mod bus;
 mod connect_error;
 mod connection;
+mod event_log;
 mod keys;
 mod nonces;
 mod options;
 mod random_id;
+mod sessions;
 mod start_checks;
+mod subscriber;
 mod tasks;
 
+pub use bus::RedisBus;
 pub use connect_error::ConnectError;
+pub use event_log::RedisEventLog;
 pub use nonces::RedisNonceStore;
 pub use options::RedisOptions;
+pub use sessions::RedisSessionStore;
 pub use tasks::RedisTaskStore;
 
 use std::pin::Pin;
 
-use connection::Connection;
+use connection::{Connection, Repeat};
 use keys::Keys;
+use subscriber::Subscriber;
 use toolwire::store::StoreError;
 
 /// The future that the methods of a store return.
@@ -60,6 +79,7 @@ type StoreFuture<'a, T> = Pin<Box<dyn Future<Output = Result<T, StoreError>> + S
 #[derive(Debug, Clone)]
 pub struct Redis {
     connection: Connection,
+    subscriber: Subscriber,
     keys: Keys,
     options: RedisOptions,
 }
@@ -76,11 +96,32 @@ impl Redis {
         let client = redis::Client::open(url).map_err(ConnectError::invalid_url)?;
         let connection = Connection::open(client, &options).await?;
         start_checks::check(&connection, &keys).await?;
+        let subscriber = Subscriber::new(url, connection.clone(), &keys, &options)?;
         Ok(Self {
             connection,
+            subscriber,
             keys,
             options,
         })
+    }
+
+    /// Returns the store of sessions of the 2025 revisions.
+    #[must_use]
+    pub fn sessions(&self) -> RedisSessionStore {
+        RedisSessionStore::new(self.connection.clone(), self.keys.clone(), &self.options)
+    }
+
+    /// Returns the log of resumable streams of the 2025 revisions.
+    #[must_use]
+    pub fn event_log(&self) -> RedisEventLog {
+        let (connection, subscriber) = (self.connection.clone(), self.subscriber.clone());
+        RedisEventLog::new(connection, subscriber, self.keys.clone(), &self.options)
+    }
+
+    /// Returns the bus that informs all nodes of changes.
+    #[must_use]
+    pub fn bus(&self) -> RedisBus {
+        RedisBus::new(self.connection.clone(), self.subscriber.clone())
     }
 
     /// Returns the store of used nonces: request states and DPoP proofs.
@@ -93,5 +134,26 @@ impl Redis {
     #[must_use]
     pub fn tasks(&self) -> RedisTaskStore {
         RedisTaskStore::new(self.connection.clone(), self.keys.clone(), &self.options)
+    }
+
+    /// Returns a random key that all nodes of the service share. The first node stores it.
+    ///
+    /// It suits [`Server::with_request_state_keys`](toolwire::Server::with_request_state_keys) if no other place for
+    /// secrets exists. Everybody who can read the engine can read the key.
+    ///
+    /// # Errors
+    /// Returns an error if the engine is unavailable.
+    pub async fn shared_key(&self) -> Result<[u8; 32], StoreError> {
+        let mut key = [0; 32];
+        getrandom::fill(&mut key)
+            .map_err(|error| StoreError::unavailable(format!("no random bytes: {error}")))?;
+        let mut set = redis::cmd("SET");
+        set.arg(self.keys.shared_key()).arg(&key[..]);
+        set.arg("NX").arg("GET");
+        let stored: Option<Vec<u8>> = self.connection.send(&set, Repeat::Harmless).await?;
+        match stored {
+            Some(stored) => stored.try_into().map_err(|_| StoreError::UnsupportedFormat),
+            None => Ok(key),
+        }
     }
 }

@@ -7,7 +7,7 @@ use redis::{Script, cmd};
 use toolwire::Principal;
 use toolwire::store::{NonceStore, StoreError};
 
-use crate::connection::{Connection, Repeat};
+use crate::connection::{Connection, Repeat, milliseconds};
 use crate::keys::{self, Keys};
 use crate::random_id::random_id;
 use crate::{RedisOptions, StoreFuture};
@@ -75,10 +75,7 @@ impl NonceStore for RedisNonceStore {
         lifetime: Duration,
     ) -> StoreFuture<'a, bool> {
         Box::pin(async move {
-            // The engine accepts no lifetime of zero.
-            let lifetime_ms = u64::try_from(lifetime.as_millis())
-                .unwrap_or(u64::MAX)
-                .max(1);
+            let lifetime_ms = milliseconds(lifetime);
             let name = keys::owner(owner);
             let key = self.keys.nonce(&name, fingerprint);
             if owner.as_str().is_none() {

@@ -12,6 +12,10 @@ pub struct RedisOptions {
     pub(crate) tasks: usize,
     pub(crate) unfinished_tasks_per_principal: usize,
     pub(crate) nonces_per_owner: usize,
+    pub(crate) sessions_per_principal: usize,
+    pub(crate) events_per_stream: usize,
+    pub(crate) bytes_per_stream: usize,
+    pub(crate) stream_retention: Duration,
 }
 
 impl RedisOptions {
@@ -28,6 +32,10 @@ impl RedisOptions {
             tasks: 100_000,
             unfinished_tasks_per_principal: 64,
             nonces_per_owner: 12_500,
+            sessions_per_principal: 100,
+            events_per_stream: 1000,
+            bytes_per_stream: 1024 * 1024,
+            stream_retention: Duration::from_secs(5 * 60),
         }
     }
 
@@ -72,6 +80,36 @@ impl RedisOptions {
     #[must_use]
     pub fn with_nonces_per_owner(mut self, nonces: usize) -> Self {
         self.nonces_per_owner = nonces;
+        self
+    }
+
+    /// Sets the maximum number of sessions of one principal. Default: 100. It does not apply to the anonymous principal.
+    #[must_use]
+    pub fn with_sessions_per_principal(mut self, sessions: usize) -> Self {
+        self.sessions_per_principal = sessions;
+        self
+    }
+
+    /// Sets the maximum number of entries of one resumable stream. Default: 1000, at least 1. Older entries are evicted.
+    #[must_use]
+    pub fn with_events_per_stream(mut self, events: usize) -> Self {
+        self.events_per_stream = events;
+        self
+    }
+
+    /// Sets the maximum number of bytes of one resumable stream. Default: 1 MiB. The newest entry is stored even if it is
+    /// larger.
+    #[must_use]
+    pub fn with_bytes_per_stream(mut self, bytes: usize) -> Self {
+        self.bytes_per_stream = bytes;
+        self
+    }
+
+    /// Sets how long a stream without reads and writes is retained. Default: 5 minutes. It should not be longer than the
+    /// idle time of sessions.
+    #[must_use]
+    pub fn with_stream_retention(mut self, retention: Duration) -> Self {
+        self.stream_retention = retention;
         self
     }
 }

@@ -59,9 +59,8 @@ impl From<Fault> for StoreError {
         match fault {
             Fault::Full => Self::Full,
             Fault::Disconnected => Self::unavailable("the engine is not connected"),
-            Fault::Lost(error) | Fault::Timeout(error) | Fault::Rejected(error) => {
-                Self::unavailable(error)
-            }
+            Fault::Lost(error) | Fault::Timeout(error) => Self::unknown(error),
+            Fault::Rejected(error) => Self::unavailable(error),
         }
     }
 }

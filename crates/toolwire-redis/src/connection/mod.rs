@@ -4,6 +4,7 @@
 //! attempt failed, calls fail at once until the engine is back. An engine that stops to respond counts as lost after
 //! several timeouts, so that later calls do not wait for it.
 
+mod backoff;
 mod fault;
 mod request;
 
@@ -19,17 +20,12 @@ use tokio::time::{sleep, timeout};
 use toolwire::store::StoreError;
 
 use crate::{ConnectError, RedisOptions};
+pub(crate) use backoff::Backoff;
 use fault::Fault;
 pub(crate) use request::{Repeat, Request};
 
 /// The number of timeouts in a row after which the connection counts as lost.
 const TIMEOUTS_UNTIL_LOST: u32 = 5;
-
-/// The pause before the second attempt to connect. It doubles with each attempt.
-const FIRST_PAUSE: Duration = Duration::from_millis(50);
-
-/// The longest pause between two attempts to connect.
-const LONGEST_PAUSE: Duration = Duration::from_secs(2);
 
 /// A connection to the engine. Clones share it.
 #[derive(Clone)]
@@ -112,6 +108,11 @@ impl Connection {
         T::from_redis_value(value).map_err(StoreError::unavailable)
     }
 
+    /// Checks that the engine responds.
+    pub(crate) async fn check(&self) -> Result<(), StoreError> {
+        self.send(&redis::cmd("PING"), Repeat::Harmless).await
+    }
+
     async fn attempt(&self, request: &Request<'_>) -> Result<redis::Value, Fault> {
         let (mut connection, number) = self.connected().await?;
         match request.send(&mut connection).await {
@@ -183,7 +184,7 @@ impl fmt::Debug for Connection {
 async fn connect_again(connection: Connection, number: u64) {
     let shared = Arc::downgrade(&connection.shared);
     drop(connection);
-    let mut pause = FIRST_PAUSE;
+    let mut backoff = Backoff::new();
     loop {
         let Some(current) = shared.upgrade() else {
             return;
@@ -203,8 +204,7 @@ async fn connect_again(connection: Connection, number: u64) {
             }
         }
         drop(current);
-        sleep(random_part_of(pause)).await;
-        pause = (pause * 2).min(LONGEST_PAUSE);
+        sleep(backoff.next_pause()).await;
     }
 }
 
@@ -219,11 +219,10 @@ async fn connect_and_ping(shared: &Shared) -> Result<MultiplexedConnection, Redi
     Ok(connection)
 }
 
-/// Returns a random part of a pause, so that the nodes of a service do not connect at the same moment.
-fn random_part_of(pause: Duration) -> Duration {
-    let mut bytes = [0; 4];
-    match getrandom::fill(&mut bytes) {
-        Ok(()) => pause.mul_f64(f64::from(u32::from_le_bytes(bytes)) / f64::from(u32::MAX)),
-        Err(_) => pause,
-    }
+/// Returns a duration as the engine expects it: in milliseconds, and not zero.
+pub(crate) fn milliseconds(duration: Duration) -> u64 {
+    // Larger numbers would not be exact in scripts.
+    const MAX: u64 = 1 << 50;
+    let milliseconds = u64::try_from(duration.as_millis()).unwrap_or(MAX);
+    milliseconds.clamp(1, MAX)
 }

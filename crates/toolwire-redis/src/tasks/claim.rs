@@ -5,9 +5,9 @@ use std::time::Duration;
 use redis::Value;
 use toolwire::store::{StoreError, StoredTask, Worker};
 
-use crate::connection::Repeat;
+use crate::connection::{Repeat, milliseconds};
 use crate::tasks::RedisTaskStore;
-use crate::tasks::format::{milliseconds, stored_task};
+use crate::tasks::format::stored_task;
 
 /// The maximum number of expired tasks that one claim removes. It is small, so that no claim is slow.
 const REMOVED_PER_CLAIM: usize = 16;

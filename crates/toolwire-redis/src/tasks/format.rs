@@ -1,7 +1,6 @@
 //! How tasks are stored and read.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use redis::{FromRedisValue as _, Value};
 use toolwire::Principal;
@@ -21,9 +20,7 @@ pub(super) fn stored_task(value: Value) -> Result<Option<StoredTask>, StoreError
         return Ok(None);
     };
     if format != FORMAT {
-        return Err(StoreError::unavailable(format!(
-            "a task has format {format}, but this version reads format {FORMAT}: update all nodes"
-        )));
+        return Err(StoreError::UnsupportedFormat);
     }
     let record: TaskRecord = serde_json::from_slice(&record).map_err(StoreError::unavailable)?;
     let principal = (!principal.is_empty()).then_some(principal);
@@ -51,8 +48,4 @@ pub(super) fn json_of(record: &TaskRecord) -> Result<Vec<u8>, StoreError> {
 pub(super) fn expiry_of(record: &TaskRecord) -> String {
     let expiry = record.expires_at_ms.map(|expiry| expiry.to_string());
     expiry.unwrap_or_default()
-}
-
-pub(super) fn milliseconds(duration: Duration) -> u64 {
-    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
 }

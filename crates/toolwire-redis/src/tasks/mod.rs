@@ -17,11 +17,11 @@ use toolwire::store::{
     MAX_TASK_RECORD_BYTES, StoreError, StoredTask, TaskRecord, TaskStore, Worker,
 };
 
-use crate::connection::{Connection, Repeat};
+use crate::connection::{Connection, Repeat, milliseconds};
 use crate::keys::{self, Keys};
 use crate::random_id::random_id;
 use crate::{RedisOptions, StoreFuture};
-use format::{FORMAT, ids_in_members, milliseconds, stored_task};
+use format::{FORMAT, ids_in_members, stored_task};
 use scripts::TaskScripts;
 
 /// The maximum number of expired tasks that a full store removes in one call.
@@ -106,7 +106,7 @@ impl RedisTaskStore {
             Value::BulkString(reason) => Err(match reason.as_slice() {
                 b"owner full" => StoreError::OwnerFull,
                 b"full" => StoreError::Full,
-                _ => StoreError::unavailable("the task id is in use"),
+                _ => StoreError::Taken,
             }),
             value => stored_task(value)?
                 .ok_or_else(|| StoreError::unavailable("the engine did not return the new task")),

@@ -1,7 +1,15 @@
 //! The stores with a real engine.
 
+#![expect(
+    clippy::unwrap_used,
+    reason = "tests may panic, also in helper functions"
+)]
+
+mod bus;
 mod connection;
 mod engine;
+mod event_log;
 mod nonces;
+mod sessions;
 mod tasks;
 mod workers;

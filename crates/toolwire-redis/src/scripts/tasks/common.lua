@@ -4,7 +4,8 @@
 -- by creation, the leased tasks of the tool by the end of the lease.
 --
 -- A task is a hash: format, id, owner (a digest), principal, tool, record, revision, runnable, final, created, expires,
--- and, while a worker has it, worker and lease (the end of its lease). `call` is the id of the call that wrote the record.
+-- and, until a worker releases it or another one takes it, worker and lease (the end of its lease). `call` is the id of
+-- the call that wrote the record.
 local TASK, OWNED, UNFINISHED, EXPIRY, WAITING, LEASED = unpack(KEYS)
 
 local time = redis.call('TIME')
@@ -52,7 +53,7 @@ local function index(task)
   end
   redis.call('ZADD', UNFINISHED, 0, member)
   if task.runnable == '1' then
-    if task.worker then
+    if current_worker(task) ~= '' then
       redis.call('ZADD', LEASED, task.lease, task.id)
     else
       redis.call('ZADD', WAITING, task.created, task.id)

@@ -2,8 +2,8 @@
 local task = load()
 if not task then
   redis.call('ZREM', LEASED, ARGV[1])
-elseif current_worker(task) == '' then
-  end_lease(task)
+else
+  -- Its worker can still renew the lease, until another one takes the task.
   index(task)
 end
 return 1

@@ -1,0 +1,46 @@
+-- Reads the entries after a number. If the lease of the writer has ended, the stream ends first.
+-- ARGV: the retention, the channel of waiting readers, the number, how long the reader waits for an entry, the maximum
+-- number of entries and of bytes of a stream, the maximum number of entries and of bytes to return.
+-- Returns 'unknown', 'ended', 'gap' and the number of the oldest entry, 'nothing' and the time until the lease ends or
+-- an empty text, or 'entries' and the entries.
+local channel, after, wait = ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4])
+local stream = load()
+if not stream then
+  return { 'unknown' }
+end
+mark_used(ARGV[1])
+if stream.lease_end and stream.lease_end <= now and stream.ended == '0' then
+  stream.fence = next_fence(stream)
+  push(stream, stream.lease_entry, tonumber(ARGV[5]), tonumber(ARGV[6]))
+  save(stream)
+  redis.call('HDEL', STREAM, 'lease', 'lease_end', 'lease_entry')
+  wake(stream, channel)
+  stream.lease_end = nil
+end
+if after > stream.last then
+  return { 'unknown' }
+end
+if after == stream.last and stream.ended == '1' then
+  return { 'ended' }
+end
+if after + 1 < stream.first then
+  return { 'gap', number(stream.first) }
+end
+if after == stream.last then
+  if wait > 0 then
+    local until_time = math.max(now + wait, stream.read_until or 0)
+    redis.call('HSET', STREAM, 'read_until', number(until_time))
+  end
+  return { 'nothing', stream.lease_end and number(stream.lease_end - now) or '' }
+end
+local found, bytes = { 'entries' }, 0
+local from = after + 1 - stream.first
+for i = from, math.min(stream.last - stream.first, from + ARGV[7] - 1) do
+  local entry = redis.call('LINDEX', ENTRIES, number(i))
+  bytes = bytes + #entry
+  if i > from and bytes > tonumber(ARGV[8]) then
+    break
+  end
+  found[#found + 1] = entry
+end
+return found

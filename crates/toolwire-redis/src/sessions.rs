@@ -1,0 +1,215 @@
+//! The store of sessions.
+//!
+//! A session is one string: its revision, and its record. The principal is part of the key, so that a session of another
+//! principal cannot be found, and a load is one command.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use redis::{Script, cmd};
+use toolwire::Principal;
+use toolwire::store::{SessionRecord, SessionStore, StoreError, StoredSession};
+
+use crate::connection::{Connection, Repeat, milliseconds};
+use crate::keys::{self, Keys};
+use crate::{RedisOptions, StoreFuture};
+
+/// The number of sessions of a principal that are looked up when its limit is reached, to find ended ones.
+const LOOKED_UP: usize = 100;
+
+/// The length of a revision at the start of a value.
+const REVISION_BYTES: usize = 8;
+
+/// A store of sessions that all nodes share ([`Redis::sessions`](crate::Redis::sessions)).
+///
+/// An idle session takes about 650 bytes in the engine. The limit of a principal is checked when a session is created.
+/// Sessions that nodes create at the same moment can exceed it.
+#[derive(Debug, Clone)]
+pub struct RedisSessionStore {
+    connection: Connection,
+    keys: Keys,
+    per_principal: usize,
+    replace: Arc<Script>,
+}
+
+impl RedisSessionStore {
+    pub(crate) fn new(connection: Connection, keys: Keys, options: &RedisOptions) -> Self {
+        Self {
+            connection,
+            keys,
+            per_principal: options.sessions_per_principal,
+            replace: Arc::new(Script::new(include_str!("scripts/replace_session.lua"))),
+        }
+    }
+
+    /// Checks the limit of a principal. Sessions that have ended do not count.
+    async fn check_limit(&self, owner: &str) -> Result<(), StoreError> {
+        let index = self.keys.sessions_of(owner);
+        let mut count = cmd("ZCARD");
+        count.arg(&index);
+        let sessions: usize = self.connection.send(&count, Repeat::Harmless).await?;
+        if sessions < self.per_principal {
+            return Ok(());
+        }
+        let mut oldest = cmd("ZRANGE");
+        oldest.arg(&index).arg(0).arg(LOOKED_UP - 1);
+        let ids: Vec<String> = self.connection.send(&oldest, Repeat::Harmless).await?;
+        let mut ended = 0;
+        for id in ids {
+            let mut exists = cmd("EXISTS");
+            exists.arg(self.keys.session(&id, owner));
+            if !self
+                .connection
+                .send::<bool>(&exists, Repeat::Harmless)
+                .await?
+            {
+                self.remove_from_index(&index, &id).await?;
+                ended += 1;
+            }
+        }
+        if sessions - ended < self.per_principal {
+            Ok(())
+        } else {
+            Err(StoreError::Full)
+        }
+    }
+
+    async fn remove_from_index(&self, index: &str, id: &str) -> Result<(), StoreError> {
+        let mut remove = cmd("ZREM");
+        remove.arg(index).arg(id);
+        self.connection.send(&remove, Repeat::Harmless).await
+    }
+
+    /// Adds a session to those of its principal. The oldest come first.
+    async fn add_to_index(&self, owner: &str, id: &str) -> Result<(), StoreError> {
+        let time: (u64, u64) = self.connection.send(&cmd("TIME"), Repeat::Harmless).await?;
+        let mut add = cmd("ZADD");
+        add.arg(self.keys.sessions_of(owner)).arg(time.0).arg(id);
+        self.connection.send(&add, Repeat::Harmless).await
+    }
+
+    async fn create_session(
+        &self,
+        id: &str,
+        principal: &Principal,
+        record: SessionRecord,
+        ttl: Duration,
+    ) -> Result<StoredSession, StoreError> {
+        let owner = keys::owner(principal);
+        // The anonymous principal represents many users, and has no limit.
+        let is_limited = principal.as_str().is_some();
+        if is_limited {
+            self.check_limit(&owner).await?;
+        }
+        let mut set = cmd("SET");
+        set.arg(self.keys.session(id, &owner))
+            .arg(value_of(1, &record))
+            .arg("NX")
+            .arg("PX")
+            .arg(milliseconds(ttl));
+        let created: bool = self.connection.send(&set, Repeat::Harmful).await?;
+        if !created {
+            return Err(StoreError::Taken);
+        }
+        if is_limited {
+            self.add_to_index(&owner, id).await?;
+        }
+        Ok(StoredSession::new(Arc::new(record), 1))
+    }
+}
+
+impl SessionStore for RedisSessionStore {
+    fn create<'a>(
+        &'a self,
+        id: &'a str,
+        principal: &'a Principal,
+        record: SessionRecord,
+        ttl: Duration,
+    ) -> StoreFuture<'a, StoredSession> {
+        Box::pin(self.create_session(id, principal, record, ttl))
+    }
+
+    fn load<'a>(
+        &'a self,
+        id: &'a str,
+        principal: &'a Principal,
+        ttl: Duration,
+    ) -> StoreFuture<'a, Option<StoredSession>> {
+        Box::pin(async move {
+            let mut get = cmd("GETEX");
+            get.arg(self.keys.session(id, &keys::owner(principal)))
+                .arg("PX")
+                .arg(milliseconds(ttl));
+            let value: Option<Vec<u8>> = self.connection.send(&get, Repeat::Harmless).await?;
+            value.map(|value| stored_session(&value)).transpose()
+        })
+    }
+
+    fn touch<'a>(
+        &'a self,
+        id: &'a str,
+        principal: &'a Principal,
+        ttl: Duration,
+    ) -> StoreFuture<'a, bool> {
+        Box::pin(async move {
+            let mut expire = cmd("PEXPIRE");
+            expire
+                .arg(self.keys.session(id, &keys::owner(principal)))
+                .arg(milliseconds(ttl));
+            self.connection.send(&expire, Repeat::Harmless).await
+        })
+    }
+
+    fn replace<'a>(
+        &'a self,
+        id: &'a str,
+        principal: &'a Principal,
+        revision: u64,
+        record: SessionRecord,
+    ) -> StoreFuture<'a, Option<u64>> {
+        Box::pin(async move {
+            let next = revision + 1;
+            let mut invocation = self.replace.prepare_invoke();
+            invocation
+                .key(self.keys.session(id, &keys::owner(principal)))
+                .arg(&revision.to_be_bytes()[..])
+                .arg(value_of(next, &record));
+            let repeat = Repeat::Harmless;
+            let replaced: bool = self.connection.send(&invocation, repeat).await?;
+            Ok(replaced.then_some(next))
+        })
+    }
+
+    fn delete<'a>(&'a self, id: &'a str, principal: &'a Principal) -> StoreFuture<'a, bool> {
+        Box::pin(async move {
+            let owner = keys::owner(principal);
+            let mut delete = cmd("UNLINK");
+            delete.arg(self.keys.session(id, &owner));
+            let deleted = self.connection.send(&delete, Repeat::Harmful).await?;
+            if principal.as_str().is_some() {
+                let index = self.keys.sessions_of(&owner);
+                self.remove_from_index(&index, id).await?;
+            }
+            Ok(deleted)
+        })
+    }
+
+    fn check(&self) -> StoreFuture<'_, ()> {
+        Box::pin(self.connection.check())
+    }
+}
+
+fn value_of(revision: u64, record: &SessionRecord) -> Vec<u8> {
+    let mut value = revision.to_be_bytes().to_vec();
+    value.extend(record.to_bytes());
+    value
+}
+
+fn stored_session(value: &[u8]) -> Result<StoredSession, StoreError> {
+    let (revision, record) = value
+        .split_first_chunk::<REVISION_BYTES>()
+        .ok_or(StoreError::UnsupportedFormat)?;
+    let record = SessionRecord::from_bytes(record)?;
+    let revision = u64::from_be_bytes(*revision);
+    Ok(StoredSession::new(Arc::new(record), revision))
+}

@@ -1,0 +1,194 @@
+//! The messages of other nodes, and the detection of lost ones.
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+use tokio::sync::broadcast;
+use tokio::time::Instant;
+use toolwire::store::{BusDelivery, BusMessage, StoreError};
+
+/// The number of messages that a subscription may be behind. Further messages are lost, and cause one
+/// [`BusDelivery::Lagged`].
+const CAPACITY: usize = 1024;
+
+/// The silence after which a node is forgotten.
+const FORGOTTEN_AFTER: Duration = Duration::from_secs(60);
+
+/// What a node publishes: messages, or a heartbeat without messages.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct Envelope<M> {
+    /// The id of the node.
+    node: String,
+    /// The number of these messages. A heartbeat has the number of the last ones.
+    number: u64,
+    messages: M,
+}
+
+impl Envelope<&[BusMessage]> {
+    pub(super) fn encode(
+        node: &str,
+        number: u64,
+        messages: &[BusMessage],
+    ) -> Result<Vec<u8>, StoreError> {
+        let envelope = Envelope {
+            node: node.to_owned(),
+            number,
+            messages,
+        };
+        serde_json::to_vec(&envelope).map_err(StoreError::unavailable)
+    }
+}
+
+/// The messages for the subscriptions of this node.
+#[derive(Debug)]
+pub(super) struct Inbox {
+    sender: broadcast::Sender<BusDelivery>,
+    nodes: HashMap<String, HeardNode>,
+    last_heard: Option<Instant>,
+}
+
+/// What was last heard of a node.
+#[derive(Debug)]
+struct HeardNode {
+    number: u64,
+    at: Instant,
+}
+
+impl Default for Inbox {
+    fn default() -> Self {
+        Self {
+            sender: broadcast::Sender::new(CAPACITY),
+            nodes: HashMap::new(),
+            last_heard: None,
+        }
+    }
+}
+
+impl Inbox {
+    pub(super) fn subscribe(&self) -> broadcast::Receiver<BusDelivery> {
+        self.sender.subscribe()
+    }
+
+    /// Returns when anything was heard, also a heartbeat of this node.
+    pub(super) fn last_heard(&self) -> Option<Instant> {
+        self.last_heard
+    }
+
+    /// Tells subscriptions that messages were lost.
+    pub(super) fn lose(&mut self) {
+        self.nodes.clear();
+        // It is not an error if there is no subscription.
+        let _ = self.sender.send(BusDelivery::Lagged);
+    }
+
+    /// Delivers the messages of an envelope.
+    pub(super) fn receive(&mut self, payload: &[u8]) {
+        let now = Instant::now();
+        self.last_heard = Some(now);
+        let Ok(envelope) = serde_json::from_slice::<Envelope<Vec<BusMessage>>>(payload) else {
+            // A newer version may send messages that this one does not know.
+            tracing::warn!("a message of another node cannot be read");
+            let _ = self.sender.send(BusDelivery::Lagged);
+            return;
+        };
+        let is_heartbeat = envelope.messages.is_empty();
+        let heard = HeardNode {
+            number: envelope.number,
+            at: now,
+        };
+        if let Some(before) = self.nodes.insert(envelope.node, heard) {
+            let expected = before.number + u64::from(!is_heartbeat);
+            if envelope.number != expected {
+                let _ = self.sender.send(BusDelivery::Lagged);
+            }
+        } else {
+            self.nodes
+                .retain(|_, node| now.duration_since(node.at) < FORGOTTEN_AFTER);
+        }
+        for message in envelope.messages {
+            let _ = self.sender.send(BusDelivery::Message(message));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use toolwire::Change;
+    use toolwire::store::BusPayload;
+
+    use super::*;
+
+    fn message(number: u64) -> BusMessage {
+        let change = Change::ResourceUpdated(number.to_string());
+        BusMessage::new("node", BusPayload::Change(change))
+    }
+
+    /// Returns what a subscription gets of messages and heartbeats with these numbers.
+    fn deliveries(envelopes: &[(&str, u64, bool)]) -> Vec<BusDelivery> {
+        let mut inbox = Inbox::default();
+        let mut subscription = inbox.subscribe();
+        for (node, number, is_heartbeat) in envelopes {
+            let messages = [message(*number)];
+            let messages = if *is_heartbeat { &[] } else { &messages[..] };
+            let payload = Envelope::encode(node, *number, messages).unwrap();
+            inbox.receive(&payload);
+        }
+        std::iter::from_fn(|| subscription.try_recv().ok()).collect()
+    }
+
+    #[test]
+    fn missing_numbers_are_noticed() {
+        let delivered = |number| BusDelivery::Message(message(number));
+        let lagged = BusDelivery::Lagged;
+        for (envelopes, expected) in [
+            (
+                &[("a", 7, false), ("a", 8, false), ("a", 8, true)][..],
+                vec![delivered(7), delivered(8)],
+            ),
+            (
+                &[
+                    ("a", 1, false),
+                    ("b", 5, false),
+                    ("a", 2, false),
+                    ("b", 5, true),
+                ],
+                vec![delivered(1), delivered(5), delivered(2)],
+            ),
+            (
+                &[("a", 1, false), ("a", 3, false), ("a", 4, false)],
+                vec![delivered(1), lagged.clone(), delivered(3), delivered(4)],
+            ),
+            (
+                &[("a", 1, true), ("a", 2, true), ("a", 3, false)],
+                vec![lagged.clone(), delivered(3)],
+            ),
+            (&[("a", 4, true), ("a", 4, true)], vec![]),
+        ] {
+            assert_eq!(deliveries(envelopes), expected, "{envelopes:?}");
+        }
+    }
+
+    #[test]
+    fn unreadable_message_counts_as_lost() {
+        let mut inbox = Inbox::default();
+        let mut subscription = inbox.subscribe();
+        inbox.receive(b"{}");
+        assert_eq!(subscription.try_recv(), Ok(BusDelivery::Lagged));
+    }
+
+    #[test]
+    fn silent_nodes_are_forgotten() {
+        let mut inbox = Inbox::default();
+        for node in ["a", "b"] {
+            let payload = Envelope::encode(node, 1, &[]).unwrap();
+            inbox.receive(&payload);
+            for heard in inbox.nodes.values_mut() {
+                heard.at = heard.at.checked_sub(FORGOTTEN_AFTER).unwrap_or(heard.at);
+            }
+        }
+        let payload = Envelope::encode("c", 1, &[]).unwrap();
+        inbox.receive(&payload);
+        assert_eq!(inbox.nodes.keys().collect::<Vec<_>>(), ["c"]);
+    }
+}

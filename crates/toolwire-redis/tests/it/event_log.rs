@@ -1,0 +1,72 @@
+//! The log of resumable streams.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use redis::AsyncCommands as _;
+use toolwire::Principal;
+use toolwire::store::{EventLog as _, LogEntry, Replay, StreamKey, contract};
+use toolwire_redis::RedisOptions;
+
+use crate::engine::Engine;
+
+#[tokio::test]
+async fn contract_holds() {
+    let engine = Engine::start().await;
+    let connect = async || Arc::new(engine.connect().await.event_log());
+    contract::event_log(connect).await;
+    let limited = RedisOptions::new("limited").with_events_per_stream(4);
+    let log = Arc::new(engine.connect_with(limited).await.event_log());
+    contract::event_log_bound(log, 5).await;
+    let limited = RedisOptions::new("small").with_bytes_per_stream(500);
+    let log = Arc::new(engine.connect_with(limited).await.event_log());
+    contract::event_log_bound(log, 20).await;
+}
+
+#[tokio::test]
+async fn unused_streams_leave_nothing_behind() {
+    let engine = Engine::start().await;
+    let retention = Duration::from_millis(100);
+    let options = RedisOptions::new("test").with_stream_retention(retention);
+    let log = engine.connect_with(options).await.event_log();
+    let (owner, key) = (Principal::anonymous(), StreamKey::new("session", "stream"));
+    let writer = log.open(&owner, &key, 1, None).await.unwrap();
+    let entry = LogEntry::Message(Bytes::from_static(b"{}"));
+    log.append(&owner, &key, writer, &[entry]).await.unwrap();
+    tokio::time::sleep(retention * 2).await;
+    let read = log.read_after(&owner, &key, 0, Duration::ZERO).await;
+    assert_eq!(read.unwrap(), Replay::Unknown);
+    let mut commands = engine.commands().await;
+    let keys: Vec<String> = commands.keys("*").await.unwrap();
+    assert_eq!(keys, [""; 0]);
+}
+
+#[tokio::test]
+async fn large_streams_are_read_in_parts() {
+    let engine = Engine::start().await;
+    let log = engine.connect().await.event_log();
+    let (owner, key) = (Principal::anonymous(), StreamKey::new("session", "stream"));
+    let mut writer = log.open(&owner, &key, 1, None).await.unwrap();
+    let entry = |number: u64| LogEntry::Message(Bytes::from(vec![number as u8; 1500]));
+    for first in (1..=600).step_by(100) {
+        let entries: Vec<_> = (first..first + 100).map(entry).collect();
+        log.append(&owner, &key, writer, &entries).await.unwrap();
+        writer.next += 100;
+    }
+    let mut read = Vec::new();
+    let mut parts = 0;
+    while read.len() < 600 {
+        let after = read.len() as u64;
+        let replay = log.read_after(&owner, &key, after, Duration::ZERO).await;
+        let Replay::Entries(entries) = replay.unwrap() else {
+            panic!("the stream has more entries");
+        };
+        assert!(!entries.is_empty());
+        read.extend(entries);
+        parts += 1;
+    }
+    let expected = (1..=600).map(|number| (number, entry(number)));
+    assert!(read.into_iter().eq(expected));
+    assert!(parts > 2, "{parts}");
+}

@@ -1,0 +1,42 @@
+//! The store of sessions.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use redis::AsyncCommands as _;
+use toolwire::Principal;
+use toolwire::store::{SessionRecord, SessionStore as _, StoreError, contract};
+use toolwire::types::ProtocolVersion;
+use toolwire_redis::RedisOptions;
+
+use crate::engine::Engine;
+
+/// The time to live of sessions whose end tests wait for.
+const TTL: Duration = Duration::from_millis(600);
+
+#[tokio::test]
+async fn contract_holds() {
+    let engine = Engine::start().await;
+    let connect = async || Arc::new(engine.connect().await.sessions());
+    contract::session_store(connect, TTL).await;
+    let limited = RedisOptions::new("limited").with_sessions_per_principal(3);
+    let sessions = engine.connect_with(limited).await.sessions();
+    contract::session_store_bound(&sessions, 3, TTL).await;
+}
+
+#[tokio::test]
+async fn session_of_a_newer_version_is_an_error() {
+    let engine = Engine::start().await;
+    let sessions = engine.connect().await.sessions();
+    let owner = Principal::anonymous();
+    let record = SessionRecord::new(ProtocolVersion::V2025_11_25, Default::default(), None);
+    let created = sessions.create("a", &owner, record, TTL * 100).await;
+    created.unwrap();
+    let mut commands = engine.commands().await;
+    let key = "tw:test:{s:a}:s:-";
+    let mut value: Vec<u8> = commands.get(key).await.unwrap();
+    value[8] += 1;
+    let _: () = commands.set(key, value).await.unwrap();
+    let error = sessions.load("a", &owner, TTL).await.unwrap_err();
+    assert!(matches!(error, StoreError::UnsupportedFormat), "{error:?}");
+}
