@@ -260,7 +260,11 @@ async fn serve(arguments: Demo, screen: &Arc<Screen>) -> Result<Exit, Failure> {
     }
     let serve_failure =
         |error: toolwire::Error| Failure::new(Exit::NoConnection, error.to_string());
-    let listener = HttpListener::bind(demo::server(), &address, options)
+    let (server, options) = match arguments.redis {
+        Some(url) => demo::join(&url, options).await?,
+        None => (demo::server(), options),
+    };
+    let listener = HttpListener::bind(server, &address, options)
         .await
         .map_err(serve_failure)?;
     // The server also runs if standard error is closed.

@@ -2,15 +2,23 @@
 
 mod changes;
 mod elicitation;
+mod node;
 mod notes;
 mod reminders;
 mod tasks;
 mod tools;
 
+pub(crate) use node::join;
 use toolwire::Server;
+use toolwire::tasks::Tasks;
 
 /// Returns the server of `toolwire demo`.
 pub(crate) fn server() -> Server {
+    server_with(Tasks::in_memory())
+}
+
+/// Returns the server of `toolwire demo` with tasks of a store.
+fn server_with(tasks: Tasks) -> Server {
     let server = Server::new("toolwire-demo", env!("CARGO_PKG_VERSION"))
         .with_title("toolwire demo")
         .with_instructions("A server for testing clients. Its tools change nothing outside of it.")
@@ -21,5 +29,5 @@ pub(crate) fn server() -> Server {
     let server = notes::register(server);
     let server = reminders::register(server);
     let server = changes::register(server);
-    tasks::register(server)
+    tasks::register(server, tasks)
 }

@@ -5,8 +5,8 @@ use std::time::Duration;
 use toolwire::tasks::Tasks;
 use toolwire::{RequestContext, Server, ToolError, tool};
 
-pub(super) fn register(server: Server) -> Server {
-    let tasks = Tasks::in_memory().with_poll_interval(Duration::from_millis(100));
+pub(super) fn register(server: Server, tasks: Tasks) -> Server {
+    let tasks = tasks.with_poll_interval(Duration::from_millis(100));
     server.with_tasks(tasks).tool(bake)
 }
 

@@ -1,0 +1,35 @@
+//! The server of `toolwire demo` as one of several nodes.
+
+use std::sync::Arc;
+
+use toolwire::tasks::Tasks;
+use toolwire::transport::http::HttpOptions;
+use toolwire::{KeyRing, Server, StateKey};
+use toolwire_redis::{Redis, RedisOptions};
+
+use crate::demo::server_with;
+use crate::failure::{Exit, Failure};
+
+/// The name of the service in the engine.
+const SERVICE: &str = "toolwire-demo";
+
+/// Returns a server that shares sessions, streams, tasks and keys with all nodes of this engine.
+pub(crate) async fn join(
+    url: &str,
+    options: HttpOptions,
+) -> Result<(Server, HttpOptions), Failure> {
+    let unavailable =
+        |error: &dyn std::error::Error| Failure::new(Exit::NoConnection, error.to_string());
+    let redis = Redis::connect(url, RedisOptions::new(SERVICE)).await;
+    let redis = redis.map_err(|error| unavailable(&error))?;
+    let key = redis.shared_key().await;
+    let key = StateKey::new(key.map_err(|error| unavailable(&error))?);
+    let server = server_with(Tasks::new(redis.tasks()))
+        .with_request_state_keys(KeyRing::new(key))
+        .with_single_use_request_state(redis.nonces());
+    let options = options
+        .with_session_store(Arc::new(redis.sessions()))
+        .with_event_log(Arc::new(redis.event_log()))
+        .with_bus(Arc::new(redis.bus()));
+    Ok((server, options))
+}
