@@ -8,6 +8,7 @@ use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
+use crate::fleet::Fleet;
 use crate::installed::{node, peers_directory, python};
 use crate::lines::{collect, lines_of};
 use crate::listening::ListeningServer;
@@ -74,6 +75,21 @@ impl Peer {
                 Ok(checks)
             }
         }
+    }
+
+    /// Runs the checks of `toolwire demo` with several nodes behind a balancer.
+    ///
+    /// # Errors
+    /// Returns an error if a program is missing or the script does not end.
+    pub fn run_with_fleet(self, fleet: Fleet, mode: &str) -> Result<Vec<Check>, Problem> {
+        let mut command = Command::new(self.interpreter()?);
+        command
+            .arg(peers_directory().join(self.script()))
+            .args([Subject::Demo.name(), mode, &fleet.url()])
+            .env("PYTHONDONTWRITEBYTECODE", "1");
+        let mut checks = run_script(command, SCRIPT_TIMEOUT)?.checks;
+        checks.push(fleet.end());
+        Ok(checks)
     }
 
     /// Returns the command that logs in at the protected server at `url` and calls two tools. The second one needs

@@ -7,9 +7,11 @@
 //! This crate starts and ends them, and `cargo xtask peers` installs them. The tests state the expectations.
 
 mod authorization_server;
+mod balancer;
 mod built_example;
 mod client_peer;
 mod cutting_proxy;
+mod fleet;
 mod installed;
 mod lines;
 mod listening;
@@ -22,6 +24,7 @@ pub use crate::authorization_server::{AuthorizationServer, Variation};
 pub use crate::built_example::built_example;
 pub use crate::client_peer::{Check, Peer, Wire};
 pub use crate::cutting_proxy::CuttingProxy;
+pub use crate::fleet::Fleet;
 pub use crate::problem::Problem;
 pub use crate::release::{
     ClientRole, Features, PromptCall, RELEASES, Release, ReleaseServer, ServerRole, ToolCall,

@@ -1,5 +1,7 @@
 //! A toolwire server over HTTP, for one run of a peer.
 
+use std::ffi::OsString;
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::Receiver;
 use std::time::Duration;
@@ -27,7 +29,12 @@ impl ListeningServer {
     /// Starts the server and waits until it prints its address.
     pub(crate) fn start(subject: &Subject) -> Result<Self, Problem> {
         let (program, arguments) = subject.command(Wire::Http)?;
-        let mut child = Command::new(&program)
+        Self::start_program(&program, arguments)
+    }
+
+    /// Starts a program that prints its address.
+    pub(crate) fn start_program(program: &Path, arguments: Vec<OsString>) -> Result<Self, Problem> {
+        let mut child = Command::new(program)
             .args(arguments)
             .stdin(Stdio::null())
             .stdout(Stdio::null())

@@ -54,7 +54,8 @@ impl Subject {
     }
 }
 
-fn demo() -> Result<PathBuf, Problem> {
+/// Returns the path of the binary under test.
+pub(crate) fn demo() -> Result<PathBuf, Problem> {
     let path = std::env::var_os(BINARY_VARIABLE).map(PathBuf::from);
     match path {
         Some(path) if path.is_file() => Ok(path),

@@ -1,10 +1,11 @@
 //! Runs toolwire with independent implementations: independent clients with toolwire servers, toolwire's client with
-//! independent servers, both with tasks and with older releases and programs, the command `toolwire` with an example,
+//! independent servers, both with tasks, with several nodes, and with older releases and programs, the command `toolwire` with an example,
 //! and both sides with an independent authorization server.
 
 mod authorization;
 mod clients;
 mod command;
+mod fleet;
 mod releases;
 mod servers;
 mod tasks;

@@ -83,6 +83,11 @@ const HTTP_SESSIONS: [&str; 4] = [
 ];
 
 fn check(peer: Peer, wire: Wire, mode: &str) {
+    run(peer, &Subject::Demo, wire, mode, expected(wire, mode));
+}
+
+/// Returns the names of the checks of a revision.
+pub(crate) fn expected(wire: Wire, mode: &str) -> Vec<&'static str> {
     let mut expected: Vec<&str> = EVERY_REVISION.to_vec();
     match wire {
         Wire::Http => expected.extend(HTTP_ONLY),
@@ -100,26 +105,28 @@ fn check(peer: Peer, wire: Wire, mode: &str) {
     if wire == Wire::Http && ("2025-03-26".."2026").contains(&mode) {
         expected.extend(HTTP_SESSIONS);
     }
-    run(peer, &Subject::Demo, wire, mode, expected);
+    expected
 }
 
 /// Runs the peer, and requires that exactly the expected checks ran and succeeded.
-pub(crate) fn run(peer: Peer, subject: &Subject, wire: Wire, mode: &str, mut expected: Vec<&str>) {
-    expected.sort_unstable();
+pub(crate) fn run(peer: Peer, subject: &Subject, wire: Wire, mode: &str, expected: Vec<&str>) {
     let checks = peer
         .run(subject, wire, mode)
         .unwrap_or_else(|problem| panic!("{problem}"));
-    let failed = Check::failures(&checks);
-    assert!(
-        failed.is_empty(),
-        "{peer:?} in {mode} over {wire:?}:\n{}",
-        failed.join("\n")
+    judge(
+        &checks,
+        expected,
+        &format!("{peer:?} in {mode} over {wire:?}"),
     );
+}
+
+/// Requires that exactly the expected checks ran and succeeded.
+pub(crate) fn judge(checks: &[Check], mut expected: Vec<&str>, run: &str) {
+    expected.sort_unstable();
+    let failed = Check::failures(checks);
+    assert!(failed.is_empty(), "{run}:\n{}", failed.join("\n"));
 
     let mut reported: Vec<&str> = checks.iter().map(|check| check.name.as_str()).collect();
     reported.sort_unstable();
-    assert_eq!(
-        reported, expected,
-        "{peer:?} in {mode} over {wire:?} ran other checks"
-    );
+    assert_eq!(reported, expected, "{run} ran other checks");
 }
