@@ -48,6 +48,7 @@ mod bus;
 mod connect_error;
 mod connection;
 mod event_log;
+pub mod guide;
 mod keys;
 mod nonces;
 mod options;
