@@ -358,6 +358,37 @@ async fn streamed_call_reads_no_event_back() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn sessions_with_open_streams_are_renewed_together() {
+    let node = Shared::default().node();
+    let mut streams = Vec::new();
+    let mut sessions = Vec::new();
+    for _ in 0..20 {
+        let session = node.client.open_session().await;
+        streams.push(node.open(Request::get(&session, VERSION)).await);
+        sessions.push(session);
+    }
+    let idle = HttpLimits::default().session_idle;
+    let calls = || {
+        let events = ["append", "read_after"].map(|method| node.events.calls(method));
+        let sessions = ["touch", "touch_many", "load"].map(|method| node.sessions.calls(method));
+        (events, sessions)
+    };
+    let (events, [touches, _, loads]) = calls();
+    let before = Instant::now();
+    // Not a multiple of the interval.
+    while before.elapsed() < idle * 2 - idle / 6 {
+        for stream in &mut streams {
+            stream.chunk().await.unwrap();
+        }
+    }
+    let renewals = usize::try_from(before.elapsed().as_secs() / (idle.as_secs() / 3)).unwrap();
+    assert_eq!(calls(), (events, [touches, renewals, loads]));
+    for session in &sessions {
+        assert_eq!(node.client.ping(session).await, 200);
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn changes_reach_an_open_stream_without_the_log() {
     let node = Shared::default().node();
     let session = node.client.open_session().await;
@@ -365,7 +396,7 @@ async fn changes_reach_an_open_stream_without_the_log() {
     stream.next().await.unwrap();
     node.lose_writes();
     node.events.inject("read_after", Fault::Error, usize::MAX);
-    node.sessions.inject("touch", Fault::Error, usize::MAX);
+    node.sessions.inject("touch_many", Fault::Error, usize::MAX);
     let calls = ["append", "read_after"].map(|method| node.events.calls(method));
     for _ in 0..3 {
         tokio::time::sleep(Duration::from_secs(20)).await;

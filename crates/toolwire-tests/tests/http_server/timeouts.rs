@@ -115,7 +115,7 @@ async fn session_ends_with_its_record() {
 
     let deleted = sessions.delete(&session, &Principal::anonymous()).await;
     assert!(deleted.unwrap());
-    let deadline = Instant::now() + HttpLimits::default().keep_alive * 2;
+    let deadline = Instant::now() + HttpLimits::default().session_idle / 2;
     while next_chunk(&mut pushed).await.is_some() {
         assert!(Instant::now() <= deadline, "the stream is still open");
     }

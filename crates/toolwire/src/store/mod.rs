@@ -37,7 +37,7 @@ pub use memory::{
 #[cfg(feature = "tasks")]
 pub use memory::{MemoryTaskLimits, MemoryTaskStore};
 pub use nonces::NonceStore;
-pub use sessions::{ExpiredSession, SessionRecord, SessionStore, StoredSession};
+pub use sessions::{ExpiredSession, LoadedSession, SessionRecord, SessionStore, StoredSession};
 #[cfg(feature = "tasks")]
 pub use tasks::{MAX_TASK_RECORD_BYTES, StoredTask, TaskOutcome, TaskRecord, TaskStore, Worker};
 

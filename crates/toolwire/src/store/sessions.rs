@@ -137,6 +137,16 @@ impl StoredSession {
     }
 }
 
+/// A session that was loaded.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub enum LoadedSession {
+    /// The record has the revision that the caller knows.
+    Same,
+    /// The record has another revision.
+    Newer(StoredSession),
+}
+
 /// A session that has expired.
 #[derive(Clone, PartialEq, Eq)]
 #[non_exhaustive]
@@ -188,13 +198,17 @@ pub trait SessionStore: Send + Sync + fmt::Debug {
         ttl: Duration,
     ) -> StoreFuture<'a, StoredSession>;
 
-    /// Returns a session and extends its life by `ttl` from now.
+    /// Returns a session and extends its life by `ttl` from now. The record is returned only if its revision is not
+    /// `known`. Returns `None` if the session does not exist.
+    ///
+    /// A store may extend the life of a session that was extended a short time ago, up to an eighth of `ttl`, only later.
     fn load<'a>(
         &'a self,
         id: &'a str,
         principal: &'a Principal,
         ttl: Duration,
-    ) -> StoreFuture<'a, Option<StoredSession>>;
+        known: Option<u64>,
+    ) -> StoreFuture<'a, Option<LoadedSession>>;
 
     /// Extends the life of a session by `ttl` from now. Returns `false` if it does not exist.
     fn touch<'a>(
@@ -203,6 +217,24 @@ pub trait SessionStore: Send + Sync + fmt::Debug {
         principal: &'a Principal,
         ttl: Duration,
     ) -> StoreFuture<'a, bool>;
+
+    /// Extends the life of several sessions by `ttl` from now. Returns for each whether it exists.
+    ///
+    /// The server calls it at intervals for all sessions with an open stream. The default implementation calls
+    /// [`touch`](Self::touch) for each.
+    fn touch_many<'a>(
+        &'a self,
+        sessions: &'a [(String, Principal)],
+        ttl: Duration,
+    ) -> StoreFuture<'a, Vec<bool>> {
+        Box::pin(async move {
+            let mut exist = Vec::with_capacity(sessions.len());
+            for (id, principal) in sessions {
+                exist.push(self.touch(id, principal, ttl).await?);
+            }
+            Ok(exist)
+        })
+    }
 
     /// Replaces a record if its revision is still `revision`. Returns the new revision, or `None` if another change
     /// came first or the session does not exist. The remaining time does not change.

@@ -7,9 +7,9 @@ use std::time::Duration;
 
 use crate::engine::Principal;
 use crate::store::{
-    Appended, Bus, BusMessage, BusSubscription, EventLog, ExpiredSession, LogEntry, LogWriter,
-    Replay, SessionRecord, SessionStore, StoreError, StoreFuture, StoredSession, StreamKey,
-    WriterLease,
+    Appended, Bus, BusMessage, BusSubscription, EventLog, ExpiredSession, LoadedSession, LogEntry,
+    LogWriter, Replay, SessionRecord, SessionStore, StoreError, StoreFuture, StoredSession,
+    StreamKey, WriterLease,
 };
 use crate::sync::lock;
 
@@ -150,8 +150,17 @@ impl<S: SessionStore + ?Sized> SessionStore for Faulty<S> {
         id: &'a str,
         principal: &'a Principal,
         ttl: Duration,
-    ) -> StoreFuture<'a, Option<StoredSession>> {
-        self.call("load", move || self.store.load(id, principal, ttl))
+        known: Option<u64>,
+    ) -> StoreFuture<'a, Option<LoadedSession>> {
+        self.call("load", move || self.store.load(id, principal, ttl, known))
+    }
+
+    fn touch_many<'a>(
+        &'a self,
+        sessions: &'a [(String, Principal)],
+        ttl: Duration,
+    ) -> StoreFuture<'a, Vec<bool>> {
+        self.call("touch_many", move || self.store.touch_many(sessions, ttl))
     }
 
     fn touch<'a>(

@@ -9,7 +9,7 @@ use toolwire_types::{ClientCapabilities, Implementation, LoggingLevel, ProtocolV
 
 use crate::engine::Principal;
 use crate::store::contract::{ok, unique_name, user};
-use crate::store::{SessionRecord, SessionStore, StoreError};
+use crate::store::{LoadedSession, SessionRecord, SessionStore, StoreError, StoredSession};
 
 /// A time to live that is long enough for each check that is not about time.
 const LONG: Duration = Duration::from_secs(60);
@@ -36,6 +36,7 @@ pub async fn session_store<S: SessionStore + 'static>(
         unused_session_ends(&*store, ttl),
         load_prolongs(&*store, ttl),
         touch_prolongs(&*store, ttl),
+        touch_of_many_prolongs(&*store, ttl),
         replacement_does_not_prolong(&*store, ttl),
     );
 }
@@ -77,6 +78,34 @@ pub async fn session_store_bound(store: &dyn SessionStore, bound: usize, ttl: Du
     }
 }
 
+/// Returns the record of a session, and checks that it is returned only to callers that do not know it.
+async fn load(
+    store: &dyn SessionStore,
+    id: &str,
+    principal: &Principal,
+    ttl: Duration,
+) -> Option<StoredSession> {
+    let stored = match ok("load", store.load(id, principal, ttl, None).await)? {
+        LoadedSession::Newer(stored) => stored,
+        LoadedSession::Same => panic!("a caller that knows no revision gets the record"),
+    };
+    let known = Some(stored.revision);
+    let same = ok("load", store.load(id, principal, ttl, known).await);
+    assert_eq!(
+        same,
+        Some(LoadedSession::Same),
+        "a caller that knows the revision gets no record"
+    );
+    let other = Some(stored.revision.wrapping_sub(1));
+    let newer = ok("load", store.load(id, principal, ttl, other).await);
+    assert_eq!(
+        newer,
+        Some(LoadedSession::Newer(stored.clone())),
+        "a caller that knows another revision gets the record"
+    );
+    Some(stored)
+}
+
 async fn assert_rejected(store: &dyn SessionStore, owner: &Principal) {
     let id = unique_name("session");
     let created = store.create(&id, owner, record("a"), LONG).await;
@@ -101,7 +130,8 @@ async fn created_session_can_be_loaded(store: &dyn SessionStore) {
             *created.record, initial,
             "create returns the record it was given"
         );
-        let loaded = ok("load", store.load(&id, &owner, LONG).await)
+        let loaded = load(store, &id, &owner, LONG)
+            .await
             .expect("a created session can be loaded");
         assert_eq!(
             loaded, created,
@@ -111,7 +141,7 @@ async fn created_session_can_be_loaded(store: &dyn SessionStore) {
             ok("touch", store.touch(&id, &owner, LONG).await),
             "touch finds a session that exists"
         );
-        let again = ok("load", store.load(&id, &owner, LONG).await);
+        let again = load(store, &id, &owner, LONG).await;
         assert_eq!(
             again,
             Some(loaded),
@@ -135,7 +165,7 @@ async fn used_id_is_rejected(store: &dyn SessionStore) {
     let _ = store
         .create(&id, &user("mallory"), record("third"), LONG)
         .await;
-    let loaded = ok("load", store.load(&id, &owner, LONG).await);
+    let loaded = load(store, &id, &owner, LONG).await;
     assert_eq!(
         loaded.map(|session| (*session.record).clone()),
         Some(record("first")),
@@ -156,7 +186,7 @@ async fn session_of_other_principal_does_not_exist(store: &dyn SessionStore) {
         for unknown in [id.as_str(), &unique_name("session")] {
             absent(store, unknown, other, created.revision).await;
         }
-        let loaded = ok("load", store.load(&id, owner, LONG).await);
+        let loaded = load(store, &id, owner, LONG).await;
         assert_eq!(
             loaded,
             Some(created),
@@ -168,7 +198,7 @@ async fn session_of_other_principal_does_not_exist(store: &dyn SessionStore) {
 /// Checks that the session does not exist for this principal.
 async fn absent(store: &dyn SessionStore, id: &str, principal: &Principal, revision: u64) {
     assert_eq!(
-        ok("load", store.load(id, principal, LONG).await),
+        load(store, id, principal, LONG).await,
         None,
         "load finds no session that ended, never existed or belongs to another principal"
     );
@@ -206,7 +236,8 @@ async fn replacement_needs_the_revision(store: &dyn SessionStore) {
             "a record is not replaced under another revision than its own"
         );
     }
-    let loaded = ok("load", store.load(&id, &owner, LONG).await)
+    let loaded = load(store, &id, &owner, LONG)
+        .await
         .expect("a session exists after it was replaced");
     assert_eq!(
         (&*loaded.record, loaded.revision),
@@ -234,7 +265,8 @@ async fn one_of_many_replacements_wins(store: Arc<dyn SessionStore>) {
         1,
         "of several replacements of one revision exactly one succeeds"
     );
-    let loaded = ok("load", store.load(&id, &owner, LONG).await)
+    let loaded = load(&*store, &id, &owner, LONG)
+        .await
         .map(|session| (session.revision, (*session.record).clone()));
     assert_eq!(
         loaded.as_ref(),
@@ -265,7 +297,7 @@ async fn fields_of_newer_versions_are_stored(store: &dyn SessionStore) {
     newer.initialized = true;
     let replaced = store.replace(&id, &owner, revision, newer.clone()).await;
     assert!(ok("replace", replaced).is_some());
-    let loaded = ok("load", store.load(&id, &owner, LONG).await);
+    let loaded = load(store, &id, &owner, LONG).await;
     assert_eq!(
         loaded.map(|stored| (*stored.record).clone()),
         Some(newer),
@@ -296,13 +328,13 @@ async fn load_prolongs(store: &dyn SessionStore, ttl: Duration) {
     for _ in 0..2 {
         sleep(ttl * 2 / 3).await;
         assert!(
-            ok("load", store.load(&id, &owner, ttl).await).is_some(),
+            load(store, &id, &owner, ttl).await.is_some(),
             "a session lives for another time to live after each load"
         );
     }
     sleep(ttl + ttl / 3).await;
     assert_eq!(
-        ok("load", store.load(&id, &owner, ttl).await),
+        load(store, &id, &owner, ttl).await,
         None,
         "a session ends when the time to live has passed since the last load"
     );
@@ -326,6 +358,23 @@ async fn touch_prolongs(store: &dyn SessionStore, ttl: Duration) {
     );
 }
 
+async fn touch_of_many_prolongs(store: &dyn SessionStore, ttl: Duration) {
+    let rule = "a touch of several sessions prolongs each and reports which exist";
+    let (id, owner) = (unique_name("session"), user("alice"));
+    ok("create", store.create(&id, &owner, record("a"), ttl).await);
+    let sessions = [
+        (unique_name("session"), owner.clone()),
+        (id.clone(), owner.clone()),
+        (id.clone(), user("mallory")),
+    ];
+    for _ in 0..4 {
+        sleep(ttl / 2).await;
+        let exist = ok("touch_many", store.touch_many(&sessions, ttl).await);
+        assert_eq!(exist, [false, true, false], "{rule}");
+    }
+    assert!(ok("touch_many", store.touch_many(&[], ttl).await).is_empty());
+}
+
 async fn replacement_does_not_prolong(store: &dyn SessionStore, ttl: Duration) {
     let (id, owner) = (unique_name("session"), user("alice"));
     let created = ok("create", store.create(&id, &owner, record("a"), ttl).await);
@@ -339,7 +388,7 @@ async fn replacement_does_not_prolong(store: &dyn SessionStore, ttl: Duration) {
     );
     sleep(ttl * 2 / 3).await;
     assert_eq!(
-        ok("load", store.load(&id, &owner, ttl).await),
+        load(store, &id, &owner, ttl).await,
         None,
         "a replacement does not change the remaining time of a session"
     );

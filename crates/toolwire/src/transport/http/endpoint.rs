@@ -8,7 +8,7 @@ use toolwire_types::Notification;
 use crate::engine::Principal;
 use crate::server::Server;
 use crate::store::{
-    BusMessage, BusPayload, SessionRecord, SessionSignal, StoreError, StoredSession,
+    BusMessage, BusPayload, LoadedSession, SessionRecord, SessionSignal, StoreError, StoredSession,
 };
 use crate::transport::http::byte_budget::ByteBudget;
 use crate::transport::http::cluster::{BusHandler, ClusterNode};
@@ -26,6 +26,7 @@ use crate::transport::http::response::{self, HttpResponse};
 use crate::transport::http::session::active::{ActiveSession, ActiveSessions};
 use crate::transport::http::session::expiry::SessionExpiry;
 use crate::transport::http::session::key::SessionKey;
+use crate::transport::http::session::renewal::StoredSessionRenewal;
 use crate::transport::http::session::stream_writer::StreamWriter;
 use crate::transport::http::stores::Stores;
 
@@ -46,6 +47,7 @@ pub(crate) struct HttpEndpoint {
     pub(crate) node: ClusterNode,
     pub(crate) stores: Stores,
     expiry: SessionExpiry,
+    pub(crate) renewal: StoredSessionRenewal,
 }
 
 impl HttpEndpoint {
@@ -68,6 +70,7 @@ impl HttpEndpoint {
             node: ClusterNode::new(options.bus.is_some()),
             stores: Stores::new(&options),
             expiry: SessionExpiry::default(),
+            renewal: StoredSessionRenewal::default(),
             server,
             options,
         }
@@ -86,9 +89,19 @@ impl HttpEndpoint {
         principal: &Principal,
     ) -> Result<Option<Arc<ActiveSession>>, StoreError> {
         let idle = self.options.limits.session_idle;
-        let Some(stored) = self.stores.load_session(id, principal, idle).await? else {
-            self.active_sessions.end(id, principal);
-            return Ok(None);
+        let active = self.active_sessions.find(id);
+        let active = active.filter(|active| active.key.principal == *principal);
+        let known = active.as_ref().map(|active| active.revision());
+        let loaded = self.stores.load_session(id, principal, idle, known).await?;
+        let stored = match (loaded, active) {
+            (Some(LoadedSession::Newer(stored)), _) => stored,
+            (Some(LoadedSession::Same), active) => return Ok(active),
+            (None, active) => {
+                if let Some(active) = active {
+                    active.end();
+                }
+                return Ok(None);
+            }
         };
         let timeout = || self.server.snapshot().options.client_response_timeout;
         let active = self
@@ -133,7 +146,8 @@ impl HttpEndpoint {
                 return Ok(());
             }
             // Another request stored a newer record. The changes of this request are applied to that record.
-            let Some(now) = stores.load_session(id, principal, idle).await? else {
+            let loaded = stores.load_session(id, principal, idle, None).await?;
+            let Some(LoadedSession::Newer(now)) = loaded else {
                 return Ok(());
             };
             record = now.record.with_changes(&before.record, &current);

@@ -13,9 +13,9 @@ use tokio::time::Sleep;
 
 use crate::engine::Principal;
 use crate::store::{
-    Appended, Bus, BusMessage, BusSubscription, EventLog, ExpiredSession, LogEntry, LogWriter,
-    Replay, SessionRecord, SessionStore, StoreError, StoreFuture, StoredSession, StreamKey,
-    WriterLease,
+    Appended, Bus, BusMessage, BusSubscription, EventLog, ExpiredSession, LoadedSession, LogEntry,
+    LogWriter, Replay, SessionRecord, SessionStore, StoreError, StoreFuture, StoredSession,
+    StreamKey, WriterLease,
 };
 use crate::transport::http::options::HttpOptions;
 
@@ -53,8 +53,9 @@ impl Stores {
         id: &'a str,
         principal: &'a Principal,
         ttl: Duration,
-    ) -> StoreCall<'a, Option<StoredSession>> {
-        self.within_deadline(self.sessions.load(id, principal, ttl))
+        known: Option<u64>,
+    ) -> StoreCall<'a, Option<LoadedSession>> {
+        self.within_deadline(self.sessions.load(id, principal, ttl, known))
     }
 
     pub(crate) fn touch_session<'a>(
@@ -64,6 +65,14 @@ impl Stores {
         ttl: Duration,
     ) -> StoreCall<'a, bool> {
         self.within_deadline(self.sessions.touch(id, principal, ttl))
+    }
+
+    pub(crate) fn touch_sessions<'a>(
+        &'a self,
+        sessions: &'a [(String, Principal)],
+        ttl: Duration,
+    ) -> StoreCall<'a, Vec<bool>> {
+        self.within_deadline(self.sessions.touch_many(sessions, ttl))
     }
 
     pub(crate) fn replace_session<'a>(

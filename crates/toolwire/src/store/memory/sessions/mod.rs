@@ -11,7 +11,8 @@ use tokio::time::Instant;
 
 use crate::engine::{BuildNameHasher, Principal, deadline_after};
 use crate::store::{
-    ExpiredSession, SessionRecord, SessionStore, StoreError, StoreFuture, StoredSession,
+    ExpiredSession, LoadedSession, SessionRecord, SessionStore, StoreError, StoreFuture,
+    StoredSession,
 };
 use crate::sync::lock;
 
@@ -137,8 +138,19 @@ impl SessionStore for MemorySessionStore {
         id: &'a str,
         principal: &'a Principal,
         ttl: Duration,
-    ) -> StoreFuture<'a, Option<StoredSession>> {
-        Box::pin(async move { Ok(self.lock().extend_ttl(id, principal, Instant::now(), ttl)) })
+        known: Option<u64>,
+    ) -> StoreFuture<'a, Option<LoadedSession>> {
+        Box::pin(async move {
+            let mut sessions = self.lock();
+            let session = sessions.extend_ttl(id, principal, Instant::now(), ttl);
+            Ok(session.map(|session| {
+                if known == Some(session.revision) {
+                    return LoadedSession::Same;
+                }
+                let record = Arc::clone(&session.record);
+                LoadedSession::Newer(StoredSession::new(record, session.revision))
+            }))
+        })
     }
 
     fn touch<'a>(
@@ -148,8 +160,24 @@ impl SessionStore for MemorySessionStore {
         ttl: Duration,
     ) -> StoreFuture<'a, bool> {
         Box::pin(async move {
-            let session = self.lock().extend_ttl(id, principal, Instant::now(), ttl);
+            let mut sessions = self.lock();
+            let session = sessions.extend_ttl(id, principal, Instant::now(), ttl);
             Ok(session.is_some())
+        })
+    }
+
+    fn touch_many<'a>(
+        &'a self,
+        sessions: &'a [(String, Principal)],
+        ttl: Duration,
+    ) -> StoreFuture<'a, Vec<bool>> {
+        Box::pin(async move {
+            let (mut stored, now) = (self.lock(), Instant::now());
+            let exist = sessions.iter().map(|(id, principal)| {
+                let session = stored.extend_ttl(id, principal, now, ttl);
+                session.is_some()
+            });
+            Ok(exist.collect())
         })
     }
 
@@ -311,14 +339,13 @@ impl Sessions {
         principal: &Principal,
         now: Instant,
         ttl: Duration,
-    ) -> Option<StoredSession> {
+    ) -> Option<&MemorySession> {
         let session = self.find(id, principal, now)?;
         session.deadline = deadline_after(now, ttl);
-        let stored = StoredSession::new(Arc::clone(&session.record), session.revision);
         if session.deadline < session.listed {
             self.list_again(id);
         }
-        Some(stored)
+        self.by_id.get(id)
     }
 
     /// Removes all ended sessions. A session that was used since it was listed is listed again, at most once per

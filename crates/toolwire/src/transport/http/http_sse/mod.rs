@@ -39,6 +39,7 @@ use crate::transport::http::request::headers::RequestHeaders;
 use crate::transport::http::request::incoming::IncomingRequest;
 use crate::transport::http::response::event_source::{EventSource, StreamState};
 use crate::transport::http::response::{self, HttpResponse};
+use crate::transport::http::session::renewal;
 use crate::transport::http::stores::Stores;
 use crate::transport::limits::Limits;
 use crate::transport::outgoing_queue::OutgoingQueue;
@@ -83,7 +84,7 @@ async fn open(
         key: store_key(&id),
         principal: Principal::of(&token),
         idle: options.limits.session_idle,
-        interval: options.limits.keep_alive,
+        interval: renewal::interval(options.limits.session_idle),
     };
     lease
         .create()

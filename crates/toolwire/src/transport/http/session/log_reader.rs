@@ -17,8 +17,7 @@ use crate::store::{LogEntry, Replay, StoreError, StreamKey};
 use crate::sync::lock;
 use crate::transport::http::exchange::token_expiry;
 use crate::transport::http::response::event_source::{EventSource, StreamState};
-use crate::transport::http::session::active::ActiveSession;
-use crate::transport::http::session::key::SessionKey;
+use crate::transport::http::session::active::{ActiveSession, SessionReader};
 use crate::transport::http::session::local_events::LocalRead;
 use crate::transport::http::session::push::PushReader;
 use crate::transport::http::session::stream_reader::{Attachment, DetachReason};
@@ -30,11 +29,10 @@ pub(crate) struct ReaderContext {
     pub(crate) session: Arc<ActiveSession>,
     pub(crate) key: StreamKey,
     pub(crate) attachment: Attachment,
-    /// How long to wait for an entry, and how often the session is renewed.
+    /// Renews the session while this connection reads.
+    pub(crate) _reader: SessionReader,
+    /// How long to wait for an entry.
     pub(crate) interval: Duration,
-    /// When the session was renewed last.
-    pub(crate) last_touched: Mutex<Instant>,
-    pub(crate) session_idle: Duration,
     /// Ends a stream that has no end of its own when the server shuts down.
     pub(crate) shutdown: Option<Cancellation>,
     /// When the token of such a stream expires. The client resumes the stream with a new token and loses no event.
@@ -203,7 +201,7 @@ impl ReaderContext {
             () = self.session.key.ended.cancelled() => ReadStep::End,
             () = shutdown => ReadStep::End,
             () = token_expiry::sleep_until_expiry(self.token_expires_at) => ReadStep::End,
-            step = self.read(after, self.interval) => if self.touch_session().await { step } else { ReadStep::End }
+            step = self.read(after, self.interval) => step,
         }
     }
 
@@ -260,29 +258,5 @@ impl ReaderContext {
         }
         tokio::time::sleep(RETRY_INTERVAL).await;
         ReadStep::Entries(Vec::new())
-    }
-
-    /// Renews the session once in an interval, because a session with an open stream is not idle. Returns `false` if
-    /// the session does not exist any more.
-    async fn touch_session(&self) -> bool {
-        {
-            let mut last_touched = lock(&self.last_touched);
-            if last_touched.elapsed() < self.interval {
-                return true;
-            }
-            *last_touched = Instant::now();
-        }
-        let SessionKey { id, principal, .. } = &self.session.key;
-        let touched = self.stores.touch_session(id, principal, self.session_idle);
-        match touched.await {
-            Ok(true) => {}
-            Ok(false) => {
-                tracing::warn!("a stream ends because its session was deleted");
-                self.session.end();
-                return false;
-            }
-            Err(error) => tracing::warn!(%error, "a session cannot be renewed"),
-        }
-        true
     }
 }

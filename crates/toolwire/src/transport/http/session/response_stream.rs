@@ -186,16 +186,17 @@ impl HttpEndpoint {
         push: Option<PushReader>,
         token_expires_at: Option<Instant>,
     ) -> ReaderContext {
-        let options = &self.options;
+        let limits = &self.options.limits;
+        self.renewal
+            .start(&self.stores, limits, &self.active_sessions);
         ReaderContext {
             stores: self.stores.clone(),
             session: Arc::clone(session),
             key: StreamKey::new(&session.key.id, control.stream()),
             attachment: control.attach(self.streams.bytes()),
             failing_since: Mutex::new(None),
-            interval: options.limits.keep_alive,
-            last_touched: Mutex::new(Instant::now()),
-            session_idle: options.limits.session_idle,
+            _reader: session.add_reader(),
+            interval: limits.keep_alive,
             // The response to a request ends with the request. A stream of pushed messages has no end of its own.
             shutdown: push.as_ref().map(|_| self.server.shutdown_signal().clone()),
             token_expires_at,

@@ -7,6 +7,7 @@
 
 use std::collections::{HashMap, VecDeque};
 use std::io;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, Weak};
 use std::time::Duration;
 
@@ -32,6 +33,18 @@ pub(crate) struct ActiveSession {
     streams: Mutex<HashMap<String, Weak<ResumableStream>>>,
     push: Mutex<Weak<PushTask>>,
     registry: Weak<ActiveSessions>,
+    /// The number of connections that read a stream of the session.
+    readers: AtomicUsize,
+}
+
+/// A connection that reads a stream of a session. While there is one, the session is renewed.
+#[derive(Debug)]
+pub(crate) struct SessionReader(Arc<ActiveSession>);
+
+impl Drop for SessionReader {
+    fn drop(&mut self) {
+        self.0.readers.fetch_sub(1, Ordering::Relaxed);
+    }
 }
 
 /// The maximum number of cached sessions that are not in use. A session takes two or three kilobytes and twice the size
@@ -83,6 +96,7 @@ impl ActiveSessions {
             streams: Mutex::default(),
             push: Mutex::default(),
             registry: Arc::downgrade(self),
+            readers: AtomicUsize::new(0),
         });
         let is_cached = !is_large(&stored.record);
         let mut table = self.lock();
@@ -107,6 +121,15 @@ impl ActiveSessions {
         {
             active.end();
         }
+    }
+
+    /// Returns the sessions with a connection that reads a stream.
+    pub(crate) fn with_readers(&self) -> Vec<Arc<ActiveSession>> {
+        let table = self.lock();
+        let active: Vec<_> = table.by_id.values().filter_map(Weak::upgrade).collect();
+        drop(table);
+        let has_readers = |active: &Arc<ActiveSession>| active.readers.load(Ordering::Relaxed) > 0;
+        active.into_iter().filter(has_readers).collect()
     }
 
     /// Removes a session from the cache.
@@ -207,6 +230,17 @@ impl ActiveSession {
             record::rebase(&self.state, &before.record, &stored.record);
         }
         is_newer
+    }
+
+    /// Returns the revision of the record that was last read from the store.
+    pub(crate) fn revision(&self) -> u64 {
+        self.lock_stored().revision
+    }
+
+    /// Registers a connection that reads a stream of the session.
+    pub(crate) fn add_reader(self: &Arc<Self>) -> SessionReader {
+        self.readers.fetch_add(1, Ordering::Relaxed);
+        SessionReader(Arc::clone(self))
     }
 
     fn lock_stored(&self) -> MutexGuard<'_, StoredSession> {
