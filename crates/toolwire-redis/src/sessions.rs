@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use redis::{Script, cmd};
 use toolwire::Principal;
-use toolwire::store::{SessionRecord, SessionStore, StoreError, StoredSession};
+use toolwire::store::{LoadedSession, SessionRecord, SessionStore, StoreError, StoredSession};
 
 use crate::connection::{Connection, Repeat, milliseconds};
 use crate::keys::{self, Keys};
@@ -134,14 +134,16 @@ impl SessionStore for RedisSessionStore {
         id: &'a str,
         principal: &'a Principal,
         ttl: Duration,
-    ) -> StoreFuture<'a, Option<StoredSession>> {
+        known: Option<u64>,
+    ) -> StoreFuture<'a, Option<LoadedSession>> {
         Box::pin(async move {
             let mut get = cmd("GETEX");
             get.arg(self.keys.session(id, &keys::owner(principal)))
                 .arg("PX")
                 .arg(milliseconds(ttl));
             let value: Option<Vec<u8>> = self.connection.send(&get, Repeat::Harmless).await?;
-            value.map(|value| stored_session(&value)).transpose()
+            let loaded = value.map(|value| loaded_session(&value, known));
+            loaded.transpose()
         })
     }
 
@@ -157,6 +159,24 @@ impl SessionStore for RedisSessionStore {
                 .arg(self.keys.session(id, &keys::owner(principal)))
                 .arg(milliseconds(ttl));
             self.connection.send(&expire, Repeat::Harmless).await
+        })
+    }
+
+    fn touch_many<'a>(
+        &'a self,
+        sessions: &'a [(String, Principal)],
+        ttl: Duration,
+    ) -> StoreFuture<'a, Vec<bool>> {
+        Box::pin(async move {
+            if sessions.is_empty() {
+                return Ok(Vec::new());
+            }
+            let mut commands = redis::pipe();
+            for (id, principal) in sessions {
+                let key = self.keys.session(id, &keys::owner(principal));
+                commands.cmd("PEXPIRE").arg(key).arg(milliseconds(ttl));
+            }
+            self.connection.send(&commands, Repeat::Harmless).await
         })
     }
 
@@ -205,11 +225,14 @@ fn value_of(revision: u64, record: &SessionRecord) -> Vec<u8> {
     value
 }
 
-fn stored_session(value: &[u8]) -> Result<StoredSession, StoreError> {
+fn loaded_session(value: &[u8], known: Option<u64>) -> Result<LoadedSession, StoreError> {
     let (revision, record) = value
         .split_first_chunk::<REVISION_BYTES>()
         .ok_or(StoreError::UnsupportedFormat)?;
-    let record = SessionRecord::from_bytes(record)?;
     let revision = u64::from_be_bytes(*revision);
-    Ok(StoredSession::new(Arc::new(record), revision))
+    if known == Some(revision) {
+        return Ok(LoadedSession::Same);
+    }
+    let record = Arc::new(SessionRecord::from_bytes(record)?);
+    Ok(LoadedSession::Newer(StoredSession::new(record, revision)))
 }

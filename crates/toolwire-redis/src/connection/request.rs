@@ -1,13 +1,15 @@
 //! What can be sent to the engine.
 
 use redis::aio::MultiplexedConnection;
-use redis::{Cmd, RedisResult, ScriptInvocation, Value};
+use redis::{Cmd, Pipeline, RedisResult, ScriptInvocation, Value};
 
 use crate::connection::fault::Fault;
 
-/// A command, or a script with its keys and arguments.
+/// A command, several independent commands, or a script with its keys and arguments.
 pub(crate) enum Request<'a> {
     Command(&'a Cmd),
+    /// They are sent together. The response is the list of their responses.
+    Commands(&'a Pipeline),
     /// It is loaded if the engine does not know it, because an engine forgets scripts when it restarts.
     Script(&'a ScriptInvocation<'a>),
 }
@@ -16,6 +18,10 @@ impl Request<'_> {
     pub(crate) async fn send(&self, connection: &mut MultiplexedConnection) -> RedisResult<Value> {
         match self {
             Self::Command(command) => command.query_async(connection).await,
+            Self::Commands(commands) => {
+                let responses: Vec<Value> = commands.query_async(connection).await?;
+                Ok(Value::Array(responses))
+            }
             Self::Script(script) => script.invoke_async(connection).await,
         }
     }
@@ -24,6 +30,12 @@ impl Request<'_> {
 impl<'a> From<&'a Cmd> for Request<'a> {
     fn from(command: &'a Cmd) -> Self {
         Self::Command(command)
+    }
+}
+
+impl<'a> From<&'a Pipeline> for Request<'a> {
+    fn from(commands: &'a Pipeline) -> Self {
+        Self::Commands(commands)
     }
 }
 

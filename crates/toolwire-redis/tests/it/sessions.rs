@@ -37,6 +37,6 @@ async fn session_of_a_newer_version_is_an_error() {
     let mut value: Vec<u8> = commands.get(key).await.unwrap();
     value[8] += 1;
     let _: () = commands.set(key, value).await.unwrap();
-    let error = sessions.load("a", &owner, TTL).await.unwrap_err();
+    let error = sessions.load("a", &owner, TTL, None).await.unwrap_err();
     assert!(matches!(error, StoreError::UnsupportedFormat), "{error:?}");
 }
