@@ -23,12 +23,16 @@
 //! assert_eq!(result.content[0].as_text(), Some(r#"{"sum":3}"#));
 //! # let _ = tool;
 //! ```
+//!
+//! The feature `events` adds the types of the events extension, which is a draft.
 
 pub mod apps;
 mod capabilities;
 mod completion;
 mod content;
 mod elicitation;
+#[cfg(feature = "events")]
+pub mod events;
 mod implementation;
 mod input;
 pub mod json;

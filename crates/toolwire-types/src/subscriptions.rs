@@ -23,6 +23,9 @@ pub struct SubscriptionFilter {
     /// Whether to notify about changes of the resource list.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub resources_list_changed: Option<bool>,
+    /// Whether to notify about changes of the list of event types (extension `io.modelcontextprotocol/events`).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub events_list_changed: Option<bool>,
     /// The URIs of the resources to notify about.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub resource_subscriptions: Option<Vec<String>>,
@@ -38,6 +41,7 @@ object!(SubscriptionFilter = SubscriptionFilter::default();
     "toolsListChanged" => tools_list_changed,
     "promptsListChanged" => prompts_list_changed,
     "resourcesListChanged" => resources_list_changed,
+    "eventsListChanged" => events_list_changed,
     "resourceSubscriptions" => resource_subscriptions,
     "taskIds" => task_ids;
     others stored
@@ -57,6 +61,8 @@ impl SubscriptionFilter {
         with_prompts_list_changed(prompts_list_changed = true);
         /// Selects changes of the resource list.
         with_resources_list_changed(resources_list_changed = true);
+        /// Selects changes of the list of event types (extension `io.modelcontextprotocol/events`).
+        with_events_list_changed(events_list_changed = true);
     }
 
     /// Selects changes of one resource.
@@ -179,6 +185,7 @@ mod tests {
         check::<SubscriptionsListenRequestParams>(json!({
             "notifications": {
                 "toolsListChanged": true, "promptsListChanged": false, "resourcesListChanged": true,
+                "eventsListChanged": true,
                 "resourceSubscriptions": ["file:///a"], "taskIds": ["t"], "later": {"x": 1},
             },
             "_meta": {"io.modelcontextprotocol/protocolVersion": "2026-07-28"},
