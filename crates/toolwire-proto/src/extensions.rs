@@ -23,6 +23,7 @@ const MODERN: ProtocolVersion = ProtocolVersion::V2026_07_28;
 
 /// The extensions of the specification with the first revision that may declare each, sorted by id.
 static TABLE: [(&str, ProtocolVersion); 4] = [
+    // A literal, because the types of this draft are optional.
     ("io.modelcontextprotocol/events", MODERN),
     (SKILLS, FIRST),
     // 2025-11-25 has the core capability `tasks` instead.

@@ -4,7 +4,7 @@
 //! Only this crate compares protocol versions. Other crates call its functions instead.
 //!
 //! The features `apps`, `client` and `input` are on by default. Without them the crate lacks modules that a small
-//! server does not need. The feature `skills` adds the rules of skills.
+//! server does not need. The feature `skills` adds the rules of skills, and `events` those of events, which are a draft.
 
 pub mod admit;
 #[cfg(feature = "apps")]
@@ -21,6 +21,8 @@ pub mod elicit_validation;
 pub mod elicitation_ids;
 pub mod envelope;
 pub mod event_id;
+#[cfg(feature = "events")]
+pub mod events;
 pub mod extensions;
 pub mod features;
 pub mod framing;

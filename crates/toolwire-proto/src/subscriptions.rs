@@ -9,6 +9,8 @@ use std::collections::BTreeSet;
 use indexmap::IndexMap;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
+#[cfg(feature = "events")]
+use toolwire_types::events::{EXTENSION_ID as EVENTS_EXTENSION, EventsSettings};
 use toolwire_types::tasks::extension::EXTENSION_ID as TASKS_EXTENSION;
 use toolwire_types::{
     ErrorObject, Meta, Notification, RawJson, RequestId, ServerCapabilities, SubscriptionFilter,
@@ -44,6 +46,9 @@ pub enum Change {
     ResourceUpdated(String),
     /// The task with this id changed (tasks extension).
     Task(String),
+    /// The list of event types changed (events extension).
+    #[cfg(feature = "events")]
+    EventsListChanged,
 }
 
 impl Change {
@@ -62,6 +67,8 @@ impl Change {
             "notifications/tools/list_changed" => Some(Self::ToolsListChanged),
             "notifications/prompts/list_changed" => Some(Self::PromptsListChanged),
             "notifications/resources/list_changed" => Some(Self::ResourcesListChanged),
+            #[cfg(feature = "events")]
+            "notifications/events/list_changed" => Some(Self::EventsListChanged),
             "notifications/resources/updated" => subject()?.uri.map(Self::ResourceUpdated),
             "notifications/tasks" => subject()?.task_id.map(Self::Task),
             _ => None,
@@ -83,6 +90,8 @@ impl Change {
                 Some(serde_json::json!({ "uri": uri }).into()),
             ),
             Self::Task(_) => return None,
+            #[cfg(feature = "events")]
+            Self::EventsListChanged => ("notifications/events/list_changed", None),
         };
         Some(Notification::new(method, params))
     }
@@ -138,7 +147,19 @@ pub fn accepted_filter(
         &requested.task_ids,
         server.extension(TASKS_EXTENSION).is_some(),
     );
+    #[cfg(feature = "events")]
+    if requested.events_list_changed == Some(true) && announces_event_types(server) {
+        granted_filter.events_list_changed = Some(true);
+    }
     granted_filter
+}
+
+/// Returns `true` if the server declares that it announces changes of its event types.
+#[cfg(feature = "events")]
+fn announces_event_types(server: &ServerCapabilities) -> bool {
+    let settings = server.extension(EVENTS_EXTENSION);
+    let settings = settings.and_then(|settings| settings.parse::<EventsSettings>().ok());
+    settings.is_some_and(|settings| settings.list_changed == Some(true))
 }
 
 /// Returns the extension that a client must have declared to listen with this filter. Returns `None` if the filter names
@@ -170,6 +191,8 @@ pub struct Filter {
     tools: bool,
     prompts: bool,
     resources: bool,
+    #[cfg(feature = "events")]
+    events: bool,
     uris: BTreeSet<String>,
     tasks: BTreeSet<String>,
 }
@@ -194,6 +217,8 @@ impl Filter {
             tools: filter.tools_list_changed == Some(true),
             prompts: filter.prompts_list_changed == Some(true),
             resources: filter.resources_list_changed == Some(true),
+            #[cfg(feature = "events")]
+            events: filter.events_list_changed == Some(true),
             uris: names(&filter.resource_subscriptions, "resourceSubscriptions")?,
             tasks: names(&filter.task_ids, "taskIds")?,
         })
@@ -215,6 +240,8 @@ impl Filter {
             Change::ResourcesListChanged => self.resources,
             Change::ResourceUpdated(uri) => self.covers(uri),
             Change::Task(id) => self.tasks.contains(id),
+            #[cfg(feature = "events")]
+            Change::EventsListChanged => self.events,
         }
     }
 
@@ -224,6 +251,8 @@ impl Filter {
             (self.tools, Change::ToolsListChanged),
             (self.prompts, Change::PromptsListChanged),
             (self.resources, Change::ResourcesListChanged),
+            #[cfg(feature = "events")]
+            (self.events, Change::EventsListChanged),
         ];
         let lists = lists.into_iter().filter(|(is_requested, _)| *is_requested);
         lists
@@ -403,6 +432,31 @@ mod tests {
         check(tasks(), json!({"tasks": {}}), None);
         check(json!({"taskIds": []}), offering(), None);
         check(json!({"toolsListChanged": true}), offering(), None);
+    }
+
+    #[cfg(feature = "events")]
+    #[test]
+    fn changes_of_event_types_are_accepted_only_if_they_are_declared() {
+        let check = |settings: Value, expected: bool| {
+            let server = json!({"extensions": {EVENTS_EXTENSION: settings}});
+            let server: ServerCapabilities = serde_json::from_value(server).expect("capabilities");
+            let granted = accepted_filter(&filter(json!({"eventsListChanged": true})), &server);
+            let accepted = granted.events_list_changed == Some(true);
+            assert_eq!(accepted, expected);
+            let listener = Filter::new(&granted).expect("a small filter");
+            let change = Change::EventsListChanged;
+            assert_eq!(listener.accepts(&change), expected);
+            assert_eq!(listener.changes().any(|one| one == change), expected);
+            assert!(!listener.accepts(&Change::ToolsListChanged));
+            let notification = change.to_notification().expect("it is no task");
+            let read = Change::of_notification(&notification.method, None);
+            assert_eq!(read, Some(change));
+        };
+        check(json!({"listChanged": true}), true);
+        check(json!({"listChanged": false}), false);
+        check(json!({}), false);
+        let tools = Filter::new(&filter(json!({"toolsListChanged": true}))).expect("small");
+        assert!(!tools.accepts(&Change::EventsListChanged));
     }
 
     #[test]

@@ -49,6 +49,8 @@ pub fn invalidated_by(change: &Change) -> Option<Invalidation<'_>> {
         ),
         Change::ResourceUpdated(uri) => (&["resources/read"], Some(uri.as_str())),
         Change::Task(_) => return None,
+        #[cfg(feature = "events")]
+        Change::EventsListChanged => return None,
     };
     Some(Invalidation { methods, uri })
 }

@@ -6,6 +6,8 @@
 
 use std::num::NonZeroU8;
 
+#[cfg(feature = "events")]
+use toolwire_types::events::EXTENSION_ID as EVENTS_EXTENSION;
 use toolwire_types::skills::EXTENSION_ID as SKILLS_EXTENSION;
 use toolwire_types::tasks::extension::EXTENSION_ID as TASKS_EXTENSION;
 use toolwire_types::{ClientCapabilities, ErrorObject, ProtocolVersion, ServerCapabilities};
@@ -473,11 +475,34 @@ const MODERN: ProtocolVersion = ProtocolVersion::V2026_07_28;
 static TABLE: &[Method] = &[
     request("completion/complete").needs(Capability::Completions),
     server_request("elicitation/create").since(JUNE_2025).until(LAST_LEGACY),
+    // Events extension: no header repeats the name of these methods.
+    #[cfg(feature = "events")]
+    request("events/list").since(MODERN).extended_by(EVENTS_EXTENSION),
+    #[cfg(feature = "events")]
+    request("events/poll").since(MODERN).extended_by(EVENTS_EXTENSION),
+    #[cfg(feature = "events")]
+    request("events/stream").since(MODERN).extended_by(EVENTS_EXTENSION),
+    #[cfg(feature = "events")]
+    request("events/subscribe").since(MODERN).extended_by(EVENTS_EXTENSION),
+    #[cfg(feature = "events")]
+    request("events/unsubscribe").since(MODERN).extended_by(EVENTS_EXTENSION),
     request("initialize").until(LAST_LEGACY),
     request("logging/setLevel").until(LAST_LEGACY).needs(Capability::Logging),
     // 2026-07-28: the client sends it on stdio, the server only to end a `subscriptions/listen`.
     two_way_notification("notifications/cancelled"),
     notification("notifications/elicitation/complete").since(LAST_LEGACY).until(LAST_LEGACY),
+    #[cfg(feature = "events")]
+    notification("notifications/events/active").since(MODERN).extended_by(EVENTS_EXTENSION),
+    #[cfg(feature = "events")]
+    notification("notifications/events/error").since(MODERN).extended_by(EVENTS_EXTENSION),
+    #[cfg(feature = "events")]
+    notification("notifications/events/event").since(MODERN).extended_by(EVENTS_EXTENSION),
+    #[cfg(feature = "events")]
+    notification("notifications/events/heartbeat").since(MODERN).extended_by(EVENTS_EXTENSION),
+    #[cfg(feature = "events")]
+    notification("notifications/events/list_changed").since(MODERN).extended_by(EVENTS_EXTENSION),
+    #[cfg(feature = "events")]
+    notification("notifications/events/terminated").since(MODERN).extended_by(EVENTS_EXTENSION),
     client_notification("notifications/initialized").until(LAST_LEGACY),
     notification("notifications/message").needs(Capability::Logging),
     two_way_notification("notifications/progress").modern_direction(Direction::ServerToClient),

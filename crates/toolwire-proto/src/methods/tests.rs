@@ -79,10 +79,46 @@ fn every_method_exists_in_its_revisions_and_directions() {
     }
 }
 
+#[cfg(feature = "events")]
+#[test]
+fn methods_of_events_exist_since_2026_07_28() {
+    for (name, expected) in [
+        ("events/list", "----c"),
+        ("events/poll", "----c"),
+        ("events/stream", "----c"),
+        ("events/subscribe", "----c"),
+        ("events/unsubscribe", "----c"),
+        ("notifications/events/active", "----s"),
+        ("notifications/events/error", "----s"),
+        ("notifications/events/event", "----s"),
+        ("notifications/events/heartbeat", "----s"),
+        ("notifications/events/list_changed", "----s"),
+        ("notifications/events/terminated", "----s"),
+    ] {
+        assert_eq!(senders(name), expected, "{name}");
+        let row = find(name).expect("the method is in the table");
+        assert_eq!(row.name_source, NameSource::None, "{name}");
+        let version = ProtocolVersion::V2026_07_28;
+        assert!(!row.is_offered(version, &ServerCapabilities::default()));
+        let extension = r#"{"extensions":{"io.modelcontextprotocol/events":{}}}"#;
+        let server = serde_json::from_str(extension).expect("valid capabilities");
+        assert!(row.is_offered(version, &server));
+        let undeclared = ClientCapabilities::default();
+        assert_eq!(row.rejection(version, &server, || &undeclared), None);
+    }
+}
+
+#[cfg(not(feature = "events"))]
+#[test]
+fn methods_of_events_are_unknown_without_the_feature() {
+    assert_eq!(senders("events/poll"), "unknown");
+}
+
 #[test]
 fn table_is_sorted_without_duplicates() {
     assert!(all().is_sorted_by(|earlier, later| earlier.name < later.name));
-    assert_eq!(all().len(), 39);
+    let events = if cfg!(feature = "events") { 11 } else { 0 };
+    assert_eq!(all().len(), 39 + events);
 }
 
 #[test]

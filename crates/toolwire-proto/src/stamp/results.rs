@@ -1,5 +1,7 @@
 //! Results that a server sends.
 
+#[cfg(feature = "events")]
+use toolwire_types::events::{ListEventsResult, PollEventsResult, SubscribeEventsResult};
 use toolwire_types::skills::{GetSkillResult, ListSkillsResult, ReadDirectoryResult};
 use toolwire_types::{
     CacheScope, CallToolResponse, CallToolResult, CompleteResult, ContentBlock, DiscoverResult,
@@ -81,6 +83,13 @@ stamp_plain! {
     SubscriptionsListenResult {}
     GetPromptResult { messages }
     ReadDirectoryResult { resources }
+}
+
+#[cfg(feature = "events")]
+stamp_plain! {
+    ListEventsResult {}
+    PollEventsResult {}
+    SubscribeEventsResult {}
 }
 
 stamp_cacheable! {

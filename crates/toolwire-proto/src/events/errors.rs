@@ -1,0 +1,110 @@
+//! The errors of the extension, section "Errors".
+
+use serde::Serialize;
+use toolwire_types::events::{
+    CallbackEndpointErrorData, CallbackFailure, DeliveryMode, NotFoundData, NotFoundKind,
+    ResourceExhaustedData, UnsupportedData, code,
+};
+use toolwire_types::{ErrorObject, RawJson};
+
+/// Returns the error for an event type that the server does not have (−32023).
+#[must_use]
+pub fn unknown_event(name: &str) -> ErrorObject {
+    let error = ErrorObject::new(code::NOT_FOUND, format!("there is no event type `{name}`"));
+    with_data(error, &NotFoundData::new(NotFoundKind::Event))
+}
+
+/// Returns the error for a subscription that does not exist or belongs to another caller (−32023).
+#[must_use]
+pub fn unknown_subscription() -> ErrorObject {
+    let error = ErrorObject::new(code::NOT_FOUND, "there is no such subscription");
+    with_data(error, &NotFoundData::new(NotFoundKind::Subscription))
+}
+
+/// Returns the error for a caller that may not receive these events (−32024).
+#[must_use]
+pub fn forbidden(message: impl Into<String>) -> ErrorObject {
+    ErrorObject::new(code::FORBIDDEN, message.into())
+}
+
+/// Returns the error for a limit that is reached (−32025). `limit` is the name of the limit.
+#[must_use]
+pub fn exhausted(message: impl Into<String>, limit: &str, max: u64) -> ErrorObject {
+    let error = ErrorObject::new(code::RESOURCE_EXHAUSTED, message.into());
+    with_data(error, &ResourceExhaustedData::new(limit, max))
+}
+
+/// Returns the error for a delivery mode that an event type does not offer (−32026).
+#[must_use]
+pub fn unsupported_mode(name: &str, mode: &DeliveryMode) -> ErrorObject {
+    let message = format!("event type `{name}` does not offer the delivery mode `{mode}`");
+    let error = ErrorObject::new(code::UNSUPPORTED, message);
+    with_data(error, &UnsupportedData::new("delivery", mode.as_str()))
+}
+
+/// Returns the error that ends the subscriptions of a type whose schemas changed incompatibly (−32026).
+#[must_use]
+pub fn schema_changed(name: &str) -> ErrorObject {
+    let message = format!("the schemas of event type `{name}` changed; subscribe again");
+    let mut data = UnsupportedData::new("schema", name);
+    data.reason = Some("schema_changed".to_owned());
+    with_data(ErrorObject::new(code::UNSUPPORTED, message), &data)
+}
+
+/// Returns the error for a callback URL that did not accept the check of the server (−32027).
+#[must_use]
+pub fn callback_failed(reason: CallbackFailure) -> ErrorObject {
+    let error = ErrorObject::new(
+        code::CALLBACK_ENDPOINT_ERROR,
+        "the callback URL did not accept the check of the server",
+    );
+    with_data(error, &CallbackEndpointErrorData::new(reason))
+}
+
+fn with_data(error: ErrorObject, data: &impl Serialize) -> ErrorObject {
+    let data = RawJson::from_serialize(data).expect("the data has only text and numbers");
+    error.with_data(data)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    #[test]
+    fn each_error_has_its_code_and_data() {
+        #[track_caller]
+        fn check(error: ErrorObject, code: i64, data: Option<Value>) {
+            assert_eq!(error.code, code);
+            assert_eq!(error.data, data.map(RawJson::from));
+        }
+        check(unknown_event("a"), -32023, Some(json!({"kind": "event"})));
+        check(
+            unknown_subscription(),
+            -32023,
+            Some(json!({"kind": "subscription"})),
+        );
+        check(forbidden("no"), -32024, None);
+        check(
+            exhausted("full", "streams", 5),
+            -32025,
+            Some(json!({"limit": "streams", "max": 5})),
+        );
+        check(
+            unsupported_mode("a", &DeliveryMode::Webhook),
+            -32026,
+            Some(json!({"feature": "delivery", "value": "webhook"})),
+        );
+        check(
+            schema_changed("a"),
+            -32026,
+            Some(json!({"feature": "schema", "value": "a", "reason": "schema_changed"})),
+        );
+        check(
+            callback_failed(CallbackFailure::Timeout),
+            -32027,
+            Some(json!({"reason": "timeout"})),
+        );
+    }
+}

@@ -1,0 +1,102 @@
+//! The ids of the events that a client has seen, so that each event is reported once.
+
+use std::collections::{HashSet, VecDeque};
+use std::sync::Arc;
+
+/// The maximum number of ids that are stored.
+pub const MAX_SEEN_EVENTS: usize = 10_000;
+
+/// The maximum bytes of all ids that are stored.
+pub const MAX_SEEN_BYTES: usize = 1024 * 1024;
+
+/// The most recent ids of events.
+#[derive(Debug, Default)]
+pub struct SeenEvents {
+    ids: HashSet<Arc<str>>,
+    order: VecDeque<Arc<str>>,
+    bytes: usize,
+}
+
+impl SeenEvents {
+    /// Creates an empty set.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Adds an id. Returns `false` if it is already in the set. The oldest ids are dropped beyond the limits.
+    pub fn insert(&mut self, id: &str) -> bool {
+        if self.ids.contains(id) {
+            return false;
+        }
+        let id: Arc<str> = id.into();
+        self.bytes += id.len();
+        self.order.push_back(Arc::clone(&id));
+        self.ids.insert(id);
+        while self.order.len() > MAX_SEEN_EVENTS || self.bytes > MAX_SEEN_BYTES {
+            let Some(oldest) = self.order.pop_front() else {
+                break;
+            };
+            self.bytes -= oldest.len();
+            self.ids.remove(&oldest);
+        }
+        true
+    }
+
+    /// Returns the newest ids, at most `limit`, oldest first.
+    pub fn recent(&self, limit: usize) -> impl Iterator<Item = &str> {
+        let skipped = self.order.len().saturating_sub(limit);
+        self.order.iter().skip(skipped).map(|id| &**id)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn set_stores_10_000_ids() {
+        let mut seen = SeenEvents::new();
+        for id in 0..MAX_SEEN_EVENTS {
+            assert!(seen.insert(&id.to_string()));
+        }
+        assert!(!seen.insert("0"), "the first one is still stored");
+        assert!(seen.insert("one more"));
+        assert!(seen.insert("0"), "the first one was dropped");
+        assert_eq!(seen.recent(2).collect::<Vec<_>>(), ["one more", "0"]);
+    }
+
+    #[test]
+    fn set_stores_one_mebibyte_of_ids() {
+        let mut seen = SeenEvents::new();
+        let half = |letter: &str| letter.repeat(MAX_SEEN_BYTES / 2);
+        assert!(seen.insert(&half("a")) && seen.insert(&half("b")));
+        assert!(!seen.insert(&half("a")) && !seen.insert(&half("b")));
+        assert!(seen.insert("c"));
+        assert!(!seen.insert(&half("b")));
+        assert!(seen.insert(&half("a")), "it was dropped for `c`");
+    }
+
+    #[test]
+    fn id_that_is_larger_than_the_set_is_not_stored() {
+        let mut seen = SeenEvents::new();
+        let large = "x".repeat(MAX_SEEN_BYTES + 1);
+        assert!(seen.insert(&large) && seen.insert(&large));
+        assert_eq!((seen.ids.len(), seen.order.len(), seen.bytes), (0, 0, 0));
+    }
+
+    proptest! {
+        #[test]
+        fn set_accepts_each_id_once(ids in proptest::collection::vec("[ab]{0,3}", 0..60)) {
+            let mut seen = SeenEvents::new();
+            let mut expected = HashSet::new();
+            for id in &ids {
+                prop_assert_eq!(seen.insert(id), expected.insert(id.clone()));
+            }
+            prop_assert_eq!(seen.ids.len(), seen.order.len());
+            prop_assert_eq!(seen.bytes, expected.iter().map(String::len).sum::<usize>());
+        }
+    }
+}
