@@ -19,9 +19,9 @@ use crate::transport::http::published_card::PublishedCard;
 use crate::transport::http::random_id::random_id;
 use crate::transport::http::request::guard::Guard;
 use crate::transport::http::response::event_queue::EventQueue;
-use crate::transport::http::response::event_source::EventSource;
 use crate::transport::http::response::event_stream::EventStream;
 use crate::transport::http::response::stall_monitor::StallMonitor;
+use crate::transport::http::response::stream_source::StreamSource;
 use crate::transport::http::response::{self, HttpResponse};
 use crate::transport::http::session::active::{ActiveSession, ActiveSessions};
 use crate::transport::http::session::expiry::SessionExpiry;
@@ -207,7 +207,7 @@ impl HttpEndpoint {
     /// Returns a response whose body is an event stream.
     pub(crate) fn stream(
         &self,
-        source: Box<dyn EventSource>,
+        source: Box<dyn StreamSource>,
         permit: Option<StreamPermit>,
     ) -> HttpResponse {
         let keep_alive = self.options.limits.keep_alive;

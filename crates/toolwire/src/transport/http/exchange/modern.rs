@@ -20,7 +20,7 @@ use crate::transport::http::exchange::token_expiry;
 use crate::transport::http::request::guard;
 use crate::transport::http::request::incoming::{IncomingRequest, params_bytes};
 use crate::transport::http::response::event_queue::EventQueue;
-use crate::transport::http::response::event_source::{EventSource, StreamState};
+use crate::transport::http::response::stream_source::{StreamSource, StreamState};
 use crate::transport::http::response::{self, FinalMessage, HttpResponse, status};
 use crate::transport::listen::{ListenFilter, ListenStream};
 use crate::transport::outgoing_queue::MessageSink;
@@ -138,7 +138,7 @@ struct ListenEvents {
     ended: BoxFuture<'static, ()>,
 }
 
-impl EventSource for ListenEvents {
+impl StreamSource for ListenEvents {
     fn poll_events(&mut self, cx: &mut Context<'_>, out: &mut Vec<u8>) -> Poll<StreamState> {
         if self.stream.is_some() && self.ended.as_mut().poll(cx).is_ready() {
             let stream = self.stream.take().expect("checked in the condition above");

@@ -15,7 +15,7 @@ use crate::engine::{BoxFuture, Outcome};
 use crate::transport::http::exchange::context::HttpStreamContext;
 use crate::transport::http::permits::RequestPermit;
 use crate::transport::http::response::event_queue::write_event;
-use crate::transport::http::response::event_source::{EventSource, StreamState};
+use crate::transport::http::response::stream_source::{StreamSource, StreamState};
 use crate::transport::http::response::{FinalMessage, HttpResponse};
 
 /// A running handler with its context and its permit.
@@ -160,7 +160,7 @@ impl Drop for RunningHandler {
 /// The events of a handler whose response is a stream that cannot be resumed.
 pub(crate) struct HandlerEvents(pub(crate) RunningHandler);
 
-impl EventSource for HandlerEvents {
+impl StreamSource for HandlerEvents {
     fn poll_events(&mut self, cx: &mut Context<'_>, out: &mut Vec<u8>) -> Poll<StreamState> {
         let Self(running) = self;
         // The handler is polled first, so that the messages of this poll are sent in this poll.

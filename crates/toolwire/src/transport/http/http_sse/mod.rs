@@ -37,7 +37,7 @@ use crate::transport::http::random_id::random_id;
 use crate::transport::http::request::guard;
 use crate::transport::http::request::headers::RequestHeaders;
 use crate::transport::http::request::incoming::IncomingRequest;
-use crate::transport::http::response::event_source::{EventSource, StreamState};
+use crate::transport::http::response::stream_source::{StreamSource, StreamState};
 use crate::transport::http::response::{self, HttpResponse};
 use crate::transport::http::session::renewal;
 use crate::transport::http::stores::Stores;
@@ -349,7 +349,7 @@ struct HttpSseEvents {
     _guard: StreamGuard,
 }
 
-impl EventSource for HttpSseEvents {
+impl StreamSource for HttpSseEvents {
     fn poll_events(&mut self, cx: &mut Context<'_>, out: &mut Vec<u8>) -> Poll<StreamState> {
         let written = out.len();
         if let Some(address) = self.endpoint_event.take() {

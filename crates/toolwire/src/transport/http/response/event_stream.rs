@@ -13,8 +13,8 @@ use toolwire_proto::sse;
 
 use crate::engine::deadline_after;
 use crate::transport::http::permits::StreamPermit;
-use crate::transport::http::response::event_source::{EventSource, StreamState};
 use crate::transport::http::response::stall_monitor::{MonitorGuard, StallMonitor};
+use crate::transport::http::response::stream_source::{StreamSource, StreamState};
 
 /// The body of one event stream.
 pub(crate) struct EventStream {
@@ -30,7 +30,7 @@ impl EventStream {
     pub(crate) fn new(
         stalls: &Arc<StallMonitor>,
         keep_alive: Duration,
-        source: Box<dyn EventSource>,
+        source: Box<dyn StreamSource>,
         permit: Option<StreamPermit>,
     ) -> Self {
         Self {
@@ -142,7 +142,7 @@ mod tests {
         _dropped: oneshot::Sender<()>,
     }
 
-    impl EventSource for Source {
+    impl StreamSource for Source {
         fn poll_events(&mut self, _: &mut Context<'_>, out: &mut Vec<u8>) -> Poll<StreamState> {
             if !self.has_events {
                 return Poll::Pending;

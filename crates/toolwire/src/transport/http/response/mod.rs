@@ -2,10 +2,10 @@
 
 pub(crate) mod body;
 pub(crate) mod event_queue;
-pub(crate) mod event_source;
 pub(crate) mod event_stream;
 pub(crate) mod sanitize;
 pub(crate) mod stall_monitor;
+pub(crate) mod stream_source;
 
 use std::borrow::Cow;
 

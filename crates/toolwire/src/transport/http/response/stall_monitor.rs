@@ -13,7 +13,7 @@ use tokio::time::Instant;
 
 use crate::engine::BoxFuture;
 use crate::sync::lock;
-use crate::transport::http::response::event_source::EventSource;
+use crate::transport::http::response::stream_source::StreamSource;
 
 /// The monitored streams of an endpoint.
 #[derive(Debug)]
@@ -33,7 +33,7 @@ struct MonitoredStreams {
 
 /// The source of one stream, with the time of its last chunk.
 pub(crate) struct MonitoredStream {
-    source: Mutex<Option<Box<dyn EventSource>>>,
+    source: Mutex<Option<Box<dyn StreamSource>>>,
     /// The time of the last chunk in milliseconds since the origin, or [`POLLED`] if the next chunk was requested
     /// since.
     chunk_sent: AtomicU64,
@@ -52,7 +52,7 @@ impl StallMonitor {
     }
 
     /// Monitors a stream until the returned guard is dropped.
-    pub(crate) fn watch(self: &Arc<Self>, source: Box<dyn EventSource>) -> MonitorGuard {
+    pub(crate) fn watch(self: &Arc<Self>, source: Box<dyn StreamSource>) -> MonitorGuard {
         let stream = Arc::new(MonitoredStream {
             source: Mutex::new(Some(source)),
             chunk_sent: AtomicU64::new(POLLED),
@@ -127,7 +127,7 @@ pub(crate) struct MonitorGuard {
 
 impl MonitorGuard {
     /// Records that the next chunk was requested, and returns the source, or `None` if it was dropped.
-    pub(crate) fn source(&self) -> MutexGuard<'_, Option<Box<dyn EventSource>>> {
+    pub(crate) fn source(&self) -> MutexGuard<'_, Option<Box<dyn StreamSource>>> {
         self.stream.chunk_sent.store(POLLED, Ordering::Release);
         self.stream.lock()
     }
@@ -148,7 +148,7 @@ impl Drop for MonitorGuard {
 }
 
 impl MonitoredStream {
-    fn lock(&self) -> MutexGuard<'_, Option<Box<dyn EventSource>>> {
+    fn lock(&self) -> MutexGuard<'_, Option<Box<dyn StreamSource>>> {
         lock(&self.source)
     }
 }

@@ -16,7 +16,7 @@ use crate::engine::{BoxFuture, Cancellation};
 use crate::store::{LogEntry, Replay, StoreError, StreamKey};
 use crate::sync::lock;
 use crate::transport::http::exchange::token_expiry;
-use crate::transport::http::response::event_source::{EventSource, StreamState};
+use crate::transport::http::response::stream_source::{StreamSource, StreamState};
 use crate::transport::http::session::active::{ActiveSession, SessionReader};
 use crate::transport::http::session::local_events::LocalRead;
 use crate::transport::http::session::push::PushReader;
@@ -115,7 +115,7 @@ impl LogReader {
     }
 }
 
-impl EventSource for LogReader {
+impl StreamSource for LogReader {
     fn poll_events(&mut self, cx: &mut Context<'_>, out: &mut Vec<u8>) -> Poll<StreamState> {
         if let Some(priming_event) = self.priming_event.take() {
             priming_event

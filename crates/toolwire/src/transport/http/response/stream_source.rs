@@ -3,7 +3,7 @@
 use std::task::{Context, Poll};
 
 /// A source of the events of one stream.
-pub(crate) trait EventSource: Send {
+pub(crate) trait StreamSource: Send {
     /// Appends the events that are ready to `out`. Returns [`StreamState::Ended`] after the last event, and `Pending`
     /// if nothing was appended.
     fn poll_events(&mut self, cx: &mut Context<'_>, out: &mut Vec<u8>) -> Poll<StreamState>;
