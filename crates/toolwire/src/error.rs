@@ -168,7 +168,7 @@ impl Error {
         Self::new(ErrorKind::Limit(what.into()))
     }
 
-    #[cfg(feature = "client")]
+    #[cfg(any(feature = "client", feature = "events"))]
     pub(crate) fn invalid_request(what: impl Into<String>) -> Self {
         Self::new(ErrorKind::InvalidRequest(what.into()))
     }

@@ -103,6 +103,18 @@ pub use server::{Elicit, ElicitField};
 #[cfg(feature = "client")]
 pub use transport::child::{ProcessTracker, ServerCommand};
 
+/// Events: what happens on a server, for clients that poll or listen. The extension is a draft.
+#[cfg(feature = "events")]
+pub mod events {
+    pub use toolwire_proto::events::{RingLimits, forbidden};
+    pub use toolwire_types::events::{DeliveryMode, EventOccurrence, EventType};
+
+    pub use crate::server::events::{
+        Emitter, Event, EventContext, EventLimits, EventPage, EventSignal, EventSource,
+        NoArguments, Since,
+    };
+}
+
 /// Skills: directories with instructions for models.
 #[cfg(feature = "skills")]
 pub mod skills {

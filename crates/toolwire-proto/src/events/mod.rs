@@ -3,12 +3,14 @@
 //! Servers use the errors, the ring of recent events and its cursors. Clients use the set of seen events and the times
 //! after which they ask again. Time is passed in.
 
+mod canonical;
 mod cursor;
 mod errors;
 mod ring;
 mod seen;
 mod times;
 
+pub use canonical::canonical_text;
 pub use cursor::CursorKey;
 pub use errors::{
     callback_failed, exhausted, forbidden, schema_changed, unknown_event, unknown_subscription,

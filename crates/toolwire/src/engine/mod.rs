@@ -6,7 +6,12 @@
 mod cancellation;
 mod catch;
 mod client_requests;
-#[cfg(any(feature = "client", feature = "http-server", feature = "input"))]
+#[cfg(any(
+    feature = "client",
+    feature = "events",
+    feature = "http-server",
+    feature = "input"
+))]
 mod clock;
 mod connection;
 mod deprecation;
@@ -27,7 +32,12 @@ use std::pin::Pin;
 pub use cancellation::Cancellation;
 pub(crate) use catch::CatchPanic;
 pub(crate) use client_requests::ClientRequests;
-#[cfg(any(feature = "client", feature = "http-server", feature = "input"))]
+#[cfg(any(
+    feature = "client",
+    feature = "events",
+    feature = "http-server",
+    feature = "input"
+))]
 pub(crate) use clock::{deadline_after, since_epoch};
 pub use connection::ConnectionState;
 #[cfg(feature = "http-server")]

@@ -68,6 +68,13 @@ pub trait TransportContext: Send + Sync + fmt::Debug {
     /// Sends a notification of the request without waiting. A full queue applies its policy.
     fn notify(&self, notification: OutgoingNotification);
 
+    /// Returns `true` if a handler that sends many notifications should wait before the next one, because the client
+    /// reads slowly.
+    #[cfg(feature = "events")]
+    fn is_full(&self) -> bool {
+        false
+    }
+
     /// Sends a request to the client and returns the raw response.
     ///
     /// This method checks nothing. Its callers check capabilities and eras.

@@ -29,6 +29,10 @@ pub mod skills {}
 #[doc = include_str!("apps.md")]
 pub mod apps {}
 
+#[cfg(feature = "events")]
+#[doc = include_str!("events.md")]
+pub mod events {}
+
 #[doc = include_str!("versions.md")]
 pub mod versions {}
 

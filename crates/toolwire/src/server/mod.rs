@@ -10,6 +10,8 @@ mod context;
 pub(crate) mod dispatch;
 #[cfg(feature = "input")]
 mod elicit;
+#[cfg(feature = "events")]
+pub(crate) mod events;
 mod extension;
 mod extension_entry;
 pub(crate) mod hub;

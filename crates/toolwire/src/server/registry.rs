@@ -43,6 +43,19 @@ impl fmt::Display for RegistrationError {
 
 impl std::error::Error for RegistrationError {}
 
+/// Rejects an invalid name of a tool or an event type, which `kind` says.
+///
+/// Spec 2025-11-25 and later, server/tools, "Tool Names".
+pub(crate) fn check_name(kind: &str, name: &str) -> Result<(), RegistrationError> {
+    let allowed = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.');
+    if name.is_empty() || name.len() > 128 || !name.bytes().all(allowed) {
+        return Err(RegistrationError::new(format!(
+            "{kind} name {name:?}: use 1 to 128 letters, digits, `_`, `-` or `.`"
+        )));
+    }
+    Ok(())
+}
+
 /// Rejects a descriptor whose `_meta` has a key that is malformed or reserved for the protocol. `what` names the
 /// descriptor.
 pub(crate) fn check_meta(what: &str, meta: Option<&Meta>) -> Result<(), RegistrationError> {

@@ -20,6 +20,8 @@ use crate::engine::{BoxFuture, PeerText, TransportContext};
 use crate::server::ServerInner;
 use crate::server::completion::DefaultCompleter;
 use crate::server::connected_client::ConnectedClient;
+#[cfg(feature = "events")]
+use crate::server::events::EventTypes;
 use crate::server::extension_entry::ExtensionEntry;
 use crate::server::method::MethodEntry;
 use crate::server::notification::NotificationEntry;
@@ -60,6 +62,8 @@ pub(crate) struct Snapshot {
     /// The methods for the kinds of handlers, besides tools, that were ever registered.
     pub(crate) kinds: Vec<&'static OptionalMethods>,
     pub(crate) extensions: IndexMap<String, Arc<ExtensionEntry>>,
+    #[cfg(feature = "events")]
+    pub(crate) events: EventTypes,
     /// The skills. Each `SKILL.md` is also in `resources`.
     #[cfg(feature = "skills")]
     pub(crate) skills: Option<Arc<SkillCatalog>>,
@@ -126,6 +130,8 @@ impl Snapshot {
             completer: None,
             kinds: Vec::new(),
             extensions: IndexMap::new(),
+            #[cfg(feature = "events")]
+            events: EventTypes::default(),
             #[cfg(feature = "skills")]
             skills: None,
             #[cfg(feature = "tasks")]

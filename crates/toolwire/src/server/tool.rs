@@ -17,7 +17,7 @@ use crate::engine::schema_check::SchemaCheck;
 use crate::engine::schema_pool::{CHECK_TIMEOUT, QUICK_BYTES, QuickCheck, SchemaPool};
 use crate::server::RequestContext;
 use crate::server::access::{Access, access_options};
-use crate::server::registry::{RegistrationError, check_meta, descriptor_options};
+use crate::server::registry::{RegistrationError, check_meta, check_name, descriptor_options};
 use crate::server::response::{IntoToolResponse, ToolResponse};
 use crate::server::schema;
 #[cfg(feature = "tasks")]
@@ -236,7 +236,7 @@ impl ToolHandler {
     /// Compiles the schemas and rejects tools that cannot be served.
     pub(crate) fn prepare(self) -> Result<ToolEntry, RegistrationError> {
         let name = self.descriptor.name.as_str();
-        check_name(name)?;
+        check_name("tool", name)?;
         let what = format!("tool `{name}`");
         self.access.check(&what)?;
         check_meta(&what, self.descriptor.meta.as_ref())?;
@@ -291,19 +291,6 @@ impl fmt::Debug for ToolHandler {
             .field("descriptor", &self.descriptor)
             .finish_non_exhaustive()
     }
-}
-
-/// Rejects an invalid tool name.
-///
-/// Spec 2025-11-25 and later, server/tools, "Tool Names".
-fn check_name(name: &str) -> Result<(), RegistrationError> {
-    let allowed = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.');
-    if name.is_empty() || name.len() > 128 || !name.bytes().all(allowed) {
-        return Err(RegistrationError::new(format!(
-            "tool name {name:?}: use 1 to 128 letters, digits, `_`, `-` or `.`"
-        )));
-    }
-    Ok(())
 }
 
 /// Returns the future of a call that fails before its handler.

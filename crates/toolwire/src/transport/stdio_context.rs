@@ -45,6 +45,11 @@ impl TransportContext for StdioContext {
         self.out.push(notification.kind, notification.message);
     }
 
+    #[cfg(feature = "events")]
+    fn is_full(&self) -> bool {
+        self.out.is_full()
+    }
+
     fn request<'a>(
         &'a self,
         method: &'a str,

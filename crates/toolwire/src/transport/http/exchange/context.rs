@@ -115,6 +115,11 @@ impl TransportContext for HttpStreamContext {
         self.queue.push(notification.kind, notification.message);
     }
 
+    #[cfg(feature = "events")]
+    fn is_full(&self) -> bool {
+        self.queue.is_full()
+    }
+
     fn request<'a>(
         &'a self,
         method: &'a str,
