@@ -2,6 +2,8 @@
 
 use serde::Deserialize;
 use serde_json::json;
+#[cfg(feature = "events")]
+use toolwire_types::events::code as event_code;
 use toolwire_types::{ErrorObject, ProtocolVersion, RawJson, ResponseId, code};
 
 use crate::features::VersionFeatures;
@@ -34,6 +36,8 @@ fn modern_code(given: i64) -> i64 {
         code::HEADER_MISMATCH
         | code::MISSING_REQUIRED_CLIENT_CAPABILITY
         | code::UNSUPPORTED_PROTOCOL_VERSION => given,
+        #[cfg(feature = "events")]
+        event_code::CALLBACK_ENDPOINT_ERROR..=event_code::NOT_FOUND => given,
         // Modern revisions send a user to a URL with an input request. As an error it has no code of its own.
         code::URL_ELICITATION_REQUIRED => code::INVALID_REQUEST,
         reserved if RESERVED.contains(&reserved) => code::INTERNAL_ERROR,

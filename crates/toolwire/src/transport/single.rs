@@ -76,10 +76,11 @@ impl Server {
             Ok(admitted) => admitted,
             Err(rejection) => return reject(rejection.error),
         };
-        if admitted.method.name() == "subscriptions/listen" {
-            return reject(ErrorObject::invalid_request(
-                "`subscriptions/listen` needs a connection",
-            ));
+        let method = admitted.method.name();
+        if matches!(method, "subscriptions/listen" | "events/stream") {
+            return reject(ErrorObject::invalid_request(format!(
+                "`{method}` needs a connection"
+            )));
         }
         let version = admitted.version;
         let outcome = match self.open(&admitted, Arc::new(NullContext::new()), None) {

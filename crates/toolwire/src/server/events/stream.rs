@@ -13,6 +13,7 @@ use tokio::sync::watch;
 use tokio::time::Instant;
 use toolwire_proto::events::unknown_event;
 use toolwire_proto::outbox::OutgoingKind;
+use toolwire_proto::stamp::stamp_error;
 use toolwire_types::events::{
     DeliveryMode, EventErrorNotificationParams, StreamActiveNotificationParams, StreamEventsParams,
     StreamEventsResult, StreamHeartbeatNotificationParams,
@@ -251,12 +252,14 @@ impl StreamSender<'_> {
     }
 
     fn error(&mut self, error: ErrorObject) {
+        let error = stamp_error(error, self.context.version());
         let mut params = EventErrorNotificationParams::new(error);
         params.meta = Some(self.meta.clone());
         self.send("notifications/events/error", &params);
     }
 
     fn terminated(&mut self, error: ErrorObject) {
+        let error = stamp_error(error, self.context.version());
         let mut params = EventErrorNotificationParams::new(error);
         params.meta = Some(self.meta.clone());
         self.send("notifications/events/terminated", &params);

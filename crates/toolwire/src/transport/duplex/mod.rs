@@ -5,6 +5,7 @@
 //! reaches it while it runs. Requests of both eras may interleave.
 
 mod backpressure;
+mod event_streams;
 mod reader;
 mod response_buffer;
 mod running;
@@ -40,6 +41,7 @@ use crate::server::snapshot::Snapshot;
 use crate::transport::batch;
 use crate::transport::chunk::{Chunk, ChunkSender};
 use crate::transport::duplex::backpressure::Backpressure;
+use crate::transport::duplex::event_streams::EventStreams;
 use crate::transport::duplex::reader::LineReader;
 use crate::transport::duplex::response_buffer::ResponseBuffer;
 pub(crate) use crate::transport::duplex::running::HandlerFuture;
@@ -72,6 +74,7 @@ pub(crate) struct MessageLoop {
     /// A cancellation flag that can be reused.
     spare_cancellation: Option<Cancellation>,
     listen_streams: HashMap<RequestId, ListenStream>,
+    event_streams: EventStreams,
     /// Number of completed requests at the last overload. If unchanged, the connection is still overloaded.
     completed_at_overload: Option<u64>,
     _legacy: ListenerGuard,
@@ -121,6 +124,7 @@ impl MessageLoop {
             response_sink,
             spare_cancellation: None,
             listen_streams: HashMap::new(),
+            event_streams: EventStreams::default(),
             completed_at_overload: None,
             server,
             limits,
@@ -237,6 +241,9 @@ impl MessageLoop {
             Ok(admitted) if admitted.method.name() == "subscriptions/listen" => {
                 self.on_listen(&admitted);
             }
+            Ok(admitted) if EventStreams::serves(admitted.method.name()) => {
+                self.on_event_stream(&admitted);
+            }
             Ok(admitted) => match self.start(&admitted) {
                 StartResult::Finished(bytes) => self.respond(bytes),
                 StartResult::Ready(work) => return Some(work),
@@ -348,6 +355,7 @@ impl MessageLoop {
                 if let Some(stream) = self.listen_streams.remove(&request_id) {
                     stream.close_silently();
                 }
+                self.event_streams.cancel(&request_id);
                 self.responses.remove(&request_id);
                 self.context.state.cancel(&request_id);
                 // The cancelled request is about to finish.

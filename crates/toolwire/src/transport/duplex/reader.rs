@@ -155,6 +155,7 @@ impl LineReader {
             }
         }
         self.connection.listen_streams.clear();
+        self.connection.event_streams.cancel_all();
         self.connection.context.client_requests.close();
         self.drain().await;
     }

@@ -322,6 +322,11 @@ fn kind(change: &Change, subscription: Option<&RequestId>) -> OutgoingKind {
                 subscription,
             }
         }
+        #[cfg(feature = "events")]
+        Change::EventsListChanged => OutgoingKind::ListChanged {
+            method: "EventsListChanged".into(),
+            subscription,
+        },
         _ => OutgoingKind::Other,
     }
 }

@@ -17,6 +17,7 @@ use crate::transport::http::exchange::running::{
     Dispatched, ExchangeFuture, OnDisconnect, RunningHandler,
 };
 use crate::transport::http::exchange::token_expiry;
+use crate::transport::http::permits::RequestPermit;
 use crate::transport::http::request::guard;
 use crate::transport::http::request::incoming::{IncomingRequest, params_bytes};
 use crate::transport::http::response::event_queue::EventQueue;
@@ -45,7 +46,7 @@ fn start(post: &IncomingRequest<'_>, admitted: &Admitted<'_>) -> Result<Dispatch
     let (id, era) = (admitted.id.clone(), admitted.era);
     let reject = |error| reject(&id, era, error);
     check_param_headers(post, admitted).map_err(reject)?;
-    let permit = post.endpoint.request_permit(params_bytes(admitted))?;
+    let permit = permit(post, admitted)?;
     let context = post.context(PeerState::Stateless);
     let transport = Arc::clone(&context) as Arc<dyn TransportContext>;
     let has_state = admitted.request_state().is_some();
@@ -74,6 +75,24 @@ fn start(post: &IncomingRequest<'_>, admitted: &Admitted<'_>) -> Result<Dispatch
             ))
         }
     })
+}
+
+/// Acquires a permit. Streams of events do not count as running requests.
+fn permit(
+    post: &IncomingRequest<'_>,
+    admitted: &Admitted<'_>,
+) -> Result<RequestPermit, HttpResponse> {
+    let bytes = params_bytes(admitted);
+    #[cfg(feature = "events")]
+    if admitted.method.name() == "events/stream" {
+        return post.endpoint.stream_permit(bytes).map_err(|_| {
+            let max = post.endpoint.options.limits.open_streams as u64;
+            let message = "too many or too large streams are open; close some first, or poll";
+            let error = toolwire_proto::events::exhausted(message, "streams", max);
+            reject(admitted.id, admitted.era, error)
+        });
+    }
+    post.endpoint.request_permit(bytes)
 }
 
 /// Spec 2026-07-28, basic/transports/streamable-http, "Custom Headers from Tool Parameters".
