@@ -109,6 +109,10 @@ pub mod events {
     pub use toolwire_proto::events::{RingLimits, forbidden};
     pub use toolwire_types::events::{DeliveryMode, EventOccurrence, EventType};
 
+    #[cfg(feature = "client")]
+    pub use crate::client::{
+        EventItem, EventSubscription, EventSubscriptionState, SubscribeEvents,
+    };
     pub use crate::server::events::{
         Emitter, Event, EventContext, EventLimits, EventPage, EventSignal, EventSource,
         NoArguments, Since,

@@ -26,6 +26,8 @@ use toolwire_types::{
 };
 
 use crate::client::cache::Cache;
+#[cfg(feature = "events")]
+use crate::client::events::routes::EventRoutes;
 use crate::client::handlers::ClientHandlers;
 use crate::client::listen_queue::{ListenEvent, ListenQueue};
 use crate::client::progress::ProgressRoutes;
@@ -46,6 +48,8 @@ const RESPONSE_TIMEOUT: Duration = Duration::from_secs(30);
 pub(crate) struct IncomingMessages {
     pub(crate) handlers: Arc<ClientHandlers>,
     pub(crate) progress: Arc<ProgressRoutes>,
+    #[cfg(feature = "events")]
+    pub(crate) event_streams: Arc<EventRoutes>,
     #[cfg(feature = "tasks")]
     pub(crate) task_notifications: Arc<TaskNotifications>,
     cache: Arc<Cache>,
@@ -89,6 +93,8 @@ impl IncomingMessages {
         Self {
             handlers,
             progress: Arc::default(),
+            #[cfg(feature = "events")]
+            event_streams: Arc::default(),
             #[cfg(feature = "tasks")]
             task_notifications: Arc::default(),
             cache,
@@ -163,6 +169,12 @@ impl IncomingMessages {
                 let subscription = params.and_then(subscription_of);
                 let params = params.map(RawJson::from);
                 self.notify_listeners(subscription.as_ref(), &ListenEvent::Acknowledged(params));
+            }
+            #[cfg(feature = "events")]
+            method if EventRoutes::serves(method) => {
+                if !self.event_streams.deliver(method, params) {
+                    self.count_skipped("a message of an unknown event stream");
+                }
             }
             method => {
                 if let Some(change) = Change::of_notification(method, params) {

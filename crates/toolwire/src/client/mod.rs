@@ -11,6 +11,8 @@ mod call;
 pub(crate) mod config;
 mod connect;
 mod connect_deadline;
+#[cfg(feature = "events")]
+mod events;
 #[cfg(test)]
 mod fake_transport;
 mod handlers;
@@ -71,6 +73,8 @@ pub use builder::ClientBuilder;
 pub use cache::CacheMode;
 pub use call::{Call, ProgressStream};
 pub use config::ClientLimits;
+#[cfg(feature = "events")]
+pub use events::{EventItem, EventSubscription, EventSubscriptionState, SubscribeEvents};
 pub use list::ListCall;
 pub use listen::Subscription;
 pub use session::ServerDetails;

@@ -1,0 +1,86 @@
+//! The start of a subscription to events, with its options.
+
+use std::fmt;
+use std::future::IntoFuture;
+use std::time::Duration;
+
+use toolwire_types::RawJson;
+use toolwire_types::events::DeliveryMode;
+
+use crate::client::Client;
+use crate::client::events::state::EventSubscriptionState;
+use crate::client::events::subscription::EventSubscription;
+use crate::engine::BoxFuture;
+use crate::error::Error;
+
+/// A subscription to events that starts when it is awaited.
+#[must_use = "a subscription starts when it is awaited"]
+pub struct SubscribeEvents {
+    pub(super) client: Client,
+    pub(super) state: Result<EventSubscriptionState, Error>,
+    pub(super) max_age: Option<Duration>,
+    pub(super) mode: Option<DeliveryMode>,
+}
+
+impl SubscribeEvents {
+    pub(super) fn new(client: &Client, name: String, arguments: Result<RawJson, Error>) -> Self {
+        let state = arguments.map(|arguments| EventSubscriptionState {
+            name,
+            arguments,
+            cursor: None,
+            recent: Vec::new(),
+        });
+        Self {
+            client: client.clone(),
+            state,
+            max_age: None,
+            mode: None,
+        }
+    }
+
+    pub(super) fn resume(client: &Client, state: EventSubscriptionState) -> Self {
+        Self {
+            client: client.clone(),
+            state: Ok(state),
+            max_age: None,
+            mode: None,
+        }
+    }
+
+    /// Starts after a cursor, for example one of an earlier event. Default: now.
+    pub fn with_cursor(mut self, cursor: impl Into<String>) -> Self {
+        if let Ok(state) = &mut self.state {
+            state.cursor = Some(cursor.into());
+        }
+        self
+    }
+
+    /// Sets the maximum age of events from before the subscription. Default: what the server stores.
+    pub fn with_max_age(mut self, age: Duration) -> Self {
+        self.max_age = Some(age);
+        self
+    }
+
+    /// Uses only this way of delivery. Default: push, or poll if the server has no streams for the type.
+    pub fn with_mode(mut self, mode: DeliveryMode) -> Self {
+        self.mode = Some(mode);
+        self
+    }
+}
+
+impl IntoFuture for SubscribeEvents {
+    type Output = Result<EventSubscription, Error>;
+    type IntoFuture = BoxFuture<'static, Result<EventSubscription, Error>>;
+
+    fn into_future(self) -> Self::IntoFuture {
+        Box::pin(EventSubscription::start(self))
+    }
+}
+
+impl fmt::Debug for SubscribeEvents {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SubscribeEvents")
+            .field("state", &self.state)
+            .finish_non_exhaustive()
+    }
+}
