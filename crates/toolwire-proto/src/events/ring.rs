@@ -44,14 +44,14 @@ pub struct PageLimits {
 #[derive(Debug)]
 pub struct EventRing<T> {
     limits: RingLimits,
-    entries: VecDeque<Entry<T>>,
+    entries: VecDeque<RingEntry<T>>,
     bytes: usize,
     /// The position of the next event.
     end: u64,
 }
 
 #[derive(Debug)]
-struct Entry<T> {
+struct RingEntry<T> {
     time_ms: u64,
     bytes: usize,
     value: T,
@@ -103,7 +103,7 @@ impl<T> EventRing<T> {
 
     /// Adds an event, and drops the oldest ones beyond the limits. `now_ms` counts from 1970-01-01.
     pub fn push(&mut self, now_ms: u64, bytes: usize, value: T) {
-        self.entries.push_back(Entry {
+        self.entries.push_back(RingEntry {
             time_ms: now_ms,
             bytes,
             value,

@@ -109,6 +109,30 @@ async fn heartbeat_has_the_cursor_and_comes_in_time() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn heartbeat_comes_while_other_events_happen() {
+    let (server, incidents) = desk();
+    let mut peer = Peer::connect(&server);
+    let only_high = json!({"arguments": {"severity": 5}});
+    peer.send(stream(1, only_high)).await;
+    let active = next(&mut peer, &json!(1), "active").await;
+    let noise = tokio::spawn(async move {
+        for number in 0..31 {
+            emit(&incidents, &number.to_string(), 1);
+            tokio::time::sleep(Duration::from_secs(1)).await;
+        }
+    });
+    let before = Instant::now();
+    let heartbeat = next(&mut peer, &json!(1), "heartbeat").await;
+    assert!(
+        before.elapsed() <= Duration::from_secs(30),
+        "{:?}",
+        before.elapsed()
+    );
+    assert_ne!(heartbeat["cursor"], active["cursor"], "the position moved");
+    noise.await.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
 async fn failed_source_is_reported_and_asked_again() {
     let source = Controlled::default();
     let server = toolwire_tests::peer::server().event("topic.changed", source.clone());
@@ -123,8 +147,9 @@ async fn failed_source_is_reported_and_asked_again() {
     // A stream cannot be opened meanwhile.
     let mut other = Peer::connect(&server);
     other.error_of(stream(2, params), -32603).await;
+    next(&mut peer, &json!(1), "error").await;
     source.fails.store(false, Ordering::Relaxed);
-    source.signal.send();
+    // No further signal is needed.
     assert_eq!(next(&mut peer, &json!(1), "event").await["data"], 1);
 }
 

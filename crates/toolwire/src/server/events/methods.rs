@@ -1,20 +1,19 @@
 //! The methods `events/list` and `events/poll`, and the routes of the others.
 
 use std::sync::Arc;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use serde::Deserialize;
-use toolwire_proto::events::{not_before, unknown_event, unknown_subscription};
+use toolwire_proto::events::unknown_subscription;
+use toolwire_types::RawJson;
 use toolwire_types::events::{
     DeliveryMode, ListEventsParams, ListEventsResult, PollEventsParams, PollEventsResult,
     SubscribeEventsParams, UnsubscribeEventsParams,
 };
-use toolwire_types::{ErrorObject, RawJson};
 
-use crate::engine::{Outcome, since_epoch};
-use crate::server::RequestContext;
+use crate::engine::Outcome;
 use crate::server::events::context::EventContext;
 use crate::server::events::entry::EventEntry;
+use crate::server::events::lookup::{earliest, find};
 use crate::server::events::source::Since;
 use crate::server::events::stream::stream;
 use crate::server::optional_methods::OptionalMethods;
@@ -117,23 +116,4 @@ fn subscribe(snapshot: &Snapshot, exchange: &Exchange) -> Outcome {
 fn unsubscribe(exchange: &Exchange) -> Outcome {
     let _: UnsubscribeEventsParams = exchange.decode_params()?;
     Err(unknown_subscription())
-}
-
-/// Returns an event type that the caller may use.
-pub(super) fn find<'s>(
-    snapshot: &'s Snapshot,
-    context: &RequestContext,
-    name: &str,
-) -> Result<&'s Arc<EventEntry>, ErrorObject> {
-    let entry = snapshot.events.by_name.get(name);
-    let entry = entry.ok_or_else(|| unknown_event(name))?;
-    context.check_access(entry.access())?;
-    Ok(entry)
-}
-
-/// Returns the time before which events are not replayed.
-pub(super) fn earliest(cursor: Option<&str>, max_age_ms: Option<u64>) -> Option<SystemTime> {
-    let now_ms = u64::try_from(since_epoch().as_millis()).unwrap_or(u64::MAX);
-    let ms = not_before(cursor, max_age_ms, now_ms)?;
-    UNIX_EPOCH.checked_add(Duration::from_millis(ms))
 }

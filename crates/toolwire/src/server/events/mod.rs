@@ -21,6 +21,7 @@ mod emitter;
 mod entry;
 mod erased;
 mod event;
+mod lookup;
 mod methods;
 mod register;
 mod signal;

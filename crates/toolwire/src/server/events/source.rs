@@ -19,7 +19,7 @@ const POLL_INTERVAL: Duration = Duration::from_secs(5);
 
 /// A source of events of one type. [`Server::event`](crate::Server::event) registers it under a name.
 ///
-/// One method answers all deliveries: [`after`](Self::after) returns the events after a position. For events that your
+/// One method serves all deliveries: [`after`](Self::after) returns the events after a position. For events that your
 /// program does not store, use an [`Emitter`](crate::events::Emitter).
 ///
 /// ```

@@ -25,16 +25,16 @@ use crate::server::RequestContext;
 use crate::server::events::context::EventContext;
 use crate::server::events::entry::EventEntry;
 use crate::server::events::erased::EncodedPage;
-use crate::server::events::methods::{earliest, find};
+use crate::server::events::lookup::{earliest, find};
 use crate::server::events::source::Since;
 use crate::server::events::state::PAGE_EVENTS;
 use crate::server::request::Exchange;
 
-/// How often a stream looks whether a client that does not read has begun to read.
-const FULL_QUEUE_PAUSE: Duration = Duration::from_millis(50);
+/// How long a stream waits before it looks again whether a client has read: at first, and for a client that does not read.
+const FULL_QUEUE_PAUSES: [Duration; 2] = [Duration::from_millis(1), Duration::from_millis(50)];
 
-/// The shortest time after which a source that failed is asked again.
-const RETRY_PAUSE: Duration = Duration::from_secs(1);
+/// How long a stream waits before it asks a source again that failed: at first, and after repeated failures.
+const RETRY_PAUSES: [Duration; 2] = [Duration::from_secs(1), Duration::from_secs(15)];
 
 /// Serves `events/stream` until the subscription ends.
 pub(super) async fn stream(exchange: &Exchange) -> Outcome {
@@ -125,17 +125,16 @@ impl OpenStream<'_> {
             _ => first.cursor.clone(),
         };
         self.sender.active(position, first.truncated);
-        let (mut cursor, mut has_more) = self.deliver(first).await;
+        let (mut cursor, mut look_at) = self.deliver(first).await;
+        let mut retry_pause = RETRY_PAUSES[0];
         loop {
-            if !has_more {
-                match self.wait(&cursor).await {
-                    Wake::Look => {}
-                    Wake::Removed => {
-                        self.sender.terminated(unknown_event(self.entry.name()));
-                        return Ok(());
-                    }
-                    Wake::Ended => return Ok(()),
+            match self.wait(&cursor, look_at).await {
+                Wake::Look => {}
+                Wake::Removed => {
+                    self.sender.terminated(unknown_event(self.entry.name()));
+                    return Ok(());
                 }
+                Wake::Ended => return Ok(()),
             }
             if let Err(error) = self.entry.source.authorize(self.ctx, self.arguments).await {
                 self.sender.terminated(error);
@@ -143,6 +142,7 @@ impl OpenStream<'_> {
             }
             match self.page(Some(&cursor)).await {
                 Ok(page) => {
+                    retry_pause = RETRY_PAUSES[0];
                     if page.truncated {
                         let position = if page.events.is_empty() {
                             page.cursor.clone()
@@ -151,12 +151,12 @@ impl OpenStream<'_> {
                         };
                         self.sender.active(position, true);
                     }
-                    (cursor, has_more) = self.deliver(page).await;
+                    (cursor, look_at) = self.deliver(page).await;
                 }
                 Err(error) => {
                     self.sender.error(error);
-                    has_more = false;
-                    tokio::time::sleep(RETRY_PAUSE).await;
+                    look_at = Some(Instant::now() + retry_pause);
+                    retry_pause = (2 * retry_pause).min(RETRY_PAUSES[1]);
                 }
             }
         }
@@ -183,32 +183,30 @@ impl OpenStream<'_> {
         Ok(page)
     }
 
-    /// Sends the events of a page. Returns the position after them, and whether more are ready.
-    async fn deliver(&mut self, page: EncodedPage) -> (String, bool) {
+    /// Sends the events of a page. Returns the position after them, and the time of the next look if more are ready.
+    async fn deliver(&mut self, page: EncodedPage) -> (String, Option<Instant>) {
         for mut event in page.events {
             self.sender.wait_for_reader().await;
             event.meta = Some(self.sender.meta.clone());
             self.sender.send("notifications/events/event", &event);
         }
-        (page.cursor, page.has_more)
+        (page.cursor, page.has_more.then(Instant::now))
     }
 
-    /// Waits until there may be new events, and sends heartbeats meanwhile.
-    async fn wait(&mut self, cursor: &str) -> Wake {
-        let asked = Instant::now();
+    /// Waits until there may be new events, at most until `look_at`, and sends heartbeats meanwhile.
+    async fn wait(&mut self, cursor: &str, look_at: Option<Instant>) -> Wake {
+        let interval = || deadline_after(Instant::now(), self.entry.source.poll_interval());
+        let next_look = look_at.or_else(|| self.signal.is_none().then(interval));
         loop {
-            let next_look = match self.signal {
-                Some(_) => None,
-                None => Some(deadline_after(asked, self.entry.source.poll_interval())),
-            };
             let heartbeat = self.sender.last_sent + self.heartbeat;
             tokio::select! {
                 biased;
                 () = &mut self.ended => return Wake::Ended,
                 () = self.entry.removed.cancelled() => return Wake::Removed,
+                // Before the signal, which may be sent all the time for events that this stream does not select.
+                () = tokio::time::sleep_until(heartbeat) => self.sender.heartbeat(cursor),
                 () = changed(&mut self.signal) => return Wake::Look,
                 () = sleep_until(next_look) => return Wake::Look,
-                () = tokio::time::sleep_until(heartbeat) => self.sender.heartbeat(cursor),
             }
         }
     }
@@ -245,7 +243,13 @@ impl StreamSender<'_> {
         self.send("notifications/events/active", &params);
     }
 
+    /// Sends a heartbeat, unless the client does not read. It then has other messages to read, and heartbeats would
+    /// accumulate.
     fn heartbeat(&mut self, cursor: &str) {
+        if self.context.scope().transport().is_full() {
+            self.last_sent = Instant::now();
+            return;
+        }
         let mut params = StreamHeartbeatNotificationParams::new(Some(cursor.to_owned()));
         params.meta = Some(self.meta.clone());
         self.send("notifications/events/heartbeat", &params);
@@ -269,8 +273,10 @@ impl StreamSender<'_> {
     async fn wait_for_reader(&self) {
         let context = self.context.scope().transport();
         let shutdown = self.context.server().shutdown_signal();
+        let mut pause = FULL_QUEUE_PAUSES[0];
         while context.is_full() && !shutdown.is_cancelled() {
-            tokio::time::sleep(FULL_QUEUE_PAUSE).await;
+            tokio::time::sleep(pause).await;
+            pause = (2 * pause).min(FULL_QUEUE_PAUSES[1]);
         }
     }
 

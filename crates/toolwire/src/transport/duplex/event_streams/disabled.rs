@@ -5,7 +5,7 @@ use toolwire_types::RequestId;
 
 use crate::transport::duplex::MessageLoop;
 
-/// The open streams of events. There are none.
+/// The open streams of events. It is always empty.
 #[derive(Debug, Default)]
 pub(in crate::transport::duplex) struct EventStreams;
 
