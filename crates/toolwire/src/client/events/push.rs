@@ -8,9 +8,9 @@ use toolwire_proto::sse::Reconnects;
 use toolwire_types::events::StreamEventsParams;
 use toolwire_types::{Meta, RequestId};
 
+use crate::client::events::delivery::{Dropped, EventDelivery};
+use crate::client::events::item::EventItem;
 use crate::client::events::routes::{EventRoutes, StreamMessage};
-use crate::client::events::subscription::EventItem;
-use crate::client::events::task::{Dropped, SubscriptionTask};
 use crate::client::transport::OutgoingRequest;
 use crate::error::Error;
 
@@ -29,14 +29,14 @@ impl From<Dropped> for StreamEnd {
 }
 
 /// Opens streams until the subscription ends. Returns the reason.
-pub(super) async fn run(task: &mut SubscriptionTask) -> Error {
-    let mut reconnects = Reconnects::new(task.client.shared.config.limits.reconnects);
+pub(super) async fn run(delivery: &mut EventDelivery) -> Error {
+    let mut reconnects = Reconnects::new(delivery.client.shared.config.limits.reconnects);
     loop {
-        let error = match stream_once(task, &mut reconnects).await {
+        let error = match stream_once(delivery, &mut reconnects).await {
             StreamEnd::Final(error) => return error,
             StreamEnd::Lost(error) => error,
         };
-        if !task.is_open() || task.client.session().transport.is_closed() {
+        if !delivery.is_open() || delivery.client.session().transport.is_closed() {
             return error;
         }
         match reconnects.next(None) {
@@ -47,12 +47,12 @@ pub(super) async fn run(task: &mut SubscriptionTask) -> Error {
 }
 
 /// Opens one stream and forwards its messages until it ends.
-async fn stream_once(task: &mut SubscriptionTask, reconnects: &mut Reconnects) -> StreamEnd {
-    let request = match request(task) {
+async fn stream_once(delivery: &mut EventDelivery, reconnects: &mut Reconnects) -> StreamEnd {
+    let request = match request(delivery) {
         Ok(request) => request,
         Err(error) => return StreamEnd::Final(error),
     };
-    let session = task.client.session();
+    let session = delivery.client.session();
     let (_guard, messages) = EventRoutes::open(&session.incoming.event_streams, &request.id);
     let exchange = session.transport.exchange(&request);
     tokio::pin!(exchange);
@@ -76,7 +76,7 @@ async fn stream_once(task: &mut SubscriptionTask, reconnects: &mut Reconnects) -
         if !matches!(message, StreamMessage::Active { .. }) {
             reconnects.record_event();
         }
-        if let Err(end) = forward(task, message).await {
+        if let Err(end) = forward(delivery, message).await {
             return end;
         }
         // Counted from here, because forwarding waits for an application that reads slowly.
@@ -84,19 +84,22 @@ async fn stream_once(task: &mut SubscriptionTask, reconnects: &mut Reconnects) -
     }
 }
 
-async fn forward(task: &mut SubscriptionTask, message: StreamMessage) -> Result<(), StreamEnd> {
+async fn forward(delivery: &mut EventDelivery, message: StreamMessage) -> Result<(), StreamEnd> {
     match message {
         StreamMessage::Active { cursor, truncated } => {
             // Without a cursor there is no replay: what happened between two streams is lost.
-            let is_gap = truncated || (task.is_open() && task.state.cursor.is_none());
-            task.set_open();
-            task.max_age_ms = None;
+            let is_gap = truncated || (delivery.is_open() && delivery.state.cursor.is_none());
+            delivery.set_open();
+            delivery.max_age_ms = None;
             let item = is_gap.then_some(EventItem::Gap);
-            task.forward(item, Some(cursor)).await?;
+            delivery.forward(item, Some(cursor)).await?;
         }
-        StreamMessage::Event(event) => task.forward_event(event).await?,
-        StreamMessage::Heartbeat { cursor } => task.forward(None, Some(cursor)).await?,
-        StreamMessage::Error(error) => task.forward(Some(EventItem::Failed(error)), None).await?,
+        StreamMessage::Event(event) => delivery.forward_event(event).await?,
+        StreamMessage::Heartbeat { cursor } => delivery.forward(None, Some(cursor)).await?,
+        StreamMessage::Error(error) => {
+            let item = Some(EventItem::Failed(error));
+            delivery.forward(item, None).await?;
+        }
         StreamMessage::Terminated(error) => return Err(StreamEnd::Final(error.into())),
         // The application reads slowly. What it has not received is requested again.
         StreamMessage::Overflow => {
@@ -108,14 +111,14 @@ async fn forward(task: &mut SubscriptionTask, message: StreamMessage) -> Result<
     Ok(())
 }
 
-fn request(task: &SubscriptionTask) -> Result<OutgoingRequest, Error> {
-    let client = &task.client;
+fn request(delivery: &EventDelivery) -> Result<OutgoingRequest, Error> {
+    let client = &delivery.client;
     let session = client.session();
     let id = RequestId::from(client.shared.next_id.fetch_add(1, Ordering::Relaxed));
-    let mut params = StreamEventsParams::new(task.state.name.as_str());
-    params.arguments = Some(task.state.arguments.clone());
-    params.cursor.clone_from(&task.state.cursor);
-    params.max_age_ms = task.max_age_ms;
+    let mut params = StreamEventsParams::new(delivery.state.name.as_str());
+    params.arguments = Some(delivery.state.arguments.clone());
+    params.cursor.clone_from(&delivery.state.cursor);
+    params.max_age_ms = delivery.max_age_ms;
     let params = client.events_params(&params)?;
     let mirrored = client.mirrored_headers("events/stream", params.as_ref())?;
     let sent = session.meta.params(params.as_ref(), &Meta::new());

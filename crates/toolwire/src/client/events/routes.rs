@@ -24,6 +24,7 @@ const MAX_QUEUED_BYTES: usize = 4 * 1024 * 1024;
 
 /// A message of an event stream.
 #[derive(Debug, PartialEq)]
+#[expect(clippy::large_enum_variant, reason = "almost all messages are events")]
 pub(super) enum StreamMessage {
     Active {
         cursor: Option<String>,
@@ -82,8 +83,7 @@ impl EventRoutes {
         };
         let stream = {
             let streams = lock(&self.streams);
-            let found = spellings(&id).find_map(|id| streams.get(&id).cloned());
-            found
+            spellings(&id).find_map(|id| streams.get(&id).cloned())
         };
         let (Some(stream), Some(message)) = (stream, read(method, params)) else {
             return false;

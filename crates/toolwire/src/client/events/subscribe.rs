@@ -4,22 +4,29 @@ use std::fmt;
 use std::future::IntoFuture;
 use std::time::Duration;
 
+use tokio::sync::{mpsc, oneshot};
+use toolwire_proto::events::SeenEvents;
 use toolwire_types::RawJson;
 use toolwire_types::events::DeliveryMode;
 
 use crate::client::Client;
+use crate::client::events::delivery::EventDelivery;
+use crate::client::events::mode;
 use crate::client::events::state::EventSubscriptionState;
 use crate::client::events::subscription::EventSubscription;
 use crate::engine::BoxFuture;
 use crate::error::Error;
 
+/// The number of items that wait for the application. The stream is not read beyond it.
+const QUEUED_ITEMS: usize = 64;
+
 /// A subscription to events that starts when it is awaited.
 #[must_use = "a subscription starts when it is awaited"]
 pub struct SubscribeEvents {
-    pub(super) client: Client,
-    pub(super) state: Result<EventSubscriptionState, Error>,
-    pub(super) max_age: Option<Duration>,
-    pub(super) mode: Option<DeliveryMode>,
+    client: Client,
+    state: Result<EventSubscriptionState, Error>,
+    max_age: Option<Duration>,
+    mode: Option<DeliveryMode>,
 }
 
 impl SubscribeEvents {
@@ -66,6 +73,33 @@ impl SubscribeEvents {
         self.mode = Some(mode);
         self
     }
+
+    async fn start(self) -> Result<EventSubscription, Error> {
+        let state = self.state?;
+        self.client.check_events()?;
+        let (sender, items) = mpsc::channel(QUEUED_ITEMS);
+        let (fail, failure) = oneshot::channel();
+        let (open, opened) = oneshot::channel();
+        let mut seen = SeenEvents::new();
+        for id in &state.recent {
+            seen.insert(id);
+        }
+        let millis = |age: Duration| u64::try_from(age.as_millis()).unwrap_or(u64::MAX);
+        let delivery = EventDelivery {
+            client: self.client,
+            state: state.clone(),
+            max_age_ms: self.max_age.map(millis),
+            seen,
+            items: sender,
+            opened: Some(open),
+        };
+        let task = tokio::spawn(mode::run(delivery, self.mode, fail));
+        let mut subscription = EventSubscription::new(state, items, failure, task);
+        match opened.await {
+            Ok(()) => Ok(subscription),
+            Err(_) => Err(subscription.take_failure().unwrap_or_else(Error::closed)),
+        }
+    }
 }
 
 impl IntoFuture for SubscribeEvents {
@@ -73,7 +107,7 @@ impl IntoFuture for SubscribeEvents {
     type IntoFuture = BoxFuture<'static, Result<EventSubscription, Error>>;
 
     fn into_future(self) -> Self::IntoFuture {
-        Box::pin(EventSubscription::start(self))
+        Box::pin(self.start())
     }
 }
 

@@ -1,14 +1,12 @@
-//! The task of a subscription: it selects the way of delivery and forwards what arrives.
+//! What the task of a subscription stores, and how it forwards what arrives.
 
 use tokio::sync::{mpsc, oneshot};
 use toolwire_proto::events::SeenEvents;
-use toolwire_types::events::{DeliveryMode, EventOccurrence, code};
+use toolwire_types::events::EventOccurrence;
 
 use crate::client::Client;
+use crate::client::events::item::EventItem;
 use crate::client::events::state::EventSubscriptionState;
-use crate::client::events::subscription::EventItem;
-use crate::client::events::{poll, push};
-use crate::error::Error;
 
 /// Something that arrived: an item, a new position, or both.
 #[derive(Debug)]
@@ -19,12 +17,11 @@ pub(super) struct Received {
 }
 
 /// The task of one [`EventSubscription`](crate::events::EventSubscription).
-pub(super) struct SubscriptionTask {
+pub(super) struct EventDelivery {
     pub(super) client: Client,
     /// What is subscribed, and the position after everything that was forwarded.
     pub(super) state: EventSubscriptionState,
     pub(super) max_age_ms: Option<u64>,
-    pub(super) mode: Option<DeliveryMode>,
     pub(super) seen: SeenEvents,
     pub(super) items: mpsc::Sender<Received>,
     /// Completes the start of the subscription.
@@ -35,22 +32,7 @@ pub(super) struct SubscriptionTask {
 #[derive(Debug)]
 pub(super) struct Dropped;
 
-impl SubscriptionTask {
-    pub(super) async fn run(mut self, fail: oneshot::Sender<Error>) {
-        let error = match self.mode.clone() {
-            Some(DeliveryMode::Push) => push::run(&mut self).await,
-            Some(DeliveryMode::Poll) => poll::run(&mut self).await,
-            Some(mode) => Error::invalid_request(format!(
-                "this client does not receive events with the delivery mode `{mode}`"
-            )),
-            None => match push::run(&mut self).await {
-                error if !self.is_open() && has_no_stream(&error) => poll::run(&mut self).await,
-                error => error,
-            },
-        };
-        drop(fail.send(error));
-    }
-
+impl EventDelivery {
     /// Records that the server accepted the subscription.
     pub(super) fn set_open(&mut self) {
         if let Some(opened) = self.opened.take() {
@@ -87,10 +69,4 @@ impl SubscriptionTask {
         let sent = self.items.send(Received { item, cursor }).await;
         sent.map_err(|_| Dropped)
     }
-}
-
-/// Returns `true` if the server does not stream this type, or has no stream left, so that polling may work.
-fn has_no_stream(error: &Error) -> bool {
-    let reasons = [code::UNSUPPORTED, code::RESOURCE_EXHAUSTED];
-    error.rpc().is_some_and(|rpc| reasons.contains(&rpc.code))
 }
