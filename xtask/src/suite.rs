@@ -14,7 +14,7 @@ use crate::steps::{
 
 /// The feature sets to lint besides all features: none, and features that enable others. The tests of a server alone
 /// build `macros,http-server`.
-const FEATURE_SETS: [&str; 4] = ["", "input", "client", "http-client"];
+const FEATURE_SETS: [&str; 4] = ["", "input", "client,events", "http-client"];
 
 /// The feature sets of `toolwire-auth` to build besides all features.
 const AUTH_FEATURE_SETS: [&str; 3] = ["client", "resource-server", "proxy"];
