@@ -14,9 +14,9 @@ use http::{HeaderMap, HeaderValue, Method, Request, StatusCode};
 use serde::de::DeserializeOwned;
 use toolwire::transport::http_client::HyperClient;
 use toolwire::transport::http_client::{HttpClient, HttpError};
+use toolwire_proto::http::addresses::is_global;
 
 use crate::documents::Secret;
-use crate::rules::addresses::is_global;
 use crate::rules::endpoints;
 
 /// The default maximum size of a document.

@@ -2,7 +2,7 @@
 //!
 //! Authorization sends secrets, so its requests use TLS or stay on this machine (spec 2026-07-28,
 //! authorization/security-considerations, "Communication Security"; security best practices, "Server-Side Request
-//! Forgery"). Addresses that names resolve to are checked by [`crate::rules::addresses`].
+//! Forgery"). Addresses that names resolve to are checked by [`toolwire_proto::http::addresses`].
 
 pub(crate) use toolwire_proto::web_url::{InvalidUrl, InvalidUrlKind};
 

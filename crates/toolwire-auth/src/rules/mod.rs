@@ -3,7 +3,6 @@
 //! This module builds requests and checks responses. It does not send, store, sign or verify signatures. Times are
 //! arguments in seconds since the Unix epoch. Random bytes are arguments, too.
 
-pub(crate) mod addresses;
 pub(crate) mod attempts;
 pub(crate) mod authorization_request;
 pub(crate) mod authorization_response;

@@ -1,9 +1,11 @@
 //! The checks of HTTP headers before a message is parsed: permitted hosts and origins, media types, well-formed ids.
+//! [`addresses`] classifies the addresses that a request is sent to.
 //!
 //! The functions work on header values as text. The transport decides which headers a request has, and with which
 //! status it is rejected.
 
 mod accept;
+pub mod addresses;
 pub(crate) mod authority;
 mod content_type;
 mod etag;

@@ -3,9 +3,8 @@
 use std::fmt;
 use std::net::{IpAddr, SocketAddr};
 
+use toolwire_proto::http::addresses::is_global;
 use toolwire_proto::http::client_network;
-
-use crate::rules::addresses::is_global;
 
 /// The network address that unauthenticated requests are counted for: an IPv4 address, or an IPv6 network of 64 bits.
 ///

@@ -12,7 +12,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 /// address are not public either: mapped, compatible, translated (NAT64), 6to4. All Teredo and ISATAP addresses are
 /// rejected.
 #[must_use]
-pub(crate) fn is_global(address: IpAddr) -> bool {
+pub fn is_global(address: IpAddr) -> bool {
     match address {
         IpAddr::V4(address) => is_global_v4(address),
         IpAddr::V6(address) => is_global_v6(address),
