@@ -1,83 +1,60 @@
 //! Fetches untrusted URLs for authorization: metadata, keys, and introspection responses.
 //!
-//! An untrusted URL may point to an internal address, so a fetch reaches only public addresses. The name is resolved
-//! once, each address is checked, and the connection uses the checked address. Redirects are followed only within the
-//! origin. Size and time are limited.
+//! [`GuardedFetcher`] checks the addresses and limits size and time. Redirects are followed only within the origin.
 
 use std::fmt;
-use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
 use http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, USER_AGENT};
 use http::{HeaderMap, HeaderValue, Method, Request, StatusCode};
 use serde::de::DeserializeOwned;
-use toolwire::transport::http_client::HyperClient;
-use toolwire::transport::http_client::{HttpClient, HttpError};
-use toolwire_proto::http::addresses::is_global;
+use toolwire::transport::http_client::{GuardedFetcher, HttpClient, HttpError};
 
 use crate::documents::Secret;
 use crate::rules::endpoints;
 
-/// The default maximum size of a document.
-const DEFAULT_MAX_BYTES: usize = 256 * 1024;
-
 /// The `User-Agent` header. Some servers reject requests without one.
 const USER_AGENT_VALUE: &str = concat!("toolwire/", env!("CARGO_PKG_VERSION"));
 
-/// The default time limit of a complete fetch.
-const DEFAULT_TIMEOUT: Duration = Duration::from_secs(10);
-
 /// A client that fetches documents from public addresses only.
 #[derive(Debug, Clone)]
-pub struct DocumentFetcher {
-    http: Arc<dyn HttpClient>,
-    max_bytes: usize,
-    timeout: Duration,
-}
+pub struct DocumentFetcher(GuardedFetcher);
 
 impl DocumentFetcher {
     /// Creates a fetcher for public addresses over HTTPS, without proxies.
     #[must_use]
     pub fn new() -> Self {
-        Self::with_http_client(public_only(HyperClient::new()))
+        Self::from_guarded(GuardedFetcher::new())
     }
 
     /// Creates a fetcher that also reaches this machine, including over plain HTTP. For development and tests.
     #[must_use]
     pub fn with_loopback_allowed() -> Self {
-        let http = HyperClient::new()
-            .without_proxy()
-            .with_address_policy(|address| {
-                let ip = address.ip().to_canonical();
-                ip.is_loopback() || is_global(ip)
-            });
-        Self::with_http_client(http)
+        Self::from_guarded(GuardedFetcher::with_loopback_allowed())
     }
 
     /// Creates a fetcher over a custom HTTP client, for example through an egress proxy. That client then decides which
     /// addresses are reachable.
     #[must_use]
     pub fn with_http_client(http: impl HttpClient + 'static) -> Self {
-        Self {
-            http: Arc::new(http),
-            max_bytes: DEFAULT_MAX_BYTES,
-            timeout: DEFAULT_TIMEOUT,
-        }
+        Self::from_guarded(GuardedFetcher::with_http_client(http))
+    }
+
+    fn from_guarded(fetcher: GuardedFetcher) -> Self {
+        Self(fetcher.with_redirects_within_origin())
     }
 
     /// Sets the maximum size of a document. Default: 256 KiB.
     #[must_use]
-    pub fn with_size_limit(mut self, bytes: usize) -> Self {
-        self.max_bytes = bytes;
-        self
+    pub fn with_size_limit(self, bytes: usize) -> Self {
+        Self(self.0.with_size_limit(bytes))
     }
 
     /// Sets the timeout of a fetch. Default: 10 s.
     #[must_use]
-    pub fn with_timeout(mut self, timeout: Duration) -> Self {
-        self.timeout = timeout;
-        self
+    pub fn with_timeout(self, timeout: Duration) -> Self {
+        Self(self.0.with_timeout(timeout))
     }
 
     /// Fetches a JSON document.
@@ -148,28 +125,16 @@ impl DocumentFetcher {
         let headers = request.headers_mut();
         headers.insert(ACCEPT, HeaderValue::from_static("application/json"));
         headers.insert(USER_AGENT, HeaderValue::from_static(USER_AGENT_VALUE));
-        let exchange = async {
-            let response = self
-                .http
-                .send(request)
-                .await
-                .map_err(FetchErrorKind::Http)?;
-            let (head, body) = response.into_parts();
-            let body = body
-                .collect(self.max_bytes)
-                .await
-                .map_err(FetchErrorKind::Http)?;
-            Ok(FetchedDocument {
-                status: head.status,
-                #[cfg(feature = "client")]
-                headers: head.headers,
-                body,
-            })
-        };
-        let response = tokio::time::timeout(self.timeout, exchange).await;
-        response
-            .unwrap_or(Err(FetchErrorKind::Timeout(self.timeout)))
-            .map_err(|kind| FetchError::new(url, kind))
+        let response = self.0.send(request).await;
+        let (head, body) = response
+            .map_err(|error| FetchError::new(url, FetchErrorKind::Http(error)))?
+            .into_parts();
+        Ok(FetchedDocument {
+            status: head.status,
+            #[cfg(feature = "client")]
+            headers: head.headers,
+            body,
+        })
     }
 }
 
@@ -219,12 +184,6 @@ fn sensitive(url: &str, secret: &Secret) -> Result<HeaderValue, FetchError> {
     Ok(value)
 }
 
-/// Creates an HTTP client that reaches public addresses only. It uses no proxy, because a proxy resolves names itself.
-fn public_only(http: HyperClient) -> HyperClient {
-    http.without_proxy()
-        .with_address_policy(|address| is_global(address.ip()))
-}
-
 impl Default for DocumentFetcher {
     fn default() -> Self {
         Self::new()
@@ -245,7 +204,6 @@ enum FetchErrorKind {
     Request,
     Http(HttpError),
     Status(StatusCode),
-    Timeout(Duration),
     Json(serde_json::Error),
     #[cfg(feature = "resource-server")]
     Unusable(String),
@@ -283,9 +241,6 @@ impl fmt::Display for FetchError {
             FetchErrorKind::Request => write!(f, "the request to {url:?} is invalid"),
             FetchErrorKind::Http(error) => write!(f, "{url:?}: {error}"),
             FetchErrorKind::Status(status) => write!(f, "{url:?} responded with {status}"),
-            FetchErrorKind::Timeout(timeout) => {
-                write!(f, "{url:?} took longer than {} s", timeout.as_secs())
-            }
             FetchErrorKind::Json(_) => {
                 write!(f, "{url:?} responded with an unexpected document")
             }

@@ -74,6 +74,7 @@ struct HttpErrorInner {
     message: String,
     advice: Option<String>,
     arrived: bool,
+    is_timeout: bool,
     source: Option<Arc<dyn StdError + Send + Sync>>,
 }
 
@@ -86,6 +87,7 @@ impl HttpError {
             message: message.into(),
             advice: None,
             arrived: phase.may_have_arrived(),
+            is_timeout: false,
             source: None,
         }))
     }
@@ -110,6 +112,12 @@ impl HttpError {
         self
     }
 
+    /// Marks the error as a timeout.
+    pub(crate) fn timed_out(mut self) -> Self {
+        self.0.is_timeout = true;
+        self
+    }
+
     /// Returns the phase that failed.
     #[must_use]
     pub fn phase(&self) -> HttpPhase {
@@ -126,6 +134,12 @@ impl HttpError {
     #[must_use]
     pub fn message(&self) -> &str {
         &self.0.message
+    }
+
+    /// Returns `true` if a connection or a response took longer than its timeout.
+    #[must_use]
+    pub fn is_timeout(&self) -> bool {
+        self.0.is_timeout
     }
 
     /// Returns `true` if the server may have received the request. If `false`, sending it again is safe.

@@ -20,7 +20,14 @@ pub(super) struct AddressRules {
     /// The addresses of hosts that are not resolved, by lower-case host name.
     overrides: BTreeMap<String, SocketAddr>,
     policy: Option<AddressPolicy>,
+    /// The resolver of a test.
+    #[cfg(test)]
+    scripted: Option<ScriptedResolver>,
 }
+
+/// Returns the addresses of a host name, in tests.
+#[cfg(test)]
+type ScriptedResolver = Arc<dyn Fn(&str) -> Vec<SocketAddr> + Send + Sync>;
 
 impl AddressRules {
     /// Sets the address of a host.
@@ -34,6 +41,15 @@ impl AddressRules {
         policy: impl Fn(SocketAddr) -> bool + Send + Sync + 'static,
     ) {
         self.policy = Some(Arc::new(policy));
+    }
+
+    /// Replaces the resolver of the system.
+    #[cfg(test)]
+    pub(super) fn set_resolver(
+        &mut self,
+        resolver: impl Fn(&str) -> Vec<SocketAddr> + Send + Sync + 'static,
+    ) {
+        self.scripted = Some(Arc::new(resolver));
     }
 
     /// Returns the addresses of a host in the order of the resolver.
@@ -52,6 +68,10 @@ impl AddressRules {
         }
         if let Some(address) = host.address() {
             return Ok(vec![SocketAddr::new(address, host.port())]);
+        }
+        #[cfg(test)]
+        if let Some(resolver) = &self.scripted {
+            return Ok(resolver(host.name()));
         }
         let addresses: Vec<_> = lookup_host((host.name(), host.port()))
             .await

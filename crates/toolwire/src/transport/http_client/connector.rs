@@ -201,9 +201,11 @@ impl Deadline {
     ) -> Result<T, HttpError> {
         timeout_at(self.at, work).await.map_err(|_| {
             let what = format!("{} was not complete within {:?}", name(), self.timeout);
-            HttpError::new(step, what).with_advice(
-                "check the address, the network and its firewalls, or use a longer connect timeout",
-            )
+            HttpError::new(step, what)
+                .with_advice(
+                    "check the address, the network and its firewalls, or use a longer connect timeout",
+                )
+                .timed_out()
         })
     }
 }

@@ -80,6 +80,10 @@ pub struct HyperClient {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Repeatable;
 
+/// Marks a request whose redirects are returned as responses. It is an extension of the request.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct WithoutRedirects;
+
 #[derive(Clone, Debug)]
 struct ClientSettings {
     connect_timeout: Duration,
@@ -198,6 +202,15 @@ impl HyperClient {
         self.with(|settings| settings.tls = TlsSettings::from_config(&config))
     }
 
+    /// Replaces the resolver of the system.
+    #[cfg(test)]
+    pub(in crate::transport) fn with_scripted_resolver(
+        self,
+        resolver: impl Fn(&str) -> Vec<SocketAddr> + Send + Sync + 'static,
+    ) -> Self {
+        self.with(|settings| settings.addresses.set_resolver(resolver))
+    }
+
     fn with(mut self, change: impl FnOnce(&mut ClientSettings)) -> Self {
         change(&mut self.settings);
         Self::from_settings(self.settings)
@@ -298,9 +311,13 @@ impl HttpClient for HyperClient {
             parts.version = Version::HTTP_11;
             set_length(&mut parts, &body);
             set_host(&mut parts);
+            let follows_redirects = parts.extensions.get::<WithoutRedirects>().is_none();
             let mut redirects = 0;
             loop {
                 let response = self.send_once(&mut parts, &body).await?;
+                if !follows_redirects {
+                    return Ok(response);
+                }
                 match redirect::target(&parts.uri, response.status(), response.headers())? {
                     None => return Ok(response),
                     Some(target) if redirects == MAX_REDIRECTS => {
