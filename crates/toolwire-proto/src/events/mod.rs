@@ -9,6 +9,7 @@ mod errors;
 mod ring;
 mod seen;
 mod times;
+pub mod webhook;
 
 pub use canonical::canonical_text;
 pub use cursor::CursorKey;
