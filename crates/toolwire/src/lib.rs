@@ -31,7 +31,11 @@ mod engine;
 mod error;
 pub mod guide;
 mod server;
-#[cfg(any(feature = "http-server", feature = "input"))]
+#[cfg(any(
+    feature = "http-server",
+    feature = "input",
+    all(feature = "events", feature = "http-client")
+))]
 pub mod store;
 mod sync;
 #[cfg(feature = "testing")]
@@ -113,6 +117,8 @@ pub mod events {
     pub use crate::client::{
         EventItem, EventSubscription, EventSubscriptionState, SubscribeEvents,
     };
+    #[cfg(feature = "http-client")]
+    pub use crate::server::events::webhooks::WebhookOptions;
     pub use crate::server::events::{
         Emitter, Event, EventContext, EventLimits, EventPage, EventSignal, EventSource,
         NoArguments, Since,

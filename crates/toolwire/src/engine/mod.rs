@@ -42,7 +42,11 @@ pub(crate) use clock::{deadline_after, since_epoch};
 pub use connection::ConnectionState;
 #[cfg(feature = "http-server")]
 pub(crate) use connection::PeerInfo;
-#[cfg(any(feature = "http-server", feature = "input"))]
+#[cfg(any(
+    feature = "http-server",
+    feature = "input",
+    all(feature = "events", feature = "http-client")
+))]
 pub(crate) use connection::json_bytes;
 pub(crate) use connection::{MAX_PEER_BYTES, MessageSize};
 #[cfg(any(feature = "client", feature = "input"))]

@@ -19,6 +19,8 @@ mod file;
 mod memory;
 mod nonces;
 mod sessions;
+#[cfg(all(feature = "events", feature = "http-client"))]
+mod subscriptions;
 #[cfg(feature = "tasks")]
 mod tasks;
 pub(crate) mod token_record;
@@ -30,6 +32,8 @@ pub use bus::{Bus, BusDelivery, BusMessage, BusPayload, BusSubscription, Session
 pub use events::{Appended, EventLog, LogEntry, LogWriter, Replay, StreamKey, WriterLease};
 #[cfg(feature = "tasks")]
 pub use file::FileTaskStore;
+#[cfg(all(feature = "events", feature = "http-client"))]
+pub use memory::MemorySubscriptionStore;
 pub use memory::{
     MemoryBus, MemoryEventLog, MemoryEventLogLimits, MemoryNonceStore, MemorySessionLimits,
     MemorySessionStore,
@@ -38,6 +42,8 @@ pub use memory::{
 pub use memory::{MemoryTaskLimits, MemoryTaskStore};
 pub use nonces::NonceStore;
 pub use sessions::{ExpiredSession, LoadedSession, SessionRecord, SessionStore, StoredSession};
+#[cfg(all(feature = "events", feature = "http-client"))]
+pub use subscriptions::{SubscriptionRecord, SubscriptionStore};
 #[cfg(feature = "tasks")]
 pub use tasks::{MAX_TASK_RECORD_BYTES, StoredTask, TaskOutcome, TaskRecord, TaskStore, Worker};
 

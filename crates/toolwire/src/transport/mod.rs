@@ -18,6 +18,8 @@ mod single;
 mod start_message;
 mod stdio;
 mod stdio_context;
+#[cfg(all(feature = "events", feature = "http-client"))]
+mod webhooks;
 
 pub use limits::Limits;
 pub use memory::InProcess;

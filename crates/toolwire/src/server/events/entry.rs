@@ -16,7 +16,6 @@ use crate::server::access::Access;
 use crate::server::events::context::EventContext;
 use crate::server::events::erased::{ErasedSource, TypedSource};
 use crate::server::events::source::EventSource;
-use crate::server::events::state::EventState;
 use crate::server::events::subscribers::{Subscribers, SubscriptionGuard};
 use crate::server::registry::{RegistrationError, check_name};
 use crate::server::schema;
@@ -92,9 +91,8 @@ impl EventEntry {
     }
 
     /// Returns the entry of the list, with the delivery modes that this server offers.
-    pub(crate) fn listed(&self, state: &EventState) -> Option<EventType> {
+    pub(crate) fn listed(&self, has_webhooks: bool) -> Option<EventType> {
         let mut listed = self.descriptor.clone();
-        let has_webhooks = state.has_webhooks();
         let is_offered = |mode: &DeliveryMode| has_webhooks || *mode != DeliveryMode::Webhook;
         listed.delivery.retain(is_offered);
         (!listed.delivery.is_empty()).then_some(listed)
@@ -104,9 +102,9 @@ impl EventEntry {
     pub(crate) fn check_mode(
         &self,
         mode: &DeliveryMode,
-        state: &EventState,
+        has_webhooks: bool,
     ) -> Result<(), ErrorObject> {
-        let is_possible = *mode != DeliveryMode::Webhook || state.has_webhooks();
+        let is_possible = *mode != DeliveryMode::Webhook || has_webhooks;
         if is_possible && self.descriptor.offers(mode) {
             Ok(())
         } else {

@@ -3,19 +3,18 @@
 use std::sync::Arc;
 
 use serde::Deserialize;
-use toolwire_proto::events::unknown_subscription;
 use toolwire_types::RawJson;
 use toolwire_types::events::{
     DeliveryMode, ListEventsParams, ListEventsResult, PollEventsParams, PollEventsResult,
-    SubscribeEventsParams, UnsubscribeEventsParams,
 };
 
 use crate::engine::Outcome;
 use crate::server::events::context::EventContext;
 use crate::server::events::entry::EventEntry;
-use crate::server::events::lookup::{earliest, find};
-use crate::server::events::source::Since;
+use crate::server::events::lookup::find;
+use crate::server::events::source::{Since, earliest};
 use crate::server::events::stream::stream;
+use crate::server::events::webhook_methods::{subscribe, unsubscribe};
 use crate::server::optional_methods::OptionalMethods;
 use crate::server::pagination::page;
 use crate::server::request::Exchange;
@@ -26,13 +25,13 @@ pub(crate) static EVENTS: OptionalMethods = OptionalMethods {
     name: "events",
     respond: |snapshot, exchange| match exchange.route().name() {
         "events/list" => Some(list(snapshot, exchange)),
-        "events/subscribe" => Some(subscribe(snapshot, exchange)),
-        "events/unsubscribe" => Some(unsubscribe(exchange)),
         _ => None,
     },
     start: |method, exchange| match method.name {
         "events/poll" => Some(Box::pin(poll(exchange))),
         "events/stream" => Some(Box::pin(stream(exchange))),
+        "events/subscribe" => Some(Box::pin(subscribe(exchange))),
+        "events/unsubscribe" => Some(Box::pin(unsubscribe(exchange))),
         _ => None,
     },
     scopes: |snapshot, request| match request.method.name() {
@@ -70,7 +69,7 @@ fn list(snapshot: &Snapshot, exchange: &Exchange) -> Outcome {
         !snapshot.options.filter_by_scope || exchange.context.may_use(entry.access())
     };
     let listed = shown.filter(may_use);
-    let listed = listed.filter_map(|entry| entry.listed(&snapshot.events.state));
+    let listed = listed.filter_map(|entry| entry.listed(snapshot.events.has_webhooks()));
     let mut result = ListEventsResult::new(listed.collect());
     result.next_cursor = page.next_cursor;
     snapshot.finish(result, exchange.context.version())
@@ -81,7 +80,7 @@ async fn poll(exchange: &Exchange) -> Outcome {
     let snapshot = exchange.snapshot();
     let state = &snapshot.events.state;
     let entry = find(snapshot, &exchange.context, &params.name)?;
-    entry.check_mode(&DeliveryMode::Poll, state)?;
+    entry.check_mode(&DeliveryMode::Poll, false)?;
     let ctx = EventContext::new(exchange.context.auth().clone());
     let arguments = params.arguments.unwrap_or_else(RawJson::empty_object);
     entry.admit(&ctx, &arguments).await?;
@@ -102,18 +101,4 @@ async fn poll(exchange: &Exchange) -> Outcome {
         result.next_poll_ms = 0;
     }
     snapshot.finish(result, exchange.context.version())
-}
-
-/// Rejects `events/subscribe`, because this server delivers to no URLs.
-fn subscribe(snapshot: &Snapshot, exchange: &Exchange) -> Outcome {
-    let params: SubscribeEventsParams = exchange.decode_params()?;
-    let entry = find(snapshot, &exchange.context, &params.name)?;
-    entry.check_mode(&DeliveryMode::Webhook, &snapshot.events.state)?;
-    Err(unknown_subscription())
-}
-
-/// Rejects `events/unsubscribe`, because there are no subscriptions.
-fn unsubscribe(exchange: &Exchange) -> Outcome {
-    let _: UnsubscribeEventsParams = exchange.decode_params()?;
-    Err(unknown_subscription())
 }

@@ -14,7 +14,7 @@
 //!
 //! `EventEntry::subscribe` counts a subscription for the hooks of the source until its guard is dropped, and
 //! `EventEntry::removed` ends subscriptions of a type that is removed. `methods` serves `events/list` and `events/poll`,
-//! `stream` serves `events/stream`. `EventState` is what all types of a server share.
+//! `stream` serves `events/stream`, `webhooks` delivers to URLs. `EventState` is what all types of a server share.
 
 mod context;
 mod emitter;
@@ -29,6 +29,10 @@ mod source;
 mod state;
 mod stream;
 mod subscribers;
+mod webhook_methods;
+mod webhook_service;
+#[cfg(feature = "http-client")]
+pub(crate) mod webhooks;
 
 pub use context::EventContext;
 pub use emitter::Emitter;
@@ -41,6 +45,7 @@ pub(crate) use state::EventState;
 
 use std::sync::Arc;
 
+use crate::server::events::webhook_service::WebhookService;
 use crate::server::registry::NameMap;
 
 /// The event types of a server, and what they share.
@@ -48,4 +53,13 @@ use crate::server::registry::NameMap;
 pub(crate) struct EventTypes {
     pub(crate) by_name: NameMap<Arc<EventEntry>>,
     pub(crate) state: Arc<EventState>,
+    /// The delivery to URLs, if the server has it.
+    pub(crate) webhooks: Option<Arc<dyn WebhookService>>,
+}
+
+impl EventTypes {
+    /// Returns `true` if the server delivers events to URLs.
+    pub(crate) fn has_webhooks(&self) -> bool {
+        self.webhooks.is_some()
+    }
 }

@@ -1,14 +1,16 @@
 //! The trait of event sources.
 
 use std::future::Future;
-use std::time::{Duration, SystemTime};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
+use toolwire_proto::events::not_before;
 use toolwire_types::ErrorObject;
 use toolwire_types::events::DeliveryMode;
 
+use crate::engine::since_epoch;
 use crate::server::events::context::EventContext;
 use crate::server::events::event::EventPage;
 use crate::server::events::signal::EventSignal;
@@ -220,4 +222,11 @@ impl<'a> Since<'a> {
     pub fn limit(&self) -> usize {
         self.limit
     }
+}
+
+/// Returns the time before which events are not replayed.
+pub(crate) fn earliest(cursor: Option<&str>, max_age_ms: Option<u64>) -> Option<SystemTime> {
+    let now_ms = u64::try_from(since_epoch().as_millis()).unwrap_or(u64::MAX);
+    let ms = not_before(cursor, max_age_ms, now_ms)?;
+    UNIX_EPOCH.checked_add(Duration::from_millis(ms))
 }

@@ -64,11 +64,6 @@ impl EventState {
         }
     }
 
-    /// Returns `true` if the server delivers events to URLs.
-    pub(crate) fn has_webhooks(&self) -> bool {
-        false
-    }
-
     /// Counts a stream until the permit is dropped.
     pub(super) fn open_stream(self: &Arc<Self>) -> Result<EventStreamPermit, ErrorObject> {
         let max = self.limits.streams;

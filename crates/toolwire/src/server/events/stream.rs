@@ -25,8 +25,8 @@ use crate::server::RequestContext;
 use crate::server::events::context::EventContext;
 use crate::server::events::entry::EventEntry;
 use crate::server::events::erased::EncodedPage;
-use crate::server::events::lookup::{earliest, find};
-use crate::server::events::source::Since;
+use crate::server::events::lookup::find;
+use crate::server::events::source::{Since, earliest};
 use crate::server::events::state::PAGE_EVENTS;
 use crate::server::request::Exchange;
 
@@ -43,7 +43,7 @@ pub(super) async fn stream(exchange: &Exchange) -> Outcome {
     let state = &snapshot.events.state;
     let context = &exchange.context;
     let entry = find(snapshot, context, &params.name)?;
-    entry.check_mode(&DeliveryMode::Push, state)?;
+    entry.check_mode(&DeliveryMode::Push, false)?;
     let ctx = EventContext::new(context.auth().clone());
     let arguments = params.arguments.unwrap_or_else(RawJson::empty_object);
     entry.admit(&ctx, &arguments).await?;

@@ -31,6 +31,8 @@ mod events;
 mod faulty;
 mod nonces;
 mod sessions;
+#[cfg(all(feature = "events", feature = "http-client"))]
+mod subscriptions;
 #[cfg(feature = "tasks")]
 mod tasks;
 
@@ -39,6 +41,8 @@ pub use events::{event_log, event_log_bound};
 pub use faulty::{Fault, Faulty};
 pub use nonces::{nonce_store, nonce_store_owner_bound};
 pub use sessions::{session_store, session_store_bound};
+#[cfg(all(feature = "events", feature = "http-client"))]
+pub use subscriptions::subscriptions;
 #[cfg(feature = "tasks")]
 pub use tasks::{task_store, task_store_bounds};
 

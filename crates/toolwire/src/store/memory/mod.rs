@@ -7,6 +7,8 @@ mod bus;
 mod events;
 mod nonces;
 mod sessions;
+#[cfg(all(feature = "events", feature = "http-client"))]
+mod subscriptions;
 #[cfg(feature = "tasks")]
 mod tasks;
 
@@ -14,5 +16,7 @@ pub use bus::MemoryBus;
 pub use events::{MemoryEventLog, MemoryEventLogLimits};
 pub use nonces::MemoryNonceStore;
 pub use sessions::{MemorySessionLimits, MemorySessionStore};
+#[cfg(all(feature = "events", feature = "http-client"))]
+pub use subscriptions::MemorySubscriptionStore;
 #[cfg(feature = "tasks")]
 pub use tasks::{MemoryTaskLimits, MemoryTaskStore};

@@ -42,6 +42,7 @@ pub struct GuardedFetcher {
     max_bytes: usize,
     timeout: Duration,
     follows_redirects: bool,
+    allows_loopback: bool,
 }
 
 impl GuardedFetcher {
@@ -54,7 +55,11 @@ impl GuardedFetcher {
     /// Creates a fetcher that also reaches this machine, including over plain HTTP. For development and tests.
     #[must_use]
     pub fn with_loopback_allowed() -> Self {
-        Self::with_http_client(HyperClient::new().with_public_and_loopback_addresses())
+        let http = HyperClient::new().with_public_and_loopback_addresses();
+        Self {
+            allows_loopback: true,
+            ..Self::with_http_client(http)
+        }
     }
 
     /// Creates a fetcher over a custom HTTP client, for example through an egress proxy. That client then decides which
@@ -66,6 +71,7 @@ impl GuardedFetcher {
             max_bytes: DEFAULT_MAX_BYTES,
             timeout: DEFAULT_TIMEOUT,
             follows_redirects: false,
+            allows_loopback: false,
         }
     }
 
@@ -107,6 +113,12 @@ impl GuardedFetcher {
         };
         let outcome = tokio::time::timeout(self.timeout, exchange).await;
         outcome.unwrap_or_else(|_| Err(self.timeout_error()))
+    }
+
+    /// Returns `true` if the fetcher was created by [`with_loopback_allowed`](Self::with_loopback_allowed).
+    #[must_use]
+    pub fn allows_loopback(&self) -> bool {
+        self.allows_loopback
     }
 
     fn timeout_error(&self) -> HttpError {
