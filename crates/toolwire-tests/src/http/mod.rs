@@ -5,6 +5,7 @@ pub mod direct;
 pub mod endpoint;
 pub mod events;
 pub mod fixture;
+pub mod named_users;
 pub mod request;
 pub mod session;
 pub mod socket;

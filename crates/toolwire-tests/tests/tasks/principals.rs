@@ -3,13 +3,12 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use bytes::Bytes;
-use http::StatusCode;
 use serde_json::{Value, json};
+use toolwire::RequestContext;
 use toolwire::tasks::TaskOptions;
-use toolwire::transport::http::{AuthorizationError, Authorizer, HttpOptions};
-use toolwire::{BoxFuture, RequestContext, ScopeSet, TokenInfo};
+use toolwire::transport::http::HttpOptions;
 use toolwire_tests::http::endpoint::Endpoint;
+use toolwire_tests::http::named_users::NamedUsers;
 use toolwire_tests::http::request::Request;
 use toolwire_tests::peer::{plain, within};
 
@@ -17,34 +16,6 @@ use crate::peer::{call, cancel, get, id_of, server, update};
 
 /// The maximum number of unfinished tasks of one user.
 const LIMIT: usize = 64;
-
-/// An authorizer whose access tokens are the names of the users.
-#[derive(Debug)]
-struct NamedUsers;
-
-impl Authorizer for NamedUsers {
-    fn authorize<'a>(
-        &'a self,
-        head: &'a http::request::Parts,
-    ) -> BoxFuture<'a, Result<TokenInfo, AuthorizationError>> {
-        let field = head.headers.get("authorization");
-        let user = field.and_then(|field| field.to_str().ok()?.strip_prefix("Bearer "));
-        let token = user.map(|user| {
-            let token = TokenInfo::verified().with_issuer("https://issuer");
-            token.with_subject(user)
-        });
-        let missing = || AuthorizationError::new(StatusCode::UNAUTHORIZED, "no token");
-        Box::pin(std::future::ready(token.ok_or_else(missing)))
-    }
-
-    fn insufficient_scope(&self, _: &ScopeSet, _: &TokenInfo) -> AuthorizationError {
-        AuthorizationError::new(StatusCode::FORBIDDEN, "not permitted")
-    }
-
-    fn document(&self, _: &str) -> Option<Bytes> {
-        None
-    }
-}
 
 /// A server whose tool never ends, and the number of its runs.
 async fn endpoint() -> (Endpoint, Arc<AtomicUsize>) {
