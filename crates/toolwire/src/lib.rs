@@ -118,6 +118,8 @@ pub mod events {
         EventItem, EventSubscription, EventSubscriptionState, SubscribeEvents,
     };
     #[cfg(feature = "http-client")]
+    pub use crate::client::{WebhookEvent, WebhookItem, WebhookReceiver, WebhookSubscription};
+    #[cfg(feature = "http-client")]
     pub use crate::server::events::webhooks::WebhookOptions;
     pub use crate::server::events::{
         Emitter, Event, EventContext, EventLimits, EventPage, EventSignal, EventSource,

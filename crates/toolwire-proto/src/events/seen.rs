@@ -43,6 +43,12 @@ impl SeenEvents {
         true
     }
 
+    /// Returns `true` if an id is in the set.
+    #[must_use]
+    pub fn contains(&self, id: &str) -> bool {
+        self.ids.contains(id)
+    }
+
     /// Returns the newest ids, at most `limit`, oldest first.
     pub fn recent(&self, limit: usize) -> impl Iterator<Item = &str> {
         let skipped = self.order.len().saturating_sub(limit);
@@ -62,6 +68,7 @@ mod tests {
         for id in 0..MAX_SEEN_EVENTS {
             assert!(seen.insert(&id.to_string()));
         }
+        assert!(seen.contains("0") && !seen.contains("one more"));
         assert!(!seen.insert("0"), "the first one is still stored");
         assert!(seen.insert("one more"));
         assert!(seen.insert("0"), "the first one was dropped");

@@ -12,3 +12,4 @@ mod polls;
 mod sources;
 mod streams;
 mod streams_end;
+mod webhooks;

@@ -48,6 +48,8 @@ pub(crate) mod transport;
 pub(crate) mod user_interaction;
 #[cfg(feature = "apps")]
 mod views;
+#[cfg(all(feature = "events", feature = "http-client"))]
+mod webhooks;
 
 use std::collections::HashMap;
 use std::fmt;
@@ -82,6 +84,8 @@ pub use session::ServerDetails;
 pub use skills::LoadedSkill;
 #[cfg(feature = "tasks")]
 pub use tasks::{Called, TaskHandle};
+#[cfg(all(feature = "events", feature = "http-client"))]
+pub use webhooks::{WebhookEvent, WebhookItem, WebhookReceiver, WebhookSubscription};
 
 /// A connection to one server. Clones share it. It ends with the last clone or with [`close`](Self::close).
 ///

@@ -92,7 +92,7 @@ impl Client {
     }
 
     /// Checks that the server declared the extension. A client must not send its methods otherwise.
-    pub(super) fn check_events(&self) -> Result<(), Error> {
+    pub(crate) fn check_events(&self) -> Result<(), Error> {
         let Some(server) = self.server() else {
             return Err(Error::invalid_request(
                 "the client did not probe the server, so its extensions are unknown; connect without a detected era",

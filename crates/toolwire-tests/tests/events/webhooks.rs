@@ -1,0 +1,139 @@
+//! Webhooks from end to end: a server, its client and a receiver, over sockets.
+
+use std::net::SocketAddr;
+
+use hyper::service::service_fn;
+use hyper_util::rt::TokioIo;
+use serde::Serialize;
+use serde_json::json;
+use tokio::net::TcpListener;
+use toolwire::events::{Emitter, Event, NoArguments, WebhookItem, WebhookOptions, WebhookReceiver};
+use toolwire::transport::http::HttpOptions;
+use toolwire::transport::http_client::GuardedFetcher;
+use toolwire::{Client, JsonSchema, Server};
+use toolwire_tests::http::endpoint::Endpoint;
+use toolwire_tests::http::named_users::NamedUsers;
+use toolwire_tests::peer::within;
+use tower_service::Service as _;
+
+/// A mail arrived.
+#[derive(Serialize, JsonSchema)]
+struct Mail {
+    number: u32,
+}
+
+/// A server with webhooks, and its events.
+async fn endpoint() -> (Endpoint, Emitter<NoArguments, Mail>) {
+    let mails = Emitter::new();
+    let fetcher = GuardedFetcher::with_loopback_allowed();
+    let server = Server::new("mails", "1.0.0")
+        .event("mail.received", mails.clone())
+        .with_webhooks(WebhookOptions::new().with_fetcher(fetcher));
+    let options = HttpOptions::new().with_authorizer(NamedUsers);
+    (Endpoint::serve_with(&server, options).await, mails)
+}
+
+async fn client(address: SocketAddr, user: &str) -> Client {
+    let builder = Client::builder("app", "1.0.0")
+        .with_bearer_token(user)
+        .unwrap();
+    let url = format!("http://{address}/mcp");
+    within(builder.connect(url)).await.unwrap()
+}
+
+/// Starts a receiver on this machine.
+async fn receiver() -> WebhookReceiver {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    let receiver = WebhookReceiver::new(format!("http://{address}/hooks"));
+    let service = receiver.clone();
+    tokio::spawn(async move {
+        while let Ok((socket, _)) = listener.accept().await {
+            let service = service.clone();
+            let service = service_fn(move |request| service.clone().call(request));
+            let http = hyper::server::conn::http1::Builder::new();
+            tokio::spawn(http.serve_connection(TokioIo::new(socket), service));
+        }
+    });
+    receiver
+}
+
+#[tokio::test]
+async fn events_arrive_at_the_receiver_of_the_subscriber() {
+    let (endpoint, mails) = endpoint().await;
+    let (ann, bob) = (
+        client(endpoint.address, "ann").await,
+        client(endpoint.address, "bob").await,
+    );
+    let receiver = receiver().await;
+    let subscribing = receiver.subscribe(&ann, "mail.received", json!({}));
+    let mut subscription = within(subscribing).await.unwrap();
+    for number in 1..=3 {
+        let event = Event::new(Mail { number }).with_id(format!("mail-{number}"));
+        mails.emit(event).unwrap();
+    }
+    for number in 1..=3 {
+        match within(subscription.next()).await {
+            Some(WebhookItem::Event(event)) => {
+                let event = event.accept();
+                assert_eq!(event.event_id, format!("mail-{number}"));
+                assert_eq!(event.data.get(), format!(r#"{{"number":{number}}}"#));
+            }
+            other => panic!("{other:?}"),
+        }
+    }
+    // The subscription of one user is unknown to others.
+    let url = json!({"name": "mail.received", "delivery": {"url": "http://127.0.0.1:1/hooks"}});
+    let foreign = within(bob.request("events/unsubscribe", url).into_future()).await;
+    assert_eq!(foreign.unwrap_err().rpc().unwrap().code, -32023);
+    within(subscription.unsubscribe()).await.unwrap();
+}
+
+#[tokio::test]
+async fn end_of_the_event_type_ends_the_subscription() {
+    let (endpoint, _mails) = endpoint().await;
+    let ann = client(endpoint.address, "ann").await;
+    let receiver = receiver().await;
+    let subscribing = receiver.subscribe(&ann, "mail.received", json!({}));
+    let mut subscription = within(subscribing).await.unwrap();
+    assert!(endpoint.server.remove_event("mail.received"));
+    match within(subscription.next()).await {
+        Some(WebhookItem::Ended(error)) => assert_eq!(error.code, -32023),
+        other => panic!("{other:?}"),
+    }
+    assert!(within(subscription.next()).await.is_none());
+}
+
+#[tokio::test]
+async fn receiver_of_another_client_fails_the_challenge() {
+    let (endpoint, _mails) = endpoint().await;
+    let ann = client(endpoint.address, "ann").await;
+    let victim = receiver().await;
+    // The victim runs at its URL, but this subscription is not its own.
+    let secret = "whsec_AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=";
+    let subscription = within(victim.subscribe(&ann, "mail.received", json!({})))
+        .await
+        .unwrap();
+    let delivery = json!({"mode": "webhook", "url": victim.url(), "secret": secret});
+    let bob = client(endpoint.address, "bob").await;
+    let params = json!({"name": "mail.received", "delivery": delivery});
+    let error = within(bob.request("events/subscribe", params).into_future())
+        .await
+        .unwrap_err();
+    let error = error.rpc().unwrap();
+    assert_eq!(error.code, -32027);
+    assert_eq!(
+        error.data.as_ref().unwrap().to_value().unwrap(),
+        json!({"reason": "http_5xx"})
+    );
+    drop(subscription);
+}
+
+#[tokio::test]
+async fn client_does_not_subscribe_at_a_server_without_events() {
+    let server = Server::new("plain", "1.0.0");
+    let client = Client::in_process(&server).await.unwrap();
+    let receiver = WebhookReceiver::new("https://app.example/hooks");
+    let error = within(receiver.subscribe(&client, "mail.received", json!({}))).await;
+    assert!(error.unwrap_err().is_invalid_request());
+}

@@ -1,0 +1,64 @@
+//! The subscriptions of a receiver.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex};
+
+use toolwire_proto::events::webhook::secret::WebhookSecret;
+
+use crate::client::webhooks::delivery_queue::DeliveryQueue;
+use crate::sync::lock;
+
+/// The subscriptions of a receiver.
+#[derive(Debug, Default)]
+pub(super) struct DeliveryQueues {
+    by_id: Mutex<HashMap<String, Arc<DeliveryQueue>>>,
+    /// The secrets of subscribe calls in flight, whose ids are unknown.
+    pending: Mutex<Vec<WebhookSecret>>,
+}
+
+impl DeliveryQueues {
+    pub(super) fn get(&self, id: &str) -> Option<Arc<DeliveryQueue>> {
+        lock(&self.by_id).get(id).cloned()
+    }
+
+    pub(super) fn pending_secrets(&self) -> Vec<WebhookSecret> {
+        lock(&self.pending).clone()
+    }
+
+    /// Adds the secret of a subscribe call until the guard is dropped.
+    pub(super) fn add_pending(self: &Arc<Self>, secret: WebhookSecret) -> PendingGuard {
+        lock(&self.pending).push(secret.clone());
+        PendingGuard {
+            queues: Arc::clone(self),
+            secret,
+        }
+    }
+
+    /// Adds a subscription. It replaces one with the same id.
+    pub(super) fn add(&self, id: String, queue: Arc<DeliveryQueue>) {
+        lock(&self.by_id).insert(id, queue);
+    }
+
+    /// Removes a subscription, unless another one has replaced it.
+    pub(super) fn remove(&self, id: &str, queue: &Arc<DeliveryQueue>) {
+        let mut by_id = lock(&self.by_id);
+        if by_id.get(id).is_some_and(|found| Arc::ptr_eq(found, queue)) {
+            by_id.remove(id);
+        }
+    }
+}
+
+/// Removes the secret of a subscribe call when it is dropped.
+pub(super) struct PendingGuard {
+    queues: Arc<DeliveryQueues>,
+    secret: WebhookSecret,
+}
+
+impl Drop for PendingGuard {
+    fn drop(&mut self) {
+        let mut pending = lock(&self.queues.pending);
+        if let Some(at) = pending.iter().position(|secret| *secret == self.secret) {
+            pending.swap_remove(at);
+        }
+    }
+}
