@@ -4,9 +4,9 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::thread::{self, ScopedJoinHandle};
 
-use crate::programs;
 use crate::conformance;
 use crate::peers::{self, Toolchain};
+use crate::programs;
 use crate::releases;
 use crate::steps::{
     Outcome, cargo, note, output_of, run, run_and_capture, run_and_print_after, with_low_priority,

@@ -140,7 +140,7 @@ impl Redis {
     /// Returns a random key that all nodes of the service share. The first node stores it.
     ///
     /// It suits [`Server::with_request_state_keys`](toolwire::Server::with_request_state_keys) if no other place for
-    /// secrets exists. Everybody who can read the engine can read the key.
+    /// secrets exists. All who can read the engine can read the key.
     ///
     /// # Errors
     /// Returns an error if the engine is unavailable.

@@ -30,10 +30,10 @@ const TIMEOUTS_UNTIL_LOST: u32 = 5;
 /// A connection to the engine. Clones share it.
 #[derive(Clone)]
 pub(crate) struct Connection {
-    shared: Arc<Shared>,
+    shared: Arc<SharedConnection>,
 }
 
-struct Shared {
+struct SharedConnection {
     client: redis::Client,
     config: AsyncConnectionConfig,
     /// How long a call waits for the first attempt to connect again.
@@ -76,7 +76,7 @@ impl Connection {
             number: 1,
         };
         Ok(Self {
-            shared: Arc::new(Shared {
+            shared: Arc::new(SharedConnection {
                 client,
                 config,
                 connect_timeout: options.connect_timeout,
@@ -210,7 +210,7 @@ async fn connect_again(connection: Connection, number: u64) {
 
 /// Opens a connection on which the engine responds. An engine that is stopped or loads its data accepts connections,
 /// too.
-async fn connect_and_ping(shared: &Shared) -> Result<MultiplexedConnection, RedisError> {
+async fn connect_and_ping(shared: &SharedConnection) -> Result<MultiplexedConnection, RedisError> {
     let mut connection = shared
         .client
         .get_multiplexed_async_connection_with_config(&shared.config)

@@ -178,7 +178,7 @@ impl EventLog for RedisEventLog {
             let mut invocation = self.scripts.open.prepare_invoke();
             self.add_keys(&mut invocation, principal, key);
             invocation.arg(first.max(1)).arg(duration).arg(entry);
-            // A repetition fences off the first execution, whose response nobody got.
+            // A repetition fences off the first execution, whose response was lost.
             let repeat = Repeat::Harmless;
             let (fence, next): (u64, u64) = self.connection.send(&invocation, repeat).await?;
             Ok(LogWriter::new(fence, next))

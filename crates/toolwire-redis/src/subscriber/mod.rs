@@ -4,7 +4,7 @@
 //! it publishes, and publishes a heartbeat with its last number each second. A missing number, and a new connection,
 //! mean that messages were lost. A node that does not hear even its own heartbeat replaces the connection.
 
-mod inbox;
+mod received;
 mod waiters;
 
 use std::fmt;
@@ -25,7 +25,7 @@ use crate::connection::{Backoff, Connection, Repeat};
 use crate::keys::Keys;
 use crate::random_id::random_id;
 use crate::{ConnectError, RedisOptions};
-use inbox::{Envelope, Inbox};
+use received::{Envelope, ReceivedMessages};
 use waiters::{Waiter, Waiters};
 
 /// The time between two heartbeats.
@@ -37,10 +37,10 @@ const LONGEST_SILENCE: Duration = Duration::from_secs(3);
 /// The connection on which this node hears the others. Clones share it. It is opened when it is first used.
 #[derive(Clone)]
 pub(crate) struct Subscriber {
-    shared: Arc<Shared>,
+    shared: Arc<SharedSubscriber>,
 }
 
-struct Shared {
+struct SharedSubscriber {
     client: redis::Client,
     config: AsyncConnectionConfig,
     /// For publishing.
@@ -51,7 +51,7 @@ struct Shared {
     node: String,
     /// The number of the last published message. Locked while a message is sent, so that messages arrive in order.
     published: AsyncMutex<u64>,
-    inbox: Mutex<Inbox>,
+    received: Mutex<ReceivedMessages>,
     waiters: Waiters,
     is_started: AtomicBool,
     is_connected: watch::Sender<bool>,
@@ -75,7 +75,7 @@ impl Subscriber {
             .set_connection_timeout(Some(options.connect_timeout))
             .set_response_timeout(Some(options.response_timeout));
         Ok(Self {
-            shared: Arc::new(Shared {
+            shared: Arc::new(SharedSubscriber {
                 client: redis::Client::open(info).map_err(ConnectError::invalid_url)?,
                 config,
                 connection,
@@ -83,7 +83,7 @@ impl Subscriber {
                 wake_channel: keys.wake_channel(),
                 node: random_id().map_err(ConnectError::unavailable)?,
                 published: AsyncMutex::new(0),
-                inbox: Mutex::default(),
+                received: Mutex::default(),
                 waiters: Waiters::default(),
                 is_started: AtomicBool::new(false),
                 is_connected: watch::Sender::new(false),
@@ -106,7 +106,7 @@ impl Subscriber {
         let mut state = self.shared.is_connected.subscribe();
         let connected = state.wait_for(|is_connected| *is_connected);
         match timeout(self.shared.connect_timeout, connected).await {
-            Ok(Ok(_)) => Ok(self.shared.inbox().subscribe()),
+            Ok(Ok(_)) => Ok(self.shared.received().subscribe()),
             Ok(Err(_)) | Err(_) => Err(StoreError::unavailable("the engine is not connected")),
         }
     }
@@ -131,9 +131,9 @@ impl fmt::Debug for Subscriber {
     }
 }
 
-impl Shared {
-    fn inbox(&self) -> std::sync::MutexGuard<'_, Inbox> {
-        self.inbox.lock().unwrap_or_else(PoisonError::into_inner)
+impl SharedSubscriber {
+    fn received(&self) -> std::sync::MutexGuard<'_, ReceivedMessages> {
+        self.received.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     async fn send(&self, number: u64, messages: &[BusMessage]) -> Result<(), StoreError> {
@@ -184,13 +184,13 @@ impl Shared {
         if channel == self.wake_channel.as_bytes() {
             self.waiters.wake(&String::from_utf8_lossy(&payload));
         } else {
-            self.inbox().receive(&payload);
+            self.received().receive(&payload);
         }
     }
 }
 
 /// Keeps a connection open until nothing uses the subscriber any more.
-async fn stay_connected(shared: Weak<Shared>) {
+async fn stay_connected(shared: Weak<SharedSubscriber>) {
     let mut backoff = Backoff::new();
     loop {
         let Some(current) = shared.upgrade() else {
@@ -201,7 +201,7 @@ async fn stay_connected(shared: Weak<Shared>) {
             Ok(connection) => {
                 backoff = Backoff::new();
                 // Messages may have been lost since the last connection.
-                current.inbox().lose();
+                current.received().lose();
                 current.waiters.wake_all();
                 current.is_connected.send_replace(true);
                 drop(current);
@@ -209,7 +209,7 @@ async fn stay_connected(shared: Weak<Shared>) {
                 drop(connection);
                 if let Some(current) = shared.upgrade() {
                     current.is_connected.send_replace(false);
-                    current.inbox().lose();
+                    current.received().lose();
                     tracing::warn!("the connection for messages of other nodes was lost");
                 }
             }
@@ -223,14 +223,14 @@ async fn stay_connected(shared: Weak<Shared>) {
 }
 
 /// Publishes heartbeats until the connection ends, or until they are not heard any more.
-async fn hear(shared: &Weak<Shared>, ended: &Notify) {
+async fn hear(shared: &Weak<SharedSubscriber>, ended: &Notify) {
     let start = Instant::now();
     loop {
         let Some(current) = shared.upgrade() else {
             return;
         };
         current.send_heartbeat().await;
-        let last = current.inbox().last_heard().unwrap_or(start).max(start);
+        let last = current.received().last_heard().unwrap_or(start).max(start);
         drop(current);
         if last.elapsed() > LONGEST_SILENCE {
             return;

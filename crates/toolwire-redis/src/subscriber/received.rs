@@ -42,7 +42,7 @@ impl Envelope<&[BusMessage]> {
 
 /// The messages for the subscriptions of this node.
 #[derive(Debug)]
-pub(super) struct Inbox {
+pub(super) struct ReceivedMessages {
     sender: broadcast::Sender<BusDelivery>,
     nodes: HashMap<String, HeardNode>,
     last_heard: Option<Instant>,
@@ -55,7 +55,7 @@ struct HeardNode {
     at: Instant,
 }
 
-impl Default for Inbox {
+impl Default for ReceivedMessages {
     fn default() -> Self {
         Self {
             sender: broadcast::Sender::new(CAPACITY),
@@ -65,7 +65,7 @@ impl Default for Inbox {
     }
 }
 
-impl Inbox {
+impl ReceivedMessages {
     pub(super) fn subscribe(&self) -> broadcast::Receiver<BusDelivery> {
         self.sender.subscribe()
     }
@@ -126,13 +126,13 @@ mod tests {
 
     /// Returns what a subscription gets of messages and heartbeats with these numbers.
     fn deliveries(envelopes: &[(&str, u64, bool)]) -> Vec<BusDelivery> {
-        let mut inbox = Inbox::default();
-        let mut subscription = inbox.subscribe();
+        let mut received = ReceivedMessages::default();
+        let mut subscription = received.subscribe();
         for (node, number, is_heartbeat) in envelopes {
             let messages = [message(*number)];
             let messages = if *is_heartbeat { &[] } else { &messages[..] };
             let payload = Envelope::encode(node, *number, messages).unwrap();
-            inbox.receive(&payload);
+            received.receive(&payload);
         }
         std::iter::from_fn(|| subscription.try_recv().ok()).collect()
     }
@@ -171,24 +171,24 @@ mod tests {
 
     #[test]
     fn unreadable_message_counts_as_lost() {
-        let mut inbox = Inbox::default();
-        let mut subscription = inbox.subscribe();
-        inbox.receive(b"{}");
+        let mut received = ReceivedMessages::default();
+        let mut subscription = received.subscribe();
+        received.receive(b"{}");
         assert_eq!(subscription.try_recv(), Ok(BusDelivery::Lagged));
     }
 
     #[test]
     fn silent_nodes_are_forgotten() {
-        let mut inbox = Inbox::default();
+        let mut received = ReceivedMessages::default();
         for node in ["a", "b"] {
             let payload = Envelope::encode(node, 1, &[]).unwrap();
-            inbox.receive(&payload);
-            for heard in inbox.nodes.values_mut() {
+            received.receive(&payload);
+            for heard in received.nodes.values_mut() {
                 heard.at = heard.at.checked_sub(FORGOTTEN_AFTER).unwrap_or(heard.at);
             }
         }
         let payload = Envelope::encode("c", 1, &[]).unwrap();
-        inbox.receive(&payload);
-        assert_eq!(inbox.nodes.keys().collect::<Vec<_>>(), ["c"]);
+        received.receive(&payload);
+        assert_eq!(received.nodes.keys().collect::<Vec<_>>(), ["c"]);
     }
 }
