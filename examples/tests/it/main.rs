@@ -11,6 +11,7 @@ mod changes;
 mod client;
 mod client_examples;
 mod errors;
+mod events;
 mod http;
 mod input_requests;
 mod long_work;
