@@ -9,6 +9,8 @@ use clap_complete::Shell;
 use toolwire::{LoggingLevel, ProtocolVersion};
 
 use crate::accounts::arguments::{LogIn, LogOut, WhoAmI};
+#[cfg(feature = "events")]
+use crate::event_arguments::Events;
 use crate::skill_arguments::Skills;
 use crate::task_arguments::Task;
 use crate::view_arguments::View;
@@ -101,6 +103,10 @@ pub(crate) enum Command {
     /// List, show, load and check skills
     #[command(subcommand)]
     Skills(Skills),
+    /// List the types of events, and show events as they happen (experimental)
+    #[cfg(feature = "events")]
+    #[command(subcommand)]
+    Events(Events),
     /// List prompts, or show one prompt
     #[command(
         override_usage = "toolwire prompts [OPTIONS] <SERVER> [PROMPT]\n       toolwire prompts [OPTIONS] [PROMPT] -- <COMMAND>..."
@@ -160,6 +166,8 @@ impl Command {
             Self::Task(command) => &command.server().output,
             Self::Skills(command) => command.output(),
             Self::View(command) => return command.output(),
+            #[cfg(feature = "events")]
+            Self::Events(command) => command.output(),
             Self::Resources(command) => &command.server.output,
             Self::Read(command) => &command.server.output,
             Self::Prompt(command) => &command.server.output,

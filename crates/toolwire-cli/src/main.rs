@@ -9,6 +9,8 @@ mod connect;
 mod connection_wait;
 mod demo;
 mod elicitation;
+#[cfg(feature = "events")]
+mod event_arguments;
 mod failure;
 mod interrupts;
 mod legacy_servers;

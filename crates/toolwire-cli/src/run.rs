@@ -9,12 +9,16 @@ use toolwire::transport::http::{HttpListener, HttpOptions};
 use toolwire::{Client, ProcessTracker};
 
 use crate::arguments::{Arguments, Colour, Command, Demo, InputOptions, Server};
+#[cfg(feature = "events")]
+use crate::commands::WatchPlan;
 use crate::commands::{
     self, CallPlan, CompletePlan, Domain, ListenPlan, PromptPlan, ReadPlan, RespondPlan, Session,
     SkillPlan, TaskPlan, ViewPlan,
 };
 use crate::connect::connect;
 use crate::elicitation::ElicitationHandler;
+#[cfg(feature = "events")]
+use crate::event_arguments::Events;
 use crate::failure::{Exit, Failure};
 use crate::interrupts::Interrupts;
 use crate::screen::Screen;
@@ -81,6 +85,8 @@ async fn dispatch(command: Command, screen: &Arc<Screen>) -> Result<Exit, Failur
         }
         Command::Task(task) => dispatch_task(task, screen).await,
         Command::Skills(skills) => dispatch_skills(skills, screen).await,
+        #[cfg(feature = "events")]
+        Command::Events(events) => dispatch_events(events, screen).await,
         Command::View(View::Open(mut open)) => {
             open.server.shows_views = true;
             let plan = |words| ViewPlan::new(&open, words);
@@ -179,6 +185,21 @@ async fn dispatch_skills(skills: Skills, screen: &Arc<Screen>) -> Result<Exit, F
         Skills::Check(check) => {
             let checking = commands::check_skills(&check, screen);
             Interrupts::listen().or(checking).await
+        }
+    }
+}
+
+#[cfg(feature = "events")]
+async fn dispatch_events(events: Events, screen: &Arc<Screen>) -> Result<Exit, Failure> {
+    match events {
+        Events::List(plain) => {
+            let run = commands::list_events;
+            with_client(&plain.server, None, screen, commands::no_more_words, run).await
+        }
+        Events::Watch(watch) => {
+            let plan = |words| WatchPlan::new(&watch, words);
+            let run = async |session: &Session, plan: WatchPlan| plan.run(session).await;
+            with_client(&watch.server, None, screen, plan, run).await
         }
     }
 }

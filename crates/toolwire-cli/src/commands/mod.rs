@@ -4,6 +4,8 @@ mod call;
 mod complete;
 mod discover;
 mod domain;
+#[cfg(feature = "events")]
+mod events;
 mod listen;
 mod prompts;
 mod resources;
@@ -25,6 +27,8 @@ pub(crate) use call::CallPlan;
 pub(crate) use complete::CompletePlan;
 pub(crate) use discover::{discover, ping};
 pub(crate) use domain::Domain;
+#[cfg(feature = "events")]
+pub(crate) use events::{WatchPlan, list_events};
 pub(crate) use listen::ListenPlan;
 pub(crate) use prompts::{PromptPlan, list_prompts};
 pub(crate) use resources::{ReadPlan, list_resources};

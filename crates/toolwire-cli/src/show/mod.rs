@@ -1,6 +1,8 @@
 //! Formats what servers send for people. Nothing here writes output.
 
 mod content;
+#[cfg(feature = "events")]
+mod events;
 mod lists;
 mod paint;
 mod safe_text;
@@ -18,6 +20,8 @@ use toolwire::LoggingLevel;
 pub(crate) use content::{
     Attachment, attachments, call_result, contents, of_resource, prompt_result,
 };
+#[cfg(feature = "events")]
+pub(crate) use events::event_types;
 pub(crate) use lists::{prompt, prompts, resources, server_info, templates, tool, tools};
 pub(crate) use paint::Paint;
 pub(crate) use safe_text::{escaped_json, plain_text};

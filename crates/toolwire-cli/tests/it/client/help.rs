@@ -39,8 +39,11 @@ const COMMANDS: [&str; 31] = [
 
 #[tokio::test]
 async fn help_fits_into_the_width_of_the_terminal() {
+    let events = ["events", "events list", "events watch"];
+    let events = events.iter().filter(|_| cfg!(feature = "events"));
+    let commands: Vec<&str> = COMMANDS.iter().chain(events).copied().collect();
     for width in [80, 100] {
-        for name in COMMANDS {
+        for name in &commands {
             let words = name.split_whitespace().chain(["--help"]);
             let mut command = toolwire(&words.collect::<Vec<_>>());
             command.env("COLUMNS", width.to_string());

@@ -5,6 +5,8 @@ mod configuration;
 mod domains;
 mod elicitation;
 mod environment;
+#[cfg(feature = "events")]
+mod events;
 mod exit_codes;
 pub(crate) mod fake_http;
 mod help;
