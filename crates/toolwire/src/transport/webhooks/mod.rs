@@ -42,7 +42,7 @@ impl Server {
 
 impl WebhookOptions {
     /// Sends the requests with another fetcher, for example through an egress proxy. Its limits are replaced: a response
-    /// may have 64 KiB and take 10 s.
+    /// may have 64 KiB and take 10 s. A fetcher that reuses a connection does not check its address again.
     ///
     /// A fetcher with [`GuardedFetcher::with_loopback_allowed`] also accepts receivers on this machine without TLS, for
     /// development and tests.
