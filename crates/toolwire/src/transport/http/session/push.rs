@@ -24,6 +24,9 @@ use crate::transport::http::session::stream_writer::{StreamWriter, WriteOutcome}
 use crate::transport::listen::LegacyListener;
 use crate::transport::outgoing_queue::MessageSink;
 
+/// How often an open stream is used in the event log, which removes unused streams.
+const LOG_RENEWAL: Duration = Duration::from_secs(3 * 60);
+
 /// The task that pushes changes to one session on this node.
 #[derive(Debug)]
 pub(crate) struct PushTask {
@@ -160,6 +163,13 @@ impl PushTask {
         target.map(|target| Arc::clone(&target.control))
     }
 
+    /// Returns the streams with a reader.
+    fn read_streams(&self) -> Vec<Arc<ResumableStream>> {
+        let targets = self.targets();
+        let read = targets.list.iter().filter(|target| target.readers > 0);
+        read.map(|target| Arc::clone(&target.control)).collect()
+    }
+
     pub(crate) fn has_reader(&self) -> bool {
         self.targets().has_reader()
     }
@@ -219,12 +229,19 @@ async fn run(
     _registered: Registration,
 ) {
     let idle = session.idle;
+    let mut renewal = deadline_after(Instant::now(), LOG_RENEWAL);
     let mut deadline = deadline_after(Instant::now(), idle);
     loop {
         tokio::select! {
             () = std::future::poll_fn(|cx| push.queue.poll_ready(cx)) => {}
             () = session.key.ended.cancelled() => break,
             () = session.shutdown.cancelled() => break,
+            () = tokio::time::sleep_until(renewal) => {
+                for control in push.read_streams() {
+                    writer.renew(&session.key, &control).await;
+                }
+                renewal = deadline_after(Instant::now(), LOG_RENEWAL);
+            }
             () = tokio::time::sleep_until(deadline) => {
                 if push.close_unless_read() {
                     break;
