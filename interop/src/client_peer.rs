@@ -86,7 +86,8 @@ impl Peer {
         command
             .arg(peers_directory().join(self.script()))
             .args([Subject::Demo.name(), mode, &fleet.url()])
-            .env("PYTHONDONTWRITEBYTECODE", "1");
+            .env("PYTHONDONTWRITEBYTECODE", "1")
+            .env("TOOLWIRE_NODES", fleet.nodes().to_string());
         let mut checks = run_script(command, SCRIPT_TIMEOUT)?.checks;
         checks.push(fleet.end());
         Ok(checks)

@@ -52,6 +52,11 @@ impl Fleet {
         format!("http://{}/mcp", self.balancer.address())
     }
 
+    /// Returns the number of nodes.
+    pub(crate) fn nodes(&self) -> usize {
+        self.nodes.len()
+    }
+
     /// Kills a node without a warning.
     pub fn kill_node(&mut self, index: usize) {
         drop(self.nodes.remove(index));

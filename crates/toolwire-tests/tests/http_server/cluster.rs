@@ -222,6 +222,29 @@ async fn change_at_one_node_reaches_listeners_at_the_other() {
 }
 
 #[tokio::test]
+async fn subscription_at_one_node_reaches_the_stream_at_the_other() {
+    let cluster = Cluster::new().await;
+    let at_a = Session::open(&cluster.a, "2025-11-25").await;
+    let mut pushed = at_a.at(&cluster.b).listen().await;
+    skip_priming(&mut pushed).await;
+    let uri = json!({"uri": "notes://a"});
+    at_a.call(legacy(1, "resources/subscribe", uri.clone()))
+        .await;
+    cluster.at_a.server.resource_updated("notes://a");
+    assert_eq!(
+        method(&pushed.message().await),
+        "notifications/resources/updated"
+    );
+    at_a.call(legacy(2, "resources/unsubscribe", uri)).await;
+    cluster.at_a.server.resource_updated("notes://a");
+    cluster.at_a.server.tools_changed();
+    assert_eq!(
+        method(&pushed.message().await),
+        "notifications/tools/list_changed"
+    );
+}
+
+#[tokio::test]
 async fn change_at_a_node_without_requests_reaches_the_other_node() {
     let options = HttpOptions::new().with_bus(Arc::new(MemoryBus::default()));
     let (at_a, at_b) = (Fixture::new(), Fixture::new());

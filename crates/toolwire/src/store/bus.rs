@@ -8,7 +8,7 @@ use toolwire_proto::subscriptions::Change;
 use toolwire_types::{ErrorObject, RawJson, RequestId};
 
 use crate::engine::{BoxFuture, TokenInfo};
-use crate::store::{StoreFuture, token_record};
+use crate::store::{SessionRecord, StoreFuture, token_record};
 
 /// One message on the bus.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -81,6 +81,13 @@ pub enum SessionSignal {
         /// The content of the token that came with the message.
         #[serde(with = "token_record")]
         token: Arc<TokenInfo>,
+    },
+    /// The record of the session changed, for example by a subscription to a resource.
+    Updated {
+        /// The record.
+        record: Box<SessionRecord>,
+        /// Its revision.
+        revision: u64,
     },
     /// A stream of changes is now read on another node, which writes to it from now on.
     StreamMoved {

@@ -5,11 +5,13 @@ use std::time::{Duration, SystemTime};
 
 use tokio::time::timeout;
 use toolwire_proto::subscriptions::Change;
-use toolwire_types::{ErrorObject, RawJson, RequestId};
+use toolwire_types::{ClientCapabilities, ErrorObject, ProtocolVersion, RawJson, RequestId};
 
 use crate::engine::TokenInfo;
 use crate::store::contract::{in_time, ok, unique_name};
-use crate::store::{Bus, BusDelivery, BusMessage, BusPayload, BusSubscription, SessionSignal};
+use crate::store::{
+    Bus, BusDelivery, BusMessage, BusPayload, BusSubscription, SessionRecord, SessionSignal,
+};
 
 /// Checks a [`Bus`]. Each call of `connect` returns a connection to the same bus, as each node has one.
 ///
@@ -93,6 +95,14 @@ fn all_payloads() -> Vec<BusPayload> {
         SessionSignal::Message {
             message: RawJson::from(serde_json::json!({ "jsonrpc": "2.0" })),
             token: Arc::new(ann()),
+        },
+        SessionSignal::Updated {
+            record: Box::new(SessionRecord::new(
+                ProtocolVersion::V2025_11_25,
+                ClientCapabilities::default(),
+                None,
+            )),
+            revision: 7,
         },
         SessionSignal::Ended,
     ];

@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 
 use toolwire_types::Notification;
 
@@ -142,8 +143,14 @@ impl HttpEndpoint {
         for _ in 0..REPLACE_ATTEMPTS {
             let replaced = stores.replace_session(id, principal, revision, record.clone());
             if let Some(revision) = replaced.await? {
-                session.refresh(&StoredSession::new(Arc::new(record), revision));
-                return Ok(());
+                session.refresh(&StoredSession::new(Arc::new(record.clone()), revision));
+                if !before.record.initialized {
+                    // No other node has a stream of the session yet.
+                    return Ok(());
+                }
+                let record = Box::new(record);
+                let updated = SessionSignal::Updated { record, revision };
+                return self.signal(id, updated).await;
             }
             // Another request stored a newer record. The changes of this request are applied to that record.
             let loaded = stores.load_session(id, principal, idle, None).await?;
@@ -256,6 +263,23 @@ impl BusHandler for HttpEndpoint {
 
     fn resync(&self) {
         self.server.hub().resync();
+        let sessions = self.active_sessions.with_readers();
+        if !sessions.is_empty() {
+            let (stores, idle) = (self.stores.clone(), self.options.limits.session_idle);
+            tokio::spawn(reload(stores, sessions, idle));
+        }
+    }
+}
+
+/// Loads the records of sessions that other nodes may have changed.
+async fn reload(stores: Stores, sessions: Vec<Arc<ActiveSession>>, idle: Duration) {
+    for session in sessions {
+        let SessionKey { id, principal, .. } = &session.key;
+        let known = Some(session.revision());
+        let loaded = stores.load_session(id, principal, idle, known).await;
+        if let Ok(Some(LoadedSession::Newer(stored))) = loaded {
+            session.refresh(&stored);
+        }
     }
 }
 

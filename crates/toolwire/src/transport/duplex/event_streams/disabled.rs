@@ -7,7 +7,7 @@ use crate::transport::duplex::MessageLoop;
 
 /// The open streams of events. It is always empty.
 #[derive(Debug, Default)]
-pub(in crate::transport::duplex) struct EventStreams;
+pub(in crate::transport::duplex) struct EventStreams(());
 
 impl EventStreams {
     pub(in crate::transport::duplex) fn serves(_: &str) -> bool {

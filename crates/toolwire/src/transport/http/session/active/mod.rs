@@ -254,6 +254,9 @@ impl ActiveSession {
                 self.client_requests.resolve(&ResponseId::Id(id), outcome);
             }
             SessionSignal::Cancelled { id } => self.state.cancel(&id),
+            SessionSignal::Updated { record, revision } => {
+                self.refresh(&StoredSession::new(Arc::new(*record), revision));
+            }
             SessionSignal::StreamMoved { stream } => self.transfer_stream(&stream),
             SessionSignal::Ended => self.end(),
             // Only for the streams of HTTP+SSE, which have no active session.
