@@ -98,7 +98,7 @@ fn all_payloads() -> Vec<BusPayload> {
         },
         SessionSignal::Updated {
             record: Box::new(SessionRecord::new(
-                ProtocolVersion::V2025_11_25,
+                ProtocolVersion::LATEST,
                 ClientCapabilities::default(),
                 None,
             )),
