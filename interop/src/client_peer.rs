@@ -8,6 +8,7 @@ use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
+#[cfg(unix)]
 use crate::fleet::Fleet;
 use crate::installed::{node, peers_directory, python};
 use crate::lines::{collect, lines_of};
@@ -81,6 +82,7 @@ impl Peer {
     ///
     /// # Errors
     /// Returns an error if a program is missing or the script does not end.
+    #[cfg(unix)]
     pub fn run_with_fleet(self, fleet: Fleet, mode: &str) -> Result<Vec<Check>, Problem> {
         let mut command = Command::new(self.interpreter()?);
         command

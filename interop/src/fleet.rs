@@ -1,23 +1,14 @@
 //! Several nodes of `toolwire demo` that share a Redis or Valkey, behind a balancer.
 
 use std::ffi::OsString;
-use std::path::PathBuf;
-use std::process::{Child, Command, Stdio};
-use std::sync::atomic::{AtomicU32, Ordering};
-use std::thread;
-use std::time::{Duration, Instant};
+
+use toolwire_tests::engine::{Engine, PERSISTENT};
 
 use crate::balancer::Balancer;
 use crate::client_peer::Check;
 use crate::listening::ListeningServer;
 use crate::problem::Problem;
 use crate::subject;
-
-/// The names of the engine, in the order in which they are tried.
-const ENGINES: [&str; 2] = ["redis-server", "valkey-server"];
-
-/// The longest time until the engine accepts connections.
-const START_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// The running nodes. They are killed when this is dropped.
 #[derive(Debug)]
@@ -33,7 +24,7 @@ impl Fleet {
     /// # Errors
     /// Returns an error if a program is missing or does not start.
     pub fn start(nodes: usize) -> Result<Self, Problem> {
-        let engine = Engine::start()?;
+        let engine = Engine::start(&PERSISTENT).map_err(engine_problem)?;
         let nodes: Vec<_> = (0..nodes)
             .map(|_| start_node(&engine))
             .collect::<Result<_, _>>()?;
@@ -67,7 +58,7 @@ impl Fleet {
     /// # Errors
     /// Returns an error if it does not start again.
     pub fn restart_engine(&mut self) -> Result<(), Problem> {
-        self.engine.restart()
+        self.engine.restart().map_err(engine_problem)
     }
 
     /// Adds a node.
@@ -89,6 +80,10 @@ impl Fleet {
     }
 }
 
+fn engine_problem(error: std::io::Error) -> Problem {
+    Problem::new(format!("no engine: {error}"))
+}
+
 fn start_node(engine: &Engine) -> Result<ListeningServer, Problem> {
     let arguments = ["demo", "--http", "127.0.0.1:0", "--sse", "--redis"];
     let mut arguments: Vec<OsString> = arguments.iter().map(OsString::from).collect();
@@ -100,96 +95,4 @@ fn start_node(engine: &Engine) -> Result<ListeningServer, Problem> {
 fn address_of(url: &str) -> String {
     let rest = url.strip_prefix("http://").unwrap_or(url);
     rest.split('/').next().unwrap_or(rest).to_owned()
-}
-
-/// A running engine with its own directory and Unix socket, which writes all data to disk.
-#[derive(Debug)]
-struct Engine {
-    directory: PathBuf,
-    process: Child,
-}
-
-impl Engine {
-    fn start() -> Result<Self, Problem> {
-        static NEXT: AtomicU32 = AtomicU32::new(0);
-        let number = NEXT.fetch_add(1, Ordering::Relaxed);
-        // The path of a socket may have about 100 bytes.
-        let name = format!("toolwire-fleet-{}-{number}", std::process::id());
-        let directory = std::env::temp_dir().join(name);
-        std::fs::create_dir_all(&directory)
-            .map_err(|error| Problem::new(format!("no directory for the engine: {error}")))?;
-        let process = spawn_engine(&directory)?;
-        let engine = Self { directory, process };
-        engine.wait_for_socket()?;
-        Ok(engine)
-    }
-
-    fn url(&self) -> String {
-        format!("redis+unix://{}", self.socket().display())
-    }
-
-    fn socket(&self) -> PathBuf {
-        self.directory.join("socket")
-    }
-
-    fn restart(&mut self) -> Result<(), Problem> {
-        self.kill();
-        self.process = spawn_engine(&self.directory)?;
-        self.wait_for_socket()
-    }
-
-    fn kill(&mut self) {
-        // An error means that the process has exited already.
-        let _ = self.process.kill();
-        let _ = self.process.wait();
-        let _ = std::fs::remove_file(self.socket());
-    }
-
-    fn wait_for_socket(&self) -> Result<(), Problem> {
-        let start = Instant::now();
-        while !self.socket().exists() {
-            if start.elapsed() > START_TIMEOUT {
-                return Err(Problem::new("the engine did not start".to_owned()));
-            }
-            thread::sleep(Duration::from_millis(20));
-        }
-        Ok(())
-    }
-}
-
-impl Drop for Engine {
-    fn drop(&mut self) {
-        self.kill();
-        let _ = std::fs::remove_dir_all(&self.directory);
-    }
-}
-
-fn spawn_engine(directory: &std::path::Path) -> Result<Child, Problem> {
-    for program in ENGINES {
-        let started = Command::new(program)
-            .args(["--port", "0", "--unixsocket"])
-            .arg(directory.join("socket"))
-            .arg("--dir")
-            .arg(directory)
-            .args([
-                "--save",
-                "",
-                "--appendonly",
-                "yes",
-                "--appendfsync",
-                "always",
-            ])
-            .stdin(Stdio::null())
-            .stdout(Stdio::null())
-            .spawn();
-        match started {
-            Ok(process) => return Ok(process),
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
-            Err(error) => return Err(Problem::new(format!("{program} does not start: {error}"))),
-        }
-    }
-    Err(Problem::new(
-        "install redis-server or valkey-server (on Debian: `apt-get install redis-server`)"
-            .to_owned(),
-    ))
 }

@@ -7,10 +7,12 @@
 //! This crate starts and ends them, and `cargo xtask peers` installs them. The tests state the expectations.
 
 mod authorization_server;
+#[cfg(unix)]
 mod balancer;
 mod built_example;
 mod client_peer;
 mod cutting_proxy;
+#[cfg(unix)]
 mod fleet;
 mod installed;
 mod lines;
@@ -24,6 +26,7 @@ pub use crate::authorization_server::{AuthorizationServer, Variation};
 pub use crate::built_example::built_example;
 pub use crate::client_peer::{Check, Peer, Wire};
 pub use crate::cutting_proxy::CuttingProxy;
+#[cfg(unix)]
 pub use crate::fleet::Fleet;
 pub use crate::problem::Problem;
 pub use crate::release::{

@@ -1,8 +1,11 @@
-//! Helpers that the test binaries of this package and of `toolwire-auth` share: peers, servers and clients for tests.
+//! Helpers that the test binaries of this package and of other packages share: peers, servers and clients for tests,
+//! and an engine for stores.
 
 #![expect(clippy::unwrap_used, reason = "test helpers may panic")]
 
 pub mod channel_transport;
+#[cfg(unix)]
+pub mod engine;
 pub mod http;
 pub mod http_client_stack;
 pub mod legacy_server;

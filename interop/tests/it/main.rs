@@ -5,6 +5,7 @@
 mod authorization;
 mod clients;
 mod command;
+#[cfg(unix)]
 mod fleet;
 mod releases;
 mod servers;

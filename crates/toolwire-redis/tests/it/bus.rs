@@ -35,14 +35,14 @@ async fn publish(bus: &dyn Bus, number: u32) {
 
 #[tokio::test]
 async fn contract_holds() {
-    let engine = Engine::start().await;
+    let engine = Engine::start();
     let connect = async || Arc::new(engine.connect().await.bus());
     contract::bus(connect).await;
 }
 
 #[tokio::test]
 async fn lost_messages_are_reported() {
-    let mut engine = Engine::start().await;
+    let mut engine = Engine::start();
     let (sender, receiver) = (engine.connect().await.bus(), engine.connect().await.bus());
     let mut subscription = receiver.subscribe().await.unwrap();
     publish(&sender, 1).await;
@@ -61,7 +61,7 @@ async fn lost_messages_are_reported() {
     assert_eq!(next(&mut *subscription).await, BusDelivery::Lagged);
 
     engine.kill();
-    engine.restart().await;
+    engine.restart();
     publish(&sender, 3).await;
     let mut was_reported = false;
     loop {
@@ -83,12 +83,12 @@ async fn lost_messages_are_reported() {
 
 #[tokio::test]
 async fn bus_without_engine_cannot_be_subscribed() {
-    let mut engine = Engine::start().await;
+    let mut engine = Engine::start();
     let bus = engine.connect().await.bus();
     engine.kill();
     assert!(bus.subscribe().await.is_err());
     assert!(bus.check().await.is_err());
-    engine.restart().await;
+    engine.restart();
     let subscribed = async {
         while bus.subscribe().await.is_err() {
             tokio::time::sleep(Duration::from_millis(20)).await;

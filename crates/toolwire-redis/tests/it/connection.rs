@@ -17,16 +17,16 @@ const TIMEOUT: Duration = Duration::from_secs(60);
 
 #[tokio::test]
 async fn unsuitable_engine_is_rejected() {
-    let engine = Engine::start_with(&["--maxmemory-policy", "allkeys-lru"]).await;
+    let engine = Engine::start_with(&["--maxmemory-policy", "allkeys-lru"]);
     let error = Redis::connect(&engine.url(), RedisOptions::new("test")).await;
     let error = error.unwrap_err();
     assert!(matches!(&error, ConnectError::EvictionPolicy { policy } if policy == "allkeys-lru"));
 
-    let engine = Engine::start_with(&["--replicaof", "127.0.0.1 1"]).await;
+    let engine = Engine::start_with(&["--replicaof", "127.0.0.1 1"]);
     let error = Redis::connect(&engine.url(), RedisOptions::new("test")).await;
     assert!(matches!(error.unwrap_err(), ConnectError::Replica));
 
-    let engine = Engine::start_with(&["--requirepass", "secret"]).await;
+    let engine = Engine::start_with(&["--requirepass", "secret"]);
     let error = Redis::connect(&engine.url(), RedisOptions::new("test")).await;
     assert!(matches!(error.unwrap_err(), ConnectError::Unavailable(_)));
     let url = format!("{}?pass=secret", engine.url());
@@ -57,7 +57,7 @@ async fn absent_engine_and_invalid_names_are_rejected() {
 
 #[tokio::test]
 async fn one_closed_connection_is_not_noticed() {
-    let engine = Engine::start().await;
+    let engine = Engine::start();
     let nonces = engine.connect().await.nonces();
     let mut commands = engine.commands().await;
     for number in 0..10 {
@@ -77,7 +77,7 @@ async fn one_closed_connection_is_not_noticed() {
 
 #[tokio::test]
 async fn forgotten_scripts_are_loaded_again() {
-    let engine = Engine::start().await;
+    let engine = Engine::start();
     let nonces = engine.connect().await.nonces();
     let mut commands = engine.commands().await;
     for number in 0..2 {
@@ -89,28 +89,20 @@ async fn forgotten_scripts_are_loaded_again() {
 
 #[tokio::test]
 async fn restarted_engine_is_used_again() {
-    let persistent = [
-        "--save",
-        "",
-        "--appendonly",
-        "yes",
-        "--appendfsync",
-        "always",
-    ];
-    let mut engine = Engine::start_with(&persistent).await;
+    let mut engine = Engine::start_persistent();
     let nonces = engine.connect().await.nonces();
     assert!(mark(&nonces, 1).await.unwrap());
     engine.kill();
     let rejected = mark(&nonces, 2).await;
     assert!(matches!(rejected, Err(StoreError::Unavailable(_))));
-    engine.restart().await;
+    engine.restart();
     assert!(until_available(&nonces, 2).await);
     assert!(!mark(&nonces, 1).await.unwrap(), "no nonce is lost");
 }
 
 #[tokio::test]
 async fn calls_fail_at_once_while_the_engine_does_not_respond() {
-    let engine = Engine::start().await;
+    let engine = Engine::start();
     let options = RedisOptions::new("test").with_response_timeout(Duration::from_millis(100));
     let nonces = engine.connect_with(options).await.nonces();
     assert!(mark(&nonces, 1).await.unwrap());
@@ -135,7 +127,7 @@ async fn calls_fail_at_once_while_the_engine_does_not_respond() {
 
 #[tokio::test]
 async fn full_engine_rejects_new_records() {
-    let engine = Engine::start().await;
+    let engine = Engine::start();
     let nonces = engine.connect().await.nonces();
     assert!(mark(&nonces, 1).await.unwrap());
     let mut commands = engine.commands().await;
@@ -154,7 +146,7 @@ async fn full_engine_rejects_new_records() {
 
 #[tokio::test]
 async fn commands_in_flight_are_limited() {
-    let engine = Engine::start().await;
+    let engine = Engine::start();
     let options = RedisOptions::new("test").with_commands_in_flight(2);
     let nonces = engine.connect_with(options).await.nonces();
     engine.signal(Signal::STOP);

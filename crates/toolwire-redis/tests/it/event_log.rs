@@ -13,7 +13,7 @@ use crate::engine::Engine;
 
 #[tokio::test]
 async fn contract_holds() {
-    let engine = Engine::start().await;
+    let engine = Engine::start();
     let connect = async || Arc::new(engine.connect().await.event_log());
     contract::event_log(connect).await;
     let limited = RedisOptions::new("limited").with_events_per_stream(4);
@@ -26,7 +26,7 @@ async fn contract_holds() {
 
 #[tokio::test]
 async fn unused_streams_leave_nothing_behind() {
-    let engine = Engine::start().await;
+    let engine = Engine::start();
     let retention = Duration::from_millis(100);
     let options = RedisOptions::new("test").with_stream_retention(retention);
     let log = engine.connect_with(options).await.event_log();
@@ -44,7 +44,7 @@ async fn unused_streams_leave_nothing_behind() {
 
 #[tokio::test]
 async fn large_streams_are_read_in_parts() {
-    let engine = Engine::start().await;
+    let engine = Engine::start();
     let log = engine.connect().await.event_log();
     let (owner, key) = (Principal::anonymous(), StreamKey::new("session", "stream"));
     let mut writer = log.open(&owner, &key, 1, None).await.unwrap();

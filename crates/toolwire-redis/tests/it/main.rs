@@ -1,5 +1,6 @@
 //! The stores with a real engine.
 
+#![cfg(unix)]
 #![expect(
     clippy::unwrap_used,
     reason = "tests may panic, also in helper functions"

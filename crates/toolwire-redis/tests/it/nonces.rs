@@ -12,7 +12,7 @@ use crate::engine::Engine;
 
 #[tokio::test]
 async fn contract_holds() {
-    let engine = Engine::start().await;
+    let engine = Engine::start();
     let connect = async || Arc::new(engine.connect().await.nonces());
     contract::nonce_store(connect).await;
     let limited = RedisOptions::new("limited").with_nonces_per_owner(5);
@@ -22,7 +22,7 @@ async fn contract_holds() {
 
 #[tokio::test]
 async fn nonces_expire() {
-    let engine = Engine::start().await;
+    let engine = Engine::start();
     let options = RedisOptions::new("test").with_nonces_per_owner(1);
     let nonces = engine.connect_with(options).await.nonces();
     let lifetime = Duration::from_millis(50);
@@ -40,7 +40,7 @@ async fn nonces_expire() {
 
 #[tokio::test]
 async fn services_are_separate() {
-    let engine = Engine::start().await;
+    let engine = Engine::start();
     let owner = Principal::anonymous();
     for service in ["one", "two"] {
         let nonces = engine

@@ -16,7 +16,7 @@ const TTL: Duration = Duration::from_millis(600);
 
 #[tokio::test]
 async fn contract_holds() {
-    let engine = Engine::start().await;
+    let engine = Engine::start();
     let connect = async || Arc::new(engine.connect().await.sessions());
     contract::session_store(connect, TTL).await;
     let limited = RedisOptions::new("limited").with_sessions_per_principal(3);
@@ -26,7 +26,7 @@ async fn contract_holds() {
 
 #[tokio::test]
 async fn session_of_a_newer_version_is_an_error() {
-    let engine = Engine::start().await;
+    let engine = Engine::start();
     let sessions = engine.connect().await.sessions();
     let owner = Principal::anonymous();
     let record = SessionRecord::new(ProtocolVersion::V2025_11_25, Default::default(), None);

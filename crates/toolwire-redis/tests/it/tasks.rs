@@ -22,7 +22,7 @@ const LEASE: Duration = Duration::from_secs(60);
 
 #[tokio::test]
 async fn contract_holds() {
-    let engine = Engine::start().await;
+    let engine = Engine::start();
     let options = RedisOptions::new("test").with_response_timeout(Duration::from_secs(5));
     let connect = async || Arc::new(engine.connect_with(options.clone()).await.tasks());
     contract::task_store(connect).await;
@@ -33,7 +33,7 @@ async fn contract_holds() {
 
 #[tokio::test]
 async fn number_of_tasks_is_limited() {
-    let engine = Engine::start().await;
+    let engine = Engine::start();
     let options = RedisOptions::new("test").with_tasks(3);
     let tasks = engine.connect_with(options).await.tasks();
     let owner = Principal::anonymous();
@@ -52,7 +52,7 @@ async fn number_of_tasks_is_limited() {
 
 #[tokio::test]
 async fn removed_and_expired_tasks_leave_nothing_behind() {
-    let engine = Engine::start().await;
+    let engine = Engine::start();
     let tasks = engine.connect().await.tasks();
     let worker = Worker::new("worker", ["render"]);
     let owner = Principal::from_stored(Some("ann"));
@@ -76,7 +76,7 @@ async fn removed_and_expired_tasks_leave_nothing_behind() {
 
 #[tokio::test]
 async fn task_of_a_newer_version_is_an_error() {
-    let engine = Engine::start().await;
+    let engine = Engine::start();
     let tasks = engine.connect().await.tasks();
     let owner = Principal::anonymous();
     tasks.create("a", &owner, record(), None).await.unwrap();
@@ -89,22 +89,14 @@ async fn task_of_a_newer_version_is_an_error() {
 
 #[tokio::test]
 async fn tasks_survive_the_process_and_the_engine() {
-    let persistent = [
-        "--save",
-        "",
-        "--appendonly",
-        "yes",
-        "--appendfsync",
-        "always",
-    ];
-    let mut engine = Engine::start_with(&persistent).await;
+    let mut engine = Engine::start_persistent();
     let owner = Principal::from_stored(Some("ann"));
     let created = {
         let tasks = engine.connect().await.tasks();
         tasks.create("a", &owner, record(), None).await.unwrap()
     };
     engine.kill();
-    engine.restart().await;
+    engine.restart();
     let tasks = engine.connect().await.tasks();
     assert_eq!(tasks.load("a", &owner).await.unwrap(), Some(created));
 }
@@ -294,7 +286,7 @@ fn responses_are_those_of_the_store_in_memory() {
         .enable_all()
         .build()
         .unwrap();
-    let engine = runtime.block_on(Engine::start());
+    let engine = Engine::start();
     let config = ProptestConfig {
         cases: 64,
         failure_persistence: None,

@@ -96,15 +96,7 @@ fn start_worker(engine: &Engine, work: &Arc<Work>) -> Runtime {
 
 #[tokio::test]
 async fn task_survives_its_worker_and_an_outage() {
-    let persistent = [
-        "--save",
-        "",
-        "--appendonly",
-        "yes",
-        "--appendfsync",
-        "always",
-    ];
-    let mut engine = Engine::start_with(&persistent).await;
+    let mut engine = Engine::start_persistent();
     let work = Arc::new(Work::default());
     let front = node(&engine.url(), &work).await;
     let client = Client::builder("desk", "1.0.0").with_tasks();
@@ -117,7 +109,7 @@ async fn task_survives_its_worker_and_an_outage() {
     work.wait_for_effect().await;
     lost.shutdown_background();
     engine.kill();
-    engine.restart().await;
+    engine.restart();
     let worker = start_worker(&engine, &work);
     work.wait_for_starts(2).await;
     work.release.notify_one();

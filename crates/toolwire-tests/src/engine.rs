@@ -1,0 +1,148 @@
+//! A Redis or Valkey that a test starts and stops.
+
+use std::io::{self, ErrorKind, Read as _, Write as _};
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// The names of the engine, in the order in which they are tried.
+const PROGRAMS: [&str; 2] = ["redis-server", "valkey-server"];
+
+/// The longest time until the engine responds.
+const START_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// The arguments of an engine that loses no acknowledged write when it is killed.
+pub const PERSISTENT: [&str; 6] = [
+    "--save",
+    "",
+    "--appendonly",
+    "yes",
+    "--appendfsync",
+    "always",
+];
+
+/// The arguments of an engine that stores everything in memory.
+pub const IN_MEMORY: [&str; 4] = ["--save", "", "--appendonly", "no"];
+
+/// A running engine with its own directory and Unix socket. It ends when it is dropped.
+#[derive(Debug)]
+pub struct Engine {
+    directory: PathBuf,
+    arguments: Vec<String>,
+    process: Child,
+}
+
+impl Engine {
+    /// Starts an engine with these arguments, and waits until it responds.
+    ///
+    /// # Errors
+    /// Returns an error if no engine is installed, or if it does not start.
+    pub fn start(arguments: &[&str]) -> io::Result<Self> {
+        static NEXT: AtomicU32 = AtomicU32::new(0);
+        let number = NEXT.fetch_add(1, Ordering::Relaxed);
+        // The path of a socket may have about 100 bytes.
+        let name = format!("toolwire-engine-{}-{number}", std::process::id());
+        let directory = std::env::temp_dir().join(name);
+        std::fs::create_dir_all(&directory)?;
+        let arguments: Vec<String> = arguments.iter().map(ToString::to_string).collect();
+        let process = spawn(&directory, &arguments)?;
+        let engine = Self {
+            directory,
+            arguments,
+            process,
+        };
+        engine.wait_until_it_responds()?;
+        Ok(engine)
+    }
+
+    /// Returns the URL of the engine.
+    #[must_use]
+    pub fn url(&self) -> String {
+        format!("redis+unix://{}", self.socket().display())
+    }
+
+    /// Returns the process id.
+    #[must_use]
+    pub fn id(&self) -> u32 {
+        self.process.id()
+    }
+
+    /// Ends the engine at once.
+    pub fn kill(&mut self) {
+        // An error means that the process has exited already.
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+
+    /// Starts the engine again with the data in its directory.
+    ///
+    /// # Errors
+    /// Returns an error if it does not start.
+    pub fn restart(&mut self) -> io::Result<()> {
+        self.kill();
+        self.process = spawn(&self.directory, &self.arguments)?;
+        self.wait_until_it_responds()
+    }
+
+    fn socket(&self) -> PathBuf {
+        self.directory.join("socket")
+    }
+
+    fn wait_until_it_responds(&self) -> io::Result<()> {
+        let start = Instant::now();
+        while !responds(&self.socket()).unwrap_or(false) {
+            if start.elapsed() > START_TIMEOUT {
+                return Err(io::Error::new(
+                    ErrorKind::TimedOut,
+                    "the engine did not start",
+                ));
+            }
+            thread::sleep(Duration::from_millis(20));
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Engine {
+    fn drop(&mut self) {
+        self.kill();
+        let _ = std::fs::remove_dir_all(&self.directory);
+    }
+}
+
+/// Checks whether an engine responds. It may reject the command because it needs a password, but not because it still
+/// loads its data.
+fn responds(socket: &Path) -> io::Result<bool> {
+    let mut connection = UnixStream::connect(socket)?;
+    connection.set_read_timeout(Some(Duration::from_secs(1)))?;
+    connection.write_all(b"PING\r\n")?;
+    let mut response = [0; 64];
+    let length = connection.read(&mut response)?;
+    let response = &response[..length];
+    Ok(response.starts_with(b"+PONG") || response.starts_with(b"-NOAUTH"))
+}
+
+fn spawn(directory: &Path, arguments: &[String]) -> io::Result<Child> {
+    for program in PROGRAMS {
+        let started = Command::new(program)
+            .args(["--port", "0", "--unixsocket"])
+            .arg(directory.join("socket"))
+            .arg("--dir")
+            .arg(directory)
+            .args(arguments)
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .spawn();
+        match started {
+            Err(error) if error.kind() == ErrorKind::NotFound => {}
+            started => return started,
+        }
+    }
+    Err(io::Error::new(
+        ErrorKind::NotFound,
+        "install redis-server or valkey-server (on Debian: `apt-get install redis-server`)",
+    ))
+}
