@@ -27,12 +27,6 @@ pub use suite::{AuthorizationRun, ClientRun, ClientUnderTest, Suite};
 pub use table::Table;
 pub use verdict::{Check, Status, Verdict};
 
-/// Scenarios that are not run: the start of their names, and the reason.
-const LEFT_OUT: [(&str, &str); 1] = [(
-    "tasks-status-notifications",
-    "the suite skips it always; the tests of `toolwire-tests` check the notifications",
-)];
-
 /// Client scenarios with an untrusted server or authorization server. The suite accepts a client that continues without
 /// harm. Our client must return an error.
 const MUST_FAIL: [&str; 10] = [
@@ -89,7 +83,7 @@ pub async fn check_server_extensions(
     binary: &Path,
     results: &Path,
 ) -> Result<Verdict, Problem> {
-    let (expected, left_out) = without_left_out(suite.server_extensions().await?);
+    let expected = suite.server_extensions().await?;
     let server = Fixture::start(binary).await?;
     let mut outcomes = BTreeMap::new();
     for scenario in &expected {
@@ -99,9 +93,7 @@ pub async fn check_server_extensions(
             .await?;
         outcomes.insert(scenario.clone(), checks);
     }
-    let mut verdict = Verdict::of(EXTENSIONS, &expected, &outcomes);
-    verdict.left_out = describe(left_out);
-    Ok(verdict)
+    Ok(Verdict::of(EXTENSIONS, &expected, &outcomes))
 }
 
 /// Runs the client scenarios of a revision, each with its own process of `binary`. `results` gets a directory for each.
@@ -165,18 +157,16 @@ async fn run_scenarios(
     scenarios: BTreeSet<String>,
     results: &Path,
 ) -> Result<Verdict, Problem> {
-    let (expected, left_out) = without_left_out(scenarios);
     let mut outcomes = BTreeMap::new();
     let mut exit_problems = Vec::new();
-    for scenario in &expected {
+    for scenario in &scenarios {
         let results = results.join(scenario);
         let run = suite.run_client(client, scenario, &results).await?;
         exit_problems.extend(unexpected_exit(scenario, run.failure));
         outcomes.insert(scenario.clone(), run.checks);
     }
-    let mut verdict = Verdict::of(client.spec_version, &expected, &outcomes);
+    let mut verdict = Verdict::of(client.spec_version, &scenarios, &outcomes);
     verdict.problems.extend(exit_problems);
-    verdict.left_out = describe(left_out);
     Ok(verdict)
 }
 
@@ -186,28 +176,6 @@ fn unexpected_exit(scenario: &str, failure: Option<String>) -> Option<String> {
         (false, Some(failure)) => Some(format!("{scenario}: {failure}")),
         (true, Some(_)) | (false, None) => None,
     }
-}
-
-/// Separates the scenarios to run from those that are left out.
-fn without_left_out(scenarios: BTreeSet<String>) -> (BTreeSet<String>, BTreeSet<String>) {
-    scenarios
-        .into_iter()
-        .partition(|name| reason_to_leave_out(name).is_none())
-}
-
-fn reason_to_leave_out(scenario: &str) -> Option<&'static str> {
-    let (_, reason) = LEFT_OUT
-        .into_iter()
-        .find(|(prefix, _)| scenario.starts_with(prefix))?;
-    Some(reason)
-}
-
-fn describe(left_out: BTreeSet<String>) -> Vec<String> {
-    let reasons = left_out.into_iter().filter_map(|name| {
-        let reason = reason_to_leave_out(&name)?;
-        Some(format!("{name}: {reason}"))
-    });
-    reasons.collect()
 }
 
 /// The reason why the suite could not run, in one line, with the remedy if there is one.

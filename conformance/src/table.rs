@@ -4,14 +4,13 @@ use std::fmt;
 
 use crate::verdict::Verdict;
 
-const TITLES: [&str; 7] = [
+const TITLES: [&str; 6] = [
     "revision",
     "scenarios",
     "passed",
     "failed",
     "warnings",
     "excused",
-    "left out",
 ];
 
 /// A table with one line per revision, followed by all texts.
@@ -36,23 +35,16 @@ impl fmt::Display for Table<'_> {
                 verdict.failed,
                 verdict.warnings,
                 verdict.excused.len(),
-                verdict.left_out.len(),
             ];
-            let [scenarios, passed, failed, warnings, excused, left_out] =
+            let [scenarios, passed, failed, warnings, excused] =
                 numbers.map(|number| number.to_string());
             let revision = verdict.spec_version.clone();
-            write_row(
-                f,
-                [
-                    revision, scenarios, passed, failed, warnings, excused, left_out,
-                ],
-            )?;
+            write_row(f, [revision, scenarios, passed, failed, warnings, excused])?;
         }
         for verdict in self.0 {
             let revision = &verdict.spec_version;
             for (word, lines) in [
                 ("excused", &verdict.excused),
-                ("left out", &verdict.left_out),
                 ("problem", &verdict.problems),
             ] {
                 for line in lines {
@@ -88,8 +80,8 @@ mod tests {
             ..Verdict::default()
         };
         let expected = "\
-revision    scenarios     passed     failed   warnings    excused   left out
-2025-11-25          5         20          0          0          0          0
+revision    scenarios     passed     failed   warnings    excused
+2025-11-25          5         20          0          0          0
 problem: 2025-11-25: ping: did not run
 ";
         assert_eq!(Table::new(&[verdict]).to_string(), expected);
