@@ -1,13 +1,17 @@
 //! Webhooks from end to end: a server, its client and a receiver, over sockets.
 
 use std::net::SocketAddr;
+use std::time::Duration;
 
 use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
 use serde::Serialize;
 use serde_json::json;
 use tokio::net::TcpListener;
-use toolwire::events::{Emitter, Event, NoArguments, WebhookItem, WebhookOptions, WebhookReceiver};
+use toolwire::events::{
+    DeliveryMode, Emitter, Event, EventItem, EventSubscription, NoArguments, WebhookItem,
+    WebhookOptions, WebhookReceiver,
+};
 use toolwire::transport::http::HttpOptions;
 use toolwire::transport::http_client::GuardedFetcher;
 use toolwire::{Client, JsonSchema, Server};
@@ -87,6 +91,70 @@ async fn events_arrive_at_the_receiver_of_the_subscriber() {
     let foreign = within(bob.request("events/unsubscribe", url).into_future()).await;
     assert_eq!(foreign.unwrap_err().rpc().unwrap().code, -32023);
     within(subscription.unsubscribe()).await.unwrap();
+}
+
+/// Returns the number of the next mail.
+async fn next_mail(subscription: &mut EventSubscription) -> String {
+    match within(subscription.next()).await.unwrap() {
+        Some(EventItem::Event(event)) => event.event_id,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[tokio::test]
+async fn subscription_prefers_a_receiver_and_continues_without_it() {
+    let (endpoint, mails) = endpoint().await;
+    let ann = client(endpoint.address, "ann").await;
+    let receiver = receiver().await;
+    let subscribing = ann
+        .subscribe_events("mail.received", json!({}))
+        .with_receiver(&receiver);
+    let mut subscription = within(subscribing.into_future()).await.unwrap();
+    let emit = |number: u32| {
+        let event = Event::new(Mail { number }).with_id(format!("mail-{number}"));
+        mails.emit(event).unwrap();
+    };
+    emit(1);
+    emit(2);
+    assert_eq!(next_mail(&mut subscription).await, "mail-1");
+    assert_eq!(next_mail(&mut subscription).await, "mail-2");
+    let state = subscription.state();
+    drop(subscription);
+
+    // The server cannot reach this receiver, so events arrive on a stream, and none is repeated.
+    emit(3);
+    let unreachable = WebhookReceiver::new("http://127.0.0.1:1/hooks");
+    let resuming = ann.resume_events(state).with_receiver(&unreachable);
+    let mut subscription = within(resuming.into_future()).await.unwrap();
+    assert_eq!(next_mail(&mut subscription).await, "mail-3");
+
+    let only_webhooks = ann
+        .subscribe_events("mail.received", json!({}))
+        .with_mode(DeliveryMode::Webhook);
+    let missing = within(only_webhooks.into_future()).await.unwrap_err();
+    assert!(missing.to_string().contains("with_receiver"), "{missing}");
+}
+
+#[tokio::test]
+async fn event_that_the_application_does_not_take_is_not_accepted() {
+    let (endpoint, mails) = endpoint().await;
+    let ann = client(endpoint.address, "ann").await;
+    let receiver = receiver().await;
+    let subscribe = async || {
+        let subscribing = ann
+            .subscribe_events("mail.received", json!({}))
+            .with_receiver(&receiver);
+        within(subscribing.into_future()).await.unwrap()
+    };
+    let subscription = subscribe().await;
+    mails
+        .emit(Event::new(Mail { number: 1 }).with_id("mail-1"))
+        .unwrap();
+    tokio::time::sleep(Duration::from_millis(200)).await;
+    drop(subscription);
+    // The subscription of the same receiver continues, and the event is sent again.
+    let mut subscription = subscribe().await;
+    assert_eq!(next_mail(&mut subscription).await, "mail-1");
 }
 
 #[tokio::test]

@@ -8,12 +8,16 @@ use crate::client::Client;
 use crate::client::events::item::EventItem;
 use crate::client::events::state::EventSubscriptionState;
 
+/// Tells the server that the application has an event.
+pub(super) type Accept = Box<dyn FnOnce() + Send>;
+
 /// Something that arrived: an item, a new position, or both.
-#[derive(Debug)]
 pub(super) struct Received {
     pub(super) item: Option<EventItem>,
     /// The position after the item. `None` if it did not change.
     pub(super) cursor: Option<Option<String>>,
+    /// Called when the application takes the item. `None` if the server does not wait for it.
+    pub(super) accept: Option<Accept>,
 }
 
 /// The task of one [`EventSubscription`](crate::events::EventSubscription).
@@ -46,11 +50,20 @@ impl EventDelivery {
     }
 
     /// Forwards an event, unless it was forwarded before.
-    pub(super) async fn forward_event(&mut self, event: EventOccurrence) -> Result<(), Dropped> {
+    pub(super) async fn forward_event(
+        &mut self,
+        event: EventOccurrence,
+        accept: Option<Accept>,
+    ) -> Result<(), Dropped> {
         let cursor = event.cursor.clone().map(Some);
-        let is_new = self.seen.insert(&event.event_id);
-        let item = is_new.then_some(EventItem::Event(event));
-        self.forward(item, cursor).await
+        if self.seen.insert(&event.event_id) {
+            let item = Some(EventItem::Event(event));
+            return self.send(item, cursor, accept).await;
+        }
+        if let Some(accept) = accept {
+            accept();
+        }
+        self.forward(None, cursor).await
     }
 
     /// Forwards an item and a position.
@@ -59,6 +72,15 @@ impl EventDelivery {
         item: Option<EventItem>,
         cursor: Option<Option<String>>,
     ) -> Result<(), Dropped> {
+        self.send(item, cursor, None).await
+    }
+
+    async fn send(
+        &mut self,
+        item: Option<EventItem>,
+        cursor: Option<Option<String>>,
+        accept: Option<Accept>,
+    ) -> Result<(), Dropped> {
         let cursor = cursor.filter(|cursor| *cursor != self.state.cursor);
         if let Some(cursor) = &cursor {
             self.state.cursor.clone_from(cursor);
@@ -66,7 +88,11 @@ impl EventDelivery {
         if item.is_none() && cursor.is_none() {
             return Ok(());
         }
-        let sent = self.items.send(Received { item, cursor }).await;
-        sent.map_err(|_| Dropped)
+        let received = Received {
+            item,
+            cursor,
+            accept,
+        };
+        self.items.send(received).await.map_err(|_| Dropped)
     }
 }

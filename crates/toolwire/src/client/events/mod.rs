@@ -1,8 +1,8 @@
 //! Events of a server: lists, polls, and subscriptions that use the best way of delivery.
 //!
-//! A subscription is a task (`mode`) that opens a stream (`push`), or polls (`poll`) if the server has no streams for the
-//! type. The task keeps the cursor, ignores events that it has seen, and continues after a lost stream. A further way of
-//! delivery is another function beside `push::run` and `poll::run`, which `mode::run` selects.
+//! A subscription is a task (`mode`) that subscribes with a receiver of webhooks (`webhook`), opens a stream (`push`), or
+//! polls (`poll`), whichever is the best that the server has for the type. The task keeps the cursor, ignores events that
+//! it has seen, and continues after a lost stream.
 
 mod delivery;
 mod item;
@@ -14,6 +14,8 @@ pub(crate) mod routes;
 mod state;
 mod subscribe;
 mod subscription;
+#[cfg(feature = "http-client")]
+mod webhook;
 
 pub use item::EventItem;
 pub use state::EventSubscriptionState;

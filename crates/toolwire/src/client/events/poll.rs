@@ -52,7 +52,7 @@ async fn forward(delivery: &mut EventDelivery, result: PollEventsResult) -> Resu
         delivery.forward(Some(EventItem::Gap), None).await?;
     }
     for event in result.events {
-        delivery.forward_event(event).await?;
+        delivery.forward_event(event, None).await?;
     }
     delivery.forward(None, Some(result.cursor)).await
 }

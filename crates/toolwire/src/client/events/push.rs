@@ -94,7 +94,7 @@ async fn forward(delivery: &mut EventDelivery, message: StreamMessage) -> Result
             let item = is_gap.then_some(EventItem::Gap);
             delivery.forward(item, Some(cursor)).await?;
         }
-        StreamMessage::Event(event) => delivery.forward_event(event).await?,
+        StreamMessage::Event(event) => delivery.forward_event(event, None).await?,
         StreamMessage::Heartbeat { cursor } => delivery.forward(None, Some(cursor)).await?,
         StreamMessage::Error(error) => {
             let item = Some(EventItem::Failed(error));

@@ -11,9 +11,11 @@ use toolwire_types::events::DeliveryMode;
 
 use crate::client::Client;
 use crate::client::events::delivery::EventDelivery;
-use crate::client::events::mode;
+use crate::client::events::mode::{self, Modes};
 use crate::client::events::state::EventSubscriptionState;
 use crate::client::events::subscription::EventSubscription;
+#[cfg(feature = "http-client")]
+use crate::client::webhooks::WebhookReceiver;
 use crate::engine::BoxFuture;
 use crate::error::Error;
 
@@ -26,7 +28,7 @@ pub struct SubscribeEvents {
     client: Client,
     state: Result<EventSubscriptionState, Error>,
     max_age: Option<Duration>,
-    mode: Option<DeliveryMode>,
+    modes: Modes,
 }
 
 impl SubscribeEvents {
@@ -41,7 +43,7 @@ impl SubscribeEvents {
             client: client.clone(),
             state,
             max_age: None,
-            mode: None,
+            modes: Modes::default(),
         }
     }
 
@@ -50,7 +52,7 @@ impl SubscribeEvents {
             client: client.clone(),
             state: Ok(state),
             max_age: None,
-            mode: None,
+            modes: Modes::default(),
         }
     }
 
@@ -68,9 +70,19 @@ impl SubscribeEvents {
         self
     }
 
-    /// Uses only this way of delivery. Default: push, or poll if the server has no streams for the type.
+    /// Uses only this way of delivery. Default: the best that the server has for the type. Webhooks are preferred if there
+    /// is a [receiver](Self::with_receiver), then streams, then polls.
     pub fn with_mode(mut self, mode: DeliveryMode) -> Self {
-        self.mode = Some(mode);
+        self.modes.only = Some(mode);
+        self
+    }
+
+    /// Sets the receiver for webhooks, which must be running. An event is accepted when
+    /// [`EventSubscription::next`] returns it. To accept it later, use
+    /// [`WebhookReceiver::subscribe`].
+    #[cfg(feature = "http-client")]
+    pub fn with_receiver(mut self, receiver: &WebhookReceiver) -> Self {
+        self.modes.receiver = Some(receiver.clone());
         self
     }
 
@@ -93,7 +105,7 @@ impl SubscribeEvents {
             items: sender,
             opened: Some(open),
         };
-        let task = tokio::spawn(mode::run(delivery, self.mode, fail));
+        let task = tokio::spawn(mode::run(delivery, self.modes, fail));
         let mut subscription = EventSubscription::new(state, items, failure, task);
         match opened.await {
             Ok(()) => Ok(subscription),

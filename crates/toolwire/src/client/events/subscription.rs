@@ -1,6 +1,7 @@
 //! A subscription to events, as the application sees it.
 
 use std::collections::VecDeque;
+use std::fmt;
 
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinHandle;
@@ -16,7 +17,6 @@ const RECENT_IDS: usize = 100;
 /// A subscription to events, until it is dropped.
 ///
 /// After a lost connection, it continues at its cursor. Each event is returned once.
-#[derive(Debug)]
 pub struct EventSubscription {
     state: EventSubscriptionState,
     recent: VecDeque<String>,
@@ -54,6 +54,9 @@ impl EventSubscription {
             let Some(received) = self.items.recv().await else {
                 return self.take_failure().map_or(Ok(None), Err);
             };
+            if let Some(accept) = received.accept {
+                accept();
+            }
             if let Some(cursor) = received.cursor {
                 self.state.cursor = cursor;
             }
@@ -81,6 +84,14 @@ impl EventSubscription {
     /// Returns why the subscription ended, once.
     pub(super) fn take_failure(&mut self) -> Option<Error> {
         self.failure.take()?.try_recv().ok()
+    }
+}
+
+impl fmt::Debug for EventSubscription {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("EventSubscription")
+            .field("state", &self.state)
+            .finish_non_exhaustive()
     }
 }
 

@@ -11,8 +11,12 @@ use http_body::Body;
 use http_body_util::{BodyExt as _, Full, LengthLimitError, Limited};
 use serde::Serialize;
 use toolwire_proto::events::webhook::delivery::MAX_BODY_BYTES;
+use toolwire_types::RawJson;
+use toolwire_types::events::{SubscribeEventsParams, WebhookDelivery};
 
 use crate::client::Client;
+use crate::client::arguments::serialize_error;
+use crate::client::events::EventSubscriptionState;
 use crate::client::webhooks::delivery_queues::DeliveryQueues;
 use crate::client::webhooks::incoming::{respond, status};
 use crate::client::webhooks::subscription::{self, WebhookSubscription};
@@ -75,7 +79,26 @@ impl WebhookReceiver {
         name: impl Into<String>,
         arguments: impl Serialize,
     ) -> Result<WebhookSubscription, Error> {
-        subscription::subscribe(client, &self.url, &self.queues, name.into(), &arguments).await
+        let arguments = RawJson::from_serialize(&arguments);
+        let arguments = arguments.map_err(|error| serialize_error("the arguments", error))?;
+        let delivery = WebhookDelivery::new(&*self.url, "");
+        let params = SubscribeEventsParams::new(name, delivery).with_arguments(arguments);
+        subscription::subscribe(client, &self.queues, params).await
+    }
+
+    /// Continues a subscription at its cursor.
+    pub(in crate::client) async fn subscribe_from(
+        &self,
+        client: &Client,
+        state: &EventSubscriptionState,
+        max_age_ms: Option<u64>,
+    ) -> Result<WebhookSubscription, Error> {
+        let delivery = WebhookDelivery::new(&*self.url, "");
+        let mut params = SubscribeEventsParams::new(&*state.name, delivery)
+            .with_arguments(state.arguments.clone());
+        params.cursor.clone_from(&state.cursor);
+        params.max_age_ms = max_age_ms;
+        subscription::subscribe(client, &self.queues, params).await
     }
 
     async fn receive<B>(queues: &DeliveryQueues, request: Request<B>) -> Response<Full<Bytes>>

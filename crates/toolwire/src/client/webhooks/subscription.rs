@@ -2,15 +2,12 @@
 
 use std::sync::Arc;
 
-use serde::Serialize;
 use tokio::sync::mpsc;
 use tokio::task::AbortHandle;
 use toolwire_proto::events::webhook::secret::WebhookSecret;
-use toolwire_types::RawJson;
-use toolwire_types::events::{SubscribeEventsParams, UnsubscribeEventsParams, WebhookDelivery};
+use toolwire_types::events::{SubscribeEventsParams, UnsubscribeEventsParams};
 
 use crate::client::Client;
-use crate::client::arguments::serialize_error;
 use crate::client::webhooks::delivery_queue::{DeliveryQueue, WebhookItem};
 use crate::client::webhooks::delivery_queues::DeliveryQueues;
 use crate::client::webhooks::renewal::{renew, send};
@@ -76,23 +73,18 @@ impl Drop for WebhookSubscription {
     }
 }
 
-/// Subscribes to a type of events.
+/// Subscribes to a type of events, with a new secret.
 pub(super) async fn subscribe(
     client: &Client,
-    url: &str,
     queues: &Arc<DeliveryQueues>,
-    name: String,
-    arguments: &impl Serialize,
+    mut params: SubscribeEventsParams,
 ) -> Result<WebhookSubscription, Error> {
     client.check_events()?;
-    let arguments = RawJson::from_serialize(arguments);
-    let arguments = arguments.map_err(|error| serialize_error("the arguments", error))?;
     let mut random = [0; 32];
     getrandom::fill(&mut random)
         .map_err(|_| Error::invalid_request("the system provides no random bytes"))?;
     let secret = WebhookSecret::new(random);
-    let delivery = WebhookDelivery::new(url, secret.expose());
-    let params = SubscribeEventsParams::new(name, delivery).with_arguments(arguments);
+    params.delivery.secret = secret.expose().into();
     let (queue, items) = DeliveryQueue::new(secret.clone());
     let pending = queues.add_pending(secret);
     let result = send(client, &params).await?;
