@@ -161,7 +161,7 @@ mod tests {
             ),
             (
                 &[("a", 1, true), ("a", 2, true), ("a", 3, false)],
-                vec![lagged.clone(), delivered(3)],
+                vec![lagged, delivered(3)],
             ),
             (&[("a", 4, true), ("a", 4, true)], vec![]),
         ] {

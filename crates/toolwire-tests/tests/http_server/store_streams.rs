@@ -344,6 +344,8 @@ async fn failed_read_is_repeated_before_the_connection_is_broken_off() {
 async fn streamed_call_reads_no_event_back() {
     let node = Shared::default().node();
     let session = node.client.open_session().await;
+    // A node that has just joined the bus loads the sessions of its open streams.
+    tokio::time::sleep(Duration::from_secs(1)).await;
     let loads = node.sessions.calls("load");
     let mut stream = node
         .stream(&session, &tool_call_with_token(1, "steps", "t"))

@@ -84,7 +84,7 @@ pub(super) async fn subscribe(
     getrandom::fill(&mut random)
         .map_err(|_| Error::invalid_request("the system provides no random bytes"))?;
     let secret = WebhookSecret::new(random);
-    params.delivery.secret = secret.expose().into();
+    params.delivery.secret = secret.expose();
     let (queue, items) = DeliveryQueue::new(secret.clone());
     let pending = queues.add_pending(secret);
     let result = send(client, &params).await?;
