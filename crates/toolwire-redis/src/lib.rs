@@ -38,9 +38,9 @@
 //!
 //! # Outages
 //!
-//! Each command has a deadline. While the engine is away, calls fail at once with
-//! [`StoreError::Unavailable`](toolwire::store::StoreError::Unavailable), and a background task connects again, without
-//! end. A command whose response was lost is repeated if a repetition has no second effect.
+//! Each command has a deadline. While the engine is away, calls fail at once with [`StoreError::Unavailable`], and a
+//! background task connects again, without end. A command whose response was lost is repeated if a repetition has no
+//! second effect.
 //!
 //! Redis replicates asynchronously: a failover can lose the last writes that were acknowledged.
 

@@ -39,7 +39,7 @@ pub(crate) trait MessageSink: Send + Sync + fmt::Debug {
     fn push(&self, kind: OutgoingKind, bytes: Vec<u8>);
 
     /// Returns `true` if a producer that can wait should wait.
-    #[cfg(any(feature = "events", feature = "tasks"))]
+    #[cfg(any(feature = "tasks", all(feature = "events", feature = "http-server")))]
     fn is_full(&self) -> bool {
         false
     }
@@ -74,7 +74,7 @@ impl MessageSink for OutgoingQueue {
         self.wake_writer();
     }
 
-    #[cfg(any(feature = "events", feature = "tasks"))]
+    #[cfg(any(feature = "tasks", all(feature = "events", feature = "http-server")))]
     fn is_full(&self) -> bool {
         !self.has_capacity()
     }

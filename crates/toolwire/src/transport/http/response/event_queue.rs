@@ -142,7 +142,7 @@ impl MessageSink for EventQueue {
         wake(reader);
     }
 
-    #[cfg(any(feature = "events", feature = "tasks"))]
+    #[cfg(any(feature = "tasks", all(feature = "events", feature = "http-server")))]
     fn is_full(&self) -> bool {
         let state = self.lock();
         state.outbox.as_ref().is_some_and(|outbox| outbox.is_full())
