@@ -125,6 +125,8 @@ export async function listeningResumes(peer) {
   let updates = 0;
   listener.onResourceUpdated = () => { updates += 1; };
   await listener.subscribe(uri);
+  // Changes are sent from the moment on when the stream is open. The SDK opens it in the background.
+  await until(() => listener.requests.some(({ method, status }) => method === 'GET' && status === 200));
   // Another client changes the resource. The second notification breaks the connection and is replayed.
   for (const expected of [1, 2]) {
     await peer.client.callTool({ name: 'bump', arguments: {} });

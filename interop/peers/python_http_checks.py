@@ -158,6 +158,8 @@ async def listening_resumes(peer: Peer) -> None:
         listener = peer.another(url=proxy.url)
         async with listener.client:
             await listener.client.subscribe_resource(uri)
+            # Changes are sent from the moment on when the stream is open. The SDK opens it in the background.
+            await until(lambda: any(request.method == "GET" and request.status == 200 for request in listener.requests))
             # Another client changes the resource. The second notification breaks the connection and is replayed.
             for expected in (1, 2):
                 await peer.call("bump")

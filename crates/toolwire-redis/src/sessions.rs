@@ -17,6 +17,10 @@ use crate::{RedisOptions, StoreFuture};
 /// The number of sessions of a principal that are looked up when its limit is reached, to find ended ones.
 const LOOKED_UP: usize = 100;
 
+/// How long the list of a principal's sessions is stored after its last session was created. Sessions that are in use for
+/// longer do not count towards the limit any more.
+const INDEX_LIFETIME: Duration = Duration::from_secs(24 * 60 * 60);
+
 /// The length of a revision at the start of a value.
 const REVISION_BYTES: usize = 8;
 
@@ -83,9 +87,15 @@ impl RedisSessionStore {
     /// Adds a session to those of its principal. The oldest come first.
     async fn add_to_index(&self, owner: &str, id: &str) -> Result<(), StoreError> {
         let time: (u64, u64) = self.connection.send(&cmd("TIME"), Repeat::Harmless).await?;
-        let mut add = cmd("ZADD");
-        add.arg(self.keys.sessions_of(owner)).arg(time.0).arg(id);
-        self.connection.send(&add, Repeat::Harmless).await
+        let index = self.keys.sessions_of(owner);
+        let mut commands = redis::pipe();
+        commands.cmd("ZADD").arg(&index).arg(time.0).arg(id);
+        commands
+            .cmd("PEXPIRE")
+            .arg(&index)
+            .arg(milliseconds(INDEX_LIFETIME));
+        let added: Result<Vec<u64>, _> = self.connection.send(&commands, Repeat::Harmless).await;
+        added.map(drop)
     }
 
     async fn create_session(

@@ -153,19 +153,15 @@ async fn commands_in_flight_are_limited() {
     let (one, two, three) = tokio::join!(mark(&nonces, 1), mark(&nonces, 2), async {
         // The other two were sent before.
         tokio::task::yield_now().await;
-        let start = Instant::now();
-        let outcome = mark(&nonces, 3).await;
-        (outcome, start.elapsed())
+        mark(&nonces, 3).await
     });
     engine.signal(Signal::CONT);
     assert!(one.is_err() && two.is_err());
-    let (outcome, duration) = three;
-    let error = outcome.unwrap_err();
+    let error = three.unwrap_err();
     let StoreError::Unavailable(source) = &error else {
         panic!("{error:?}");
     };
     assert!(source.to_string().contains("too many commands"), "{source}");
-    assert!(duration < Duration::from_millis(400), "it failed at once");
 }
 
 /// Marks a nonce of a principal as used.

@@ -25,6 +25,23 @@ async fn contract_holds() {
 }
 
 #[tokio::test]
+async fn everything_expires() {
+    let engine = Engine::start();
+    let sessions = engine.connect().await.sessions();
+    let owner = Principal::from_stored(Some("ann"));
+    let record = SessionRecord::new(ProtocolVersion::V2025_11_25, Default::default(), None);
+    let created = sessions.create("a", &owner, record, TTL).await;
+    created.unwrap();
+    let mut commands = engine.commands().await;
+    let keys: Vec<String> = commands.keys("*").await.unwrap();
+    assert_eq!(keys.len(), 2, "{keys:?}");
+    for key in keys {
+        let ttl: i64 = commands.pttl(&key).await.unwrap();
+        assert!(ttl > 0, "{key} never expires");
+    }
+}
+
+#[tokio::test]
 async fn session_of_a_newer_version_is_an_error() {
     let engine = Engine::start();
     let sessions = engine.connect().await.sessions();

@@ -35,10 +35,9 @@ if after == stream.last then
 end
 local found, bytes = { 'entries' }, 0
 local from = after + 1 - stream.first
-for i = from, math.min(stream.last - stream.first, from + ARGV[7] - 1) do
-  local entry = redis.call('LINDEX', ENTRIES, number(i))
+for i, entry in ipairs(redis.call('LRANGE', ENTRIES, number(from), number(from + ARGV[7] - 1))) do
   bytes = bytes + #entry
-  if i > from and bytes > tonumber(ARGV[8]) then
+  if i > 1 and bytes > tonumber(ARGV[8]) then
     break
   end
   found[#found + 1] = entry

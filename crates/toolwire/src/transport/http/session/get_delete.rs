@@ -75,8 +75,10 @@ async fn open(
     let opened = writer.open(&session.key, &control, 1, None).await;
     opened.map_err(|error| response::store_error(&error))?;
     let priming_event = priming_event(endpoint, &session, &control);
-    let push = read_pushed(endpoint, &session, &control);
-    let context = endpoint.reader_context(&session, &control, push, token_expires_at);
+    // A change from now on reaches the reader.
+    let attachment = control.attach(endpoint.streams.bytes());
+    let push = Some(read_pushed(endpoint, &session, &control));
+    let context = endpoint.reader_context(&session, attachment, push, token_expires_at);
     let events = LogReader::new(context, 0, None, priming_event);
     Ok(stream(endpoint, permit, events))
 }
@@ -108,8 +110,9 @@ async fn resume(
     }
     let control = session.stream(last.stream());
     let mut missed_changes = None;
-    let (push, token_expires_at) = if last.stream().starts_with(RESPONSE_STREAM_PREFIX) {
-        (None, None)
+    let (attachment, push, token_expires_at) = if last.stream().starts_with(RESPONSE_STREAM_PREFIX)
+    {
+        (control.attach(endpoint.streams.bytes()), None, None)
     } else {
         // The node that pushed to this stream stops, because this node pushes to it now.
         let signal = SessionSignal::StreamMoved {
@@ -126,13 +129,15 @@ async fn resume(
             opened.map_err(|error| response::store_error(&error))?;
         }
         let continued = session.push_task().filter(|_| is_written_here);
+        // A change from now on reaches the reader.
+        let attachment = control.attach(endpoint.streams.bytes());
         let push = read_pushed(endpoint, &session, &control);
         if continued.is_none_or(|push| push.has_changes()) {
             missed_changes = session.push_task();
         }
-        (push, token_expires_at)
+        (attachment, Some(push), token_expires_at)
     };
-    let context = endpoint.reader_context(&session, &control, push, token_expires_at);
+    let context = endpoint.reader_context(&session, attachment, push, token_expires_at);
     if let Some(push) = missed_changes {
         push.resync();
     }
@@ -144,11 +149,15 @@ fn read_pushed(
     endpoint: &Arc<HttpEndpoint>,
     session: &Arc<ActiveSession>,
     control: &Arc<ResumableStream>,
-) -> Option<PushReader> {
-    session.read_pushed(control, || start_push(endpoint, session))
+) -> PushReader {
+    session.read_pushed(control, || start_push(endpoint, session, control))
 }
 
-fn start_push(endpoint: &HttpEndpoint, session: &Arc<ActiveSession>) -> Arc<PushTask> {
+fn start_push(
+    endpoint: &HttpEndpoint,
+    session: &Arc<ActiveSession>,
+    control: &Arc<ResumableStream>,
+) -> PushReader {
     let server = &endpoint.server;
     let pushed = PushedSession {
         key: session.key.clone(),
@@ -162,6 +171,7 @@ fn start_push(endpoint: &HttpEndpoint, session: &Arc<ActiveSession>) -> Arc<Push
         server.hub(),
         endpoint.queue(),
         endpoint.stream_writer(),
+        control,
     )
 }
 

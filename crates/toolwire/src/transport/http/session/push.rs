@@ -57,7 +57,7 @@ struct Registration {
     _client: ClientGuard,
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct PushStreams {
     list: Vec<PushStream>,
     /// Whether the task has ended.
@@ -71,19 +71,29 @@ struct PushStream {
 }
 
 impl PushTask {
-    /// Starts a task that writes the changes that a session subscribed to into one of its streams.
+    /// Starts a task that writes the changes that a session subscribed to into one of its streams. Returns the reader of
+    /// the first stream.
     pub(crate) fn start(
         session: PushedSession,
         hub: &Arc<Hub>,
         queue: EventQueue,
         writer: StreamWriter,
-    ) -> Arc<Self> {
+        control: &Arc<ResumableStream>,
+    ) -> PushReader {
         let queue = Arc::new(queue);
         let sink = Arc::clone(&queue) as Arc<dyn MessageSink>;
         let listener = Arc::new(LegacyListener::new(sink, Arc::clone(&session.state)));
+        // The stream is added before the task hears of changes, so that none is lost.
+        let targets = PushStreams {
+            list: vec![PushStream {
+                control: Arc::clone(control),
+                readers: 1,
+            }],
+            closed: false,
+        };
         let push = Arc::new(Self {
             queue,
-            targets: Mutex::default(),
+            targets: Mutex::new(targets),
             listener: Arc::clone(&listener),
             has_changes: AtomicBool::new(false),
         });
@@ -94,7 +104,10 @@ impl PushTask {
         let running: BoxFuture<'_, ()> =
             Box::pin(run(session, writer, Arc::clone(&push), registered));
         tokio::spawn(running);
-        push
+        PushReader {
+            push,
+            control: Arc::clone(control),
+        }
     }
 
     /// Adds a reader of a stream. Returns `None` if the task has ended.
@@ -212,6 +225,12 @@ impl PushStreams {
 pub(crate) struct PushReader {
     push: Arc<PushTask>,
     control: Arc<ResumableStream>,
+}
+
+impl PushReader {
+    pub(crate) fn task(&self) -> &Arc<PushTask> {
+        &self.push
+    }
 }
 
 impl Drop for PushReader {

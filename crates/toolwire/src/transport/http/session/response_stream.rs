@@ -19,7 +19,7 @@ use crate::transport::http::response::{self, FinalMessage, HttpResponse};
 use crate::transport::http::session::active::ActiveSession;
 use crate::transport::http::session::log_reader::{LogReader, ReaderContext};
 use crate::transport::http::session::push::PushReader;
-use crate::transport::http::session::stream_reader::ResumableStream;
+use crate::transport::http::session::stream_reader::{Attachment, ResumableStream};
 use crate::transport::http::session::stream_writer::{
     RENEW_INTERVAL, StreamWriter, WRITER_LEASE, WriteOutcome,
 };
@@ -48,7 +48,8 @@ pub(crate) async fn open(
         return response::store_error(&error);
     }
     running.context.set_control(Arc::clone(&control));
-    let context = endpoint.reader_context(&session, &control, None, None);
+    let attachment = control.attach(endpoint.streams.bytes());
+    let context = endpoint.reader_context(&session, attachment, None, None);
     let priming_event = priming_event(endpoint, &session, &control);
     let writing: BoxFuture<'_, ()> =
         Box::pin(write_to_log(writer, Arc::clone(&session), control, running));
@@ -182,7 +183,7 @@ impl HttpEndpoint {
     pub(crate) fn reader_context(
         &self,
         session: &Arc<ActiveSession>,
-        control: &Arc<ResumableStream>,
+        attachment: Attachment,
         push: Option<PushReader>,
         token_expires_at: Option<Instant>,
     ) -> ReaderContext {
@@ -192,8 +193,8 @@ impl HttpEndpoint {
         ReaderContext {
             stores: self.stores.clone(),
             session: Arc::clone(session),
-            key: StreamKey::new(&session.key.id, control.stream()),
-            attachment: control.attach(self.streams.bytes()),
+            key: StreamKey::new(&session.key.id, attachment.stream()),
+            attachment,
             failing_since: Mutex::new(None),
             _reader: session.add_reader(),
             interval: limits.keep_alive,

@@ -261,6 +261,11 @@ pub(crate) struct Attachment {
 }
 
 impl Attachment {
+    /// Returns the name of the stream.
+    pub(crate) fn stream(&self) -> &str {
+        self.control.stream()
+    }
+
     /// Waits until this reader has to stop.
     pub(crate) async fn detached(&self) -> DetachReason {
         loop {

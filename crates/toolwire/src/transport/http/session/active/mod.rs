@@ -291,15 +291,15 @@ impl ActiveSession {
     pub(crate) fn read_pushed(
         &self,
         control: &Arc<ResumableStream>,
-        start: impl FnOnce() -> Arc<PushTask>,
-    ) -> Option<PushReader> {
+        start: impl FnOnce() -> PushReader,
+    ) -> PushReader {
         let mut push = self.push();
         if let Some(reader) = push.upgrade().and_then(|push| push.read(control)) {
-            return Some(reader);
+            return reader;
         }
         let started = start();
-        *push = Arc::downgrade(&started);
-        started.read(control)
+        *push = Arc::downgrade(started.task());
+        started
     }
 
     /// Returns the task that pushes messages to the GET streams of the session, if one is running on this node.
