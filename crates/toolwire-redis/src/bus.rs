@@ -8,7 +8,7 @@ use toolwire::store::{Bus, BusDelivery, BusMessage, BusSubscription};
 
 use crate::StoreFuture;
 use crate::connection::Connection;
-use crate::subscriber::Subscriber;
+use crate::subscriber::{Subscriber, WaitingDelivery};
 
 /// A bus between all nodes of a service ([`Redis::bus`](crate::Redis::bus)).
 ///
@@ -57,7 +57,7 @@ impl Bus for RedisBus {
 
 #[derive(Debug)]
 struct RedisSubscription {
-    receiver: broadcast::Receiver<BusDelivery>,
+    receiver: broadcast::Receiver<WaitingDelivery>,
     /// Keeps the connection open.
     _subscriber: Subscriber,
 }
@@ -66,7 +66,7 @@ impl BusSubscription for RedisSubscription {
     fn next(&mut self) -> Pin<Box<dyn Future<Output = Option<BusDelivery>> + Send + '_>> {
         Box::pin(async move {
             match self.receiver.recv().await {
-                Ok(delivery) => Some(delivery),
+                Ok(waiting) => Some(waiting.delivery),
                 Err(RecvError::Lagged(_)) => Some(BusDelivery::Lagged),
                 Err(RecvError::Closed) => None,
             }

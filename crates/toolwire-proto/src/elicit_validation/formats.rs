@@ -4,6 +4,8 @@
 
 use toolwire_types::StringFormat;
 
+use crate::date_time::{date_time_ms, is_date};
+
 /// A format that can be checked.
 pub(super) struct Rule {
     /// The phrase that completes "must be …".
@@ -89,83 +91,9 @@ fn are_uri_characters(text: &str, also: &[u8]) -> bool {
     true
 }
 
-/// Checks for an RFC 3339 "full-date".
-fn is_date(text: &str) -> bool {
-    let Some([year, month, day]) = numbers(text, "dddd-dd-dd") else {
-        return false;
-    };
-    let leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
-    let days = match month {
-        4 | 6 | 9 | 11 => 30,
-        2 if leap => 29,
-        2 => 28,
-        1..=12 => 31,
-        _ => 0,
-    };
-    (1..=days).contains(&day)
-}
-
-/// Checks for an RFC 3339 "date-time", leap seconds included.
+/// Checks for a "date-time", leap seconds included.
 fn is_date_time(text: &str) -> bool {
-    let Some((date, time)) = text.split_once(['T', 't']) else {
-        return false;
-    };
-    let Some((time, offset)) = split_offset(time) else {
-        return false;
-    };
-    let (time, has_valid_fraction) = match time.split_once('.') {
-        Some((time, digits)) => {
-            let valid = !digits.is_empty() && digits.bytes().all(|digit| digit.is_ascii_digit());
-            (time, valid)
-        }
-        None => (time, true),
-    };
-    let Some([hour, minute, second]) = numbers(time, "dd:dd:dd") else {
-        return false;
-    };
-    const DAY: i32 = 24 * 60;
-    let utc = (hour as i32 * 60 + minute as i32 - offset).rem_euclid(DAY);
-    let is_leap_second = second == 60 && utc == DAY - 1;
-    is_date(date)
-        && has_valid_fraction
-        && hour <= 23
-        && minute <= 59
-        && (second <= 59 || is_leap_second)
-}
-
-/// Splits off the offset from UTC, in minutes.
-fn split_offset(time: &str) -> Option<(&str, i32)> {
-    if let Some(time) = time.strip_suffix(['Z', 'z']) {
-        return Some((time, 0));
-    }
-    let at = time.rfind(['+', '-'])?;
-    let (time, offset) = time.split_at(at);
-    let [hours, minutes] = numbers(&offset[1..], "dd:dd")?;
-    let distance = (hours <= 23 && minutes <= 59).then_some(hours as i32 * 60 + minutes as i32)?;
-    let sign = if offset.starts_with('-') { -1 } else { 1 };
-    Some((time, sign * distance))
-}
-
-/// Parses the numbers of a text of fixed shape. In `shape`, `d` stands for a digit and every other character for
-/// itself.
-fn numbers<const N: usize>(text: &str, shape: &str) -> Option<[u32; N]> {
-    if text.len() != shape.len() {
-        return None;
-    }
-    let mut numbers = [0; N];
-    let mut index = 0;
-    for (byte, expected) in text.bytes().zip(shape.bytes()) {
-        match expected {
-            b'd' if byte.is_ascii_digit() => {
-                let number = numbers.get_mut(index)?;
-                *number = *number * 10 + u32::from(byte - b'0');
-            }
-            b'd' => return None,
-            _ if byte == expected => index += 1,
-            _ => return None,
-        }
-    }
-    Some(numbers)
+    date_time_ms(text).is_some()
 }
 
 #[cfg(test)]

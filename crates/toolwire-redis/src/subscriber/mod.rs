@@ -19,12 +19,13 @@ use redis::{
 };
 use tokio::sync::{Mutex as AsyncMutex, Notify, broadcast, watch};
 use tokio::time::{Instant, sleep, timeout};
-use toolwire::store::{BusDelivery, BusMessage, StoreError};
+use toolwire::store::{BusMessage, StoreError};
 
 use crate::connection::{Backoff, Connection, Repeat};
 use crate::keys::Keys;
 use crate::random_id::random_id;
 use crate::{ConnectError, RedisOptions};
+pub(crate) use received::WaitingDelivery;
 use received::{Envelope, ReceivedMessages};
 use waiters::{Waiter, Waiters};
 
@@ -101,7 +102,9 @@ impl Subscriber {
     }
 
     /// Returns the messages that arrive from now on.
-    pub(crate) async fn subscribe(&self) -> Result<broadcast::Receiver<BusDelivery>, StoreError> {
+    pub(crate) async fn subscribe(
+        &self,
+    ) -> Result<broadcast::Receiver<WaitingDelivery>, StoreError> {
         self.start();
         let mut state = self.shared.is_connected.subscribe();
         let connected = state.wait_for(|is_connected| *is_connected);

@@ -1,16 +1,20 @@
 //! The messages of other nodes, and the detection of lost ones.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
-use tokio::sync::broadcast;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, broadcast};
 use tokio::time::Instant;
 use toolwire::store::{BusDelivery, BusMessage, StoreError};
 
 /// The number of messages that a subscription may be behind. Further messages are lost, and cause one
 /// [`BusDelivery::Lagged`].
 const CAPACITY: usize = 1024;
+
+/// The bytes of all messages that wait for a subscription. Further messages are lost, too.
+const MAX_WAITING_BYTES: usize = 32 * 1024 * 1024;
 
 /// The silence after which a node is forgotten.
 const FORGOTTEN_AFTER: Duration = Duration::from_secs(60);
@@ -40,10 +44,19 @@ impl Envelope<&[BusMessage]> {
     }
 }
 
+/// A delivery that waits for the subscriptions. It counts until the last one has taken it.
+#[derive(Debug, Clone)]
+pub(crate) struct WaitingDelivery {
+    pub(crate) delivery: BusDelivery,
+    _bytes: Option<Arc<OwnedSemaphorePermit>>,
+}
+
 /// The messages for the subscriptions of this node.
 #[derive(Debug)]
 pub(super) struct ReceivedMessages {
-    sender: broadcast::Sender<BusDelivery>,
+    sender: broadcast::Sender<WaitingDelivery>,
+    /// One permit for each byte that may wait.
+    bytes: Arc<Semaphore>,
     nodes: HashMap<String, HeardNode>,
     last_heard: Option<Instant>,
 }
@@ -59,6 +72,7 @@ impl Default for ReceivedMessages {
     fn default() -> Self {
         Self {
             sender: broadcast::Sender::new(CAPACITY),
+            bytes: Arc::new(Semaphore::new(MAX_WAITING_BYTES)),
             nodes: HashMap::new(),
             last_heard: None,
         }
@@ -66,7 +80,7 @@ impl Default for ReceivedMessages {
 }
 
 impl ReceivedMessages {
-    pub(super) fn subscribe(&self) -> broadcast::Receiver<BusDelivery> {
+    pub(super) fn subscribe(&self) -> broadcast::Receiver<WaitingDelivery> {
         self.sender.subscribe()
     }
 
@@ -78,8 +92,16 @@ impl ReceivedMessages {
     /// Tells subscriptions that messages were lost.
     pub(super) fn lose(&mut self) {
         self.nodes.clear();
+        self.deliver(BusDelivery::Lagged, None);
+    }
+
+    fn deliver(&self, delivery: BusDelivery, bytes: Option<Arc<OwnedSemaphorePermit>>) {
+        let waiting = WaitingDelivery {
+            delivery,
+            _bytes: bytes,
+        };
         // It is not an error if there is no subscription.
-        let _ = self.sender.send(BusDelivery::Lagged);
+        let _ = self.sender.send(waiting);
     }
 
     /// Delivers the messages of an envelope.
@@ -89,7 +111,7 @@ impl ReceivedMessages {
         let Ok(envelope) = serde_json::from_slice::<Envelope<Vec<BusMessage>>>(payload) else {
             // A newer version may send messages that this one does not know.
             tracing::warn!("a message of another node cannot be read");
-            let _ = self.sender.send(BusDelivery::Lagged);
+            self.deliver(BusDelivery::Lagged, None);
             return;
         };
         let is_heartbeat = envelope.messages.is_empty();
@@ -100,14 +122,20 @@ impl ReceivedMessages {
         if let Some(before) = self.nodes.insert(envelope.node, heard) {
             let expected = before.number + u64::from(!is_heartbeat);
             if envelope.number != expected {
-                let _ = self.sender.send(BusDelivery::Lagged);
+                self.deliver(BusDelivery::Lagged, None);
             }
         } else {
             self.nodes
                 .retain(|_, node| now.duration_since(node.at) < FORGOTTEN_AFTER);
         }
+        let count = u32::try_from(payload.len()).unwrap_or(u32::MAX);
+        let Ok(bytes) = Arc::clone(&self.bytes).try_acquire_many_owned(count) else {
+            self.deliver(BusDelivery::Lagged, None);
+            return;
+        };
+        let bytes = Arc::new(bytes);
         for message in envelope.messages {
-            let _ = self.sender.send(BusDelivery::Message(message));
+            self.deliver(BusDelivery::Message(message), Some(Arc::clone(&bytes)));
         }
     }
 }
@@ -134,7 +162,8 @@ mod tests {
             let payload = Envelope::encode(node, *number, messages).unwrap();
             received.receive(&payload);
         }
-        std::iter::from_fn(|| subscription.try_recv().ok()).collect()
+        let received = std::iter::from_fn(|| subscription.try_recv().ok());
+        received.map(|waiting| waiting.delivery).collect()
     }
 
     #[test]
@@ -174,7 +203,30 @@ mod tests {
         let mut received = ReceivedMessages::default();
         let mut subscription = received.subscribe();
         received.receive(b"{}");
-        assert_eq!(subscription.try_recv(), Ok(BusDelivery::Lagged));
+        let received = subscription.try_recv().unwrap();
+        assert_eq!(received.delivery, BusDelivery::Lagged);
+    }
+
+    #[test]
+    fn waiting_bytes_are_limited() {
+        let mut received = ReceivedMessages::default();
+        let mut subscription = received.subscribe();
+        let large = || {
+            let change = Change::ResourceUpdated("x".repeat(MAX_WAITING_BYTES / 2 - 1000));
+            BusMessage::new("node", BusPayload::Change(change))
+        };
+        for number in 1..=3 {
+            let payload = Envelope::encode("a", number, &[large()]).unwrap();
+            received.receive(&payload);
+        }
+        let mut next = || subscription.try_recv().unwrap().delivery;
+        assert_eq!(next(), BusDelivery::Message(large()));
+        assert_eq!(next(), BusDelivery::Message(large()));
+        assert_eq!(next(), BusDelivery::Lagged);
+        // What was taken does not count any more.
+        let payload = Envelope::encode("a", 4, &[large()]).unwrap();
+        received.receive(&payload);
+        assert_eq!(next(), BusDelivery::Message(large()));
     }
 
     #[test]

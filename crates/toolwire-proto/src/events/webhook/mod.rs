@@ -2,9 +2,7 @@
 //!
 //! Deliveries are signed as in Standard Webhooks. This module does not send or receive: times are arguments.
 
-mod date;
 pub mod delivery;
-mod hmac;
 pub mod message;
 pub mod rate;
 pub mod secret;
@@ -12,6 +10,5 @@ pub mod signature;
 mod subscription;
 mod ttl;
 
-pub use self::date::parse_date_time;
 pub use self::subscription::subscription_id;
 pub use self::ttl::TtlLimits;

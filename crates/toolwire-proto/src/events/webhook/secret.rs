@@ -6,8 +6,7 @@ use std::ops::RangeInclusive;
 use base64::Engine as _;
 use base64::engine::DecodePaddingMode;
 use base64::engine::general_purpose::{GeneralPurpose, GeneralPurposeConfig, STANDARD};
-
-use crate::events::webhook::hmac::constant_time_eq;
+use subtle::ConstantTimeEq as _;
 
 const PREFIX: &str = "whsec_";
 
@@ -66,7 +65,7 @@ impl WebhookSecret {
 
 impl PartialEq for WebhookSecret {
     fn eq(&self, other: &Self) -> bool {
-        constant_time_eq(&self.0, &other.0)
+        self.0.ct_eq(&other.0).into()
     }
 }
 
