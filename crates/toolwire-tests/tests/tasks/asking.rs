@@ -6,10 +6,10 @@ use std::time::Duration;
 
 use serde::Deserialize;
 use serde_json::{Value, json};
-use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
+use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use toolwire::tasks::{TaskOptions, Tasks};
 use toolwire::types::{ElicitRequestFormParams, InputRequests};
-use toolwire::{Elicit, Error, RequestContext, ToolHandler, ToolResponse, ask};
+use toolwire::{Elicit, Error, RequestContext, Server, ToolHandler, ToolResponse, ask};
 use toolwire_tests::peer::{Peer, plain, within};
 
 use crate::peer::{accept, call, get, request, server, start, update, wait_for};
@@ -164,9 +164,9 @@ impl Drop for RunEnd {
     }
 }
 
-#[tokio::test]
-async fn handler_that_waits_too_long_ends_and_starts_again() {
-    let (ended, mut runs) = unbounded_channel();
+/// A server with the tool `publish`, which asks, and reports the end of each run and each effect.
+fn publisher(tasks: Tasks) -> (Server, UnboundedReceiver<()>, Arc<AtomicUsize>) {
+    let (ended, runs) = unbounded_channel();
     let effects = Arc::new(AtomicUsize::new(0));
     let counter = Arc::clone(&effects);
     let tool = plain("publish", move |ctx: RequestContext| {
@@ -179,20 +179,64 @@ async fn handler_that_waits_too_long_ends_and_starts_again() {
             Ok::<_, Error>(format!("{number} {}", sure.sure))
         }
     });
-    let tasks = Tasks::in_memory().with_park_after(Duration::from_millis(1));
     let server = toolwire_tests::peer::server()
         .with_tasks(tasks)
         .tool(tool.with_task(TaskOptions::new()));
+    (server, runs, effects)
+}
+
+/// Responds to the input request of `publish`, and returns the text of its result.
+async fn finish_publishing(peer: &mut Peer, id: &str) -> String {
+    peer.result_of(update(id, "sure", accept(json!({"sure": true}))))
+        .await;
+    let task = wait_for(peer, id, "completed").await;
+    task["result"]["content"][0]["text"]
+        .as_str()
+        .unwrap()
+        .to_owned()
+}
+
+#[tokio::test]
+async fn handler_that_waits_too_long_ends_and_starts_again() {
+    let tasks = Tasks::in_memory().with_park_after(Duration::from_millis(1));
+    let (server, mut runs, effects) = publisher(tasks);
     let mut peer = Peer::connect(&server);
     let id = start(&mut peer, "publish", json!({})).await;
     within(runs.recv()).await.expect("the first run ends");
     wait_for(&mut peer, &id, "input_required").await;
-    peer.result_of(update(&id, "sure", accept(json!({"sure": true}))))
-        .await;
+    assert_eq!(finish_publishing(&mut peer, &id).await, "0 true");
     within(runs.recv()).await.expect("the second run ends");
-    let task = wait_for(&mut peer, &id, "completed").await;
-    assert_eq!(task["result"]["content"][0]["text"], "0 true");
     assert_eq!(effects.load(Ordering::SeqCst), 1, "the effect happens once");
+}
+
+#[tokio::test]
+async fn handler_that_has_waited_longest_makes_room_for_another() {
+    let tasks = Tasks::in_memory().with_max_waiting(2);
+    let (server, mut runs, effects) = publisher(tasks);
+    let mut peer = Peer::connect(&server);
+    let mut ids = Vec::new();
+    for number in 0..3 {
+        assert!(runs.is_empty(), "{number} handlers wait");
+        let id = start(&mut peer, "publish", json!({})).await;
+        wait_for(&mut peer, &id, "input_required").await;
+        ids.push(id);
+    }
+    within(runs.recv()).await.expect("one handler ends");
+    assert!(runs.is_empty(), "two handlers wait");
+    for (number, id) in ids.iter().enumerate() {
+        assert_eq!(
+            finish_publishing(&mut peer, id).await,
+            format!("{number} true")
+        );
+    }
+    assert_eq!(effects.load(Ordering::SeqCst), 3);
+    drop(peer);
+    for _ in 0..3 {
+        within(runs.recv())
+            .await
+            .expect("each task has one more run");
+    }
+    assert!(runs.is_empty());
 }
 
 #[tokio::test]

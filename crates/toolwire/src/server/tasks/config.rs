@@ -30,6 +30,7 @@ pub struct Tasks {
     pub(crate) park_after: Duration,
     pub(crate) shutdown_grace: Duration,
     pub(crate) max_running: usize,
+    pub(crate) max_waiting: usize,
     pub(crate) max_outcome_bytes: usize,
     pub(crate) max_journal_bytes: usize,
     pub(crate) max_input_requests: usize,
@@ -61,6 +62,7 @@ impl Tasks {
             park_after: Duration::from_secs(600),
             shutdown_grace: Duration::from_secs(5),
             max_running: 4096,
+            max_waiting: 1000,
             max_outcome_bytes: 4 * 1024 * 1024,
             max_journal_bytes: 1024 * 1024,
             max_input_requests: 32,
@@ -111,6 +113,14 @@ impl Tasks {
     #[must_use]
     pub fn with_max_running(mut self, tasks: usize) -> Self {
         self.max_running = tasks;
+        self
+    }
+
+    /// Sets how many handlers wait at input requests in memory. If another one waits, the one that has waited longest
+    /// ends, and starts again when the response arrives. Default: 1,000.
+    #[must_use]
+    pub fn with_max_waiting(mut self, handlers: usize) -> Self {
+        self.max_waiting = handlers;
         self
     }
 }

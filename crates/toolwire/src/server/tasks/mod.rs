@@ -18,6 +18,7 @@ mod run;
 mod running;
 mod runtime;
 mod transport;
+mod waiting;
 mod wire;
 mod worker;
 

@@ -32,8 +32,8 @@ pub(crate) struct RunningTask {
     pub(crate) principal: Principal,
     pub(crate) runtime: Arc<TaskRuntime>,
     cancellation: Cancellation,
-    /// Set if the handler waited too long at an input request, or if the server shuts down while it waits. Its outcome
-    /// does not count then.
+    /// Set if the handler waited too long at an input request, if too many others wait, or if the server shuts down while
+    /// it waits. Its outcome does not count then.
     parked: AtomicBool,
     pub(crate) entry: Arc<TaskRegistration>,
     message: Mutex<MessageState>,
@@ -89,11 +89,16 @@ impl RunningTask {
         let mut watch = self.runtime.watch(&self.id);
         // Boxed, because this future exists for as long as the task waits.
         let keys = boxed_cold(|| self.put_input_requests(context, asks)).await?;
+        let mut waiting = None;
         loop {
             let taking = boxed_cold(|| self.take_input_responses(asks, &keys));
             if let Some(responses) = taking.await? {
                 return Ok(responses);
             }
+            waiting.get_or_insert_with(|| {
+                let limit = self.runtime.config.max_waiting;
+                self.runtime.waiting.add(&self.entry, limit)
+            });
             let must_park = tokio::select! {
                 changed = tokio::time::timeout_at(deadline, watch.changed()) => changed.is_err(),
                 () = self.entry.park.cancelled() => true,

@@ -24,6 +24,7 @@ use crate::server::tasks::config::Tasks;
 use crate::server::tasks::ending::{Ending, now_ms};
 use crate::server::tasks::options::TaskOptions;
 use crate::server::tasks::record::{RecordPart, RecordSeal, TaskCall, TaskJournal};
+use crate::server::tasks::waiting::WaitingHandlers;
 use crate::server::tasks::wire::core_task;
 use crate::server::tool::ToolEntry;
 use crate::server::{Server, ServerInner};
@@ -56,6 +57,8 @@ pub(crate) struct TaskRuntime {
     worker_id: String,
     /// The tasks whose handlers run in this process.
     running: Mutex<HashMap<String, Arc<TaskRegistration>>>,
+    /// The running handlers that wait at an input request.
+    pub(super) waiting: WaitingHandlers,
     /// Those who wait for changes of a task in this process.
     watched: Mutex<HashMap<String, Weak<watch::Sender<u64>>>>,
     /// How many transports stop the running tasks at the moment. Meanwhile no task is claimed.
@@ -91,6 +94,7 @@ impl TaskRuntime {
             // The id names a lease owner. Without randomness no task can be created anyway.
             worker_id: random_id().unwrap_or_default(),
             running: Mutex::default(),
+            waiting: WaitingHandlers::default(),
             watched: Mutex::default(),
             stopping: AtomicUsize::new(0),
             capabilities: Mutex::default(),
@@ -418,7 +422,8 @@ pub(crate) struct TaskRegistration {
     pub(crate) id: String,
     /// Set to stop the handler because the server shuts down.
     pub(crate) shutdown: Cancellation,
-    /// Set to end the handler at its next or current input request, because the server shuts down.
+    /// Set to end the handler at its next or current input request, because the server shuts down or too many
+    /// handlers wait.
     pub(crate) park: Cancellation,
     /// Set before the task is given back, so that this process can claim it again.
     pub(crate) is_handed_over: AtomicBool,
