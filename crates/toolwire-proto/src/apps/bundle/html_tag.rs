@@ -45,7 +45,7 @@ pub(super) fn next_tag(html: &str, mut position: usize) -> Option<Tag<'_>> {
         let start = position + html[position..].find('<')?;
         let rest = &html[start + 1..];
         if let Some(comment) = rest.strip_prefix("!--") {
-            position = start + "<!--".len() + comment.find("-->")? + "-->".len();
+            position = start + "<!--".len() + comment_length(comment)?;
             continue;
         }
         let is_end = rest.starts_with('/');
@@ -55,6 +55,22 @@ pub(super) fn next_tag(html: &str, mut position: usize) -> Option<Tag<'_>> {
         }
         position = start + 1;
     }
+}
+
+/// Returns the length of a comment without its start. `<!-->` and `<!--->` are complete comments.
+fn comment_length(comment: &str) -> Option<usize> {
+    for end in [">", "->"] {
+        if comment.starts_with(end) {
+            return Some(end.len());
+        }
+    }
+    let is_end = |at: &usize| {
+        let text = &comment[..*at];
+        text.ends_with("--") || text.ends_with("--!")
+    };
+    let mut candidates = comment.match_indices('>').map(|(at, _)| at);
+    let end = candidates.find(is_end)?;
+    Some(end + 1)
 }
 
 /// Returns the end of the text of a `script`, `style`, `title` or `textarea` element: the position of its end tag.
@@ -176,6 +192,9 @@ mod tests {
         }
         check("<!doctype html><p>a < b</p>", &["p", "/p"]);
         check("<!-- <img src=a> --><br/>", &["br"]);
+        check("<!--><br><!-- <p> -->", &["br"]);
+        check("<!---><br><!-- <p> -->", &["br"]);
+        check("<!-- -> <p> --!><br><!-- <p> -->", &["br"]);
         check("<IMG SRC='a b.png' alt=x>y", &["img src[a b.png] alt[x]"]);
         check("<img src = \"a\" hidden>", &["img src[a] hidden[]"]);
         check("<img src=a.png/>", &["img src[a.png/]"]);

@@ -70,17 +70,19 @@ pub fn bundle(html: &str, load: &mut LoadFile<'_>) -> Result<String, InvalidView
         load,
         output: String::with_capacity(html.len()),
         deferred: String::new(),
+        body_end: None,
     };
     let mut position = 0;
     while let Some(tag) = next_tag(html, position) {
-        bundler.output.push_str(&html[position..tag.start]);
-        let outcome = bundler.tag(&tag);
+        let text = bundler.push(&html[position..tag.start]);
+        let outcome = text.and_then(|()| bundler.tag(&tag));
         position = outcome.map_err(|problem| {
             let shown = truncated_for_display(&html[tag.start..tag.end]);
             InvalidView::new(format!("{shown}: {problem}"))
         })?;
     }
-    bundler.output.push_str(&html[position..]);
+    let rest = bundler.push(&html[position..]);
+    rest.map_err(InvalidView::new)?;
     Ok(bundler.finish())
 }
 
@@ -90,12 +92,18 @@ struct Bundler<'a, 'l> {
     output: String,
     /// The scripts that run after the document was parsed.
     deferred: String,
+    /// The position of the end tag of the body in the output, or else of the end tag of the document.
+    body_end: Option<usize>,
 }
 
 impl Bundler<'_, '_> {
     /// Writes a tag, and the text of a script or style element. Returns the position in the document after it.
     fn tag(&mut self, tag: &Tag<'_>) -> Result<usize, String> {
         if tag.is_end {
+            let ends_body = tag.name == "body" || (tag.name == "html" && self.body_end.is_none());
+            if ends_body {
+                self.body_end = Some(self.output.len());
+            }
             self.push(&self.html[tag.start..tag.end])?;
             return Ok(tag.end);
         }
@@ -298,11 +306,7 @@ impl Bundler<'_, '_> {
 
     /// Inserts the deferred scripts at the end of the body.
     fn finish(mut self) -> String {
-        let lower = self.output.to_ascii_lowercase();
-        let ends = ["</body", "</html"]
-            .iter()
-            .filter_map(|end| lower.rfind(end));
-        let at = ends.min().unwrap_or(self.output.len());
+        let at = self.body_end.unwrap_or(self.output.len());
         self.output.insert_str(at, &self.deferred);
         self.output
     }
@@ -311,7 +315,7 @@ impl Bundler<'_, '_> {
 fn check_total(bytes: usize) -> Result<(), String> {
     if bytes > MAX_DOCUMENT_BYTES {
         return Err(format!(
-            "with this file the document has more than {MAX_DOCUMENT_BYTES} bytes"
+            "the document with its files has more than {MAX_DOCUMENT_BYTES} bytes"
         ));
     }
     Ok(())

@@ -97,6 +97,15 @@ fn deferred_scripts_run_after_the_document() {
         &format!("{scripts}c"),
         "c<script>a.js</script><script>b.js</script>",
     );
+    // A script that contains the end tag of a body is text.
+    check(
+        "<!doctype html><script defer src=a.js></script><script>x = \"<body></body>\"</script>",
+        "<!doctype html><script>x = \"<body></body>\"</script><script>a.js</script>",
+    );
+    check(
+        "<script defer src=a.js></script>c</html>",
+        "c<script>a.js</script></html>",
+    );
     check(
         "<script defer type=module src=a.js></script>c",
         "<script type=module>a.js</script>c",
@@ -177,6 +186,13 @@ fn size_of_the_document_is_limited() {
         error.to_string().contains("more than 4194304 bytes"),
         "{error}"
     );
+    // Text is counted as well, also after the last tag.
+    for (bytes, is_valid) in [(MAX_DOCUMENT_BYTES, true), (MAX_DOCUMENT_BYTES + 1, false)] {
+        let text = "a".repeat(bytes - "<p>".len());
+        for html in [format!("<p>{text}"), format!("{text}<p>")] {
+            assert_eq!(bundle(&html, &mut load).is_ok(), is_valid);
+        }
+    }
     // A style sheet that repeats a file is stopped while it is written.
     let repeated = "url(a.png)".repeat(100);
     let mut loads = 0;
