@@ -44,7 +44,7 @@ pub enum CardSource {
 /// Returns an error if the document is not a catalog.
 pub fn catalog(document: &[u8]) -> Result<ListedCards, InvalidCard> {
     let catalog: CardCatalog = serde_json::from_slice(document)
-        .map_err(|error| InvalidCard(format!("the document is not a catalog: {error}")))?;
+        .map_err(|error| invalid("the document is not a catalog", &error))?;
     let mut listed = ListedCards::default();
     let is_card = |entry: &&Value| {
         let media_type = entry.get("type").or_else(|| entry.get("mediaType"));
@@ -64,7 +64,7 @@ pub fn catalog(document: &[u8]) -> Result<ListedCards, InvalidCard> {
 
 fn source(entry: &Value) -> Result<CardSource, InvalidCard> {
     let entry: CatalogEntry = serde_json::from_value(entry.clone())
-        .map_err(|error| InvalidCard(format!("the entry is invalid: {error}")))?;
+        .map_err(|error| invalid("the entry is invalid", &error))?;
     match (entry.url, entry.data) {
         (Some(url), None) => Ok(CardSource::Url(url)),
         (None, Some(data)) => {
@@ -86,7 +86,13 @@ pub fn card(document: &[u8]) -> Result<ServerCard, InvalidCard> {
 }
 
 fn not_a_card(error: &serde_json::Error) -> InvalidCard {
-    InvalidCard(format!("the document is not a server card: {error}"))
+    invalid("the document is not a server card", error)
+}
+
+/// Returns the error for a document. The error of the parser repeats values of the document, so it is shortened.
+fn invalid(problem: &str, error: &serde_json::Error) -> InvalidCard {
+    let reason = truncated_for_display(&error.to_string());
+    InvalidCard(format!("{problem}: {reason}"))
 }
 
 /// Checks what a client relies on. Lengths of texts are not checked, because the size of a document is limited.

@@ -217,6 +217,35 @@ fn invalid_cards_are_rejected() {
 }
 
 #[test]
+fn errors_repeat_little_of_a_document() {
+    fn check(error: InvalidCard, problem: &str) {
+        let error = error.to_string();
+        assert!(error.starts_with(problem), "{error}");
+        assert!(error.ends_with('…'), "{error}");
+        assert!(error.chars().count() < 200, "{error}");
+    }
+    let long = "ü".repeat(10_000);
+    let catalog = json!({"specVersion": "1.0", "entries": long}).to_string();
+    check(
+        read::catalog(catalog.as_bytes()).unwrap_err(),
+        "the document is not a catalog: invalid type",
+    );
+    let card =
+        json!({"$schema": "", "name": "", "version": "", "description": "", "remotes": long});
+    let problem = "the document is not a server card: invalid type";
+    check(
+        read::card(card.to_string().as_bytes()).unwrap_err(),
+        problem,
+    );
+    let inline = json!({"identifier": "a", "type": CARD_MEDIA_TYPE, "data": card});
+    let catalog = json!({"specVersion": "1.0", "entries": [inline]}).to_string();
+    let listed = read::catalog(catalog.as_bytes()).unwrap();
+    for (_, source) in listed.cards {
+        check(source.unwrap_err(), problem);
+    }
+}
+
+#[test]
 fn card_url_is_https_or_on_the_machine_of_the_catalog() {
     fn check(domain: &str, url: &str, problem: &str) {
         let domain = WebUrl::parse(domain).unwrap();
