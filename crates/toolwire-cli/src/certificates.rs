@@ -21,6 +21,13 @@ pub(crate) fn http_client(
         screen.warn(
             "--insecure accepts any certificate: others on the network can read and change the messages",
         );
+    }
+    another_http_client(options)
+}
+
+/// Returns an HTTP client as [`http_client`] does, without the warning.
+pub(crate) fn another_http_client(options: &TlsOptions) -> Result<Option<HyperClient>, Failure> {
+    if options.insecure {
         let http = HyperClient::new().with_tls(Arc::new(accepting_any()?));
         return Ok(Some(http));
     }

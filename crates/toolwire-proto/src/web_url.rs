@@ -89,12 +89,16 @@ impl<'a> WebUrl<'a> {
         self.authority.port.unwrap_or(default_port)
     }
 
+    /// Returns `true` if both URLs have the same host. Their ports may differ.
+    #[must_use]
+    pub fn is_same_host(&self, other: &WebUrl<'_>) -> bool {
+        self.authority.host == other.authority.host
+    }
+
     /// Returns `true` if both URLs have the same scheme, host and port.
     #[must_use]
     pub fn is_same_origin(&self, other: &WebUrl<'_>) -> bool {
-        self.is_secure == other.is_secure
-            && self.port() == other.port()
-            && self.authority.host == other.authority.host
+        self.is_secure == other.is_secure && self.port() == other.port() && self.is_same_host(other)
     }
 
     /// Returns scheme and authority in lower case, without a default port.

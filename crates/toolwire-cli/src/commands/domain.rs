@@ -1,6 +1,7 @@
 //! Finds the servers of a domain: reads its catalog, and then the server cards that the catalog lists (SEP-2127, a draft).
 //!
-//! The documents are public, so no credentials are sent. Cards are not verified: they only say where to connect.
+//! The documents are public, so no credentials are sent. Cards are not verified: they only say where to connect. A card
+//! on another host than its catalog is fetched from public addresses only.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -13,7 +14,7 @@ use toolwire::transport::http_client::{HttpClient, HyperClient};
 use toolwire::types::server_card::{CARD_MEDIA_TYPE, CATALOG_MEDIA_TYPE, CATALOG_PATH, ServerCard};
 use toolwire_proto::server_card::InvalidCard;
 use toolwire_proto::server_card::read::{
-    self, CardSource, ListedCards, MAX_CARD_BYTES, MAX_CATALOG_BYTES,
+    self, CardAddresses, CardSource, ListedCards, MAX_CARD_BYTES, MAX_CATALOG_BYTES,
 };
 use toolwire_proto::web_url::WebUrl;
 
@@ -86,8 +87,11 @@ impl Domain {
     /// Reads the catalog and the cards, and lists the servers.
     pub(crate) async fn discover(&self, server: &Server, screen: &Screen) -> Result<Exit, Failure> {
         let http = certificates::http_client(&server.tls, screen)?;
+        let public = certificates::another_http_client(&server.tls)?;
+        let public = public.unwrap_or_else(HyperClient::new);
         let documents = Documents {
             http: Arc::new(http.unwrap_or_else(HyperClient::new)),
+            public: Arc::new(public.with_public_addresses_only()),
             end: Instant::now().checked_add(server.timeout.unwrap_or(TOTAL_TIMEOUT)),
         };
         let listed = self.catalog(&documents).await?;
@@ -118,7 +122,12 @@ impl Domain {
             "if you know the address of a server, give it: toolwire discover {}/mcp",
             self.origin
         );
-        let document = documents.get(url, CATALOG_MEDIA_TYPE, MAX_CATALOG_BYTES);
+        let document = documents.get(
+            url,
+            CATALOG_MEDIA_TYPE,
+            MAX_CATALOG_BYTES,
+            CardAddresses::Any,
+        );
         let document = document.await.map_err(|failure| {
             let context = format!("{} has no readable catalog: ", self.name);
             failure.with_context(&context).with_default_advice(&advice)
@@ -147,9 +156,12 @@ impl Domain {
                 CardSource::Url(url) => url,
             };
             let catalog = WebUrl::parse(&catalog_url).map_err(|error| error.to_string())?;
-            read::check_card_url(&catalog, &url).map_err(|error| error.to_string())?;
-            let document = documents.get(&url, CARD_MEDIA_TYPE, MAX_CARD_BYTES).await;
-            let document = document.map_err(|failure| failure.message().to_owned())?;
+            let addresses = read::card_addresses(&catalog, &url);
+            let addresses = addresses.map_err(|error| error.to_string())?;
+            let document = documents.get(&url, CARD_MEDIA_TYPE, MAX_CARD_BYTES, addresses);
+            let document = document
+                .await
+                .map_err(|failure| failure.message().to_owned())?;
             let card = read::card(&document).map_err(|error| format!("{url}: {error}"))?;
             Ok(DomainServer {
                 url: Some(url),
@@ -265,19 +277,31 @@ impl Fault {
 #[derive(Debug, Clone)]
 struct Documents {
     http: Arc<HyperClient>,
+    /// Connects to public addresses only.
+    public: Arc<HyperClient>,
     /// `None` is so far away that it does not matter.
     end: Option<Instant>,
 }
 
 impl Documents {
-    async fn get(&self, url: &str, media_type: &str, max_bytes: usize) -> Result<Bytes, Failure> {
+    async fn get(
+        &self,
+        url: &str,
+        media_type: &str,
+        max_bytes: usize,
+        addresses: CardAddresses,
+    ) -> Result<Bytes, Failure> {
+        let http = match addresses {
+            CardAddresses::Any => &self.http,
+            CardAddresses::PublicOnly => &self.public,
+        };
         let request = Request::get(url)
             .header(ACCEPT, format!("{media_type}, application/json;q=0.5"))
             .header(USER_AGENT, concat!("toolwire/", env!("CARGO_PKG_VERSION")))
             .body(Bytes::new())
             .map_err(|error| Failure::usage(format!("{url} cannot be requested: {error}")))?;
         let exchange = async {
-            let response = self.http.send(request).await;
+            let response = http.send(request).await;
             let response = response.map_err(|error| Failure::of_http(&error))?;
             let status = response.status();
             if status != StatusCode::OK {

@@ -1,7 +1,5 @@
 //! Reads the catalog and the cards of a domain, which are untrusted.
 
-use std::borrow::Cow;
-
 use serde_json::Value;
 use toolwire_types::server_card::{CARD_MEDIA_TYPE, CardCatalog, CatalogEntry, ServerCard};
 
@@ -115,19 +113,37 @@ fn checked(card: ServerCard) -> Result<ServerCard, InvalidCard> {
     Ok(card)
 }
 
-/// Checks a URL from a catalog before it is fetched. `domain` is the URL of the catalog.
+/// The addresses from which a card is fetched.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[expect(
+    clippy::exhaustive_enums,
+    reason = "a client connects to all addresses or to public ones"
+)]
+pub enum CardAddresses {
+    /// All addresses.
+    Any,
+    /// Public addresses only.
+    PublicOnly,
+}
+
+/// Checks a URL from a catalog, and returns from which addresses its card is fetched.
+///
+/// The owner of a domain decides which URLs its catalog contains. A catalog on another machine must not lead to the
+/// network of the client, so only its own host may have a private address. `catalog` is the URL of the catalog.
 ///
 /// # Errors
-/// Returns an error if the URL is invalid, needs plain HTTP on another machine, or points from a public domain to this
-/// machine.
-pub fn check_card_url(domain: &WebUrl<'_>, text: &str) -> Result<(), InvalidCard> {
+/// Returns an error if the URL is invalid, needs plain HTTP on another machine, or points from another machine to this
+/// one.
+pub fn card_addresses(catalog: &WebUrl<'_>, text: &str) -> Result<CardAddresses, InvalidCard> {
     let url = WebUrl::parse(text).map_err(|error| InvalidCard(error.to_string()))?;
-    let problem: Cow<'_, str> = if url.is_loopback() && !domain.is_loopback() {
-        "is on this machine, and the catalog is not".into()
+    let problem = if url.is_loopback() && !catalog.is_loopback() {
+        "is on this machine, and the catalog is not"
     } else if !url.is_confidential() {
-        "does not start with `https://`".into()
+        "does not start with `https://`"
+    } else if catalog.is_loopback() || url.is_same_host(catalog) {
+        return Ok(CardAddresses::Any);
     } else {
-        return Ok(());
+        return Ok(CardAddresses::PublicOnly);
     };
     Err(InvalidCard(format!(
         "the URL of the card, {:?}, {problem}",

@@ -2,7 +2,7 @@ use serde_json::json;
 use toolwire_types::Implementation;
 use toolwire_types::server_card::CARD_MEDIA_TYPE;
 
-use super::read::{CardSource, MAX_CARDS};
+use super::read::{CardAddresses, CardSource, MAX_CARDS};
 use super::*;
 
 fn name() -> CardName {
@@ -246,28 +246,39 @@ fn errors_repeat_little_of_a_document() {
 }
 
 #[test]
-fn card_url_is_https_or_on_the_machine_of_the_catalog() {
-    fn check(domain: &str, url: &str, problem: &str) {
-        let domain = WebUrl::parse(domain).unwrap();
-        match read::check_card_url(&domain, url) {
-            Ok(()) => assert_eq!(problem, "", "{url}"),
-            Err(error) => {
-                let error = error.to_string();
-                assert!(!problem.is_empty() && error.contains(problem), "{error}");
+fn card_url_decides_from_which_addresses_the_card_is_fetched() {
+    fn check(catalog: &str, url: &str, expected: Result<CardAddresses, &str>) {
+        let catalog = WebUrl::parse(catalog).unwrap();
+        match (read::card_addresses(&catalog, url), expected) {
+            (Ok(addresses), expected) => assert_eq!(Ok(addresses), expected, "{url}"),
+            (Err(error), Ok(_)) => panic!("{url}: {error}"),
+            (Err(error), Err(problem)) => {
+                assert!(error.to_string().contains(problem), "{error}");
             }
         }
     }
-    let (public, local) = ("https://example.com/", "http://localhost:3000/");
-    check(public, "https://other.example/mcp/server-card", "");
-    check(public, "http://other.example/mcp/server-card", "https://");
-    check(
-        public,
-        "http://localhost:3000/mcp/server-card",
-        "this machine",
-    );
-    check(public, "https://127.0.0.1/mcp/server-card", "this machine");
-    check(public, "/mcp/server-card", "URL");
-    check(local, "http://127.0.0.1:3000/mcp/server-card", "");
-    check(local, "https://example.com/mcp/server-card", "");
-    check(local, "http://example.com/mcp/server-card", "https://");
+    let (any, public_only) = (Ok(CardAddresses::Any), Ok(CardAddresses::PublicOnly));
+    let not_https = Err("does not start with `https://`");
+    let this_machine = Err("is on this machine");
+    let public = "https://example.com/";
+    check(public, "https://example.com/mcp/server-card", any);
+    check(public, "https://EXAMPLE.com.:8443/server-card", any);
+    check(public, "https://mcp.example.com/server-card", public_only);
+    check(public, "https://other.example/server-card", public_only);
+    check(public, "https://10.0.0.1/server-card", public_only);
+    check(public, "https://[fd00::1]/server-card", public_only);
+    check(public, "http://example.com/server-card", not_https);
+    check(public, "http://other.example/server-card", not_https);
+    check(public, "http://localhost:3000/server-card", this_machine);
+    check(public, "https://127.0.0.1/server-card", this_machine);
+    check(public, "/mcp/server-card", Err("URL"));
+    let private = "https://10.0.0.1/";
+    check(private, "https://10.0.0.1:8443/server-card", any);
+    check(private, "https://[::ffff:10.0.0.1]/server-card", any);
+    check(private, "https://10.0.0.2/server-card", public_only);
+    let local = "http://localhost:3000/";
+    check(local, "http://127.0.0.1:3000/server-card", any);
+    check(local, "https://example.com/server-card", any);
+    check(local, "https://10.0.0.1/server-card", any);
+    check(local, "http://example.com/server-card", not_https);
 }

@@ -2,6 +2,7 @@
 
 mod arguments;
 mod configuration;
+mod domain_hosts;
 mod domains;
 mod elicitation;
 mod environment;

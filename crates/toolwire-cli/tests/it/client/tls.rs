@@ -16,6 +16,11 @@ async fn greet() -> &'static str {
 
 /// Starts a server with a certificate of a new authority. Returns the certificate of the authority in PEM.
 async fn start() -> (SmallServer, String) {
+    start_with("127.0.0.1", HttpOptions::new()).await
+}
+
+/// Starts a server on this machine with a certificate for this host.
+pub(crate) async fn start_with(host: &str, options: HttpOptions) -> (SmallServer, String) {
     let mut params = CertificateParams::new(Vec::new()).expect("no names are valid");
     params
         .distinguished_name
@@ -24,14 +29,14 @@ async fn start() -> (SmallServer, String) {
     let key = KeyPair::generate().expect("a key can be generated");
     let authority = CertifiedIssuer::self_signed(params, key).expect("the parameters are valid");
     let key = KeyPair::generate().expect("a key can be generated");
-    let params = CertificateParams::new(vec!["127.0.0.1".to_owned()]).expect("a valid address");
+    let params = CertificateParams::new(vec![host.to_owned()]).expect("a valid host");
     let certificate = params
         .signed_by(&key, &authority)
         .expect("the parameters are valid");
     let config = tls::config_from_pem(certificate.pem().as_bytes(), key.serialize_pem().as_bytes())
         .expect("the certificate fits the key");
     let server = Server::new("secure", "1.0.0").tool(greet);
-    let options = HttpOptions::new()
+    let options = options
         .with_tls(config)
         .with_server_card("com.example/secure");
     let server = SmallServer::start_with(server, options).await;
