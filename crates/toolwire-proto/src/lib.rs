@@ -68,5 +68,6 @@ pub mod task_rules;
 #[cfg(feature = "client")]
 pub mod task_wait;
 pub mod trace_context;
+mod uri_scheme;
 pub mod uri_template;
 pub mod web_url;

@@ -5,6 +5,7 @@
 use toolwire_types::StringFormat;
 
 use crate::date_time::{date_time_ms, is_date};
+use crate::uri_scheme::is_scheme;
 
 /// A format that can be checked.
 pub(super) struct Rule {
@@ -57,16 +58,13 @@ fn is_uri(text: &str) -> bool {
     let Some((scheme, rest)) = text.split_once(':') else {
         return false;
     };
-    let in_scheme = |byte: u8| byte.is_ascii_alphanumeric() || b"+-.".contains(&byte);
-    let is_scheme = scheme.starts_with(|first: char| first.is_ascii_alphabetic())
-        && scheme.bytes().all(in_scheme);
     let (rest, fragment) = rest.split_once('#').unwrap_or((rest, ""));
     // Brackets enclose the address of an IPv6 host and are not allowed anywhere else.
     let (authority, path) = match rest.strip_prefix("//") {
         Some(rest) => rest.split_at(rest.find(['/', '?']).unwrap_or(rest.len())),
         None => ("", rest),
     };
-    is_scheme
+    is_scheme(scheme)
         && are_uri_characters(authority, b"[]")
         && [path, fragment]
             .iter()

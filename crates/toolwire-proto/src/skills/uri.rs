@@ -5,6 +5,8 @@
 
 use std::fmt;
 
+use crate::uri_scheme::is_scheme;
+
 /// The name of the file that makes a directory a skill.
 pub const SKILL_FILE: &str = "SKILL.md";
 
@@ -155,13 +157,6 @@ impl fmt::Display for InvalidPath {
 }
 
 impl std::error::Error for InvalidPath {}
-
-fn is_scheme(scheme: &str) -> bool {
-    scheme.starts_with(|first: char| first.is_ascii_alphabetic())
-        && scheme
-            .bytes()
-            .all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'-' | b'.'))
-}
 
 /// Returns `true` for a segment of a URI of a peer. Control characters, white space, backslashes, queries and fragments
 /// are never part of one, and encoded dots are not segments of their own.

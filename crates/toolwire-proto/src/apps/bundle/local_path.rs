@@ -2,6 +2,7 @@
 
 use crate::http::truncated_for_display;
 use crate::percent_encoding::percent_decoded;
+use crate::uri_scheme::is_scheme;
 
 /// What a reference stands for.
 #[derive(Debug, PartialEq, Eq)]
@@ -51,11 +52,7 @@ pub(super) fn reference(directory: &str, url: &str) -> Result<Reference, String>
 
 fn scheme(url: &str) -> Option<&str> {
     let (scheme, _) = url.split_once(':')?;
-    let is_scheme = scheme.starts_with(|first: char| first.is_ascii_alphabetic())
-        && scheme
-            .bytes()
-            .all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'.' | b'-'));
-    is_scheme.then_some(scheme)
+    is_scheme(scheme).then_some(scheme)
 }
 
 fn remote(url: &str) -> String {

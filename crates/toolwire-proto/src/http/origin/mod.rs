@@ -9,6 +9,7 @@ use std::fmt;
 use crate::http::authority::{Authority, Host};
 use crate::http::host::ServedHost;
 use crate::http::truncated_for_display;
+use crate::uri_scheme::is_scheme;
 
 /// The origins that may call a server, besides its own.
 #[derive(Debug, Clone)]
@@ -132,14 +133,6 @@ impl<'a> Origin<'a> {
 
 fn default_port(is_secure: bool) -> u16 {
     if is_secure { 443 } else { 80 }
-}
-
-/// Checks for a scheme (RFC 3986, section 3.1).
-fn is_scheme(text: &str) -> bool {
-    text.starts_with(|first: char| first.is_ascii_alphabetic())
-        && text
-            .bytes()
-            .all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'-' | b'.'))
 }
 
 /// Checks the authority of another scheme, which is not parsed. It has neither user info nor a path.
