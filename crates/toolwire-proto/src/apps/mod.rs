@@ -2,11 +2,14 @@
 //!
 //! A server checks what its author wrote before it is sent. A host reads the same metadata from an untrusted server:
 //! [`document`] checks what it reads, [`policy`] builds the content security policy, and [`host`] speaks with the view.
-//! [`bundle`] puts the files of a view into its document.
+//! [`bundle`] puts the files of a view into its document, and [`first_script`] finds the place for a script before all
+//! others.
 
 pub mod bundle;
 pub mod document;
+pub mod first_script;
 pub mod host;
+mod html_tag;
 pub mod policy;
 
 use std::fmt;

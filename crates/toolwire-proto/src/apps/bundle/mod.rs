@@ -3,15 +3,14 @@
 //! A view can load nothing but itself, unless it declares origins. The bundler reads the files of the document through a
 //! function of the caller. It is not a build tool: it does not resolve modules or packages, and nothing remote is used.
 
-mod html_tag;
 mod local_path;
 mod style_sheet;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 
-use crate::apps::bundle::html_tag::{Tag, end_of_raw_text, next_tag};
 use crate::apps::bundle::local_path::{Reference, reference};
+use crate::apps::html_tag::{self, Tag, end_of_raw_text, next_tag};
 use crate::apps::{InvalidView, MAX_DOCUMENT_BYTES};
 use crate::http::truncated_for_display;
 

@@ -4,43 +4,43 @@ use std::borrow::Cow;
 
 /// A start tag or an end tag.
 #[derive(Debug, PartialEq)]
-pub(super) struct Tag<'a> {
+pub(crate) struct Tag<'a> {
     /// The position of `<`.
-    pub(super) start: usize,
+    pub(crate) start: usize,
     /// The position after `>`.
-    pub(super) end: usize,
+    pub(crate) end: usize,
     /// The name in lower case.
-    pub(super) name: String,
-    pub(super) is_end: bool,
-    pub(super) attributes: Vec<Attribute<'a>>,
+    pub(crate) name: String,
+    pub(crate) is_end: bool,
+    pub(crate) attributes: Vec<Attribute<'a>>,
 }
 
 /// An attribute of a tag.
 #[derive(Debug, PartialEq)]
-pub(super) struct Attribute<'a> {
-    pub(super) start: usize,
-    pub(super) end: usize,
+pub(crate) struct Attribute<'a> {
+    pub(crate) start: usize,
+    pub(crate) end: usize,
     /// The name in lower case.
-    pub(super) name: String,
+    pub(crate) name: String,
     /// The value without quotes and character references. It is empty if the attribute has none.
-    pub(super) value: Cow<'a, str>,
+    pub(crate) value: Cow<'a, str>,
 }
 
 impl Tag<'_> {
     /// Returns the value of the first attribute of this name.
-    pub(super) fn value(&self, name: &str) -> Option<&str> {
+    pub(crate) fn value(&self, name: &str) -> Option<&str> {
         let mut attributes = self.attributes.iter();
         let found = attributes.find(|attribute| attribute.name == name)?;
         Some(found.value.as_ref())
     }
 
-    pub(super) fn has(&self, name: &str) -> bool {
+    pub(crate) fn has(&self, name: &str) -> bool {
         self.value(name).is_some()
     }
 }
 
 /// Returns the next tag at or after a position. A tag without an end is text.
-pub(super) fn next_tag(html: &str, mut position: usize) -> Option<Tag<'_>> {
+pub(crate) fn next_tag(html: &str, mut position: usize) -> Option<Tag<'_>> {
     loop {
         let start = position + html[position..].find('<')?;
         let rest = &html[start + 1..];
@@ -74,7 +74,7 @@ fn comment_length(comment: &str) -> Option<usize> {
 }
 
 /// Returns the end of the text of a `script`, `style`, `title` or `textarea` element: the position of its end tag.
-pub(super) fn end_of_raw_text(html: &str, position: usize, name: &str) -> usize {
+pub(crate) fn end_of_raw_text(html: &str, position: usize, name: &str) -> usize {
     let end_tag = format!("</{name}");
     let is_end = |at: &usize| {
         let text = html.as_bytes().get(*at..*at + end_tag.len());
@@ -88,7 +88,7 @@ pub(super) fn end_of_raw_text(html: &str, position: usize, name: &str) -> usize 
 }
 
 /// Escapes a value for an attribute in double quotes.
-pub(super) fn escaped(value: &str) -> String {
+pub(crate) fn escaped(value: &str) -> String {
     value.replace('&', "&amp;").replace('"', "&quot;")
 }
 
