@@ -322,10 +322,6 @@ fn check_total(bytes: usize) -> Result<(), String> {
 
 /// Rejects a module that imports another one, as far as this can be seen at the start of a line.
 fn check_imports(is_module: bool, text: &str) -> Result<(), String> {
-    let is_import = |line: &str| {
-        let rest = line.trim_start().strip_prefix("import");
-        rest.is_some_and(|rest| rest.starts_with([' ', '{', '*', '"', '\'']))
-    };
     match text.lines().find(|line| is_module && is_import(line)) {
         Some(line) => Err(format!(
             "the module has `{}`; build it into one file first",
@@ -333,6 +329,23 @@ fn check_imports(is_module: bool, text: &str) -> Result<(), String> {
         )),
         None => Ok(()),
     }
+}
+
+/// Returns `true` if a line starts an `import`, or contains the `from` of an `export`. Calls of `import()` are not found.
+fn is_import(line: &str) -> bool {
+    let line = line.trim_start();
+    if let Some(rest) = line.strip_prefix("import") {
+        return rest.starts_with([' ', '{', '*', '"', '\'']);
+    }
+    let names = match line.strip_prefix("export") {
+        Some(rest) => rest.trim_start().strip_prefix(['*', '{']),
+        // The last line of a list of names.
+        None => line.strip_prefix('}'),
+    };
+    names.is_some_and(|names| {
+        let mut sources = names.split("from").skip(1);
+        sources.any(|source| source.trim_start().starts_with(['"', '\'']))
+    })
 }
 
 /// Replaces an ASCII pattern in every case.

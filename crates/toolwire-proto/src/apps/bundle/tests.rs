@@ -168,6 +168,40 @@ fn errors_name_the_tag_and_the_remedy() {
 }
 
 #[test]
+fn modules_that_need_other_modules_are_rejected() {
+    fn check(line: &str, is_valid: bool) {
+        let html = format!("<script type=module>\n  {line}\n</script>");
+        assert_eq!(bundle(&html, &mut load).is_ok(), is_valid, "{line}");
+        let html = format!("<script>\n  {line}\n</script>");
+        assert!(bundle(&html, &mut load).is_ok(), "{line}");
+    }
+    for line in [
+        "import './a.js'",
+        "import{a}from\"./a.js\"",
+        "import * as a from './a.js'",
+        "export { a } from './a.js'",
+        "export*from'./a.js'",
+        "export * as a from \"./a.js\"",
+        "export {\n  a,\n} from './a.js'",
+    ] {
+        check(line, false);
+    }
+    for line in [
+        "important()",
+        "const from = '}'",
+        "export const a = \"from './a.js'\"",
+        "export { a }",
+        "export default { from: './a.js' }",
+        "} // from a list",
+        " * from './a.js'",
+        // Hosts may load it, if the policy of the view allows this.
+        "const a = await import('./a.js')",
+    ] {
+        check(line, true);
+    }
+}
+
+#[test]
 fn size_of_the_document_is_limited() {
     let tag = "<script></script>";
     let document = |bytes: usize| {
