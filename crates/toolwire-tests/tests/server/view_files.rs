@@ -1,11 +1,17 @@
 //! Views from files and directories.
 
 use std::fs;
+#[cfg(unix)]
+use std::io::Write as _;
 use std::path::PathBuf;
+#[cfg(unix)]
+use std::{process, sync::mpsc, thread, time::Duration};
 
 use serde_json::{Value, json};
-use toolwire::Server;
 use toolwire::apps::{View, bundle};
+#[cfg(unix)]
+use toolwire::{RawJson, RegistrationError, RequestContext, Tool, ToolHandler};
+use toolwire::Server;
 use toolwire_tests::peer::{Peer, modern, server};
 
 const URI: &str = "ui://weather/forecast";
@@ -111,6 +117,38 @@ async fn changed_files_appear_with_reload() {
     );
     directory.write("app.js", "three()");
     assert!(text(&server).await.contains("three()"));
+}
+
+/// A pipe stands for a slow disk: the server waits until it is written.
+#[cfg(unix)]
+#[test]
+fn requests_do_not_wait_for_the_files_of_a_view() {
+    fn check(name: &str, add: fn(&Server, View) -> Result<(), RegistrationError>) {
+        let directory = Directory::new(name);
+        let path = directory.0.join("index.html");
+        let made = process::Command::new("mkfifo").arg(&path).status();
+        assert!(made.expect("mkfifo starts").success());
+        let server = server();
+        let (adding, reading) = (server.clone(), server.clone());
+        let view = View::file(URI, &path);
+        let adding = thread::spawn(move || add(&adding, view));
+        // The pipe is open when the server reads it.
+        let mut pipe = fs::File::options().write(true).open(&path).expect("a pipe");
+        let (sender, receiver) = mpsc::channel();
+        thread::spawn(move || sender.send(reading.capabilities()));
+        let read = receiver.recv_timeout(Duration::from_secs(60));
+        assert!(read.is_ok(), "{name}: the server is locked");
+        pipe.write_all(b"<!doctype html><p>rain").expect("a reader");
+        drop(pipe);
+        let added = adding.join().expect("no panic");
+        assert!(added.is_ok(), "{name}: {added:?}");
+    }
+    check("slow-view", |server, view| server.add_view(view));
+    check("slow-tool", |server, view| {
+        let tool = Tool::new("forecast", json!({"type": "object"}));
+        let tool = ToolHandler::raw(tool, |_: RequestContext, _: RawJson| async { "rain" });
+        server.add_tool(tool.with_view(view))
+    });
 }
 
 #[tokio::test]

@@ -227,11 +227,13 @@ impl Server {
     fn register_tool(&self, tool: ToolHandler) -> Result<(), RegistrationError> {
         let entry = Arc::new(tool.with_view_metadata()?.prepare()?);
         let name = entry.descriptor.name.clone();
+        // The files of a view are read before the server is locked, because requests wait for the lock.
+        let view = self.snapshot().prepare_view(&entry)?;
         let has_new_resource = self.change(|snapshot| {
             if snapshot.tools.contains_key(&name) {
                 return Err(RegistrationError::duplicate("tool", &name));
             }
-            let has_new_resource = snapshot.install_view(&entry)?;
+            let has_new_resource = snapshot.install_view(&entry, view)?;
             snapshot.tools.insert(name, entry);
             Ok(has_new_resource)
         })?;

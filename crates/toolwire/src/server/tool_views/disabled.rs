@@ -1,6 +1,9 @@
 //! Tools without views.
 
+use std::sync::Arc;
+
 use crate::server::registry::RegistrationError;
+use crate::server::resource::ResourceEntry;
 use crate::server::snapshot::Snapshot;
 use crate::server::tool::{ToolEntry, ToolHandler};
 
@@ -12,8 +15,20 @@ impl ToolHandler {
 }
 
 impl Snapshot {
+    /// Returns `None`, because no tool has a view.
+    pub(crate) fn prepare_view(
+        &self,
+        _: &ToolEntry,
+    ) -> Result<Option<Arc<ResourceEntry>>, RegistrationError> {
+        Ok(None)
+    }
+
     /// Returns `false`, because no tool has a view.
-    pub(crate) fn install_view(&mut self, _: &ToolEntry) -> Result<bool, RegistrationError> {
+    pub(crate) fn install_view(
+        &mut self,
+        _: &ToolEntry,
+        _: Option<Arc<ResourceEntry>>,
+    ) -> Result<bool, RegistrationError> {
         Ok(false)
     }
 

@@ -1,6 +1,9 @@
 //! Tools with views.
 
+use std::sync::Arc;
+
 use crate::server::registry::RegistrationError;
+use crate::server::resource::ResourceEntry;
 use crate::server::snapshot::Snapshot;
 use crate::server::tool::{ToolEntry, ToolHandler};
 
@@ -15,10 +18,25 @@ impl ToolHandler {
 }
 
 impl Snapshot {
-    /// Registers the view of a tool. Returns `true` if there is a new resource.
-    pub(crate) fn install_view(&mut self, tool: &ToolEntry) -> Result<bool, RegistrationError> {
+    /// Reads the files of a tool's view. Returns the resource that the server needs for it, if any.
+    pub(crate) fn prepare_view(
+        &self,
+        tool: &ToolEntry,
+    ) -> Result<Option<Arc<ResourceEntry>>, RegistrationError> {
         match &tool.view {
-            Some(view) => view.install(self),
+            Some(view) => view.prepare(self),
+            None => Ok(None),
+        }
+    }
+
+    /// Registers the view of a tool with the prepared resource. Returns `true` if there is a new resource.
+    pub(crate) fn install_view(
+        &mut self,
+        tool: &ToolEntry,
+        resource: Option<Arc<ResourceEntry>>,
+    ) -> Result<bool, RegistrationError> {
+        match &tool.view {
+            Some(view) => view.install(resource, self),
             None => Ok(false),
         }
     }

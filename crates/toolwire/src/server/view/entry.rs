@@ -10,6 +10,7 @@ use toolwire_types::{RawJson, Tool};
 use crate::server::extension_entry::ExtensionEntry;
 use crate::server::optional_methods::{COMPLETION, RESOURCES};
 use crate::server::registry::RegistrationError;
+use crate::server::resource::ResourceEntry;
 use crate::server::snapshot::Snapshot;
 use crate::server::view::View;
 
@@ -22,7 +23,9 @@ pub(crate) struct ToolViewEntry {
     pub(super) view: Option<View>,
     pub(super) visibility: Option<Vec<String>>,
     describe: fn(&Self, &mut Tool) -> Result<(), RegistrationError>,
-    install: fn(&Self, &mut Snapshot) -> Result<bool, RegistrationError>,
+    prepare: fn(&Self, &Snapshot) -> Result<Option<Arc<ResourceEntry>>, RegistrationError>,
+    install:
+        fn(&Self, Option<Arc<ResourceEntry>>, &mut Snapshot) -> Result<bool, RegistrationError>,
     is_served: fn(&str, &Snapshot) -> bool,
 }
 
@@ -32,6 +35,7 @@ impl ToolViewEntry {
             view: None,
             visibility: None,
             describe,
+            prepare,
             install,
             is_served,
         }
@@ -42,10 +46,22 @@ impl ToolViewEntry {
         (self.describe)(self, tool)
     }
 
-    /// Registers the view, unless it is registered, and declares the extension. Returns `true` if there is a new
-    /// resource.
-    pub(crate) fn install(&self, snapshot: &mut Snapshot) -> Result<bool, RegistrationError> {
-        (self.install)(self, snapshot)
+    /// Reads the files of the view and returns its resource. Returns `None` if the server needs no new resource.
+    pub(crate) fn prepare(
+        &self,
+        snapshot: &Snapshot,
+    ) -> Result<Option<Arc<ResourceEntry>>, RegistrationError> {
+        (self.prepare)(self, snapshot)
+    }
+
+    /// Adds the prepared resource, unless the view is registered meanwhile, and declares the extension. Returns `true` if
+    /// there is a new resource.
+    pub(crate) fn install(
+        &self,
+        resource: Option<Arc<ResourceEntry>>,
+        snapshot: &mut Snapshot,
+    ) -> Result<bool, RegistrationError> {
+        (self.install)(self, resource, snapshot)
     }
 
     /// Returns the URI of the view if the server has no resource for it.
@@ -79,32 +95,55 @@ fn describe(entry: &ToolViewEntry, tool: &mut Tool) -> Result<(), RegistrationEr
     Ok(())
 }
 
-fn install(entry: &ToolViewEntry, snapshot: &mut Snapshot) -> Result<bool, RegistrationError> {
-    let view = entry.view.as_ref();
-    if let Some(view) = view.filter(|view| view.source.is_some() && !is_registered(view, snapshot))
+fn prepare(
+    entry: &ToolViewEntry,
+    snapshot: &Snapshot,
+) -> Result<Option<Arc<ResourceEntry>>, RegistrationError> {
+    match &entry.view {
+        Some(view) if !is_registered(view, snapshot) => prepared(view),
+        _ => Ok(None),
+    }
+}
+
+fn install(
+    entry: &ToolViewEntry,
+    resource: Option<Arc<ResourceEntry>>,
+    snapshot: &mut Snapshot,
+) -> Result<bool, RegistrationError> {
+    if let (Some(view), Some(resource)) = (&entry.view, resource)
+        && !is_registered(view, snapshot)
     {
-        register(view, snapshot)?;
+        register(view, resource, snapshot)?;
         return Ok(true);
     }
     declare(snapshot);
     Ok(false)
 }
 
-/// Registers a view as a resource and declares the extension.
-pub(super) fn register(view: &View, snapshot: &mut Snapshot) -> Result<(), RegistrationError> {
-    if let Some(resource) = view.resource()? {
-        if snapshot.resources.contains_key(&view.uri) {
-            return Err(RegistrationError::new(format!(
-                "view `{}` is registered twice, with different content; use the same view, or another URI",
-                view.uri
-            )));
-        }
-        snapshot.install(&RESOURCES);
-        snapshot.install(&COMPLETION);
-        let entry = Arc::new(resource.prepare()?);
-        snapshot.resources.insert(view.uri.clone(), entry);
-        snapshot.views.insert(view.uri.clone(), view.clone());
+/// Reads the files of a view and returns its resource. Returns `None` if the view is registered separately.
+pub(super) fn prepared(view: &View) -> Result<Option<Arc<ResourceEntry>>, RegistrationError> {
+    let Some(resource) = view.resource()? else {
+        return Ok(None);
+    };
+    Ok(Some(Arc::new(resource.prepare()?)))
+}
+
+/// Registers a view with its resource and declares the extension.
+pub(super) fn register(
+    view: &View,
+    resource: Arc<ResourceEntry>,
+    snapshot: &mut Snapshot,
+) -> Result<(), RegistrationError> {
+    if snapshot.resources.contains_key(&view.uri) {
+        return Err(RegistrationError::new(format!(
+            "view `{}` is registered twice, with different content; use the same view, or another URI",
+            view.uri
+        )));
     }
+    snapshot.install(&RESOURCES);
+    snapshot.install(&COMPLETION);
+    snapshot.resources.insert(view.uri.clone(), resource);
+    snapshot.views.insert(view.uri.clone(), view.clone());
     declare(snapshot);
     Ok(())
 }

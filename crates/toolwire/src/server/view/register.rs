@@ -59,18 +59,19 @@ impl Server {
         self
     }
 
-    /// Adds a view to a running server and notifies clients.
+    /// Adds a view to a running server and notifies clients. The calling thread reads the files of the view.
     ///
     /// # Errors
     /// Returns an error for the reasons for which [`view`](Self::view) panics.
     pub fn add_view(&self, view: View) -> Result<(), RegistrationError> {
-        if view.source.is_none() {
+        // The files are read before the server is locked, because requests wait for the lock.
+        let Some(resource) = entry::prepared(&view)? else {
             return Err(RegistrationError::new(format!(
-                "view `{}` has no document; create it with `View::new` or `View::file`",
+                "view `{}` has no document; create it with `View::new`, `View::file` or `View::bundled`",
                 view.uri
             )));
-        }
-        self.change(|snapshot| entry::register(&view, snapshot))?;
+        };
+        self.change(|snapshot| entry::register(&view, resource, snapshot))?;
         self.resources_changed();
         Ok(())
     }
