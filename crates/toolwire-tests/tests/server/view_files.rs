@@ -8,10 +8,10 @@ use std::path::PathBuf;
 use std::{process, sync::mpsc, thread, time::Duration};
 
 use serde_json::{Value, json};
+use toolwire::Server;
 use toolwire::apps::{View, bundle};
 #[cfg(unix)]
 use toolwire::{RawJson, RegistrationError, RequestContext, Tool, ToolHandler};
-use toolwire::Server;
 use toolwire_tests::peer::{Peer, modern, server};
 
 const URI: &str = "ui://weather/forecast";
@@ -115,6 +115,15 @@ async fn changed_files_appear_with_reload() {
         message.contains("<script src=app.js>: \"app.js\" cannot be read"),
         "{response}"
     );
+    // The path of the directory is in the log, and not in the response.
+    assert!(!message.contains("toolwire-view"), "{response}");
+    fs::remove_file(directory.0.join("index.html")).expect("the file exists");
+    let response = read(&server).await;
+    let message = response["error"]["message"].as_str().unwrap_or_default();
+    let expected = "view `ui://weather/forecast`: the file cannot be read: ";
+    assert!(message.starts_with(expected), "{response}");
+    assert!(!message.contains("toolwire-view"), "{response}");
+    directory.write("index.html", html);
     directory.write("app.js", "three()");
     assert!(text(&server).await.contains("three()"));
 }
@@ -159,7 +168,10 @@ async fn invalid_files_are_rejected_with_their_path() {
         missing.starts_with("view `ui://weather/forecast`: "),
         "{missing}"
     );
-    assert!(missing.contains("none.html cannot be read"), "{missing}");
+    assert!(
+        missing.contains("none.html: the file cannot be read"),
+        "{missing}"
+    );
     let path = directory.write("index.html", "<p>no document");
     assert!(problem(View::file(URI, &path)).contains("whole HTML document"));
     directory.write("index.html", [b'<', 0xff]);

@@ -1,9 +1,10 @@
 //! The definition of a view, and the resource that serves it.
 
+use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use toolwire_proto::apps::{check_document, check_uri, policy};
+use toolwire_proto::apps::{InvalidView, check_document, check_uri, policy};
 use toolwire_types::apps::{Csp, META_KEY, MIME_TYPE, Permissions, ViewUi};
 use toolwire_types::{ErrorObject, Meta, RawJson, ResourceContents, TextResourceContents};
 
@@ -11,7 +12,7 @@ use crate::server::RequestContext;
 use crate::server::registry::RegistrationError;
 use crate::server::resource::ResourceHandler;
 use crate::server::view::bridge::with_bridge;
-use crate::server::view::source::ViewSource;
+use crate::server::view::source::{SourceError, ViewSource};
 
 /// A view: an HTML document that hosts show for the calls of a tool.
 ///
@@ -97,6 +98,8 @@ impl View {
 
     /// Reads the files of [`file`](Self::file) or [`bundled`](Self::bundled) again each time that a host reads the view, so
     /// that changes appear without a restart. For development.
+    ///
+    /// If the files cannot be used, the host gets an error that names the tag, and the log also names the path.
     pub fn with_reload(mut self) -> Self {
         self.reloads = true;
         self
@@ -164,7 +167,9 @@ impl View {
         if let Some(csp) = &self.ui.csp {
             policy::check_csp(csp).map_err(|error| invalid(error.to_string()))?;
         }
-        let document = self.document(source).map_err(invalid)?;
+        let document = self
+            .document(source)
+            .map_err(|error| invalid(error.to_string()))?;
         let size = document.len() as u64;
         let mut resource = if self.reloads {
             let (view, source) = (Arc::new(self.clone()), Arc::new(source.clone()));
@@ -197,14 +202,14 @@ impl View {
     }
 
     /// Reads and checks the document.
-    fn document(&self, source: &ViewSource) -> Result<String, String> {
-        let html = source.read().map_err(|error| error.to_string())?;
+    fn document(&self, source: &ViewSource) -> Result<String, DocumentError> {
+        let html = source.read().map_err(DocumentError::Source)?;
         let document = if self.has_bridge {
             with_bridge(&html)
         } else {
             html.into_owned()
         };
-        check_document(&document).map_err(|error| error.to_string())?;
+        check_document(&document).map_err(DocumentError::Invalid)?;
         Ok(document)
     }
 
@@ -232,14 +237,43 @@ impl View {
     }
 }
 
+/// The reason why a view has no document.
+#[derive(Debug)]
+enum DocumentError {
+    Source(SourceError),
+    Invalid(InvalidView),
+}
+
+impl DocumentError {
+    /// Returns the reason without paths of the server's machine.
+    fn for_client(&self) -> String {
+        match self {
+            Self::Source(error) => error.problem.clone(),
+            Self::Invalid(error) => error.to_string(),
+        }
+    }
+}
+
+impl fmt::Display for DocumentError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Source(error) => error.fmt(f),
+            Self::Invalid(error) => error.fmt(f),
+        }
+    }
+}
+
 /// Reads the document of a view that may have changed.
 async fn read_again(
     view: Arc<View>,
     source: Arc<ViewSource>,
 ) -> Result<ResourceContents, ErrorObject> {
-    let reading = tokio::task::spawn_blocking(move || match view.document(&source) {
-        Ok(document) => Ok(ResourceContents::Text(view.contents(document))),
-        Err(problem) => Err(ErrorObject::internal(view.problem(&problem))),
+    let reading = tokio::task::spawn_blocking(move || {
+        let document = view.document(&source).map_err(|error| {
+            tracing::warn!(view = view.uri, %error, "the files of a view cannot be used");
+            ErrorObject::internal(view.problem(&error.for_client()))
+        })?;
+        Ok(ResourceContents::Text(view.contents(document)))
     });
     match reading.await {
         Ok(outcome) => outcome,
