@@ -1,14 +1,11 @@
 //! Notifications about one task, from servers that send them.
 
-use std::sync::Arc;
-
 use toolwire_proto::features::VersionFeatures;
 use toolwire_proto::task_results::task_state;
 use toolwire_types::SubscriptionFilter;
 use toolwire_types::tasks::extension::DetailedTask;
 
 use crate::client::Client;
-use crate::client::incoming::IncomingMessages;
 use crate::client::listen::Subscription;
 use crate::client::tasks::notifications::TaskNotificationGuard;
 use crate::engine::BoxFuture;
@@ -31,23 +28,16 @@ enum State {
 }
 
 /// The notifications of the task that arrive on this connection.
-struct Watched {
-    incoming: Arc<IncomingMessages>,
-    guard: TaskNotificationGuard,
-}
+struct Watched(TaskNotificationGuard);
 
 impl Watched {
     fn new(client: &Client, id: &str) -> Self {
-        let incoming = Arc::clone(&client.session().incoming);
-        Self {
-            guard: incoming.task_notifications.watch(id),
-            incoming,
-        }
+        Self(client.session().incoming.task_notifications.watch(id))
     }
 
     /// Returns the task of the latest notification, or `None` if it has to be read.
     fn take(&self, client: &Client, id: &str) -> Option<DetailedTask> {
-        let params = self.incoming.task_notifications.take(id)?;
+        let params = self.0.take()?;
         task_state(client.version(), id, &params).ok()
     }
 }
@@ -88,7 +78,7 @@ impl TaskChanges {
             match &mut self.state {
                 State::Off => std::future::pending().await,
                 State::Unsolicited(watched) => {
-                    watched.guard.stored().await;
+                    watched.0.stored().await;
                     return watched.take(&self.client, &self.id);
                 }
                 State::Opening(opening, _) => {

@@ -9,45 +9,45 @@ use toolwire_types::RawJson;
 
 use crate::sync::lock;
 
-/// The latest notification of each watched task. Notifications about other tasks are not stored.
+/// The watchers of each task. Notifications about other tasks are not stored.
 #[derive(Debug, Default)]
-pub(crate) struct TaskNotifications(Mutex<HashMap<String, WatchedTask>>);
+pub(crate) struct TaskNotifications(Mutex<HashMap<String, Vec<Arc<Watcher>>>>);
 
+/// The latest notification for one guard.
 #[derive(Debug, Default)]
-struct WatchedTask {
-    /// The number of guards.
-    watchers: usize,
-    latest: Option<RawJson>,
-    stored: Arc<Notify>,
+struct Watcher {
+    latest: Mutex<Option<RawJson>>,
+    stored: Notify,
 }
 
 impl TaskNotifications {
-    /// Stores the notifications of a task until the guard is dropped.
+    /// Stores the notifications of a task until the guard is dropped. Each guard of a task gets every notification.
     pub(crate) fn watch(self: &Arc<Self>, id: &str) -> TaskNotificationGuard {
+        let watcher = Arc::new(Watcher::default());
         let mut table = self.table();
-        let task = table.entry(id.to_owned()).or_default();
-        task.watchers += 1;
+        let watchers = table.entry(id.to_owned()).or_default();
+        watchers.push(Arc::clone(&watcher));
         TaskNotificationGuard {
             notifications: Arc::clone(self),
             id: id.to_owned(),
-            stored: Arc::clone(&task.stored),
+            watcher,
         }
     }
 
     /// Stores a notification of a watched task.
     pub(crate) fn store(&self, id: &str, params: impl FnOnce() -> RawJson) {
-        if let Some(task) = self.table().get_mut(id) {
-            task.latest = Some(params());
-            task.stored.notify_one();
+        let table = self.table();
+        let Some(watchers) = table.get(id) else {
+            return;
+        };
+        let params = params();
+        for watcher in watchers {
+            *lock(&watcher.latest) = Some(params.clone());
+            watcher.stored.notify_one();
         }
     }
 
-    /// Removes and returns the latest notification of a task.
-    pub(crate) fn take(&self, id: &str) -> Option<RawJson> {
-        self.table().get_mut(id)?.latest.take()
-    }
-
-    fn table(&self) -> MutexGuard<'_, HashMap<String, WatchedTask>> {
+    fn table(&self) -> MutexGuard<'_, HashMap<String, Vec<Arc<Watcher>>>> {
         lock(&self.0)
     }
 }
@@ -57,24 +57,68 @@ impl TaskNotifications {
 pub(crate) struct TaskNotificationGuard {
     notifications: Arc<TaskNotifications>,
     id: String,
-    stored: Arc<Notify>,
+    watcher: Arc<Watcher>,
 }
 
 impl TaskNotificationGuard {
     /// Waits until a notification is stored. Dropping the future loses nothing.
     pub(crate) async fn stored(&self) {
-        self.stored.notified().await;
+        self.watcher.stored.notified().await;
+    }
+
+    /// Removes and returns the latest notification.
+    pub(crate) fn take(&self) -> Option<RawJson> {
+        lock(&self.watcher.latest).take()
     }
 }
 
 impl Drop for TaskNotificationGuard {
     fn drop(&mut self) {
         let mut table = self.notifications.table();
-        if let Some(task) = table.get_mut(&self.id) {
-            task.watchers -= 1;
-            if task.watchers == 0 {
+        if let Some(watchers) = table.get_mut(&self.id) {
+            watchers.retain(|watcher| !Arc::ptr_eq(watcher, &self.watcher));
+            if watchers.is_empty() {
                 table.remove(&self.id);
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn status(number: u32) -> RawJson {
+        RawJson::from_value(&json!({ "number": number }))
+    }
+
+    #[tokio::test]
+    async fn every_guard_of_a_task_gets_the_latest_notification() {
+        let notifications = Arc::new(TaskNotifications::default());
+        let guards = [notifications.watch("a"), notifications.watch("a")];
+        let other = notifications.watch("b");
+        notifications.store("a", || status(1));
+        notifications.store("a", || status(2));
+        for guard in &guards {
+            guard.stored().await;
+            assert_eq!(guard.take(), Some(status(2)));
+            assert_eq!(guard.take(), None);
+        }
+        assert_eq!(other.take(), None);
+    }
+
+    #[test]
+    fn tasks_without_a_guard_are_not_stored() {
+        let notifications = Arc::new(TaskNotifications::default());
+        notifications.store("a", || unreachable!("no guard"));
+        let guards = [notifications.watch("a"), notifications.watch("a")];
+        let [first, second] = guards;
+        drop(first);
+        notifications.store("a", || status(1));
+        assert_eq!(second.take(), Some(status(1)));
+        drop(second);
+        assert!(notifications.table().is_empty());
     }
 }
