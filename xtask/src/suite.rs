@@ -12,9 +12,9 @@ use crate::steps::{
     Outcome, cargo, note, output_of, run, run_and_capture, run_and_print_after, with_low_priority,
 };
 
-/// The feature sets to lint besides all features: none, and features that enable others. The tests of a server alone
-/// build `macros,http-server`.
-const FEATURE_SETS: [&str; 4] = ["", "input", "client,events", "http-client"];
+/// The feature sets to lint besides all features: none, and features that enable others or that others extend. The tests
+/// of a server alone build `macros,http-server`.
+const FEATURE_SETS: [&str; 5] = ["", "input", "client", "events", "http-client"];
 
 /// The feature sets of `toolwire-auth` to build besides all features.
 const AUTH_FEATURE_SETS: [&str; 3] = ["client", "resource-server", "proxy"];
