@@ -13,6 +13,8 @@ pub(crate) struct Program {
     used_by: &'static str,
     /// The commands, in the order in which they are tried.
     commands: &'static [&'static str],
+    /// The argument that prints the version.
+    version: &'static str,
     /// The package of Debian.
     package: &'static str,
 }
@@ -27,6 +29,7 @@ const CHROMIUM: Program = Program {
         "google-chrome",
         "google-chrome-stable",
     ],
+    version: "--version",
     package: "chromium",
 };
 
@@ -35,7 +38,17 @@ pub(crate) const REDIS: Program = Program {
     name: "Redis or Valkey",
     used_by: "the tests of toolwire-redis",
     commands: &["redis-server", "valkey-server"],
+    version: "--version",
     package: "redis-server",
+};
+
+/// The balancer of the example `fleet`. Its test starts it itself.
+pub(crate) const HAPROXY: Program = Program {
+    name: "haproxy",
+    used_by: "the tests of the example fleet",
+    commands: &["haproxy"],
+    version: "-v",
+    package: "haproxy",
 };
 
 impl Program {
@@ -65,7 +78,7 @@ impl Program {
 
     fn find(&self) -> Option<String> {
         let mut commands = self.commands.iter();
-        let found = commands.find(|command| output_of(command, &["--version"]).is_some());
+        let found = commands.find(|command| output_of(command, &[self.version]).is_some());
         found.map(|command| (*command).to_owned())
     }
 }

@@ -171,6 +171,7 @@ fn side_directory(name: &str) -> Outcome<PathBuf> {
 fn install_packages(root: &Path, toolchain: &Toolchain) -> Outcome {
     programs::chromium()?;
     programs::REDIS.find_or_install()?;
+    programs::HAPROXY.find_or_install()?;
     peers::install_packages(root, toolchain)?;
     conformance::install(root, toolchain)
 }

@@ -1,6 +1,8 @@
 //! Examples that serve HTTP: `http`, `axum`, `protected`, `oauth_proxy`. A request is sent as bytes, and the response
 //! is read until the server closes the connection.
 
+#[cfg(unix)]
+use std::process::ExitStatus;
 use std::process::Stdio;
 use std::time::Duration;
 
@@ -18,7 +20,7 @@ const STEP_TIMEOUT: Duration = Duration::from_secs(60);
 /// A running example and its address.
 pub(crate) struct Example {
     pub(crate) address: String,
-    _child: Child,
+    process: Child,
 }
 
 impl Example {
@@ -41,8 +43,25 @@ impl Example {
         let address = url.strip_suffix("/mcp").unwrap();
         Self {
             address: address.to_owned(),
-            _child: child,
+            process: child,
         }
+    }
+
+    /// Asks the example to shut down.
+    #[cfg(unix)]
+    pub(crate) fn terminate(&self) {
+        let id = self.process.id().unwrap().to_string();
+        let sent = std::process::Command::new("kill")
+            .args(["-TERM", &id])
+            .status();
+        assert!(sent.unwrap().success());
+    }
+
+    /// Waits until the example has exited.
+    #[cfg(unix)]
+    pub(crate) async fn exited(mut self) -> ExitStatus {
+        let exited = timeout(STEP_TIMEOUT, self.process.wait()).await;
+        exited.expect("the example exits").unwrap()
     }
 
     pub(crate) fn url(&self) -> String {
@@ -56,13 +75,27 @@ impl Example {
 
     /// Sends one request with a body of another content type.
     async fn send_as(&self, content_type: &str, line: &str, headers: &str, body: &str) -> String {
-        let mut stream = TcpStream::connect(&self.address).await.unwrap();
-        let request = format!(
+        self.exchange(&format!(
             "{line} HTTP/1.1\r\nHost: {}\r\nConnection: close\r\nAccept: application/json, text/event-stream\r\n\
              Content-Type: {content_type}\r\n{headers}Content-Length: {}\r\n\r\n{body}",
             self.address,
             body.len(),
-        );
+        ))
+        .await
+    }
+
+    /// Sends a GET request of a browser or a probe.
+    #[cfg(unix)]
+    pub(crate) async fn get(&self, path: &str, accept: &str) -> String {
+        self.exchange(&format!(
+            "GET {path} HTTP/1.1\r\nHost: {}\r\nConnection: close\r\nAccept: {accept}\r\n\r\n",
+            self.address,
+        ))
+        .await
+    }
+
+    async fn exchange(&self, request: &str) -> String {
+        let mut stream = TcpStream::connect(&self.address).await.unwrap();
         stream.write_all(request.as_bytes()).await.unwrap();
         let mut response = String::new();
         timeout(STEP_TIMEOUT, stream.read_to_string(&mut response))

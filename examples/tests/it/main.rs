@@ -12,6 +12,10 @@ mod client;
 mod client_examples;
 mod errors;
 mod events;
+#[cfg(unix)]
+mod fleet;
+#[cfg(unix)]
+mod fleet_files;
 mod http;
 mod input_requests;
 mod long_work;
