@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 use toolwire_types::tasks::TaskStatus;
-use toolwire_types::{ErrorObject, InputRequests, RawJson, ResultType, json};
+use toolwire_types::{ErrorObject, RawJson, json};
 
 use crate::features::VersionFeatures;
 use crate::stamp::Target;
@@ -34,9 +34,10 @@ pub struct PolledTask<'a> {
     /// The time between two polls, in milliseconds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub poll_interval_ms: Option<u64>,
-    /// The pending input requests, if the status is `input_required`.
+    /// The pending input requests, if the status is `input_required`: the JSON text of
+    /// [`InputRequests`](toolwire_types::InputRequests).
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub input_requests: Option<&'a InputRequests>,
+    pub input_requests: Option<&'a RawJson>,
     /// The result of the request, if the status is `completed`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub result: Option<&'a RawJson>,
@@ -48,22 +49,16 @@ pub struct PolledTask<'a> {
 /// The length of a task without its message, input requests and outcome, and of the metadata around the server's name.
 const AROUND: usize = 384;
 
-/// The expected length of an input request.
-const INPUT_REQUEST: usize = 256;
-
 impl PolledTask<'_> {
     /// Returns the estimated length of the result.
     #[must_use]
     pub fn size(&self, target: &Target<'_>) -> usize {
+        let length = |json: Option<&RawJson>| json.map_or(0, |json| json.get().len());
         AROUND
             + self.status_message.map_or(0, str::len)
-            + self
-                .input_requests
-                .map_or(0, |requests| requests.len() * INPUT_REQUEST)
-            + self.result.map_or(0, |result| result.get().len())
-            + target
-                .server_info_in_meta()
-                .map_or(0, |info| info.get().len())
+            + length(self.input_requests)
+            + length(self.result)
+            + length(target.server_info_in_meta())
     }
 }
 
@@ -71,26 +66,21 @@ impl PolledTask<'_> {
 /// [`DetailedTask`](toolwire_types::tasks::extension::DetailedTask).
 ///
 /// # Errors
-/// Returns an error if an input request cannot be serialized as JSON.
+/// Returns an error if a part of the task cannot be serialized as JSON.
 pub fn write_polled_task(
     out: &mut Vec<u8>,
     task: &PolledTask<'_>,
     target: &Target<'_>,
 ) -> serde_json::Result<()> {
-    #[derive(Serialize)]
-    #[serde(rename_all = "camelCase")]
-    struct PolledResult<'a> {
-        #[serde(skip_serializing_if = "Option::is_none")]
-        result_type: Option<ResultType>,
-        #[serde(flatten)]
-        task: &'a PolledTask<'a>,
+    if target.version.has_result_type() {
+        out.extend_from_slice(br#"{"resultType":"complete""#);
+        let start_of_task = out.len();
+        json::write(out, task)?;
+        // The task continues the object.
+        out[start_of_task] = b',';
+    } else {
+        json::write(out, task)?;
     }
-    let has_result_type = target.version.has_result_type();
-    let result = PolledResult {
-        result_type: has_result_type.then_some(ResultType::Complete),
-        task,
-    };
-    json::write(out, &result)?;
     if let Some(server_info) = target.server_info_in_meta() {
         write_server_info(out, server_info);
     }
@@ -101,7 +91,7 @@ pub fn write_polled_task(
 mod tests {
     use serde_json::{Value, json};
     use toolwire_types::tasks::extension::{DetailedTask, Task};
-    use toolwire_types::{InputRequest, ProtocolVersion};
+    use toolwire_types::{InputRequest, InputRequests, ProtocolVersion};
 
     use super::*;
     use crate::stamp::Stamp as _;
@@ -112,6 +102,7 @@ mod tests {
         let info = RawJson::from(json!({"name": "s", "version": "1"}));
         let target = Target::new(ProtocolVersion::V2026_07_28).with_server_info(&info);
         let requests = InputRequests::new().with("roots", InputRequest::roots());
+        let requests = RawJson::from_serialize(&requests).unwrap();
         let result = RawJson::from(json!({"content": [], "resultType": "complete"}));
         let error = ErrorObject::internal("broken");
         let polled = |status| PolledTask {

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use toolwire_types::tasks::TaskStatus;
-use toolwire_types::{ErrorObject, InputRequests, ProtocolVersion, RawJson};
+use toolwire_types::{ErrorObject, ProtocolVersion, RawJson};
 
 use crate::engine::{Principal, json_bytes};
 use crate::store::StoreFuture;
@@ -61,9 +61,10 @@ pub struct TaskRecord {
     /// The responses and the results of effects so far. Sealed if the server has keys.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub journal: Option<RawJson>,
-    /// The input requests without a response, by the keys that clients see.
-    #[serde(default, skip_serializing_if = "InputRequests::is_empty")]
-    pub input_requests: InputRequests,
+    /// The input requests without a response, by the keys that clients see: the JSON text of
+    /// [`InputRequests`](toolwire_types::InputRequests), because it is read with every poll.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub input_requests: Option<RawJson>,
     /// The outcome of a task that ended.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub outcome: Option<TaskOutcome>,
@@ -109,7 +110,7 @@ impl TaskRecord {
             version,
             call,
             journal: None,
-            input_requests: InputRequests::new(),
+            input_requests: None,
             outcome: None,
         }
     }
@@ -135,13 +136,12 @@ impl TaskRecord {
             Some(TaskOutcome::Error(error)) => json_bytes(error),
             None => 0,
         };
-        let requests = Some(&self.input_requests).filter(|requests| !requests.is_empty());
         size_of::<Self>()
             + self.tool.len()
             + self.status_message.as_ref().map_or(0, String::len)
             + json(&self.call)
             + self.journal.as_ref().map_or(0, json)
-            + requests.map_or(0, json_bytes)
+            + self.input_requests.as_ref().map_or(0, json)
             + outcome
     }
 }

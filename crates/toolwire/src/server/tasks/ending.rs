@@ -32,7 +32,7 @@ impl Ending {
     pub(crate) fn apply(&self, record: &mut TaskRecord, now_ms: u64) {
         record.runnable = false;
         record.restartable = false;
-        record.input_requests = Default::default();
+        record.input_requests = None;
         let ttl_ms = task_rules::final_ttl(record.ttl_ms, record.created_at_ms, now_ms);
         record.ttl_ms = ttl_ms;
         record.expires_at_ms = task_rules::forgotten_at(ttl_ms, record.created_at_ms);

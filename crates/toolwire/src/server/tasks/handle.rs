@@ -16,6 +16,7 @@ use crate::server::ask::{Ask, PendingAsk};
 use crate::server::request::Exchange;
 use crate::server::result_meta::remove_forbidden_meta;
 use crate::server::tasks::ending::{Ending, now_ms};
+use crate::server::tasks::open_requests::{open_requests, set_open_requests};
 use crate::server::tasks::runtime::{RecordChange, TaskRuntime, store_failed};
 use crate::server::tasks::wire::{self, visible};
 use crate::store::StoredTask;
@@ -175,17 +176,17 @@ impl ServerTask {
                 }
                 let mut journal = self.runtime.journal(stored)?;
                 key = journal.input_key(&ask.key, ask.digest);
+                let mut open = open_requests(record)?;
                 if journal.input_responses.get(&key).is_none() {
-                    record
-                        .input_requests
-                        .insert(key.as_str(), ask.request.clone());
+                    open.insert(key.as_str(), ask.request.clone());
                     record.status = TaskStatus::InputRequired;
                 }
-                if record.input_requests.len() > limit {
+                if open.len() > limit {
                     return Err(ErrorObject::internal(format!(
                         "a task may have {limit} open input requests"
                     )));
                 }
+                set_open_requests(record, &open)?;
                 self.runtime.set_journal(stored, record, &journal)?;
                 Ok(RecordChange::Write)
             })

@@ -20,6 +20,7 @@ use crate::server::input_request::InputChannel;
 use crate::server::optional_methods::OptionalMethods;
 use crate::server::request::Exchange;
 use crate::server::tasks::ending::{Ending, now_ms};
+use crate::server::tasks::open_requests::{open_requests, set_open_requests};
 use crate::server::tasks::runtime::{RecordChange, TaskRuntime, store_failed};
 use crate::server::tasks::wire::{core_task, is_tool_error, polled, visible};
 use crate::store::{StoredTask, TaskOutcome, TaskRecord};
@@ -124,21 +125,22 @@ pub(crate) async fn accept_responses(
                 return Ok(RecordChange::Keep);
             }
             let mut journal = runtime.journal(stored)?;
-            let mut changed_any = false;
+            let mut open = open_requests(record)?;
+            let before = open.len();
             for (key, response) in responses.iter() {
-                let Some(input_request) = record.input_requests.get(key) else {
+                let Some(input_request) = open.get(key) else {
                     continue;
                 };
                 let accepted = rounds::accept_response(input_request, response.clone())
                     .map_err(|invalid| invalid.into_error(key))?;
                 journal.input_responses.insert(key, accepted);
-                record.input_requests.remove(key);
-                changed_any = true;
+                open.remove(key);
             }
-            if !changed_any {
+            if open.len() == before {
                 return Ok(RecordChange::Keep);
             }
-            if record.input_requests.is_empty() {
+            set_open_requests(record, &open)?;
+            if open.is_empty() {
                 record.status = TaskStatus::Working;
                 // A task that another system ends has no handler.
                 record.runnable = record.restartable;
@@ -189,10 +191,8 @@ async fn result(exchange: &Exchange) -> Outcome {
         if record.is_final() {
             return outcome(exchange, &stored.id, &record);
         }
-        let input_request = record
-            .input_requests
-            .iter()
-            .find(|(key, _)| !asked.contains(*key));
+        let open = open_requests(&record)?;
+        let input_request = open.iter().find(|(key, _)| !asked.contains(*key));
         let Some((key, input_request)) = input_request else {
             watch.changed().await;
             continue;
@@ -215,8 +215,11 @@ async fn until_closed(exchange: &Exchange, runtime: &TaskRuntime, id: &str, key:
     let mut watch = runtime.watch(id);
     loop {
         match runtime.load(id, &caller(exchange)).await {
-            Ok(Some(stored)) if visible(&stored).input_requests.get(key).is_some() => {}
-            Ok(_) => return,
+            Ok(Some(stored)) => match open_requests(&visible(&stored)) {
+                Ok(open) if open.get(key).is_some() => {}
+                _ => return,
+            },
+            Ok(None) => return,
             Err(_) => {}
         }
         watch.changed().await;

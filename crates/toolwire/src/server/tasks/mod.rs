@@ -12,6 +12,7 @@ mod context;
 mod ending;
 mod handle;
 mod methods;
+mod open_requests;
 mod options;
 mod record;
 mod run;

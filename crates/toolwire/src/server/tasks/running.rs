@@ -19,6 +19,7 @@ use crate::error::Error;
 use crate::server::RequestContext;
 use crate::server::ask::PendingAsk;
 use crate::server::request::TaskScope;
+use crate::server::tasks::open_requests::{open_requests, set_open_requests};
 use crate::server::tasks::runtime::{RecordChange, TaskRegistration, TaskRuntime, store_failed};
 use crate::store::{StoredTask, TaskRecord};
 use crate::sync::lock;
@@ -121,16 +122,17 @@ impl RunningTask {
         let mut keys = Vec::new();
         self.change(|stored, record| {
             let mut journal = self.runtime.journal(stored)?;
+            let mut open = open_requests(record)?;
             keys.clear();
             for ask in asks {
                 let key = journal.input_key(&ask.key, ask.digest);
                 if journal.input_responses.get(&key).is_none() {
                     let request = as_sent(ask, context);
-                    record.input_requests.insert(key.as_str(), request);
+                    open.insert(key.as_str(), request);
                 }
                 keys.push(key);
             }
-            if record.input_requests.len() > limit {
+            if open.len() > limit {
                 return Err(ErrorObject::internal(format!(
                     "a task may have {limit} open input requests"
                 )));
@@ -140,7 +142,8 @@ impl RunningTask {
                 .round
                 .in_journal(|values| journal.set_values(values, author_state(context)));
             self.runtime.set_journal(stored, record, &journal)?;
-            if !record.input_requests.is_empty() {
+            set_open_requests(record, &open)?;
+            if !open.is_empty() {
                 record.status = TaskStatus::InputRequired;
                 record.runnable = false;
                 record.restartable = true;
@@ -169,7 +172,7 @@ impl RunningTask {
                 .collect();
             let is_complete = responses.is_some();
             found = responses;
-            if is_complete && record.input_requests.is_empty() && record.restartable {
+            if is_complete && record.input_requests.is_none() && record.restartable {
                 // From here on, effects may happen that another run would repeat.
                 record.restartable = false;
                 return Ok(RecordChange::Write);

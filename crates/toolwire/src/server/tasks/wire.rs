@@ -13,6 +13,7 @@ use crate::engine::{EncodedResult, Outcome};
 use crate::server::request::Exchange;
 use crate::server::snapshot::Snapshot;
 use crate::server::tasks::ending::{Ending, now_ms};
+use crate::server::tasks::open_requests::open_requests;
 use crate::store::{StoredTask, TaskOutcome, TaskRecord};
 
 /// Returns the record as readers see it. An unfinished task whose life has ended has failed, even if that was not
@@ -67,7 +68,8 @@ pub(crate) fn detailed_task(id: &str, record: &TaskRecord) -> extension::Detaile
     let task = extension_task(id, record);
     match (record.status, &record.outcome) {
         (TaskStatus::InputRequired, _) => {
-            extension::DetailedTask::input_required(task, record.input_requests.clone())
+            let requests = open_requests(record).unwrap_or_default();
+            extension::DetailedTask::input_required(task, requests)
         }
         (TaskStatus::Completed, Some(TaskOutcome::Completed { result, .. })) => {
             extension::DetailedTask::completed(task, result.clone())
@@ -101,7 +103,10 @@ pub(crate) fn polled(
         last_updated_at: TimeText(record.updated_at_ms),
         ttl_ms: record.ttl_ms,
         poll_interval_ms: record.poll_interval_ms,
-        input_requests: has(TaskStatus::InputRequired).then_some(&record.input_requests),
+        input_requests: record
+            .input_requests
+            .as_ref()
+            .filter(|_| has(TaskStatus::InputRequired)),
         result: result.filter(|_| has(TaskStatus::Completed)),
         error: error.filter(|_| has(TaskStatus::Failed)),
     };

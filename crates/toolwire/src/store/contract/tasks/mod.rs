@@ -9,7 +9,7 @@ use serde_json::json;
 use tokio::task::JoinSet;
 use tokio::time::sleep;
 use toolwire_types::tasks::TaskStatus;
-use toolwire_types::{ErrorObject, InputRequests, ProtocolVersion, RawJson};
+use toolwire_types::{ErrorObject, ProtocolVersion, RawJson};
 
 use crate::engine::Principal;
 use crate::store::contract::{in_time, ok, unique_name, user};
@@ -486,21 +486,21 @@ fn complete_record() -> TaskRecord {
     // White space, escapes and the order of members are stored as they are.
     record.call = raw("{ \"z\": 1.0,\n\t\"a\" : \"\\u00e4\\/\", \"n\":1e400 }");
     record.journal = Some(raw("[ 1 ,2, \"\\ud83c\\udfa8\" ]"));
-    record.input_requests = requests();
+    record.input_requests = Some(requests());
     record.outcome = Some(TaskOutcome::Error(
         ErrorObject::invalid_params("no such scene").with_data(json!({"scene": "pier"})),
     ));
     record
 }
 
-fn requests() -> InputRequests {
+fn requests() -> RawJson {
     let requests = json!({
         "publish": {"method": "elicitation/create", "params": {
             "mode": "form", "message": "Publish?",
             "requestedSchema": {"type": "object", "properties": {"sure": {"type": "boolean"}}},
         }},
     });
-    serde_json::from_value(requests).expect("input requests")
+    RawJson::from(requests)
 }
 
 /// Returns a record of exactly the largest size.

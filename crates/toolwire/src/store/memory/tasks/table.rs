@@ -141,11 +141,10 @@ impl TaskTable {
         &self,
         id: &str,
         revision: u64,
-        mut record: TaskRecord,
+        record: TaskRecord,
         now: Now,
     ) -> Result<Option<u64>, StoreError> {
         let bytes = record_bytes(&record)?;
-        record.input_requests.shrink_to_fit();
         let total = lock(&self.index).bytes;
         if total.saturating_add(bytes) > self.limits.bytes {
             // Expired tasks do not count.
