@@ -50,6 +50,7 @@ use bytes::Bytes;
 use http::request::Parts;
 use http::{Request, Response};
 use sealed_store::SealedStore;
+use toolwire::store::StoreError;
 use toolwire::transport::http::{AuthorizationError, Authorizer, PublicRoute};
 use toolwire::{BoxFuture, TokenInfo};
 use toolwire_proto::scopes::ScopeSet;
@@ -172,6 +173,14 @@ impl OAuthProxy {
     #[must_use]
     pub fn issuer(&self) -> &str {
         &self.state.issuer
+    }
+
+    /// Checks that the store of the proxy can be used now, for a probe or an alarm.
+    ///
+    /// # Errors
+    /// Returns the error of the store.
+    pub async fn check_store(&self) -> Result<(), StoreError> {
+        self.state.store.store.check().await
     }
 
     /// Returns the identity provider's token for the user of a request. It is renewed if necessary.

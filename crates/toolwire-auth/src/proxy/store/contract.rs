@@ -12,7 +12,9 @@
 //! # async fn main() {
 //! // The shortest time to live that the store can distinguish from a longer one.
 //! let ttl = Duration::from_millis(100);
-//! contract::proxy_store(async || Arc::new(MemoryProxyStore::default()), ttl).await;
+//! // Each call is another connection to the same store, as another node would have.
+//! let store = Arc::new(MemoryProxyStore::default());
+//! contract::proxy_store(async || store.clone(), ttl).await;
 //! # }
 //! ```
 
@@ -40,7 +42,7 @@ fn ok<T>(operation: &str, result: Result<T, StoreError>) -> T {
     result.unwrap_or_else(|error| panic!("{operation}: the store failed: {error:?}"))
 }
 
-/// Checks a [`ProxyStore`]. `connect` is called once per node. `shortest` is the shortest time to live that the store
+/// Checks a [`ProxyStore`]. `connect` is called once per node that shares it. `shortest` is the shortest time to live that the store
 /// can distinguish from a longer one.
 ///
 /// # Panics
@@ -49,7 +51,7 @@ pub async fn proxy_store<S: ProxyStore + 'static>(
     connect: impl AsyncFn() -> Arc<S>,
     shortest: Duration,
 ) {
-    let store = connect().await;
+    let (store, other) = (connect().await, connect().await);
     for kind in ProxyRecord::ALL {
         stores_and_returns(&*store, kind).await;
         owner_loses_its_first_record(&*store, kind).await;
@@ -59,8 +61,10 @@ pub async fn proxy_store<S: ProxyStore + 'static>(
     replaces_only_what_is_expected(&*store).await;
     replacement_changes_the_owner(&*store).await;
     records_expire(&*store, shortest).await;
-    takes_once(&store).await;
-    replaces_once(&store).await;
+    other_node_sees_changes(&*store, &*other).await;
+    takes_once([&store, &other]).await;
+    replaces_once([&store, &other]).await;
+    ok("check", store.check().await);
 }
 
 /// Checks the limit of an empty [`ProxyStore`] that holds at most `bound` records of each kind. `shortest` is as for
@@ -286,12 +290,34 @@ async fn records_expire(store: &dyn ProxyStore, shortest: Duration) {
     }
 }
 
-async fn takes_once<S: ProxyStore + 'static>(store: &Arc<S>) {
+async fn other_node_sees_changes(store: &dyn ProxyStore, other: &dyn ProxyStore) {
+    let (kind, key) = (ProxyRecord::Grant, key());
+    ok("put", store.put(kind, &key, record("a")).await);
+    let seen = ok("get", other.get(kind, &key).await);
+    assert_eq!(seen, Some(text("a")), "other nodes see a stored record");
+    let replaced = other.replace(kind, &key, "a", record("b")).await;
+    assert!(ok("replace", replaced), "other nodes can replace a record");
+    let stale = store.replace(kind, &key, "a", record("c")).await;
+    assert!(
+        !ok("replace", stale),
+        "a record that another node replaced is not replaced again"
+    );
+    let taken = ok("take", store.take(kind, &key).await);
+    assert_eq!(taken, Some(text("b")), "the last replacement is stored");
+    let late = other.replace(kind, &key, "b", record("c")).await;
+    assert!(
+        !ok("replace", late),
+        "a record that another node took is not restored"
+    );
+}
+
+async fn takes_once<S: ProxyStore + 'static>(nodes: [&Arc<S>; 2]) {
+    let [store, other] = nodes;
     let (kind, wanted) = (ProxyRecord::Login, key());
     ok("put", store.put(kind, &wanted, record("a")).await);
-    let tasks: Vec<_> = (0..16)
-        .map(|_| {
-            let store = Arc::clone(store);
+    let tasks: Vec<_> = (0..32)
+        .map(|number| {
+            let store = Arc::clone(if number % 2 == 0 { store } else { other });
             tokio::spawn(async move { store.take(kind, &wanted).await })
         })
         .collect();
@@ -304,12 +330,13 @@ async fn takes_once<S: ProxyStore + 'static>(store: &Arc<S>) {
     assert_eq!(winners, 1, "of concurrent calls, one gets the record");
 }
 
-async fn replaces_once<S: ProxyStore + 'static>(store: &Arc<S>) {
+async fn replaces_once<S: ProxyStore + 'static>(nodes: [&Arc<S>; 2]) {
+    let [store, other] = nodes;
     let (kind, wanted) = (ProxyRecord::Grant, key());
     ok("put", store.put(kind, &wanted, record("a")).await);
-    let tasks: Vec<_> = (0..16)
+    let tasks: Vec<_> = (0..32)
         .map(|number| {
-            let store = Arc::clone(store);
+            let store = Arc::clone(if number % 2 == 0 { store } else { other });
             let new = record(&format!("b{number}"));
             tokio::spawn(async move { store.replace(kind, &wanted, "a", new).await })
         })

@@ -70,6 +70,14 @@ pub trait ProxyStore: Send + Sync + fmt::Debug {
         expected: &'a str,
         record: NewProxyRecord,
     ) -> BoxFuture<'a, Result<bool, StoreError>>;
+
+    /// Checks that the store can be used now. The default implementation returns `Ok`, for stores in memory.
+    ///
+    /// # Errors
+    /// Returns an error if the store cannot be used.
+    fn check(&self) -> BoxFuture<'_, Result<(), StoreError>> {
+        Box::pin(async { Ok(()) })
+    }
 }
 
 /// A record for a [`ProxyStore`], with its lifetime and its owner.

@@ -49,7 +49,8 @@ async fn has(store: &MemoryProxyStore, kind: ProxyRecord, number: usize) -> bool
 #[tokio::test]
 async fn store_meets_the_contract() {
     let shortest = Duration::from_millis(100);
-    contract::proxy_store(async || Arc::new(MemoryProxyStore::default()), shortest).await;
+    let store = Arc::new(MemoryProxyStore::default());
+    contract::proxy_store(async || Arc::clone(&store), shortest).await;
     contract::proxy_store_bound(&small(3), 3, shortest).await;
 }
 
