@@ -15,6 +15,12 @@
 //! | `tw:<service>:{s:<session>}:m:<owner>:<stream>` | hash | a stream: its numbers and its writer |
 //! | `tw:<service>:{s:<session>}:l:<owner>:<stream>` | list | the entries of a stream |
 //! | `tw:<service>:{s:<session>}:x:<owner>` | set | the keys of the streams of a session |
+//! | `tw:<service>:{proxy:<kind>}:r:<key>` | hash | a record of an OAuth proxy |
+//! | `tw:<service>:{proxy:<kind>}:expiry`, `:protection` | sorted set | the records of a kind by expiry and protection |
+//! | `tw:<service>:{proxy:<kind>}:o:<owner>` | sorted set | the records of an owner by expiry |
+//! | `tw:<service>:{u:<user>}:v:<name>`, `:lock:<name>` | string | a sealed token of a client; its lock |
+//! | `tw:<service>:{c:<server>}:e:<request>` | hash | a cached result of a client |
+//! | `tw:<service>:{c:<server>}:tags` | hash | the versions of the tags of cached results |
 //! | `tw:<service>:bus`, `tw:<service>:wake` | channel | bus messages; streams with new entries for waiting readers |
 //! | `tw:<service>:key` | string | a random key that all nodes share |
 //! | `tw:<service>:check` | string | written, read and removed when a node starts |
@@ -139,12 +145,52 @@ impl Keys {
     }
 }
 
+#[cfg(feature = "auth")]
+impl Keys {
+    /// Returns a key of records of an OAuth proxy.
+    pub(crate) fn of_proxy(&self, kind: &str, name: &str) -> String {
+        format!("{}{{proxy:{kind}}}:{name}", self.prefix)
+    }
+
+    /// Returns the key of a token of a user.
+    pub(crate) fn token(&self, user: &str, name: &str) -> String {
+        let name = digest(name.as_bytes());
+        format!("{}{{u:{user}}}:v:{name}", self.prefix)
+    }
+
+    /// Returns the key of the lock of a token.
+    pub(crate) fn token_lock(&self, user: &str, name: &str) -> String {
+        let name = digest(name.as_bytes());
+        format!("{}{{u:{user}}}:lock:{name}", self.prefix)
+    }
+}
+
+#[cfg(feature = "client")]
+impl Keys {
+    /// Returns the key of a cached result. `request` identifies it.
+    pub(crate) fn cache_entry(&self, server: &str, request: &[u8]) -> String {
+        let (server, request) = (digest(server.as_bytes()), digest(request));
+        format!("{}{{c:{server}}}:e:{request}", self.prefix)
+    }
+
+    /// Returns the key of the tags of cached results of a server.
+    pub(crate) fn cache_tags(&self, server: &str) -> String {
+        let server = digest(server.as_bytes());
+        format!("{}{{c:{server}}}:tags", self.prefix)
+    }
+}
+
 /// Returns the part of keys that stands for a principal.
 pub(crate) fn owner(principal: &Principal) -> String {
-    let Some(text) = principal.as_str() else {
-        return ANONYMOUS.to_owned();
-    };
-    let mut digest = URL_SAFE_NO_PAD.encode(Sha256::digest(text));
+    match principal.as_str() {
+        Some(text) => digest(text.as_bytes()),
+        None => ANONYMOUS.to_owned(),
+    }
+}
+
+/// Returns a digest as a part of keys.
+pub(crate) fn digest(bytes: &[u8]) -> String {
+    let mut digest = URL_SAFE_NO_PAD.encode(Sha256::digest(bytes));
     digest.truncate(OWNER_LENGTH);
     digest
 }

@@ -6,7 +6,11 @@
 //! - sessions and resumable streams of clients of the 2025 revisions ([`Redis::sessions`], [`Redis::event_log`]),
 //! - changes that clients of other nodes are notified of ([`Redis::bus`]),
 //! - tasks that survive the process and that other nodes can run ([`Redis::tasks`]),
-//! - request states and DPoP proofs that can be used once ([`Redis::nonces`]).
+//! - request states and DPoP proofs that can be used once ([`Redis::nonces`]),
+//! - an OAuth proxy (`Redis::proxy_store`, with the feature `auth`).
+//!
+//! Clients on many nodes share tokens (`Redis::token_store`, with the feature `auth`) and cached results
+//! (`Redis::client_cache`, with the feature `client`).
 //!
 //! ```no_run
 //! use std::sync::Arc;
@@ -45,6 +49,8 @@
 //! Redis replicates asynchronously: a failover can lose the last writes that were acknowledged.
 
 mod bus;
+#[cfg(feature = "client")]
+mod client_cache;
 mod connect_error;
 mod connection;
 mod event_log;
@@ -52,19 +58,31 @@ pub mod guide;
 mod keys;
 mod nonces;
 mod options;
+#[cfg(feature = "auth")]
+mod proxy;
 mod random_id;
+#[cfg(feature = "auth")]
+mod sealing;
 mod sessions;
 mod start_checks;
 mod subscriber;
 mod tasks;
+#[cfg(feature = "auth")]
+mod tokens;
 
 pub use bus::RedisBus;
+#[cfg(feature = "client")]
+pub use client_cache::RedisCache;
 pub use connect_error::ConnectError;
 pub use event_log::RedisEventLog;
 pub use nonces::RedisNonceStore;
 pub use options::RedisOptions;
+#[cfg(feature = "auth")]
+pub use proxy::RedisProxyStore;
 pub use sessions::RedisSessionStore;
 pub use tasks::RedisTaskStore;
+#[cfg(feature = "auth")]
+pub use tokens::RedisTokenStore;
 
 use std::pin::Pin;
 
@@ -156,5 +174,68 @@ impl Redis {
             Some(stored) => stored.try_into().map_err(|_| StoreError::UnsupportedFormat),
             None => Ok(key),
         }
+    }
+}
+
+#[cfg(feature = "auth")]
+impl Redis {
+    /// Returns the store of an OAuth proxy, for
+    /// [`OAuthProxyConfig::with_shared_store`](toolwire_auth::OAuthProxyConfig::with_shared_store).
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    ///
+    /// use toolwire::KeyRing;
+    /// use toolwire_auth::{OAuthProxyConfig, Upstream};
+    /// use toolwire_redis::Redis;
+    ///
+    /// fn proxy(redis: &Redis, keys: KeyRing) -> OAuthProxyConfig {
+    ///     let upstream = Upstream::github("client id", "client secret");
+    ///     OAuthProxyConfig::new("https://mcp.example.com/mcp", upstream)
+    ///         .with_shared_store(Arc::new(redis.proxy_store()), keys)
+    /// }
+    /// ```
+    #[must_use]
+    pub fn proxy_store(&self) -> RedisProxyStore {
+        RedisProxyStore::new(self.connection.clone(), self.keys.clone(), &self.options)
+    }
+
+    /// Returns the store for the tokens of one user of a client, sealed with these keys. A program that acts for one user
+    /// only may use any name for it.
+    ///
+    /// ```
+    /// use toolwire::KeyRing;
+    /// use toolwire_auth::client::OAuthConfig;
+    /// use toolwire_redis::Redis;
+    ///
+    /// /// Uses the tokens of a user who has logged in on any node.
+    /// fn tokens_of(user: &str, redis: &Redis, keys: KeyRing) -> OAuthConfig {
+    ///     OAuthConfig::from_store(redis.token_store(user, keys))
+    /// }
+    /// ```
+    #[must_use]
+    pub fn token_store(&self, user: &str, seals: toolwire::KeyRing) -> RedisTokenStore {
+        let user = keys::digest(user.as_bytes());
+        RedisTokenStore::new(self.connection.clone(), self.keys.clone(), user, seals)
+    }
+}
+
+#[cfg(feature = "client")]
+impl Redis {
+    /// Returns the cache of a client, for [`ClientBuilder::with_cache`](toolwire::ClientBuilder::with_cache).
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    ///
+    /// use toolwire::{Client, ClientBuilder};
+    /// use toolwire_redis::Redis;
+    ///
+    /// fn client(redis: &Redis) -> ClientBuilder {
+    ///     Client::builder("my-agent", "1.0.0").with_cache(Arc::new(redis.client_cache()))
+    /// }
+    /// ```
+    #[must_use]
+    pub fn client_cache(&self) -> RedisCache {
+        RedisCache::new(self.connection.clone(), self.keys.clone())
     }
 }

@@ -16,6 +16,8 @@ pub struct RedisOptions {
     pub(crate) events_per_stream: usize,
     pub(crate) bytes_per_stream: usize,
     pub(crate) stream_retention: Duration,
+    #[cfg(feature = "auth")]
+    pub(crate) proxy: crate::proxy::ProxyLimits,
 }
 
 impl RedisOptions {
@@ -36,6 +38,8 @@ impl RedisOptions {
             events_per_stream: 1000,
             bytes_per_stream: 1024 * 1024,
             stream_retention: Duration::from_secs(5 * 60),
+            #[cfg(feature = "auth")]
+            proxy: crate::proxy::ProxyLimits::default(),
         }
     }
 
@@ -110,6 +114,31 @@ impl RedisOptions {
     #[must_use]
     pub fn with_stream_retention(mut self, retention: Duration) -> Self {
         self.stream_retention = retention;
+        self
+    }
+}
+
+#[cfg(feature = "auth")]
+impl RedisOptions {
+    /// Sets the maximum number of clients that an OAuth proxy stores. Default: 50,000. A client that was not used for a
+    /// while is removed for another one.
+    #[must_use]
+    pub fn with_proxy_clients(mut self, clients: usize) -> Self {
+        self.proxy.clients = clients;
+        self
+    }
+
+    /// Sets the maximum number of logins in progress at an OAuth proxy. Default: 10,000.
+    #[must_use]
+    pub fn with_proxy_logins(mut self, logins: usize) -> Self {
+        self.proxy.logins = logins;
+        self
+    }
+
+    /// Sets the maximum number of grants of an OAuth proxy. Default: 50,000. One more login is rejected.
+    #[must_use]
+    pub fn with_proxy_grants(mut self, grants: usize) -> Self {
+        self.proxy.grants = grants;
         self
     }
 }

@@ -7,10 +7,16 @@
 )]
 
 mod bus;
+#[cfg(feature = "client")]
+mod client_cache;
 mod connection;
 mod engine;
 mod event_log;
 mod nonces;
+#[cfg(feature = "auth")]
+mod proxy;
 mod sessions;
 mod tasks;
+#[cfg(feature = "auth")]
+mod tokens;
 mod workers;

@@ -44,6 +44,9 @@ pub trait TokenStore: Send + Sync + fmt::Debug {
     /// Waits until no other user of the store, in this process or another, holds the lock of this name.
     ///
     /// One process refreshes a token that can be refreshed once, while the others wait for the new token.
+    ///
+    /// The lock of a process that was lost has to end. A store over a network gives it a lease, which it renews while the
+    /// lock exists, and rejects a `put` of the same name by an owner whose lease has ended.
     fn lock<'a>(&'a self, name: &'a str) -> TokenStoreFuture<'a, TokenStoreLock>;
 }
 
