@@ -13,6 +13,8 @@ pub enum ConnectError {
     InvalidUrl(Box<dyn StdError + Send + Sync>),
     /// The engine cannot be reached, or rejects the user or a command that the stores need.
     Unavailable(Box<dyn StdError + Send + Sync>),
+    /// The certificate of the engine is not accepted.
+    Certificate(Box<dyn StdError + Send + Sync>),
     /// The engine is too old.
     TooOld {
         /// The version that the engine reports.
@@ -32,6 +34,15 @@ impl ConnectError {
         Self::InvalidUrl(Box::new(error))
     }
 
+    /// Returns the error of an engine that cannot be reached.
+    pub(crate) fn not_connected(error: redis::RedisError) -> Self {
+        // The error of TLS has no type of its own here.
+        if error.to_string().contains("certificate") {
+            return Self::Certificate(Box::new(error));
+        }
+        Self::unavailable(error)
+    }
+
     pub(crate) fn unavailable(source: impl Into<Box<dyn StdError + Send + Sync>>) -> Self {
         Self::Unavailable(source.into())
     }
@@ -46,7 +57,13 @@ impl fmt::Display for ConnectError {
             ),
             Self::InvalidUrl(error) => write!(
                 f,
-                "the URL of the engine cannot be used: {error}; write redis://host:port or redis+unix:///path"
+                "the URL of the engine cannot be used: {error}; write redis://host:port, redis+unix:///path, \
+                 redis+sentinel://host:port/service or redis+cluster://host:port"
+            ),
+            Self::Certificate(error) => write!(
+                f,
+                "the certificate of the engine is not accepted: {error}; use a name in the certificate as host, and \
+                 pass the root certificate of the engine if the system does not have it"
             ),
             Self::Unavailable(error) => write!(f, "the engine cannot be used: {error}"),
             Self::TooOld { version } => write!(
@@ -68,7 +85,9 @@ impl fmt::Display for ConnectError {
 impl StdError for ConnectError {
     fn source(&self) -> Option<&(dyn StdError + 'static)> {
         match self {
-            Self::InvalidUrl(error) | Self::Unavailable(error) => Some(&**error),
+            Self::InvalidUrl(error) | Self::Unavailable(error) | Self::Certificate(error) => {
+                Some(&**error)
+            }
             Self::InvalidService(_)
             | Self::TooOld { .. }
             | Self::Replica

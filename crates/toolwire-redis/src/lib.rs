@@ -53,6 +53,8 @@ mod bus;
 mod client_cache;
 mod connect_error;
 mod connection;
+mod counters;
+mod engine_warning;
 mod event_log;
 pub mod guide;
 mod keys;
@@ -67,6 +69,8 @@ mod sessions;
 mod start_checks;
 mod subscriber;
 mod tasks;
+#[cfg(feature = "tls")]
+mod tls;
 #[cfg(feature = "auth")]
 mod tokens;
 
@@ -74,6 +78,8 @@ pub use bus::RedisBus;
 #[cfg(feature = "client")]
 pub use client_cache::RedisCache;
 pub use connect_error::ConnectError;
+pub use counters::{RedisCounters, StoreCalls};
+pub use engine_warning::EngineWarning;
 pub use event_log::RedisEventLog;
 pub use nonces::RedisNonceStore;
 pub use options::RedisOptions;
@@ -85,10 +91,15 @@ pub use tasks::RedisTaskStore;
 pub use tokens::RedisTokenStore;
 
 use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
 
-use connection::{Connection, Repeat};
+use connection::{Connection, Repeat, Target};
+use counters::CountedStore;
 use keys::Keys;
 use subscriber::Subscriber;
+use tokio::time::Instant;
 use toolwire::store::StoreError;
 
 /// The future that the methods of a store return.
@@ -101,58 +112,136 @@ pub struct Redis {
     subscriber: Subscriber,
     keys: Keys,
     options: RedisOptions,
+    warnings: Arc<[EngineWarning]>,
 }
 
 impl Redis {
     /// Connects to an engine and checks whether its configuration is suitable.
     ///
-    /// `url` is `redis://[user:password@]host[:port][/database]`, or `redis+unix:///path` for a Unix socket.
+    /// | `url` | engine |
+    /// |---|---|
+    /// | `redis://[user:password@]host[:port][/database]` | one server |
+    /// | `redis+unix:///path` | one server, by its Unix socket |
+    /// | `redis+sentinel://[user:password@]host[:port],…/service[/database]` | the primary that these sentinels know by this name |
+    /// | `redis+cluster://[user:password@]host[:port],…` | a cluster; one reachable node suffices |
+    ///
+    /// With the feature `tls`, `rediss` instead of `redis` encrypts all connections.
     ///
     /// # Errors
     /// Returns an error that names the problem and the remedy.
     pub async fn connect(url: &str, options: RedisOptions) -> Result<Self, ConnectError> {
         let keys = Keys::new(&options.service)?;
-        let client = redis::Client::open(url).map_err(ConnectError::invalid_url)?;
-        let connection = Connection::open(client, &options).await?;
-        start_checks::check(&connection, &keys).await?;
-        let subscriber = Subscriber::new(url, connection.clone(), &keys, &options)?;
+        let target = Arc::new(Target::new(url, &options)?);
+        let connection = Connection::open(Arc::clone(&target), &options).await?;
+        let warnings = start_checks::check(&connection, &keys).await?;
+        for warning in &warnings {
+            tracing::warn!("{warning}");
+        }
+        let subscriber = Subscriber::new(
+            target,
+            connection.of_store(CountedStore::Bus),
+            &keys,
+            &options,
+        )?;
         Ok(Self {
             connection,
             subscriber,
             keys,
             options,
+            warnings: warnings.into(),
         })
+    }
+
+    /// Returns the risks of the engine that [`connect`](Self::connect) found.
+    #[must_use]
+    pub fn warnings(&self) -> &[EngineWarning] {
+        &self.warnings
+    }
+
+    /// Sends a command to the engine, and returns how long its response took.
+    ///
+    /// # Errors
+    /// Returns an error if the engine is unavailable.
+    pub async fn round_trip(&self) -> Result<Duration, StoreError> {
+        let start = Instant::now();
+        self.connection.check().await?;
+        Ok(start.elapsed())
+    }
+
+    /// Checks that messages of this node arrive at this node, so that nodes can hear each other.
+    ///
+    /// # Errors
+    /// Returns an error if the engine is unavailable, or if its user may not use the channels of the service.
+    pub async fn check_bus(&self) -> Result<(), StoreError> {
+        self.subscriber.check().await
     }
 
     /// Returns the store of sessions of the 2025 revisions.
     #[must_use]
     pub fn sessions(&self) -> RedisSessionStore {
-        RedisSessionStore::new(self.connection.clone(), self.keys.clone(), &self.options)
+        RedisSessionStore::new(
+            self.connection_of(CountedStore::Sessions),
+            self.keys.clone(),
+            &self.options,
+        )
     }
 
     /// Returns the log of resumable streams of the 2025 revisions.
     #[must_use]
     pub fn event_log(&self) -> RedisEventLog {
-        let (connection, subscriber) = (self.connection.clone(), self.subscriber.clone());
+        let connection = self.connection_of(CountedStore::EventLog);
+        let subscriber = self.subscriber.clone();
         RedisEventLog::new(connection, subscriber, self.keys.clone(), &self.options)
     }
 
     /// Returns the bus that informs all nodes of changes.
     #[must_use]
     pub fn bus(&self) -> RedisBus {
-        RedisBus::new(self.connection.clone(), self.subscriber.clone())
+        RedisBus::new(
+            self.connection_of(CountedStore::Bus),
+            self.subscriber.clone(),
+        )
     }
 
     /// Returns the store of used nonces: request states and DPoP proofs.
     #[must_use]
     pub fn nonces(&self) -> RedisNonceStore {
-        RedisNonceStore::new(self.connection.clone(), self.keys.clone(), &self.options)
+        RedisNonceStore::new(
+            self.connection_of(CountedStore::Nonces),
+            self.keys.clone(),
+            &self.options,
+        )
     }
 
     /// Returns the store of tasks.
     #[must_use]
     pub fn tasks(&self) -> RedisTaskStore {
-        RedisTaskStore::new(self.connection.clone(), self.keys.clone(), &self.options)
+        RedisTaskStore::new(
+            self.connection_of(CountedStore::Tasks),
+            self.keys.clone(),
+            &self.options,
+        )
+    }
+
+    fn connection_of(&self, store: CountedStore) -> Connection {
+        self.connection.of_store(store)
+    }
+
+    /// Returns what this connection and its stores have done, for metrics.
+    #[must_use]
+    pub fn counters(&self) -> RedisCounters {
+        let counters = self.connection.counters();
+        let bus = self.subscriber.counters();
+        RedisCounters {
+            calls: counters.calls(),
+            is_connected: self.connection.is_connected(),
+            in_flight: self.connection.in_flight(),
+            lost_connections: counters.lost_connections.load(Ordering::Relaxed),
+            reconnects: counters.reconnects.load(Ordering::Relaxed),
+            bus_sent: bus.sent,
+            bus_received: bus.received,
+            bus_lagged: bus.lagged,
+        }
     }
 
     /// Returns a random key that all nodes of the service share. The first node stores it.
@@ -197,7 +286,11 @@ impl Redis {
     /// ```
     #[must_use]
     pub fn proxy_store(&self) -> RedisProxyStore {
-        RedisProxyStore::new(self.connection.clone(), self.keys.clone(), &self.options)
+        RedisProxyStore::new(
+            self.connection_of(CountedStore::Proxy),
+            self.keys.clone(),
+            &self.options,
+        )
     }
 
     /// Returns the store for the tokens of one user of a client, sealed with these keys. A program that acts for one user
@@ -216,7 +309,12 @@ impl Redis {
     #[must_use]
     pub fn token_store(&self, user: &str, seals: toolwire::KeyRing) -> RedisTokenStore {
         let user = keys::digest(user.as_bytes());
-        RedisTokenStore::new(self.connection.clone(), self.keys.clone(), user, seals)
+        RedisTokenStore::new(
+            self.connection_of(CountedStore::Tokens),
+            self.keys.clone(),
+            user,
+            seals,
+        )
     }
 }
 
@@ -236,6 +334,9 @@ impl Redis {
     /// ```
     #[must_use]
     pub fn client_cache(&self) -> RedisCache {
-        RedisCache::new(self.connection.clone(), self.keys.clone())
+        RedisCache::new(
+            self.connection_of(CountedStore::ClientCache),
+            self.keys.clone(),
+        )
     }
 }

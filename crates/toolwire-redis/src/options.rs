@@ -1,13 +1,17 @@
 //! The options of a connection and of its stores.
 
+use std::fmt;
 use std::time::Duration;
 
 /// The options of [`Redis::connect`](crate::Redis::connect).
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct RedisOptions {
     pub(crate) service: String,
     pub(crate) response_timeout: Duration,
     pub(crate) connect_timeout: Duration,
+    pub(crate) sentinel_password: Option<String>,
+    #[cfg(feature = "tls")]
+    pub(crate) tls: crate::tls::TlsOptions,
     pub(crate) commands_in_flight: usize,
     pub(crate) tasks: usize,
     pub(crate) unfinished_tasks_per_principal: usize,
@@ -20,6 +24,15 @@ pub struct RedisOptions {
     pub(crate) proxy: crate::proxy::ProxyLimits,
 }
 
+impl fmt::Debug for RedisOptions {
+    /// Omits passwords and keys.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RedisOptions")
+            .field("service", &self.service)
+            .finish_non_exhaustive()
+    }
+}
+
 impl RedisOptions {
     /// Creates the options of a service. All nodes of a service use the same name, and services with different names
     /// can share an engine: every key starts with `tw:<service>:`. The name has 1 to 64 ASCII letters, digits, `.`, `_`
@@ -30,6 +43,9 @@ impl RedisOptions {
             service: service.into(),
             response_timeout: Duration::from_millis(500),
             connect_timeout: Duration::from_secs(1),
+            sentinel_password: None,
+            #[cfg(feature = "tls")]
+            tls: crate::tls::TlsOptions::default(),
             commands_in_flight: 10_000,
             tasks: 100_000,
             unfinished_tasks_per_principal: 64,
@@ -54,6 +70,13 @@ impl RedisOptions {
     #[must_use]
     pub fn with_connect_timeout(mut self, timeout: Duration) -> Self {
         self.connect_timeout = timeout;
+        self
+    }
+
+    /// Sets the password of sentinels. Default: none. They do not get the password in the URL, which is for the engine.
+    #[must_use]
+    pub fn with_sentinel_password(mut self, password: impl Into<String>) -> Self {
+        self.sentinel_password = Some(password.into());
         self
     }
 
@@ -114,6 +137,27 @@ impl RedisOptions {
     #[must_use]
     pub fn with_stream_retention(mut self, retention: Duration) -> Self {
         self.stream_retention = retention;
+        self
+    }
+}
+
+#[cfg(feature = "tls")]
+impl RedisOptions {
+    /// Sets the root certificates that an engine is verified with, in PEM format. Default: those of the system.
+    #[must_use]
+    pub fn with_root_certificates(mut self, pem: impl Into<Vec<u8>>) -> Self {
+        self.tls.roots = Some(pem.into());
+        self
+    }
+
+    /// Sets the certificate of this node and its private key, in PEM format, for an engine that verifies its clients.
+    #[must_use]
+    pub fn with_client_certificate(
+        mut self,
+        certificate: impl Into<Vec<u8>>,
+        private_key: impl Into<Vec<u8>>,
+    ) -> Self {
+        self.tls.client = Some((certificate.into(), private_key.into()));
         self
     }
 }

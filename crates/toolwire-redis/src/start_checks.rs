@@ -2,10 +2,11 @@
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use redis::{Script, cmd};
+use redis::{FromRedisValue as _, Script, Value, cmd};
 
 use crate::ConnectError;
 use crate::connection::{Connection, Repeat};
+use crate::engine_warning::EngineWarning;
 use crate::keys::Keys;
 use crate::random_id::random_id;
 
@@ -15,18 +16,42 @@ const OLDEST_MAJOR_VERSION: u32 = 7;
 /// The largest difference between the clocks of this node and of the engine that is not reported.
 const CLOCK_DIFFERENCE_MS: u64 = 2000;
 
-/// Checks the engine. Returns an error if it cannot be used, and logs warnings for what is risky.
-pub(crate) async fn check(connection: &Connection, keys: &Keys) -> Result<(), ConnectError> {
-    let info: String = connection
+/// The format of the keys of this version. A change of the key layout increases it.
+const KEY_FORMAT: &str = "1";
+
+/// Checks the engine. Returns an error if it cannot be used, and what is risky.
+pub(crate) async fn check(
+    connection: &Connection,
+    keys: &Keys,
+) -> Result<Vec<EngineWarning>, ConnectError> {
+    let mut warnings = Vec::new();
+    for info in infos(connection).await? {
+        warnings.extend(check_info(&info)?);
+    }
+    check_script(connection, keys).await?;
+    warnings.extend(check_clock(connection).await?);
+    warnings.extend(check_other_nodes(connection, keys).await?);
+    // The primaries of a cluster often have the same configuration.
+    warnings.dedup();
+    Ok(warnings)
+}
+
+/// Returns what the engine says about itself: one text, or one of each primary of a cluster.
+async fn infos(connection: &Connection) -> Result<Vec<String>, ConnectError> {
+    let info: Value = connection
         .send(&cmd("INFO"), Repeat::Harmless)
         .await
         .map_err(ConnectError::unavailable)?;
-    check_info(&info)?;
-    check_script(connection, keys).await?;
-    warn_about_clock(connection).await
+    let texts = match info {
+        Value::Map(nodes) => nodes.into_iter().map(|(_, info)| info).collect(),
+        info => vec![info],
+    };
+    let texts = texts.into_iter().map(String::from_redis_value);
+    let texts: Result<Vec<_>, _> = texts.collect();
+    texts.map_err(ConnectError::unavailable)
 }
 
-fn check_info(info: &str) -> Result<(), ConnectError> {
+fn check_info(info: &str) -> Result<Vec<EngineWarning>, ConnectError> {
     let version = field(info, "redis_version").unwrap_or("unknown");
     let major = version
         .split('.')
@@ -49,13 +74,26 @@ fn check_info(info: &str) -> Result<(), ConnectError> {
             });
         }
     }
-    if field(info, "aof_enabled") == Some("0") && field(info, "connected_slaves") == Some("0") {
-        tracing::warn!(
-            "the engine has neither an append-only file nor a replica: a restart can lose tasks and used nonces; set \
-             `appendonly yes`"
-        );
+    Ok(risks_of_losing_data(info))
+}
+
+fn risks_of_losing_data(info: &str) -> Vec<EngineWarning> {
+    let mut warnings = Vec::new();
+    let has_replicas = field(info, "connected_slaves").is_some_and(|count| count != "0");
+    if field(info, "aof_enabled") == Some("0") && !has_replicas {
+        warnings.push(EngineWarning::new(
+            "the engine has neither an append-only file nor a replica, so a restart can lose tasks, sessions and used nonces",
+            "set `appendonly yes`",
+        ));
     }
-    Ok(())
+    // The field is absent if the engine does not require replicas.
+    if has_replicas && field(info, "min_slaves_good_slaves").is_none() {
+        warnings.push(EngineWarning::new(
+            "a primary that is cut off from its replicas accepts writes, which a failover loses",
+            "set `min-replicas-to-write 1`",
+        ));
+    }
+    warnings
 }
 
 /// Returns a field of the response to `INFO`.
@@ -84,7 +122,8 @@ async fn check_script(connection: &Connection, keys: &Keys) -> Result<(), Connec
     Ok(())
 }
 
-async fn warn_about_clock(connection: &Connection) -> Result<(), ConnectError> {
+/// Compares the clocks of this node and of the engine.
+async fn check_clock(connection: &Connection) -> Result<Option<EngineWarning>, ConnectError> {
     let (seconds, micros): (u64, u64) = connection
         .send(&cmd("TIME"), Repeat::Harmless)
         .await
@@ -94,14 +133,39 @@ async fn warn_about_clock(connection: &Connection) -> Result<(), ConnectError> {
     let ours = ours.map_or(0, |time| {
         u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
     });
-    let difference_ms = ours.abs_diff(theirs);
-    if difference_ms > CLOCK_DIFFERENCE_MS {
-        tracing::warn!(
-            difference_ms,
-            "the clocks of this node and of the engine differ: tasks expire too early or too late"
-        );
-    }
-    Ok(())
+    Ok(clock_warning(ours.abs_diff(theirs)))
+}
+
+fn clock_warning(difference_ms: u64) -> Option<EngineWarning> {
+    (difference_ms > CLOCK_DIFFERENCE_MS).then(|| {
+        EngineWarning::new(
+            format!(
+                "the clocks of this node and of the engine differ by {difference_ms} ms, so tasks expire too early or too late"
+            ),
+            "synchronize both with NTP",
+        )
+    })
+}
+
+/// Compares the key layout with that of the node that started last.
+async fn check_other_nodes(
+    connection: &Connection,
+    keys: &Keys,
+) -> Result<Option<EngineWarning>, ConnectError> {
+    let script = Script::new(include_str!("scripts/compare_nodes.lua"));
+    let mut invocation = script.prepare_invoke();
+    invocation.key(keys.nodes()).arg(KEY_FORMAT);
+    let format: Option<String> = connection
+        .send(&invocation, Repeat::Harmless)
+        .await
+        .map_err(ConnectError::unavailable)?;
+    let is_other = format.is_some_and(|format| format != KEY_FORMAT);
+    Ok(is_other.then(|| {
+        EngineWarning::new(
+            "another version of toolwire-redis uses this service name with other keys, so its records are not found",
+            "use one version on all nodes, or another service name",
+        )
+    }))
 }
 
 #[cfg(test)]
@@ -116,6 +180,35 @@ mod tests {
         assert!(check_info(SUITABLE).is_ok());
         assert!(check_info(&SUITABLE.replace("7.0.15", "8.1.1")).is_ok());
         assert!(check_info(&SUITABLE.replace("7.0.15", "10.0.0")).is_ok());
+    }
+
+    #[test]
+    fn risks_are_reported_with_the_remedy() {
+        let check = |changes: &[(&str, &str)], remedy: Option<&str>| {
+            let info = changes
+                .iter()
+                .fold(SUITABLE.to_owned(), |info, (from, to)| {
+                    info.replace(from, to)
+                });
+            let warnings = check_info(&info).unwrap();
+            let remedies: Vec<_> = warnings.iter().map(|one| one.remedy.as_str()).collect();
+            assert_eq!(remedies, Vec::from_iter(remedy), "{changes:?}");
+        };
+        let replica = ("connected_slaves:0", "connected_slaves:1");
+        let no_file = ("aof_enabled:1", "aof_enabled:0");
+        let one_replica = "connected_slaves:1\r\nmin_slaves_good_slaves:1";
+        check(&[], None);
+        check(&[no_file], Some("set `appendonly yes`"));
+        check(&[replica], Some("set `min-replicas-to-write 1`"));
+        check(&[no_file, replica], Some("set `min-replicas-to-write 1`"));
+        check(&[("connected_slaves:0", one_replica)], None);
+    }
+
+    #[test]
+    fn clocks_that_differ_by_more_than_two_seconds_are_reported() {
+        assert_eq!(clock_warning(2000), None);
+        let warning = clock_warning(2001).unwrap().to_string();
+        assert!(warning.contains("differ by 2001 ms"), "{warning}");
     }
 
     #[test]

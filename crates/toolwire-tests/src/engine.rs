@@ -41,13 +41,11 @@ impl Engine {
     /// # Errors
     /// Returns an error if no engine is installed, or if it does not start.
     pub fn start(arguments: &[&str]) -> io::Result<Self> {
-        static NEXT: AtomicU32 = AtomicU32::new(0);
-        let number = NEXT.fetch_add(1, Ordering::Relaxed);
-        // The path of a socket may have about 100 bytes.
-        let name = format!("toolwire-engine-{}-{number}", std::process::id());
-        let directory = std::env::temp_dir().join(name);
-        std::fs::create_dir_all(&directory)?;
-        let arguments: Vec<String> = arguments.iter().map(ToString::to_string).collect();
+        let arguments = arguments.iter().map(ToString::to_string);
+        Self::start_in(new_directory()?, arguments.collect())
+    }
+
+    fn start_in(directory: PathBuf, arguments: Vec<String>) -> io::Result<Self> {
         let process = spawn(&directory, &arguments)?;
         let engine = Self {
             directory,
@@ -56,6 +54,27 @@ impl Engine {
         };
         engine.wait_until_it_responds()?;
         Ok(engine)
+    }
+
+    /// Starts a sentinel with this configuration, and waits until it responds.
+    ///
+    /// # Errors
+    /// Returns an error if no engine is installed, or if it does not start.
+    pub fn start_sentinel(configuration: &str) -> io::Result<Self> {
+        let directory = new_directory()?;
+        let file = directory.join("sentinel.conf");
+        std::fs::write(&file, configuration)?;
+        // The file has to be the first argument.
+        Self::start_in(
+            directory,
+            vec![file.display().to_string(), "--sentinel".into()],
+        )
+    }
+
+    /// Returns the directory of the engine.
+    #[must_use]
+    pub fn directory(&self) -> &Path {
+        &self.directory
     }
 
     /// Returns the URL of the engine.
@@ -113,6 +132,17 @@ impl Drop for Engine {
     }
 }
 
+/// Creates the directory of an engine.
+fn new_directory() -> io::Result<PathBuf> {
+    static NEXT: AtomicU32 = AtomicU32::new(0);
+    let number = NEXT.fetch_add(1, Ordering::Relaxed);
+    // The path of a socket may have about 100 bytes.
+    let name = format!("toolwire-engine-{}-{number}", std::process::id());
+    let directory = std::env::temp_dir().join(name);
+    std::fs::create_dir_all(&directory)?;
+    Ok(directory)
+}
+
 /// Checks whether an engine responds. It may reject the command because it needs a password, but not because it still
 /// loads its data.
 fn responds(socket: &Path) -> io::Result<bool> {
@@ -125,14 +155,26 @@ fn responds(socket: &Path) -> io::Result<bool> {
     Ok(response.starts_with(b"+PONG") || response.starts_with(b"-NOAUTH"))
 }
 
+/// Returns the arguments of an engine with a socket. Those that are given may set a port.
+fn own_arguments(directory: &Path, arguments: &[String]) -> Vec<String> {
+    let path = |path: &Path| path.display().to_string();
+    let socket = [
+        "--unixsocket".to_owned(),
+        path(&directory.join("socket")),
+        "--dir".to_owned(),
+        path(directory),
+    ];
+    if arguments.iter().any(|argument| argument == "--sentinel") {
+        return [arguments, &socket[..]].concat();
+    }
+    let port = ["--port".to_owned(), "0".to_owned()];
+    [&port[..], &socket[..], arguments].concat()
+}
+
 fn spawn(directory: &Path, arguments: &[String]) -> io::Result<Child> {
     for program in PROGRAMS {
         let started = Command::new(program)
-            .args(["--port", "0", "--unixsocket"])
-            .arg(directory.join("socket"))
-            .arg("--dir")
-            .arg(directory)
-            .args(arguments)
+            .args(own_arguments(directory, arguments))
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .spawn();

@@ -5,24 +5,28 @@
 //! several timeouts, so that later calls do not wait for it.
 
 mod backoff;
+mod engine_url;
 mod fault;
 mod request;
+mod target;
 
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
-use redis::aio::MultiplexedConnection;
-use redis::{AsyncConnectionConfig, FromRedisValue, RedisError};
+use redis::{FromRedisValue, RedisError};
 use tokio::sync::{Semaphore, watch};
-use tokio::time::{sleep, timeout};
+use tokio::time::{Instant, sleep, timeout};
 use toolwire::store::StoreError;
 
+use crate::counters::{CountedStore, LiveCounters};
 use crate::{ConnectError, RedisOptions};
 pub(crate) use backoff::Backoff;
 use fault::Fault;
+use request::EngineConnection;
 pub(crate) use request::{Repeat, Request};
+pub(crate) use target::Target;
 
 /// The number of timeouts in a row after which the connection counts as lost.
 const TIMEOUTS_UNTIL_LOST: u32 = 5;
@@ -31,11 +35,12 @@ const TIMEOUTS_UNTIL_LOST: u32 = 5;
 #[derive(Clone)]
 pub(crate) struct Connection {
     shared: Arc<SharedConnection>,
+    /// The store whose requests are counted.
+    store: CountedStore,
 }
 
 struct SharedConnection {
-    client: redis::Client,
-    config: AsyncConnectionConfig,
+    target: Arc<Target>,
     /// How long a call waits for the first attempt to connect again.
     connect_timeout: Duration,
     state: watch::Sender<State>,
@@ -43,12 +48,14 @@ struct SharedConnection {
     timeouts: AtomicU32,
     /// One permit for each command that may wait for a response.
     in_flight: Semaphore,
+    max_in_flight: usize,
+    counters: LiveCounters,
 }
 
 #[derive(Clone)]
 enum State {
     Connected {
-        connection: MultiplexedConnection,
+        connection: EngineConnection,
         /// The number of this connection.
         number: u64,
     },
@@ -61,30 +68,49 @@ enum State {
 impl Connection {
     /// Connects to the engine.
     pub(crate) async fn open(
-        client: redis::Client,
+        target: Arc<Target>,
         options: &RedisOptions,
     ) -> Result<Self, ConnectError> {
-        let config = AsyncConnectionConfig::new()
-            .set_connection_timeout(Some(options.connect_timeout))
-            .set_response_timeout(Some(options.response_timeout));
-        let connection = client
-            .get_multiplexed_async_connection_with_config(&config)
-            .await
-            .map_err(ConnectError::unavailable)?;
+        let connection = target.connect().await;
+        let connection = connection.map_err(ConnectError::not_connected)?;
         let state = State::Connected {
             connection,
             number: 1,
         };
         Ok(Self {
             shared: Arc::new(SharedConnection {
-                client,
-                config,
+                target,
                 connect_timeout: options.connect_timeout,
                 state: watch::Sender::new(state),
                 timeouts: AtomicU32::new(0),
                 in_flight: Semaphore::new(options.commands_in_flight),
+                max_in_flight: options.commands_in_flight,
+                counters: LiveCounters::default(),
             }),
+            store: CountedStore::Other,
         })
+    }
+
+    /// Returns the same connection for the requests of a store.
+    pub(crate) fn of_store(&self, store: CountedStore) -> Self {
+        Self {
+            shared: Arc::clone(&self.shared),
+            store,
+        }
+    }
+
+    pub(crate) fn counters(&self) -> &LiveCounters {
+        &self.shared.counters
+    }
+
+    pub(crate) fn is_connected(&self) -> bool {
+        matches!(&*self.shared.state.borrow(), State::Connected { .. })
+    }
+
+    /// Returns the number of requests that wait for a response.
+    pub(crate) fn in_flight(&self) -> usize {
+        let free = self.shared.in_flight.available_permits();
+        self.shared.max_in_flight.saturating_sub(free)
     }
 
     /// Sends a request and returns the decoded response. If the connection or the response is lost, a request that may
@@ -94,7 +120,18 @@ impl Connection {
         request: impl Into<Request<'_>>,
         repeat: Repeat,
     ) -> Result<T, StoreError> {
-        let request = request.into();
+        let start = Instant::now();
+        let outcome = self.send_uncounted(request.into(), repeat).await;
+        let counters = &self.shared.counters;
+        counters.count(self.store, &outcome, start.elapsed());
+        outcome
+    }
+
+    async fn send_uncounted<T: FromRedisValue>(
+        &self,
+        request: Request<'_>,
+        repeat: Repeat,
+    ) -> Result<T, StoreError> {
         let _permit = self.shared.in_flight.try_acquire().map_err(|_| {
             StoreError::unavailable("too many commands wait for a response of the engine")
         })?;
@@ -129,7 +166,7 @@ impl Connection {
     }
 
     /// Returns the current connection and its number.
-    async fn connected(&self) -> Result<(MultiplexedConnection, u64), Fault> {
+    async fn connected(&self) -> Result<(EngineConnection, u64), Fault> {
         let mut state = self.shared.state.subscribe();
         let is_settled = |state: &State| !matches!(state, State::Connecting);
         let settled = timeout(self.shared.connect_timeout, state.wait_for(is_settled)).await;
@@ -168,6 +205,8 @@ impl Connection {
         });
         if begins {
             tracing::warn!("the connection to the engine was lost; connecting again");
+            let lost_connections = &self.shared.counters.lost_connections;
+            lost_connections.fetch_add(1, Ordering::Relaxed);
             tokio::spawn(connect_again(self.clone(), lost + 1));
         }
     }
@@ -192,6 +231,7 @@ async fn connect_again(connection: Connection, number: u64) {
         match connect_and_ping(&current).await {
             Ok(connection) => {
                 tracing::info!("connected to the engine again");
+                current.counters.reconnects.fetch_add(1, Ordering::Relaxed);
                 current.timeouts.store(0, Ordering::Relaxed);
                 current
                     .state
@@ -210,12 +250,11 @@ async fn connect_again(connection: Connection, number: u64) {
 
 /// Opens a connection on which the engine responds. An engine that is stopped or loads its data accepts connections,
 /// too.
-async fn connect_and_ping(shared: &SharedConnection) -> Result<MultiplexedConnection, RedisError> {
-    let mut connection = shared
-        .client
-        .get_multiplexed_async_connection_with_config(&shared.config)
+async fn connect_and_ping(shared: &SharedConnection) -> Result<EngineConnection, RedisError> {
+    let mut connection = shared.target.connect().await?;
+    Request::Command(&redis::cmd("PING"))
+        .send(&mut connection)
         .await?;
-    redis::cmd("PING").exec_async(&mut connection).await?;
     Ok(connection)
 }
 

@@ -8,24 +8,21 @@ mod received;
 mod waiters;
 
 use std::fmt;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
 
 use redis::aio::MultiplexedConnection;
-use redis::{
-    AsyncConnectionConfig, IntoConnectionInfo as _, ProtocolVersion, PushInfo, PushKind,
-    RedisResult, Value, cmd,
-};
+use redis::{PushInfo, PushKind, RedisResult, Value, cmd};
 use tokio::sync::{Mutex as AsyncMutex, Notify, broadcast, watch};
 use tokio::time::{Instant, sleep, timeout};
 use toolwire::store::{BusMessage, StoreError};
 
-use crate::connection::{Backoff, Connection, Repeat};
+use crate::connection::{Backoff, Connection, Repeat, Target};
 use crate::keys::Keys;
 use crate::random_id::random_id;
 use crate::{ConnectError, RedisOptions};
-pub(crate) use received::WaitingDelivery;
+pub(crate) use received::{BusCounters, WaitingDelivery};
 use received::{Envelope, ReceivedMessages};
 use waiters::{Waiter, Waiters};
 
@@ -35,6 +32,9 @@ const HEARTBEAT: Duration = Duration::from_secs(1);
 /// The silence after which the connection is replaced.
 const LONGEST_SILENCE: Duration = Duration::from_secs(3);
 
+/// The time between two looks whether a message has arrived.
+const LOOK_INTERVAL: Duration = Duration::from_millis(10);
+
 /// The connection on which this node hears the others. Clones share it. It is opened when it is first used.
 #[derive(Clone)]
 pub(crate) struct Subscriber {
@@ -42,8 +42,7 @@ pub(crate) struct Subscriber {
 }
 
 struct SharedSubscriber {
-    client: redis::Client,
-    config: AsyncConnectionConfig,
+    target: Arc<Target>,
     /// For publishing.
     connection: Connection,
     bus_channel: String,
@@ -52,6 +51,8 @@ struct SharedSubscriber {
     node: String,
     /// The number of the last published message. Locked while a message is sent, so that messages arrive in order.
     published: AsyncMutex<u64>,
+    /// The number of messages that were published.
+    sent: AtomicU64,
     received: Mutex<ReceivedMessages>,
     waiters: Waiters,
     is_started: AtomicBool,
@@ -61,29 +62,20 @@ struct SharedSubscriber {
 
 impl Subscriber {
     pub(crate) fn new(
-        url: &str,
+        target: Arc<Target>,
         connection: Connection,
         keys: &Keys,
         options: &RedisOptions,
     ) -> Result<Self, ConnectError> {
-        let info = url
-            .into_connection_info()
-            .map_err(ConnectError::invalid_url)?;
-        // Messages arrive on the connection of the commands only in this version of the protocol.
-        let settings = info.redis_settings().clone();
-        let info = info.set_redis_settings(settings.set_protocol(ProtocolVersion::RESP3));
-        let config = AsyncConnectionConfig::new()
-            .set_connection_timeout(Some(options.connect_timeout))
-            .set_response_timeout(Some(options.response_timeout));
         Ok(Self {
             shared: Arc::new(SharedSubscriber {
-                client: redis::Client::open(info).map_err(ConnectError::invalid_url)?,
-                config,
+                target,
                 connection,
                 bus_channel: keys.bus_channel(),
                 wake_channel: keys.wake_channel(),
                 node: random_id().map_err(ConnectError::unavailable)?,
                 published: AsyncMutex::new(0),
+                sent: AtomicU64::new(0),
                 received: Mutex::default(),
                 waiters: Waiters::default(),
                 is_started: AtomicBool::new(false),
@@ -98,7 +90,18 @@ impl Subscriber {
         let mut published = self.shared.published.lock().await;
         // A number is used once, also if it is unknown whether its message was sent.
         *published += 1;
-        self.shared.send(*published, messages).await
+        self.shared.send(*published, messages).await?;
+        let count = u64::try_from(messages.len()).unwrap_or(u64::MAX);
+        self.shared.sent.fetch_add(count, Ordering::Relaxed);
+        Ok(())
+    }
+
+    /// Returns how many messages were sent, received and lost.
+    pub(crate) fn counters(&self) -> BusCounters {
+        BusCounters {
+            sent: self.shared.sent.load(Ordering::Relaxed),
+            ..self.shared.received().counters()
+        }
     }
 
     /// Returns the messages that arrive from now on.
@@ -112,6 +115,23 @@ impl Subscriber {
             Ok(Ok(_)) => Ok(self.shared.received().subscribe()),
             Ok(Err(_)) | Err(_) => Err(StoreError::unavailable("the engine is not connected")),
         }
+    }
+
+    /// Checks, on a connection of its own, that what this node publishes arrives here.
+    pub(crate) async fn check(&self) -> Result<(), StoreError> {
+        let start = Instant::now();
+        let connected = self.shared.connect(&Arc::new(Notify::new())).await;
+        let _connection = connected.map_err(StoreError::unavailable)?;
+        let published = *self.shared.published.lock().await;
+        self.shared.send(published, &[]).await?;
+        let heard = async {
+            while self.shared.received().last_heard() < Some(start) {
+                sleep(LOOK_INTERVAL).await;
+            }
+        };
+        timeout(LONGEST_SILENCE, heard).await.map_err(|_| {
+            StoreError::unavailable("a published message did not arrive at its own node")
+        })
     }
 
     /// Starts to wait for a notification about a stream.
@@ -157,17 +177,17 @@ impl SharedSubscriber {
     /// Opens a connection that hears both channels.
     async fn connect(self: &Arc<Self>, ended: &Arc<Notify>) -> RedisResult<MultiplexedConnection> {
         let (shared, ended) = (Arc::downgrade(self), Arc::clone(ended));
-        let config = self.config.clone().set_push_sender(move |push: PushInfo| {
+        let receive = move |push: PushInfo| {
             if push.kind == PushKind::Disconnection {
                 ended.notify_one();
             } else if let Some(shared) = shared.upgrade() {
                 shared.receive(push);
             }
             Ok::<_, redis::aio::SendError>(())
-        });
-        let client = &self.client;
-        let mut connection = client
-            .get_multiplexed_async_connection_with_config(&config)
+        };
+        let target = &self.target;
+        let mut connection = target
+            .connect_subscriber(|config| config.set_push_sender(receive))
             .await?;
         connection.subscribe(&self.bus_channel).await?;
         connection.subscribe(&self.wake_channel).await?;

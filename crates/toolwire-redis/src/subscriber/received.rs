@@ -51,6 +51,15 @@ pub(crate) struct WaitingDelivery {
     _bytes: Option<Arc<OwnedSemaphorePermit>>,
 }
 
+/// The numbers of messages since the start of this node.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct BusCounters {
+    pub(crate) sent: u64,
+    pub(crate) received: u64,
+    /// How often messages may have been lost.
+    pub(crate) lagged: u64,
+}
+
 /// The messages for the subscriptions of this node.
 #[derive(Debug)]
 pub(super) struct ReceivedMessages {
@@ -59,6 +68,7 @@ pub(super) struct ReceivedMessages {
     bytes: Arc<Semaphore>,
     nodes: HashMap<String, HeardNode>,
     last_heard: Option<Instant>,
+    counters: BusCounters,
 }
 
 /// What was last heard of a node.
@@ -75,6 +85,7 @@ impl Default for ReceivedMessages {
             bytes: Arc::new(Semaphore::new(MAX_WAITING_BYTES)),
             nodes: HashMap::new(),
             last_heard: None,
+            counters: BusCounters::default(),
         }
     }
 }
@@ -89,13 +100,21 @@ impl ReceivedMessages {
         self.last_heard
     }
 
+    pub(super) fn counters(&self) -> BusCounters {
+        self.counters
+    }
+
     /// Tells subscriptions that messages were lost.
     pub(super) fn lose(&mut self) {
         self.nodes.clear();
         self.deliver(BusDelivery::Lagged, None);
     }
 
-    fn deliver(&self, delivery: BusDelivery, bytes: Option<Arc<OwnedSemaphorePermit>>) {
+    fn deliver(&mut self, delivery: BusDelivery, bytes: Option<Arc<OwnedSemaphorePermit>>) {
+        match delivery {
+            BusDelivery::Lagged => self.counters.lagged += 1,
+            _ => self.counters.received += 1,
+        }
         let waiting = WaitingDelivery {
             delivery,
             _bytes: bytes,

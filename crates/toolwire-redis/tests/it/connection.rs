@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use redis::AsyncCommands as _;
 use rustix::process::Signal;
 use tokio::time::{Instant, sleep, timeout};
 use toolwire::Principal;
@@ -162,6 +163,21 @@ async fn commands_in_flight_are_limited() {
         panic!("{error:?}");
     };
     assert!(source.to_string().contains("too many commands"), "{source}");
+}
+
+#[tokio::test]
+async fn other_key_layout_is_reported() {
+    let engine = Engine::start_persistent();
+    assert_eq!(engine.connect().await.warnings(), []);
+    let mut commands = engine.commands().await;
+    let _: () = commands.hset("tw:test:nodes", "format", "0").await.unwrap();
+    let redis = engine.connect().await;
+    let texts: Vec<_> = redis.warnings().iter().map(ToString::to_string).collect();
+    assert_eq!(texts.len(), 1, "{texts:?}");
+    assert!(
+        texts[0].contains("another version of toolwire-redis"),
+        "{texts:?}"
+    );
 }
 
 /// Marks a nonce of a principal as used.

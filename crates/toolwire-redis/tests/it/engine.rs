@@ -24,6 +24,12 @@ impl Engine {
         Self(engine.unwrap_or_else(|error| panic!("{error}")))
     }
 
+    /// Starts a sentinel with this configuration.
+    pub(crate) fn start_sentinel(configuration: &str) -> Self {
+        let engine = engine::Engine::start_sentinel(configuration);
+        Self(engine.unwrap_or_else(|error| panic!("{error}")))
+    }
+
     pub(crate) fn url(&self) -> String {
         self.0.url()
     }
@@ -61,4 +67,10 @@ impl Engine {
         let pid = Pid::from_raw(id).expect("a process id");
         kill_process(pid, signal).expect("the engine runs");
     }
+}
+
+/// Returns a port that no process uses.
+pub(crate) fn free_port() -> u16 {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a free port");
+    listener.local_addr().expect("an address").port()
 }

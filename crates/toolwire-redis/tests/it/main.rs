@@ -9,14 +9,19 @@
 mod bus;
 #[cfg(feature = "client")]
 mod client_cache;
+mod cluster;
 mod connection;
+mod counters;
 mod engine;
 mod event_log;
 mod nonces;
 #[cfg(feature = "auth")]
 mod proxy;
+mod sentinel;
 mod sessions;
 mod tasks;
+#[cfg(feature = "tls")]
+mod tls;
 #[cfg(feature = "auth")]
 mod tokens;
 mod workers;

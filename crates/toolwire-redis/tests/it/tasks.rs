@@ -70,7 +70,7 @@ async fn removed_and_expired_tasks_leave_nothing_behind() {
         assert!(tasks.remove(&task.id).await.unwrap());
     }
     let mut commands = engine.commands().await;
-    let keys: Vec<String> = commands.keys("*").await.unwrap();
+    let keys: Vec<String> = commands.keys("*{*").await.unwrap();
     assert_eq!(keys, [""; 0]);
 }
 

@@ -1,0 +1,154 @@
+//! What the stores have done, for metrics.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use toolwire::store::StoreError;
+
+/// The stores whose calls are counted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum CountedStore {
+    Sessions,
+    EventLog,
+    Bus,
+    Nonces,
+    Tasks,
+    #[cfg(feature = "auth")]
+    Proxy,
+    #[cfg(feature = "auth")]
+    Tokens,
+    #[cfg(feature = "client")]
+    ClientCache,
+    /// The start and [`Redis`](crate::Redis) itself.
+    Other,
+}
+
+impl CountedStore {
+    const ALL: &[Self] = &[
+        Self::Sessions,
+        Self::EventLog,
+        Self::Bus,
+        Self::Nonces,
+        Self::Tasks,
+        #[cfg(feature = "auth")]
+        Self::Proxy,
+        #[cfg(feature = "auth")]
+        Self::Tokens,
+        #[cfg(feature = "client")]
+        Self::ClientCache,
+        Self::Other,
+    ];
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::Sessions => "sessions",
+            Self::EventLog => "event_log",
+            Self::Bus => "bus",
+            Self::Nonces => "nonces",
+            Self::Tasks => "tasks",
+            #[cfg(feature = "auth")]
+            Self::Proxy => "proxy",
+            #[cfg(feature = "auth")]
+            Self::Tokens => "tokens",
+            #[cfg(feature = "client")]
+            Self::ClientCache => "client_cache",
+            Self::Other => "other",
+        }
+    }
+}
+
+/// The running counts of one connection.
+#[derive(Debug, Default)]
+pub(crate) struct LiveCounters {
+    /// In the order of [`CountedStore::ALL`].
+    stores: [LiveCalls; CountedStore::ALL.len()],
+    pub(crate) lost_connections: AtomicU64,
+    pub(crate) reconnects: AtomicU64,
+}
+
+#[derive(Debug, Default)]
+struct LiveCalls {
+    succeeded: AtomicU64,
+    rejected: AtomicU64,
+    unavailable: AtomicU64,
+    unknown: AtomicU64,
+    micros: AtomicU64,
+}
+
+impl LiveCounters {
+    /// Counts a request of a store.
+    pub(crate) fn count<T>(
+        &self,
+        store: CountedStore,
+        outcome: &Result<T, StoreError>,
+        time: Duration,
+    ) {
+        let position = CountedStore::ALL.iter().position(|other| *other == store);
+        let Some(calls) = position.and_then(|position| self.stores.get(position)) else {
+            return;
+        };
+        let counter = match outcome {
+            Ok(_) => &calls.succeeded,
+            Err(StoreError::Unknown(_)) => &calls.unknown,
+            Err(StoreError::Unavailable(_)) => &calls.unavailable,
+            Err(_) => &calls.rejected,
+        };
+        counter.fetch_add(1, Ordering::Relaxed);
+        let micros = u64::try_from(time.as_micros()).unwrap_or(u64::MAX);
+        calls.micros.fetch_add(micros, Ordering::Relaxed);
+    }
+
+    pub(crate) fn calls(&self) -> Vec<StoreCalls> {
+        let stores = CountedStore::ALL.iter().zip(&self.stores);
+        let calls = stores.map(|(store, calls)| StoreCalls {
+            store: store.name(),
+            succeeded: calls.succeeded.load(Ordering::Relaxed),
+            rejected: calls.rejected.load(Ordering::Relaxed),
+            unavailable: calls.unavailable.load(Ordering::Relaxed),
+            unknown: calls.unknown.load(Ordering::Relaxed),
+            time: Duration::from_micros(calls.micros.load(Ordering::Relaxed)),
+        });
+        calls.collect()
+    }
+}
+
+/// What a [`Redis`](crate::Redis) has done since it was created ([`Redis::counters`](crate::Redis::counters)). Counters only
+/// grow, so a metrics exporter can read them at any interval.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct RedisCounters {
+    /// The requests of each store.
+    pub calls: Vec<StoreCalls>,
+    /// Whether the engine is connected. While it is not, calls fail at once.
+    pub is_connected: bool,
+    /// The requests that wait for a response now.
+    pub in_flight: usize,
+    /// How often the connection for commands was lost.
+    pub lost_connections: u64,
+    /// How often a lost connection was replaced.
+    pub reconnects: u64,
+    /// The bus messages that this node has published.
+    pub bus_sent: u64,
+    /// The bus messages that this node has received, with its own.
+    pub bus_received: u64,
+    /// How often bus messages may have been lost, so that the listeners of this node are synchronized again.
+    pub bus_lagged: u64,
+}
+
+/// The requests of one store to the engine. One call of a store is one request, or a few.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct StoreCalls {
+    /// The store: `sessions`, `event_log`, `bus`, `nonces`, `tasks`, `proxy`, `tokens`, `client_cache`, or `other`.
+    pub store: &'static str,
+    /// Requests that the engine has executed, also those that a limit of a store rejects.
+    pub succeeded: u64,
+    /// Requests that the engine rejected because its memory is used up.
+    pub rejected: u64,
+    /// Requests that failed before they were executed, because the engine is away or rejects them.
+    pub unavailable: u64,
+    /// Requests that may have been executed, because no response arrived.
+    pub unknown: u64,
+    /// The time of all requests together.
+    pub time: Duration,
+}
