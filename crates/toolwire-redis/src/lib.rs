@@ -63,7 +63,6 @@ mod options;
 #[cfg(feature = "auth")]
 mod proxy;
 mod random_id;
-#[cfg(feature = "auth")]
 mod sealing;
 mod sessions;
 mod start_checks;
@@ -133,7 +132,7 @@ impl Redis {
         let keys = Keys::new(&options.service)?;
         let target = Arc::new(Target::new(url, &options)?);
         let connection = Connection::open(Arc::clone(&target), &options).await?;
-        let warnings = start_checks::check(&connection, &keys).await?;
+        let warnings = start_checks::check(&connection, &keys, &options).await?;
         for warning in &warnings {
             tracing::warn!("{warning}");
         }

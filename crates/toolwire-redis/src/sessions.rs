@@ -12,6 +12,7 @@ use toolwire::store::{LoadedSession, SessionRecord, SessionStore, StoreError, St
 
 use crate::connection::{Connection, Repeat, milliseconds};
 use crate::keys::{self, Keys};
+use crate::sealing::Sealing;
 use crate::{RedisOptions, StoreFuture};
 
 /// The number of sessions of a principal that are looked up when its limit is reached, to find ended ones.
@@ -33,6 +34,7 @@ pub struct RedisSessionStore {
     connection: Connection,
     keys: Keys,
     per_principal: usize,
+    sealing: Option<Sealing>,
     replace: Arc<Script>,
 }
 
@@ -42,6 +44,7 @@ impl RedisSessionStore {
             connection,
             keys,
             per_principal: options.sessions_per_principal,
+            sealing: options.sealing.clone(),
             replace: Arc::new(Script::new(include_str!("scripts/replace_session.lua"))),
         }
     }
@@ -111,9 +114,10 @@ impl RedisSessionStore {
         if is_limited {
             self.check_limit(&owner).await?;
         }
+        let key = self.keys.session(id, &owner);
         let mut set = cmd("SET");
-        set.arg(self.keys.session(id, &owner))
-            .arg(value_of(1, &record))
+        set.arg(&key)
+            .arg(self.value_of(&key, 1, &record)?)
             .arg("NX")
             .arg("PX")
             .arg(milliseconds(ttl));
@@ -147,13 +151,14 @@ impl SessionStore for RedisSessionStore {
         known: Option<u64>,
     ) -> StoreFuture<'a, Option<LoadedSession>> {
         Box::pin(async move {
+            let key = self.keys.session(id, &keys::owner(principal));
             let mut get = cmd("GETEX");
-            get.arg(self.keys.session(id, &keys::owner(principal)))
-                .arg("PX")
-                .arg(milliseconds(ttl));
+            get.arg(&key).arg("PX").arg(milliseconds(ttl));
             let value: Option<Vec<u8>> = self.connection.send(&get, Repeat::Harmless).await?;
-            let loaded = value.map(|value| loaded_session(&value, known));
-            loaded.transpose()
+            match value {
+                Some(value) => self.loaded_session(&key, &value, known),
+                None => Ok(None),
+            }
         })
     }
 
@@ -199,11 +204,13 @@ impl SessionStore for RedisSessionStore {
     ) -> StoreFuture<'a, Option<u64>> {
         Box::pin(async move {
             let next = revision + 1;
+            let key = self.keys.session(id, &keys::owner(principal));
+            let value = self.value_of(&key, next, &record)?;
             let mut invocation = self.replace.prepare_invoke();
             invocation
-                .key(self.keys.session(id, &keys::owner(principal)))
+                .key(key)
                 .arg(&revision.to_be_bytes()[..])
-                .arg(value_of(next, &record));
+                .arg(value);
             let repeat = Repeat::Harmless;
             let replaced: bool = self.connection.send(&invocation, repeat).await?;
             Ok(replaced.then_some(next))
@@ -229,20 +236,43 @@ impl SessionStore for RedisSessionStore {
     }
 }
 
-fn value_of(revision: u64, record: &SessionRecord) -> Vec<u8> {
-    let mut value = revision.to_be_bytes().to_vec();
-    value.extend(record.to_bytes());
-    value
-}
-
-fn loaded_session(value: &[u8], known: Option<u64>) -> Result<LoadedSession, StoreError> {
-    let (revision, record) = value
-        .split_first_chunk::<REVISION_BYTES>()
-        .ok_or(StoreError::UnsupportedFormat)?;
-    let revision = u64::from_be_bytes(*revision);
-    if known == Some(revision) {
-        return Ok(LoadedSession::Same);
+impl RedisSessionStore {
+    fn value_of(
+        &self,
+        key: &str,
+        revision: u64,
+        record: &SessionRecord,
+    ) -> Result<Vec<u8>, StoreError> {
+        let mut value = revision.to_be_bytes().to_vec();
+        match &self.sealing {
+            Some(sealing) => value.extend(sealing.seal(key, &record.to_bytes())?.into_bytes()),
+            None => value.extend(record.to_bytes()),
+        }
+        Ok(value)
     }
-    let record = Arc::new(SessionRecord::from_bytes(record)?);
-    Ok(LoadedSession::Newer(StoredSession::new(record, revision)))
+
+    /// Decodes a session. A session that other keys have sealed counts as absent.
+    fn loaded_session(
+        &self,
+        key: &str,
+        value: &[u8],
+        known: Option<u64>,
+    ) -> Result<Option<LoadedSession>, StoreError> {
+        let (revision, record) = value
+            .split_first_chunk::<REVISION_BYTES>()
+            .ok_or(StoreError::UnsupportedFormat)?;
+        let revision = u64::from_be_bytes(*revision);
+        if known == Some(revision) {
+            return Ok(Some(LoadedSession::Same));
+        }
+        let record = match &self.sealing {
+            Some(sealing) => match sealing.open(key, record) {
+                Some(record) => SessionRecord::from_bytes(&record)?,
+                None => return Ok(None),
+            },
+            None => SessionRecord::from_bytes(record)?,
+        };
+        let session = StoredSession::new(Arc::new(record), revision);
+        Ok(Some(LoadedSession::Newer(session)))
+    }
 }

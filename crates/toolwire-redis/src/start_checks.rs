@@ -4,11 +4,11 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use redis::{FromRedisValue as _, Script, Value, cmd};
 
-use crate::ConnectError;
 use crate::connection::{Connection, Repeat};
 use crate::engine_warning::EngineWarning;
 use crate::keys::Keys;
 use crate::random_id::random_id;
+use crate::{ConnectError, RedisOptions};
 
 /// The oldest supported version of Redis. Valkey reports the version of Redis that it is compatible with.
 const OLDEST_MAJOR_VERSION: u32 = 7;
@@ -23,6 +23,7 @@ const KEY_FORMAT: &str = "1";
 pub(crate) async fn check(
     connection: &Connection,
     keys: &Keys,
+    options: &RedisOptions,
 ) -> Result<Vec<EngineWarning>, ConnectError> {
     let mut warnings = Vec::new();
     for info in infos(connection).await? {
@@ -30,7 +31,7 @@ pub(crate) async fn check(
     }
     check_script(connection, keys).await?;
     warnings.extend(check_clock(connection).await?);
-    warnings.extend(check_other_nodes(connection, keys).await?);
+    warnings.extend(check_other_nodes(connection, keys, options).await?);
     // The primaries of a cluster often have the same configuration.
     warnings.dedup();
     Ok(warnings)
@@ -147,25 +148,41 @@ fn clock_warning(difference_ms: u64) -> Option<EngineWarning> {
     })
 }
 
-/// Compares the key layout with that of the node that started last.
+/// Compares the key layout and the sealing keys with those of the node that started last.
 async fn check_other_nodes(
     connection: &Connection,
     keys: &Keys,
-) -> Result<Option<EngineWarning>, ConnectError> {
+    options: &RedisOptions,
+) -> Result<Vec<EngineWarning>, ConnectError> {
+    let (key, sealing) = (keys.nodes(), options.sealing.as_ref());
+    let sample = sealing.map(|sealing| sealing.seal(&key, &[])).transpose();
+    let sample = sample.map_err(ConnectError::unavailable)?;
     let script = Script::new(include_str!("scripts/compare_nodes.lua"));
     let mut invocation = script.prepare_invoke();
-    invocation.key(keys.nodes()).arg(KEY_FORMAT);
-    let format: Option<String> = connection
+    invocation.key(&key).arg(KEY_FORMAT);
+    invocation.arg(sample.unwrap_or_default());
+    let (format, other_sample): (Option<String>, Option<String>) = connection
         .send(&invocation, Repeat::Harmless)
         .await
         .map_err(ConnectError::unavailable)?;
-    let is_other = format.is_some_and(|format| format != KEY_FORMAT);
-    Ok(is_other.then(|| {
-        EngineWarning::new(
+    let mut warnings = Vec::new();
+    if format.is_some_and(|format| format != KEY_FORMAT) {
+        warnings.push(EngineWarning::new(
             "another version of toolwire-redis uses this service name with other keys, so its records are not found",
             "use one version on all nodes, or another service name",
-        )
-    }))
+        ));
+    }
+    let can_open = |sample: &String| match sealing {
+        Some(sealing) => sealing.open(&key, sample.as_bytes()).is_some(),
+        None => sample.is_empty(),
+    };
+    if other_sample.is_some_and(|sample| !can_open(&sample)) {
+        warnings.push(EngineWarning::new(
+            "the node that started last seals with another key or not at all, so the nodes cannot read each other's records",
+            "pass the same keys to `with_sealing` on all nodes",
+        ));
+    }
+    Ok(warnings)
 }
 
 #[cfg(test)]

@@ -17,9 +17,10 @@ use toolwire::store::{
 
 use crate::connection::{Connection, Repeat, milliseconds};
 use crate::keys::{self, Keys};
+use crate::sealing::Sealing;
 use crate::subscriber::Subscriber;
 use crate::{RedisOptions, StoreFuture};
-use format::{Read, appended, encode, read};
+use format::{EntryFormat, Read, appended, read};
 
 /// The maximum numbers of entries and bytes that one read returns. The next read returns more.
 const READ_ENTRIES: usize = 256;
@@ -58,6 +59,7 @@ pub struct RedisEventLog {
     retention: Duration,
     max_entries: usize,
     max_bytes: usize,
+    sealing: Option<Sealing>,
     scripts: Arc<LogScripts>,
 }
 
@@ -75,6 +77,7 @@ impl RedisEventLog {
             retention: options.stream_retention,
             max_entries: options.events_per_stream,
             max_bytes: options.bytes_per_stream,
+            sealing: options.sealing.clone(),
             scripts: Arc::new(LogScripts {
                 open: stream_script!("#!lua", "open"),
                 append: stream_script!("#!lua", "append"),
@@ -118,7 +121,15 @@ impl RedisEventLog {
             .arg(READ_BYTES);
         let repeat = Repeat::Harmless;
         let response: Vec<Vec<u8>> = self.connection.send(&invocation, repeat).await?;
-        read(response, after)
+        let stream = self.keys.stream(key, &keys::owner(principal));
+        read(response, after, &self.format(&stream))
+    }
+
+    fn format<'a>(&'a self, stream: &'a str) -> EntryFormat<'a> {
+        EntryFormat {
+            stream,
+            sealing: self.sealing.as_ref(),
+        }
     }
 
     async fn read_or_wait(
@@ -171,8 +182,12 @@ impl EventLog for RedisEventLog {
         lease: Option<WriterLease>,
     ) -> StoreFuture<'a, LogWriter> {
         Box::pin(async move {
+            let stream = self.keys.stream(key, &keys::owner(principal));
             let (duration, entry) = match &lease {
-                Some(lease) => (milliseconds(lease.ttl).to_string(), encode(&lease.last)),
+                Some(lease) => {
+                    let entry = self.format(&stream).encode(&lease.last)?;
+                    (milliseconds(lease.ttl).to_string(), entry)
+                }
                 None => (String::new(), Vec::new()),
             };
             let mut invocation = self.scripts.open.prepare_invoke();
@@ -201,8 +216,9 @@ impl EventLog for RedisEventLog {
                 .arg(writer.next)
                 .arg(self.max_entries)
                 .arg(self.max_bytes);
+            let stream = self.keys.stream(key, &keys::owner(principal));
             for entry in entries {
-                invocation.arg(encode(entry));
+                invocation.arg(self.format(&stream).encode(entry)?);
             }
             let repeat = Repeat::Harmless;
             appended(self.connection.send(&invocation, repeat).await?)

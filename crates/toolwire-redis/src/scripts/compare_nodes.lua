@@ -1,6 +1,6 @@
 #!lua
--- Notes the format of the keys that a node uses, and returns that of the node that started before it.
--- KEYS: the nodes. ARGV: the format.
-local before = redis.call('HGET', KEYS[1], 'format')
-redis.call('HSET', KEYS[1], 'format', ARGV[1])
+-- Notes what a node uses, and returns what the node that started before it uses.
+-- KEYS: the nodes. ARGV: the format of the keys, a value that the node has sealed or an empty text.
+local before = redis.call('HMGET', KEYS[1], 'format', 'sealed')
+redis.call('HSET', KEYS[1], 'format', ARGV[1], 'sealed', ARGV[2])
 return before

@@ -21,6 +21,7 @@ use toolwire::store::{BusMessage, StoreError};
 use crate::connection::{Backoff, Connection, Repeat, Target};
 use crate::keys::Keys;
 use crate::random_id::random_id;
+use crate::sealing::Sealing;
 use crate::{ConnectError, RedisOptions};
 pub(crate) use received::{BusCounters, WaitingDelivery};
 use received::{Envelope, ReceivedMessages};
@@ -47,6 +48,7 @@ struct SharedSubscriber {
     connection: Connection,
     bus_channel: String,
     wake_channel: String,
+    sealing: Option<Sealing>,
     /// The id of this node in its messages.
     node: String,
     /// The number of the last published message. Locked while a message is sent, so that messages arrive in order.
@@ -73,6 +75,7 @@ impl Subscriber {
                 connection,
                 bus_channel: keys.bus_channel(),
                 wake_channel: keys.wake_channel(),
+                sealing: options.sealing.clone(),
                 node: random_id().map_err(ConnectError::unavailable)?,
                 published: AsyncMutex::new(0),
                 sent: AtomicU64::new(0),
@@ -160,7 +163,10 @@ impl SharedSubscriber {
     }
 
     async fn send(&self, number: u64, messages: &[BusMessage]) -> Result<(), StoreError> {
-        let envelope = Envelope::encode(&self.node, number, messages)?;
+        let mut envelope = Envelope::encode(&self.node, number, messages)?;
+        if let Some(sealing) = &self.sealing {
+            envelope = sealing.seal(&self.bus_channel, &envelope)?.into_bytes();
+        }
         let mut publish = cmd("PUBLISH");
         publish.arg(&self.bus_channel).arg(envelope);
         self.connection.send(&publish, Repeat::Harmful).await
@@ -206,6 +212,10 @@ impl SharedSubscriber {
         };
         if channel == self.wake_channel.as_bytes() {
             self.waiters.wake(&String::from_utf8_lossy(&payload));
+        } else if let Some(sealing) = &self.sealing {
+            // A message that other keys have sealed is reported as lost.
+            let opened = sealing.open(&self.bus_channel, &payload);
+            self.received().receive(&opened.unwrap_or_default());
         } else {
             self.received().receive(&payload);
         }

@@ -17,6 +17,7 @@ mod event_log;
 mod nonces;
 #[cfg(feature = "auth")]
 mod proxy;
+mod sealing;
 mod sentinel;
 mod sessions;
 mod tasks;

@@ -1,0 +1,86 @@
+//! Sealed records.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use redis::AsyncCommands as _;
+use toolwire::store::{
+    EventLog as _, LogEntry, Replay, SessionRecord, SessionStore as _, StreamKey, contract,
+};
+use toolwire::types::ProtocolVersion;
+use toolwire::{KeyRing, Principal, StateKey};
+use toolwire_redis::{Redis, RedisOptions};
+
+use crate::engine::Engine;
+
+/// The time to live of records whose end tests wait for.
+const TTL: Duration = Duration::from_millis(600);
+
+fn options(key: u8) -> RedisOptions {
+    RedisOptions::new("test").with_sealing(KeyRing::new(StateKey::new([key; 32])))
+}
+
+#[tokio::test]
+async fn contracts_hold_with_sealing() {
+    let engine = Engine::start();
+    let connect = async || engine.connect_with(options(1)).await;
+    contract::session_store(async || Arc::new(connect().await.sessions()), TTL).await;
+    contract::event_log(async || Arc::new(connect().await.event_log())).await;
+    contract::bus(async || Arc::new(connect().await.bus())).await;
+}
+
+/// Returns whether a connection finds the session and its stream.
+async fn is_found(other: &Redis) -> (bool, bool) {
+    let owner = Principal::from_stored(Some("ann"));
+    let key = StreamKey::new("a", "b");
+    let minute = Duration::from_secs(60);
+    let session = other.sessions().load("a", &owner, minute, None).await;
+    let log = other.event_log();
+    let replay = log.read_after(&owner, &key, 0, Duration::ZERO);
+    let expected = LogEntry::Last(Bytes::from_static(b"visible"));
+    let replay = match replay.await.unwrap() {
+        Replay::Entries(entries) => {
+            assert_eq!(entries, [(1, expected)]);
+            true
+        }
+        replay => {
+            assert!(matches!(replay, Replay::Unknown), "{replay:?}");
+            false
+        }
+    };
+    (session.unwrap().is_some(), replay)
+}
+
+#[tokio::test]
+async fn records_are_readable_with_their_keys_only() {
+    let engine = Engine::start();
+    let redis = engine.connect_with(options(1)).await;
+    let owner = Principal::from_stored(Some("ann"));
+    let record = SessionRecord::new(ProtocolVersion::V2025_11_25, Default::default(), None);
+    let sessions = redis.sessions();
+    let created = sessions.create("a", &owner, record, TTL * 100);
+    created.await.unwrap();
+    let (log, key) = (redis.event_log(), StreamKey::new("a", "b"));
+    let writer = log.open(&owner, &key, 1, None).await.unwrap();
+    let entries = [LogEntry::Last(Bytes::from_static(b"visible"))];
+    log.append(&owner, &key, writer, &entries).await.unwrap();
+
+    let mut commands = engine.commands().await;
+    let keys: Vec<String> = commands.keys("*:l:*").await.unwrap();
+    let stored: Vec<Vec<u8>> = commands.lrange(&keys[0], 0, -1).await.unwrap();
+    assert!(!String::from_utf8_lossy(&stored[0]).contains("visible"));
+    let keys: Vec<String> = commands.keys("*:s:*").await.unwrap();
+    let stored: Vec<u8> = commands.get(&keys[0]).await.unwrap();
+    assert!(!String::from_utf8_lossy(&stored).contains("2025-11-25"));
+
+    let same = engine.connect_with(options(1)).await;
+    assert_eq!(is_found(&same).await, (true, true));
+    assert_eq!(same.warnings().len(), 1, "only that of the persistence");
+    let other = engine.connect_with(options(2)).await;
+    assert_eq!(is_found(&other).await, (false, false));
+    let texts: Vec<_> = other.warnings().iter().map(ToString::to_string).collect();
+    assert!(texts[1].contains("seals with another key"), "{texts:?}");
+    let unsealed = engine.connect().await;
+    assert_eq!(unsealed.warnings().len(), 2, "{:?}", unsealed.warnings());
+}
