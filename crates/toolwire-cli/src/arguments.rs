@@ -9,6 +9,7 @@ use clap_complete::Shell;
 use toolwire::{LoggingLevel, ProtocolVersion};
 
 use crate::accounts::arguments::{LogIn, LogOut, WhoAmI};
+use crate::doctor_arguments::Doctor;
 #[cfg(feature = "events")]
 use crate::event_arguments::Events;
 use crate::skill_arguments::Skills;
@@ -19,7 +20,7 @@ use crate::view_arguments::View;
 pub(crate) const EXIT_CODES: &str = "\
 Exit codes:
     0  success
-    1  the tool reported an error, or `skills check` found a fault
+    1  the tool reported an error, or `skills check` or `doctor` found a fault
     2  the command line or an argument of the tool is invalid
     3  no connection: DNS, TCP, TLS, or a command that does not run
     4  the server returned an error or violated the protocol
@@ -145,6 +146,9 @@ pub(crate) enum Command {
     Logout(LogOut),
     /// Show the login for one server, or all logins
     Whoami(WhoAmI),
+    /// Check what a service depends on
+    #[command(subcommand)]
+    Doctor(Doctor),
     /// Run a bundled server for testing clients; without `--stdio` or `--http`, show a short tour of it
     Demo(Demo),
     /// Print completions for a shell
@@ -166,6 +170,7 @@ impl Command {
             Self::Task(command) => &command.server().output,
             Self::Skills(command) => command.output(),
             Self::View(command) => return command.output(),
+            Self::Doctor(command) => command.output(),
             #[cfg(feature = "events")]
             Self::Events(command) => command.output(),
             Self::Resources(command) => &command.server.output,

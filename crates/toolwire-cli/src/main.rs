@@ -8,6 +8,7 @@ mod commands;
 mod connect;
 mod connection_wait;
 mod demo;
+mod doctor_arguments;
 mod elicitation;
 #[cfg(feature = "events")]
 mod event_arguments;

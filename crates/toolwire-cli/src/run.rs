@@ -16,6 +16,7 @@ use crate::commands::{
     SkillPlan, TaskPlan, ViewPlan,
 };
 use crate::connect::connect;
+use crate::doctor_arguments::Doctor;
 use crate::elicitation::ElicitationHandler;
 #[cfg(feature = "events")]
 use crate::event_arguments::Events;
@@ -128,6 +129,11 @@ async fn dispatch(command: Command, screen: &Arc<Screen>) -> Result<Exit, Failur
         Command::Whoami(whoami) => {
             Interrupts::listen()
                 .or(accounts::who_am_i(&whoami, screen))
+                .await
+        }
+        Command::Doctor(Doctor::Redis(redis)) => {
+            Interrupts::listen()
+                .or(commands::check_redis(&redis, screen))
                 .await
         }
         Command::Demo(demo) => serve(demo, screen).await,

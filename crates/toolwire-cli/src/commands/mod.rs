@@ -3,6 +3,7 @@
 mod call;
 mod complete;
 mod discover;
+mod doctor;
 mod domain;
 #[cfg(feature = "events")]
 mod events;
@@ -26,6 +27,7 @@ use crate::screen::Screen;
 pub(crate) use call::CallPlan;
 pub(crate) use complete::CompletePlan;
 pub(crate) use discover::{discover, ping};
+pub(crate) use doctor::check_redis;
 pub(crate) use domain::Domain;
 #[cfg(feature = "events")]
 pub(crate) use events::{WatchPlan, list_events};

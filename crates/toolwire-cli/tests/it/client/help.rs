@@ -3,7 +3,7 @@
 use crate::client::run_command;
 use crate::process::toolwire;
 
-const COMMANDS: [&str; 31] = [
+const COMMANDS: [&str; 33] = [
     "discover",
     "tools",
     "call",
@@ -19,6 +19,8 @@ const COMMANDS: [&str; 31] = [
     "logout",
     "whoami",
     "demo",
+    "doctor",
+    "doctor redis",
     "completions",
     "task",
     "task get",

@@ -2,6 +2,8 @@
 
 mod arguments;
 mod configuration;
+#[cfg(unix)]
+mod doctor;
 mod domain_hosts;
 mod domains;
 mod elicitation;
