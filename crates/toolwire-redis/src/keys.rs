@@ -14,7 +14,7 @@
 //! | `tw:<service>:{p:<owner>}:i` | sorted set | the sessions of a principal by creation |
 //! | `tw:<service>:{s:<session>}:m:<owner>:<stream>` | hash | a stream: its numbers and its writer |
 //! | `tw:<service>:{s:<session>}:l:<owner>:<stream>` | list | the entries of a stream |
-//! | `tw:<service>:{s:<session>}:x:<owner>` | set | the keys of the streams of a session |
+//! | `tw:<service>:{s:<session>}:x:<owner>` | sorted set | the names of the streams of a session by expiry |
 //! | `tw:<service>:{proxy:<kind>}:r:<key>` | hash | a record of an OAuth proxy |
 //! | `tw:<service>:{proxy:<kind>}:expiry`, `:protection` | sorted set | the records of a kind by expiry and protection |
 //! | `tw:<service>:{proxy:<kind>}:o:<owner>` | sorted set | the records of an owner by expiry |
@@ -109,7 +109,7 @@ impl Keys {
         self.of_session(&key.session, &format!("l:{owner}:{}", key.stream))
     }
 
-    /// Returns the key of the keys of the streams of a session.
+    /// Returns the key of the names of the streams of a session.
     pub(crate) fn streams_of(&self, session: &str, owner: &str) -> String {
         self.of_session(session, &format!("x:{owner}"))
     }

@@ -26,6 +26,9 @@ use format::{EntryFormat, Read, appended, read};
 const READ_ENTRIES: usize = 256;
 const READ_BYTES: usize = 256 * 1024;
 
+/// The maximum number of streams that one script removes, so that no script is slow.
+const REMOVED_AT_ONCE: usize = 500;
+
 /// The longest wait for one notification. Then the stream is read again, in case the notification was lost.
 const LONGEST_WAIT: Duration = Duration::from_secs(2);
 
@@ -87,7 +90,7 @@ impl RedisEventLog {
         }
     }
 
-    /// Adds the keys and the argument that all scripts of one stream have.
+    /// Adds the keys and the arguments that all scripts of one stream have.
     fn add_keys(
         &self,
         invocation: &mut ScriptInvocation<'_>,
@@ -99,7 +102,8 @@ impl RedisEventLog {
             .key(self.keys.stream(key, &owner))
             .key(self.keys.entries(key, &owner))
             .key(self.keys.streams_of(&key.session, &owner))
-            .arg(milliseconds(self.retention));
+            .arg(milliseconds(self.retention))
+            .arg(&key.stream);
     }
 
     async fn read_once(
@@ -114,7 +118,7 @@ impl RedisEventLog {
         invocation
             .arg(self.keys.wake_channel())
             .arg(after)
-            .arg(milliseconds(wait))
+            .arg(wait_milliseconds(wait))
             .arg(self.max_entries)
             .arg(self.max_bytes)
             .arg(READ_ENTRIES)
@@ -163,6 +167,14 @@ impl RedisEventLog {
             let _ = timeout(remaining.min(longest), waiter.notified()).await;
         }
     }
+}
+
+/// Returns how long a reader waits, in milliseconds. A reader that does not wait is not notified.
+fn wait_milliseconds(wait: Duration) -> u64 {
+    if wait.is_zero() {
+        return 0;
+    }
+    milliseconds(wait)
 }
 
 impl std::fmt::Debug for RedisEventLog {
@@ -241,17 +253,26 @@ impl EventLog for RedisEventLog {
         session: &'a str,
     ) -> StoreFuture<'a, ()> {
         Box::pin(async move {
-            let streams = self.keys.streams_of(session, &keys::owner(principal));
-            let mut members = cmd("SMEMBERS");
-            members.arg(&streams);
-            let members: Vec<String> = self.connection.send(&members, Repeat::Harmless).await?;
-            let mut invocation = self.scripts.remove.prepare_invoke();
-            invocation.key(streams);
-            for key in members {
-                invocation.key(key);
+            let owner = keys::owner(principal);
+            let streams = self.keys.streams_of(session, &owner);
+            loop {
+                let mut oldest = cmd("ZRANGE");
+                oldest.arg(&streams).arg(0).arg(REMOVED_AT_ONCE - 1);
+                let names: Vec<String> = self.connection.send(&oldest, Repeat::Harmless).await?;
+                if names.is_empty() {
+                    return Ok(());
+                }
+                let mut invocation = self.scripts.remove.prepare_invoke();
+                invocation.key(&streams).arg(self.keys.wake_channel());
+                for name in names {
+                    let key = StreamKey::new(session, &name);
+                    invocation
+                        .key(self.keys.stream(&key, &owner))
+                        .key(self.keys.entries(&key, &owner))
+                        .arg(name);
+                }
+                let () = self.connection.send(&invocation, Repeat::Harmless).await?;
             }
-            invocation.arg(self.keys.wake_channel());
-            self.connection.send(&invocation, Repeat::Harmless).await
         })
     }
 

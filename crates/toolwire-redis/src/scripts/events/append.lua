@@ -1,9 +1,9 @@
 -- Appends the entries of a writer that are not stored yet, and renews its lease.
--- ARGV: the retention, the channel of waiting readers, the fence of the writer, the number of its first entry, the maximum
--- number of entries and of bytes, the entries.
+-- ARGV: the retention, the name, the channel of waiting readers, the fence of the writer, the number of its first entry,
+-- the maximum number of entries and of bytes, the entries.
 -- Returns 'stored', 'fenced', 'ended', or 'lost' and the number of the newest entry.
-local channel, fence, next = ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4])
-local max_entries, max_bytes = tonumber(ARGV[5]), tonumber(ARGV[6])
+local channel, fence, next = ARGV[3], tonumber(ARGV[4]), tonumber(ARGV[5])
+local max_entries, max_bytes = tonumber(ARGV[6]), tonumber(ARGV[7])
 local stream = load()
 if not stream then
   return { 'lost', '0' }
@@ -14,7 +14,7 @@ end
 if next > stream.last + 1 then
   return { 'lost', number(stream.last) }
 end
-local new = 7 + stream.last + 1 - next
+local new = 8 + stream.last + 1 - next
 if stream.ended == '1' and new <= #ARGV then
   return { 'ended' }
 end
@@ -32,5 +32,5 @@ end
 if new <= #ARGV then
   wake(stream, channel)
 end
-mark_used(ARGV[1])
+mark_used()
 return { 'stored' }

@@ -1,10 +1,14 @@
 -- The beginning of all scripts that use one stream.
 --
--- KEYS: the stream, its entries, the streams of its session. A stream is a hash: first (the number of the oldest entry),
--- last (the number of the newest entry), bytes, ended, fence (of its writer), and, if its writer has a lease, lease (its
--- duration), lease_end and lease_entry (the entry that ends the stream). `read_until` is the time until which a reader
--- waits for an entry. Entries are a list; each starts with a letter for its kind.
+-- KEYS: the stream, its entries, the streams of its session by expiry. ARGV starts with the retention and the name of the
+-- stream.
+--
+-- A stream is a hash: first (the number of the oldest entry), last (the number of the newest entry), bytes, ended, fence (of
+-- its writer), and, if its writer has a lease, lease (its duration), lease_end and lease_entry (the entry that ends the
+-- stream). `read_until` is the time until which a reader waits for an entry. Entries are a list; each starts with a letter
+-- for its kind.
 local STREAM, ENTRIES, STREAMS = unpack(KEYS)
+local RETENTION, NAME = tonumber(ARGV[1]), ARGV[2]
 
 -- The bytes that an entry takes besides its message.
 local OVERHEAD = 64
@@ -33,9 +37,10 @@ local function load()
 end
 
 -- Keeps the stream for another time.
-local function mark_used(retention)
+local function mark_used()
+  redis.call('ZADD', STREAMS, number(now + RETENTION), NAME)
   for _, key in ipairs(KEYS) do
-    redis.call('PEXPIRE', key, retention)
+    redis.call('PEXPIRE', key, RETENTION)
   end
 end
 

@@ -1,8 +1,8 @@
 -- Makes the caller the writer of a stream.
--- ARGV: the retention, the number of the first entry, the duration of the lease or an empty text, the entry that ends
--- the stream when the lease ends.
+-- ARGV: the retention, the name, the number of the first entry, the duration of the lease or an empty text, the entry that
+-- ends the stream when the lease ends.
 -- Returns the fence of the writer, and the number of its next entry.
-local first, lease, lease_entry = tonumber(ARGV[2]), ARGV[3], ARGV[4]
+local first, lease, lease_entry = tonumber(ARGV[3]), ARGV[4], ARGV[5]
 local stream = load()
 local fence = next_fence(stream)
 stream = stream or { first = first, last = first - 1, bytes = 0, ended = '0' }
@@ -16,6 +16,7 @@ redis.call('HDEL', STREAM, 'lease', 'lease_end', 'lease_entry')
 if lease ~= '' then
   redis.call('HSET', STREAM, 'lease', lease, 'lease_end', number(now + tonumber(lease)), 'lease_entry', lease_entry)
 end
-redis.call('SADD', STREAMS, STREAM, ENTRIES)
-mark_used(ARGV[1])
+-- Expired streams do not stay in the list of a session that is used for long.
+redis.call('ZREMRANGEBYSCORE', STREAMS, '-inf', number(now))
+mark_used()
 return { number(stream.fence), number(stream.last + 1) }

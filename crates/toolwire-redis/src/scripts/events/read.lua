@@ -1,17 +1,17 @@
 -- Reads the entries after a number. If the lease of the writer has ended, the stream ends first.
--- ARGV: the retention, the channel of waiting readers, the number, how long the reader waits for an entry, the maximum
--- number of entries and of bytes of a stream, the maximum number of entries and of bytes to return.
+-- ARGV: the retention, the name, the channel of waiting readers, the number, how long the reader waits for an entry, the
+-- maximum number of entries and of bytes of a stream, the maximum number of entries and of bytes to return.
 -- Returns 'unknown', 'ended', 'gap' and the number of the oldest entry, 'nothing' and the time until the lease ends or
 -- an empty text, or 'entries' and the entries.
-local channel, after, wait = ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4])
+local channel, after, wait = ARGV[3], tonumber(ARGV[4]), tonumber(ARGV[5])
 local stream = load()
 if not stream then
   return { 'unknown' }
 end
-mark_used(ARGV[1])
+mark_used()
 if stream.lease_end and stream.lease_end <= now and stream.ended == '0' then
   stream.fence = next_fence(stream)
-  push(stream, stream.lease_entry, tonumber(ARGV[5]), tonumber(ARGV[6]))
+  push(stream, stream.lease_entry, tonumber(ARGV[6]), tonumber(ARGV[7]))
   save(stream)
   redis.call('HDEL', STREAM, 'lease', 'lease_end', 'lease_entry')
   wake(stream, channel)
@@ -35,9 +35,9 @@ if after == stream.last then
 end
 local found, bytes = { 'entries' }, 0
 local from = after + 1 - stream.first
-for i, entry in ipairs(redis.call('LRANGE', ENTRIES, number(from), number(from + ARGV[7] - 1))) do
+for i, entry in ipairs(redis.call('LRANGE', ENTRIES, number(from), number(from + ARGV[8] - 1))) do
   bytes = bytes + #entry
-  if i > 1 and bytes > tonumber(ARGV[8]) then
+  if i > 1 and bytes > tonumber(ARGV[9]) then
     break
   end
   found[#found + 1] = entry
