@@ -15,8 +15,8 @@ use crate::keys::{self, Keys};
 use crate::sealing::Sealing;
 use crate::{RedisOptions, StoreFuture};
 
-/// The number of sessions of a principal that are looked up when its limit is reached, to find ended ones.
-const LOOKED_UP: usize = 100;
+/// The number of sessions of a principal that are looked up together when its limit is reached, to find ended ones.
+const LOOKED_UP_TOGETHER: usize = 500;
 
 /// How long the list of a principal's sessions is stored after its last session was created. Sessions that are in use for
 /// longer do not count towards the limit any more.
@@ -58,32 +58,43 @@ impl RedisSessionStore {
         if sessions < self.per_principal {
             return Ok(());
         }
-        let mut oldest = cmd("ZRANGE");
-        oldest.arg(&index).arg(0).arg(LOOKED_UP - 1);
-        let ids: Vec<String> = self.connection.send(&oldest, Repeat::Harmless).await?;
-        let mut ended = 0;
-        for id in ids {
-            let mut exists = cmd("EXISTS");
-            exists.arg(self.keys.session(&id, owner));
-            if !self
-                .connection
-                .send::<bool>(&exists, Repeat::Harmless)
-                .await?
-            {
-                self.remove_from_index(&index, &id).await?;
-                ended += 1;
-            }
+        let mut all = cmd("ZRANGE");
+        all.arg(&index).arg(0).arg(-1);
+        let ids: Vec<String> = self.connection.send(&all, Repeat::Harmless).await?;
+        let mut existing = 0;
+        for ids in ids.chunks(LOOKED_UP_TOGETHER) {
+            let ended = self.ended_sessions(owner, ids).await?;
+            existing += ids.len() - ended.len();
+            self.remove_from_index(&index, &ended).await?;
         }
-        if sessions - ended < self.per_principal {
+        if existing < self.per_principal {
             Ok(())
         } else {
             Err(StoreError::Full)
         }
     }
 
-    async fn remove_from_index(&self, index: &str, id: &str) -> Result<(), StoreError> {
+    /// Returns those of the sessions that do not exist any more.
+    async fn ended_sessions<'a>(
+        &self,
+        owner: &str,
+        ids: &'a [String],
+    ) -> Result<Vec<&'a str>, StoreError> {
+        let mut commands = redis::pipe();
+        for id in ids {
+            commands.cmd("EXISTS").arg(self.keys.session(id, owner));
+        }
+        let exist: Vec<bool> = self.connection.send(&commands, Repeat::Harmless).await?;
+        let ended = ids.iter().zip(exist).filter(|(_, exists)| !exists);
+        Ok(ended.map(|(id, _)| id.as_str()).collect())
+    }
+
+    async fn remove_from_index(&self, index: &str, ids: &[&str]) -> Result<(), StoreError> {
+        if ids.is_empty() {
+            return Ok(());
+        }
         let mut remove = cmd("ZREM");
-        remove.arg(index).arg(id);
+        remove.arg(index).arg(ids);
         self.connection.send(&remove, Repeat::Harmless).await
     }
 
@@ -225,7 +236,7 @@ impl SessionStore for RedisSessionStore {
             let deleted = self.connection.send(&delete, Repeat::Harmful).await?;
             if principal.as_str().is_some() {
                 let index = self.keys.sessions_of(&owner);
-                self.remove_from_index(&index, id).await?;
+                self.remove_from_index(&index, &[id]).await?;
             }
             Ok(deleted)
         })

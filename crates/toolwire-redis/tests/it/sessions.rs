@@ -57,3 +57,29 @@ async fn session_of_a_newer_version_is_an_error() {
     let error = sessions.load("a", &owner, TTL, None).await.unwrap_err();
     assert!(matches!(error, StoreError::UnsupportedFormat), "{error:?}");
 }
+
+#[tokio::test]
+async fn all_ended_sessions_make_room_for_new_ones() {
+    const LIMIT: usize = 600;
+    let engine = Engine::start();
+    let options = RedisOptions::new("test").with_sessions_per_principal(LIMIT);
+    let sessions = engine.connect_with(options).await.sessions();
+    let owner = Principal::from_stored(Some("ann"));
+    let create = async |id: String| {
+        let record = SessionRecord::new(ProtocolVersion::V2025_11_25, Default::default(), None);
+        sessions.create(&id, &owner, record, TTL * 1000).await
+    };
+    for number in 0..LIMIT {
+        create(format!("{number:03}")).await.unwrap();
+    }
+    let rejected = create("rejected".to_owned()).await;
+    assert!(matches!(rejected, Err(StoreError::Full)), "{rejected:?}");
+    // The newest session ends as if it had expired.
+    let mut commands = engine.commands().await;
+    let ended: Vec<String> = commands.keys("tw:test:{s:599}:s:*").await.unwrap();
+    let removed: usize = commands.del(&ended).await.unwrap();
+    assert_eq!(removed, 1);
+    create("new".to_owned()).await.unwrap();
+    let rejected = create("rejected".to_owned()).await;
+    assert!(matches!(rejected, Err(StoreError::Full)), "{rejected:?}");
+}
