@@ -33,6 +33,25 @@ impl RedisTaskStore {
         limit: usize,
     ) -> Result<Vec<StoredTask>, StoreError> {
         let mut claimed = Vec::new();
+        match self.claim_into(&mut claimed, worker, lease, limit).await {
+            Err(error) if claimed.is_empty() => Err(error),
+            Err(error) => {
+                // The worker has the lease of these tasks. Without it, they would wait until the lease ends.
+                tracing::warn!(%error, "not all waiting tasks could be claimed");
+                Ok(claimed)
+            }
+            Ok(()) => Ok(claimed),
+        }
+    }
+
+    /// Claims tasks until there are `limit`. After an error, `claimed` has those that were claimed before it.
+    async fn claim_into(
+        &self,
+        claimed: &mut Vec<StoredTask>,
+        worker: &Worker,
+        lease: Duration,
+        limit: usize,
+    ) -> Result<(), StoreError> {
         while claimed.len() < limit {
             let missing = (limit - claimed.len()).min(CLAIMED_AT_ONCE);
             let work = self
@@ -52,7 +71,7 @@ impl RedisTaskStore {
                 claimed.extend(self.take(&id, tool, worker, lease).await?);
             }
         }
-        Ok(claimed)
+        Ok(())
     }
 
     /// Removes up to `limit` expired tasks.

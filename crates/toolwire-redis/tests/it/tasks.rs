@@ -88,6 +88,27 @@ async fn task_of_a_newer_version_is_an_error() {
 }
 
 #[tokio::test]
+async fn error_does_not_lose_the_tasks_that_were_claimed_before() {
+    let engine = Engine::start();
+    let tasks = engine.connect().await.tasks();
+    let owner = Principal::anonymous();
+    for (number, id) in ["a", "b"].into_iter().enumerate() {
+        let mut record = record();
+        record.created_at_ms = number as u64;
+        tasks.create(id, &owner, record, None).await.unwrap();
+    }
+    let mut commands = engine.commands().await;
+    let _: () = commands
+        .hset("tw:test:{tasks}:t:b", "format", 2)
+        .await
+        .unwrap();
+    let worker = Worker::new("worker", ["render"]);
+    let claimed = tasks.claim(&worker, LEASE, 10).await.unwrap();
+    let claimed: Vec<_> = claimed.iter().map(|task| task.id.as_str()).collect();
+    assert_eq!(claimed, ["a"]);
+}
+
+#[tokio::test]
 async fn tasks_survive_the_process_and_the_engine() {
     let mut engine = Engine::start_persistent();
     let owner = Principal::from_stored(Some("ann"));
