@@ -183,15 +183,20 @@ impl Connection {
     fn note(&self, fault: &Fault, number: u64) {
         let is_lost = match fault {
             Fault::Lost(_) => true,
-            Fault::Timeout(_) => {
+            // The timeouts of a connection that was replaced say nothing about the current one.
+            Fault::Timeout(_) if self.is_current(number) => {
                 let timeouts = self.shared.timeouts.fetch_add(1, Ordering::Relaxed) + 1;
                 timeouts >= TIMEOUTS_UNTIL_LOST
             }
-            Fault::Disconnected | Fault::Full | Fault::Rejected(_) => false,
+            Fault::Timeout(_) | Fault::Disconnected | Fault::Full | Fault::Rejected(_) => false,
         };
         if is_lost {
             self.replace(number);
         }
+    }
+
+    fn is_current(&self, connection: u64) -> bool {
+        matches!(&*self.shared.state.borrow(), State::Connected { number, .. } if *number == connection)
     }
 
     /// Replaces a connection in the background, unless that has begun already.
