@@ -28,9 +28,10 @@ async fn unsuitable_engine_is_rejected() {
     assert!(matches!(error.unwrap_err(), ConnectError::Replica));
 
     let engine = Engine::start_with(&["--requirepass", "secret"]);
-    let error = Redis::connect(&engine.url(), RedisOptions::new("test")).await;
+    let url = engine.url_without_user();
+    let error = Redis::connect(&url, RedisOptions::new("test")).await;
     assert!(matches!(error.unwrap_err(), ConnectError::Unavailable(_)));
-    let url = format!("{}?pass=secret", engine.url());
+    let url = format!("{url}?pass=secret");
     let connected = Redis::connect(&url, RedisOptions::new("test")).await;
     assert!(connected.is_ok(), "{connected:?}");
 }

@@ -4,7 +4,11 @@ use rustix::process::{Pid, Signal, kill_process};
 use toolwire_redis::{Redis, RedisOptions};
 use toolwire_tests::engine;
 
-/// A running engine.
+/// The user of the stores, with exactly the permissions that the guide names.
+const USER: &str = "--user stores on >secret ~tw:* &tw:* +@read +@write +@scripting +@pubsub +@connection \
+                    -@dangerous +info +time";
+
+/// A running engine. The stores connect as a user with few permissions.
 pub(crate) struct Engine(engine::Engine);
 
 impl Engine {
@@ -20,7 +24,8 @@ impl Engine {
 
     /// Starts an engine with these arguments.
     pub(crate) fn start_with(arguments: &[&str]) -> Self {
-        let engine = engine::Engine::start(arguments);
+        let arguments: Vec<_> = arguments.iter().copied().chain(USER.split(' ')).collect();
+        let engine = engine::Engine::start(&arguments);
         Self(engine.unwrap_or_else(|error| panic!("{error}")))
     }
 
@@ -30,7 +35,13 @@ impl Engine {
         Self(engine.unwrap_or_else(|error| panic!("{error}")))
     }
 
+    /// Returns the URL for the stores.
     pub(crate) fn url(&self) -> String {
+        format!("{}?user=stores&pass=secret", self.0.url())
+    }
+
+    /// Returns the URL without a user and a password.
+    pub(crate) fn url_without_user(&self) -> String {
         self.0.url()
     }
 
@@ -46,7 +57,7 @@ impl Engine {
 
     /// Returns a connection that is independent of the stores.
     pub(crate) async fn commands(&self) -> redis::aio::MultiplexedConnection {
-        let client = redis::Client::open(self.url()).expect("a valid URL");
+        let client = redis::Client::open(self.url_without_user()).expect("a valid URL");
         let connection = client.get_multiplexed_async_connection().await;
         connection.expect("the engine accepts connections")
     }
