@@ -113,7 +113,7 @@ async fn publish_changes(node: String, stores: Stores, outgoing: Weak<PendingCha
             .collect();
         if let Err(error) = stores.publish_all(&messages).await {
             tracing::warn!(%error, "changes could not be published to the other nodes; they are published later");
-            outgoing.put_back(batch);
+            outgoing.put_back(batch, &error);
             drop(outgoing);
             tokio::time::sleep(RECONNECT).await;
         }

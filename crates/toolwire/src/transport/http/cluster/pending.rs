@@ -11,7 +11,7 @@ use toolwire_proto::subscriptions::Change;
 use toolwire_types::Notification;
 
 use crate::server::hub::ChangeForwarder;
-use crate::store::BusPayload;
+use crate::store::{BusPayload, StoreError};
 use crate::sync::lock;
 
 /// The maximum number of distinct changes that are queued for the bus. More changes are published as
@@ -21,7 +21,7 @@ const MAX_WAITING_CHANGES: usize = 10_000;
 /// The maximum number of notifications that are queued for the bus. Further notifications are not published.
 const MAX_WAITING_NOTIFICATIONS: usize = 1_000;
 
-/// The maximum size of these notifications together, in bytes. A single notification may have any size.
+/// The maximum size of these notifications together, in bytes. A larger notification could block the changes behind it.
 const MAX_WAITING_NOTIFICATION_BYTES: usize = 4 * 1024 * 1024;
 
 /// The maximum number of messages that are published in one call of the bus.
@@ -75,13 +75,19 @@ impl PendingChanges {
     }
 
     /// Puts the messages of a batch back that could not be published.
-    pub(super) fn put_back(&self, batch: PendingBatch) {
+    ///
+    /// If it is unknown whether they were published, only changes are put back: a client may be notified of a change twice,
+    /// but not of anything else.
+    pub(super) fn put_back(&self, batch: PendingBatch, error: &StoreError) {
         let mut waiting = self.lock();
         if batch.everything {
             waiting.report_everything();
         }
         for change in batch.changes {
             waiting.add_change(change);
+        }
+        if matches!(error, StoreError::Unknown(_)) {
+            return;
         }
         let newer = std::mem::take(&mut waiting.notifications);
         waiting.notification_bytes = 0;
@@ -139,8 +145,9 @@ impl WaitingMessages {
     /// Adds a notification. Returns `false`, and does not add it, if that would exceed a limit.
     fn add_notification(&mut self, notification: &Notification) -> bool {
         let bytes = self.notification_bytes + bytes_of(notification);
-        let is_too_large = !self.notifications.is_empty() && bytes > MAX_WAITING_NOTIFICATION_BYTES;
-        if self.notifications.len() >= MAX_WAITING_NOTIFICATIONS || is_too_large {
+        if self.notifications.len() >= MAX_WAITING_NOTIFICATIONS
+            || bytes > MAX_WAITING_NOTIFICATION_BYTES
+        {
             return false;
         }
         self.notification_bytes = bytes;
@@ -163,7 +170,11 @@ impl ChangeForwarder for PendingChanges {
     fn forward_notification(&self, notification: &Notification) {
         let is_queued = self.lock().add_notification(notification);
         if !is_queued {
-            tracing::warn!("dropped a notification for the other nodes, because the bus is slow");
+            tracing::warn!(
+                bytes = bytes_of(notification),
+                limit = MAX_WAITING_NOTIFICATION_BYTES,
+                "dropped a notification for the other nodes, because it is too large or the bus is slow"
+            );
         }
         self.ready.notify_one();
     }
@@ -227,7 +238,7 @@ mod tests {
         pending.forward(&update(1));
         pending.forward(&update(2));
         pending.forward_notification(&Notification::new("notifications/acme/2", None));
-        pending.put_back(batch);
+        pending.put_back(batch, &StoreError::unavailable("away"));
         let of_method = |method: &str| BusPayload::Notification {
             method: method.to_owned(),
             params: None,
@@ -242,6 +253,22 @@ mod tests {
     }
 
     #[test]
+    fn notifications_that_may_have_been_published_do_not_wait_again() {
+        let pending = PendingChanges::default();
+        pending.forward(&update(1));
+        pending.forward_notification(&Notification::new("notifications/acme/1", None));
+        let batch = pending.take().expect("two messages wait");
+        pending.forward_notification(&Notification::new("notifications/acme/2", None));
+        pending.put_back(batch, &StoreError::unknown("no reply"));
+        let second = BusPayload::Notification {
+            method: "notifications/acme/2".to_owned(),
+            params: None,
+        };
+        let expected = [BusPayload::Change(update(1)), second];
+        assert_eq!(take_all(&pending), expected);
+    }
+
+    #[test]
     fn unpublished_changes_count_towards_the_limit() {
         let pending = PendingChanges::default();
         for number in 0..MAX_WAITING_CHANGES {
@@ -249,7 +276,7 @@ mod tests {
         }
         let batch = pending.take().expect("changes wait");
         pending.forward(&update(MAX_WAITING_CHANGES));
-        pending.put_back(batch);
+        pending.put_back(batch, &StoreError::unavailable("away"));
         assert_eq!(take_all(&pending), [BusPayload::Everything]);
     }
 
@@ -271,11 +298,12 @@ mod tests {
         pending.forward_notification(&Notification::new(METHOD, None));
         let bytes: Vec<_> = take_all(&pending).iter().map(published_bytes).collect();
         assert_eq!(bytes, [MAX_WAITING_NOTIFICATION_BYTES - 100, 100]);
-        // The bytes are counted anew, and a single notification may have any size.
+        // The bytes are counted anew, and a single notification counts, too.
         pending.forward_notification(&notification(MAX_WAITING_NOTIFICATION_BYTES + 1));
-        pending.forward_notification(&Notification::new(METHOD, None));
+        assert_eq!(take_all(&pending), []);
+        pending.forward_notification(&notification(MAX_WAITING_NOTIFICATION_BYTES));
         let bytes: Vec<_> = take_all(&pending).iter().map(published_bytes).collect();
-        assert_eq!(bytes, [MAX_WAITING_NOTIFICATION_BYTES + 1]);
+        assert_eq!(bytes, [MAX_WAITING_NOTIFICATION_BYTES]);
     }
 
     fn published_bytes(payload: &BusPayload) -> usize {
