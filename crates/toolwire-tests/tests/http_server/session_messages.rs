@@ -183,6 +183,26 @@ async fn notification_to_all_reaches_clients_of_other_nodes() {
 }
 
 #[tokio::test]
+async fn message_for_a_stream_that_moved_to_another_node_goes_to_the_next_stream() {
+    // Without a bus, the first node is not notified that the stream has moved.
+    let options = HttpOptions::new()
+        .with_session_store(Arc::new(MemorySessionStore::default()))
+        .with_event_log(Arc::new(MemoryEventLog::default()));
+    let at_a = server();
+    let a = Endpoint::serve_with(&at_a, options.clone()).await;
+    let b = Endpoint::serve_with(&server(), options).await;
+    let session = Session::open(&a, "2025-11-25").await;
+    let first = listen(&session).await;
+    let mut second = listen(&session).await;
+    let last = first.last_id.clone().expect("an event id");
+    let _moved = session.at(&b).resume(&last).await;
+    let clients = at_a.connected_clients();
+    clients[0].notify("com.example/tick", json!({})).unwrap();
+    let expected = notification("com.example/tick", json!({}));
+    second.expect(expected).await;
+}
+
+#[tokio::test]
 async fn context_reports_the_stream_of_its_response() {
     let server = server().tool(plain("look", |ctx: RequestContext| async move {
         let transport = ctx.scope().transport();

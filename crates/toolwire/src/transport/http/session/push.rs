@@ -10,6 +10,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
+use bytes::Bytes;
 use tokio::time::Instant;
 use toolwire_proto::outbox::OutgoingKind;
 
@@ -279,27 +280,36 @@ async fn run(
             if is_change {
                 push.has_changes.store(true, Ordering::Relaxed);
             }
-            let Some(control) = push.target() else {
-                continue;
-            };
-            if is_change {
+            if !is_change {
+                store_message(&session.key, &writer, &push, outgoing.bytes.into()).await;
+            } else if let Some(control) = push.target() {
                 writer
                     .send_change(&session.key, &control, outgoing.bytes.into())
                     .await;
-                continue;
-            }
-            let entry = LogEntry::Message(outgoing.bytes.into());
-            match writer.append(&session.key, &control, vec![entry]).await {
-                WriteOutcome::Stored => {}
-                WriteOutcome::Replaced => {
-                    control.hand_over();
-                    push.hand_over(control.stream());
-                }
-                WriteOutcome::Failed | WriteOutcome::SessionEnded => {
-                    tracing::warn!("a message for a client is lost because it cannot be stored");
-                }
             }
         }
     }
     push.close();
+}
+
+/// Stores a message in one of the streams. Another node may have become the writer of the first one in the meantime, so
+/// others are tried.
+async fn store_message(
+    session: &SessionKey,
+    writer: &StreamWriter,
+    push: &PushTask,
+    message: Bytes,
+) {
+    while let Some(control) = push.target() {
+        let entry = LogEntry::Message(message.clone());
+        match writer.append(session, &control, vec![entry]).await {
+            WriteOutcome::Stored => return,
+            WriteOutcome::Replaced => {
+                control.hand_over();
+                push.hand_over(control.stream());
+            }
+            WriteOutcome::Failed | WriteOutcome::SessionEnded => break,
+        }
+    }
+    tracing::warn!("a message for a client is lost because it cannot be stored");
 }
