@@ -79,9 +79,7 @@ impl ActiveSessions {
     ) -> Arc<ActiveSession> {
         // Ids are never reused, so the principal is the one that the store has just checked.
         if let Some(active) = self.find(id) {
-            if active.refresh(stored) && is_large(&stored.record) {
-                self.evict(id);
-            }
+            active.refresh(stored);
             return active;
         }
         let created = Arc::new(ActiveSession {
@@ -221,15 +219,21 @@ impl ActiveSession {
         Some((stored.clone(), current))
     }
 
-    /// Applies the changes that another node or request has stored since. Returns `true` if there were any.
-    pub(crate) fn refresh(&self, stored: &StoredSession) -> bool {
+    /// Applies the changes that another node or request has stored since. A session whose record became large is not
+    /// cached any more.
+    pub(crate) fn refresh(&self, stored: &StoredSession) {
         let mut current = self.lock_stored();
-        let is_newer = current.revision < stored.revision;
-        if is_newer {
-            let before = std::mem::replace(&mut *current, stored.clone());
-            record::rebase(&self.state, &before.record, &stored.record);
+        if current.revision >= stored.revision {
+            return;
         }
-        is_newer
+        let before = std::mem::replace(&mut *current, stored.clone());
+        record::rebase(&self.state, &before.record, &stored.record);
+        drop(current);
+        if is_large(&stored.record)
+            && let Some(registry) = self.registry.upgrade()
+        {
+            registry.evict(&self.key.id);
+        }
     }
 
     /// Returns the revision of the record that was last read from the store.

@@ -150,6 +150,27 @@ fn large_session_is_not_cached() {
 }
 
 #[test]
+fn session_whose_record_grows_is_not_cached() {
+    let grown = record_of(MAX_CACHED_RECORD_BYTES + 1);
+    let stored = StoredSession::new(Arc::new(grown.clone()), 2);
+    let by_a_request = |active: &ActiveSession| active.refresh(&stored);
+    let by_another_node = |active: &ActiveSession| {
+        active.on_signal(SessionSignal::Updated {
+            record: Box::new(grown.clone()),
+            revision: 2,
+        });
+    };
+    for grow in [&by_a_request as &dyn Fn(&ActiveSession), &by_another_node] {
+        let sessions = Arc::new(ActiveSessions::default());
+        let active = enter(&sessions, "a", 1);
+        grow(&active);
+        assert!(sessions.find("a").is_some(), "it is in use");
+        drop(active);
+        assert!(sessions.find("a").is_none());
+    }
+}
+
+#[test]
 fn unsaved_changes_survive_an_update_from_the_store() {
     let sessions = Arc::new(ActiveSessions::default());
     let active = enter(&sessions, "a", 1);
