@@ -10,10 +10,13 @@ use std::time::Duration;
 use http_body::Body as _;
 use serde_json::Value;
 use tokio::time::{Instant, timeout};
-use toolwire::Principal;
 use toolwire::store::contract::{Fault, Faulty};
-use toolwire::store::{EventLog as _, MemoryBus, MemoryEventLog, MemorySessionStore, SessionStore};
+use toolwire::store::{
+    Bus as _, BusMessage, BusPayload, EventLog as _, MemoryBus, MemoryEventLog, MemorySessionStore,
+    SessionStore,
+};
 use toolwire::transport::http::{HttpLimits, HttpOptions, HttpService, ServerBody};
+use toolwire::{Change, Principal};
 use toolwire_tests::http::direct::{InProcessClient, in_session};
 use toolwire_tests::http::endpoint::Endpoint;
 use toolwire_tests::http::events::End;
@@ -457,4 +460,59 @@ async fn broken_off_response_is_not_complete() {
     assert_eq!(stream.message().await["params"]["progress"], 2);
     stream.expect(result_response(1, text("waited"))).await;
     stream.expect_end().await;
+}
+
+/// Publishes more messages at once than a subscription of the bus may be behind.
+async fn lose_bus_messages(shared: &Shared) {
+    let change = BusPayload::Change(Change::Task("task".to_owned()));
+    let messages = vec![BusMessage::new("other", change); 2000];
+    shared.bus.publish_all(&messages).await.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn session_whose_deletion_was_not_heard_ends_when_messages_were_lost() {
+    let shared = Shared::default();
+    let node = shared.node();
+    let session = node.client.open_session().await;
+    let mut stream = node.open(Request::get(&session, VERSION)).await;
+    stream.next().await.unwrap();
+    let owner = Principal::anonymous();
+    assert!(shared.sessions.delete(&session, &owner).await.unwrap());
+    // The store is away when the loss is noticed.
+    node.sessions.inject("load", Fault::Error, 3);
+    let lost = Instant::now();
+    lose_bus_messages(&shared).await;
+    // The client is notified of everything that may have changed before.
+    let end = loop {
+        if let Err(end) = stream.chunk().await {
+            break end;
+        }
+    };
+    assert_eq!(end, Ended::Complete);
+    assert!(lost.elapsed() < Duration::from_secs(10), "{lost:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn losses_load_the_sessions_of_open_streams_one_after_the_other() {
+    let shared = Shared::default();
+    let node = shared.node();
+    let session = node.client.open_session().await;
+    let mut stream = node.open(Request::get(&session, VERSION)).await;
+    stream.next().await.unwrap();
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    let before = node.sessions.calls("load");
+    // More changes than a node can list are no loss.
+    let everything = BusMessage::new("other", BusPayload::Everything);
+    shared.bus.publish_all(&[everything]).await.unwrap();
+    tokio::time::sleep(Duration::from_millis(10)).await;
+    assert_eq!(node.sessions.calls("load"), before);
+    let slow = Fault::Slow(Duration::from_secs(1));
+    node.sessions.inject("load", slow, usize::MAX);
+    for _ in 0..5 {
+        lose_bus_messages(&shared).await;
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    assert_eq!(node.sessions.calls("load") - before, 1);
+    tokio::time::sleep(Duration::from_secs(5)).await;
+    assert_eq!(node.sessions.calls("load") - before, 2);
 }

@@ -2,7 +2,6 @@
 
 use std::fmt;
 use std::sync::Arc;
-use std::time::Duration;
 
 use toolwire_types::Notification;
 
@@ -27,6 +26,7 @@ use crate::transport::http::response::{self, HttpResponse};
 use crate::transport::http::session::active::{ActiveSession, ActiveSessions};
 use crate::transport::http::session::expiry::SessionExpiry;
 use crate::transport::http::session::key::SessionKey;
+use crate::transport::http::session::reload::SessionReload;
 use crate::transport::http::session::renewal::StoredSessionRenewal;
 use crate::transport::http::session::stream_writer::StreamWriter;
 use crate::transport::http::stores::Stores;
@@ -49,6 +49,7 @@ pub(crate) struct HttpEndpoint {
     pub(crate) stores: Stores,
     expiry: SessionExpiry,
     pub(crate) renewal: StoredSessionRenewal,
+    reload: SessionReload,
 }
 
 impl HttpEndpoint {
@@ -72,6 +73,7 @@ impl HttpEndpoint {
             stores: Stores::new(&options),
             expiry: SessionExpiry::default(),
             renewal: StoredSessionRenewal::default(),
+            reload: SessionReload::default(),
             server,
             options,
         }
@@ -243,7 +245,7 @@ impl HttpEndpoint {
 impl BusHandler for HttpEndpoint {
     fn on_bus_message(&self, payload: BusPayload) {
         match payload {
-            BusPayload::Everything => self.resync(),
+            BusPayload::Everything => self.server.hub().resync(),
             BusPayload::Change(change) => drop(self.server.hub().publish_local(&change)),
             BusPayload::Notification { method, params } => {
                 let notification = Notification::new(method, params);
@@ -263,23 +265,8 @@ impl BusHandler for HttpEndpoint {
 
     fn resync(&self) {
         self.server.hub().resync();
-        let sessions = self.active_sessions.with_readers();
-        if !sessions.is_empty() {
-            let (stores, idle) = (self.stores.clone(), self.options.limits.session_idle);
-            tokio::spawn(reload(stores, sessions, idle));
-        }
-    }
-}
-
-/// Loads the records of sessions that other nodes may have changed.
-async fn reload(stores: Stores, sessions: Vec<Arc<ActiveSession>>, idle: Duration) {
-    for session in sessions {
-        let SessionKey { id, principal, .. } = &session.key;
-        let known = Some(session.revision());
-        let loaded = stores.load_session(id, principal, idle, known).await;
-        if let Ok(Some(LoadedSession::Newer(stored))) = loaded {
-            session.refresh(&stored);
-        }
+        self.reload
+            .request(&self.stores, &self.options.limits, &self.active_sessions);
     }
 }
 

@@ -15,6 +15,7 @@ pub(crate) mod lookup;
 pub(crate) mod messages;
 pub(crate) mod push;
 pub(crate) mod record;
+pub(crate) mod reload;
 pub(crate) mod renewal;
 pub(crate) mod requests;
 pub(crate) mod response_stream;
