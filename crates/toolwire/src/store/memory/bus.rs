@@ -1,19 +1,34 @@
 //! A bus within one process.
 
-use tokio::sync::broadcast;
+use std::sync::Arc;
+
 use tokio::sync::broadcast::error::RecvError;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, broadcast};
 
 use crate::engine::BoxFuture;
+use crate::store::memory::encoded_size::encoded_size;
 use crate::store::{Bus, BusDelivery, BusMessage, BusSubscription, StoreFuture};
 
 /// The default number of messages that a subscriber may be behind. A burst of changes fits. Further messages are lost
 /// and cause one [`BusDelivery::Lagged`].
 const DEFAULT_CAPACITY: usize = 1024;
 
+/// The default number of bytes of all messages that wait for a subscriber.
+const DEFAULT_BYTES: usize = 32 * 1024 * 1024;
+
 /// A bus between services of one process.
 #[derive(Debug)]
 pub struct MemoryBus {
-    sender: broadcast::Sender<BusMessage>,
+    sender: broadcast::Sender<WaitingDelivery>,
+    /// One permit for each byte that may wait.
+    bytes: Arc<Semaphore>,
+}
+
+/// A delivery that waits for the subscribers. Its bytes count until the last one has taken it.
+#[derive(Debug, Clone)]
+struct WaitingDelivery {
+    delivery: BusDelivery,
+    _bytes: Option<Arc<OwnedSemaphorePermit>>,
 }
 
 impl Default for MemoryBus {
@@ -30,6 +45,30 @@ impl MemoryBus {
         Self {
             // The channel requires a capacity of at least 1.
             sender: broadcast::Sender::new(capacity.max(1)),
+            bytes: Arc::new(Semaphore::new(DEFAULT_BYTES)),
+        }
+    }
+
+    /// Sets the maximum number of bytes of all messages that wait for a subscriber, as JSON. Default: 32 MiB. Further
+    /// messages are lost, and reported as lost.
+    #[must_use]
+    pub fn with_bytes(mut self, bytes: usize) -> Self {
+        self.bytes = Arc::new(Semaphore::new(bytes.min(Semaphore::MAX_PERMITS)));
+        self
+    }
+
+    /// Returns a message with a permit for its bytes, or the report that it is lost.
+    fn waiting(&self, message: &BusMessage) -> WaitingDelivery {
+        let bytes = u32::try_from(encoded_size(message)).unwrap_or(u32::MAX);
+        match Arc::clone(&self.bytes).try_acquire_many_owned(bytes) {
+            Ok(permit) => WaitingDelivery {
+                delivery: BusDelivery::Message(message.clone()),
+                _bytes: Some(Arc::new(permit)),
+            },
+            Err(_) => WaitingDelivery {
+                delivery: BusDelivery::Lagged,
+                _bytes: None,
+            },
         }
     }
 }
@@ -39,7 +78,7 @@ impl Bus for MemoryBus {
         Box::pin(async move {
             for message in messages {
                 // Sending without subscribers is not an error.
-                let _ = self.sender.send(message.clone());
+                let _ = self.sender.send(self.waiting(message));
             }
             Ok(())
         })
@@ -55,13 +94,13 @@ impl Bus for MemoryBus {
 }
 
 #[derive(Debug)]
-struct MemorySubscription(broadcast::Receiver<BusMessage>);
+struct MemorySubscription(broadcast::Receiver<WaitingDelivery>);
 
 impl BusSubscription for MemorySubscription {
     fn next(&mut self) -> BoxFuture<'_, Option<BusDelivery>> {
         Box::pin(async move {
             match self.0.recv().await {
-                Ok(message) => Some(BusDelivery::Message(message)),
+                Ok(waiting) => Some(waiting.delivery),
                 Err(RecvError::Lagged(_)) => Some(BusDelivery::Lagged),
                 Err(RecvError::Closed) => None,
             }
@@ -128,6 +167,26 @@ mod tests {
         for number in 4..=5 {
             let expected = Some(BusDelivery::Message(message(number)));
             assert_eq!(subscription.next().await, expected);
+        }
+    }
+
+    #[tokio::test]
+    async fn waiting_bytes_are_limited() {
+        let size = encoded_size(&message(1));
+        for (bytes, expected) in [
+            (2 * size, BusDelivery::Message(message(2))),
+            (2 * size - 1, BusDelivery::Lagged),
+        ] {
+            let bus = MemoryBus::default().with_bytes(bytes);
+            let mut subscription = bus.subscribe().await.unwrap();
+            bus.publish_all(&[message(1), message(2)]).await.unwrap();
+            let first = Some(BusDelivery::Message(message(1)));
+            assert_eq!(subscription.next().await, first);
+            assert_eq!(subscription.next().await, Some(expected));
+            // Messages that were taken do not count any more.
+            bus.publish_all(&[message(3)]).await.unwrap();
+            let third = Some(BusDelivery::Message(message(3)));
+            assert_eq!(subscription.next().await, third);
         }
     }
 

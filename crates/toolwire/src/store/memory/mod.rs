@@ -4,6 +4,7 @@
 //! few at a time.
 
 mod bus;
+mod encoded_size;
 mod events;
 mod nonces;
 mod sessions;
