@@ -63,7 +63,7 @@ impl<T> OutboundLedger<T> {
 
     /// Creates a ledger with the default limit whose ids start at `first`.
     ///
-    /// Several nodes that send requests to the same client start at random numbers, so that their ids do not collide.
+    /// Several nodes that send requests to the same client start at different numbers, so that their ids do not collide.
     /// Many clients store numbers as doubles, so `first` should be positive and well below 2⁵³.
     #[must_use]
     pub fn starting_at(first: i64) -> Self {
@@ -71,6 +71,11 @@ impl<T> OutboundLedger<T> {
             next: first,
             ..Self::default()
         }
+    }
+
+    /// Continues with ids that start at `next`. Pending requests keep their ids.
+    pub fn continue_at(&mut self, next: i64) {
+        self.next = next;
     }
 
     /// Records a request that is about to be sent, and returns its new id.
@@ -272,6 +277,8 @@ mod tests {
         let first = begin(&mut ledger, "first");
         assert_eq!(first, 4_000_000_000_000.into());
         assert_eq!(begin(&mut ledger, "second"), 4_000_000_000_001.into());
+        ledger.continue_at(7_000_000_000_000);
+        assert_eq!(begin(&mut ledger, "third"), 7_000_000_000_000.into());
         assert_eq!(ledger.resolve(&first), Some("first"));
         assert_eq!(ledger.resolve(&1.into()), None);
     }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use toolwire::store::{MemoryBus, MemoryEventLog, MemorySessionStore};
+use toolwire::store::{MemoryBus, MemoryEventLog, MemoryMailboxes, MemorySessionStore};
 use toolwire::transport::http::{HttpLimits, HttpOptions};
 use toolwire_tests::http::endpoint::Endpoint;
 use toolwire_tests::http::events::{End, Events};
@@ -29,7 +29,8 @@ impl Cluster {
             .with_limits(limits)
             .with_session_store(Arc::new(MemorySessionStore::default()))
             .with_event_log(Arc::new(MemoryEventLog::default()))
-            .with_bus(Arc::new(MemoryBus::default()));
+            .with_bus(Arc::new(MemoryBus::default()))
+            .with_mailboxes(Arc::new(MemoryMailboxes::default()));
         let (at_a, at_b) = (Fixture::new(), Fixture::new());
         let cluster = Self {
             a: Endpoint::serve_with(&at_a.server, options.clone()).await,

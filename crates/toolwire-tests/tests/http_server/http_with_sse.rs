@@ -8,7 +8,7 @@ use serde_json::json;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 use tokio::sync::{Notify, mpsc};
-use toolwire::store::{Bus, MemoryBus, MemorySessionStore, SessionStore};
+use toolwire::store::{Mailboxes, MemoryMailboxes, MemorySessionStore, SessionStore};
 use toolwire::transport::http::{HttpLimits, HttpListener, HttpOptions, HttpService};
 use toolwire::{Principal, RequestContext, Server, ToolHandler};
 use toolwire_tests::peer::{
@@ -62,7 +62,7 @@ async fn first_event_names_the_post_endpoint() {
         HttpSseClient::connect(&service).await,
         HttpSseClient::connect(&service).await,
     );
-    assert_eq!(first.session().len(), 43, "32 random bytes");
+    assert_eq!(first.session().len(), 47, "a number and 32 random bytes");
     assert_ne!(first.session(), second.session());
     assert_eq!(service.load().streams, 2);
 }
@@ -318,15 +318,18 @@ async fn client_that_sends_without_reading_gets_503_with_retry_after() {
     client.expect(result_response(accepted, json!({}))).await;
 }
 
-/// Returns two nodes of one service that share their session store, and the bus if there is one.
-fn two_nodes(server: impl Fn() -> Server, bus: Option<Arc<dyn Bus>>) -> [HttpService; 2] {
+/// Returns two nodes of one service that share their session store, and the mailboxes if there are any.
+fn two_nodes(
+    server: impl Fn() -> Server,
+    mailboxes: Option<Arc<dyn Mailboxes>>,
+) -> [HttpService; 2] {
     let sessions: Arc<dyn SessionStore> = Arc::new(MemorySessionStore::default());
     [(), ()].map(|()| {
         let mut options = HttpOptions::new()
             .with_http_sse()
             .with_session_store(Arc::clone(&sessions));
-        if let Some(bus) = &bus {
-            options = options.with_bus(Arc::clone(bus));
+        if let Some(mailboxes) = &mailboxes {
+            options = options.with_mailboxes(Arc::clone(mailboxes));
         }
         HttpService::new(server(), options)
     })
@@ -334,7 +337,8 @@ fn two_nodes(server: impl Fn() -> Server, bus: Option<Arc<dyn Bus>>) -> [HttpSer
 
 #[tokio::test]
 async fn message_posted_to_another_node_is_forwarded() {
-    let [first_node, second_node] = two_nodes(asking_server, Some(Arc::new(MemoryBus::default())));
+    let [first_node, second_node] =
+        two_nodes(asking_server, Some(Arc::new(MemoryMailboxes::default())));
     let mut client = HttpSseClient::connect(&first_node).await;
     client.initialize(all_capabilities()).await;
     client.service = second_node.clone();
@@ -366,7 +370,7 @@ async fn message_posted_to_another_node_is_forwarded() {
 }
 
 #[tokio::test]
-async fn without_a_bus_another_node_returns_404() {
+async fn without_mailboxes_another_node_returns_404() {
     let [first_node, second_node] = two_nodes(server, None);
     let mut client = HttpSseClient::connect(&first_node).await;
     let rejected = second_node.respond(post(&client.address, ping(1))).await;

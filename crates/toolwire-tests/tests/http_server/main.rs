@@ -22,6 +22,7 @@ mod legacy_server_streams;
 mod limits;
 mod listen;
 mod listener;
+mod mailboxes;
 mod many_clients;
 mod mirrored_headers;
 mod modern;

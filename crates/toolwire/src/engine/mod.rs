@@ -17,6 +17,8 @@ mod connection;
 mod deprecation;
 pub(crate) mod encoding;
 mod name_hashing;
+#[cfg(feature = "http-server")]
+pub(crate) mod node_number;
 mod notification_queue;
 mod peer_text;
 pub(crate) mod schema_check;

@@ -1,14 +1,13 @@
 //! Messages between the nodes of one service.
 
 use std::fmt;
-use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use toolwire_proto::subscriptions::Change;
-use toolwire_types::{ErrorObject, RawJson, RequestId};
+use toolwire_types::{RawJson, RequestId};
 
-use crate::engine::{BoxFuture, TokenInfo};
-use crate::store::{SessionRecord, StoreFuture, token_record};
+use crate::engine::BoxFuture;
+use crate::store::{SessionRecord, StoreFuture};
 
 /// One message on the bus.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -48,7 +47,7 @@ pub enum BusPayload {
         /// The parameters.
         params: Option<RawJson>,
     },
-    /// A signal for the node that serves a session.
+    /// A signal for the nodes that serve a session.
     Session {
         /// The session.
         session: String,
@@ -62,25 +61,10 @@ pub enum BusPayload {
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub enum SessionSignal {
-    /// The client responded to a request of the server.
-    Responded {
-        /// The id of that request.
-        id: RequestId,
-        /// The response.
-        outcome: Result<RawJson, ErrorObject>,
-    },
     /// The client cancelled a request of its own.
     Cancelled {
         /// The id of that request.
         id: RequestId,
-    },
-    /// The client sent a message to a stream of the 2024-11-05 transport.
-    Message {
-        /// The message.
-        message: RawJson,
-        /// The content of the token that came with the message.
-        #[serde(with = "token_record")]
-        token: Arc<TokenInfo>,
     },
     /// The record of the session changed, for example by a subscription to a resource.
     Updated {

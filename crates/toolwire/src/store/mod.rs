@@ -1,7 +1,8 @@
 //! Stores that nodes of one service may share.
 //!
-//! They store sessions, resumable streams, used nonces and tasks, and carry changes between nodes. Sessions, streams and
-//! the bus are for the HTTP transport, and only for clients of the 2025 revisions. A 2026-07-28 request carries its own
+//! They store sessions, resumable streams, used nonces and tasks, and carry changes and responses of clients between nodes.
+//! Sessions, streams, the bus and mailboxes are for the HTTP transport. All but the bus are only for clients before
+//! 2026-07-28. A 2026-07-28 request carries its own
 //! state. It needs a store only if its state must not be used twice, or if its call becomes a task.
 //!
 //! The defaults store everything in memory, within limits. With an implementation over a network, any node can serve
@@ -16,6 +17,7 @@ pub mod contract;
 mod events;
 #[cfg(feature = "tasks")]
 mod file;
+mod mailboxes;
 mod memory;
 mod nonces;
 mod sessions;
@@ -32,11 +34,12 @@ pub use bus::{Bus, BusDelivery, BusMessage, BusPayload, BusSubscription, Session
 pub use events::{Appended, EventLog, LogEntry, LogWriter, Replay, StreamKey, WriterLease};
 #[cfg(feature = "tasks")]
 pub use file::FileTaskStore;
+pub use mailboxes::{Mailbox, Mailboxes, NodeMessage};
 #[cfg(all(feature = "events", feature = "http-client"))]
 pub use memory::MemorySubscriptionStore;
 pub use memory::{
-    MemoryBus, MemoryEventLog, MemoryEventLogLimits, MemoryNonceStore, MemorySessionLimits,
-    MemorySessionStore,
+    MemoryBus, MemoryEventLog, MemoryEventLogLimits, MemoryMailboxes, MemoryNonceStore,
+    MemorySessionLimits, MemorySessionStore,
 };
 #[cfg(feature = "tasks")]
 pub use memory::{MemoryTaskLimits, MemoryTaskStore};

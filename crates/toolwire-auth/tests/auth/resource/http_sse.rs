@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use serde_json::{Value, json};
-use toolwire::store::{Bus, MemoryBus, MemorySessionStore, SessionStore};
+use toolwire::store::{Mailboxes, MemoryMailboxes, MemorySessionStore, SessionStore};
 use toolwire::transport::http::HttpOptions;
 use toolwire_tests::http::request::Request;
 use toolwire_tests::http::session::tool_call;
@@ -204,12 +204,12 @@ async fn server_without_authorization_rejects_requests_that_require_scopes() {
 #[tokio::test]
 async fn token_is_forwarded_with_its_message_to_the_node_of_the_stream() {
     let sessions: Arc<dyn SessionStore> = Arc::new(MemorySessionStore::default());
-    let bus: Arc<dyn Bus> = Arc::new(MemoryBus::default());
+    let mailboxes: Arc<dyn Mailboxes> = Arc::new(MemoryMailboxes::default());
     let node = async || {
         let options = options(config().with_verifier(tokens()))
             .with_http_sse()
             .with_session_store(Arc::clone(&sessions))
-            .with_bus(Arc::clone(&bus));
+            .with_mailboxes(Arc::clone(&mailboxes));
         ProtectedServer::serve(options, |server| server).await
     };
     let (near, far) = (node().await, node().await);

@@ -1,9 +1,13 @@
 //! Requests to the client without the feature `input`: the server sends none, so no task waits for a response.
 
+#[cfg(feature = "http-server")]
+use std::sync::Arc;
 use std::time::Duration;
 
 use toolwire_types::{ErrorObject, RawJson, RequestId, ResponseId};
 
+#[cfg(feature = "http-server")]
+use crate::engine::node_number::NodeNumber;
 use crate::error::Error;
 
 /// The pending requests to the client, always empty.
@@ -16,7 +20,7 @@ impl ClientRequests {
     }
 
     #[cfg(feature = "http-server")]
-    pub(crate) fn with_random_ids(timeout: Duration) -> Self {
+    pub(crate) fn of_node(timeout: Duration, _: Arc<NodeNumber>) -> Self {
         Self::new(timeout)
     }
 
@@ -41,4 +45,7 @@ impl ClientRequests {
     }
 
     pub(crate) fn close(&self) {}
+
+    #[cfg(feature = "http-server")]
+    pub(crate) fn fail_pending(&self, _: &ErrorObject) {}
 }

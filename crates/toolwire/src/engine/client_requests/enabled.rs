@@ -3,6 +3,10 @@
 //! The transport writes the request and passes the response back. Each call ends with the response, at its timeout, or
 //! when the connection closes. A call that stops waiting before that notifies the client.
 
+#[cfg(feature = "http-server")]
+use std::num::NonZeroU16;
+#[cfg(feature = "http-server")]
+use std::sync::Arc;
 use std::sync::{Mutex, MutexGuard};
 use std::time::Duration;
 
@@ -11,6 +15,8 @@ use tokio::time::Instant;
 use toolwire_proto::requests::{OutboundLedger, RequestTimeouts};
 use toolwire_types::{ErrorObject, RawJson, RequestId, ResponseId};
 
+#[cfg(feature = "http-server")]
+use crate::engine::node_number::{self, NodeNumber};
 use crate::error::Error;
 use crate::sync::lock;
 
@@ -21,12 +27,18 @@ type ClientResult = Result<RawJson, Error>;
 pub(crate) struct ClientRequests {
     origin: Instant,
     timeout: Duration,
+    /// This node, if other nodes may send requests to the same client.
+    #[cfg(feature = "http-server")]
+    node: Option<Arc<NodeNumber>>,
     pending: Mutex<PendingRequests>,
 }
 
 #[derive(Debug, Default)]
 struct PendingRequests {
     ledger: OutboundLedger<oneshot::Sender<ClientResult>>,
+    /// The number in the ids.
+    #[cfg(feature = "http-server")]
+    number: Option<NonZeroU16>,
     closed: bool,
 }
 
@@ -37,21 +49,22 @@ impl ClientRequests {
         Self {
             origin: Instant::now(),
             timeout,
+            #[cfg(feature = "http-server")]
+            node: None,
             pending: Mutex::default(),
         }
     }
 
-    /// Like [`new`](Self::new), with ids that start at a random number. Several nodes may send requests to one client,
-    /// and their ids must differ.
+    /// Like [`new`](Self::new), with ids that contain the number of this node. Several nodes may send requests to one
+    /// client, and their ids must differ.
     #[cfg(feature = "http-server")]
-    pub(crate) fn with_random_ids(timeout: Duration) -> Self {
-        // Every client handles integers up to 2^53. Half of that range is left for counting.
-        let first = getrandom::u64().map_or(1, |random| (random >> 12).cast_signed() + 1);
+    pub(crate) fn of_node(timeout: Duration, node: Arc<NodeNumber>) -> Self {
         let pending = PendingRequests {
-            ledger: OutboundLedger::starting_at(first),
-            closed: false,
+            ledger: OutboundLedger::starting_at(node_number::first_id(None)),
+            ..PendingRequests::default()
         };
         Self {
+            node: Some(node),
             pending: Mutex::new(pending),
             ..Self::new(timeout)
         }
@@ -79,6 +92,10 @@ impl ClientRequests {
             let mut pending = self.pending();
             if pending.closed {
                 return Err(Error::closed());
+            }
+            #[cfg(feature = "http-server")]
+            if let Some(node) = &self.node {
+                pending.use_number(node.current());
             }
             // The request is registered before it is sent, so that its response cannot arrive too early.
             let mut timeouts = RequestTimeouts::default();
@@ -124,8 +141,27 @@ impl ClientRequests {
         }
     }
 
+    /// Fails all pending requests. Later calls are possible.
+    #[cfg(feature = "http-server")]
+    pub(crate) fn fail_pending(&self, error: &ErrorObject) {
+        for (_, sender) in self.pending().ledger.fail_all() {
+            drop(sender.send(Err(error.clone().into())));
+        }
+    }
+
     fn pending(&self) -> MutexGuard<'_, PendingRequests> {
         lock(&self.pending)
+    }
+}
+
+#[cfg(feature = "http-server")]
+impl PendingRequests {
+    /// Lets the ids of later requests contain this number.
+    fn use_number(&mut self, number: Option<NonZeroU16>) {
+        if self.number != number {
+            self.number = number;
+            self.ledger.continue_at(node_number::first_id(number));
+        }
     }
 }
 
@@ -184,6 +220,43 @@ mod tests {
                 .is_err()
         );
         assert_eq!(*abandoned.lock().unwrap(), 1);
+    }
+
+    #[cfg(feature = "http-server")]
+    #[tokio::test(start_paused = true)]
+    async fn ids_contain_the_number_of_the_node() {
+        let node = Arc::new(NodeNumber::new(true));
+        let requests = ClientRequests::of_node(Duration::from_secs(60), Arc::clone(&node));
+        let numbers = Mutex::new(Vec::new());
+        for number in [0, 7, 7, 9] {
+            node.set(NonZeroU16::new(number));
+            let call = requests.call(
+                |id| {
+                    numbers.lock().unwrap().push(node_number::node_of(id));
+                    requests.resolve(&id.clone().into(), Ok(response("7")));
+                },
+                |_| panic!("gave up"),
+            );
+            call.await.unwrap();
+        }
+        let expected = [0, 7, 7, 9].map(NonZeroU16::new);
+        assert_eq!(*numbers.lock().unwrap(), expected);
+    }
+
+    #[cfg(feature = "http-server")]
+    #[tokio::test(start_paused = true)]
+    async fn later_calls_are_possible_after_pending_ones_failed() {
+        let requests = ClientRequests::new(Duration::from_secs(60));
+        let error = ErrorObject::internal("the number was lost");
+        let (first, ()) = tokio::join!(requests.call(|_| {}, |_| {}), async {
+            requests.fail_pending(&error);
+        });
+        assert_eq!(first.unwrap_err().rpc(), Some(&error));
+        let second = requests.call(
+            |id| requests.resolve(&id.clone().into(), Ok(response("7"))),
+            |_| panic!("gave up"),
+        );
+        assert_eq!(second.await.unwrap(), response("7"));
     }
 
     #[tokio::test(start_paused = true)]

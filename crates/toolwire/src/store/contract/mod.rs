@@ -7,7 +7,7 @@
 //! ```
 //! use std::sync::Arc;
 //! use std::time::Duration;
-//! use toolwire::store::{MemoryBus, MemoryEventLog, MemoryNonceStore, MemorySessionStore, contract};
+//! use toolwire::store::{MemoryBus, MemoryEventLog, MemoryMailboxes, MemoryNonceStore, MemorySessionStore, contract};
 //!
 //! # #[tokio::main(flavor = "current_thread")]
 //! # async fn main() {
@@ -21,6 +21,8 @@
 //! contract::event_log(async || events.clone()).await;
 //! let bus = Arc::new(MemoryBus::default());
 //! contract::bus(async || bus.clone()).await;
+//! let mailboxes = Arc::new(MemoryMailboxes::default());
+//! contract::mailboxes(async || mailboxes.clone()).await;
 //! # }
 //! ```
 //!
@@ -29,6 +31,7 @@
 mod bus;
 mod events;
 mod faulty;
+mod mailboxes;
 mod nonces;
 mod sessions;
 #[cfg(all(feature = "events", feature = "http-client"))]
@@ -39,6 +42,7 @@ mod tasks;
 pub use bus::bus;
 pub use events::{event_log, event_log_bound};
 pub use faulty::{Fault, Faulty};
+pub use mailboxes::{mailboxes, mailboxes_bound};
 pub use nonces::{nonce_store, nonce_store_owner_bound};
 pub use sessions::{session_store, session_store_bound};
 #[cfg(all(feature = "events", feature = "http-client"))]

@@ -6,6 +6,7 @@
 mod bus;
 mod encoded_size;
 mod events;
+mod mailboxes;
 mod nonces;
 mod sessions;
 #[cfg(all(feature = "events", feature = "http-client"))]
@@ -15,6 +16,7 @@ mod tasks;
 
 pub use bus::MemoryBus;
 pub use events::{MemoryEventLog, MemoryEventLogLimits};
+pub use mailboxes::MemoryMailboxes;
 pub use nonces::MemoryNonceStore;
 pub use sessions::{MemorySessionLimits, MemorySessionStore};
 #[cfg(all(feature = "events", feature = "http-client"))]

@@ -3,15 +3,17 @@
 use std::fmt;
 use std::sync::Arc;
 
-use toolwire_types::Notification;
+use toolwire_types::{ErrorObject, Notification, ResponseId};
 
 use crate::engine::Principal;
 use crate::server::Server;
 use crate::store::{
-    BusMessage, BusPayload, LoadedSession, SessionRecord, SessionSignal, StoreError, StoredSession,
+    BusMessage, BusPayload, LoadedSession, NodeMessage, SessionRecord, SessionSignal, StoreError,
+    StoredSession,
 };
 use crate::transport::http::byte_budget::ByteBudget;
-use crate::transport::http::cluster::{BusHandler, ClusterNode};
+use crate::transport::http::cluster::ClusterNode;
+use crate::transport::http::cluster::handler::ClusterHandler;
 use crate::transport::http::http_sse::streams::HttpSseStreams;
 use crate::transport::http::options::{HttpOptions, LegacyMode};
 use crate::transport::http::permits::{Permits, RequestPermit, StreamPermit};
@@ -55,6 +57,7 @@ pub(crate) struct HttpEndpoint {
 impl HttpEndpoint {
     pub(crate) fn new(server: Server, options: HttpOptions) -> Self {
         let limits = &options.limits;
+        let node = ClusterNode::new(options.bus.is_some(), options.mailboxes.is_some());
         Self {
             guard: Guard::new(&options),
             published_card: PublishedCard::new(&server, &options),
@@ -67,9 +70,9 @@ impl HttpEndpoint {
                 ByteBudget::new(limits.stream_bytes, limits.queued_bytes),
             ),
             stalls: StallMonitor::new(limits.write_stall),
-            active_sessions: Arc::default(),
+            active_sessions: Arc::new(ActiveSessions::new(node.number())),
             http_sse: Arc::default(),
-            node: ClusterNode::new(options.bus.is_some()),
+            node,
             stores: Stores::new(&options),
             expiry: SessionExpiry::default(),
             renewal: StoredSessionRenewal::default(),
@@ -202,7 +205,7 @@ impl HttpEndpoint {
         self.stores.publish_all(&[message]).await
     }
 
-    /// Subscribes to the bus, if there is one. Later calls have no effect.
+    /// Subscribes to the bus and opens the mailbox of this node, if there are any. Later calls have no effect.
     pub(crate) fn join_cluster(self: &Arc<Self>) {
         self.node.join(&self.stores, self.server.hub(), self);
     }
@@ -242,7 +245,7 @@ impl HttpEndpoint {
     }
 }
 
-impl BusHandler for HttpEndpoint {
+impl ClusterHandler for HttpEndpoint {
     fn on_bus_message(&self, payload: BusPayload) {
         match payload {
             BusPayload::Everything => self.server.hub().resync(),
@@ -251,10 +254,6 @@ impl BusHandler for HttpEndpoint {
                 let notification = Notification::new(method, params);
                 self.server.hub().publish_notification_local(&notification);
             }
-            BusPayload::Session {
-                session,
-                signal: SessionSignal::Message { message, token },
-            } => self.http_sse.deliver(&session, &message, token),
             BusPayload::Session { session, signal } => {
                 if let Some(active) = self.active_sessions.find(&session) {
                     active.on_signal(signal);
@@ -267,6 +266,32 @@ impl BusHandler for HttpEndpoint {
         self.server.hub().resync();
         self.reload
             .request(&self.stores, &self.options.limits, &self.active_sessions);
+    }
+
+    fn on_node_message(&self, message: NodeMessage) {
+        match message {
+            NodeMessage::Response {
+                session,
+                id,
+                outcome,
+            } => match self.active_sessions.find(&session) {
+                Some(active) => active.client_requests.resolve(&ResponseId::Id(id), outcome),
+                None => tracing::debug!(%id, "ignored a response for a session without requests"),
+            },
+            NodeMessage::StreamMessage {
+                session,
+                message,
+                token,
+            } => self.http_sse.deliver(&session, &message, token),
+        }
+    }
+
+    fn on_number_lost(&self) {
+        let reason = "the server node lost its number, so the response of the client cannot arrive";
+        self.active_sessions
+            .fail_client_requests(&ErrorObject::internal(reason));
+        // The addresses of the streams contain the number.
+        self.http_sse.close_all();
     }
 }
 

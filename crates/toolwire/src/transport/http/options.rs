@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use toolwire_proto::features::SupportedVersions;
 
-use crate::store::{Bus, EventLog, MemoryEventLog, MemorySessionStore, SessionStore};
+use crate::store::{Bus, EventLog, Mailboxes, MemoryEventLog, MemorySessionStore, SessionStore};
 use crate::transport::http::{Authorizer, HttpLimits};
 
 /// Options of the HTTP transport.
@@ -40,6 +40,7 @@ pub struct HttpOptions {
     pub(crate) sessions: Arc<dyn SessionStore>,
     pub(crate) events: Arc<dyn EventLog>,
     pub(crate) bus: Option<Arc<dyn Bus>>,
+    pub(crate) mailboxes: Option<Arc<dyn Mailboxes>>,
     pub(crate) authorizer: Option<Arc<dyn Authorizer>>,
     #[cfg(feature = "tls")]
     pub(crate) tls: Option<Arc<rustls::ServerConfig>>,
@@ -233,10 +234,19 @@ impl HttpOptions {
         self
     }
 
-    /// Sets the bus that carries changes, client responses and cancellations between the nodes of a service.
+    /// Sets the bus that carries changes and cancellations between the nodes of a service.
     #[must_use]
     pub fn with_bus(mut self, bus: Arc<dyn Bus>) -> Self {
         self.bus = Some(bus);
+        self
+    }
+
+    /// Sets the mailboxes that carry responses of clients to the node that waits for them, and messages to streams of the
+    /// 2024-11-05 transport. Without mailboxes, a client must send both to the node that it got the request or the stream
+    /// from.
+    #[must_use]
+    pub fn with_mailboxes(mut self, mailboxes: Arc<dyn Mailboxes>) -> Self {
+        self.mailboxes = Some(mailboxes);
         self
     }
 
@@ -270,6 +280,7 @@ impl Default for HttpOptions {
             sessions: Arc::new(MemorySessionStore::default()),
             events: Arc::new(MemoryEventLog::default()),
             bus: None,
+            mailboxes: None,
             authorizer: None,
             #[cfg(feature = "tls")]
             tls: None,

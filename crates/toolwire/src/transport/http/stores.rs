@@ -4,6 +4,7 @@
 //! request waits for a store for an unlimited time. Calls that complete at once, as those of stores in memory do,
 //! need no timer.
 
+use std::num::NonZeroU16;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
@@ -14,8 +15,8 @@ use tokio::time::Sleep;
 use crate::engine::Principal;
 use crate::store::{
     Appended, Bus, BusMessage, BusSubscription, EventLog, ExpiredSession, LoadedSession, LogEntry,
-    LogWriter, Replay, SessionRecord, SessionStore, StoreError, StoreFuture, StoredSession,
-    StreamKey, WriterLease,
+    LogWriter, Mailbox, Mailboxes, NodeMessage, Replay, SessionRecord, SessionStore, StoreError,
+    StoreFuture, StoredSession, StreamKey, WriterLease,
 };
 use crate::transport::http::options::HttpOptions;
 
@@ -25,6 +26,7 @@ pub(crate) struct Stores {
     sessions: Arc<dyn SessionStore>,
     events: Arc<dyn EventLog>,
     bus: Option<Arc<dyn Bus>>,
+    mailboxes: Option<Arc<dyn Mailboxes>>,
     deadline: Duration,
 }
 
@@ -34,6 +36,7 @@ impl Stores {
             sessions: Arc::clone(&options.sessions),
             events: Arc::clone(&options.events),
             bus: options.bus.clone(),
+            mailboxes: options.mailboxes.clone(),
             deadline: options.limits.store_deadline,
         }
     }
@@ -158,14 +161,35 @@ impl Stores {
         Some(self.within_deadline(bus.subscribe()))
     }
 
+    /// Opens the mailbox of this node, if there are mailboxes.
+    pub(crate) fn open_mailbox(&self) -> Option<StoreCall<'_, Box<dyn Mailbox>>> {
+        let mailboxes = self.mailboxes.as_ref()?;
+        Some(self.within_deadline(mailboxes.open()))
+    }
+
+    /// Sends a message to one node. Returns `false` if no node has the number, or if there are no mailboxes.
+    pub(crate) fn send_to_node<'a>(
+        &'a self,
+        node: NonZeroU16,
+        message: &'a NodeMessage,
+    ) -> StoreCall<'a, bool> {
+        self.within_deadline(match &self.mailboxes {
+            Some(mailboxes) => mailboxes.send(node, message),
+            None => Box::pin(async { Ok(false) }),
+        })
+    }
+
     /// Checks that all stores can be used now.
     pub(crate) async fn check(&self) -> Result<(), StoreError> {
         self.within_deadline(self.sessions.check()).await?;
         self.within_deadline(self.events.check()).await?;
-        match &self.bus {
-            Some(bus) => self.within_deadline(bus.check()).await,
-            None => Ok(()),
+        if let Some(bus) = &self.bus {
+            self.within_deadline(bus.check()).await?;
         }
+        if let Some(mailboxes) = &self.mailboxes {
+            self.within_deadline(mailboxes.check()).await?;
+        }
+        Ok(())
     }
 
     fn within_deadline<'a, T>(&self, call: StoreFuture<'a, T>) -> StoreCall<'a, T> {

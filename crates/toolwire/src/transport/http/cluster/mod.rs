@@ -1,8 +1,11 @@
-//! The connection of one node to the other nodes of a service: publishes changes on the bus and receives messages.
+//! The connection of one node to the other nodes of a service: publishes changes on the bus, receives messages of the bus,
+//! and reads the mailbox of this node.
 //!
 //! Changes are never lost. A change that cannot be published is published later. After each subscription, all listeners
 //! are notified that everything may have changed, because changes of other nodes may have been published before.
 
+pub(crate) mod handler;
+mod mailbox;
 mod pending;
 
 use std::sync::{Arc, Once, Weak};
@@ -11,42 +14,34 @@ use std::time::Duration;
 use tokio::sync::watch;
 
 use crate::engine::BoxFuture;
+use crate::engine::node_number::NodeNumber;
 use crate::server::hub::Hub;
-use crate::store::{BusDelivery, BusMessage, BusPayload, BusSubscription};
+use crate::store::{BusDelivery, BusMessage, BusSubscription};
+use crate::transport::http::cluster::handler::{ClusterHandler, RECONNECT};
 use crate::transport::http::cluster::pending::PendingChanges;
 use crate::transport::http::random_id::random_id;
 use crate::transport::http::stores::Stores;
 
-/// The delay before the next attempt to subscribe to a bus that failed, or to publish on it.
-const RECONNECT: Duration = Duration::from_secs(1);
-
 /// How long a new stream of changes waits for the subscription to the bus.
 const JOIN_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// A receiver of the messages that other nodes publish.
-pub(crate) trait BusHandler: Send + Sync + 'static {
-    /// Handles a message of another node.
-    fn on_bus_message(&self, payload: BusPayload);
-
-    /// Handles a gap: messages of other nodes may be lost.
-    fn resync(&self);
-}
-
-/// This node: its name and its connection to the bus.
+/// This node: its name, its connection to the bus, and its number.
 #[derive(Debug)]
 pub(crate) struct ClusterNode {
     name: String,
     started: Once,
+    number: Arc<NodeNumber>,
     /// Whether this node receives the messages of other nodes. `None` without a bus.
     is_joined: Option<watch::Sender<bool>>,
 }
 
 impl ClusterNode {
-    pub(crate) fn new(has_bus: bool) -> Self {
+    pub(crate) fn new(has_bus: bool, has_mailboxes: bool) -> Self {
         Self {
             // Only this node compares the name. If there are no random bytes, it receives its own messages too.
             name: random_id("", 12).unwrap_or_default(),
             started: Once::new(),
+            number: Arc::new(NodeNumber::new(has_mailboxes)),
             is_joined: has_bus.then(|| watch::Sender::new(false)),
         }
     }
@@ -55,12 +50,26 @@ impl ClusterNode {
         &self.name
     }
 
+    pub(crate) fn number(&self) -> &Arc<NodeNumber> {
+        &self.number
+    }
+
     /// Publishes the changes of `hub` and passes messages of other nodes to `handler`. Later calls have no effect.
-    pub(crate) fn join<H: BusHandler>(&self, stores: &Stores, hub: &Hub, handler: &Arc<H>) {
-        let Some(is_joined) = &self.is_joined else {
+    pub(crate) fn join<H: ClusterHandler>(&self, stores: &Stores, hub: &Hub, handler: &Arc<H>) {
+        if self.is_joined.is_none() && !self.number.is_expected() {
             return;
-        };
+        }
         self.started.call_once(|| {
+            let weak = Arc::downgrade(handler) as Weak<dyn ClusterHandler>;
+            if self.number.is_expected() {
+                let number = Arc::clone(&self.number);
+                let reading: BoxFuture<'_, ()> =
+                    Box::pin(mailbox::read(stores.clone(), weak.clone(), number));
+                tokio::spawn(reading);
+            }
+            let Some(is_joined) = &self.is_joined else {
+                return;
+            };
             let outgoing = Arc::<PendingChanges>::default();
             let sending: BoxFuture<'_, ()> = Box::pin(publish_changes(
                 self.name.clone(),
@@ -70,7 +79,7 @@ impl ClusterNode {
             hub.set_forwarder(outgoing);
             let receiver = Receiver {
                 node: self.name.clone(),
-                handler: Arc::downgrade(handler) as Weak<dyn BusHandler>,
+                handler: weak,
                 is_joined: is_joined.clone(),
             };
             let receiving: BoxFuture<'_, ()> = Box::pin(receiver.run(stores.clone()));
@@ -123,7 +132,7 @@ async fn publish_changes(node: String, stores: Stores, outgoing: Weak<PendingCha
 /// Receives the messages of the bus.
 struct Receiver {
     node: String,
-    handler: Weak<dyn BusHandler>,
+    handler: Weak<dyn ClusterHandler>,
     is_joined: watch::Sender<bool>,
 }
 

@@ -19,7 +19,7 @@ use crate::transport::http::response::event_queue::EventQueue;
 use crate::transport::http::session::active::ActiveSession;
 use crate::transport::http::session::channel::SessionChannel;
 use crate::transport::http::session::stream_reader::ResumableStream;
-use crate::transport::outgoing_queue::{MessageSink as _, send_request};
+use crate::transport::outgoing_queue::MessageSink as _;
 
 /// The transport context of a request over HTTP.
 #[derive(Debug)]
@@ -129,7 +129,7 @@ impl TransportContext for HttpStreamContext {
             let Some(session) = self.session() else {
                 return Err(no_channel(method));
             };
-            send_request(&self.queue, &session.client_requests, method, params).await
+            session.request(&self.queue, method, params).await
         })
     }
 

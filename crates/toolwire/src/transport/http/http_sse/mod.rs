@@ -2,14 +2,17 @@
 //!
 //! A stream is a connection with the same message loop as stdio. Its input are the messages of POST requests, and all
 //! its output is sent on the stream. The connection runs on the node of the stream. Its record in the session store
-//! contains the principal, so that any node can check a POST and forward it.
+//! contains the principal, so that any node can check a POST. The session id starts with the number of the node, so that a
+//! POST to another node is forwarded to its mailbox.
 //!
 //! The stream and its messages may have different tokens of the same principal. A handler sees the token of its
 //! message. The stream ends when the last token expires.
 
+mod forwarding;
 pub(crate) mod routes;
 pub(crate) mod streams;
 
+use std::num::NonZeroU16;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
@@ -25,7 +28,7 @@ use toolwire_proto::{stamp, strict_json};
 use toolwire_types::{ClientCapabilities, ErrorObject, RawJson, ResponseId};
 
 use crate::engine::{BoxFuture, Principal, TokenInfo};
-use crate::store::{SessionRecord, SessionSignal};
+use crate::store::{NodeMessage, SessionRecord};
 use crate::transport::chunk::{ChunkPermit, ChunkSender};
 use crate::transport::duplex::MessageLoop;
 use crate::transport::http::endpoint::HttpEndpoint;
@@ -78,7 +81,8 @@ async fn open(
     guard::check_accept_events(head)?;
     let permit = endpoint.stream_permit(0)?;
     let options = &endpoint.options;
-    let id = random_id("", 32).map_err(|error| response::store_error(&error))?;
+    let node = endpoint.node.number().wait().await;
+    let id = random_id(&node_prefix(node), 32).map_err(|error| response::store_error(&error))?;
     let lease = SessionLease {
         stores: endpoint.stores.clone(),
         key: store_key(&id),
@@ -116,11 +120,11 @@ async fn open(
     Ok(endpoint.stream(Box::new(events), Some(permit)))
 }
 
-/// Delivers the message of a POST to its stream, on this node or through the bus.
+/// Delivers the message of a POST to its stream, on this node or through the mailbox of the node of the stream.
 async fn deliver(post: &IncomingRequest<'_>, message: &[u8]) -> Result<HttpResponse, HttpResponse> {
     let endpoint = post.endpoint;
-    let key = match session_of(post.parts.uri.query()) {
-        SessionParam::Session(id) => store_key(id),
+    let (key, node) = match session_of(post.parts.uri.query()) {
+        SessionParam::Session(id) => (store_key(id), node_of(id)),
         SessionParam::Missing => return Err(missing_session()),
         SessionParam::Invalid => return Err(unknown_session()),
     };
@@ -149,18 +153,34 @@ async fn deliver(post: &IncomingRequest<'_>, message: &[u8]) -> Result<HttpRespo
             )),
         };
     }
-    if !endpoint.stores.has_bus() {
-        return Err(unknown_session());
-    }
+    let is_here = node == endpoint.node.number().current();
+    let node = node.filter(|_| !is_here).ok_or_else(unknown_session)?;
     let text = String::from_utf8_lossy(message).into_owned();
     let message = RawJson::from_string(text).map_err(|_| {
         response::reject(StatusCode::BAD_REQUEST, "the message cannot be forwarded")
     })?;
-    let signal = SessionSignal::Message { message, token };
-    match endpoint.signal(&key, signal).await {
-        Ok(()) => Ok(response::empty(StatusCode::ACCEPTED)),
+    let message = NodeMessage::StreamMessage {
+        session: key,
+        message,
+        token,
+    };
+    match endpoint.stores.send_to_node(node, &message).await {
+        Ok(true) => Ok(response::empty(StatusCode::ACCEPTED)),
+        // The node of the stream has stopped, and the stream with it.
+        Ok(false) => Err(unknown_session()),
         Err(error) => Err(response::store_error(&error)),
     }
+}
+
+/// Returns the start of the session ids of a node.
+fn node_prefix(node: Option<NonZeroU16>) -> String {
+    format!("{:04x}", node.map_or(0, NonZeroU16::get))
+}
+
+/// Returns the number of the node that has created a session id.
+fn node_of(id: &str) -> Option<NonZeroU16> {
+    let node = u16::from_str_radix(id.get(..4)?, 16).ok()?;
+    NonZeroU16::new(node)
 }
 
 /// Counts a message until it has been served: once for the queue and once for its handler.
@@ -193,8 +213,8 @@ fn session_of(query: Option<&str>) -> SessionParam<'_> {
     }
 }
 
-/// Returns the key of a session in the store and on the bus. The space separates the keys from session ids of the 2025
-/// revisions: neither their header nor the query can contain a space.
+/// Returns the key of a session in the store. The space separates the keys from session ids of the 2025 revisions: neither
+/// their header nor the query can contain a space.
 fn store_key(id: &str) -> String {
     format!("http+sse {id}")
 }

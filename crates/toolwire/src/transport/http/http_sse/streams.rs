@@ -12,6 +12,7 @@ use crate::engine::TokenInfo;
 use crate::sync::lock;
 use crate::transport::chunk::{Chunk, ChunkSender};
 use crate::transport::http::exchange::token_expiry;
+use crate::transport::http::http_sse::forwarding::{ForwardedMessages, Full};
 
 /// The maximum number of queued messages of one client. The connection reads messages at once unless the client does
 /// not read its responses. The queue absorbs bursts and bounds the memory of clients that do not read.
@@ -30,6 +31,8 @@ pub(crate) struct HttpSseStreams {
 #[derive(Debug, Clone)]
 pub(crate) struct StreamInput {
     messages: mpsc::Sender<Chunk>,
+    /// Messages of other nodes that wait for capacity in the queue.
+    forwarded: Arc<ForwardedMessages>,
     token_expires_at: watch::Sender<Option<Instant>>,
 }
 
@@ -58,6 +61,7 @@ impl HttpSseStreams {
             watch::channel(token_expiry::expiry_instant(Some(token)));
         let input = StreamInput {
             messages,
+            forwarded: Arc::default(),
             token_expires_at,
         };
         self.lock().insert(key.to_owned(), input);
@@ -77,10 +81,16 @@ impl HttpSseStreams {
         self.lock().remove(key);
     }
 
-    /// Delivers a message that another node received, if the stream is on this node. The client already got 202, and
-    /// the bus must not block. If the queue is full, the message is lost, as it would be if the bus failed.
-    pub(crate) fn deliver(&self, key: &str, message: &RawJson, token: Arc<TokenInfo>) {
+    /// Closes the inputs of all streams.
+    pub(crate) fn close_all(&self) {
+        self.lock().clear();
+    }
+
+    /// Delivers a message that another node received, if the stream is on this node. The client already got 202. If the
+    /// message cannot be delivered, the stream ends, so that the client learns of the loss.
+    pub(crate) fn deliver(self: &Arc<Self>, key: &str, message: &RawJson, token: Arc<TokenInfo>) {
         let Some(input) = self.find(key) else {
+            tracing::debug!("ignored a message for a stream that has ended");
             return;
         };
         let sender = ChunkSender {
@@ -88,9 +98,25 @@ impl HttpSseStreams {
             permit: None,
         };
         let chunk = input.chunk(message.get().as_bytes(), sender);
-        if let Err(error) = input.messages.try_send(chunk) {
-            tracing::warn!(%error, "a message from another node cannot be queued and is lost");
+        match input.forwarded.send(&input.messages, chunk) {
+            Ok(None) => {}
+            Ok(Some(sending)) => {
+                let (streams, key) = (Arc::clone(self), key.to_owned());
+                tokio::spawn(async move {
+                    if sending.await.is_err() {
+                        streams.close_full(&key);
+                    }
+                });
+            }
+            Err(Full) => self.close_full(key),
         }
+    }
+
+    fn close_full(&self, key: &str) {
+        tracing::warn!(
+            "a stream ends because its client sends messages to other nodes faster than it reads"
+        );
+        self.close(key);
     }
 
     fn lock(&self) -> MutexGuard<'_, HashMap<String, StreamInput>> {

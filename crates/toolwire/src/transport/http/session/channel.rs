@@ -10,7 +10,7 @@ use crate::engine::{
 };
 use crate::error::Error;
 use crate::transport::http::session::active::ActiveSession;
-use crate::transport::outgoing_queue::{MessageSink as _, send_request};
+use crate::transport::outgoing_queue::MessageSink as _;
 
 /// The channel to the client of one session.
 #[derive(Debug)]
@@ -44,7 +44,7 @@ impl TransportContext for SessionChannel {
         Box::pin(async move {
             let push = self.session.push_task();
             let push = push.ok_or_else(|| no_channel(method))?;
-            send_request(&*push, &self.session.client_requests, method, params).await
+            self.session.request(&*push, method, params).await
         })
     }
 

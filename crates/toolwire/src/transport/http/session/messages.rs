@@ -1,13 +1,16 @@
 //! Notifications and responses that a client sends to its session.
 
+use std::num::NonZeroU16;
 use std::sync::Arc;
 
 use toolwire_proto::admit::{self, NotificationAction};
 use toolwire_proto::envelope::{NotificationEnvelope, ResponseEnvelope};
-use toolwire_types::{RawJson, ResponseId};
+use toolwire_types::{RawJson, RequestId, ResponseId};
 
+use crate::engine::node_number::node_of;
 use crate::engine::{PeerText, TransportContext};
-use crate::store::SessionSignal;
+use crate::store::{NodeMessage, SessionSignal};
+use crate::transport::http::endpoint::HttpEndpoint;
 use crate::transport::http::request::incoming::IncomingRequest;
 use crate::transport::http::response::{self, HttpResponse};
 use crate::transport::http::session::active::ActiveSession;
@@ -72,21 +75,48 @@ fn handle_notification(
     Ok(())
 }
 
-/// Delivers a client response to the pending request, on this node or through the bus.
+/// Delivers a client response to the pending request, on this node or on the node whose number is in the id.
 pub(crate) async fn on_response(
     request: &IncomingRequest<'_>,
     session: &ActiveSession,
     response: ResponseEnvelope<'_>,
 ) -> Result<(), HttpResponse> {
     let outcome = response.outcome.map(RawJson::from);
-    if !request.endpoint.stores.has_bus() || session.client_requests.is_waiting_for(&response.id) {
+    let endpoint = request.endpoint;
+    let Some((node, id)) = other_node(endpoint, session, &response.id) else {
         session.client_requests.resolve(&response.id, outcome);
         return Ok(());
-    }
-    let ResponseId::Id(id) = response.id else {
-        return Ok(());
     };
-    let signal = SessionSignal::Responded { id, outcome };
-    let sent = request.endpoint.signal(&session.key.id, signal).await;
-    sent.map_err(|error| response::store_error(&error))
+    let message = NodeMessage::Response {
+        session: session.key.id.clone(),
+        id,
+        outcome,
+    };
+    match endpoint.stores.send_to_node(node, &message).await {
+        Ok(true) => Ok(()),
+        Ok(false) => {
+            tracing::warn!(
+                node,
+                "ignored a response to a request of a node that has stopped"
+            );
+            Ok(())
+        }
+        Err(error) => Err(response::store_error(&error)),
+    }
+}
+
+/// Returns the other node that waits for a response, and the id of the request.
+fn other_node(
+    endpoint: &HttpEndpoint,
+    session: &ActiveSession,
+    id: &ResponseId,
+) -> Option<(NonZeroU16, RequestId)> {
+    let ResponseId::Id(request) = id else {
+        return None;
+    };
+    if session.client_requests.is_waiting_for(id) {
+        return None;
+    }
+    let node = node_of(request)?;
+    (endpoint.node.number().current() != Some(node)).then(|| (node, request.clone()))
 }

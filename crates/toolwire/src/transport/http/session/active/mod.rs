@@ -12,15 +12,18 @@ use std::sync::{Arc, Mutex, MutexGuard, Weak};
 use std::time::Duration;
 
 use tokio::time::Instant;
-use toolwire_types::ResponseId;
+use toolwire_types::{ErrorObject, RawJson};
 
+use crate::engine::node_number::NodeNumber;
 use crate::engine::{BuildNameHasher, Cancellation, ClientRequests, ConnectionState, Principal};
+use crate::error::Error;
 use crate::store::{SessionRecord, SessionSignal, StoredSession};
 use crate::sync::lock;
 use crate::transport::http::session::key::SessionKey;
 use crate::transport::http::session::push::{PushReader, PushTask};
 use crate::transport::http::session::record;
 use crate::transport::http::session::stream_reader::ResumableStream;
+use crate::transport::outgoing_queue::{MessageSink, send_request};
 
 /// The state of a session on this node.
 #[derive(Debug)]
@@ -28,6 +31,7 @@ pub(crate) struct ActiveSession {
     pub(crate) key: SessionKey,
     pub(crate) state: Arc<ConnectionState>,
     pub(crate) client_requests: ClientRequests,
+    node: Arc<NodeNumber>,
     /// The record as it was last read from the store.
     stored: Mutex<StoredSession>,
     streams: Mutex<HashMap<String, Weak<ResumableStream>>>,
@@ -58,6 +62,7 @@ const MAX_CACHED_RECORD_BYTES: usize = 16 * 1024;
 #[derive(Debug, Default)]
 pub(crate) struct ActiveSessions {
     table: Mutex<SessionTable>,
+    node: Arc<NodeNumber>,
 }
 
 #[derive(Debug, Default)]
@@ -68,6 +73,13 @@ struct SessionTable {
 }
 
 impl ActiveSessions {
+    pub(crate) fn new(node: &Arc<NodeNumber>) -> Self {
+        Self {
+            table: Mutex::default(),
+            node: Arc::clone(node),
+        }
+    }
+
     /// Returns the active session of a stored session and updates it from the store. It is cached for at most `idle`.
     pub(crate) fn enter(
         self: &Arc<Self>,
@@ -89,7 +101,8 @@ impl ActiveSessions {
                 ended: Cancellation::new(),
             },
             state: Arc::new(record::state_of(&stored.record)),
-            client_requests: ClientRequests::with_random_ids(response_timeout()),
+            client_requests: ClientRequests::of_node(response_timeout(), Arc::clone(&self.node)),
+            node: Arc::clone(&self.node),
             stored: Mutex::new(stored.clone()),
             streams: Mutex::default(),
             push: Mutex::default(),
@@ -123,11 +136,20 @@ impl ActiveSessions {
 
     /// Returns the sessions with a connection that reads a stream.
     pub(crate) fn with_readers(&self) -> Vec<Arc<ActiveSession>> {
-        let table = self.lock();
-        let active: Vec<_> = table.by_id.values().filter_map(Weak::upgrade).collect();
-        drop(table);
         let has_readers = |active: &Arc<ActiveSession>| active.readers.load(Ordering::Relaxed) > 0;
-        active.into_iter().filter(has_readers).collect()
+        self.all().into_iter().filter(has_readers).collect()
+    }
+
+    /// Fails the pending requests of this node to the clients of all sessions.
+    pub(crate) fn fail_client_requests(&self, error: &ErrorObject) {
+        for active in self.all() {
+            active.client_requests.fail_pending(error);
+        }
+    }
+
+    fn all(&self) -> Vec<Arc<ActiveSession>> {
+        let table = self.lock();
+        table.by_id.values().filter_map(Weak::upgrade).collect()
     }
 
     /// Removes a session from the cache.
@@ -241,6 +263,17 @@ impl ActiveSession {
         self.lock_stored().revision
     }
 
+    /// Sends a request to the client and waits for its response, which may arrive at any node.
+    pub(crate) async fn request(
+        &self,
+        sink: &dyn MessageSink,
+        method: &str,
+        params: RawJson,
+    ) -> Result<RawJson, Error> {
+        self.node.wait().await;
+        send_request(sink, &self.client_requests, method, params).await
+    }
+
     /// Registers a connection that reads a stream of the session.
     pub(crate) fn add_reader(self: &Arc<Self>) -> SessionReader {
         self.readers.fetch_add(1, Ordering::Relaxed);
@@ -254,17 +287,12 @@ impl ActiveSession {
     /// Applies a signal of another node to the session.
     pub(crate) fn on_signal(&self, signal: SessionSignal) {
         match signal {
-            SessionSignal::Responded { id, outcome } => {
-                self.client_requests.resolve(&ResponseId::Id(id), outcome);
-            }
             SessionSignal::Cancelled { id } => self.state.cancel(&id),
             SessionSignal::Updated { record, revision } => {
                 self.refresh(&StoredSession::new(Arc::new(*record), revision));
             }
             SessionSignal::StreamMoved { stream } => self.transfer_stream(&stream),
             SessionSignal::Ended => self.end(),
-            // Only for the streams of HTTP+SSE, which have no active session.
-            SessionSignal::Message { .. } => {}
         }
     }
 

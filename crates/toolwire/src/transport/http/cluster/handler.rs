@@ -1,0 +1,23 @@
+//! What handles the messages of other nodes.
+
+use std::time::Duration;
+
+use crate::store::{BusPayload, NodeMessage};
+
+/// The delay before the next attempt to use a bus or a mailbox that failed.
+pub(super) const RECONNECT: Duration = Duration::from_secs(1);
+
+/// A receiver of the messages of other nodes.
+pub(crate) trait ClusterHandler: Send + Sync + 'static {
+    /// Handles a message of another node.
+    fn on_bus_message(&self, payload: BusPayload);
+
+    /// Handles a gap: messages of other nodes may be lost.
+    fn resync(&self);
+
+    /// Handles a message that only this node gets.
+    fn on_node_message(&self, message: NodeMessage);
+
+    /// Handles the loss of the number of this node: messages that were sent to it do not arrive any more.
+    fn on_number_lost(&self);
+}
