@@ -21,7 +21,10 @@
 //! | `tw:<service>:{u:<user>}:v:<name>`, `:lock:<name>` | string | a sealed token of a client; its lock |
 //! | `tw:<service>:{c:<server>}:e:<request>` | hash | a cached result of a client |
 //! | `tw:<service>:{c:<server>}:tags` | hash | the versions of the tags of cached results |
+//! | `tw:<service>:{m:<number>}:o` | hash | the lease of the number of a node |
+//! | `tw:<service>:{m:<number>}:l` | list | the messages in the mailbox of a node |
 //! | `tw:<service>:bus`, `tw:<service>:wake` | channel | bus messages; streams with new entries for waiting readers |
+//! | `tw:<service>:node:<id>` | channel | the mailboxes of a node with new messages |
 //! | `tw:<service>:key` | string | a random key that all nodes share |
 //! | `tw:<service>:nodes` | hash | the key layout of the node that started last, and a value that it has sealed |
 //! | `tw:<service>:check` | string | written, read and removed when a node starts |
@@ -29,6 +32,7 @@
 //! The part in braces selects the primary of a cluster, so that each script uses one primary. `<owner>` is a digest of
 //! the principal: names of persons do not become keys.
 
+use std::num::NonZeroU16;
 use std::sync::Arc;
 
 use base64::Engine as _;
@@ -120,6 +124,21 @@ impl Keys {
 
     pub(crate) fn wake_channel(&self) -> String {
         format!("{}wake", self.prefix)
+    }
+
+    /// Returns the channel that only one node hears.
+    pub(crate) fn node_channel(&self, node: &str) -> String {
+        format!("{}node:{node}", self.prefix)
+    }
+
+    /// Returns the key of the lease of the number of a node.
+    pub(crate) fn node_lease(&self, node: NonZeroU16) -> String {
+        format!("{}{{m:{node}}}:o", self.prefix)
+    }
+
+    /// Returns the key of the messages to a node.
+    pub(crate) fn node_messages(&self, node: NonZeroU16) -> String {
+        format!("{}{{m:{node}}}:l", self.prefix)
     }
 
     /// Returns a key that belongs to a session. Clients choose no session ids, but may send any text. Characters that
@@ -217,6 +236,8 @@ mod tests {
             keys.stream(&stream, &owner),
             keys.entries(&stream, &owner),
             keys.streams_of(id, &owner),
+            keys.node_lease(NonZeroU16::MAX),
+            keys.node_messages(NonZeroU16::MAX),
             keys.check(),
             keys.shared_key(),
             keys.nonce(&owner, &fingerprint),

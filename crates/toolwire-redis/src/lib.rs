@@ -3,7 +3,8 @@
 //! One [`Redis`] value has all stores and uses two connections. A service with 2026-07-28 clients needs no store at all
 //! for ordinary calls. It needs one for:
 //!
-//! - sessions and resumable streams of clients of the 2025 revisions ([`Redis::sessions`], [`Redis::event_log`]),
+//! - sessions and resumable streams of clients of the 2025 revisions, and their responses to requests of the server
+//!   ([`Redis::sessions`], [`Redis::event_log`], [`Redis::mailboxes`]),
 //! - changes that clients of other nodes are notified of ([`Redis::bus`]),
 //! - tasks that survive the process and that other nodes can run ([`Redis::tasks`]),
 //! - request states and DPoP proofs that can be used once ([`Redis::nonces`]),
@@ -29,7 +30,8 @@
 //! let options = HttpOptions::new()
 //!     .with_session_store(Arc::new(redis.sessions()))
 //!     .with_event_log(Arc::new(redis.event_log()))
-//!     .with_bus(Arc::new(redis.bus()));
+//!     .with_bus(Arc::new(redis.bus()))
+//!     .with_mailboxes(Arc::new(redis.mailboxes()));
 //! server.serve_http_with("0.0.0.0:3000", options).await?;
 //! # Ok(())
 //! # }
@@ -58,6 +60,7 @@ mod engine_warning;
 mod event_log;
 pub mod guide;
 mod keys;
+mod mailboxes;
 mod nonces;
 mod options;
 #[cfg(feature = "auth")]
@@ -80,6 +83,7 @@ pub use connect_error::ConnectError;
 pub use counters::{RedisCounters, StoreCalls};
 pub use engine_warning::EngineWarning;
 pub use event_log::RedisEventLog;
+pub use mailboxes::RedisMailboxes;
 pub use nonces::RedisNonceStore;
 pub use options::RedisOptions;
 #[cfg(feature = "auth")]
@@ -200,6 +204,13 @@ impl Redis {
             self.connection_of(CountedStore::Bus),
             self.subscriber.clone(),
         )
+    }
+
+    /// Returns the mailboxes of nodes, for responses of clients.
+    #[must_use]
+    pub fn mailboxes(&self) -> RedisMailboxes {
+        let (connection, subscriber) = (self.connection.clone(), self.subscriber.clone());
+        RedisMailboxes::new(connection, subscriber, self.keys.clone(), &self.options)
     }
 
     /// Returns the store of used nonces: request states and DPoP proofs.

@@ -27,6 +27,8 @@ pub struct RedisOptions {
     pub(crate) sealing: Option<Sealing>,
     #[cfg(feature = "auth")]
     pub(crate) proxy: crate::proxy::ProxyLimits,
+    pub(crate) messages_per_mailbox: usize,
+    pub(crate) bytes_per_mailbox: usize,
 }
 
 impl fmt::Debug for RedisOptions {
@@ -62,6 +64,8 @@ impl RedisOptions {
             sealing: None,
             #[cfg(feature = "auth")]
             proxy: crate::proxy::ProxyLimits::default(),
+            messages_per_mailbox: 10_000,
+            bytes_per_mailbox: 32 * 1024 * 1024,
         }
     }
 
@@ -143,6 +147,21 @@ impl RedisOptions {
     #[must_use]
     pub fn with_stream_retention(mut self, retention: Duration) -> Self {
         self.stream_retention = retention;
+        self
+    }
+
+    /// Sets the maximum number of messages that wait in the mailbox of one node. Default: 10,000. Further messages are
+    /// rejected.
+    #[must_use]
+    pub fn with_messages_per_mailbox(mut self, messages: usize) -> Self {
+        self.messages_per_mailbox = messages;
+        self
+    }
+
+    /// Sets the maximum number of bytes that wait in the mailbox of one node. Default: 32 MiB.
+    #[must_use]
+    pub fn with_bytes_per_mailbox(mut self, bytes: usize) -> Self {
+        self.bytes_per_mailbox = bytes;
         self
     }
 

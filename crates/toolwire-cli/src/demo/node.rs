@@ -30,6 +30,7 @@ pub(crate) async fn join(
     let options = options
         .with_session_store(Arc::new(redis.sessions()))
         .with_event_log(Arc::new(redis.event_log()))
-        .with_bus(Arc::new(redis.bus()));
+        .with_bus(Arc::new(redis.bus()))
+        .with_mailboxes(Arc::new(redis.mailboxes()));
     Ok((server, options))
 }

@@ -25,7 +25,8 @@ use crate::sealing::Sealing;
 use crate::{ConnectError, RedisOptions};
 pub(crate) use received::{BusCounters, WaitingDelivery};
 use received::{Envelope, ReceivedMessages};
-use waiters::{Waiter, Waiters};
+pub(crate) use waiters::Waiter;
+use waiters::Waiters;
 
 /// The time between two heartbeats.
 const HEARTBEAT: Duration = Duration::from_secs(1);
@@ -49,6 +50,8 @@ struct SharedSubscriber {
     bus_channel: String,
     wake_channel: String,
     sealing: Option<Sealing>,
+    /// The channel that only this node hears.
+    node_channel: String,
     /// The id of this node in its messages.
     node: String,
     /// The number of the last published message. Locked while a message is sent, so that messages arrive in order.
@@ -69,6 +72,7 @@ impl Subscriber {
         keys: &Keys,
         options: &RedisOptions,
     ) -> Result<Self, ConnectError> {
+        let node = random_id().map_err(ConnectError::unavailable)?;
         Ok(Self {
             shared: Arc::new(SharedSubscriber {
                 target,
@@ -76,7 +80,8 @@ impl Subscriber {
                 bus_channel: keys.bus_channel(),
                 wake_channel: keys.wake_channel(),
                 sealing: options.sealing.clone(),
-                node: random_id().map_err(ConnectError::unavailable)?,
+                node_channel: keys.node_channel(&node),
+                node,
                 published: AsyncMutex::new(0),
                 sent: AtomicU64::new(0),
                 received: Mutex::default(),
@@ -137,10 +142,15 @@ impl Subscriber {
         })
     }
 
-    /// Starts to wait for a notification about a stream.
-    pub(crate) fn wait_for(&self, stream: &str) -> Waiter {
+    /// Starts to wait for a notification about a key: a stream, or the mailbox of this node.
+    pub(crate) fn wait_for(&self, key: &str) -> Waiter {
         self.start();
-        self.shared.waiters.add(stream)
+        self.shared.waiters.add(key)
+    }
+
+    /// Returns the channel for notifications that only this node needs.
+    pub(crate) fn node_channel(&self) -> &str {
+        &self.shared.node_channel
     }
 
     fn start(&self) {
@@ -180,7 +190,7 @@ impl SharedSubscriber {
         }
     }
 
-    /// Opens a connection that hears both channels.
+    /// Opens a connection that hears all channels of this node.
     async fn connect(self: &Arc<Self>, ended: &Arc<Notify>) -> RedisResult<MultiplexedConnection> {
         let (shared, ended) = (Arc::downgrade(self), Arc::clone(ended));
         let receive = move |push: PushInfo| {
@@ -197,6 +207,7 @@ impl SharedSubscriber {
             .await?;
         connection.subscribe(&self.bus_channel).await?;
         connection.subscribe(&self.wake_channel).await?;
+        connection.subscribe(&self.node_channel).await?;
         Ok(connection)
     }
 
@@ -210,7 +221,7 @@ impl SharedSubscriber {
         else {
             return;
         };
-        if channel == self.wake_channel.as_bytes() {
+        if channel != self.bus_channel.as_bytes() {
             self.waiters.wake(&String::from_utf8_lossy(&payload));
         } else if let Some(sealing) = &self.sealing {
             // A message that other keys have sealed is reported as lost.

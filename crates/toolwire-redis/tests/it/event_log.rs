@@ -111,7 +111,7 @@ async fn session_with_many_streams_is_removed() {
     };
     let mut commands = timeout(LONG, waits).await.expect("a reader waits");
     log.remove_session(&owner, "session").await.unwrap();
-    let keys: Vec<String> = commands.keys("*").await.unwrap();
+    let keys: Vec<String> = commands.keys("*{*").await.unwrap();
     assert_eq!(keys, [""; 0]);
     let read = timeout(LONG, waiting).await.expect("the reader is woken");
     assert_eq!(read.unwrap().unwrap(), Replay::Unknown);

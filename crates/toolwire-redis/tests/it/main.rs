@@ -14,6 +14,7 @@ mod connection;
 mod counters;
 mod engine;
 mod event_log;
+mod mailboxes;
 mod nonces;
 #[cfg(feature = "auth")]
 mod proxy;

@@ -19,7 +19,7 @@ struct Waiting {
 
 impl WaitingHandlers {
     /// Adds a handler until the returned value is dropped. If more than `limit` handlers wait then, the one that has
-    /// waited longest is told to end.
+    /// waited longest has to end.
     pub(crate) fn add(&self, handler: &Arc<TaskRegistration>, limit: usize) -> WaitingGuard<'_> {
         let mut waiting = lock(&self.0);
         let number = waiting.next;

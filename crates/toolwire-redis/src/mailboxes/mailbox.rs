@@ -1,0 +1,112 @@
+//! The mailbox of this node.
+
+use std::collections::VecDeque;
+use std::fmt;
+use std::num::NonZeroU16;
+use std::pin::Pin;
+use std::time::Duration;
+
+use tokio::runtime::Handle;
+use tokio::time::{sleep, timeout};
+use toolwire::store::{Mailbox, NodeMessage};
+
+use crate::connection::Backoff;
+use crate::mailboxes::commands::MailboxCommands;
+
+/// The longest time between two reads. It is a third of the lease.
+const RENEWAL: Duration = Duration::from_secs(5);
+
+/// The mailbox of this node.
+pub(super) struct RedisMailbox {
+    commands: MailboxCommands,
+    node: NonZeroU16,
+    /// The random name of the owner of the lease.
+    owner: String,
+    /// The number of the next message to read.
+    next: u64,
+    received: VecDeque<NodeMessage>,
+}
+
+impl RedisMailbox {
+    pub(super) fn new(commands: MailboxCommands, node: NonZeroU16, owner: String) -> Self {
+        Self {
+            commands,
+            node,
+            owner,
+            next: 1,
+            received: VecDeque::new(),
+        }
+    }
+
+    async fn next_message(&mut self) -> Option<NodeMessage> {
+        let mut backoff = Backoff::new();
+        loop {
+            if let Some(message) = self.received.pop_front() {
+                return Some(message);
+            }
+            // A message that is sent after the read is not missed.
+            let waiter = self.commands.wait_for(self.node);
+            let read = self.commands.read(self.node, &self.owner, self.next);
+            match read.await {
+                Ok(Some(messages)) if messages.is_empty() => {
+                    backoff = Backoff::new();
+                    // Without a message, the lease is renewed.
+                    let _ = timeout(RENEWAL, waiter.notified()).await;
+                }
+                Ok(Some(messages)) => {
+                    self.next += messages.len() as u64;
+                    let messages = messages.iter().filter_map(|message| decode(message));
+                    self.received.extend(messages);
+                }
+                Ok(None) => return None,
+                Err(error) => {
+                    tracing::debug!(%error, "the mailbox of this node cannot be read");
+                    sleep(backoff.next_pause()).await;
+                }
+            }
+        }
+    }
+}
+
+/// Decodes a message. A newer version may send messages that this one does not know.
+fn decode(message: &[u8]) -> Option<NodeMessage> {
+    let decoded = serde_json::from_slice(message);
+    if decoded.is_err() {
+        tracing::warn!("a message of another node cannot be read");
+    }
+    decoded.ok()
+}
+
+impl fmt::Debug for RedisMailbox {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RedisMailbox")
+            .field("node", &self.node)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Mailbox for RedisMailbox {
+    fn node(&self) -> NonZeroU16 {
+        self.node
+    }
+
+    fn next(&mut self) -> Pin<Box<dyn Future<Output = Option<NodeMessage>> + Send + '_>> {
+        Box::pin(self.next_message())
+    }
+}
+
+impl Drop for RedisMailbox {
+    /// Gives the number back. If that fails, or if the process ends before it, the lease ends soon.
+    fn drop(&mut self) {
+        let Ok(runtime) = Handle::try_current() else {
+            return;
+        };
+        let (commands, node) = (self.commands.clone(), self.node);
+        let owner = std::mem::take(&mut self.owner);
+        runtime.spawn(async move {
+            if let Err(error) = commands.close(node, &owner).await {
+                tracing::debug!(%error, "the number of this node was not given back");
+            }
+        });
+    }
+}

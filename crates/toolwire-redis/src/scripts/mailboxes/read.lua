@@ -1,0 +1,24 @@
+#!lua flags=allow-oom
+-- Renews a lease, removes the messages that its node has, and returns the next ones.
+-- KEYS: the lease, the messages. ARGV: the owner, the duration of the lease, the number of the first message to return, the
+-- maximum number of messages and of bytes to return.
+-- Returns 'messages' and the messages, or 'lost' if the owner has lost the number.
+local first, max_bytes = tonumber(ARGV[3]), tonumber(ARGV[5])
+local owner, next, bytes = unpack(redis.call('HMGET', KEYS[1], 'owner', 'next', 'bytes'))
+if owner ~= ARGV[1] then
+  return { 'lost' }
+end
+redis.call('PEXPIRE', KEYS[1], ARGV[2])
+for _ = next, first - 1 do
+  bytes = bytes - #redis.call('LPOP', KEYS[2])
+end
+redis.call('HSET', KEYS[1], 'next', first, 'bytes', bytes)
+local found, found_bytes = { 'messages' }, 0
+for i, message in ipairs(redis.call('LRANGE', KEYS[2], 0, ARGV[4] - 1)) do
+  found_bytes = found_bytes + #message
+  if i > 1 and found_bytes > max_bytes then
+    break
+  end
+  found[#found + 1] = message
+end
+return found

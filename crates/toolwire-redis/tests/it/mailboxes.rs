@@ -1,0 +1,133 @@
+//! The mailboxes of nodes.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use redis::AsyncCommands as _;
+use serde_json::json;
+use tokio::time::timeout;
+use toolwire::store::{Mailbox, Mailboxes as _, NodeMessage, StoreError, contract};
+use toolwire::types::RawJson;
+use toolwire_redis::{RedisMailboxes, RedisOptions};
+
+use crate::engine::Engine;
+
+/// The timeout of what takes a few seconds at most.
+const LONG: Duration = Duration::from_secs(60);
+
+fn message(number: i64) -> NodeMessage {
+    NodeMessage::Response {
+        session: "session".to_owned(),
+        id: number.into(),
+        outcome: Ok(RawJson::from(json!({}))),
+    }
+}
+
+async fn next(mailbox: &mut dyn Mailbox) -> Option<NodeMessage> {
+    timeout(LONG, mailbox.next()).await.expect("a message")
+}
+
+/// Sends a message until it succeeds.
+async fn send(mailboxes: &RedisMailboxes, mailbox: &dyn Mailbox, number: i64) {
+    let sent = async {
+        while !matches!(
+            mailboxes.send(mailbox.node(), &message(number)).await,
+            Ok(true)
+        ) {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    };
+    timeout(LONG, sent).await.expect("the engine is used again");
+}
+
+#[tokio::test]
+async fn contract_holds() {
+    let engine = Engine::start();
+    let connect = async || Arc::new(engine.connect().await.mailboxes());
+    contract::mailboxes(connect).await;
+    let limited = RedisOptions::new("limited").with_messages_per_mailbox(3);
+    let mailboxes = engine.connect_with(limited).await.mailboxes();
+    contract::mailboxes_bound(&mailboxes, 3).await;
+    let size = serde_json::to_vec(&message(1)).unwrap().len();
+    let limited = RedisOptions::new("small").with_bytes_per_mailbox(3 * size - 1);
+    let mailboxes = engine.connect_with(limited).await.mailboxes();
+    contract::mailboxes_bound(&mailboxes, 2).await;
+}
+
+#[tokio::test]
+async fn node_whose_lease_has_ended_learns_of_it() {
+    let engine = Engine::start();
+    let mailboxes = engine.connect().await.mailboxes();
+    let mut mailbox = mailboxes.open().await.unwrap();
+    let lease = format!("tw:test:{{m:{}}}:o", mailbox.node());
+    let mut commands = engine.commands().await;
+    let ttl: i64 = commands.pttl(&lease).await.unwrap();
+    assert!((1..=15_000).contains(&ttl), "{ttl}");
+    let _: () = commands.del(&lease).await.unwrap();
+    let sent = mailboxes.send(mailbox.node(), &message(1)).await;
+    assert!(!sent.unwrap(), "no node has the number");
+    assert_eq!(next(&mut *mailbox).await, None);
+    // Another node that has the number now is not affected by the end of the mailbox.
+    let _: () = commands.hset(&lease, "owner", "other").await.unwrap();
+    assert_eq!(next(&mut *mailbox).await, None);
+    drop(mailbox);
+    let mut other = mailboxes.open().await.unwrap();
+    send(&mailboxes, &*other, 2).await;
+    assert_eq!(next(&mut *other).await, Some(message(2)));
+    assert!(commands.exists::<_, bool>(&lease).await.unwrap());
+}
+
+#[tokio::test]
+async fn messages_survive_a_lost_connection_and_a_restart() {
+    let mut engine = Engine::start_persistent();
+    let (node, other) = (engine.connect().await, engine.connect().await);
+    let (node, other) = (node.mailboxes(), other.mailboxes());
+    let mut mailbox = node.open().await.unwrap();
+    for number in 1..=3 {
+        send(&other, &*mailbox, number).await;
+    }
+    assert_eq!(next(&mut *mailbox).await, Some(message(1)));
+    engine.kill();
+    let rejected = other.send(mailbox.node(), &message(4)).await;
+    assert!(
+        matches!(
+            rejected,
+            Err(StoreError::Unavailable(_) | StoreError::Unknown(_))
+        ),
+        "{rejected:?}"
+    );
+    engine.restart();
+    send(&other, &*mailbox, 5).await;
+    for number in [2, 3, 5] {
+        assert_eq!(next(&mut *mailbox).await, Some(message(number)));
+    }
+}
+
+#[tokio::test]
+async fn closed_mailboxes_leave_nothing_behind() {
+    let engine = Engine::start();
+    let mailboxes = engine.connect().await.mailboxes();
+    let mailbox = mailboxes.open().await.unwrap();
+    send(&mailboxes, &*mailbox, 1).await;
+    let mut commands = engine.commands().await;
+    let keys: Vec<String> = commands.keys("*{*").await.unwrap();
+    assert_eq!(keys.len(), 2, "{keys:?}");
+    for key in keys {
+        let ttl: i64 = commands.pttl(&key).await.unwrap();
+        assert!(ttl > 0, "{key} never expires");
+    }
+    drop(mailbox);
+    let removed = async {
+        while !commands
+            .keys::<_, Vec<String>>("*")
+            .await
+            .unwrap()
+            .is_empty()
+        {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    };
+    timeout(LONG, removed)
+        .await
+        .expect("the number is given back");
+}
