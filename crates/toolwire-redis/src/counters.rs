@@ -11,6 +11,7 @@ pub(crate) enum CountedStore {
     Sessions,
     EventLog,
     Bus,
+    Mailboxes,
     Nonces,
     Tasks,
     #[cfg(feature = "auth")]
@@ -28,6 +29,7 @@ impl CountedStore {
         Self::Sessions,
         Self::EventLog,
         Self::Bus,
+        Self::Mailboxes,
         Self::Nonces,
         Self::Tasks,
         #[cfg(feature = "auth")]
@@ -44,6 +46,7 @@ impl CountedStore {
             Self::Sessions => "sessions",
             Self::EventLog => "event_log",
             Self::Bus => "bus",
+            Self::Mailboxes => "mailboxes",
             Self::Nonces => "nonces",
             Self::Tasks => "tasks",
             #[cfg(feature = "auth")]

@@ -209,7 +209,8 @@ impl Redis {
     /// Returns the mailboxes of nodes, for responses of clients.
     #[must_use]
     pub fn mailboxes(&self) -> RedisMailboxes {
-        let (connection, subscriber) = (self.connection.clone(), self.subscriber.clone());
+        let connection = self.connection_of(CountedStore::Mailboxes);
+        let subscriber = self.subscriber.clone();
         RedisMailboxes::new(connection, subscriber, self.keys.clone(), &self.options)
     }
 

@@ -165,7 +165,7 @@ impl RedisOptions {
         self
     }
 
-    /// Seals sessions, entries of streams and bus messages with these keys, which all nodes share. Default: not sealed.
+    /// Seals sessions, entries of streams, bus messages and mailboxes with these keys, which all nodes share. Default: not sealed.
     ///
     /// A record is encrypted, and bound to its key in the engine. So readers of the engine cannot read it, and it cannot be
     /// moved. Sealing takes about 1 µs for 1 KiB, and a sealed record is a third larger.

@@ -7,8 +7,10 @@ use std::time::Duration;
 use redis::{Script, ScriptInvocation};
 use toolwire::store::StoreError;
 
+use crate::RedisOptions;
 use crate::connection::{Connection, Repeat, milliseconds};
 use crate::keys::Keys;
+use crate::sealing::Sealing;
 use crate::subscriber::{Subscriber, Waiter};
 
 /// How long a node has its number after its last read.
@@ -27,6 +29,7 @@ pub(super) struct MailboxCommands {
     connection: Connection,
     subscriber: Subscriber,
     keys: Keys,
+    sealing: Option<Sealing>,
     scripts: Arc<MailboxScripts>,
 }
 
@@ -45,11 +48,17 @@ pub(super) struct MailboxLimits {
 }
 
 impl MailboxCommands {
-    pub(super) fn new(connection: Connection, subscriber: Subscriber, keys: Keys) -> Self {
+    pub(super) fn new(
+        connection: Connection,
+        subscriber: Subscriber,
+        keys: Keys,
+        options: &RedisOptions,
+    ) -> Self {
         Self {
             connection,
             subscriber,
             keys,
+            sealing: options.sealing.clone(),
             scripts: Arc::new(MailboxScripts {
                 open: Script::new(include_str!("../scripts/mailboxes/open.lua")),
                 send: Script::new(include_str!("../scripts/mailboxes/send.lua")),
@@ -74,10 +83,14 @@ impl MailboxCommands {
     pub(super) async fn send(
         &self,
         node: NonZeroU16,
-        message: Vec<u8>,
+        mut message: Vec<u8>,
         limits: MailboxLimits,
         repeat: Repeat,
     ) -> Result<bool, StoreError> {
+        if let Some(sealing) = &self.sealing {
+            let sealed = sealing.seal(&self.keys.node_messages(node), &message)?;
+            message = sealed.into_bytes();
+        }
         let mut invocation = self.invoke(&self.scripts.send, node);
         invocation
             .arg(message)
@@ -114,6 +127,13 @@ impl MailboxCommands {
         let mut found: Vec<Vec<u8>> = self.connection.send(&invocation, repeat).await?;
         if found.is_empty() || found.remove(0) != b"messages" {
             return Ok(None);
+        }
+        if let Some(sealing) = &self.sealing {
+            let key = self.keys.node_messages(node);
+            for message in &mut found {
+                // A message that other keys have sealed is empty, which no message is.
+                *message = sealing.open(&key, message).unwrap_or_default();
+            }
         }
         Ok(Some(found))
     }

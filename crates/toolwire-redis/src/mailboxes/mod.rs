@@ -40,7 +40,7 @@ impl RedisMailboxes {
         options: &RedisOptions,
     ) -> Self {
         Self {
-            commands: MailboxCommands::new(connection, subscriber, keys),
+            commands: MailboxCommands::new(connection, subscriber, keys, options),
             limits: MailboxLimits {
                 messages: options.messages_per_mailbox,
                 bytes: options.bytes_per_mailbox,
