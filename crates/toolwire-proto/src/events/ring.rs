@@ -102,9 +102,13 @@ impl<T> EventRing<T> {
     }
 
     /// Adds an event, and drops the oldest ones beyond the limits. `now_ms` counts from 1970-01-01.
+    ///
+    /// The times of events never decrease, also if the clock is set back. So the events that are too old for a caller
+    /// are the first ones, and the position after a gap is always after the requested one.
     pub fn push(&mut self, now_ms: u64, bytes: usize, value: T) {
+        let last_ms = self.entries.back().map_or(0, |last| last.time_ms);
         self.entries.push_back(RingEntry {
-            time_ms: now_ms,
+            time_ms: now_ms.max(last_ms),
             bytes,
             value,
         });
@@ -310,6 +314,24 @@ mod tests {
             let expected: Vec<u64> = (first..count).filter(|value| value % step == 0).collect();
             prop_assert_eq!(seen, expected);
             prop_assert_eq!(position, count);
+        }
+
+        #[test]
+        fn position_after_a_gap_is_after_the_requested_one(
+            times in proptest::collection::vec(0_u64..20, 1..40), not_before in 0_u64..25, step in 1_u64..4,
+        ) {
+            let mut ring = ring(30, usize::MAX);
+            for (value, time) in (0..).zip(times) {
+                ring.push(time, 1, value);
+            }
+            for position in 0..=ring.end() {
+                let page = ring.page(Some(position), Some(not_before), first(5), |value| (value % step == 0).then_some(*value));
+                if page.truncated {
+                    let next = page.events.first().map_or(page.end, |(after, _)| after - 1);
+                    prop_assert!(next > position);
+                }
+                prop_assert!(page.end > position || !page.has_more);
+            }
         }
 
         #[test]
