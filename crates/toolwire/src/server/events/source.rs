@@ -58,18 +58,40 @@ const POLL_INTERVAL: Duration = Duration::from_secs(5);
 ///         let is_wanted = |mail: &&Mail| {
 ///             mail.number > seen && filter.from.as_ref().is_none_or(|from| *from == mail.from)
 ///         };
-///         let mails = self.0.iter().filter(is_wanted).take(since.limit());
+///         let mut mails = self.0.iter().filter(is_wanted);
 ///         let events: Vec<_> = mails
+///             .by_ref()
+///             .take(since.limit())
 ///             .map(|mail| {
 ///                 let number = mail.number.to_string();
 ///                 Event::new(mail.clone()).with_id(format!("mail-{number}")).with_cursor(number)
 ///             })
 ///             .collect();
-///         Ok(EventPage::new(events, last.to_string()))
+///         // The next page starts with the first mail that this one does not have.
+///         Ok(match mails.next() {
+///             Some(next) => EventPage::new(events, (next.number - 1).to_string()).with_more(),
+///             None => EventPage::new(events, last.to_string()),
+///         })
 ///     }
 /// }
 ///
-/// let server = Server::new("mails", "1.0.0").event("mail.received", Mails(Vec::new()));
+/// # #[cfg(feature = "client")]
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), toolwire::Error> {
+/// # let mails = (1..=250).map(|number| Mail { number, from: "ann".to_owned() });
+/// # let mails = Mails(mails.collect());
+/// let server = Server::new("mails", "1.0.0").event("mail.received", mails);
+/// # let client = toolwire::Client::in_process(&server).await?;
+/// # let all = client.subscribe_events("mail.received", serde_json::json!({})).with_cursor("0");
+/// # let mut all = all.await?;
+/// # for number in 1..=250 {
+/// #     let Some(toolwire::events::EventItem::Event(mail)) = all.next().await? else { panic!() };
+/// #     assert_eq!(mail.event_id, format!("mail-{number}"));
+/// # }
+/// # Ok(())
+/// # }
+/// # #[cfg(not(feature = "client"))]
+/// # fn main() {}
 /// ```
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a source of events",
