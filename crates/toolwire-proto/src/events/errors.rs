@@ -42,15 +42,6 @@ pub fn unsupported_mode(name: &str, mode: &DeliveryMode) -> ErrorObject {
     with_data(error, &UnsupportedData::new("delivery", mode.as_str()))
 }
 
-/// Returns the error that ends the subscriptions of a type whose schemas changed incompatibly (−32026).
-#[must_use]
-pub fn schema_changed(name: &str) -> ErrorObject {
-    let message = format!("the schemas of event type `{name}` changed; subscribe again");
-    let mut data = UnsupportedData::new("schema", name);
-    data.reason = Some("schema_changed".to_owned());
-    with_data(ErrorObject::new(code::UNSUPPORTED, message), &data)
-}
-
 /// Returns the error for a callback URL that did not accept the check of the server (−32027).
 #[must_use]
 pub fn callback_failed(reason: CallbackFailure) -> ErrorObject {
@@ -95,11 +86,6 @@ mod tests {
             unsupported_mode("a", &DeliveryMode::Webhook),
             -32026,
             Some(json!({"feature": "delivery", "value": "webhook"})),
-        );
-        check(
-            schema_changed("a"),
-            -32026,
-            Some(json!({"feature": "schema", "value": "a", "reason": "schema_changed"})),
         );
         check(
             callback_failed(CallbackFailure::Timeout),

@@ -14,12 +14,10 @@ pub mod webhook;
 pub use canonical::canonical_text;
 pub use cursor::CursorKey;
 pub use errors::{
-    callback_failed, exhausted, forbidden, schema_changed, unknown_event, unknown_subscription,
-    unsupported_mode,
+    callback_failed, exhausted, forbidden, unknown_event, unknown_subscription, unsupported_mode,
 };
 pub use ring::{EventRing, PageLimits, RingLimits, RingPage};
 pub use seen::{MAX_SEEN_BYTES, MAX_SEEN_EVENTS, SeenEvents};
 pub use times::{
-    HEARTBEAT_INTERVAL, LEASE, MAX_HEARTBEAT_INTERVAL, MIN_POLL_WAIT, SILENCE_LIMIT, not_before,
-    poll_wait,
+    HEARTBEAT_INTERVAL, LEASE, MAX_HEARTBEAT_INTERVAL, SILENCE_LIMIT, not_before, poll_wait,
 };

@@ -12,7 +12,7 @@ pub const HEARTBEAT_INTERVAL: Duration = Duration::from_secs(15);
 pub const SILENCE_LIMIT: Duration = Duration::from_secs(60);
 
 /// The shortest time that a client waits between two polls, unless more events are ready.
-pub const MIN_POLL_WAIT: Duration = Duration::from_secs(1);
+const MIN_POLL_WAIT: Duration = Duration::from_secs(1);
 
 /// The longest time that a client waits between two polls, whatever the server says.
 const MAX_POLL_WAIT: Duration = Duration::from_secs(15 * 60);

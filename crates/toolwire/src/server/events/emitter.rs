@@ -19,7 +19,8 @@ use crate::server::events::signal::EventSignal;
 use crate::server::events::source::{EventSource, Since};
 use crate::sync::lock;
 
-/// The maximum bytes of the data of one event, which is the limit of the body of a webhook.
+/// The maximum bytes of the data of one event. The whole body of a webhook has the same limit, so an event with data close
+/// to it is delivered by polls and streams only.
 const MAX_EVENT_BYTES: usize = 256 * 1024;
 
 /// The maximum bytes of the events of one page.
