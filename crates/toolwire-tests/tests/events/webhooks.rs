@@ -1,13 +1,18 @@
 //! Webhooks from end to end: a server, its client and a receiver, over sockets.
 
+use std::convert::Infallible;
 use std::net::SocketAddr;
-use std::time::Duration;
 
+use bytes::Bytes;
+use http_body_util::{BodyExt as _, Full};
+use hyper::body::Incoming;
 use hyper::service::service_fn;
+use hyper::{Request, Response};
 use hyper_util::rt::TokioIo;
 use serde::Serialize;
 use serde_json::json;
 use tokio::net::TcpListener;
+use tokio::sync::mpsc;
 use toolwire::events::{
     DeliveryMode, Emitter, Event, EventItem, EventSubscription, NoArguments, WebhookItem,
     WebhookOptions, WebhookReceiver,
@@ -47,19 +52,48 @@ async fn client(address: SocketAddr, user: &str) -> Client {
 
 /// Starts a receiver on this machine.
 async fn receiver() -> WebhookReceiver {
+    observed_receiver().await.0
+}
+
+/// Starts a receiver on this machine. The channel gets an item when the receiver has processed a request as far as it can
+/// without the application.
+async fn observed_receiver() -> (WebhookReceiver, mpsc::UnboundedReceiver<()>) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
     let receiver = WebhookReceiver::new(format!("http://{address}/hooks"));
+    let (processed, observer) = mpsc::unbounded_channel();
     let service = receiver.clone();
     tokio::spawn(async move {
         while let Ok((socket, _)) = listener.accept().await {
-            let service = service.clone();
-            let service = service_fn(move |request| service.clone().call(request));
+            let (service, processed) = (service.clone(), processed.clone());
+            let service =
+                service_fn(move |request| receive(service.clone(), request, processed.clone()));
             let http = hyper::server::conn::http1::Builder::new();
             tokio::spawn(http.serve_connection(TokioIo::new(socket), service));
         }
     });
-    receiver
+    (receiver, observer)
+}
+
+async fn receive(
+    mut receiver: WebhookReceiver,
+    request: Request<Incoming>,
+    processed: mpsc::UnboundedSender<()>,
+) -> Result<Response<Full<Bytes>>, Infallible> {
+    let (head, body) = request.into_parts();
+    // The body is complete, so the receiver waits only for the application.
+    let body = body.collect().await.unwrap().to_bytes();
+    let mut response = receiver.call(Request::from_parts(head, Full::new(body)));
+    let early = tokio::select! {
+        biased;
+        response = &mut response => Some(response),
+        () = std::future::ready(()) => None,
+    };
+    let _ = processed.send(());
+    match early {
+        Some(response) => response,
+        None => response.await,
+    }
 }
 
 #[tokio::test]
@@ -139,7 +173,7 @@ async fn subscription_prefers_a_receiver_and_continues_without_it() {
 async fn event_that_the_application_does_not_take_is_not_accepted() {
     let (endpoint, mails) = endpoint().await;
     let ann = client(endpoint.address, "ann").await;
-    let receiver = receiver().await;
+    let (receiver, mut processed) = observed_receiver().await;
     let subscribe = async || {
         let subscribing = ann
             .subscribe_events("mail.received", json!({}))
@@ -150,7 +184,10 @@ async fn event_that_the_application_does_not_take_is_not_accepted() {
     mails
         .emit(Event::new(Mail { number: 1 }).with_id("mail-1"))
         .unwrap();
-    tokio::time::sleep(Duration::from_millis(200)).await;
+    // The challenge and the event.
+    for _ in 0..2 {
+        within(processed.recv()).await.unwrap();
+    }
     drop(subscription);
     // The subscription of the same receiver continues, and the event is sent again.
     let mut subscription = subscribe().await;
