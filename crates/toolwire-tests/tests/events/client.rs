@@ -97,7 +97,7 @@ async fn nothing_is_sent_to_a_server_without_events() {
 }
 
 /// Connects to a scripted server with these capabilities.
-async fn connect(
+pub(crate) async fn connect(
     builder: toolwire::ClientBuilder,
     capabilities: Value,
 ) -> (Client, ScriptedServer) {
@@ -113,7 +113,7 @@ async fn connect(
     (connecting.await.unwrap().unwrap(), script)
 }
 
-fn with_events() -> Value {
+pub(crate) fn with_events() -> Value {
     json!({"extensions": {"io.modelcontextprotocol/events": {}}})
 }
 

@@ -12,4 +12,5 @@ mod polls;
 mod sources;
 mod streams;
 mod streams_end;
+mod webhook_renewal;
 mod webhooks;

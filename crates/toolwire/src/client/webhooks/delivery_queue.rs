@@ -145,6 +145,12 @@ impl DeliveryQueue {
         true
     }
 
+    /// Queues the end of the subscription, when the application reads.
+    pub(super) async fn push_end(&self, error: ErrorObject) {
+        // Without a reader, the application has dropped the subscription.
+        drop(self.items.send(WebhookItem::Ended(error)).await);
+    }
+
     /// Queues a gap that the response to a renewal announced.
     pub(super) fn push_gap(&self) {
         // A full queue is no problem: the server also sends the gap.

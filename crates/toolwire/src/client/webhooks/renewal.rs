@@ -4,41 +4,61 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use toolwire_proto::date_time::date_time_ms;
-use toolwire_types::events::{SubscribeEventsParams, SubscribeEventsResult};
+use toolwire_types::ErrorObject;
+use toolwire_types::events::{SubscribeEventsParams, SubscribeEventsResult, code};
 
 use crate::client::Client;
 use crate::client::webhooks::delivery_queue::DeliveryQueue;
 use crate::engine::since_epoch;
 use crate::error::Error;
 
-/// The shortest time between two renewals, and the time after a failed one.
+/// The shortest time between two renewals.
 const MIN_WAIT: Duration = Duration::from_secs(10);
+
+/// The time after a failed renewal.
+const RETRY_PAUSE: Duration = Duration::from_secs(10);
 
 /// The longest time between two renewals, so that a suspended delivery continues.
 const MAX_WAIT: Duration = Duration::from_secs(60 * 60);
 
-/// Repeats a subscription until the task is aborted.
+/// Repeats a subscription until the server rejects it or the task is aborted. `last` is the result of the last request.
 pub(super) async fn renew(
     client: Client,
-    params: SubscribeEventsParams,
-    mut refresh_before: Option<String>,
+    mut params: SubscribeEventsParams,
+    mut last: SubscribeEventsResult,
     queue: Arc<DeliveryQueue>,
 ) {
+    // The limit of the client for the history counts once.
+    params.max_age_ms = None;
     loop {
-        tokio::time::sleep(wait(refresh_before.as_deref(), since_epoch())).await;
-        match send(&client, &params).await {
-            Ok(result) => {
-                refresh_before = result.refresh_before;
-                if result.truncated {
-                    queue.push_gap();
+        // A server that lost the subscription starts it again here, and not where it began.
+        params.cursor = last.cursor;
+        tokio::time::sleep(wait(last.refresh_before.as_deref(), since_epoch())).await;
+        last = loop {
+            match send(&client, &params).await {
+                Ok(result) => break result,
+                Err(error) => {
+                    tracing::warn!(%error, "a webhook subscription could not be renewed");
+                    if let Some(rejection) = error.rpc().filter(|rejection| is_final(rejection)) {
+                        queue.push_end(rejection.clone()).await;
+                        return;
+                    }
+                    tokio::time::sleep(RETRY_PAUSE).await;
                 }
             }
-            Err(error) => {
-                tracing::warn!(%error, "a webhook subscription could not be renewed");
-                tokio::time::sleep(MIN_WAIT).await;
-            }
+        };
+        if last.truncated {
+            queue.push_gap();
         }
     }
+}
+
+/// Returns `true` if the server will not accept the subscription later either.
+fn is_final(rejection: &ErrorObject) -> bool {
+    matches!(
+        rejection.code,
+        code::NOT_FOUND | code::FORBIDDEN | code::UNSUPPORTED
+    )
 }
 
 /// Returns how long to wait: half of the time that is left, so that a renewal can fail and be repeated.

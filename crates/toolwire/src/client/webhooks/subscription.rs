@@ -93,14 +93,15 @@ pub(super) async fn subscribe(
     if result.truncated {
         queue.push_gap();
     }
+    let id = result.id.clone();
     let renewal = tokio::spawn(renew(
         client.clone(),
         params.clone(),
-        result.refresh_before,
+        result,
         Arc::clone(&queue),
     ));
     Ok(WebhookSubscription {
-        id: result.id,
+        id,
         client: client.clone(),
         params,
         items,

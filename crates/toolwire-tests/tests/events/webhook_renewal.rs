@@ -1,0 +1,89 @@
+//! Renewals of webhook subscriptions, with a scripted server.
+
+use serde_json::{Value, json};
+use toolwire::events::{
+    DeliveryMode, EventItem, EventSubscription, EventSubscriptionState, WebhookReceiver,
+};
+use toolwire::testing::{ReceivedMessage, ScriptedServer};
+use toolwire::{Client, Error};
+use toolwire_tests::peer::within;
+
+use crate::client::{connect, with_events};
+
+/// Subscribes after the cursor `c0`. The server accepts it at the cursor `c1`.
+async fn subscribe() -> (Client, EventSubscription, ScriptedServer) {
+    let (client, mut script) = connect(Client::builder("c", "1"), with_events()).await;
+    let receiver = WebhookReceiver::new("https://app.example/hooks");
+    let state = json!({"name": "x", "arguments": {}, "cursor": "c0"});
+    let state: EventSubscriptionState = serde_json::from_value(state).unwrap();
+    let resuming = client
+        .resume_events(state)
+        .with_max_age(std::time::Duration::from_secs(60))
+        .with_mode(DeliveryMode::Webhook)
+        .with_receiver(&receiver);
+    let resuming = tokio::spawn(resuming.into_future());
+    let request = script.expect("events/subscribe").await;
+    assert_eq!(request.params["cursor"], "c0");
+    assert_eq!(request.params["maxAgeMs"], 60_000);
+    respond(&script, &request, json!("c1"), false).await;
+    let subscription = within(resuming).await.unwrap().unwrap();
+    (client, subscription, script)
+}
+
+async fn respond(
+    script: &ScriptedServer,
+    request: &ReceivedMessage,
+    cursor: Value,
+    truncated: bool,
+) {
+    // A date in the past: the client waits for the shortest time.
+    let result = json!({
+        "resultType": "complete", "id": "sub_1", "cursor": cursor, "truncated": truncated,
+        "refreshBefore": "2026-01-01T00:00:00Z",
+    });
+    script.respond(request, result).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn renewal_continues_at_the_last_cursor() {
+    let (_client, mut subscription, mut script) = subscribe().await;
+    let reading = tokio::spawn(async move { subscription.next().await });
+    for (expected, next) in [(json!("c1"), json!("c2")), (json!("c2"), Value::Null)] {
+        let renewal = script.expect("events/subscribe").await;
+        assert_eq!(renewal.params["cursor"], expected);
+        assert_eq!(renewal.params.get("maxAgeMs"), None);
+        respond(&script, &renewal, next, false).await;
+    }
+    let renewal = script.expect("events/subscribe").await;
+    assert_eq!(renewal.params["cursor"], Value::Null);
+    respond(&script, &renewal, Value::Null, true).await;
+    assert_eq!(reading.await.unwrap().unwrap(), Some(EventItem::Gap));
+}
+
+#[tokio::test(start_paused = true)]
+async fn rejected_renewal_ends_the_subscription() {
+    for code in [-32023, -32024, -32026] {
+        let (_client, mut subscription, mut script) = subscribe().await;
+        let renewal = script.expect("events/subscribe").await;
+        script
+            .respond_error(&renewal, code, "no", Value::Null)
+            .await;
+        let error: Error = subscription.next().await.unwrap_err();
+        assert_eq!(error.rpc().unwrap().code, code);
+        assert_eq!(subscription.next().await.unwrap(), None);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn renewal_is_repeated_after_another_error() {
+    let (_client, _subscription, mut script) = subscribe().await;
+    for code in [-32603, -32025] {
+        let renewal = script.expect("events/subscribe").await;
+        assert_eq!(renewal.params["cursor"], "c1");
+        script
+            .respond_error(&renewal, code, "later", Value::Null)
+            .await;
+    }
+    let renewal = script.expect("events/subscribe").await;
+    respond(&script, &renewal, json!("c2"), false).await;
+}
