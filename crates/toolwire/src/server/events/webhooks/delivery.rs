@@ -162,12 +162,14 @@ impl Delivery<'_> {
         let page = source.page(&ctx, arguments, since).await;
         let page = page.map_err(PageError::Source)?;
         self.subscription.with_state(|state| {
-            let is_known = std::mem::take(&mut state.is_truncation_known);
+            if page.truncated && !state.is_truncation_known {
+                state.gap_id.get_or_insert_with(new_gap_id);
+            }
             if page.events.is_empty() {
                 state.advance(page.cursor.clone());
-            }
-            if page.truncated && !is_known {
-                state.gap_id.get_or_insert_with(new_gap_id);
+            } else if page.truncated {
+                // If an event fails, the same page is requested again, and the gap was reported by then.
+                state.is_truncation_known = true;
             }
         });
         if let Some(after) = self.deliver_gap().await {

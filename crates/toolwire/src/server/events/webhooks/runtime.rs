@@ -101,16 +101,15 @@ impl WebhookRuntime {
         self.verifications
             .verify(&self.shared, &key, &secret)
             .await?;
+        // Nothing is delivered yet, so the position is that of the client if there are events after it.
+        let before_events = params.cursor.filter(|_| !first.events.is_empty());
         let start = SubscriptionStart {
             secret: secret.clone(),
             expiry,
-            // Nothing is delivered yet, so the position is that of the client if there are events after it.
-            cursor: match params.cursor {
-                Some(cursor) if !first.events.is_empty() => Some(cursor),
-                _ => Some(first.cursor),
-            },
             not_before,
-            truncated: first.truncated,
+            // A position after the first page is also after its gap.
+            is_truncation_known: first.truncated && before_events.is_some(),
+            cursor: Some(before_events.unwrap_or(first.cursor)),
         };
         let ctx = key.ctx.clone();
         let subscription = Arc::new(UrlSubscription::new(key, start));
@@ -258,7 +257,7 @@ impl WebhookRuntime {
             expiry: record.expires_at_ms.map(Expiry::at_epoch_ms),
             cursor: record.cursor,
             not_before: None,
-            truncated: false,
+            is_truncation_known: false,
         };
         let subscription = Arc::new(UrlSubscription::new(key, start));
         self.add(&subscription, None).map(drop)

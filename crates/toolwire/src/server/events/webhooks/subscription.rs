@@ -50,7 +50,7 @@ pub(super) struct SubscriptionState {
     pub(super) finished_ids: HashSet<String>,
     /// The id of the gap message that is not accepted yet.
     pub(super) gap_id: Option<String>,
-    /// Whether the client knows already that the first page is truncated.
+    /// Whether the client knows already that the page after the cursor is truncated.
     pub(super) is_truncation_known: bool,
     pub(super) is_throttled: bool,
     pub(super) health: DeliveryHealth,
@@ -100,7 +100,7 @@ impl UrlSubscription {
                 cursor: start.cursor,
                 finished_ids: HashSet::new(),
                 gap_id: None,
-                is_truncation_known: start.truncated,
+                is_truncation_known: start.is_truncation_known,
                 is_throttled: false,
                 health: DeliveryHealth::default(),
             }),
@@ -234,8 +234,8 @@ pub(super) struct SubscriptionStart {
     pub(super) expiry: Option<Expiry>,
     pub(super) cursor: Option<String>,
     pub(super) not_before: Option<SystemTime>,
-    /// Whether the response to the client says that events were skipped.
-    pub(super) truncated: bool,
+    /// Whether the response to the client says that events before the next page were skipped.
+    pub(super) is_truncation_known: bool,
 }
 
 impl SubscriptionState {
@@ -251,5 +251,6 @@ impl SubscriptionState {
     pub(super) fn advance(&mut self, cursor: String) {
         self.cursor = Some(cursor);
         self.finished_ids.clear();
+        self.is_truncation_known = false;
     }
 }

@@ -80,6 +80,34 @@ async fn event_that_is_given_up_is_followed_by_a_gap() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn event_of_a_truncated_page_is_given_up_like_others() {
+    let fixture = Fixture::new();
+    fixture.server.add_event("log.rotated", Rotated).unwrap();
+    let rotated = params_for("log.rotated", URL);
+    // The gap is accepted, and the event never.
+    fixture.script.respond([204, 500, 500, 500, 500, 500]);
+    let result = fixture.try_subscribe("ann", rotated).await.unwrap();
+    assert_eq!(result.cursor.as_deref(), Some("start"));
+    let requests = fixture.script.requests(8).await;
+    let expected = ["verification", "gap", "a", "a", "a", "a", "a", "gap"];
+    assert_eq!(summary(&requests), expected);
+}
+
+#[tokio::test(start_paused = true)]
+async fn gap_that_the_client_knows_is_not_delivered() {
+    let fixture = Fixture::new();
+    fixture.server.add_event("log.rotated", Rotated).unwrap();
+    let rotated = params_for("log.rotated", URL).with_cursor("start");
+    fixture.script.respond([503]);
+    let result = fixture.try_subscribe("ann", rotated).await.unwrap();
+    assert!(result.truncated);
+    let requests = fixture.script.requests(3).await;
+    assert_eq!(summary(&requests), ["verification", "a", "a"]);
+    sleep(Duration::from_secs(60)).await;
+    assert_eq!(fixture.script.count(), 3);
+}
+
+#[tokio::test(start_paused = true)]
 async fn event_that_the_receiver_rejects_is_not_sent_again() {
     let fixture = Fixture::new();
     fixture.subscribe().await;

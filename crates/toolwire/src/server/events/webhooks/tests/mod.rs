@@ -19,7 +19,9 @@ use toolwire_types::{ErrorObject, RawJson};
 
 use super::*;
 use crate::engine::{BoxFuture, TokenInfo, since_epoch};
-use crate::server::events::{Emitter, Event, NoArguments};
+use crate::server::events::{
+    Emitter, Event, EventContext, EventPage, EventSource, NoArguments, Since,
+};
 use crate::store::{MemorySubscriptionStore, StoreError, SubscriptionRecord, SubscriptionStore};
 use crate::sync::lock;
 
@@ -184,6 +186,31 @@ impl Fixture {
         let webhooks = snapshot.events.webhooks.as_ref().unwrap();
         let params = UnsubscribeEventsParams::new("mail.received", url);
         webhooks.unsubscribe(&token(subject), params).await
+    }
+}
+
+/// A source whose log was rotated: the page after its start has one event, and events before it are missing.
+#[derive(Debug)]
+struct Rotated;
+
+impl EventSource for Rotated {
+    type Arguments = NoArguments;
+    type Payload = Mail;
+
+    async fn after(
+        &self,
+        _: &EventContext,
+        _: &NoArguments,
+        since: Since<'_>,
+    ) -> Result<EventPage<Mail>, ErrorObject> {
+        Ok(match since.cursor() {
+            None => EventPage::empty("start"),
+            Some("start") => {
+                let text = "a".to_owned();
+                EventPage::new([Event::new(Mail { text }).with_id("id-a")], "end").truncated()
+            }
+            Some(_) => EventPage::empty("end"),
+        })
     }
 }
 
