@@ -45,6 +45,7 @@ pub(super) async fn deliver(
         error = delivery.run(event_type) => Some(error),
     };
     if let Some(error) = ended {
+        subscription.end();
         tokio::select! {
             () = subscription.expired() => {}
             () = delivery.terminate(error) => {}
@@ -55,7 +56,7 @@ pub(super) async fn deliver(
     }
     // Removing the entry also ends this task, so it is the last step.
     if let Some(registry) = registry.upgrade() {
-        registry.remove(&subscription.id);
+        registry.remove_this(&subscription);
     }
 }
 

@@ -71,6 +71,19 @@ impl UrlSubscriptions {
         Ok(None)
     }
 
+    /// Removes this subscription and stops its delivery, unless another one with its id has replaced it.
+    pub(super) fn remove_this(&self, subscription: &Arc<UrlSubscription>) {
+        let mut entries = lock(&self.entries);
+        let is_this = |entry: &RegistryEntry| Arc::ptr_eq(&entry.subscription, subscription);
+        let removed = entries
+            .get(&subscription.id)
+            .is_some_and(is_this)
+            .then(|| entries.remove(&subscription.id));
+        // The entry is dropped after the lock.
+        drop(entries);
+        drop(removed);
+    }
+
     /// Removes a subscription and stops its delivery. Returns `false` for an unknown id.
     pub(super) fn remove(&self, id: &str) -> bool {
         // The entry is dropped after the lock.

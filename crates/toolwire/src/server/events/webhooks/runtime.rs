@@ -86,7 +86,10 @@ impl WebhookRuntime {
         let ttl = self.shared.options.ttl.grant(params.ttl_ms);
         let expiry = ttl.map(Expiry::after);
         if let Some(existing) = self.registry.get(&key.id) {
-            return self.refresh(&existing, key.ctx, secret, expiry).await;
+            let refreshed = self.refresh(&existing, key.ctx.clone(), secret.clone(), expiry);
+            if let Some(result) = refreshed.await? {
+                return Ok(result);
+            }
         }
         self.registry
             .check_limits(key.ctx.principal(), self.limits())?;
@@ -116,11 +119,15 @@ impl WebhookRuntime {
         let mut result = self.result(&subscription);
         result.truncated = first.truncated;
         let record = subscription.record();
-        if let Some(existing) = self.add(&subscription, Some(entry))? {
-            return self.refresh(&existing, ctx, secret, expiry).await;
+        // Another request with the same key may have been faster.
+        while let Some(existing) = self.add(&subscription, Some(Arc::clone(&entry)))? {
+            let refreshed = self.refresh(&existing, ctx.clone(), secret.clone(), expiry);
+            if let Some(result) = refreshed.await? {
+                return Ok(result);
+            }
         }
         if let Err(error) = self.shared.options.store.put(record).await {
-            self.registry.remove(&subscription.id);
+            self.registry.remove_this(&subscription);
             return Err(store_failed(&error));
         }
         Ok(result)
@@ -180,21 +187,27 @@ impl WebhookRuntime {
         url.map_err(|invalid| ErrorObject::invalid_params(format!("delivery.url: {invalid}")))
     }
 
-    /// Repeats a subscription: replaces its token, its secret and its expiry, and continues its delivery.
+    /// Repeats a subscription: replaces its token, its secret and its expiry, and continues its delivery. Removes one that
+    /// has ended and returns `None`, so that a new one can replace it.
     async fn refresh(
         &self,
-        subscription: &UrlSubscription,
+        subscription: &Arc<UrlSubscription>,
         ctx: EventContext,
         secret: WebhookSecret,
         expiry: Option<Expiry>,
-    ) -> Result<SubscribeEventsResult, ErrorObject> {
-        subscription.refresh(ctx, secret, expiry);
-        let stored = self.shared.options.store.put(subscription.record()).await;
+    ) -> Result<Option<SubscribeEventsResult>, ErrorObject> {
+        let store = &self.shared.options.store;
+        if !subscription.refresh(ctx, secret, expiry) {
+            self.registry.remove_this(subscription);
+            let removed = store.remove(&subscription.id).await;
+            return removed.map(|()| None).map_err(|error| store_failed(&error));
+        }
+        let stored = store.put(subscription.record()).await;
         stored.map_err(|error| store_failed(&error))?;
         let mut result = self.result(subscription);
         result.truncated = subscription.with_state(|state| state.gap_id.is_some());
         result.delivery_status = Some(subscription.status(self.shared.now()));
-        Ok(result)
+        Ok(Some(result))
     }
 
     fn result(&self, subscription: &UrlSubscription) -> SubscribeEventsResult {

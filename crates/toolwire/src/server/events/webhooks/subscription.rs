@@ -44,6 +44,8 @@ pub(super) struct SubscriptionState {
     /// The secret before, and until when it signs.
     previous_secret: Option<(WebhookSecret, Instant)>,
     expiry: Option<Expiry>,
+    /// Whether the subscription has ended. It is removed as soon as its receiver knows that.
+    is_ended: bool,
     /// The position up to which every event was accepted or given up.
     pub(super) cursor: Option<String>,
     /// The events after the cursor that were accepted or given up. Not every event has a cursor of its own.
@@ -97,6 +99,7 @@ impl UrlSubscription {
                 secret: start.secret,
                 previous_secret: None,
                 expiry: start.expiry,
+                is_ended: false,
                 cursor: start.cursor,
                 finished_ids: HashSet::new(),
                 gap_id: None,
@@ -113,9 +116,17 @@ impl UrlSubscription {
         change(&mut lock(&self.state))
     }
 
-    /// Replaces the token, the secret and the expiry, and ends a suspension.
-    pub(super) fn refresh(&self, ctx: EventContext, secret: WebhookSecret, expiry: Option<Expiry>) {
-        self.with_state(|state| {
+    /// Replaces the token, the secret and the expiry, and ends a suspension. Returns `false` if the subscription has ended.
+    pub(super) fn refresh(
+        &self,
+        ctx: EventContext,
+        secret: WebhookSecret,
+        expiry: Option<Expiry>,
+    ) -> bool {
+        let is_refreshed = self.with_state(|state| {
+            if state.is_ended {
+                return false;
+            }
             state.ctx = ctx;
             if state.secret != secret {
                 let replaced = std::mem::replace(&mut state.secret, secret);
@@ -123,8 +134,15 @@ impl UrlSubscription {
             }
             state.expiry = expiry;
             state.health.reactivate();
+            true
         });
         self.refreshed.send_replace(());
+        is_refreshed
+    }
+
+    /// Ends the subscription. It cannot be refreshed any more.
+    pub(super) fn end(&self) {
+        self.with_state(|state| state.is_ended = true);
     }
 
     /// Returns the caller with its last token.
@@ -155,13 +173,18 @@ impl UrlSubscription {
         })
     }
 
-    /// Waits until the subscription has expired.
+    /// Waits until the subscription has expired, which ends it.
     pub(super) async fn expired(&self) {
         let mut refreshes = self.refreshed.subscribe();
         loop {
-            let expiry = self.with_state(|state| state.expiry);
+            let (expiry, is_expired) = self.with_state(|state| {
+                let is_past = |expiry: Expiry| expiry.at <= Instant::now();
+                let is_expired = state.expiry.is_some_and(is_past);
+                state.is_ended |= is_expired;
+                (state.expiry, is_expired)
+            });
             match expiry {
-                Some(expiry) if expiry.at <= Instant::now() => return,
+                _ if is_expired => return,
                 Some(expiry) => {
                     tokio::select! {
                         () = tokio::time::sleep_until(expiry.at) => {}

@@ -154,6 +154,42 @@ async fn subscription_ends_with_its_ttl_unless_it_is_repeated() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn subscription_that_ends_is_replaced_and_not_refreshed() {
+    let fixture = Fixture::new();
+    fixture.subscribe().await;
+    // The receiver does not accept the end, so it is sent again after 5 s.
+    fixture.script.respond([503]);
+    assert!(fixture.server.remove_event("mail.received"));
+    let requests = fixture.script.requests(2).await;
+    assert_eq!(summary(&requests), ["verification", "terminated"]);
+    let mails = fixture.mails.clone();
+    fixture.server.add_event("mail.received", mails).unwrap();
+    let again = fixture.subscribe().await;
+    assert!(again.delivery_status.is_none(), "it is a new subscription");
+    sleep(Duration::from_secs(60)).await;
+    fixture.emit("a");
+    let requests = fixture.script.requests(3).await;
+    assert_eq!(
+        summary(&requests),
+        ["verification", "terminated", "a"],
+        "the end of the first one is not sent again"
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn subscription_at_the_limit_can_replace_one_that_ends() {
+    let options = WebhookOptions::new().with_max_subscriptions(1, 1);
+    let fixture = Fixture::with_options(options, Script::default());
+    fixture.subscribe().await;
+    fixture.script.respond([503]);
+    assert!(fixture.server.remove_event("mail.received"));
+    fixture.script.requests(2).await;
+    let mails = fixture.mails.clone();
+    fixture.server.add_event("mail.received", mails).unwrap();
+    fixture.subscribe().await;
+}
+
+#[tokio::test(start_paused = true)]
 async fn subscription_in_a_durable_store_continues_after_a_restart() {
     let store = Durable::default();
     let options = || WebhookOptions::new().with_store(store.clone());
