@@ -41,8 +41,24 @@ pub struct HostRate {
 impl HostRate {
     /// Reserves a request and returns how long it has to wait.
     pub fn reserve(&mut self, limit: RateLimit, now: Duration) -> Duration {
+        let wait = self.wait(limit, now);
+        self.due = self.due.max(now) + limit.interval;
+        wait
+    }
+
+    /// Reserves a request and returns how long it has to wait. Returns `None` and reserves nothing if that is longer than
+    /// `longest`.
+    pub fn reserve_within(
+        &mut self,
+        limit: RateLimit,
+        now: Duration,
+        longest: Duration,
+    ) -> Option<Duration> {
+        (self.wait(limit, now) <= longest).then(|| self.reserve(limit, now))
+    }
+
+    fn wait(&self, limit: RateLimit, now: Duration) -> Duration {
         let due = self.due.max(now);
-        self.due = due + limit.interval;
         due.saturating_sub(limit.burst).saturating_sub(now)
     }
 
@@ -75,5 +91,17 @@ mod tests {
         check(500, 0);
         assert!(!host.is_idle(start + Duration::from_millis(500)));
         assert!(host.is_idle(start + Duration::from_millis(600)));
+    }
+
+    #[test]
+    fn request_that_would_wait_too_long_reserves_nothing() {
+        let limit = RateLimit::new(10, 1);
+        let (mut host, now) = (HostRate::default(), Duration::from_secs(100));
+        let longest = Duration::from_millis(200);
+        for expected in [Some(0), Some(100), Some(200), None, None] {
+            let wait = host.reserve_within(limit, now, longest);
+            assert_eq!(wait, expected.map(Duration::from_millis));
+        }
+        assert_eq!(host.reserve(limit, now), Duration::from_millis(300));
     }
 }

@@ -256,7 +256,7 @@ impl Delivery<'_> {
     /// Sends a message once.
     async fn attempt(&self, id: String, body: Vec<u8>) -> (AttemptOutcome, AfterAttempt) {
         let subscription = self.subscription;
-        let wait = self.shared.reserve(&subscription.origin);
+        let wait = self.shared.reserve(&subscription.host);
         if !wait.is_zero() {
             subscription.with_state(|state| state.is_throttled = true);
             tokio::time::sleep(wait).await;

@@ -103,7 +103,7 @@ impl WebhookOptions {
         self
     }
 
-    /// Sets how many requests one host gets per second, and how many at once. Defaults: 20 and 40.
+    /// Sets how many requests one host gets per second on all its ports, and how many at once. Defaults: 20 and 40.
     pub fn with_rate_limit(mut self, per_second: u32, burst: u32) -> Self {
         self.rate = RateLimit::new(per_second, burst);
         self

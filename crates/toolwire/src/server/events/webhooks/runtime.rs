@@ -165,7 +165,7 @@ impl WebhookRuntime {
         let parsed = self.check_url(url)?;
         Ok(SubscriptionKey {
             id: subscription_id(principal, url, name, &arguments),
-            origin: parsed.origin(),
+            host: parsed.host().to_ascii_lowercase(),
             url: url.to_owned(),
             name: name.to_owned(),
             arguments,

@@ -79,14 +79,24 @@ impl Shared {
     }
 
     /// Reserves a request to a host and returns how long it has to wait.
-    pub(super) fn reserve(&self, origin: &str) -> Duration {
+    pub(super) fn reserve(&self, host: &str) -> Duration {
+        self.with_host(host, |rate, now| rate.reserve(self.options.rate, now))
+    }
+
+    /// Reserves a request to a host, unless it would have to wait for longer than this.
+    pub(super) fn reserve_within(&self, host: &str, longest: Duration) -> Option<Duration> {
+        self.with_host(host, |rate, now| {
+            rate.reserve_within(self.options.rate, now, longest)
+        })
+    }
+
+    fn with_host<T>(&self, host: &str, reserve: impl FnOnce(&mut HostRate, Duration) -> T) -> T {
         let now = self.now();
         let mut hosts = lock(&self.hosts);
-        if hosts.len() >= MAX_HOSTS && !hosts.contains_key(origin) {
-            hosts.retain(|_, host| !host.is_idle(now));
+        if hosts.len() >= MAX_HOSTS && !hosts.contains_key(host) {
+            hosts.retain(|_, rate| !rate.is_idle(now));
         }
-        let host = hosts.entry(origin.to_owned()).or_default();
-        host.reserve(self.options.rate, now)
+        reserve(hosts.entry(host.to_owned()).or_default(), now)
     }
 
     /// Signs a message with the current time and sends it.

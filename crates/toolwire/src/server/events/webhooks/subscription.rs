@@ -26,8 +26,8 @@ pub(super) struct UrlSubscription {
     pub(super) id: String,
     pub(super) principal: Principal,
     pub(super) url: String,
-    /// The origin of the URL, for the rate limit.
-    pub(super) origin: String,
+    /// The host of the URL, for the rate limit.
+    pub(super) host: String,
     pub(super) name: String,
     pub(super) arguments: RawJson,
     /// The time before which no event is delivered.
@@ -90,7 +90,7 @@ impl UrlSubscription {
             id: key.id,
             principal: key.ctx.principal().clone(),
             url: key.url,
-            origin: key.origin,
+            host: key.host,
             name: key.name,
             arguments: key.arguments,
             not_before: start.not_before,
@@ -245,7 +245,7 @@ pub(super) struct SubscriptionKey {
     pub(super) id: String,
     pub(super) ctx: EventContext,
     pub(super) url: String,
-    pub(super) origin: String,
+    pub(super) host: String,
     pub(super) name: String,
     pub(super) arguments: RawJson,
 }

@@ -50,15 +50,14 @@ impl Verifications {
         if is_trusted || self.is_verified(key) {
             return Ok(());
         }
-        let wait = shared.reserve(&key.origin);
-        if wait > MAX_CHALLENGE_WAIT {
+        let Some(wait) = shared.reserve_within(&key.host, MAX_CHALLENGE_WAIT) else {
             let message = "the host of the callback URL gets too many requests; try again later";
             return Err(exhausted(
                 message,
                 "requestsPerSecond",
                 shared.options.rate.per_second(),
             ));
-        }
+        };
         tokio::time::sleep(wait).await;
         send_challenge(shared, key, secret)
             .await?

@@ -199,6 +199,23 @@ async fn host_gets_no_more_requests_than_its_rate_limit() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn all_ports_of_a_host_share_its_rate_limit() {
+    let options = WebhookOptions::new().with_rate_limit(1, 1);
+    let fixture = Fixture::with_options(options, Script::default());
+    let urls = [
+        "https://app.example/hook",
+        "https://APP.example:8443/hook",
+        "https://app.example.:9443/",
+        "https://other.example/",
+    ];
+    for url in urls {
+        let params = params_for("mail.received", url);
+        fixture.try_subscribe("ann", params).await.unwrap();
+    }
+    assert_eq!(fixture.script.seconds(), [0, 1, 2, 2]);
+}
+
+#[tokio::test(start_paused = true)]
 async fn history_is_delivered_from_the_cursor_of_the_client() {
     let fixture = Fixture::new();
     let start = fixture.subscribe().await.cursor.unwrap();
