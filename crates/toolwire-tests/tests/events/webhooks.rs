@@ -195,6 +195,25 @@ async fn event_that_the_application_does_not_take_is_not_accepted() {
 }
 
 #[tokio::test]
+async fn subscription_with_the_same_key_replaces_the_first_one() {
+    let (endpoint, mails) = endpoint().await;
+    let ann = client(endpoint.address, "ann").await;
+    let receiver = receiver().await;
+    let subscribe = || within(receiver.subscribe(&ann, "mail.received", json!({})));
+    let mut first = subscribe().await.unwrap();
+    let mut second = subscribe().await.unwrap();
+    assert_eq!(first.id(), second.id());
+    assert!(within(first.next()).await.is_none());
+    // The end of the first one does not affect the second one.
+    within(first.unsubscribe()).await.unwrap();
+    mails.emit(Mail { number: 1 }).unwrap();
+    match within(second.next()).await {
+        Some(WebhookItem::Event(event)) => assert_eq!(event.accept().data.get(), r#"{"number":1}"#),
+        other => panic!("{other:?}"),
+    }
+}
+
+#[tokio::test]
 async fn end_of_the_event_type_ends_the_subscription() {
     let (endpoint, _mails) = endpoint().await;
     let ann = client(endpoint.address, "ann").await;

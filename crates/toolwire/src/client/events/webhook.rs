@@ -25,8 +25,10 @@ pub(super) async fn run(delivery: &mut EventDelivery, receiver: &WebhookReceiver
             WebhookItem::Ended(error) => return Error::from(error),
         };
         if forwarded.is_err() {
-            break;
+            return Error::closed();
         }
     }
-    Error::closed()
+    Error::invalid_request(
+        "another subscription of this receiver with the same name and arguments has replaced this one",
+    )
 }

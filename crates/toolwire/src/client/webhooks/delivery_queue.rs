@@ -9,6 +9,7 @@ use toolwire_proto::events::webhook::secret::WebhookSecret;
 use toolwire_types::ErrorObject;
 use toolwire_types::events::EventOccurrence;
 
+use crate::engine::Cancellation;
 use crate::sync::lock;
 
 /// The maximum number of items that wait for the application. Further events get 503, and are sent again later.
@@ -74,6 +75,8 @@ pub(super) struct DeliveryQueue {
     secret: WebhookSecret,
     items: mpsc::Sender<WebhookItem>,
     ids: Mutex<MessageIds>,
+    /// Set when another subscription has replaced this one.
+    closed: Cancellation,
 }
 
 #[derive(Debug, Default)]
@@ -98,12 +101,23 @@ impl DeliveryQueue {
             secret,
             items,
             ids: Mutex::default(),
+            closed: Cancellation::new(),
         };
         (Arc::new(queue), receiver)
     }
 
     pub(super) fn secret(&self) -> &WebhookSecret {
         &self.secret
+    }
+
+    /// Ends the subscription, because another one has replaced it.
+    pub(super) fn close(&self) {
+        self.closed.cancel();
+    }
+
+    /// Returns the signal that another subscription has replaced this one.
+    pub(super) fn closed(&self) -> &Cancellation {
+        &self.closed
     }
 
     /// Queues an event. The returned receiver completes when the application accepts or drops it.

@@ -34,9 +34,12 @@ impl DeliveryQueues {
         }
     }
 
-    /// Adds a subscription. It replaces one with the same id.
+    /// Adds a subscription. One with the same id is closed, because the server has one secret for both.
     pub(super) fn add(&self, id: String, queue: Arc<DeliveryQueue>) {
-        lock(&self.by_id).insert(id, queue);
+        let replaced = lock(&self.by_id).insert(id, queue);
+        if let Some(replaced) = replaced {
+            replaced.close();
+        }
     }
 
     /// Removes a subscription, unless another one has replaced it.

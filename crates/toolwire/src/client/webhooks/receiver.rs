@@ -69,7 +69,8 @@ impl WebhookReceiver {
 
     /// Subscribes to a type of events. The subscription is renewed until it is dropped.
     ///
-    /// The server sends a challenge during the call, so the receiver must be running.
+    /// The server sends a challenge during the call, so the receiver must be running. A subscription of the same caller
+    /// with the same name and arguments replaces an earlier one of this receiver, which then ends.
     ///
     /// # Errors
     /// Returns an error if the server does not declare the extension, or rejects the subscription.

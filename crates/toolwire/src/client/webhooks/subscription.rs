@@ -35,9 +35,20 @@ impl WebhookSubscription {
         &self.id
     }
 
-    /// Waits for the next item. Returns `None` after the end of the subscription.
+    /// Waits for the next item. Returns `None` after the end of the subscription, and after another subscription of the
+    /// same receiver has replaced it.
+    ///
+    /// # Cancellation
+    /// Dropping the future loses nothing.
     pub async fn next(&mut self) -> Option<WebhookItem> {
-        let item = self.items.recv().await?;
+        let item = tokio::select! {
+            biased;
+            item = self.items.recv() => item?,
+            () = self.queue.closed().cancelled() => {
+                self.renewal.abort();
+                return None;
+            }
+        };
         if matches!(item, WebhookItem::Ended(_)) {
             self.renewal.abort();
             self.items.close();
@@ -45,12 +56,15 @@ impl WebhookSubscription {
         Some(item)
     }
 
-    /// Ends the subscription at the server.
+    /// Ends the subscription at the server. Sends nothing if another one has replaced it.
     ///
     /// # Errors
     /// Returns an error if the server rejects the request, for example because the subscription has expired.
     pub async fn unsubscribe(self) -> Result<(), Error> {
         self.renewal.abort();
+        if self.queue.closed().is_cancelled() {
+            return Ok(());
+        }
         let SubscribeEventsParams {
             name,
             arguments,
@@ -94,12 +108,9 @@ pub(super) async fn subscribe(
         queue.push_gap();
     }
     let id = result.id.clone();
-    let renewal = tokio::spawn(renew(
-        client.clone(),
-        params.clone(),
-        result,
-        Arc::clone(&queue),
-    ));
+    let renewal = renew(client.clone(), params.clone(), result, Arc::clone(&queue));
+    let closing = Arc::clone(&queue);
+    let renewal = tokio::spawn(async move { closing.closed().unless_cancelled(renewal).await });
     Ok(WebhookSubscription {
         id,
         client: client.clone(),
