@@ -4,7 +4,6 @@ use std::borrow::Cow;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 use toolwire_types::ErrorObject;
@@ -73,9 +72,11 @@ impl WebhookMessage {
         body.expect("messages have only texts and JSON")
     }
 
-    /// Parses a verified body. Returns `None` if it is not a message that this version knows.
-    #[must_use]
-    pub fn parse(body: &[u8]) -> Option<Self> {
+    /// Parses a verified body. Returns `None` for a message of a type that this version does not know.
+    ///
+    /// # Errors
+    /// Returns an error if the body is not a message.
+    pub fn parse(body: &[u8]) -> serde_json::Result<Option<Self>> {
         // A tagged enum could not parse the data of an error, which stays undecoded.
         #[derive(Deserialize)]
         struct Kind<'a> {
@@ -95,27 +96,23 @@ impl WebhookMessage {
             challenge: String,
         }
 
-        fn read<T: DeserializeOwned>(body: &[u8]) -> Option<T> {
-            serde_json::from_slice(body).ok()
-        }
-
-        let kind: Kind<'_> = serde_json::from_slice(body).ok()?;
-        Some(match kind.kind.as_deref() {
-            None => Self::Event(Box::new(read(body)?)),
+        let kind: Kind<'_> = serde_json::from_slice(body)?;
+        Ok(Some(match kind.kind.as_deref() {
+            None => Self::Event(serde_json::from_slice(body)?),
             Some("gap") => {
-                let Gap { cursor } = read(body)?;
+                let Gap { cursor } = serde_json::from_slice(body)?;
                 Self::Gap { cursor }
             }
             Some("terminated") => {
-                let Terminated { error } = read(body)?;
+                let Terminated { error } = serde_json::from_slice(body)?;
                 Self::Terminated { error }
             }
             Some("verification") => {
-                let Verification { challenge } = read(body)?;
+                let Verification { challenge } = serde_json::from_slice(body)?;
                 Self::Verification { challenge }
             }
-            Some(_) => return None,
-        })
+            Some(_) => return Ok(None),
+        }))
     }
 
     /// Returns the id of the message: that of the event, or a new one from 16 random bytes.
@@ -189,7 +186,10 @@ mod tests {
         let body = message.to_body();
         let value: Value = serde_json::from_slice(&body).unwrap();
         assert_eq!(value, expected);
-        assert_eq!(WebhookMessage::parse(&body).as_ref(), Some(message));
+        assert_eq!(
+            WebhookMessage::parse(&body).unwrap().as_ref(),
+            Some(message)
+        );
     }
 
     #[test]
@@ -223,16 +223,20 @@ mod tests {
     }
 
     #[test]
-    fn unknown_bodies_are_not_messages() {
+    fn unknown_type_is_not_an_error_and_a_malformed_body_is() {
+        assert_eq!(WebhookMessage::parse(br#"{"type":"later"}"#).unwrap(), None);
         for body in [
             "",
             "[]",
             "{}",
             "7",
-            r#"{"type":"later"}"#,
+            r#"{"type":7}"#,
             r#"{"type":"gap""#,
+            r#"{"type":"terminated"}"#,
+            r#"{"type":"verification","challenge":1}"#,
+            r#"{"eventId":"e1"}"#,
         ] {
-            assert_eq!(WebhookMessage::parse(body.as_bytes()), None, "{body}");
+            assert!(WebhookMessage::parse(body.as_bytes()).is_err(), "{body}");
         }
     }
 

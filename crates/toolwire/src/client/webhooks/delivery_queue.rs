@@ -126,18 +126,15 @@ impl DeliveryQueue {
         message_id: &str,
         event: Box<EventOccurrence>,
     ) -> Result<oneshot::Receiver<()>, Unqueued> {
-        let Ok(permit) = self.items.try_reserve() else {
-            return Err(Unqueued::Busy);
-        };
-        {
-            let mut ids = lock(&self.ids);
-            if ids.accepted.contains(message_id) {
-                return Err(Unqueued::Accepted);
-            }
-            if !ids.waiting.insert(message_id.to_owned()) {
-                return Err(Unqueued::Busy);
-            }
+        let mut ids = lock(&self.ids);
+        if ids.accepted.contains(message_id) {
+            return Err(Unqueued::Accepted);
         }
+        let permit = self.items.try_reserve().map_err(|_| Unqueued::Busy)?;
+        if !ids.waiting.insert(message_id.to_owned()) {
+            return Err(Unqueued::Busy);
+        }
+        drop(ids);
         let (accepted, acceptance) = oneshot::channel();
         permit.send(WebhookItem::Event(WebhookEvent {
             event: Some(event),
@@ -150,12 +147,16 @@ impl DeliveryQueue {
 
     /// Queues a message that is not an event, once. Returns `false` if the application does not read.
     pub(super) fn push_control(&self, message_id: &str, item: WebhookItem) -> bool {
+        let mut ids = lock(&self.ids);
+        if ids.accepted.contains(message_id) {
+            return true;
+        }
         let Ok(permit) = self.items.try_reserve() else {
             return false;
         };
-        if lock(&self.ids).accepted.insert(message_id) {
-            permit.send(item);
-        }
+        ids.accepted.insert(message_id);
+        drop(ids);
+        permit.send(item);
         true
     }
 

@@ -46,8 +46,17 @@ pub(super) async fn respond(
         tracing::debug!(%error, subscription, "a webhook request is rejected");
         return status(StatusCode::UNAUTHORIZED);
     }
-    match WebhookMessage::parse(body) {
-        Some(WebhookMessage::Event(event)) => match queue.push_event(id, event) {
+    let message = match WebhookMessage::parse(body) {
+        Ok(Some(message)) => message,
+        // A message of a later version. Sending it again would not help.
+        Ok(None) => return status(StatusCode::NO_CONTENT),
+        Err(error) => {
+            tracing::warn!(%error, subscription, "a webhook message is malformed");
+            return status(StatusCode::BAD_REQUEST);
+        }
+    };
+    match message {
+        WebhookMessage::Event(event) => match queue.push_event(id, event) {
             Ok(acceptance) => match tokio::time::timeout(ACCEPT_TIMEOUT, acceptance).await {
                 Ok(Ok(())) => status(StatusCode::NO_CONTENT),
                 _ => status(StatusCode::SERVICE_UNAVAILABLE),
@@ -55,12 +64,11 @@ pub(super) async fn respond(
             Err(Unqueued::Accepted) => status(StatusCode::NO_CONTENT),
             Err(Unqueued::Busy) => status(StatusCode::SERVICE_UNAVAILABLE),
         },
-        Some(WebhookMessage::Gap { .. }) => queued(queue.push_control(id, WebhookItem::Gap)),
-        Some(WebhookMessage::Terminated { error }) => {
+        WebhookMessage::Gap { .. } => queued(queue.push_control(id, WebhookItem::Gap)),
+        WebhookMessage::Terminated { error } => {
             queued(queue.push_control(id, WebhookItem::Ended(error)))
         }
-        Some(WebhookMessage::Verification { challenge }) => echo(&challenge),
-        // A message of a later version. Sending it again would not help.
+        WebhookMessage::Verification { challenge } => echo(&challenge),
         _ => status(StatusCode::NO_CONTENT),
     }
 }
@@ -72,12 +80,13 @@ fn respond_to_unknown(
     body: &Bytes,
 ) -> Response<Full<Bytes>> {
     let pending = queues.pending_secrets();
-    let is_pending = verify(&pending, signed, body, since_epoch()).is_ok();
-    match WebhookMessage::parse(body) {
-        Some(WebhookMessage::Verification { challenge }) if is_pending => echo(&challenge),
-        // The server sends the event again, when the id is known.
-        _ => status(StatusCode::SERVICE_UNAVAILABLE),
+    if verify(&pending, signed, body, since_epoch()).is_ok()
+        && let Ok(Some(WebhookMessage::Verification { challenge })) = WebhookMessage::parse(body)
+    {
+        return echo(&challenge);
     }
+    // The server sends an event again, when the id is known.
+    status(StatusCode::SERVICE_UNAVAILABLE)
 }
 
 fn echo(challenge: &str) -> Response<Full<Bytes>> {

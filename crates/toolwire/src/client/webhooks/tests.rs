@@ -168,6 +168,10 @@ async fn only_signed_and_current_requests_are_received() {
     check(Request::get("/hooks").body(Full::default()).unwrap(), 405).await;
     let unknown = signed(&secret(7), SUBSCRIPTION, "m", r#"{"type":"later"}"#);
     check(unknown, 204).await;
+    for malformed in ["", "{}", r#"{"type":"gap","cursor":1}"#] {
+        let malformed = signed(&secret(7), SUBSCRIPTION, "m", malformed);
+        check(malformed, 400).await;
+    }
     assert!(fixture.items.try_recv().is_err());
 }
 
@@ -211,6 +215,12 @@ async fn challenge_of_a_subscription_in_flight_gets_its_response() {
 #[tokio::test(start_paused = true)]
 async fn number_of_queued_events_equals_the_limit() {
     let mut fixture = Fixture::new();
+    let early = fixture.send_event("early");
+    drop(fixture.next_event().await.accept());
+    assert_eq!(early.await.unwrap(), 204);
+    let gap = || signed(&secret(7), SUBSCRIPTION, "gap", r#"{"type":"gap"}"#);
+    assert_eq!(fixture.send(gap()).await.status(), 204);
+    assert!(matches!(fixture.items.recv().await, Some(WebhookItem::Gap)));
     let queued: Vec<_> = (0..MAX_QUEUED_ITEMS)
         .map(|number| fixture.send_event(&number.to_string()))
         .collect();
@@ -218,6 +228,9 @@ async fn number_of_queued_events_equals_the_limit() {
         tokio::task::yield_now().await;
     }
     assert_eq!(fixture.send_event("late").await.unwrap(), 503);
+    // What was accepted before does not need room in the queue.
+    assert_eq!(fixture.send_event("early").await.unwrap(), 204);
+    assert_eq!(fixture.send(gap()).await.status(), 204);
     for response in queued {
         drop(fixture.next_event().await.accept());
         assert_eq!(response.await.unwrap(), 204);
