@@ -17,14 +17,12 @@ use crate::server::events::erased::epoch_ms;
 use crate::server::events::event::{Event, EventData, EventPage};
 use crate::server::events::signal::EventSignal;
 use crate::server::events::source::{EventSource, Since};
+use crate::server::events::state::MAX_PAGE_BYTES;
 use crate::sync::lock;
 
 /// The maximum bytes of the data of one event. The whole body of a webhook has the same limit, so an event with data close
 /// to it is delivered by polls and streams only.
 const MAX_EVENT_BYTES: usize = 256 * 1024;
-
-/// The maximum bytes of the events of one page.
-const MAX_PAGE_BYTES: usize = 1024 * 1024;
 
 /// The memory of a stored event besides its data.
 const EVENT_OVERHEAD: usize = 256;

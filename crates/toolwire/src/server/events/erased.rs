@@ -16,6 +16,7 @@ use crate::server::events::context::EventContext;
 use crate::server::events::event::{Event, EventData, EventPage};
 use crate::server::events::signal::EventSignal;
 use crate::server::events::source::{EventSource, Since};
+use crate::server::events::state::MAX_PAGE_BYTES;
 
 /// The maximum bytes of the arguments of a subscription.
 pub(crate) const MAX_ARGUMENT_BYTES: usize = 16 * 1024;
@@ -141,22 +142,35 @@ impl<S: EventSource> TypedSource<S> {
             truncated,
             mut has_more,
         } = page;
-        // A source may return more events than requested. They are sent later if the page can end before them.
-        if events.len() > limit
-            && let Some(after) = limit
-                .checked_sub(1)
-                .and_then(|last| events[last].cursor.clone())
-        {
-            events.truncate(limit);
-            cursor = after;
-            has_more = true;
-        }
         if let Some(last) = events.last_mut() {
             last.cursor = Some(cursor.clone());
         }
-        let events: Result<Vec<_>, _> = events.iter().map(|event| self.occurrence(event)).collect();
+        let mut encoded = Vec::with_capacity(events.len());
+        let mut bytes = 0;
+        // A source may return more than requested. The page ends at the last position within the limits, or at the first
+        // one after them, and the rest is sent later.
+        let mut end = 0;
+        for event in &events {
+            let occurrence = self.occurrence(event)?;
+            bytes += occurrence.data.get().len() + occurrence.event_id.len();
+            encoded.push(occurrence);
+            let is_within_limits = encoded.len() <= limit && bytes <= MAX_PAGE_BYTES;
+            if !is_within_limits && end > 0 {
+                break;
+            }
+            if event.cursor.is_some() {
+                end = encoded.len();
+            }
+        }
+        encoded.truncate(end);
+        if end < events.len()
+            && let Some(after) = encoded.last().and_then(|last| last.cursor.clone())
+        {
+            cursor = after;
+            has_more = true;
+        }
         Ok(EncodedPage {
-            events: events?,
+            events: encoded,
             cursor,
             truncated,
             has_more,
@@ -256,4 +270,77 @@ impl<S: EventSource> ErasedSource for TypedSource<S> {
 pub(super) fn epoch_ms(time: SystemTime) -> u64 {
     let elapsed = time.duration_since(UNIX_EPOCH).unwrap_or_default();
     u64::try_from(elapsed.as_millis()).unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::engine::TokenInfo;
+    use crate::server::events::source::NoArguments;
+
+    /// Events with data of these sizes. Only those with `true` have a position.
+    struct Sizes(Vec<(usize, bool)>);
+
+    impl EventSource for Sizes {
+        type Arguments = NoArguments;
+        type Payload = String;
+
+        async fn after(
+            &self,
+            _: &EventContext,
+            _: &NoArguments,
+            _: Since<'_>,
+        ) -> Result<EventPage<String>, ErrorObject> {
+            let events = self.0.iter().enumerate().map(|(at, (bytes, has_cursor))| {
+                // The id has one byte, and the quotes two.
+                let event = Event::new("x".repeat(bytes - 3)).with_id(at.to_string());
+                if *has_cursor {
+                    event.with_cursor(format!("after-{at}"))
+                } else {
+                    event
+                }
+            });
+            Ok(EventPage::new(events, "end"))
+        }
+    }
+
+    async fn page(sizes: &[(usize, bool)]) -> (usize, String, bool) {
+        let source = TypedSource {
+            name: "x".into(),
+            source: Sizes(sizes.to_vec()),
+            schema: None,
+            pool: SchemaPool::default(),
+        };
+        let since = Since {
+            limit: 4,
+            ..Since::now()
+        };
+        let ctx = EventContext::new(TokenInfo::default());
+        let page = source.page(&ctx, &RawJson::empty_object(), since).await;
+        let page = page.unwrap();
+        let last = page.events.last().unwrap();
+        assert_eq!(last.cursor.as_deref(), Some(&*page.cursor));
+        (page.events.len(), page.cursor, page.has_more)
+    }
+
+    #[tokio::test]
+    async fn page_ends_at_a_position_within_its_limits() {
+        const HALF: usize = MAX_PAGE_BYTES / 2;
+        let check = async |sizes: &[(usize, bool)], events: usize, cursor: &str| {
+            let has_more = events < sizes.len();
+            let expected = (events, cursor.to_owned(), has_more);
+            assert_eq!(page(sizes).await, expected, "{sizes:?}");
+        };
+        check(&[(3, true); 4], 4, "end").await;
+        check(&[(3, true); 5], 4, "after-3").await;
+        check(&[(HALF, true); 2], 2, "end").await;
+        check(&[(HALF, true), (HALF, true), (3, true)], 2, "after-1").await;
+        check(&[(HALF, true), (HALF + 1, true)], 1, "after-0").await;
+        check(&[(2 * HALF + 1, true), (3, true)], 1, "after-0").await;
+        // The first position after the limits.
+        check(&[(HALF, false), (HALF + 1, true), (3, true)], 2, "after-1").await;
+        check(&[(3, false); 6], 6, "end").await;
+        // The last position within the limits.
+        check(&[(3, true), (3, false), (HALF * 2, true)], 1, "after-0").await;
+    }
 }

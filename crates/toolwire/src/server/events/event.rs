@@ -43,8 +43,9 @@ impl<P> Event<P> {
         self
     }
 
-    /// Sets the position after this event, so that a client can continue after it. The last event of a page has the
-    /// position of the page. An [`Emitter`](crate::events::Emitter) sets its own.
+    /// Sets the position after this event, so that a client can continue after it, and that a page with too many events or
+    /// bytes can end there. The last event of a page has the position of the page. An
+    /// [`Emitter`](crate::events::Emitter) sets its own.
     pub fn with_cursor(mut self, cursor: impl Into<String>) -> Self {
         self.cursor = Some(cursor.into());
         self

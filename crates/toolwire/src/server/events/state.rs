@@ -10,6 +10,9 @@ use toolwire_types::ErrorObject;
 /// The number of events of a page if the client requests no other number, and of each page of a stream.
 pub(crate) const PAGE_EVENTS: usize = 100;
 
+/// The maximum bytes of the events of one page. One event may be larger.
+pub(crate) const MAX_PAGE_BYTES: usize = 1024 * 1024;
+
 /// The limits of the events of a server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
