@@ -19,8 +19,9 @@ use crate::client::webhooks::WebhookReceiver;
 use crate::engine::BoxFuture;
 use crate::error::Error;
 
-/// The number of items that wait for the application. The stream is not read beyond it.
-const QUEUED_ITEMS: usize = 64;
+/// The number of items that wait for the application. Items have no limit of their own in bytes: what arrives before they
+/// are read waits in the queue of the stream, in the result of a poll, or at the server.
+const QUEUED_ITEMS: usize = 1;
 
 /// A subscription to events that starts when it is awaited.
 #[must_use = "a subscription starts when it is awaited"]

@@ -1,10 +1,10 @@
 //! A subscription to events, as the application sees it.
 
-use std::collections::VecDeque;
 use std::fmt;
 
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinHandle;
+use toolwire_proto::events::SeenEvents;
 
 use crate::client::events::delivery::Received;
 use crate::client::events::item::EventItem;
@@ -19,7 +19,8 @@ const RECENT_IDS: usize = 100;
 /// After a lost connection, it continues at its cursor. Each event is returned once.
 pub struct EventSubscription {
     state: EventSubscriptionState,
-    recent: VecDeque<String>,
+    /// The ids of the events that the application has.
+    received: SeenEvents,
     items: mpsc::Receiver<Received>,
     failure: Option<oneshot::Receiver<Error>>,
     task: JoinHandle<()>,
@@ -33,8 +34,12 @@ impl EventSubscription {
         failure: oneshot::Receiver<Error>,
         task: JoinHandle<()>,
     ) -> Self {
+        let mut received = SeenEvents::new();
+        for id in &state.recent {
+            received.insert(id);
+        }
         Self {
-            recent: state.recent.iter().cloned().collect(),
+            received,
             state,
             items,
             failure: Some(failure),
@@ -64,10 +69,7 @@ impl EventSubscription {
                 continue;
             };
             if let EventItem::Event(event) = &item {
-                self.recent.push_back(event.event_id.clone());
-                if self.recent.len() > RECENT_IDS {
-                    self.recent.pop_front();
-                }
+                self.received.insert(&event.event_id);
             }
             return Ok(Some(item));
         }
@@ -77,7 +79,8 @@ impl EventSubscription {
     #[must_use]
     pub fn state(&self) -> EventSubscriptionState {
         let mut state = self.state.clone();
-        state.recent = self.recent.iter().cloned().collect();
+        let recent = self.received.recent(RECENT_IDS);
+        state.recent = recent.map(str::to_owned).collect();
         state
     }
 
