@@ -7,8 +7,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use tokio::sync::Notify;
 use toolwire::events::{
-    DeliveryMode, Emitter, Event, EventContext, EventPage, EventSignal, EventSource, Since,
-    forbidden,
+    DeliveryMode, Emitter, Event, EventContext, EventPage, EventSignal, EventSource, NoArguments,
+    Since, forbidden,
 };
 use toolwire::{ErrorObject, JsonSchema, Server};
 use toolwire_tests::peer::{Peer, modern, server};
@@ -151,5 +151,26 @@ impl EventSource for Controlled {
 
     async fn unsubscribed(&self, _: &EventContext, topic: &Topic) {
         self.record("unsubscribed", topic);
+    }
+}
+
+/// A source that never returns its second page.
+#[derive(Debug)]
+pub(crate) struct Stuck;
+
+impl EventSource for Stuck {
+    type Arguments = NoArguments;
+    type Payload = u32;
+
+    async fn after(
+        &self,
+        _: &EventContext,
+        _: &NoArguments,
+        since: Since<'_>,
+    ) -> Result<EventPage<u32>, ErrorObject> {
+        match since.cursor() {
+            None => Ok(EventPage::empty("start")),
+            Some(_) => std::future::pending().await,
+        }
     }
 }

@@ -9,7 +9,7 @@ use toolwire::events::{EventLimits, RingLimits};
 use toolwire::transport::Limits;
 use toolwire_tests::peer::{Peer, call, modern, notification, plain};
 
-use crate::sources::{Controlled, desk, emit, incidents, next, stream};
+use crate::sources::{Controlled, Stuck, desk, emit, incidents, next, stream};
 
 #[tokio::test]
 async fn stream_delivers_events_with_the_id_of_its_request() {
@@ -130,6 +130,24 @@ async fn heartbeat_comes_while_other_events_happen() {
     );
     assert_ne!(heartbeat["cursor"], active["cursor"], "the position moved");
     noise.await.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn heartbeat_comes_while_the_source_works() {
+    let server = toolwire_tests::peer::server().event("log.read", Stuck);
+    let mut peer = Peer::connect(&server);
+    peer.send(stream(1, json!({"name": "log.read"}))).await;
+    next(&mut peer, &json!(1), "active").await;
+    for _ in 0..3 {
+        let before = Instant::now();
+        let heartbeat = next(&mut peer, &json!(1), "heartbeat").await;
+        assert_eq!(heartbeat["cursor"], "start");
+        let waited = before.elapsed();
+        assert!(waited <= Duration::from_secs(30), "{waited:?}");
+    }
+    assert!(server.remove_event("log.read"));
+    let terminated = next(&mut peer, &json!(1), "terminated").await;
+    assert_eq!(terminated["error"]["code"], -32023, "{terminated}");
 }
 
 #[tokio::test(start_paused = true)]

@@ -1,15 +1,15 @@
 //! The method `events/stream`: a request whose notifications are the events.
 //!
 //! The stream asks the source for pages and sends their events. It sends nothing while the client does not read, so a
-//! slow client costs one page of memory. The request ends when the type is removed or the caller loses its right, which
+//! slow client costs one page of memory. Heartbeats are sent while the source works. The request ends when the type is removed or the caller loses its right, which
 //! is announced with `notifications/events/terminated`. It also ends when the server shuts down or the token expires;
 //! the client then opens another stream. A client ends it by cancelling the request, which drops the future here.
 
+use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use serde::Serialize;
-use tokio::sync::watch;
 use tokio::time::Instant;
 use toolwire_proto::events::unknown_event;
 use toolwire_proto::outbox::OutgoingKind;
@@ -20,12 +20,16 @@ use toolwire_types::events::{
 };
 use toolwire_types::{ErrorObject, Meta, RawJson};
 
-use crate::engine::{Cancellation, Outcome, OutgoingNotification, deadline_after, since_epoch};
+use crate::engine::{
+    BoxFuture, Cancellation, Outcome, OutgoingNotification, TransportContext, deadline_after,
+    since_epoch,
+};
 use crate::server::RequestContext;
 use crate::server::events::context::EventContext;
 use crate::server::events::entry::EventEntry;
 use crate::server::events::erased::EncodedPage;
 use crate::server::events::lookup::find;
+use crate::server::events::signal::NewEvents;
 use crate::server::events::source::{Since, earliest};
 use crate::server::events::state::PAGE_EVENTS;
 use crate::server::request::Exchange;
@@ -58,12 +62,16 @@ pub(super) async fn stream(exchange: &Exchange) -> Outcome {
             context,
             last_sent: Instant::now(),
         },
-        signal: entry.source.signal().map(|signal| signal.subscribe()),
         not_before: earliest(params.cursor.as_deref(), params.max_age_ms),
         heartbeat: state.limits.heartbeat(),
         ended: Box::pin(ended(context)),
     };
-    running.run(params.cursor).await?;
+    match running.run(params.cursor).await {
+        // An error before the first message is the response.
+        EventStreamEnd::Rejected(error) => return Err(error),
+        EventStreamEnd::Terminated(error) => running.sender.terminated(error),
+        EventStreamEnd::Closed => {}
+    }
     snapshot.finish(
         StreamEventsResult::new(context.request_id()),
         context.version(),
@@ -94,7 +102,6 @@ struct OpenStream<'a> {
     ctx: &'a EventContext,
     arguments: &'a RawJson,
     sender: StreamSender<'a>,
-    signal: Option<watch::Receiver<()>>,
     /// The limit of the client for the first pages. Later events are never too old.
     not_before: Option<SystemTime>,
     heartbeat: Duration,
@@ -102,130 +109,159 @@ struct OpenStream<'a> {
     ended: std::pin::Pin<Box<dyn Future<Output = ()> + Send + 'a>>,
 }
 
-/// Why a stream does not wait any longer.
-enum Wake {
-    /// New events may be there.
-    Look,
-    /// The event type was removed.
-    Removed,
+/// How a stream ends.
+enum EventStreamEnd {
+    /// It could not be opened.
+    Rejected(ErrorObject),
+    /// The subscription ended.
+    Terminated(ErrorObject),
     /// The server shuts down, or the token expired.
-    Ended,
+    Closed,
 }
 
-impl OpenStream<'_> {
-    /// Sends events until the subscription ends.
-    ///
-    /// # Errors
-    /// Returns an error if the stream could not be opened.
-    async fn run(&mut self, requested: Option<String>) -> Result<(), ErrorObject> {
-        let first = self.page(requested.as_deref()).await?;
+impl<'a> OpenStream<'a> {
+    /// Sends events until the stream ends.
+    async fn run(&mut self, requested: Option<String>) -> EventStreamEnd {
+        match self.try_run(requested).await {
+            Ok(never) => match never {},
+            Err(end) => end,
+        }
+    }
+
+    async fn try_run(&mut self, requested: Option<String>) -> Result<Infallible, EventStreamEnd> {
+        let source = &self.entry.source;
+        let mut new_events = NewEvents::new(source.signal(), source.poll_interval());
+        // No heartbeat may be sent before the first message.
+        let first = self.page(requested.as_deref());
+        let first = self.while_open(None, first).await?;
+        let first = first.map_err(EventStreamEnd::Rejected)?;
         // The client can continue at the position of this message, so no event of the page may be before it.
         let position = match requested {
             Some(requested) if !first.events.is_empty() => requested,
             _ => first.cursor.clone(),
         };
-        self.sender.active(position, first.truncated);
-        let (mut cursor, mut look_at) = self.deliver(first).await;
+        self.sender.active(position.clone(), first.truncated);
+        let mut has_more = first.has_more;
+        let mut cursor = self.deliver(position, first).await?;
         let mut retry_pause = RETRY_PAUSES[0];
         loop {
-            match self.wait(&cursor, look_at).await {
-                Wake::Look => {}
-                Wake::Removed => {
-                    self.sender.terminated(unknown_event(self.entry.name()));
-                    return Ok(());
-                }
-                Wake::Ended => return Ok(()),
+            if !has_more {
+                self.while_open(Some(&cursor), new_events.wait()).await?;
             }
-            if let Err(error) = self.entry.source.authorize(self.ctx, self.arguments).await {
-                self.sender.terminated(error);
-                return Ok(());
-            }
-            match self.page(Some(&cursor)).await {
+            // Signals that are sent from now on end the next wait.
+            new_events.mark_seen();
+            let authorized = self.entry.source.authorize(self.ctx, self.arguments);
+            let authorized = self.while_open(Some(&cursor), authorized).await?;
+            authorized.map_err(EventStreamEnd::Terminated)?;
+            let page = self.page(Some(&cursor));
+            match self.while_open(Some(&cursor), page).await? {
                 Ok(page) => {
                     retry_pause = RETRY_PAUSES[0];
                     if page.truncated {
-                        let position = if page.events.is_empty() {
-                            page.cursor.clone()
-                        } else {
-                            cursor
-                        };
-                        self.sender.active(position, true);
+                        if page.events.is_empty() {
+                            cursor.clone_from(&page.cursor);
+                        }
+                        self.sender.active(cursor.clone(), true);
                     }
-                    (cursor, look_at) = self.deliver(page).await;
+                    has_more = page.has_more;
+                    cursor = self.deliver(cursor, page).await?;
                 }
                 Err(error) => {
                     self.sender.error(error);
-                    look_at = Some(Instant::now() + retry_pause);
+                    let pause = tokio::time::sleep(retry_pause);
+                    self.while_open(Some(&cursor), pause).await?;
                     retry_pause = (2 * retry_pause).min(RETRY_PAUSES[1]);
+                    has_more = true;
                 }
             }
         }
     }
 
-    /// Requests the next page. Signals that are sent from now on end the next wait.
-    async fn page(&mut self, cursor: Option<&str>) -> Result<EncodedPage, ErrorObject> {
-        if let Some(signal) = &mut self.signal {
-            signal.mark_unchanged();
-        }
+    /// Returns the request for the next page.
+    fn page<'b>(&self, cursor: Option<&'b str>) -> BoxFuture<'b, Result<EncodedPage, ErrorObject>>
+    where
+        'a: 'b,
+    {
         let since = Since {
             cursor,
             not_before: self.not_before,
             limit: PAGE_EVENTS,
         };
-        let page = self
-            .entry
-            .source
-            .page(self.ctx, self.arguments, since)
-            .await?;
+        self.entry.source.page(self.ctx, self.arguments, since)
+    }
+
+    /// Sends the events of a page, which starts at `position`. Returns the position after them.
+    async fn deliver(
+        &mut self,
+        mut position: String,
+        page: EncodedPage,
+    ) -> Result<String, EventStreamEnd> {
         if !page.has_more {
             self.not_before = None;
         }
-        Ok(page)
-    }
-
-    /// Sends the events of a page. Returns the position after them, and the time of the next look if more are ready.
-    async fn deliver(&mut self, page: EncodedPage) -> (String, Option<Instant>) {
         for mut event in page.events {
-            self.sender.wait_for_reader().await;
+            let transport = self.sender.context.scope().transport();
+            if transport.is_full() {
+                self.while_open(Some(&position), wait_for_reader(&**transport))
+                    .await?;
+            }
             event.meta = Some(self.sender.meta.clone());
             self.sender.send("notifications/events/event", &event);
+            if let Some(after) = event.cursor {
+                position = after;
+            }
         }
-        (page.cursor, page.has_more.then(Instant::now))
+        Ok(page.cursor)
     }
 
-    /// Waits until there may be new events, at most until `look_at`, and sends heartbeats meanwhile.
-    async fn wait(&mut self, cursor: &str, look_at: Option<Instant>) -> Wake {
-        let interval = || deadline_after(Instant::now(), self.entry.source.poll_interval());
-        let next_look = look_at.or_else(|| self.signal.is_none().then(interval));
+    /// Runs a future, and sends heartbeats with this position meanwhile.
+    ///
+    /// # Errors
+    /// Returns the reason if the stream has to end before the future completes.
+    async fn while_open<T>(
+        &mut self,
+        position: Option<&str>,
+        work: impl Future<Output = T>,
+    ) -> Result<T, EventStreamEnd> {
+        tokio::pin!(work);
         loop {
-            let heartbeat = self.sender.last_sent + self.heartbeat;
+            let heartbeat =
+                position.map(|position| (self.sender.last_sent + self.heartbeat, position));
             tokio::select! {
                 biased;
-                () = &mut self.ended => return Wake::Ended,
-                () = self.entry.removed.cancelled() => return Wake::Removed,
-                // Before the signal, which may be sent all the time for events that this stream does not select.
-                () = tokio::time::sleep_until(heartbeat) => self.sender.heartbeat(cursor),
-                () = changed(&mut self.signal) => return Wake::Look,
-                () = sleep_until(next_look) => return Wake::Look,
+                () = &mut self.ended => return Err(EventStreamEnd::Closed),
+                () = self.entry.removed.cancelled() => {
+                    let error = unknown_event(self.entry.name());
+                    return Err(match position {
+                        Some(_) => EventStreamEnd::Terminated(error),
+                        None => EventStreamEnd::Rejected(error),
+                    });
+                }
+                // Before the work, which may be ready all the time for events that this stream does not select.
+                position = due(heartbeat) => self.sender.heartbeat(position),
+                value = &mut work => return Ok(value),
             }
         }
     }
 }
 
-/// Waits for a signal. Without one, it waits forever.
-async fn changed(signal: &mut Option<watch::Receiver<()>>) {
-    if let Some(signal) = signal
-        && signal.changed().await.is_ok()
-    {
-        return;
+/// Waits for the time of a heartbeat, and returns its position. Without one, it waits for ever.
+async fn due(heartbeat: Option<(Instant, &str)>) -> &str {
+    match heartbeat {
+        Some((at, position)) => {
+            tokio::time::sleep_until(at).await;
+            position
+        }
+        None => std::future::pending().await,
     }
-    std::future::pending::<()>().await;
 }
 
-async fn sleep_until(moment: Option<Instant>) {
-    match moment {
-        Some(moment) => tokio::time::sleep_until(moment).await,
-        None => std::future::pending().await,
+/// Waits until the client has read enough for the next event.
+async fn wait_for_reader(transport: &dyn TransportContext) {
+    let mut pause = FULL_QUEUE_PAUSES[0];
+    while transport.is_full() {
+        tokio::time::sleep(pause).await;
+        pause = (2 * pause).min(FULL_QUEUE_PAUSES[1]);
     }
 }
 
@@ -267,17 +303,6 @@ impl StreamSender<'_> {
         let mut params = EventErrorNotificationParams::new(error);
         params.meta = Some(self.meta.clone());
         self.send("notifications/events/terminated", &params);
-    }
-
-    /// Waits until the client has read enough for the next event.
-    async fn wait_for_reader(&self) {
-        let context = self.context.scope().transport();
-        let shutdown = self.context.server().shutdown_signal();
-        let mut pause = FULL_QUEUE_PAUSES[0];
-        while context.is_full() && !shutdown.is_cancelled() {
-            tokio::time::sleep(pause).await;
-            pause = (2 * pause).min(FULL_QUEUE_PAUSES[1]);
-        }
     }
 
     fn send<P: Serialize>(&mut self, method: &'static str, params: &P) {

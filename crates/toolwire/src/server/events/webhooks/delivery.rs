@@ -6,7 +6,6 @@
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-use tokio::sync::watch;
 use toolwire_proto::events::unknown_event;
 use toolwire_proto::events::webhook::delivery::{AfterAttempt, AttemptOutcome, MAX_BODY_BYTES};
 use toolwire_proto::events::webhook::message::WebhookMessage;
@@ -14,6 +13,7 @@ use toolwire_types::ErrorObject;
 use toolwire_types::events::EventOccurrence;
 
 use crate::server::events::entry::EventEntry;
+use crate::server::events::signal::NewEvents;
 use crate::server::events::source::Since;
 use crate::server::events::webhooks::registry::UrlSubscriptions;
 use crate::server::events::webhooks::shared::{Shared, SignedMessage, random};
@@ -121,12 +121,12 @@ impl Delivery<'_> {
     }
 
     async fn deliver_pages(&self, entry: &EventEntry) -> ErrorObject {
-        // The receiver exists before a page is requested, so that no signal is lost.
-        let mut signal = entry.source.signal().map(|signal| signal.subscribe());
+        // It exists before a page is requested, so that no signal is lost.
+        let mut new_events = NewEvents::new(entry.source.signal(), entry.source.poll_interval());
         loop {
             match self.deliver_page(entry).await {
                 Ok(AfterPage::Continue) => {}
-                Ok(AfterPage::Wait) => wait(&mut signal, entry.source.poll_interval()).await,
+                Ok(AfterPage::Wait) => new_events.wait().await,
                 Ok(AfterPage::Retry(delay)) => tokio::time::sleep(delay).await,
                 Ok(AfterPage::Suspend) => {
                     let id = &self.subscription.id;
@@ -285,19 +285,6 @@ impl Delivery<'_> {
             let id = &self.subscription.id;
             tracing::warn!(%error, id, "the position of a webhook subscription could not be stored");
         }
-    }
-}
-
-/// Waits until new events may be there.
-async fn wait(signal: &mut Option<watch::Receiver<()>>, poll_interval: Duration) {
-    match signal {
-        Some(receiver) => {
-            if receiver.changed().await.is_err() {
-                // The source dropped its signal, and is asked at intervals from now on.
-                *signal = None;
-            }
-        }
-        None => tokio::time::sleep(poll_interval).await,
     }
 }
 
