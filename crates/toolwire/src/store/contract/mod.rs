@@ -11,12 +11,12 @@
 //!
 //! # #[tokio::main(flavor = "current_thread")]
 //! # async fn main() {
-//! // The shortest time to live that the store can distinguish from a longer one.
-//! let ttl = Duration::from_millis(100);
-//! contract::session_store(async || Arc::new(MemorySessionStore::default()), ttl).await;
-//! contract::nonce_store(async || Arc::new(MemoryNonceStore::default())).await;
-//!
-//! // Each call is another connection to the same store.
+//! // Each call is another connection to the same store. The time is the shortest time to live that the store can
+//! // distinguish from a longer one.
+//! let (sessions, ttl) = (Arc::new(MemorySessionStore::default()), Duration::from_millis(100));
+//! contract::session_store(async || sessions.clone(), ttl).await;
+//! let nonces = Arc::new(MemoryNonceStore::default());
+//! contract::nonce_store(async || nonces.clone()).await;
 //! let events = Arc::new(MemoryEventLog::default());
 //! contract::event_log(async || events.clone()).await;
 //! let bus = Arc::new(MemoryBus::default());
@@ -26,7 +26,7 @@
 //! # }
 //! ```
 //!
-//! [`Faulty`] wraps a store whose calls fail on purpose, for tests of the code that uses stores.
+//! [`Faulty`] wraps a store that fails or loses data on purpose, for tests of the code that uses stores.
 
 mod bus;
 mod events;

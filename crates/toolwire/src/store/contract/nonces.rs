@@ -9,7 +9,13 @@ use crate::store::{NonceStore, StoreError};
 
 const LIFETIME: Duration = Duration::from_secs(60);
 
-/// Checks a [`NonceStore`]. `connect` is called once per node.
+/// The number of concurrent callers.
+const CALLERS: usize = 32;
+
+/// Checks a [`NonceStore`]. Each call of `connect` returns a connection to the same store, as each node has one.
+///
+/// # Panics
+/// Panics if the store violates a rule. The message names the rule.
 pub async fn nonce_store<S: NonceStore + 'static>(connect: impl AsyncFn() -> Arc<S>) {
     let store = connect().await;
     for owner in [new_owner(), Principal::anonymous()] {
@@ -35,10 +41,25 @@ pub async fn nonce_store<S: NonceStore + 'static>(connect: impl AsyncFn() -> Arc
         );
     }
 
+    let other = connect().await;
     let (owner, nonce) = (new_owner(), fingerprint());
-    let tasks: Vec<_> = (0..16)
-        .map(|_| {
-            let (store, owner) = (Arc::clone(&store), owner.clone());
+    let used = store.mark_used(&owner, &nonce, LIFETIME).await;
+    assert!(ok("mark_used", used), "a new nonce is unused");
+    let used_again = other.mark_used(&owner, &nonce, LIFETIME).await;
+    assert!(
+        !ok("mark_used", used_again),
+        "a nonce that one node has used is used for all"
+    );
+
+    let (owner, nonce) = (new_owner(), fingerprint());
+    let tasks: Vec<_> = (0..CALLERS)
+        .map(|caller| {
+            let node = if caller.is_multiple_of(2) {
+                &store
+            } else {
+                &other
+            };
+            let (store, owner) = (Arc::clone(node), owner.clone());
             tokio::spawn(async move { store.mark_used(&owner, &nonce, LIFETIME).await })
         })
         .collect();
@@ -47,7 +68,10 @@ pub async fn nonce_store<S: NonceStore + 'static>(connect: impl AsyncFn() -> Arc
         let outcome = in_time("every call returns", task).await;
         winners += usize::from(ok("mark_used", outcome.expect("no call panics")));
     }
-    assert_eq!(winners, 1, "of concurrent calls, one returns `true`");
+    assert_eq!(
+        winners, 1,
+        "of concurrent calls on all nodes, one returns `true`"
+    );
 }
 
 /// Checks the limit per owner of a [`NonceStore`]. `limit` is the maximum number of nonces of one owner.

@@ -31,7 +31,8 @@ async fn mark_used(
 
 #[tokio::test]
 async fn store_meets_the_contract() {
-    contract::nonce_store(async || Arc::new(MemoryNonceStore::default())).await;
+    let store = Arc::new(MemoryNonceStore::default());
+    contract::nonce_store(async || Arc::clone(&store)).await;
     contract::nonce_store_owner_bound(
         async || Arc::new(MemoryNonceStore::default().with_owner_limit(3)),
         3,

@@ -40,8 +40,9 @@ async fn is_created(store: &MemorySessionStore, id: &str, principal: &Principal)
 
 #[tokio::test(start_paused = true)]
 async fn store_meets_the_contract() {
-    let make = async || Arc::<MemorySessionStore>::default();
-    contract::session_store(make, Duration::from_millis(100)).await;
+    let store = Arc::<MemorySessionStore>::default();
+    let connect = async || Arc::clone(&store);
+    contract::session_store(connect, Duration::from_millis(100)).await;
 }
 
 #[tokio::test(start_paused = true)]

@@ -1,9 +1,10 @@
 //! Contract tests for session stores.
 
+mod nodes;
+
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::task::JoinSet;
 use tokio::time::sleep;
 use toolwire_types::{ClientCapabilities, Implementation, LoggingLevel, ProtocolVersion};
 
@@ -14,24 +15,32 @@ use crate::store::{LoadedSession, SessionRecord, SessionStore, StoreError, Store
 /// A time to live that is long enough for each check that is not about time.
 const LONG: Duration = Duration::from_secs(60);
 
-/// Checks a [`SessionStore`]. `ttl` is the shortest time to live that the store observes with an error of less than a
-/// third. For most stores, 100 ms is suitable.
+/// Checks a [`SessionStore`]. Each call of `connect` returns a connection to the same store, as each node has one. `ttl` is
+/// the shortest time to live that the store observes with an error of less than a third. For most stores, 100 ms is
+/// suitable.
 ///
 /// # Panics
 /// Panics if the store violates a rule. The message names the rule.
 pub async fn session_store<S: SessionStore + 'static>(
-    make: impl AsyncFn() -> Arc<S>,
+    connect: impl AsyncFn() -> Arc<S>,
     ttl: Duration,
 ) {
-    created_session_can_be_loaded(&*make().await).await;
-    used_id_is_rejected(&*make().await).await;
-    session_of_other_principal_does_not_exist(&*make().await).await;
-    replacement_needs_the_revision(&*make().await).await;
-    one_of_many_replacements_wins(make().await).await;
-    fields_of_newer_versions_are_stored(&*make().await).await;
-    deleted_session_does_not_exist(&*make().await).await;
-    live_session_is_not_reported_as_expired(&*make().await).await;
-    let store = make().await;
+    let store: Arc<dyn SessionStore> = connect().await;
+    created_session_can_be_loaded(&*store).await;
+    used_id_is_rejected(&*store).await;
+    session_of_other_principal_does_not_exist(&*store).await;
+    replacement_needs_the_revision(&*store).await;
+    fields_of_newer_versions_are_stored(&*store).await;
+    deleted_session_does_not_exist(&*store).await;
+    live_session_is_not_reported_as_expired(&*store).await;
+    let nodes = nodes::Nodes {
+        there: connect().await,
+        here: Arc::clone(&store),
+    };
+    nodes::session_of_one_node_is_known_to_the_other(&nodes).await;
+    nodes::one_id_is_created_once(&nodes).await;
+    nodes::one_of_many_replacements_wins(&nodes).await;
+    nodes::session_is_deleted_once(&nodes).await;
     tokio::join!(
         unused_session_ends(&*store, ttl),
         load_prolongs(&*store, ttl),
@@ -243,35 +252,6 @@ async fn replacement_needs_the_revision(store: &dyn SessionStore) {
         (&*loaded.record, loaded.revision),
         (&record("b"), second),
         "load returns the record that replaced the first, and its revision"
-    );
-}
-
-async fn one_of_many_replacements_wins(store: Arc<dyn SessionStore>) {
-    let (id, owner) = (unique_name("session"), user("alice"));
-    let created = ok("create", store.create(&id, &owner, record("a"), LONG).await);
-    let mut replacements = JoinSet::new();
-    for number in 0..8 {
-        let (store, id, owner) = (Arc::clone(&store), id.clone(), owner.clone());
-        let new = record(&number.to_string());
-        replacements.spawn(async move {
-            let replaced = store.replace(&id, &owner, created.revision, new.clone());
-            ok("replace", replaced.await).map(|revision| (revision, new))
-        });
-    }
-    let outcomes = replacements.join_all().await;
-    let winners: Vec<_> = outcomes.into_iter().flatten().collect();
-    assert_eq!(
-        winners.len(),
-        1,
-        "of several replacements of one revision exactly one succeeds"
-    );
-    let loaded = load(&*store, &id, &owner, LONG)
-        .await
-        .map(|session| (session.revision, (*session.record).clone()));
-    assert_eq!(
-        loaded.as_ref(),
-        winners.first(),
-        "the record is the one whose replacement succeeded"
     );
 }
 
