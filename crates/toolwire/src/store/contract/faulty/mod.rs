@@ -1,19 +1,26 @@
 //! A store that fails on purpose, for tests of the code that uses stores.
+//!
+//! `plan` selects the fault of each call, `stores` and `bus` implement the traits, and `journal` records the writes of a
+//! store that can lose them.
 
-use std::collections::HashMap;
+mod bus;
+mod journal;
+mod plan;
+mod stores;
+
 use std::fmt;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use crate::engine::Principal;
-use crate::store::{
-    Appended, Bus, BusMessage, BusSubscription, EventLog, ExpiredSession, LoadedSession, LogEntry,
-    LogWriter, Replay, SessionRecord, SessionStore, StoreError, StoreFuture, StoredSession,
-    StreamKey, WriterLease,
-};
+use crate::store::contract::faulty::journal::Journal;
+use crate::store::contract::faulty::plan::FaultPlan;
+use crate::store::{StoreError, StoreFuture};
 use crate::sync::lock;
 
-/// A fault of one call of a store.
+/// A fault of one call of a store, or of one message of a bus.
+///
+/// A bus that loses messages without [`BusDelivery::Lagged`](crate::store::BusDelivery::Lagged) is not among them, because
+/// the trait excludes it. Neither are batches that are executed in part: a store either repeats them or fails.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Fault {
@@ -27,11 +34,30 @@ pub enum Fault {
     Slow(Duration),
     /// The call never completes and changes nothing.
     Hang,
+    /// The call is executed on a replica that has not received this number of the last writes. Only for reads (`load`,
+    /// `read_after`) of a store that was created with [`Faulty::rewindable`]. The number makes it repeatable, which a
+    /// delay would not be.
+    StaleRead(usize),
+    /// A message of a bus is lost, and its subscriber gets [`BusDelivery::Lagged`](crate::store::BusDelivery::Lagged).
+    /// Only for `next`.
+    Drop,
+    /// A message of a bus arrives twice, as if its node had published it again. Only for `next`.
+    Duplicate,
+    /// A message of a bus arrives after the next message of another node. Only for `next`.
+    Reorder,
+}
+
+impl Fault {
+    /// Returns `true` if it is a fault of messages, not of calls.
+    fn is_of_messages(self) -> bool {
+        matches!(self, Self::Drop | Self::Duplicate | Self::Reorder)
+    }
 }
 
 /// A store whose calls fail as a test demands.
 ///
-/// It wraps a session store, an event log or a bus, and passes on all calls without a fault.
+/// It wraps a session store, an event log, a nonce store or a bus, and passes on all calls without a fault. The messages
+/// of a bus are calls of `next`.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -43,17 +69,31 @@ pub enum Fault {
 /// let options = HttpOptions::new().with_session_store(sessions.clone());
 /// // The next call of `load` fails.
 /// sessions.inject("load", Fault::Error, 1);
+/// // One of 10 calls fails or loses its reply, always the same ones.
+/// sessions.inject_random(7, 10, &[Fault::Error, Fault::LostReply]);
+/// ```
+///
+/// A store of [`rewindable`](Self::rewindable) can also lose data, as after a failover. All nodes of a test share it, and
+/// each of them may have a `Faulty` of its own around it:
+///
+/// ```
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() {
+/// use std::sync::Arc;
+/// use toolwire::store::MemoryEventLog;
+/// use toolwire::store::contract::Faulty;
+///
+/// let shared = Arc::new(Faulty::rewindable(MemoryEventLog::default));
+/// let of_node = Faulty::new(Arc::clone(&shared));
+/// // The last two writes of all nodes are lost.
+/// shared.rewind(2).await;
+/// # drop(of_node);
+/// # }
 /// ```
 pub struct Faulty<S: ?Sized> {
-    store: Arc<S>,
-    plan: Mutex<FaultPlan>,
-}
-
-#[derive(Debug, Default)]
-struct FaultPlan {
-    /// The faults of methods, and for how many more calls they apply.
-    faults: HashMap<String, (Fault, usize)>,
-    calls: HashMap<&'static str, usize>,
+    store: Mutex<Arc<S>>,
+    plan: Arc<Mutex<FaultPlan>>,
+    journal: Option<Journal<S>>,
 }
 
 impl<S: ?Sized> Faulty<S> {
@@ -61,68 +101,120 @@ impl<S: ?Sized> Faulty<S> {
     #[must_use]
     pub fn new(store: Arc<S>) -> Self {
         Self {
-            store,
-            plan: Mutex::default(),
+            store: Mutex::new(store),
+            plan: Arc::default(),
+            journal: None,
         }
     }
 
     /// Lets the next `times` calls of a method fail. `usize::MAX` lets all calls fail until [`heal`](Self::heal).
     pub fn inject(&self, method: &str, fault: Fault, times: usize) {
-        let mut plan = lock(&self.plan);
-        plan.faults.insert(method.to_owned(), (fault, times));
+        lock(&self.plan).inject(method, fault, times);
+    }
+
+    /// Lets about one of `one_in` calls fail until [`heal`](Self::heal), with one of these faults. The same seed selects
+    /// the same calls and faults. Faults of messages apply to messages, and the others to calls.
+    pub fn inject_random(&self, seed: u64, one_in: u64, faults: &[Fault]) {
+        lock(&self.plan).inject_random(seed, one_in, faults);
     }
 
     /// Removes all faults. Calls that hang do not continue.
     pub fn heal(&self) {
-        lock(&self.plan).faults.clear();
+        lock(&self.plan).heal();
     }
 
     /// Returns how often a method was called, including calls with a fault.
     #[must_use]
     pub fn calls(&self, method: &str) -> usize {
-        let plan = lock(&self.plan);
-        plan.calls.get(method).copied().unwrap_or_default()
+        lock(&self.plan).calls(method)
     }
 
-    /// Counts a call and returns its fault.
-    fn next_fault(&self, method: &'static str) -> Option<Fault> {
-        let mut plan = lock(&self.plan);
-        *plan.calls.entry(method).or_default() += 1;
-        let (fault, left) = plan.faults.get_mut(method)?;
-        let fault = *fault;
-        *left = left.saturating_sub(1);
-        if *left == 0 {
-            plan.faults.remove(method);
-        }
-        Some(fault)
+    fn store(&self) -> Arc<S> {
+        Arc::clone(&lock(&self.store))
     }
 
-    /// Executes a call with the fault of its method.
-    fn call<'a, T: Send + 'a>(
-        &'a self,
-        method: &'static str,
-        call: impl Fn() -> StoreFuture<'a, T> + Send + Sync + 'a,
-    ) -> StoreFuture<'a, T> {
-        let fault = self.next_fault(method);
-        Box::pin(async move {
-            match fault {
-                None => call().await,
-                Some(Fault::Error) => Err(StoreError::unavailable("the call failed on purpose")),
-                Some(Fault::LostReply) => {
-                    let _ = call().await;
-                    Err(StoreError::unknown("the reply was lost on purpose"))
-                }
-                Some(Fault::Twice) => {
-                    let _ = call().await;
-                    call().await
-                }
-                Some(Fault::Slow(delay)) => {
-                    tokio::time::sleep(delay).await;
-                    call().await
-                }
-                Some(Fault::Hang) => std::future::pending().await,
+    /// Executes a call with its fault.
+    async fn call<T>(
+        &self,
+        fault: Option<Fault>,
+        call: &(impl Fn(Arc<S>) -> StoreFuture<'static, T> + Sync),
+    ) -> Result<T, StoreError> {
+        match fault {
+            Some(Fault::Error) => Err(StoreError::unavailable("the call failed on purpose")),
+            Some(Fault::LostReply) => {
+                let _ = call(self.store()).await;
+                Err(StoreError::unknown("the reply was lost on purpose"))
             }
+            Some(Fault::Twice) => {
+                let _ = call(self.store()).await;
+                call(self.store()).await
+            }
+            Some(Fault::Slow(delay)) => {
+                tokio::time::sleep(delay).await;
+                call(self.store()).await
+            }
+            Some(Fault::Hang) => std::future::pending().await,
+            _ => call(self.store()).await,
+        }
+    }
+
+    /// Executes a call that changes nothing.
+    fn read<T: Send + 'static>(
+        &self,
+        method: &'static str,
+        call: impl Fn(Arc<S>) -> StoreFuture<'static, T> + Send + Sync + 'static,
+    ) -> StoreFuture<'_, T>
+    where
+        S: Send + Sync + 'static,
+    {
+        let fault = lock(&self.plan).next_of_call(method);
+        Box::pin(async move {
+            if let (Some(Fault::StaleRead(writes)), Some(journal)) = (fault, &self.journal) {
+                return call(journal.replica(writes).await).await;
+            }
+            self.call(fault, &call).await
         })
+    }
+
+    /// Executes a call that changes the store, and records it.
+    fn write<T: Send + 'static>(
+        &self,
+        method: &'static str,
+        call: impl Fn(Arc<S>) -> StoreFuture<'static, T> + Send + Sync + 'static,
+    ) -> StoreFuture<'_, T>
+    where
+        S: Send + Sync + 'static,
+    {
+        let fault = lock(&self.plan).next_of_call(method);
+        let call = match &self.journal {
+            Some(journal) => journal.recorded(call),
+            None => Arc::new(call) as Arc<dyn Fn(Arc<S>) -> StoreFuture<'static, T> + Send + Sync>,
+        };
+        Box::pin(async move { self.call(fault, &|store| call(store)).await })
+    }
+}
+
+impl<S: Send + Sync + 'static> Faulty<S> {
+    /// Creates a store that can lose writes, and whose reads can be stale. `make` creates an empty one.
+    #[must_use]
+    pub fn rewindable(make: impl Fn() -> S + Send + Sync + 'static) -> Self {
+        Self {
+            store: Mutex::new(Arc::new(make())),
+            plan: Arc::default(),
+            journal: Some(Journal::new(make)),
+        }
+    }
+
+    /// Undoes this number of the last writes, as a failover to a replica that has not received them. `usize::MAX` empties
+    /// the store. Renewals of a session by a read are not writes.
+    ///
+    /// # Panics
+    /// Panics if the store was not created with [`rewindable`](Self::rewindable).
+    pub async fn rewind(&self, writes: usize) {
+        let journal = self.journal.as_ref();
+        let journal = journal.expect("only a store of `Faulty::rewindable` can lose writes");
+        let store = journal.rewind(writes).await;
+        *lock(&self.store) = store;
     }
 }
 
@@ -132,133 +224,5 @@ impl<S: ?Sized> fmt::Debug for Faulty<S> {
     }
 }
 
-impl<S: SessionStore + ?Sized> SessionStore for Faulty<S> {
-    fn create<'a>(
-        &'a self,
-        id: &'a str,
-        principal: &'a Principal,
-        record: SessionRecord,
-        ttl: Duration,
-    ) -> StoreFuture<'a, StoredSession> {
-        self.call("create", move || {
-            self.store.create(id, principal, record.clone(), ttl)
-        })
-    }
-
-    fn load<'a>(
-        &'a self,
-        id: &'a str,
-        principal: &'a Principal,
-        ttl: Duration,
-        known: Option<u64>,
-    ) -> StoreFuture<'a, Option<LoadedSession>> {
-        self.call("load", move || self.store.load(id, principal, ttl, known))
-    }
-
-    fn touch_many<'a>(
-        &'a self,
-        sessions: &'a [(String, Principal)],
-        ttl: Duration,
-    ) -> StoreFuture<'a, Vec<bool>> {
-        self.call("touch_many", move || self.store.touch_many(sessions, ttl))
-    }
-
-    fn touch<'a>(
-        &'a self,
-        id: &'a str,
-        principal: &'a Principal,
-        ttl: Duration,
-    ) -> StoreFuture<'a, bool> {
-        self.call("touch", move || self.store.touch(id, principal, ttl))
-    }
-
-    fn replace<'a>(
-        &'a self,
-        id: &'a str,
-        principal: &'a Principal,
-        revision: u64,
-        record: SessionRecord,
-    ) -> StoreFuture<'a, Option<u64>> {
-        self.call("replace", move || {
-            self.store.replace(id, principal, revision, record.clone())
-        })
-    }
-
-    fn delete<'a>(&'a self, id: &'a str, principal: &'a Principal) -> StoreFuture<'a, bool> {
-        self.call("delete", move || self.store.delete(id, principal))
-    }
-
-    fn take_expired(&self) -> StoreFuture<'_, Vec<ExpiredSession>> {
-        self.call("take_expired", || self.store.take_expired())
-    }
-
-    fn check(&self) -> StoreFuture<'_, ()> {
-        self.call("check", || self.store.check())
-    }
-}
-
-impl<S: EventLog + ?Sized> EventLog for Faulty<S> {
-    fn open<'a>(
-        &'a self,
-        principal: &'a Principal,
-        key: &'a StreamKey,
-        first: u64,
-        lease: Option<WriterLease>,
-    ) -> StoreFuture<'a, LogWriter> {
-        self.call("open", move || {
-            self.store.open(principal, key, first, lease.clone())
-        })
-    }
-
-    fn append<'a>(
-        &'a self,
-        principal: &'a Principal,
-        key: &'a StreamKey,
-        writer: LogWriter,
-        entries: &'a [LogEntry],
-    ) -> StoreFuture<'a, Appended> {
-        self.call("append", move || {
-            self.store.append(principal, key, writer, entries)
-        })
-    }
-
-    fn read_after<'a>(
-        &'a self,
-        principal: &'a Principal,
-        key: &'a StreamKey,
-        after: u64,
-        wait: Duration,
-    ) -> StoreFuture<'a, Replay> {
-        self.call("read_after", move || {
-            self.store.read_after(principal, key, after, wait)
-        })
-    }
-
-    fn remove_session<'a>(
-        &'a self,
-        principal: &'a Principal,
-        session: &'a str,
-    ) -> StoreFuture<'a, ()> {
-        self.call("remove_session", move || {
-            self.store.remove_session(principal, session)
-        })
-    }
-
-    fn check(&self) -> StoreFuture<'_, ()> {
-        self.call("check", || self.store.check())
-    }
-}
-
-impl<S: Bus + ?Sized> Bus for Faulty<S> {
-    fn publish_all<'a>(&'a self, messages: &'a [BusMessage]) -> StoreFuture<'a, ()> {
-        self.call("publish_all", move || self.store.publish_all(messages))
-    }
-
-    fn subscribe(&self) -> StoreFuture<'_, Box<dyn BusSubscription>> {
-        self.call("subscribe", || self.store.subscribe())
-    }
-
-    fn check(&self) -> StoreFuture<'_, ()> {
-        self.call("check", || self.store.check())
-    }
-}
+#[cfg(test)]
+mod tests;
