@@ -411,6 +411,9 @@ pub(crate) struct Demo {
     /// With `--http`, share sessions, streams and tasks with other nodes through this Redis or Valkey
     #[arg(long, value_name = "URL", requires = "http")]
     pub(crate) redis: Option<String>,
+    /// With `--http`, seal request state with the 32 bytes of this file, so that other nodes with the same file accept it
+    #[arg(long, value_name = "FILE", requires = "http", conflicts_with = "redis")]
+    pub(crate) state_key: Option<PathBuf>,
 }
 
 /// The protocol eras that can be selected.

@@ -287,9 +287,10 @@ async fn serve(arguments: Demo, screen: &Arc<Screen>) -> Result<Exit, Failure> {
     }
     let serve_failure =
         |error: toolwire::Error| Failure::new(Exit::NoConnection, error.to_string());
-    let (server, options) = match arguments.redis {
-        Some(url) => demo::join(&url, options).await?,
-        None => (demo::server(), options),
+    let (server, options) = match (arguments.redis, arguments.state_key) {
+        (Some(url), _) => demo::join(&url, options).await?,
+        (None, Some(key)) => (demo::server_with_key(&key)?, options),
+        (None, None) => (demo::server(), options),
     };
     let listener = HttpListener::bind(server, &address, options)
         .await

@@ -8,7 +8,7 @@ mod reminders;
 mod tasks;
 mod tools;
 
-pub(crate) use node::join;
+pub(crate) use node::{join, server_with_key};
 use toolwire::Server;
 use toolwire::tasks::Tasks;
 

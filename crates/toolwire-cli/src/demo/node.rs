@@ -1,5 +1,6 @@
 //! The server of `toolwire demo` as one of several nodes.
 
+use std::path::Path;
 use std::sync::Arc;
 
 use toolwire::tasks::Tasks;
@@ -7,7 +8,7 @@ use toolwire::transport::http::HttpOptions;
 use toolwire::{KeyRing, Server, StateKey};
 use toolwire_redis::{Redis, RedisOptions};
 
-use crate::demo::server_with;
+use crate::demo::{server, server_with};
 use crate::failure::{Exit, Failure};
 
 /// The name of the service in the engine.
@@ -33,4 +34,19 @@ pub(crate) async fn join(
         .with_bus(Arc::new(redis.bus()))
         .with_mailboxes(Arc::new(redis.mailboxes()));
     Ok((server, options))
+}
+
+/// Returns a server that shares nothing but the key of its request state, which this file contains. 2026-07-28 clients
+/// need no more.
+pub(crate) fn server_with_key(path: &Path) -> Result<Server, Failure> {
+    let shown = path.display();
+    let bytes = std::fs::read(path)
+        .map_err(|error| Failure::usage(format!("the key {shown} cannot be read: {error}")))?;
+    let count = bytes.len();
+    let key: [u8; 32] = bytes.try_into().map_err(|_| {
+        Failure::usage(format!(
+            "the key {shown} has {count} bytes instead of 32; create one with `head -c 32 /dev/urandom`"
+        ))
+    })?;
+    Ok(server().with_request_state_keys(KeyRing::new(StateKey::new(key))))
 }

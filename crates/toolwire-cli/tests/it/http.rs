@@ -61,7 +61,7 @@ impl HttpDemo {
         format!("http://{}/mcp", self.address)
     }
 
-    async fn connect(&self) -> TcpStream {
+    pub(crate) async fn connect(&self) -> TcpStream {
         within(TcpStream::connect(&self.address))
             .await
             .expect("the server listens")

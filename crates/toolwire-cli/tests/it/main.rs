@@ -11,6 +11,7 @@ mod large_messages;
 mod load;
 #[cfg(target_os = "linux")]
 mod memory;
+mod nodes;
 mod process;
 mod subscriptions;
 mod tour;
