@@ -34,6 +34,7 @@ mod server_card;
 mod session_messages;
 mod store_changes;
 mod store_deadlines;
+mod store_faults;
 mod store_streams;
 mod table;
 mod timeouts;

@@ -16,7 +16,7 @@ use toolwire_tests::http::fixture::Fixture;
 use toolwire_tests::http::request::Request;
 use toolwire_tests::peer::modern;
 
-const TOOLS_CHANGED: &str = "notifications/tools/list_changed";
+pub(crate) const TOOLS_CHANGED: &str = "notifications/tools/list_changed";
 const ACKNOWLEDGED: &str = "notifications/subscriptions/acknowledged";
 
 /// A node with its own connection to the bus.
@@ -55,7 +55,7 @@ impl Cluster {
 }
 
 /// The messages of one `subscriptions/listen`.
-struct Listener {
+pub(crate) struct Listener {
     body: Pin<Box<ServerBody>>,
     /// The methods of received notifications.
     received: VecDeque<String>,
@@ -63,9 +63,13 @@ struct Listener {
 
 impl Listener {
     async fn open(node: &Node) -> Self {
+        Self::listen(&node.client).await
+    }
+
+    pub(crate) async fn listen(client: &InProcessClient) -> Self {
         let filter = json!({"toolsListChanged": true, "resourceSubscriptions": ["notes://a"]});
         let listen = modern(1, "subscriptions/listen", json!({"notifications": filter}));
-        let response = node.client.send(Request::modern(&listen)).await;
+        let response = client.send(Request::modern(&listen)).await;
         assert_eq!(response.status(), 200);
         let mut listener = Self {
             body: Box::pin(response.into_body()),
@@ -76,7 +80,7 @@ impl Listener {
     }
 
     /// Returns the method of the next notification.
-    async fn next(&mut self) -> String {
+    pub(crate) async fn next(&mut self) -> String {
         loop {
             if let Some(method) = self.received.pop_front() {
                 return method;

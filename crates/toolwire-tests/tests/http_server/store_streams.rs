@@ -96,32 +96,36 @@ impl Node {
     async fn open(&self, request: Request) -> Stream {
         let response = self.client.send(request).await;
         assert_eq!(response.status(), 200);
-        Stream {
-            body: Box::pin(response.into_body()),
-            received: VecDeque::new(),
-            last_id: String::new(),
-        }
+        Stream::new(response.into_body())
     }
 }
 
 /// The events of one response.
-struct Stream {
+pub(crate) struct Stream {
     body: Pin<Box<ServerBody>>,
     received: VecDeque<(String, String)>,
     /// The id of the last event.
-    last_id: String,
+    pub(crate) last_id: String,
 }
 
 /// How a stream ended.
 #[derive(Debug, PartialEq, Eq)]
-enum Ended {
+pub(crate) enum Ended {
     Complete,
     Broken,
 }
 
 impl Stream {
+    pub(crate) fn new(body: ServerBody) -> Self {
+        Self {
+            body: Box::pin(body),
+            received: VecDeque::new(),
+            last_id: String::new(),
+        }
+    }
+
     /// Returns the data of the next event.
-    async fn next(&mut self) -> Result<String, Ended> {
+    pub(crate) async fn next(&mut self) -> Result<String, Ended> {
         loop {
             if let Some((id, data)) = self.received.pop_front() {
                 assert_ne!(id, self.last_id, "an event is sent once");
