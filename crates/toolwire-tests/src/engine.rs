@@ -1,6 +1,6 @@
 //! A Redis or Valkey that a test starts and stops.
 
-use std::io::{self, ErrorKind, Read as _, Write as _};
+use std::io::{self, BufRead as _, BufReader, ErrorKind, Read as _, Write as _};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -13,6 +13,9 @@ const PROGRAMS: [&str; 2] = ["redis-server", "valkey-server"];
 
 /// The longest time until the engine responds.
 const START_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// The longest time until the engine responds to a command.
+const COMMAND_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// The arguments of an engine that loses no acknowledged write when it is killed.
 pub const PERSISTENT: [&str; 6] = [
@@ -106,8 +109,36 @@ impl Engine {
         self.wait_until_it_responds()
     }
 
-    fn socket(&self) -> PathBuf {
+    /// Returns the path of the Unix socket.
+    #[must_use]
+    pub fn socket(&self) -> PathBuf {
         self.directory.join("socket")
+    }
+
+    /// Sends a command without special characters, and returns the text of the response.
+    ///
+    /// # Errors
+    /// Returns an error if the engine does not respond, or rejects the command.
+    pub fn command(&self, command: &str) -> io::Result<String> {
+        let mut connection = BufReader::new(UnixStream::connect(self.socket())?);
+        connection
+            .get_ref()
+            .set_read_timeout(Some(COMMAND_TIMEOUT))?;
+        connection
+            .get_mut()
+            .write_all(format!("{command}\r\n").as_bytes())?;
+        let mut line = String::new();
+        connection.read_line(&mut line)?;
+        let line = line.trim_end();
+        match line.split_at_checked(1) {
+            Some(("+" | ":", text)) => Ok(text.to_owned()),
+            Some(("$", length)) => {
+                let mut text = vec![0; length.parse().map_err(io::Error::other)?];
+                connection.read_exact(&mut text)?;
+                String::from_utf8(text).map_err(io::Error::other)
+            }
+            _ => Err(io::Error::other(format!("{command}: {line}"))),
+        }
     }
 
     fn wait_until_it_responds(&self) -> io::Result<()> {

@@ -10,6 +10,8 @@ pub mod http;
 pub mod http_client_stack;
 pub mod legacy_server;
 pub mod peer;
+#[cfg(unix)]
+pub mod relay;
 pub mod scripts;
 pub mod server_requests;
 pub mod traces;
