@@ -10,6 +10,9 @@ import { activeCountdowns, isProgress, signal, textOf, until } from './helpers.m
 const SESSIONS = 6;
 const CALLS_PER_SESSION = 10;
 
+/** How long the calls go on while the nodes of a server are restarted. */
+const RESTART_MS = 8_000;
+
 export async function progressIsStreamed({ client, callOptions }) {
   // The countdown still runs when its first progress arrives, so the progress was not delayed until the result.
   const started = signal();
@@ -22,6 +25,23 @@ export async function progressIsStreamed({ client, callOptions }) {
   assert.equal(await activeCountdowns(client), 1);
   assert.ok(steps.length < 20, 'all progress arrived at once');
   assert.equal(textOf(await call), 'counted down from 20');
+}
+
+export async function callsDuringRestart({ client, callOptions, transport }) {
+  const session = transport.sessionId;
+  const end = Date.now() + RESTART_MS;
+  for (let number = 0; Date.now() < end; number += 1) {
+    const text = `call ${number}`;
+    assert.equal(textOf(await client.callTool({ name: 'echo', arguments: { text } })), text);
+    const steps = [];
+    const counted = await client.callTool(
+      { name: 'countdown', arguments: { from: 3, delay_ms: 20 } },
+      ...callOptions({ onprogress: step => steps.push(step.progress) }),
+    );
+    assert.equal(textOf(counted), 'counted down from 3');
+    assert.deepEqual(steps, [1, 2, 3]);
+  }
+  assert.equal(transport.sessionId, session);
 }
 
 export async function parallelSessions(peer) {

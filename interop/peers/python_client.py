@@ -1,6 +1,6 @@
 """The Python SDK (`mcp`) as the client of `toolwire demo`, or of the example `onboarding`.
 
-usage: python_client.py demo|onboarding <2025-11-25|2026-07-28|auto> <url>|<server command> [arguments...]
+usage: python_client.py demo|fleet|onboarding <2025-11-25|2026-07-28|auto> <url>|<server command> [arguments...]
 
 A check is an async function that raises if it fails. Each check prints a line
 `{"check":"...","ok":true|false,"detail":"..."}`. The Rust tests list the expected names. The SDK always
@@ -58,7 +58,12 @@ def checks_for_demo(peer: Peer) -> list:
     return checks
 
 
-CHECKS = {"demo": checks_for_demo, "onboarding": checks_for_onboarding}
+def checks_for_fleet(_peer: Peer) -> list:
+    """The nodes of the server are restarted in the meantime."""
+    return [everywhere.negotiate, over_http.calls_during_restart]
+
+
+CHECKS = {"demo": checks_for_demo, "fleet": checks_for_fleet, "onboarding": checks_for_onboarding}
 
 
 def report(name: str, problem: str) -> bool:

@@ -14,6 +14,9 @@ from python_peer import Peer, equal, expect, until
 SESSIONS = 6
 CALLS_PER_SESSION = 10
 
+# How long the calls go on while the nodes of a server are restarted.
+RESTART_SECONDS = 8
+
 
 async def progress_is_streamed(peer: Peer) -> None:
     # The countdown still runs when its first progress arrives, so the progress was not delayed until the result.
@@ -32,6 +35,26 @@ async def progress_is_streamed(peer: Peer) -> None:
         equal(await peer.active_countdowns(), 1)
         equal(results, [])
     equal(results, ["counted down from 20"])
+
+
+async def calls_during_restart(peer: Peer) -> None:
+    session = peer.session_id
+    number = 0
+    end = anyio.current_time() + RESTART_SECONDS
+    while anyio.current_time() < end:
+        number += 1
+        equal(await peer.text("echo", {"text": f"call {number}"}), f"call {number}")
+        steps: list[float] = []
+
+        async def on_progress(step: float, _total: float | None, _message: str | None) -> None:
+            steps.append(step)
+
+        text = await peer.text("countdown", {"from": 3, "delay_ms": 20}, progress_callback=on_progress)
+        equal(text, "counted down from 3")
+        # Each callback runs in its own task, so the last one may run shortly after the result.
+        await until(lambda: len(steps) >= 3)
+        equal(sorted(steps), [1, 2, 3])
+    equal(peer.session_id, session)
 
 
 async def parallel_sessions(peer: Peer) -> None:

@@ -18,7 +18,7 @@ export async function main(openPeer, checks = CHECKS) {
   const checksFor = checks[server];
   if (!checksFor || !mode || !target) {
     process.stderr.write(
-      'usage: node <client>.mjs demo|onboarding <revision|auto> <url>|<server command> [arguments...]\n',
+      'usage: node <client>.mjs demo|fleet|onboarding <revision|auto> <url>|<server command> [arguments...]\n',
     );
     process.exit(2);
   }
@@ -44,7 +44,16 @@ export async function main(openPeer, checks = CHECKS) {
   process.exit(failures === 0 ? 0 : 1);
 }
 
-const CHECKS = { demo: checksForDemo, onboarding: checksForOnboarding };
+const CHECKS = { demo: checksForDemo, fleet: checksForFleet, onboarding: checksForOnboarding };
+
+/** The nodes of the server are restarted in the meantime. */
+function checksForFleet() {
+  return [
+    ['negotiate', everywhere.negotiate],
+    ['calls_during_restart', overHttp.callsDuringRestart],
+    ['close', overHttp.close],
+  ];
+}
 
 function checksForOnboarding({ url }) {
   return [

@@ -16,13 +16,14 @@ const MAX_HEADERS: usize = 64 * 1024;
 pub(crate) struct Balancer {
     address: SocketAddr,
     nodes: Arc<Nodes>,
+    has_ended: Arc<AtomicBool>,
 }
 
+/// The addresses of the nodes that get requests.
 #[derive(Debug)]
-struct Nodes {
+pub struct Nodes {
     addresses: Mutex<Vec<String>>,
     next: AtomicUsize,
-    has_ended: AtomicBool,
 }
 
 impl Balancer {
@@ -34,12 +35,12 @@ impl Balancer {
         let nodes = Arc::new(Nodes {
             addresses: Mutex::new(addresses),
             next: AtomicUsize::new(0),
-            has_ended: AtomicBool::new(false),
         });
-        let serving = Arc::clone(&nodes);
+        let has_ended = Arc::new(AtomicBool::new(false));
+        let (serving, is_over) = (Arc::clone(&nodes), Arc::clone(&has_ended));
         thread::spawn(move || {
             for client in listener.incoming() {
-                if serving.has_ended.load(Ordering::Relaxed) {
+                if is_over.load(Ordering::Relaxed) {
                     return;
                 }
                 let Ok(client) = client else { continue };
@@ -48,28 +49,53 @@ impl Balancer {
                 thread::spawn(move || drop(nodes.forward(client)));
             }
         });
-        Ok(Self { address, nodes })
+        Ok(Self {
+            address,
+            nodes,
+            has_ended,
+        })
     }
 
     pub(crate) fn address(&self) -> SocketAddr {
         self.address
     }
 
+    /// Returns the nodes that get requests.
+    pub(crate) fn nodes(&self) -> &Arc<Nodes> {
+        &self.nodes
+    }
+
     /// Adds a node.
     pub(crate) fn add(&self, address: String) {
         self.nodes.lock().push(address);
+    }
+
+    /// Removes a node. Its running requests go on.
+    pub(crate) fn remove(&self, address: &str) {
+        self.nodes.lock().retain(|other| other != address);
     }
 }
 
 impl Drop for Balancer {
     fn drop(&mut self) {
-        self.nodes.has_ended.store(true, Ordering::Relaxed);
+        self.has_ended.store(true, Ordering::Relaxed);
         // The thread notices it at the next connection.
         let _ = TcpStream::connect(self.address);
     }
 }
 
 impl Nodes {
+    /// Returns the addresses of all nodes, the next one first. The one after it comes next.
+    #[must_use]
+    pub fn in_turn(&self) -> Vec<String> {
+        let mut addresses = self.lock().clone();
+        if !addresses.is_empty() {
+            let next = self.next.fetch_add(1, Ordering::Relaxed) % addresses.len();
+            addresses.rotate_left(next);
+        }
+        addresses
+    }
+
     fn lock(&self) -> std::sync::MutexGuard<'_, Vec<String>> {
         self.addresses
             .lock()
@@ -99,11 +125,9 @@ impl Nodes {
 
     /// Connects to the next node that accepts connections.
     fn connect(&self) -> io::Result<TcpStream> {
-        let addresses = self.lock().clone();
         let mut last = io::Error::from(io::ErrorKind::NotFound);
-        for _ in 0..addresses.len() {
-            let next = self.next.fetch_add(1, Ordering::Relaxed) % addresses.len();
-            match TcpStream::connect(&addresses[next]) {
+        for address in self.in_turn() {
+            match TcpStream::connect(address) {
                 Ok(node) => return Ok(node),
                 Err(error) => last = error,
             }

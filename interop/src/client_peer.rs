@@ -6,6 +6,8 @@
 
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
+#[cfg(unix)]
+use std::thread;
 use std::time::Duration;
 
 #[cfg(unix)]
@@ -95,6 +97,22 @@ impl Peer {
         Ok(checks)
     }
 
+    /// Starts calls to a fleet whose nodes are restarted in the meantime. They go on for some seconds.
+    #[cfg(unix)]
+    #[must_use]
+    pub fn start_calls(self, fleet: &Fleet, mode: &str) -> RunningScript {
+        let (mode, url) = (mode.to_owned(), fleet.url());
+        let script = thread::spawn(move || {
+            let mut command = Command::new(self.interpreter()?);
+            command
+                .arg(peers_directory().join(self.script()))
+                .args(["fleet", &mode, &url])
+                .env("PYTHONDONTWRITEBYTECODE", "1");
+            Ok(run_script(command, SCRIPT_TIMEOUT)?.checks)
+        });
+        RunningScript { script }
+    }
+
     /// Returns the command that logs in at the protected server at `url` and calls two tools. The second one needs
     /// another scope.
     ///
@@ -159,6 +177,25 @@ impl Peer {
             Self::TypeScript2 | Self::TypeScriptTasks | Self::TypeScript1 => node(),
             Self::Python => python(),
         }
+    }
+}
+
+/// A script that runs beside the test.
+#[cfg(unix)]
+#[derive(Debug)]
+pub struct RunningScript {
+    script: thread::JoinHandle<Result<Vec<Check>, Problem>>,
+}
+
+#[cfg(unix)]
+impl RunningScript {
+    /// Waits for the end of the script, and returns its checks.
+    ///
+    /// # Errors
+    /// Returns an error if the peer is missing, or if the script hangs or prints anything but checks.
+    pub fn checks(self) -> Result<Vec<Check>, Problem> {
+        let ended = self.script.join();
+        ended.unwrap_or_else(|_| Err(Problem::new("the thread of the script panicked")))
     }
 }
 

@@ -1,39 +1,80 @@
 //! Several nodes of `toolwire demo` that share a Redis or Valkey, behind a balancer.
+//!
+//! Each node reaches the engine through a relay of its own, so that its network can fail.
 
 use std::ffi::OsString;
+use std::sync::Arc;
+use std::thread;
+use std::time::{Duration, Instant};
 
 use toolwire_tests::engine::{Engine, PERSISTENT};
+use toolwire_tests::relay::{Link, Relay};
 
-use crate::balancer::Balancer;
+use crate::balancer::{Balancer, Nodes};
 use crate::client_peer::Check;
 use crate::listening::ListeningServer;
 use crate::problem::Problem;
+use crate::signal::send_signal;
 use crate::subject;
+
+/// Longer than the drain timeout of a node.
+const DRAIN_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// The time in which a request is forwarded to a node.
+const FORWARD_TIME: Duration = Duration::from_millis(300);
+
+/// The longest time until a replica has all data.
+const SYNC_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// The running nodes. They are killed when this is dropped.
 #[derive(Debug)]
 pub struct Fleet {
     balancer: Balancer,
-    nodes: Vec<ListeningServer>,
+    nodes: Vec<Node>,
     engine: Engine,
+    replica: Option<Replica>,
+}
+
+#[derive(Debug)]
+struct Node {
+    server: ListeningServer,
+    /// Between the node and the engine.
+    relay: Relay,
+}
+
+/// An engine with a copy of the data.
+#[derive(Debug)]
+struct Replica {
+    engine: Engine,
+    /// Between the replica and its primary.
+    relay: Relay,
 }
 
 impl Fleet {
-    /// Starts an engine, this many nodes, and a balancer in front of them.
+    /// Starts an engine that loses nothing when it is killed, this many nodes, and a balancer in front of them.
     ///
     /// # Errors
     /// Returns an error if a program is missing or does not start.
     pub fn start(nodes: usize) -> Result<Self, Problem> {
-        let engine = Engine::start(&PERSISTENT).map_err(engine_problem)?;
+        Self::start_with_engine(nodes, &PERSISTENT)
+    }
+
+    /// Starts an engine with these arguments, this many nodes, and a balancer in front of them.
+    ///
+    /// # Errors
+    /// Returns an error if a program is missing or does not start.
+    pub fn start_with_engine(nodes: usize, engine: &[&str]) -> Result<Self, Problem> {
+        let engine = Engine::start(engine).map_err(engine_problem)?;
         let nodes: Vec<_> = (0..nodes)
-            .map(|_| start_node(&engine))
+            .map(|_| Node::start(&engine))
             .collect::<Result<_, _>>()?;
-        let addresses = nodes.iter().map(|node| address_of(node.url())).collect();
+        let addresses = nodes.iter().map(Node::address).collect();
         let balancer = Balancer::start(addresses)?;
         Ok(Self {
             balancer,
             nodes,
             engine,
+            replica: None,
         })
     }
 
@@ -43,22 +84,61 @@ impl Fleet {
         format!("http://{}/mcp", self.balancer.address())
     }
 
+    /// Returns the addresses of the nodes that get requests, for clients that choose a node.
+    #[must_use]
+    pub fn addresses(&self) -> Arc<Nodes> {
+        Arc::clone(self.balancer.nodes())
+    }
+
     /// Returns the number of nodes.
     pub(crate) fn nodes(&self) -> usize {
         self.nodes.len()
     }
 
+    /// Asks all nodes to shut down. They must exit soon and successfully.
+    pub(crate) fn end(self) -> Check {
+        let checks: Vec<Check> = self
+            .nodes
+            .into_iter()
+            .map(|node| node.server.end())
+            .collect();
+        let failed = checks.into_iter().find(|check| !check.ok);
+        failed.unwrap_or_else(|| Check::new("exit_on_signal", None))
+    }
+}
+
+/// Nodes that come and go.
+impl Fleet {
     /// Kills a node without a warning.
     pub fn kill_node(&mut self, index: usize) {
-        drop(self.nodes.remove(index));
+        let node = self.nodes.remove(index);
+        let address = node.address();
+        drop(node);
+        self.balancer.remove(&address);
     }
 
-    /// Kills the engine and starts it again with the data that it has written.
+    /// Sends a node no more requests, and asks it to shut down. It must finish what it is doing, and exit successfully.
     ///
     /// # Errors
-    /// Returns an error if it does not start again.
-    pub fn restart_engine(&mut self) -> Result<(), Problem> {
-        self.engine.restart().map_err(engine_problem)
+    /// Returns an error if it does not.
+    pub fn drain_node(&mut self, index: usize) -> Result<(), Problem> {
+        let node = self.nodes.remove(index);
+        self.balancer.remove(&node.address());
+        // Requests that the balancer has just forwarded arrive before the node accepts no more connections.
+        thread::sleep(FORWARD_TIME);
+        node.server.end_within(DRAIN_TIMEOUT).map_err(Problem::new)
+    }
+
+    /// Replaces all nodes, one after the other. Each new node runs before an old one shuts down.
+    ///
+    /// # Errors
+    /// Returns an error if a node does not start, or does not exit successfully.
+    pub fn replace_nodes(&mut self) -> Result<(), Problem> {
+        for _ in 0..self.nodes.len() {
+            self.add_node()?;
+            self.drain_node(0)?;
+        }
+        Ok(())
     }
 
     /// Adds a node.
@@ -66,33 +146,137 @@ impl Fleet {
     /// # Errors
     /// Returns an error if it does not start.
     pub fn add_node(&mut self) -> Result<(), Problem> {
-        let node = start_node(&self.engine)?;
-        self.balancer.add(address_of(node.url()));
+        let node = Node::start(&self.engine)?;
+        self.balancer.add(node.address());
         self.nodes.push(node);
         Ok(())
     }
+}
 
-    /// Asks all nodes to shut down. They must exit soon and successfully.
-    pub(crate) fn end(self) -> Check {
-        let checks: Vec<Check> = self.nodes.into_iter().map(ListeningServer::end).collect();
-        let failed = checks.into_iter().find(|check| !check.ok);
-        failed.unwrap_or_else(|| Check::new("exit_on_signal", None))
+/// Faults of the engine, and of the network in front of it.
+impl Fleet {
+    /// Kills the engine.
+    pub fn kill_engine(&mut self) {
+        self.engine.kill();
     }
+
+    /// Starts the engine again with the data that it has written.
+    ///
+    /// # Errors
+    /// Returns an error if it does not start.
+    pub fn restart_engine(&mut self) -> Result<(), Problem> {
+        self.engine.restart().map_err(engine_problem)
+    }
+
+    /// Stops the process of the engine. It accepts connections, but does not respond.
+    pub fn pause_engine(&self) {
+        send_signal(self.engine.id(), "STOP");
+    }
+
+    /// Continues the process of the engine.
+    pub fn continue_engine(&self) {
+        send_signal(self.engine.id(), "CONT");
+    }
+
+    /// Sends a command to the engine, and returns the text of its response.
+    ///
+    /// # Errors
+    /// Returns an error if the engine does not respond, or rejects the command.
+    pub fn engine_command(&self, command: &str) -> Result<String, Problem> {
+        self.engine.command(command).map_err(engine_problem)
+    }
+
+    /// Changes the network between one node and the engine.
+    pub fn set_link(&self, index: usize, link: Link) {
+        self.nodes[index].relay.set_link(link);
+    }
+
+    /// Starts a replica of the engine, and waits until it has a copy of all data.
+    ///
+    /// # Errors
+    /// Returns an error if it does not start.
+    pub fn add_replica(&mut self) -> Result<(), Problem> {
+        let engine = Engine::start(&PERSISTENT).map_err(engine_problem)?;
+        let relay = Relay::start(self.engine.socket()).map_err(engine_problem)?;
+        let follow = format!("REPLICAOF 127.0.0.1 {}", relay.address().port());
+        engine.command(&follow).map_err(engine_problem)?;
+        self.replica = Some(Replica { engine, relay });
+        self.wait_for_replica()
+    }
+
+    /// Loses the connection of all nodes to the engine, promotes the replica, and connects the nodes to it.
+    ///
+    /// # Errors
+    /// Returns an error if the replica does not get all data before.
+    pub fn promote_replica(&mut self) -> Result<(), Problem> {
+        for node in &self.nodes {
+            node.relay.set_link(Link::Down);
+        }
+        self.wait_for_replica()?;
+        let Some(Replica { engine, relay }) = self.replica.take() else {
+            return Err(Problem::new("there is no replica"));
+        };
+        let promoted = engine.command("REPLICAOF NO ONE");
+        promoted.map_err(engine_problem)?;
+        drop(relay);
+        for node in &self.nodes {
+            node.relay.set_target(engine.socket());
+            node.relay.set_link(Link::Up);
+        }
+        self.engine = engine;
+        Ok(())
+    }
+
+    /// Waits until the replica has all data of the engine.
+    fn wait_for_replica(&self) -> Result<(), Problem> {
+        let start = Instant::now();
+        loop {
+            let Some(replica) = &self.replica else {
+                return Err(Problem::new("there is no replica"));
+            };
+            let written = offset(&self.engine, "master_repl_offset")?;
+            let copied = offset(&replica.engine, "slave_repl_offset")?;
+            // The primary has written something: it sends a ping to the replica every few seconds.
+            if copied.is_some() && copied >= written {
+                return Ok(());
+            }
+            if start.elapsed() > SYNC_TIMEOUT {
+                return Err(Problem::new("the replica did not get all data"));
+            }
+            thread::sleep(Duration::from_millis(20));
+        }
+    }
+}
+
+impl Node {
+    fn start(engine: &Engine) -> Result<Self, Problem> {
+        let relay = Relay::start(engine.socket()).map_err(engine_problem)?;
+        let arguments = ["demo", "--http", "127.0.0.1:0", "--sse", "--redis"];
+        let mut arguments: Vec<OsString> = arguments.iter().map(OsString::from).collect();
+        arguments.push(format!("redis://{}", relay.address()).into());
+        let server = ListeningServer::start_program(&subject::demo()?, arguments)?;
+        Ok(Self { server, relay })
+    }
+
+    /// Returns the host and port in the URL of the node.
+    fn address(&self) -> String {
+        let url = self.server.url();
+        let rest = url.strip_prefix("http://").unwrap_or(url);
+        rest.split('/').next().unwrap_or(rest).to_owned()
+    }
+}
+
+/// Returns the position of an engine in the stream of its writes.
+fn offset(engine: &Engine, name: &str) -> Result<Option<u64>, Problem> {
+    let information = engine.command("INFO replication").map_err(engine_problem)?;
+    let is_copying = information.contains("master_link_status:up") || name.starts_with("master");
+    let mut lines = information.lines();
+    let value = lines.find_map(|line| line.strip_prefix(name)?.strip_prefix(':'));
+    Ok(value
+        .filter(|_| is_copying)
+        .and_then(|value| value.parse().ok()))
 }
 
 fn engine_problem(error: std::io::Error) -> Problem {
     Problem::new(format!("no engine: {error}"))
-}
-
-fn start_node(engine: &Engine) -> Result<ListeningServer, Problem> {
-    let arguments = ["demo", "--http", "127.0.0.1:0", "--sse", "--redis"];
-    let mut arguments: Vec<OsString> = arguments.iter().map(OsString::from).collect();
-    arguments.push(engine.url().into());
-    ListeningServer::start_program(&subject::demo()?, arguments)
-}
-
-/// Returns the host and port in the URL of a node.
-fn address_of(url: &str) -> String {
-    let rest = url.strip_prefix("http://").unwrap_or(url);
-    rest.split('/').next().unwrap_or(rest).to_owned()
 }

@@ -20,10 +20,16 @@ mod listening;
 mod problem;
 mod release;
 mod server_peer;
+#[cfg(unix)]
+mod signal;
 mod subject;
 
 pub use crate::authorization_server::{AuthorizationServer, Variation};
+#[cfg(unix)]
+pub use crate::balancer::Nodes;
 pub use crate::built_example::built_example;
+#[cfg(unix)]
+pub use crate::client_peer::RunningScript;
 pub use crate::client_peer::{Check, Peer, Wire};
 pub use crate::cutting_proxy::CuttingProxy;
 #[cfg(unix)]

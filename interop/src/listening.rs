@@ -9,6 +9,8 @@ use std::time::Duration;
 use crate::client_peer::{Check, Wire};
 use crate::lines::{collect, lines_of};
 use crate::problem::Problem;
+#[cfg(unix)]
+use crate::signal::send_signal;
 use crate::subject::Subject;
 
 /// The longest time until the server prints its address.
@@ -65,23 +67,23 @@ impl ListeningServer {
     }
 
     /// Asks the server to shut down. It must exit soon and successfully.
-    pub(crate) fn end(mut self) -> Check {
-        Check::new("exit_on_signal", self.terminate().err())
+    pub(crate) fn end(self) -> Check {
+        Check::new("exit_on_signal", self.end_within(END_TIMEOUT).err())
+    }
+
+    /// Asks the server to shut down. It must exit successfully within this time.
+    pub(crate) fn end_within(mut self, timeout: Duration) -> Result<(), String> {
+        self.terminate(timeout)
     }
 
     #[cfg(unix)]
-    fn terminate(&mut self) -> Result<(), String> {
-        // The standard library can only send SIGKILL. A shell can send SIGTERM.
-        let signalled = Command::new("sh")
-            .args(["-c", "kill -TERM \"$0\""])
-            .arg(self.child.id().to_string())
-            .status();
-        if !signalled.is_ok_and(|status| status.success()) {
+    fn terminate(&mut self, timeout: Duration) -> Result<(), String> {
+        if !send_signal(self.child.id(), "TERM") {
             return Err("the server has exited already".to_owned());
         }
         // Its standard error closes when it exits.
-        let output = collect(&self.stderr, END_TIMEOUT)
-            .map_err(|output| format!("the server still runs after {END_TIMEOUT:?}: {output:?}"))?;
+        let output = collect(&self.stderr, timeout)
+            .map_err(|output| format!("the server still runs after {timeout:?}: {output:?}"))?;
         let status = self.child.wait().map_err(|error| error.to_string())?;
         if status.success() {
             Ok(())
@@ -92,7 +94,7 @@ impl ListeningServer {
 
     /// There is no signal on this platform, so the server must only be running.
     #[cfg(not(unix))]
-    fn terminate(&mut self) -> Result<(), String> {
+    fn terminate(&mut self, _: Duration) -> Result<(), String> {
         match self.child.try_wait() {
             Ok(None) => Ok(()),
             Ok(Some(status)) => Err(format!("the server exited with {status}")),

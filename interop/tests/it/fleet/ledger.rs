@@ -1,0 +1,229 @@
+//! Records the outcome of every operation of a workload, and judges them.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use tokio::time::{sleep, timeout};
+
+/// The longest time of an operation: longer than the lease of a lost node, and than any fault.
+const DEADLINE: Duration = Duration::from_secs(90);
+
+/// Why an operation has no result.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Failure {
+    /// An error response, or a broken connection. A fault permits it.
+    Unavailable(String),
+    /// The server says that a session, a stream or a task does not exist. A loss of data permits it.
+    Lost(String),
+    /// A wrong result, or none in time. Nothing permits it.
+    Wrong(String),
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Unavailable(reason) => write!(f, "unavailable: {reason}"),
+            Self::Lost(reason) => write!(f, "lost: {reason}"),
+            Self::Wrong(reason) => write!(f, "wrong: {reason}"),
+        }
+    }
+}
+
+/// How long a client waits for the effect of a message that it has sent to another node. The engine passes such messages
+/// on at most once, so a fault can lose one.
+const MESSAGE_TIMEOUT: Duration = Duration::from_secs(15);
+
+/// Limits the time of an operation that sends messages to nodes other than that of its stream.
+pub(super) async fn unless_message_is_lost(
+    operation: impl Future<Output = Result<(), Failure>>,
+) -> Result<(), Failure> {
+    let lost = || Failure::Unavailable(format!("no effect within {MESSAGE_TIMEOUT:?}"));
+    let ended = timeout(MESSAGE_TIMEOUT, operation).await;
+    ended.unwrap_or_else(|_| Err(lost()))
+}
+
+/// The part of a trial in which an operation ran.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Phase {
+    /// Before the fault. All operations must succeed.
+    Before,
+    /// During the fault, or soon after it.
+    Fault,
+    /// After the fault. All operations must succeed again.
+    After,
+}
+
+/// What a fault permits.
+#[derive(Debug, Default)]
+pub(super) struct Permitted {
+    /// The maximum number of failures of an operation. Other operations may fail any number of times.
+    pub(super) failures: &'static [(&'static str, usize)],
+    /// Whether data may be lost.
+    pub(super) loss: bool,
+}
+
+/// The outcomes of all operations.
+#[derive(Debug)]
+pub(super) struct Ledger {
+    state: Mutex<State>,
+}
+
+#[derive(Debug)]
+struct State {
+    phase: Phase,
+    outcomes: Vec<Outcome>,
+}
+
+#[derive(Debug)]
+struct Outcome {
+    operation: &'static str,
+    phase: Phase,
+    failure: Option<Failure>,
+    took: Duration,
+}
+
+impl Ledger {
+    pub(super) fn new() -> Self {
+        Self {
+            state: Mutex::new(State {
+                phase: Phase::Before,
+                outcomes: Vec::new(),
+            }),
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Starts the next part. Operations that are running belong to the fault.
+    pub(super) fn start_phase(&self, phase: Phase) {
+        self.lock().phase = phase;
+    }
+
+    /// Runs an operation to its outcome.
+    pub(super) async fn record(
+        &self,
+        operation: &'static str,
+        run: impl Future<Output = Result<(), Failure>>,
+    ) {
+        let (started_in, start) = (self.lock().phase, Instant::now());
+        let result = timeout(DEADLINE, run).await;
+        let late = Err(Failure::Wrong(format!("no outcome within {DEADLINE:?}")));
+        let failure = result.unwrap_or(late).err();
+        let mut state = self.lock();
+        // An operation that began before the fault and ended after it was affected by it.
+        let phase = if started_in == state.phase {
+            started_in
+        } else {
+            Phase::Fault
+        };
+        state.outcomes.push(Outcome {
+            operation,
+            phase,
+            failure,
+            took: start.elapsed(),
+        });
+    }
+
+    /// Waits until every operation has succeeded this often in the current part.
+    pub(super) async fn wait_for_successes(&self, operations: &[&'static str], count: usize) {
+        let phase = self.lock().phase;
+        let skipped = self.lock().outcomes.len();
+        let is_reached = || {
+            let state = self.lock();
+            let succeeded = |operation: &str| {
+                let outcomes = state.outcomes.iter().skip(skipped);
+                let successes = outcomes.filter(|outcome| {
+                    outcome.operation == operation
+                        && outcome.phase == phase
+                        && outcome.failure.is_none()
+                });
+                successes.count()
+            };
+            operations
+                .iter()
+                .all(|operation| succeeded(operation) >= count)
+        };
+        let start = Instant::now();
+        while !is_reached() {
+            assert!(
+                start.elapsed() < DEADLINE,
+                "not all operations succeed in {phase:?}:\n{self}"
+            );
+            sleep(Duration::from_millis(20)).await;
+        }
+    }
+
+    /// Returns the number of successes of an operation during the fault.
+    pub(super) fn successes_during_fault(&self, operation: &str) -> usize {
+        let state = self.lock();
+        let outcomes = state.outcomes.iter();
+        let successes = outcomes.filter(|outcome| {
+            outcome.operation == operation
+                && outcome.phase == Phase::Fault
+                && outcome.failure.is_none()
+        });
+        successes.count()
+    }
+
+    /// Panics if the outcomes are not those that the fault permits.
+    pub(super) fn judge(&self, permitted: &Permitted) {
+        let mut problems = Vec::new();
+        let mut failures: BTreeMap<&str, usize> = BTreeMap::new();
+        for outcome in &self.lock().outcomes {
+            let Some(failure) = &outcome.failure else {
+                continue;
+            };
+            *failures.entry(outcome.operation).or_default() += 1;
+            let is_permitted = outcome.phase == Phase::Fault
+                && match failure {
+                    Failure::Unavailable(_) => true,
+                    Failure::Lost(_) => permitted.loss,
+                    Failure::Wrong(_) => false,
+                };
+            if !is_permitted {
+                let Outcome {
+                    operation, phase, ..
+                } = outcome;
+                problems.push(format!("{operation} in {phase:?}: {failure}"));
+            }
+        }
+        for (operation, limit) in permitted.failures {
+            let count = failures.get(operation).copied().unwrap_or(0);
+            if count > *limit {
+                problems.push(format!("{operation} failed {count} times, not {limit}"));
+            }
+        }
+        assert!(problems.is_empty(), "{}\n{self}", problems.join("\n"));
+    }
+}
+
+impl fmt::Display for Ledger {
+    /// Writes a line for each operation and part, and the failures.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let state = self.lock();
+        let mut rows: BTreeMap<_, (usize, Duration, Vec<String>)> = BTreeMap::new();
+        for outcome in &state.outcomes {
+            let row = rows.entry((outcome.phase, outcome.operation)).or_default();
+            row.1 = row.1.max(outcome.took);
+            match &outcome.failure {
+                None => row.0 += 1,
+                Some(failure) => row.2.push(failure.to_string()),
+            }
+        }
+        for ((phase, operation), (successes, longest, failures)) in rows {
+            writeln!(
+                f,
+                "{phase:?} {operation}: {successes} succeeded, at most {longest:?}, {} failed",
+                failures.len()
+            )?;
+            for failure in failures.iter().take(5) {
+                writeln!(f, "    {failure}")?;
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,70 @@
+//! Three nodes of `toolwire demo` that share an engine, behind a balancer that sends each request to another node.
+
+mod faults;
+mod ledger;
+mod lost_nodes;
+mod node_client;
+mod record_versions;
+mod scenarios;
+mod workload;
+
+use toolwire_interop::{Fleet, Peer, Wire};
+
+use crate::clients::{expected, judge};
+
+fn start(nodes: usize) -> Fleet {
+    Fleet::start(nodes).unwrap_or_else(|problem| panic!("{problem}"))
+}
+
+fn check(peer: Peer, mode: &str) {
+    let checks = peer
+        .run_with_fleet(start(3), mode)
+        .unwrap_or_else(|problem| panic!("{problem}"));
+    let run = format!("{peer:?} in {mode} with three nodes");
+    judge(&checks, expected(Wire::Http, mode), &run);
+}
+
+#[test]
+fn typescript_2_uses_all_nodes_in_2026_07_28() {
+    check(Peer::TypeScript2, "2026-07-28");
+}
+
+#[test]
+fn typescript_2_uses_all_nodes_in_2025_11_25() {
+    check(Peer::TypeScript2, "2025-11-25");
+}
+
+#[test]
+fn python_uses_all_nodes_in_2026_07_28() {
+    check(Peer::Python, "2026-07-28");
+}
+
+#[test]
+fn python_uses_all_nodes_in_2025_11_25() {
+    check(Peer::Python, "2025-11-25");
+}
+
+#[test]
+fn independent_clients_do_not_notice_a_rolling_restart() {
+    let mut fleet = start(3);
+    let runs = [
+        (Peer::TypeScript2, "2026-07-28"),
+        (Peer::TypeScript2, "2025-11-25"),
+        (Peer::Python, "2026-07-28"),
+        (Peer::Python, "2025-11-25"),
+    ];
+    let scripts = runs.map(|(peer, mode)| (peer, mode, peer.start_calls(&fleet, mode)));
+    let replaced = fleet.replace_nodes();
+    replaced.unwrap_or_else(|problem| panic!("{problem}"));
+    for (peer, mode, script) in scripts {
+        let checks = script
+            .checks()
+            .unwrap_or_else(|problem| panic!("{problem}"));
+        let run = format!("{peer:?} in {mode} while nodes are replaced");
+        judge(
+            &checks,
+            vec!["negotiate", "calls_during_restart", "close"],
+            &run,
+        );
+    }
+}

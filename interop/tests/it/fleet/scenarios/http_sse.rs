@@ -1,0 +1,62 @@
+//! The transport of 2024-11-05: a stream at one node, and posts at the others.
+
+use serde_json::{Value, json};
+use toolwire_tests::http::request::Request;
+use toolwire_tests::http::session::tool_call;
+use toolwire_tests::peer::{legacy, notification};
+
+use crate::fleet::ledger::{Failure, unless_message_is_lost};
+use crate::fleet::node_client::{Events, NodeClient, expect_equal, is_response, result_in};
+
+/// Opens a stream, and calls a tool. A stream of a lost node cannot be resumed in this revision.
+pub(crate) async fn call(client: &NodeClient) -> Result<(), Failure> {
+    let called = unless_message_is_lost(call_tool(client)).await;
+    called.map_err(|failure| match failure {
+        Failure::Lost(reason) => Failure::Unavailable(reason),
+        failure => failure,
+    })
+}
+
+async fn call_tool(client: &NodeClient) -> Result<(), Failure> {
+    let first = client.next_node();
+    let get = Request::new("GET")
+        .with("Accept", "text/event-stream")
+        .with_target("/sse");
+    let mut events = client.open(&first, &get).await?;
+    let endpoint = events.next().await?;
+    let endpoint = endpoint.ok_or_else(|| Failure::Unavailable("no endpoint".to_owned()))?;
+    let post = |message: &Value| Request::post(message).with_target(&endpoint.data);
+
+    let parameters = json!({
+        "protocolVersion": "2024-11-05",
+        "capabilities": {},
+        "clientInfo": {"name": "desk", "version": "1"},
+    });
+    let initialize = legacy(0, "initialize", parameters);
+    client
+        .send(&client.other_node(&first), &post(&initialize))
+        .await?;
+    let result = next_result(&mut events).await?;
+    expect_equal(&result["protocolVersion"], &json!("2024-11-05"))?;
+    let initialized = notification("notifications/initialized", json!({}));
+    client
+        .send(&client.other_node(&first), &post(&initialized))
+        .await?;
+
+    let call = tool_call(1, "add", json!({"a": 40, "b": 2}));
+    client
+        .send(&client.other_node(&first), &post(&call))
+        .await?;
+    let result = next_result(&mut events).await?.to_string();
+    expect_equal(result.contains("42"), true)
+}
+
+async fn next_result(events: &mut Events) -> Result<Value, Failure> {
+    while let Some(event) = events.next().await? {
+        let message = event.message();
+        if is_response(&message) {
+            return result_in(message);
+        }
+    }
+    Err(Failure::Unavailable("the stream has ended".to_owned()))
+}

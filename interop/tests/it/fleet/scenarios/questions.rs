@@ -1,0 +1,65 @@
+//! Input requests of a call at one node, answered at another.
+
+use serde_json::{Value, json};
+use toolwire_tests::http::request::Request;
+use toolwire_tests::http::session::tool_call;
+use toolwire_tests::peer::{modern_with, result_response};
+
+use crate::fleet::ledger::{Failure, unless_message_is_lost};
+use crate::fleet::node_client::{
+    NodeClient, expect_equal, in_session, is_response, result_in, text_of,
+};
+
+fn accepted() -> Value {
+    json!({"action": "accept", "content": {"confirmed": true}})
+}
+
+/// The server asks on the stream of a call, and the client responds to another node.
+pub(crate) async fn ask_in_session(client: &NodeClient) -> Result<(), Failure> {
+    unless_message_is_lost(ask_and_respond(client)).await
+}
+
+async fn ask_and_respond(client: &NodeClient) -> Result<(), Failure> {
+    let session = client.open_session().await?;
+    let first = client.next_node();
+    let call = tool_call(1, "approve", json!({"question": "Really?"}));
+    let mut events = client.open(&first, &in_session(&session, &call)).await?;
+    while let Some(event) = events.next().await? {
+        let message = event.message();
+        if is_response(&message) {
+            return expect_equal(text_of(&result_in(message)?), "approved");
+        }
+        if message["method"] == "elicitation/create" {
+            let response = result_response(message["id"].clone(), accepted());
+            let second = client.other_node(&first);
+            client
+                .send(&second, &in_session(&session, &response))
+                .await?;
+        }
+    }
+    Err(Failure::Unavailable(
+        "the stream ended without a result".to_owned(),
+    ))
+}
+
+/// The server asks in a result, and the client calls again at another node. The state of the call can be used once.
+pub(crate) async fn ask_in_result(client: &NodeClient) -> Result<(), Failure> {
+    let first = client.next_node();
+    let call = |more: Value| {
+        let mut params = json!({"name": "confirm", "arguments": {"question": "Really?"}});
+        if let (Some(params), Value::Object(more)) = (params.as_object_mut(), more) {
+            params.extend(more);
+        }
+        let message = modern_with(1, "tools/call", params, json!({"elicitation": {}}));
+        Request::modern(&message)
+    };
+    let asked = client.result_of(&first, &call(json!({}))).await?;
+    expect_equal(&asked["resultType"], &json!("input_required"))?;
+    let again = json!({
+        "requestState": asked["requestState"],
+        "inputResponses": {"confirmation": accepted()},
+    });
+    let second = client.other_node(&first);
+    let result = client.result_of(&second, &call(again)).await?;
+    expect_equal(text_of(&result), "confirmed")
+}
