@@ -56,6 +56,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         .with_session_store(Arc::new(redis.sessions()))
         .with_event_log(Arc::new(redis.event_log()))
         .with_bus(Arc::new(redis.bus()))
+        .with_mailboxes(Arc::new(redis.mailboxes()))
         .with_public_hosts(hosts.split(',').filter(|host| !host.is_empty()));
     let warehouse = Warehouse {
         // The name of the container or of the pod.

@@ -28,6 +28,7 @@ async fn contracts_hold_with_sealing() {
     contract::session_store(async || Arc::new(connect().await.sessions()), TTL).await;
     contract::event_log(async || Arc::new(connect().await.event_log())).await;
     contract::bus(async || Arc::new(connect().await.bus())).await;
+    contract::mailboxes(async || Arc::new(connect().await.mailboxes())).await;
 }
 
 /// Returns whether a connection finds the session and its stream.
