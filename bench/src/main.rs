@@ -9,6 +9,8 @@ use std::time::{Duration, Instant};
 use clap::{Args, Parser, Subcommand};
 use serde::Serialize;
 use toolwire_bench::comparison::{self, Contestant, Lineup};
+#[cfg(unix)]
+use toolwire_bench::fleet;
 use toolwire_bench::{ServerProcess, allow_open_files, http_clients, streams, tasks};
 
 /// Benchmarks of toolwire.
@@ -29,6 +31,9 @@ enum Benchmark {
     HttpClients(HttpClientsArguments),
     /// Create many tasks that wait for input, poll them, and compare a poll with a small call
     Tasks(TasksArguments),
+    /// Measure three nodes that share a Redis or Valkey
+    #[cfg(unix)]
+    Fleet(FleetArguments),
 }
 
 #[derive(Debug, Args)]
@@ -172,6 +177,35 @@ struct TasksArguments {
     json: Option<PathBuf>,
 }
 
+#[cfg(unix)]
+#[derive(Debug, Args)]
+struct FleetArguments {
+    /// The number of repetitions of each operation whose commands are counted
+    #[arg(long, default_value_t = 20)]
+    repetitions: u32,
+    /// The number of seconds that the nodes are idle
+    #[arg(long, default_value_t = 16)]
+    idle: u64,
+    /// The number of changes
+    #[arg(long, default_value_t = 1_000)]
+    changes: usize,
+    /// The number of requests per round
+    #[arg(long, default_value_t = 20_000)]
+    requests: usize,
+    /// The number of rounds; the best one is used
+    #[arg(long, default_value_t = 5)]
+    rounds: usize,
+    /// The number of idle sessions, and of streamed calls
+    #[arg(long, default_value_t = 5_000)]
+    sessions: usize,
+    /// The maximum memory of an idle session in the engine, in bytes
+    #[arg(long, default_value_t = 1024)]
+    limit_bytes: u64,
+    /// Also write the figures to this file
+    #[arg(long, value_name = "FILE")]
+    json: Option<PathBuf>,
+}
+
 fn main() -> ExitCode {
     let Arguments { benchmark } = Arguments::parse();
     let outcome = match benchmark {
@@ -179,6 +213,8 @@ fn main() -> ExitCode {
         Benchmark::Streams(arguments) => run_streams(&arguments),
         Benchmark::HttpClients(arguments) => run_http_clients(&arguments),
         Benchmark::Tasks(arguments) => run_tasks(&arguments),
+        #[cfg(unix)]
+        Benchmark::Fleet(arguments) => run_fleet(&arguments),
     };
     match outcome {
         Ok(failures) if failures.is_empty() => ExitCode::SUCCESS,
@@ -285,6 +321,27 @@ fn run_tasks(arguments: &TasksArguments) -> Result<Vec<String>, Box<dyn Error>> 
         .limit_bytes
         .unwrap_or(if arguments.parked { 4096 } else { 12_288 });
     Ok(report.failures(limit_bytes, arguments.most_ratio))
+}
+
+#[cfg(unix)]
+fn run_fleet(arguments: &FleetArguments) -> Result<Vec<String>, Box<dyn Error>> {
+    let mut options = fleet::Options::default();
+    options.repetitions = arguments.repetitions;
+    options.idle = Duration::from_secs(arguments.idle);
+    options.changes = arguments.changes;
+    options.requests = arguments.requests;
+    options.rounds = arguments.rounds;
+    options.sessions = arguments.sessions;
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()?;
+    let program = beside_this_program("fleet-server")?;
+    let report = runtime.block_on(fleet::run(&program, &options))?;
+    write!(std::io::stdout(), "{}", report.to_table())?;
+    if let Some(file) = &arguments.json {
+        write_json(file, &report)?;
+    }
+    Ok(report.failures(arguments.limit_bytes))
 }
 
 /// Returns the path of a program that is built together with this one.

@@ -16,6 +16,9 @@ const WITH_HTTP2_AND_TLS: [&str; 4] =
 /// The server whose toolwire has tasks.
 const WITH_TASKS: [&str; 4] = ["--features", "tasks", "--bin", "task-server"];
 
+/// The server whose toolwire has stores on Redis.
+const WITH_FLEET: [&str; 4] = ["--features", "fleet", "--bin", "fleet-server"];
+
 /// The names of the other contestants in the benchmark.
 const RMCP: &str = "rmcp";
 const TYPESCRIPT: &str = "typescript";
@@ -28,18 +31,21 @@ pub(crate) fn bench(root: &Path, arguments: &[&str]) -> Outcome {
         ["instructions"] => suite::instructions(root),
         ["peers", rest @ ..] => compare(root, rest),
         [] => compare(root, &[]),
-        ["tasks", ..] => {
-            build(root)?;
-            // A separate build, because tasks must not become part of the other programs.
-            run(cargo(root, &["build"]).args(PACKAGE).args(WITH_TASKS))?;
-            run_built(root, arguments, &[])
-        }
+        ["tasks", ..] => run_with(root, &WITH_TASKS, arguments),
+        ["fleet", ..] => run_with(root, &WITH_FLEET, arguments),
         [flag, ..] if flag.starts_with("--") && *flag != "--help" => compare(root, arguments),
         _ => {
             build(root)?;
             run_built(root, arguments, &[])
         }
     }
+}
+
+/// Runs a benchmark whose server has features that must not become part of the other programs, so it is built separately.
+fn run_with(root: &Path, server: &[&str], arguments: &[&str]) -> Outcome {
+    build(root)?;
+    run(cargo(root, &["build"]).args(PACKAGE).args(server))?;
+    run_built(root, arguments, &[])
 }
 
 fn build(root: &Path) -> Outcome {

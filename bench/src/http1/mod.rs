@@ -93,6 +93,34 @@ impl Target {
     }
 }
 
+#[cfg(unix)]
+impl Target {
+    /// Returns a complete `GET` or `DELETE` of a legacy session. A `GET` can resume a stream after an event.
+    pub(crate) fn without_body(
+        &self,
+        method: &str,
+        version: &str,
+        session: &str,
+        last_event: Option<&str>,
+    ) -> Vec<u8> {
+        let session = session_field(Some(session));
+        let last_event =
+            last_event.map_or_else(String::new, |id| format!("Last-Event-ID: {id}\r\n"));
+        format!(
+            "{method} {path} HTTP/1.1\r\n\
+             Host: {host}\r\n\
+             Accept: text/event-stream\r\n\
+             MCP-Protocol-Version: {version}\r\n\
+             {session}\
+             {last_event}\
+             \r\n",
+            path = self.path,
+            host = self.address,
+        )
+        .into_bytes()
+    }
+}
+
 /// Returns the headers of a modern request that do not depend on the version of HTTP.
 pub(crate) fn modern_headers<'a>(
     method: &'a str,

@@ -2,6 +2,8 @@
 
 mod comparison;
 mod fake_server;
+#[cfg(all(unix, feature = "fleet"))]
+mod fleet;
 mod http_clients;
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
 mod page_faults;

@@ -1,0 +1,33 @@
+//! The benchmark of several nodes.
+
+use std::path::Path;
+use std::time::Duration;
+
+use toolwire_bench::fleet::{self, Options};
+
+#[tokio::test]
+async fn nodes_share_an_engine_and_modern_requests_need_none() {
+    let mut options = Options::default();
+    options.repetitions = 2;
+    options.idle = Duration::from_secs(1);
+    options.changes = 3;
+    options.requests = 30;
+    options.rounds = 1;
+    options.sessions = 20;
+    let program = Path::new(env!("CARGO_BIN_EXE_fleet-server"));
+    let report = fleet::run(program, &options).await.unwrap();
+    let commands = |name: &str| {
+        let mut operations = report.operations.iter();
+        let operation = operations.find(|operation| operation.operation == name);
+        operation.unwrap().commands
+    };
+    assert_eq!(commands("modern request"), 0.0);
+    for needs_engine in [
+        "request",
+        "resume on another node",
+        "cancel at another node",
+    ] {
+        assert!(commands(needs_engine) >= 1.0, "{}", report.to_table());
+    }
+    assert!(report.memory.per_session > 0);
+}
