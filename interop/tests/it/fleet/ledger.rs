@@ -227,3 +227,48 @@ impl fmt::Display for Ledger {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::panic::{AssertUnwindSafe, catch_unwind};
+
+    use super::*;
+
+    /// Records one failure, and returns whether the fault permits it.
+    async fn is_permitted(phase: Phase, failure: Failure, permitted: &Permitted) -> bool {
+        let ledger = Ledger::new();
+        ledger.start_phase(phase);
+        ledger.record("call", async { Ok(()) }).await;
+        ledger.record("call", async { Err(failure) }).await;
+        catch_unwind(AssertUnwindSafe(|| ledger.judge(permitted))).is_ok()
+    }
+
+    #[tokio::test]
+    async fn only_a_fault_permits_failures_and_nothing_permits_wrong_results() {
+        let unavailable = || Failure::Unavailable("503".to_owned());
+        let lost = || Failure::Lost("404".to_owned());
+        let wrong = || Failure::Wrong("event 1 was sent twice".to_owned());
+        let any = Permitted::default();
+        let loss = Permitted {
+            loss: true,
+            ..Permitted::default()
+        };
+        let none = Permitted {
+            failures: &[("call", 0)],
+            ..Permitted::default()
+        };
+        for (phase, failure, permitted, expected) in [
+            (Phase::Before, unavailable(), &any, false),
+            (Phase::Fault, unavailable(), &any, true),
+            (Phase::Fault, unavailable(), &none, false),
+            (Phase::After, unavailable(), &any, false),
+            (Phase::Fault, lost(), &any, false),
+            (Phase::Fault, lost(), &loss, true),
+            (Phase::Fault, wrong(), &loss, false),
+        ] {
+            let case = format!("{phase:?}: {failure}");
+            let outcome = is_permitted(phase, failure, permitted).await;
+            assert_eq!(outcome, expected, "{case}");
+        }
+    }
+}
