@@ -14,6 +14,9 @@ use crate::server::resource::ResourceEntry;
 use crate::server::snapshot::Snapshot;
 use crate::server::view::View;
 
+/// The resource of a view, if the server needs a new one.
+type PreparedResource = Option<Arc<ResourceEntry>>;
+
 /// The view and the visibility of a tool.
 ///
 /// The functions are pointers that `with_view` and `visible_to` set, so that programs without views do not contain the
@@ -23,9 +26,8 @@ pub(crate) struct ToolViewEntry {
     pub(super) view: Option<View>,
     pub(super) visibility: Option<Vec<String>>,
     describe: fn(&Self, &mut Tool) -> Result<(), RegistrationError>,
-    prepare: fn(&Self, &Snapshot) -> Result<Option<Arc<ResourceEntry>>, RegistrationError>,
-    install:
-        fn(&Self, Option<Arc<ResourceEntry>>, &mut Snapshot) -> Result<bool, RegistrationError>,
+    prepare: fn(&Self, &Snapshot) -> Result<PreparedResource, RegistrationError>,
+    install: fn(&Self, PreparedResource, &mut Snapshot) -> Result<bool, RegistrationError>,
     is_served: fn(&str, &Snapshot) -> bool,
 }
 
@@ -50,7 +52,7 @@ impl ToolViewEntry {
     pub(crate) fn prepare(
         &self,
         snapshot: &Snapshot,
-    ) -> Result<Option<Arc<ResourceEntry>>, RegistrationError> {
+    ) -> Result<PreparedResource, RegistrationError> {
         (self.prepare)(self, snapshot)
     }
 
@@ -58,7 +60,7 @@ impl ToolViewEntry {
     /// there is a new resource.
     pub(crate) fn install(
         &self,
-        resource: Option<Arc<ResourceEntry>>,
+        resource: PreparedResource,
         snapshot: &mut Snapshot,
     ) -> Result<bool, RegistrationError> {
         (self.install)(self, resource, snapshot)
@@ -98,7 +100,7 @@ fn describe(entry: &ToolViewEntry, tool: &mut Tool) -> Result<(), RegistrationEr
 fn prepare(
     entry: &ToolViewEntry,
     snapshot: &Snapshot,
-) -> Result<Option<Arc<ResourceEntry>>, RegistrationError> {
+) -> Result<PreparedResource, RegistrationError> {
     match &entry.view {
         Some(view) if !is_registered(view, snapshot) => prepared(view),
         _ => Ok(None),
@@ -107,7 +109,7 @@ fn prepare(
 
 fn install(
     entry: &ToolViewEntry,
-    resource: Option<Arc<ResourceEntry>>,
+    resource: PreparedResource,
     snapshot: &mut Snapshot,
 ) -> Result<bool, RegistrationError> {
     if let (Some(view), Some(resource)) = (&entry.view, resource)
@@ -121,7 +123,7 @@ fn install(
 }
 
 /// Reads the files of a view and returns its resource. Returns `None` if the view is registered separately.
-pub(super) fn prepared(view: &View) -> Result<Option<Arc<ResourceEntry>>, RegistrationError> {
+pub(super) fn prepared(view: &View) -> Result<PreparedResource, RegistrationError> {
     let Some(resource) = view.resource()? else {
         return Ok(None);
     };
