@@ -16,6 +16,9 @@ use toolwire_proto::skills::parse_front_matter;
 use crate::fleet::{Fleet, agreeing_client};
 use crate::onboarding::text;
 
+/// The file with the messages of the balancer.
+const LOG: &str = "haproxy.log";
+
 fn directory() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("fleet")
 }
@@ -180,9 +183,13 @@ fn configuration(nodes: &[String]) -> String {
     text
 }
 
+fn temporary(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_TARGET_TMPDIR")).join(name)
+}
+
 /// Returns the command of haproxy with this configuration, and this name of its file.
 fn haproxy(option: &str, name: &str, configuration: &str) -> Command {
-    let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+    let path = temporary(name);
     fs::write(&path, configuration).unwrap();
     let mut command = Command::new("haproxy");
     command.arg(option).arg("-f").arg(path).kill_on_drop(true);
@@ -212,7 +219,7 @@ fn start(configuration: &str) -> (String, Child) {
     let process = haproxy("-db", "running.cfg", &configuration)
         .stdin(Stdio::from(OwnedFd::from(listener)))
         .stdout(Stdio::null())
-        .stderr(Stdio::null())
+        .stderr(fs::File::create(temporary(LOG)).unwrap())
         .spawn();
     (url, process.unwrap())
 }
@@ -232,7 +239,10 @@ async fn balancer_and_engine_of_the_compose_file_serve_both_eras() {
     let mut clients = Vec::new();
     for era in [Era::Legacy, Era::Modern] {
         let client = agreeing_client().with_era(era).connect(&url).await;
-        clients.push(client.unwrap());
+        clients.push(client.unwrap_or_else(|error| {
+            let log = fs::read_to_string(temporary(LOG)).unwrap();
+            panic!("{error}; messages of haproxy:\n{log}")
+        }));
     }
     let mut seen = BTreeSet::new();
     for _ in 0..3 {
