@@ -98,7 +98,7 @@ impl RunningTask {
             }
             waiting.get_or_insert_with(|| {
                 let limit = self.runtime.config.max_waiting;
-                self.runtime.waiting.add(&self.entry, limit)
+                self.runtime.waiting.add(&self.entry.park, limit)
             });
             let must_park = tokio::select! {
                 changed = tokio::time::timeout_at(deadline, watch.changed()) => changed.is_err(),
