@@ -119,7 +119,7 @@ async fn closed_mailboxes_leave_nothing_behind() {
     drop(mailbox);
     let removed = async {
         while !commands
-            .keys::<_, Vec<String>>("*")
+            .keys::<_, Vec<String>>("*{*")
             .await
             .unwrap()
             .is_empty()

@@ -31,19 +31,6 @@ impl fmt::Display for Failure {
     }
 }
 
-/// How long a client waits for the effect of a message that it has sent to another node. The engine passes such messages
-/// on at most once, so a fault can lose one.
-const MESSAGE_TIMEOUT: Duration = Duration::from_secs(15);
-
-/// Limits the time of an operation that sends messages to nodes other than that of its stream.
-pub(super) async fn unless_message_is_lost(
-    operation: impl Future<Output = Result<(), Failure>>,
-) -> Result<(), Failure> {
-    let lost = || Failure::Unavailable(format!("no effect within {MESSAGE_TIMEOUT:?}"));
-    let ended = timeout(MESSAGE_TIMEOUT, operation).await;
-    ended.unwrap_or_else(|_| Err(lost()))
-}
-
 /// The part of a trial in which an operation ran.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Phase {

@@ -5,13 +5,12 @@ use toolwire_tests::http::request::Request;
 use toolwire_tests::http::session::tool_call;
 use toolwire_tests::peer::{legacy, notification};
 
-use crate::fleet::ledger::{Failure, unless_message_is_lost};
+use crate::fleet::ledger::Failure;
 use crate::fleet::node_client::{Events, NodeClient, expect_equal, is_response, result_in};
 
 /// Opens a stream, and calls a tool. A stream of a lost node cannot be resumed in this revision.
 pub(crate) async fn call(client: &NodeClient) -> Result<(), Failure> {
-    let called = unless_message_is_lost(call_tool(client)).await;
-    called.map_err(|failure| match failure {
+    call_tool(client).await.map_err(|failure| match failure {
         Failure::Lost(reason) => Failure::Unavailable(reason),
         failure => failure,
     })

@@ -5,7 +5,7 @@ use toolwire_tests::http::request::Request;
 use toolwire_tests::http::session::tool_call;
 use toolwire_tests::peer::{modern_with, result_response};
 
-use crate::fleet::ledger::{Failure, unless_message_is_lost};
+use crate::fleet::ledger::Failure;
 use crate::fleet::node_client::{
     NodeClient, expect_equal, in_session, is_response, result_in, text_of,
 };
@@ -16,10 +16,6 @@ fn accepted() -> Value {
 
 /// The server asks on the stream of a call, and the client responds to another node.
 pub(crate) async fn ask_in_session(client: &NodeClient) -> Result<(), Failure> {
-    unless_message_is_lost(ask_and_respond(client)).await
-}
-
-async fn ask_and_respond(client: &NodeClient) -> Result<(), Failure> {
     let session = client.open_session().await?;
     let first = client.next_node();
     let call = tool_call(1, "approve", json!({"question": "Really?"}));
