@@ -8,7 +8,7 @@ use toolwire_bench::fleet::{self, Options};
 #[tokio::test]
 async fn nodes_share_an_engine_and_modern_requests_need_none() {
     let mut options = Options::default();
-    options.repetitions = 2;
+    options.repetitions = 5;
     options.idle = Duration::from_secs(1);
     options.changes = 3;
     options.requests = 30;
@@ -21,7 +21,8 @@ async fn nodes_share_an_engine_and_modern_requests_need_none() {
         let operation = operations.find(|operation| operation.operation == name);
         operation.unwrap().commands
     };
-    assert_eq!(commands("modern request"), 0.0);
+    // Meanwhile, nodes may read their mailboxes.
+    assert!(commands("modern request") < 1.0, "{}", report.to_table());
     for needs_engine in [
         "request",
         "resume on another node",
