@@ -45,6 +45,7 @@ pub mod param_headers;
 pub mod param_members;
 mod percent_encoding;
 pub mod progress;
+pub mod raw_object;
 pub mod request_meta;
 #[cfg(feature = "input")]
 pub mod request_state;

@@ -16,6 +16,7 @@ mod salvage;
 #[cfg(test)]
 mod tests;
 mod text;
+pub(crate) mod walk;
 
 use toolwire_types::json::checked_raw;
 use toolwire_types::{ErrorObject, RequestId};

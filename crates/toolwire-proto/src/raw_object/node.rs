@@ -1,0 +1,71 @@
+//! A value inside an edited container.
+
+use toolwire_types::RawJson;
+
+use crate::param_members::RawMember;
+use crate::raw_object::{RawArray, RawObject};
+
+#[derive(Debug, Clone)]
+pub(super) enum Node<'a> {
+    /// The value as it was parsed.
+    Source(&'a str),
+    /// A value of another text.
+    Replaced(&'a str),
+    /// A value that was set.
+    New(RawJson),
+    /// An object that may be edited.
+    Object(Box<RawObject<'a>>),
+    /// An array that may be edited.
+    Array(Box<RawArray<'a>>),
+}
+
+impl<'a> Node<'a> {
+    /// Returns `true` if something inside the value was edited. A value that was set is an edit of its container.
+    pub(super) fn is_edited(&self) -> bool {
+        match self {
+            Self::Source(_) | Self::Replaced(_) | Self::New(_) => false,
+            Self::Object(object) => object.is_edited(),
+            Self::Array(array) => array.is_edited(),
+        }
+    }
+
+    /// Returns the text of a value inside which nothing was edited.
+    pub(super) fn text(&self) -> Option<RawMember<'_>> {
+        let text = match self {
+            Self::Source(text) | Self::Replaced(text) => Some(*text),
+            Self::New(value) => Some(value.get()),
+            Self::Object(object) => object.source.filter(|_| !object.is_edited()),
+            Self::Array(array) => array.source().filter(|_| !array.is_edited()),
+        };
+        text.map(RawMember::checked)
+    }
+
+    pub(super) fn object_mut(&mut self) -> Option<&mut RawObject<'a>> {
+        if let Self::Source(text) | Self::Replaced(text) = self {
+            *self = Self::Object(Box::new(RawObject::of_checked(text)?));
+        }
+        match self {
+            Self::Object(object) => Some(object),
+            _ => None,
+        }
+    }
+
+    pub(super) fn array_mut(&mut self) -> Option<&mut RawArray<'a>> {
+        if let Self::Source(text) | Self::Replaced(text) = self {
+            *self = Self::Array(Box::new(RawArray::of_checked(text)?));
+        }
+        match self {
+            Self::Array(array) => Some(array),
+            _ => None,
+        }
+    }
+
+    pub(super) fn write(&self, out: &mut Vec<u8>) {
+        match self {
+            Self::Source(text) | Self::Replaced(text) => out.extend_from_slice(text.as_bytes()),
+            Self::New(value) => out.extend_from_slice(value.get().as_bytes()),
+            Self::Object(object) => object.write(out),
+            Self::Array(array) => array.write(out),
+        }
+    }
+}
