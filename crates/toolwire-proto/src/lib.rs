@@ -4,7 +4,8 @@
 //! Only this crate compares protocol versions. Other crates call its functions instead.
 //!
 //! The features `apps`, `client` and `input` are on by default. Without them the crate lacks modules that a small
-//! server does not need. The feature `skills` adds the rules of skills, and `events` those of events, which are a draft.
+//! server does not need. The feature `relay` adds the rules of proxies and gateways, `skills` those of skills, and
+//! `events` those of events, which are a draft.
 
 pub mod admit;
 #[cfg(feature = "apps")]
@@ -46,6 +47,8 @@ pub mod param_members;
 mod percent_encoding;
 pub mod progress;
 pub mod raw_object;
+#[cfg(feature = "relay")]
+pub mod relay;
 pub mod request_meta;
 #[cfg(feature = "input")]
 pub mod request_state;

@@ -58,7 +58,7 @@ const fn first_bucket(name: &[u8]) -> usize {
 
 /// Returns every row, sorted by name.
 #[must_use]
-pub fn all() -> &'static [Method] {
+pub const fn all() -> &'static [Method] {
     TABLE
 }
 
@@ -265,6 +265,12 @@ impl Method {
     #[must_use]
     pub fn is_served(&self, version: ProtocolVersion) -> bool {
         self.since <= version && self.until.is_none_or(|until| version <= until)
+    }
+
+    /// Returns the sides that may send it in the legacy revisions, and those that may send it in the modern ones.
+    #[cfg(feature = "relay")]
+    pub(crate) const fn directions(&self) -> [Direction; 2] {
+        [self.legacy_direction, self.modern_direction]
     }
 
     /// Returns the sides that may send it in that revision. `notifications/progress` lost a direction in 2026-07-28.

@@ -1,0 +1,6 @@
+//! The rules of a relay: a program that is a server for its clients, and a client of other servers, the upstreams.
+//!
+//! A relay forwards messages as text and changes only what it must. The modules of this folder decide what that is.
+//! They send nothing, store nothing outside of the values that their callers own, and read no clock.
+
+pub mod mapping;
