@@ -30,6 +30,8 @@ mod client;
 mod engine;
 mod error;
 pub mod guide;
+#[cfg(feature = "relay")]
+pub mod relay;
 mod server;
 #[cfg(any(
     feature = "http-server",

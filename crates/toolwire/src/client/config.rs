@@ -12,6 +12,8 @@ use toolwire_proto::rounds::DEFAULT_ROUNDS;
 use toolwire_proto::schema_budget::SchemaLimits;
 use toolwire_proto::trace_context::TraceContext;
 use toolwire_types::Implementation;
+#[cfg(feature = "relay")]
+use toolwire_types::RawJson;
 
 use crate::client::cache::CacheOptions;
 use crate::client::handlers::ClientHandlers;
@@ -106,6 +108,9 @@ pub(crate) struct ClientConfig {
     pub(crate) validates_output: bool,
     pub(crate) trace: Option<TraceSource>,
     pub(crate) user_interaction: UserInteraction,
+    /// The parameters of `initialize`, as the client in front of a relay sent them.
+    #[cfg(feature = "relay")]
+    pub(crate) initialize_params: Option<RawJson>,
 }
 
 impl Default for ClientConfig {
@@ -123,6 +128,8 @@ impl Default for ClientConfig {
             validates_output: false,
             trace: None,
             user_interaction: UserInteraction::default(),
+            #[cfg(feature = "relay")]
+            initialize_params: None,
         }
     }
 }

@@ -112,7 +112,8 @@ impl Connecting<'_> {
         let transport = &opened.transport;
         opened.incoming.set_version(version);
         transport.set_version(version);
-        if version.is_legacy() {
+        // A relay forwards the notification of its client instead.
+        if version.is_legacy() && !self.config.handlers.is_relay() {
             let sending = transport.notify("notifications/initialized".into(), None);
             let sent = deadline.run(Duration::MAX, sending).await;
             sent.map_err(|error| with_output(error, opened))?;
@@ -191,9 +192,9 @@ impl Connecting<'_> {
                     let initializing = self.initialize(opened, version);
                     match deadline.run(timeout, initializing).await {
                         Ok(initialized) => {
-                            let offered = initialized.protocol_version.clone();
-                            details = Some(initialized.into());
-                            probe.on(ProbeEvent::Initialized(&offered))
+                            let offered = initialized.versions.first().cloned();
+                            details = Some(initialized);
+                            probe.on(ProbeEvent::Initialized(&offered.unwrap_or_default()))
                         }
                         Err(error) => on_failure(&mut probe, channel, error, &mut last_error)?,
                     }
@@ -288,27 +289,42 @@ impl Connecting<'_> {
             .request(opened, "server/discover", version, params)
             .await?;
         // A server that responds to `server/discover` with another result does not support it.
-        let result: DiscoverResult = result.parse().map_err(|error| {
+        let discovered: DiscoverResult = result.parse().map_err(|error| {
             Error::from(ErrorObject::invalid_request(format!(
                 "the result of server/discover is invalid: {error}"
             )))
         })?;
-        Ok(result.into())
+        let details = ServerDetails::from(discovered);
+        #[cfg(feature = "relay")]
+        let details = details.with_raw(result);
+        Ok(details)
     }
 
     async fn initialize(
         &self,
         opened: &OpenTransport,
         version: ProtocolVersion,
-    ) -> Result<InitializeResult, Error> {
+    ) -> Result<ServerDetails, Error> {
+        let params = self.initialize_params(version);
+        let result = self.request(opened, "initialize", version, params).await?;
+        let initialized: InitializeResult = result
+            .parse()
+            .map_err(|error| Error::decode("result of initialize", error))?;
+        let details = ServerDetails::from(initialized);
+        #[cfg(feature = "relay")]
+        let details = details.with_raw(result);
+        Ok(details)
+    }
+
+    fn initialize_params(&self, version: ProtocolVersion) -> RawJson {
+        #[cfg(feature = "relay")]
+        if let Some(params) = &self.config.initialize_params {
+            return params.clone();
+        }
         let capabilities = capabilities_for(version, &self.config.handlers.capabilities());
         let params =
             InitializeRequestParams::new(version.as_str(), capabilities, self.config.info.clone());
-        let params = RawJson::from_serialize(&params).expect("plain data always serialises");
-        let result = self.request(opened, "initialize", version, params).await?;
-        result
-            .parse()
-            .map_err(|error| Error::decode("result of initialize", error))
+        RawJson::from_serialize(&params).expect("plain data always serialises")
     }
 
     async fn request(

@@ -27,6 +27,8 @@ use toolwire_types::{
     RootsCapability, SamplingCapability, code,
 };
 
+#[cfg(feature = "relay")]
+use crate::client::relay::RelayMessages;
 use crate::engine::{BoxFuture, CatchPanic, warn_about_request};
 use crate::sync::lock;
 
@@ -62,6 +64,9 @@ pub(crate) struct ClientHandlers {
         Option<NotificationHandler<toolwire_types::tasks::extension::DetailedTask>>,
     /// Extensions and experimental capabilities that the user declares in addition.
     pub(crate) declared: ClientCapabilities,
+    /// Receives the messages of the server instead of the other handlers.
+    #[cfg(feature = "relay")]
+    pub(crate) relay: Option<Arc<dyn RelayMessages>>,
 }
 
 /// The roots that the server may list. They are replaced as a whole.
@@ -114,6 +119,15 @@ where
 }
 
 impl ClientHandlers {
+    /// Returns `true` if a relay receives the messages of the server.
+    pub(crate) fn is_relay(&self) -> bool {
+        #[cfg(feature = "relay")]
+        let is_relay = self.relay.is_some();
+        #[cfg(not(feature = "relay"))]
+        let is_relay = false;
+        is_relay
+    }
+
     /// Returns `true` if a handler for input requests is registered.
     #[cfg(feature = "http-client")]
     pub(crate) fn handles_input(&self) -> bool {

@@ -34,6 +34,8 @@ use crate::client::progress::ProgressRoutes;
 use crate::client::send::{SendMessage, trace_wire};
 #[cfg(feature = "tasks")]
 use crate::client::tasks::notifications::TaskNotifications;
+#[cfg(feature = "relay")]
+use crate::engine::BoxFuture;
 use crate::engine::PeerText;
 use crate::sync::lock;
 
@@ -130,6 +132,10 @@ impl IncomingMessages {
     #[cfg(feature = "http-client")]
     pub(crate) fn session_renewed(&self) {
         self.renewals.send_modify(|count| *count += 1);
+        #[cfg(feature = "relay")]
+        if let Some(relay) = &self.handlers.relay {
+            relay.on_session_renewed();
+        }
     }
 
     /// Returns a receiver that changes when a new session replaces a lost one.
@@ -137,9 +143,23 @@ impl IncomingMessages {
         self.renewals.subscribe()
     }
 
-    /// Handles a notification.
-    pub(crate) fn on_notification(&self, notification: &NotificationEnvelope<'_>) {
+    /// Handles a notification. `origin` is the request on whose stream it arrived.
+    pub(crate) fn on_notification(
+        &self,
+        notification: &NotificationEnvelope<'_>,
+        origin: Option<&RequestId>,
+    ) {
         let params = notification.params;
+        #[cfg(feature = "relay")]
+        if let Some(relay) = &self.handlers.relay {
+            if notification.method == "notifications/cancelled" {
+                self.on_cancelled(params);
+            }
+            relay.on_notification(notification, origin);
+            return;
+        }
+        #[cfg(not(feature = "relay"))]
+        let _ = origin;
         match &*notification.method {
             "notifications/progress" => {
                 let progress = params.and_then(|params| serde_json::from_str(params.get()).ok());
@@ -147,13 +167,7 @@ impl IncomingMessages {
                     self.count_skipped("progress with an unknown token");
                 }
             }
-            "notifications/cancelled" => {
-                let cancelled: Option<CancelledNotificationParams> =
-                    params.and_then(|params| serde_json::from_str(params.get()).ok());
-                if let Some(id) = cancelled.and_then(|cancelled| cancelled.request_id) {
-                    self.cancel(&id);
-                }
-            }
+            "notifications/cancelled" => self.on_cancelled(params),
             "notifications/message" => {
                 match params.map(|params| serde_json::from_str(params.get())) {
                     Some(Ok(message)) => {
@@ -198,6 +212,15 @@ impl IncomingMessages {
         });
     }
 
+    /// Handles the cancellation of a request of the server.
+    fn on_cancelled(&self, params: Option<&RawValue>) {
+        let cancelled: Option<CancelledNotificationParams> =
+            params.and_then(|params| serde_json::from_str(params.get()).ok());
+        if let Some(id) = cancelled.and_then(|cancelled| cancelled.request_id) {
+            self.cancel(&id);
+        }
+    }
+
     /// Stores the status of a task that the client waits for (2025-11-25).
     #[cfg(feature = "tasks")]
     fn on_task_status(&self, params: Option<&RawValue>) {
@@ -236,10 +259,12 @@ impl IncomingMessages {
         }
     }
 
-    /// Handles a request of the server in its own task, and responds through `reply`.
+    /// Handles a request of the server in its own task, and responds through `reply`. `origin` is the request of the
+    /// client on whose stream it arrived.
     pub(crate) fn on_request(
         self: &Arc<Self>,
         request: &RequestEnvelope<'_>,
+        origin: Option<&RequestId>,
         reply: &Arc<dyn SendMessage>,
     ) {
         let version = self.state().version;
@@ -250,7 +275,7 @@ impl IncomingMessages {
             return;
         }
         let id = request.id.clone();
-        let work = version.and_then(|version| self.requested_work(version, request));
+        let work = version.and_then(|version| self.requested_work(version, request, origin));
         let Some(work) = work else {
             let outcome = match &*request.method {
                 "ping" => Ok(RawJson::empty_object()),
@@ -295,6 +320,8 @@ impl IncomingMessages {
                 RequestedWork::Custom(method, params) => {
                     handlers.respond_to_custom(&method, params).await
                 }
+                #[cfg(feature = "relay")]
+                RequestedWork::Relay(response) => response.await,
             };
             // The response is sent before the request leaves the table, so the table bounds both.
             send_response(&reply, running_id.clone(), outcome).await;
@@ -329,7 +356,16 @@ impl IncomingMessages {
         &self,
         version: ProtocolVersion,
         request: &RequestEnvelope<'_>,
+        origin: Option<&RequestId>,
     ) -> Option<Result<RequestedWork, ErrorObject>> {
+        #[cfg(feature = "relay")]
+        if let Some(relay) = &self.handlers.relay {
+            let is_forwarded = request.method != "ping";
+            return is_forwarded
+                .then(|| Ok(RequestedWork::Relay(relay.on_request(request, origin))));
+        }
+        #[cfg(not(feature = "relay"))]
+        let _ = origin;
         let Some(method) = methods::find(&request.method) else {
             let method = &*request.method;
             let params = request
@@ -430,6 +466,9 @@ enum RequestedWork {
     Input(Box<InputRequest>, ProtocolVersion),
     /// A handler of a method that the protocol does not define, with the parameters.
     Custom(String, RawJson),
+    /// The response of the client behind a relay.
+    #[cfg(feature = "relay")]
+    Relay(BoxFuture<'static, Result<RawJson, ErrorObject>>),
 }
 
 /// A request of the server, serialized like an input request.

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use toolwire_proto::envelope::{Envelope, MalformedMessage, ResponseEnvelope};
 use toolwire_proto::strict_json;
+use toolwire_types::RequestId;
 
 use crate::client::incoming::IncomingMessages;
 use crate::client::send::{SendMessage, trace_wire};
@@ -17,13 +18,15 @@ pub(crate) struct MessageRouter {
 }
 
 impl MessageRouter {
-    /// Routes one message. `on_response` is called for every response in it.
+    /// Routes one message. `origin` is the request on whose stream it arrived, if it has a stream of its own.
+    /// `on_response` is called for every response in the message.
     ///
     /// # Errors
     /// Returns an error if the bytes are not a valid message. A client never responds to that.
     pub(crate) fn route(
         &self,
         bytes: &[u8],
+        origin: Option<&RequestId>,
         on_response: &mut dyn FnMut(ResponseEnvelope<'_>),
     ) -> Result<(), MalformedMessage> {
         trace_wire("received", bytes);
@@ -35,11 +38,11 @@ impl MessageRouter {
                         Ok(Envelope::Batch(_)) | Err(_) => {
                             self.incoming.count_skipped("an unreadable part of a batch");
                         }
-                        Ok(envelope) => self.route_single(envelope, on_response),
+                        Ok(envelope) => self.route_single(envelope, origin, on_response),
                     }
                 }
             }
-            envelope => self.route_single(envelope, on_response),
+            envelope => self.route_single(envelope, origin, on_response),
         }
         Ok(())
     }
@@ -47,6 +50,7 @@ impl MessageRouter {
     fn route_single(
         &self,
         envelope: Envelope<'_>,
+        origin: Option<&RequestId>,
         on_response: &mut dyn FnMut(ResponseEnvelope<'_>),
     ) {
         match envelope {
@@ -57,8 +61,12 @@ impl MessageRouter {
                 }
                 on_response(response);
             }
-            Envelope::Notification(notification) => self.incoming.on_notification(&notification),
-            Envelope::Request(request) => self.incoming.on_request(&request, &self.reply),
+            Envelope::Notification(notification) => {
+                self.incoming.on_notification(&notification, origin);
+            }
+            Envelope::Request(request) => {
+                self.incoming.on_request(&request, origin, &self.reply);
+            }
             Envelope::Batch(_) => self.incoming.count_skipped("a batch within a batch"),
         }
     }

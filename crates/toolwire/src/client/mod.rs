@@ -28,6 +28,8 @@ mod methods;
 mod output_schema;
 pub(crate) mod pending_sends;
 mod progress;
+#[cfg(feature = "relay")]
+pub(crate) mod relay;
 mod run;
 pub(crate) mod send;
 mod session;

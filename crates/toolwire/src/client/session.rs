@@ -4,6 +4,8 @@ use std::sync::Arc;
 
 use toolwire_proto::negotiate::DetectedEra;
 use toolwire_proto::request_meta::RequestMeta;
+#[cfg(feature = "relay")]
+use toolwire_types::RawJson;
 use toolwire_types::{
     DiscoverResult, Implementation, InitializeResult, ProtocolVersion, ServerCapabilities, meta_key,
 };
@@ -41,6 +43,18 @@ pub struct ServerDetails {
     pub instructions: Option<String>,
     /// The supported revisions. A legacy server names only the negotiated revision.
     pub versions: Vec<String>,
+    /// The result of `server/discover` or `initialize` as the server sent it.
+    #[cfg(feature = "relay")]
+    pub(crate) raw: Option<RawJson>,
+}
+
+#[cfg(feature = "relay")]
+impl ServerDetails {
+    /// Adds the result as the server sent it.
+    pub(crate) fn with_raw(mut self, raw: RawJson) -> Self {
+        self.raw = Some(raw);
+        self
+    }
 }
 
 impl From<DiscoverResult> for ServerDetails {
@@ -57,6 +71,8 @@ impl From<DiscoverResult> for ServerDetails {
             capabilities: result.capabilities,
             instructions: result.instructions,
             versions: result.supported_versions,
+            #[cfg(feature = "relay")]
+            raw: None,
         }
     }
 }
@@ -68,6 +84,8 @@ impl From<InitializeResult> for ServerDetails {
             capabilities: result.capabilities,
             instructions: result.instructions,
             versions: vec![result.protocol_version],
+            #[cfg(feature = "relay")]
+            raw: None,
         }
     }
 }

@@ -191,7 +191,7 @@ impl StreamReader {
     pub(crate) fn on_line(&self, bytes: &[u8]) -> bool {
         let routed = self
             .router
-            .route(bytes, &mut |response| self.on_response(response));
+            .route(bytes, None, &mut |response| self.on_response(response));
         let Err(unreadable) = routed else { return true };
         // An unreadable response still ends its call.
         let sender = strict_json::salvage_id(bytes).and_then(|id| self.pending.take(&id));

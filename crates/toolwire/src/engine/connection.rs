@@ -41,6 +41,8 @@ pub struct ConnectionState {
     /// Set if requests are running, or if none may run. If not set, a request can start without the ledger's lock.
     is_busy: AtomicBool,
     is_closed: AtomicBool,
+    /// Created for the first caller that waits for the end of the connection.
+    ended: OnceLock<Cancellation>,
     /// Created for the first notification with a handler.
     notifications: OnceLock<NotificationQueue>,
 }
@@ -355,6 +357,18 @@ impl ConnectionState {
     /// Records that the connection or session has ended.
     pub(crate) fn close(&self) {
         self.is_closed.store(true, Ordering::Release);
+        if let Some(ended) = self.ended.get() {
+            ended.cancel();
+        }
+    }
+
+    /// Returns a flag that is set when the connection or session has ended.
+    pub(crate) fn ended(&self) -> Cancellation {
+        let ended = self.ended.get_or_init(Cancellation::new);
+        if self.is_closed() {
+            ended.cancel();
+        }
+        ended.clone()
     }
 
     /// Returns `true` if the connection or session has ended.

@@ -7,6 +7,8 @@ use std::sync::Arc;
 
 use serde::Serialize;
 use toolwire_proto::outbox::OutgoingKind;
+#[cfg(feature = "relay")]
+use toolwire_types::Notification;
 use toolwire_types::{ErrorObject, RawJson};
 
 use crate::engine::encoding::encode;
@@ -31,6 +33,14 @@ impl OutgoingNotification {
     #[must_use]
     pub fn new(method: &str, params: RawJson, kind: OutgoingKind) -> Self {
         Self::write(method, &params, kind).expect("raw JSON can be written")
+    }
+
+    /// Creates a notification that a relay passes on, perhaps without parameters.
+    #[cfg(feature = "relay")]
+    pub(crate) fn forwarded(method: &str, params: Option<&RawJson>, kind: OutgoingKind) -> Self {
+        let notification = Notification::new(method.to_owned(), params.cloned());
+        let message = encode(&notification).expect("raw JSON can be written");
+        Self { message, kind }
     }
 
     /// Creates a notification whose parameters are serialized directly into the message.
@@ -99,6 +109,11 @@ pub trait TransportContext: Send + Sync + fmt::Debug {
 
     /// Returns the channel to the client outside of this request, if the client has a connection or a session.
     fn client_channel(&self) -> Option<Arc<dyn TransportContext>> {
+        None
+    }
+
+    /// Returns a flag that is set when the connection or session has ended, if the transport has one.
+    fn ended(&self) -> Option<Cancellation> {
         None
     }
 

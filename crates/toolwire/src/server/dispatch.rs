@@ -37,6 +37,11 @@ pub(crate) enum Dispatch {
 impl Server {
     /// Routes a request.
     pub(crate) fn dispatch(&self, exchange: Exchange) -> Dispatch {
+        #[cfg(feature = "relay")]
+        if let Some(forwarder) = &exchange.snapshot().forwarder {
+            let forwarder = std::sync::Arc::clone(forwarder);
+            return Dispatch::Later(forwarder.serve(exchange));
+        }
         let snapshot = exchange.snapshot();
         let version = exchange.context.version();
         let now = |outcome: Outcome| {

@@ -14,6 +14,8 @@ mod elicit;
 pub(crate) mod events;
 mod extension;
 mod extension_entry;
+#[cfg(feature = "relay")]
+pub(crate) mod forward;
 pub(crate) mod hub;
 mod input_methods;
 #[cfg(feature = "input")]

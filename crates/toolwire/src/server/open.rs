@@ -43,7 +43,8 @@ impl Server {
         };
         // A tool call needs only its name and arguments, so the other parameters are not copied, unless it asks for a
         // task.
-        let needs_params = route.name() != "tools/call" || admitted.task().is_some();
+        let forwards = snapshot.forwards();
+        let needs_params = route.name() != "tools/call" || admitted.task().is_some() || forwards;
         let params = admitted.params().filter(|_| needs_params);
         let scope = RequestScope {
             version: admitted.version,
@@ -51,7 +52,12 @@ impl Server {
             minimum_log_level: minimum_log_level(&snapshot, admitted, &*transport),
             #[cfg(feature = "input")]
             may_ask_input: admitted.method.may_ask_input(),
-            round: rounds::of_request(&snapshot, admitted, &*transport)?,
+            // A forwarder does not read the state, which belongs to another server.
+            round: if forwards {
+                Default::default()
+            } else {
+                rounds::of_request(&snapshot, admitted, &*transport)?
+            },
             request_params: RequestParams::of(admitted),
             params: params.map(RawJson::from),
             id: admitted.id.clone(),

@@ -23,6 +23,8 @@ use crate::server::connected_client::ConnectedClient;
 #[cfg(feature = "events")]
 use crate::server::events::EventTypes;
 use crate::server::extension_entry::ExtensionEntry;
+#[cfg(feature = "relay")]
+use crate::server::forward::Forwarder;
 use crate::server::method::MethodEntry;
 use crate::server::notification::NotificationEntry;
 use crate::server::optional_methods::OptionalMethods;
@@ -74,6 +76,9 @@ pub(crate) struct Snapshot {
     pub(crate) views: NameMap<View>,
     pub(crate) options: ServerOptions,
     pub(crate) emptied: EmptiedLists,
+    /// Serves all requests instead of the handlers.
+    #[cfg(feature = "relay")]
+    pub(crate) forwarder: Option<Arc<dyn Forwarder>>,
     pub(crate) derived: DerivedData,
 }
 
@@ -153,6 +158,8 @@ impl Snapshot {
                 seal,
             },
             emptied: EmptiedLists::default(),
+            #[cfg(feature = "relay")]
+            forwarder: None,
             derived: DerivedData::default(),
         }
     }
@@ -228,12 +235,35 @@ impl Snapshot {
         matching.into_iter().next().map(|(_, found)| found)
     }
 
+    /// Returns `true` if a forwarder serves all requests instead of the handlers.
+    pub(crate) fn forwards(&self) -> bool {
+        #[cfg(feature = "relay")]
+        let forwards = self.forwarder.is_some();
+        #[cfg(not(feature = "relay"))]
+        let forwards = false;
+        forwards
+    }
+
+    /// Returns `true` if the server serves a method that the protocol does not define.
+    pub(crate) fn is_custom_method(&self, name: &str) -> bool {
+        self.methods.contains_key(name) || self.forwards()
+    }
+
+    /// Returns `true` if the server accepts a notification that the protocol does not define.
+    pub(crate) fn is_custom_notification(&self, name: &str) -> bool {
+        self.notifications.contains_key(name) || self.forwards()
+    }
+
     /// Returns the work of the handler of a notification, if there is a handler.
     pub(crate) fn notification_work(
         &self,
         notification: &NotificationEnvelope<'_>,
         client: impl FnOnce() -> Arc<dyn TransportContext>,
     ) -> Option<BoxFuture<'static, ()>> {
+        #[cfg(feature = "relay")]
+        if let Some(forwarder) = &self.forwarder {
+            return Some(forwarder.notification(notification, client()));
+        }
         let Some(entry) = self.notifications.get(&*notification.method) else {
             tracing::debug!(method = %PeerText::new(&notification.method), "notification without a handler");
             return None;

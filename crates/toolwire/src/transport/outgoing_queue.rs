@@ -265,7 +265,13 @@ pub(crate) async fn send_request(
     method: &str,
     params: RawJson,
 ) -> Result<RawJson, Error> {
-    let request = |id: &RequestId| Request::new(id.clone(), method.to_owned(), params);
+    // `null` stands for a request without parameters, which a relay may have to send.
+    let params = Some(params).filter(|params| !params.is_null());
+    let request = |id: &RequestId| {
+        let mut request = Request::new(id.clone(), method.to_owned(), RawJson::empty_object());
+        request.params = params;
+        request
+    };
     let send = |id: &RequestId| match encode(&request(id)) {
         Ok(bytes) => sink.push(OutgoingKind::Request, bytes),
         Err(error) => tracing::warn!(%error, "a request could not be encoded"),

@@ -100,8 +100,8 @@ fn without_connection<R>(snapshot: &Snapshot, admit: impl FnOnce(&AdmissionConte
         supported: &snapshot.supported,
         lifecycle: Lifecycle::Fresh,
         headers: None,
-        is_custom_method: &|name| snapshot.methods.contains_key(name),
-        is_custom_notification: &|name| snapshot.notifications.contains_key(name),
+        is_custom_method: &|name| snapshot.is_custom_method(name),
+        is_custom_notification: &|name| snapshot.is_custom_notification(name),
         require_initialized: false,
     })
 }

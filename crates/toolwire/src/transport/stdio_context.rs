@@ -5,7 +5,8 @@ use std::sync::Arc;
 use toolwire_types::RawJson;
 
 use crate::engine::{
-    BoxFuture, ClientRequests, ConnectionState, OutgoingNotification, TokenInfo, TransportContext,
+    BoxFuture, Cancellation, ClientRequests, ConnectionState, OutgoingNotification, TokenInfo,
+    TransportContext,
 };
 use crate::error::Error;
 use crate::transport::chunk::ChunkPermit;
@@ -69,6 +70,10 @@ impl TransportContext for StdioContext {
 
     fn connection_state(&self) -> Option<&Arc<ConnectionState>> {
         Some(&self.state)
+    }
+
+    fn ended(&self) -> Option<Cancellation> {
+        Some(self.state.ended())
     }
 
     fn client_channel(&self) -> Option<Arc<dyn TransportContext>> {

@@ -238,7 +238,9 @@ impl MessageLoop {
             Err(rejection) => {
                 self.respond(encode_error(ResponseId::Id(rejection.id), rejection.error));
             }
-            Ok(admitted) if admitted.method.name() == "subscriptions/listen" => {
+            Ok(admitted)
+                if admitted.method.name() == "subscriptions/listen" && !self.forwards() =>
+            {
                 self.on_listen(&admitted);
             }
             Ok(admitted) if EventStreams::serves(admitted.method.name()) => {
@@ -251,6 +253,12 @@ impl MessageLoop {
             },
         }
         None
+    }
+
+    /// Returns `true` if the server forwards all messages.
+    fn forwards(&mut self) -> bool {
+        let current = || self.server.snapshot();
+        self.snapshot.get_or_insert_with(current).forwards()
     }
 
     pub(crate) fn admit<'a>(
@@ -267,8 +275,8 @@ impl MessageLoop {
             supported: &snapshot.supported,
             lifecycle: self.context.state.lifecycle(),
             headers: None,
-            is_custom_method: &|name| snapshot.methods.contains_key(name),
-            is_custom_notification: &|name| snapshot.notifications.contains_key(name),
+            is_custom_method: &|name| snapshot.is_custom_method(name),
+            is_custom_notification: &|name| snapshot.is_custom_notification(name),
             require_initialized: snapshot.options.require_initialized,
         })
     }
@@ -361,7 +369,12 @@ impl MessageLoop {
                 // The cancelled request is about to finish.
                 self.completed_at_overload = None;
             }
-            NotificationAction::Initialized => self.context.state.initialized(),
+            NotificationAction::Initialized => {
+                self.context.state.initialized();
+                if self.forwards() {
+                    self.handle_notification(notification);
+                }
+            }
             NotificationAction::Ignore(reason) => {
                 tracing::debug!(method = %PeerText::new(&notification.method), ?reason, "ignored a notification");
             }

@@ -176,7 +176,7 @@ fn route_if(
     is_match: impl Fn(&ResponseEnvelope<'_>) -> bool,
 ) -> Result<Option<ServerResponse>, Error> {
     let mut matched = None;
-    let routed = router.route(bytes, &mut |response| {
+    let routed = router.route(bytes, Some(id), &mut |response| {
         if is_match(&response) && matched.is_none() {
             matched = Some(response.outcome.map(RawJson::from));
         } else {

@@ -59,7 +59,7 @@ pub(super) async fn run_server_stream(session: Weak<LegacySession>, router: Mess
 
 /// Routes one message of the stream.
 fn route(session: &LegacySession, router: &MessageRouter, message: &[u8]) {
-    let routed = router.route(message, &mut |response| session.deliver(response));
+    let routed = router.route(message, None, &mut |response| session.deliver(response));
     if routed.is_err() {
         router
             .incoming

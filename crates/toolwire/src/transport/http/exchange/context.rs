@@ -149,6 +149,10 @@ impl TransportContext for HttpStreamContext {
         self.session().map(|session| session.key.id.as_str())
     }
 
+    fn ended(&self) -> Option<Cancellation> {
+        self.session().map(|session| session.key.ended.clone())
+    }
+
     fn client_channel(&self) -> Option<Arc<dyn TransportContext>> {
         let session = Arc::clone(self.session()?);
         Some(Arc::new(SessionChannel::new(session, self.auth.clone())))

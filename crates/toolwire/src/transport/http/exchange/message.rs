@@ -107,7 +107,7 @@ async fn on_legacy(
         (LegacyMode::Sessions, SessionLookup::Session(session))
             if admitted.method.name() == "initialize" =>
         {
-            requests::initialize_again(post, &session, admitted)
+            requests::initialize_again(post, &session, admitted).await
         }
         (LegacyMode::Sessions, SessionLookup::Session(session)) => {
             requests::change_session(post, &session, admitted).await

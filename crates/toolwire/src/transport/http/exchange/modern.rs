@@ -33,7 +33,7 @@ pub(crate) fn is_listen(admitted: &Admitted<'_>) -> bool {
 
 /// Starts to serve an admitted request.
 pub(crate) fn begin(post: &IncomingRequest<'_>, admitted: &Admitted<'_>) -> Dispatched {
-    let dispatched = if is_listen(admitted) {
+    let dispatched = if is_listen(admitted) && !post.snapshot.forwards() {
         listen(post, admitted)
     } else {
         start(post, admitted)

@@ -264,8 +264,8 @@ fn check_scopes(
                 version: HTTP_WITH_SSE,
             },
             headers: None,
-            is_custom_method: &|name| snapshot.methods.contains_key(name),
-            is_custom_notification: &|name| snapshot.notifications.contains_key(name),
+            is_custom_method: &|name| snapshot.is_custom_method(name),
+            is_custom_notification: &|name| snapshot.is_custom_notification(name),
             require_initialized: false,
         },
     );

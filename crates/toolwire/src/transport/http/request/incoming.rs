@@ -127,8 +127,8 @@ impl IncomingRequest<'_> {
             supported: &self.served_versions(),
             lifecycle,
             headers: Some(self.head.routing),
-            is_custom_method: &|name| self.snapshot.methods.contains_key(name),
-            is_custom_notification: &|name| self.snapshot.notifications.contains_key(name),
+            is_custom_method: &|name| self.snapshot.is_custom_method(name),
+            is_custom_notification: &|name| self.snapshot.is_custom_notification(name),
             require_initialized: has_sessions && self.snapshot.options.require_initialized,
         })
     }

@@ -6,7 +6,7 @@ use toolwire_types::RawJson;
 
 use crate::engine::transport::no_channel;
 use crate::engine::{
-    BoxFuture, ConnectionState, OutgoingNotification, TokenInfo, TransportContext,
+    BoxFuture, Cancellation, ConnectionState, OutgoingNotification, TokenInfo, TransportContext,
 };
 use crate::error::Error;
 use crate::transport::http::session::active::ActiveSession;
@@ -55,6 +55,10 @@ impl TransportContext for SessionChannel {
 
     fn connection_state(&self) -> Option<&Arc<ConnectionState>> {
         Some(&self.session.state)
+    }
+
+    fn ended(&self) -> Option<Cancellation> {
+        Some(self.session.key.ended.clone())
     }
 
     fn connection_token(&self) -> Option<&str> {

@@ -36,7 +36,11 @@ pub(crate) async fn on_notification(
         NotificationAction::Initialized => {
             session.state.initialized();
             let saved = request.endpoint.save(session).await;
-            saved.map_err(|error| response::store_error(&error))
+            saved.map_err(|error| response::store_error(&error))?;
+            if request.snapshot.forwards() {
+                return handle_notification(request, session, notification);
+            }
+            Ok(())
         }
         NotificationAction::Ignore(reason) => {
             tracing::debug!(method = %PeerText::new(&notification.method), ?reason, "ignored a notification");

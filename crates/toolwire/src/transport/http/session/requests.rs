@@ -41,7 +41,7 @@ pub(crate) async fn open_session(
     let endpoint = post.endpoint;
     let id = admitted.id.clone();
     let state = Arc::new(ConnectionState::new());
-    let outcome = initialize(post, admitted, &state);
+    let outcome = initialize(post, admitted, &state).await;
     let mut record = match (&outcome, record_of(&state)) {
         (Ok(_), Some(record)) => record,
         _ => return immediate(&id, outcome),
@@ -54,18 +54,22 @@ pub(crate) async fn open_session(
         Ok(session) => session,
         Err(error) => return response::store_error(&error),
     };
+    #[cfg(feature = "relay")]
+    if let Some(forwarder) = &post.snapshot.forwarder {
+        forwarder.session_opened(&state, &session);
+    }
     let mut response = immediate(&id, outcome);
     set_session_id(&mut response, &session);
     response
 }
 
 /// Serves `initialize` in a session. The client gets the result that was negotiated before, and nothing changes.
-pub(crate) fn initialize_again(
+pub(crate) async fn initialize_again(
     post: &IncomingRequest<'_>,
     session: &Arc<ActiveSession>,
     admitted: &Admitted<'_>,
 ) -> HttpResponse {
-    let outcome = initialize(post, admitted, &session.state);
+    let outcome = initialize(post, admitted, &session.state).await;
     let mut response = immediate(admitted.id, outcome);
     set_session_id(&mut response, &session.key.id);
     response
@@ -86,7 +90,7 @@ pub(crate) async fn serve_stateless(
     let endpoint = post.endpoint;
     if admitted.method.name() == "initialize" {
         let (id, state) = (admitted.id.clone(), Arc::default());
-        return immediate(&id, initialize(post, admitted, &state));
+        return immediate(&id, initialize(post, admitted, &state).await);
     }
     let permit = match endpoint.request_permit(params_bytes(admitted)) {
         Ok(permit) => permit,
@@ -298,7 +302,7 @@ pub(crate) async fn finish(
     }
 }
 
-fn initialize(
+async fn initialize(
     post: &IncomingRequest<'_>,
     admitted: &Admitted<'_>,
     state: &Arc<ConnectionState>,
@@ -308,7 +312,7 @@ fn initialize(
     let exchange = server.open(admitted, context as Arc<dyn TransportContext>, None)?;
     match server.dispatch(exchange) {
         Dispatch::Now(outcome) => outcome,
-        Dispatch::Later(_) => Err(ErrorObject::internal("`initialize` did not finish at once")),
+        Dispatch::Later(work) => work.await,
     }
 }
 

@@ -1,0 +1,153 @@
+//! The part of a client that a relay uses: requests and notifications that pass through unchanged.
+//!
+//! A relay acts for another client. So it writes `_meta` itself, and it receives every message of the server that is not
+//! a response.
+
+use std::borrow::Cow;
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use toolwire_proto::envelope::{NotificationEnvelope, RequestEnvelope};
+use toolwire_proto::features::VersionFeatures;
+use toolwire_proto::negotiate::Channel;
+use toolwire_types::{ErrorObject, ListToolsResult, RawJson, RequestId, code};
+
+use crate::client::transport::{OutgoingRequest, ServerResponse};
+use crate::client::{Client, ClientBuilder};
+use crate::engine::BoxFuture;
+use crate::error::Error;
+
+/// Receives the messages of one connection to an upstream server.
+///
+/// `origin` is the request on whose stream a message arrived. It is `None` on transports with one stream for all
+/// messages, and on the server stream of a session.
+pub(crate) trait RelayMessages: fmt::Debug + Send + Sync {
+    /// Handles a notification, without waiting.
+    fn on_notification(&self, notification: &NotificationEnvelope<'_>, origin: Option<&RequestId>);
+
+    /// Returns the response to a request of a legacy server. Dropping the future cancels it.
+    fn on_request(
+        &self,
+        request: &RequestEnvelope<'_>,
+        origin: Option<&RequestId>,
+    ) -> BoxFuture<'static, Result<RawJson, ErrorObject>>;
+
+    /// Handles the replacement of a lost session by a new one.
+    fn on_session_renewed(&self);
+}
+
+impl ClientBuilder {
+    /// Passes all messages of the server to a relay.
+    pub(crate) fn with_relay(mut self, relay: Arc<dyn RelayMessages>) -> Self {
+        self.config.handlers.relay = Some(relay);
+        self
+    }
+
+    /// Sends these parameters of `initialize`.
+    pub(crate) fn with_initialize_params(mut self, params: RawJson) -> Self {
+        self.config.initialize_params = Some(params);
+        self
+    }
+}
+
+impl Client {
+    /// Returns the kind of the connection.
+    pub(crate) fn channel(&self) -> Channel {
+        self.shared.connector.channel()
+    }
+
+    /// Returns the id of the next forwarded request.
+    pub(crate) fn next_request_id(&self) -> i64 {
+        self.shared.next_id.fetch_add(1, Ordering::Relaxed)
+    }
+
+    /// Sends a request with parameters that are complete, including `_meta`, and returns the response unchanged.
+    ///
+    /// There is no timeout: the caller drops the future to cancel the request.
+    ///
+    /// # Errors
+    /// Returns an error if there is no response.
+    pub(crate) async fn forward(
+        &self,
+        id: i64,
+        method: &str,
+        params: Option<RawJson>,
+    ) -> Result<ServerResponse, Error> {
+        let first = self.forward_once(id, method, params.clone()).await;
+        let rejected = match &first {
+            Ok(Err(error)) => Some(error.code),
+            Err(error) => error.rpc().map(|rpc| rpc.code),
+            Ok(Ok(_)) => None,
+        };
+        // The server rejected a header that repeats an argument, so it did not run the tool.
+        if rejected == Some(code::HEADER_MISMATCH)
+            && self.version().has_routing_headers()
+            && Box::pin(self.relist_tools(method, params.as_ref())).await
+        {
+            return Box::pin(self.forward_once(id, method, params)).await;
+        }
+        first
+    }
+
+    async fn forward_once(
+        &self,
+        id: i64,
+        method: &str,
+        params: Option<RawJson>,
+    ) -> Result<ServerResponse, Error> {
+        let session = self.session();
+        let version = session.version();
+        let mirrored = if version.has_routing_headers() {
+            self.mirrored_headers(method, params.as_ref())?
+        } else {
+            Vec::new()
+        };
+        let request = OutgoingRequest {
+            id: id.into(),
+            method: Cow::Owned(method.to_owned()),
+            params,
+            version,
+            mirrored,
+        };
+        let response = session.transport.exchange(&request).await?;
+        if method == "tools/list"
+            && let Ok(result) = &response
+            && version.has_routing_headers()
+            && let Ok(mut page) = result.parse::<ListToolsResult>()
+        {
+            // The headers of later calls depend on the schemas in the list.
+            self.store_tools(&mut page);
+        }
+        Ok(response)
+    }
+
+    /// Sends a notification with parameters that are complete.
+    pub(crate) async fn forward_notification(
+        &self,
+        method: &str,
+        params: Option<RawJson>,
+    ) -> Result<(), Error> {
+        let session = self.session();
+        session
+            .transport
+            .notify(Cow::Owned(method.to_owned()), params)
+            .await
+    }
+
+    /// Ends the initialization of a legacy session, with the parameters of the client's notification.
+    pub(crate) async fn forward_initialized(&self, params: Option<RawJson>) -> Result<(), Error> {
+        let session = self.session();
+        let sending = session
+            .transport
+            .notify("notifications/initialized".into(), params);
+        sending.await?;
+        session.transport.ready();
+        Ok(())
+    }
+
+    /// Returns `true` if the connection is closed, so that nothing can be sent any more.
+    pub(crate) fn is_connection_closed(&self) -> bool {
+        self.session().transport.is_closed()
+    }
+}

@@ -1,0 +1,102 @@
+//! The forwarded requests that wait for their responses, and where their messages go.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::{Arc, Mutex};
+
+use tokio::sync::Notify;
+use toolwire_types::{RawJson, RequestId};
+
+use crate::engine::TransportContext;
+use crate::sync::lock;
+
+/// A forwarded request.
+#[derive(Debug)]
+pub(super) struct ForwardedCall {
+    /// The client's side of the request.
+    pub(super) client: Arc<dyn TransportContext>,
+    /// The id of the request on the client's connection.
+    pub(super) client_id: RequestId,
+    /// The client's connection. Requests of one connection have the same value.
+    pub(super) connection: Option<usize>,
+    /// The progress token in the request to the upstream, and the client's token.
+    pub(super) progress: Option<ProgressTokens>,
+    /// Notified of each message that belongs to the request.
+    pub(super) activity: Notify,
+}
+
+/// The progress token of a forwarded request on both sides.
+#[derive(Debug)]
+pub(super) struct ProgressTokens {
+    pub(super) upstream: RawJson,
+    pub(super) client: RawJson,
+}
+
+/// The forwarded requests of one upstream connection, by the id of the request to the upstream.
+#[derive(Default)]
+pub(super) struct ForwardedCalls(Mutex<BTreeMap<i64, Arc<ForwardedCall>>>);
+
+impl ForwardedCalls {
+    /// Adds a request until the returned value is dropped.
+    pub(super) fn add(self: &Arc<Self>, id: i64, call: Arc<ForwardedCall>) -> CallEntry {
+        lock(&self.0).insert(id, call);
+        CallEntry {
+            calls: Arc::clone(self),
+            id,
+        }
+    }
+
+    /// Returns the request with this id.
+    pub(super) fn get(&self, id: &RequestId) -> Option<Arc<ForwardedCall>> {
+        let id = match id {
+            RequestId::Number(id) => *id,
+            // Some servers repeat a number as text.
+            RequestId::String(text) => text.parse().ok()?,
+        };
+        lock(&self.0).get(&id).cloned()
+    }
+
+    /// Returns the request with this progress token.
+    pub(super) fn with_progress_token(&self, token: &str) -> Option<Arc<ForwardedCall>> {
+        let calls = lock(&self.0);
+        let has_token = |call: &&Arc<ForwardedCall>| {
+            let tokens = call.progress.as_ref();
+            tokens.is_some_and(|tokens| tokens.upstream.get() == token)
+        };
+        calls.values().find(has_token).cloned()
+    }
+
+    /// Returns the newest request, if a message that names no request can only belong to its client.
+    pub(super) fn only_client(&self) -> Option<Arc<ForwardedCall>> {
+        let calls = lock(&self.0);
+        let last = calls.values().next_back()?;
+        let is_same = |call: &Arc<ForwardedCall>| {
+            call.connection.is_some() && call.connection == last.connection
+        };
+        (calls.len() == 1 || calls.values().all(is_same)).then(|| Arc::clone(last))
+    }
+
+    #[cfg(test)]
+    pub(super) fn len(&self) -> usize {
+        lock(&self.0).len()
+    }
+}
+
+impl fmt::Debug for ForwardedCalls {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_set().entries(lock(&self.0).keys()).finish()
+    }
+}
+
+/// The entry of a forwarded request. It is removed on drop.
+#[derive(Debug)]
+pub(super) struct CallEntry {
+    calls: Arc<ForwardedCalls>,
+    id: i64,
+}
+
+impl Drop for CallEntry {
+    fn drop(&mut self) {
+        lock(&self.calls.0).remove(&self.id);
+    }
+}

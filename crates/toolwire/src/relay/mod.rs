@@ -1,0 +1,30 @@
+//! A relay: a server that forwards to another server, the upstream, over any transport and in any revision.
+//!
+//! ```no_run
+//! # async fn serve() -> Result<(), toolwire::Error> {
+//! use toolwire::relay::Upstream;
+//! use toolwire::{Client, ServerCommand};
+//!
+//! let upstream = Upstream::new(|builder| async move {
+//!     builder.spawn(ServerCommand::new("some-server")).await
+//! });
+//! let relay = upstream.relay();
+//! relay.server().serve_stdio().await?;
+//! relay.close().await;
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! If the client and the upstream use the same era, messages pass unchanged: names, unknown members, the order of
+//! members and the text of numbers stay as they are. Only ids, and tokens that have to be unique on a shared connection,
+//! are replaced.
+
+mod calls;
+mod connection;
+mod forwarder;
+mod messages;
+mod sessions;
+mod upstream;
+
+pub use forwarder::Relay;
+pub use upstream::Upstream;
