@@ -3,4 +3,5 @@
 //! A relay forwards messages as text and changes only what it must. The modules of this folder decide what that is.
 //! They send nothing, store nothing outside of the values that their callers own, and read no clock.
 
+pub mod convert;
 pub mod mapping;

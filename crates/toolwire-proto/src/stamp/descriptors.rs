@@ -40,17 +40,18 @@ impl Stamp for Tool {
 /// Returns `true` if the revision permits the output schema. Before 2026-07-28 it had to describe an object.
 fn output_schema_fits(schema: &RawJson, version: ProtocolVersion) -> bool {
     version.has_structured_output()
-        && (version.has_open_structured_content() || describes_object(schema))
+        && (version.has_open_structured_content() || describes_object(schema.get()))
 }
 
-fn describes_object(schema: &RawJson) -> bool {
+/// Returns `true` if a schema states that its values are objects.
+pub(crate) fn describes_object(schema: &str) -> bool {
     #[derive(Deserialize)]
     struct Root<'a> {
         #[serde(borrow, rename = "type")]
         kind: Cow<'a, str>,
     }
 
-    serde_json::from_str::<Root<'_>>(schema.get()).is_ok_and(|root| root.kind == "object")
+    serde_json::from_str::<Root<'_>>(schema).is_ok_and(|root| root.kind == "object")
 }
 
 impl Stamp for Resource {

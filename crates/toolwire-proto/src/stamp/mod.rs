@@ -20,6 +20,8 @@ mod tool_result;
 
 use toolwire_types::{Meta, ProtocolVersion, RawJson, meta_key};
 
+#[cfg(feature = "relay")]
+pub(crate) use descriptors::describes_object;
 pub use elicitation::{project_elicitation, restore_elicitation};
 pub use errors::{resource_not_found, stamp_error, unreadable_id};
 pub use polled_task::{PolledTask, write_polled_task};
@@ -88,18 +90,30 @@ fn keep_if<T>(known: bool, member: &mut Option<T>) {
     }
 }
 
+/// A `_meta` key with the feature that defines it.
+type MetaFeature = (&'static str, fn(ProtocolVersion) -> bool);
+
+/// The keys of `_meta` in results and notifications that not all revisions define.
+pub(crate) const META_FEATURES: [MetaFeature; 4] = [
+    (
+        meta_key::SERVER_INFO,
+        ProtocolVersion::has_server_info_in_meta,
+    ),
+    (meta_key::SUBSCRIPTION_ID, ProtocolVersion::has_listen),
+    (meta_key::RELATED_TASK, ProtocolVersion::has_core_tasks),
+    (
+        meta_key::MODEL_IMMEDIATE_RESPONSE,
+        ProtocolVersion::has_core_tasks,
+    ),
+];
+
 /// Metadata of messages: reserved keys of other revisions are removed, other keys stay.
 impl Stamp for Meta {
     fn stamp(&mut self, target: &Target<'_>) {
-        if !target.version.has_server_info_in_meta() {
-            self.remove(meta_key::SERVER_INFO);
-        }
-        if !target.version.has_listen() {
-            self.remove(meta_key::SUBSCRIPTION_ID);
-        }
-        if !target.version.has_core_tasks() {
-            self.remove(meta_key::RELATED_TASK);
-            self.remove(meta_key::MODEL_IMMEDIATE_RESPONSE);
+        for (key, has_feature) in META_FEATURES {
+            if !has_feature(target.version) {
+                self.remove(key);
+            }
         }
     }
 }
