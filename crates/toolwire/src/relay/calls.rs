@@ -5,9 +5,11 @@ use std::fmt;
 use std::sync::{Arc, Mutex};
 
 use tokio::sync::Notify;
+use toolwire_proto::relay::convert::Conversion;
 use toolwire_types::{RawJson, RequestId};
 
 use crate::engine::TransportContext;
+use crate::relay::connection::LogFilter;
 use crate::sync::lock;
 
 /// A forwarded request.
@@ -19,10 +21,13 @@ pub(super) struct ForwardedCall {
     pub(super) client_id: RequestId,
     /// The client's connection. Requests of one connection have the same value.
     pub(super) connection: Option<usize>,
+    /// The conversion of messages of the upstream server to the client's revision.
+    pub(super) conversion: Conversion,
     /// The progress token in the request to the upstream, and the client's token.
     pub(super) progress: Option<ProgressTokens>,
     /// Notified of each message that belongs to the request.
-    pub(super) activity: Notify,
+    pub(super) activity: Arc<Notify>,
+    pub(super) logs: LogFilter,
 }
 
 /// The progress token of a forwarded request on both sides.

@@ -1,14 +1,20 @@
-//! A connection to the upstream server, and the forwarding of requests in the same era.
+//! A connection to the upstream server, and the requests that are forwarded over it.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::Notify;
 use toolwire_proto::negotiate::Channel;
 use toolwire_proto::raw_object::RawObject;
-use toolwire_types::{ErrorObject, RawJson, meta_key};
+use toolwire_proto::relay::convert::Conversion;
+use toolwire_types::{
+    ErrorObject, LoggingLevel, LoggingMessageNotificationParams, ProtocolVersion, RawJson,
+    RequestId, meta_key,
+};
 
 use crate::client::Client;
+use crate::engine::TransportContext;
 use crate::error::{Error, chain};
 use crate::relay::calls::{ForwardedCall, ProgressTokens};
 use crate::relay::messages::UpstreamMessages;
@@ -24,27 +30,115 @@ pub(super) struct UpstreamConnection {
     pub(super) timeout: Duration,
 }
 
-impl UpstreamConnection {
-    /// Forwards a request, and returns the result or the error unchanged.
-    pub(super) async fn forward(&self, exchange: &Exchange) -> Result<RawJson, ErrorObject> {
-        let method = exchange.route().name();
+/// A request to the upstream server.
+#[derive(Debug)]
+pub(super) struct UpstreamRequest<'a> {
+    pub(super) method: Cow<'a, str>,
+    pub(super) params: Option<RawJson>,
+    /// The side of the client, which gets the messages that belong to the request.
+    pub(super) client: Arc<dyn TransportContext>,
+    /// The id of the client's request.
+    pub(super) client_id: RequestId,
+    /// The revision of the client.
+    pub(super) client_version: ProtocolVersion,
+    /// Notified of each message of the upstream that belongs to the request.
+    pub(super) activity: Arc<Notify>,
+    /// The log messages that the client gets.
+    pub(super) logs: LogFilter,
+}
+
+/// The log messages of the upstream server that a client gets.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) enum LogFilter {
+    /// The upstream server sends only those that the client requested.
+    #[default]
+    All,
+    /// Those from a level on. `None` stands for none at all.
+    From(Option<LoggingLevel>),
+}
+
+impl LogFilter {
+    /// Returns the filter for a modern request to a legacy upstream server, whose level applies to a session.
+    pub(super) fn of_modern(exchange: &Exchange) -> Self {
+        let meta = exchange.context.scope().meta();
+        Self::From(meta.get_as(meta_key::LOG_LEVEL).ok().flatten())
+    }
+
+    /// Returns `true` if the client gets a log message with these parameters.
+    pub(super) fn accepts(self, params: Option<&RawJson>) -> bool {
+        let minimum = match self {
+            Self::All => return true,
+            Self::From(None) => return false,
+            Self::From(Some(minimum)) => minimum,
+        };
+        let message =
+            params.and_then(|params| params.parse::<LoggingMessageNotificationParams>().ok());
+        message.is_some_and(|message| message.level >= minimum)
+    }
+}
+
+impl<'a> UpstreamRequest<'a> {
+    /// Creates the request that forwards a client's request, with other parameters.
+    pub(super) fn of(exchange: &'a Exchange, params: Option<RawJson>) -> Self {
         let scope = exchange.context.scope();
-        let id = self.client.next_request_id();
-        let (params, progress) = self.with_progress_token(id, exchange.params().cloned());
-        let call = Arc::new(ForwardedCall {
+        Self {
+            method: exchange.route().name().into(),
+            params,
             client: Arc::clone(&scope.transport),
             client_id: scope.id.clone(),
-            connection: connection_number(&*scope.transport),
+            client_version: scope.version,
+            activity: Arc::default(),
+            logs: LogFilter::All,
+        }
+    }
+
+    /// Returns the request with a copy of its method.
+    pub(super) fn into_owned(self) -> UpstreamRequest<'static> {
+        UpstreamRequest {
+            method: Cow::Owned(self.method.into_owned()),
+            params: self.params,
+            client: self.client,
+            client_id: self.client_id,
+            client_version: self.client_version,
+            activity: self.activity,
+            logs: self.logs,
+        }
+    }
+}
+
+impl UpstreamConnection {
+    /// Returns the revision of the upstream server on this connection.
+    pub(super) fn version(&self) -> ProtocolVersion {
+        self.client.version()
+    }
+
+    /// Forwards a request unchanged, and returns the result or the error unchanged.
+    pub(super) async fn forward(&self, exchange: &Exchange) -> Result<RawJson, ErrorObject> {
+        let request = UpstreamRequest::of(exchange, exchange.params().cloned());
+        self.send(request).await
+    }
+
+    /// Sends a request, and returns the result or the error of the upstream server.
+    pub(super) async fn send(&self, request: UpstreamRequest<'_>) -> Result<RawJson, ErrorObject> {
+        let method = &*request.method;
+        let id = self.client.next_request_id();
+        let (params, progress) = self.with_progress_token(id, request.params);
+        let call = Arc::new(ForwardedCall {
+            connection: connection_number(&*request.client),
+            client: request.client,
+            client_id: request.client_id,
+            conversion: Conversion::new(self.version(), request.client_version),
             progress,
-            activity: Notify::new(),
+            activity: request.activity,
+            logs: request.logs,
         });
         let _entry = self.messages.calls.add(id, Arc::clone(&call));
         let response = self.client.forward(id, method, params);
-        // A subscription is quiet until something changes.
-        let timeout = (method != "subscriptions/listen").then_some(self.timeout);
-        let response = match timeout {
-            Some(timeout) => while_active(timeout, &call.activity, response).await,
-            None => response.await,
+        let response = if method == "subscriptions/listen" {
+            // A subscription is quiet until something changes.
+            response.await
+        } else {
+            while_active(self.timeout, &call.activity, response).await
         };
         response.unwrap_or_else(|error| Err(unreachable(&error)))
     }
@@ -61,11 +155,12 @@ impl UpstreamConnection {
         let Some(mut members) = RawObject::parse(params.as_raw_value()) else {
             return (Some(params), None);
         };
-        let meta = members.object_mut("_meta");
-        let token = meta.and_then(|meta| {
-            let token = meta.get(meta_key::PROGRESS_TOKEN)?;
-            RawJson::from_string(token.get().to_owned()).ok()
-        });
+        let Some(meta) = members.object_mut("_meta") else {
+            return (Some(params), None);
+        };
+        let token = meta
+            .get(meta_key::PROGRESS_TOKEN)
+            .map(|token| RawJson::from(token.raw()));
         let Some(token) = token else {
             return (Some(params), None);
         };
@@ -83,15 +178,13 @@ impl UpstreamConnection {
         } else {
             RawJson::from_value(&id.into())
         };
-        if let Some(meta) = members.object_mut("_meta") {
-            meta.set(meta_key::PROGRESS_TOKEN, unique.clone());
-        }
-        let params = members.finish();
+        meta.set(meta_key::PROGRESS_TOKEN, unique.clone());
+        let replaced = members.finish();
         let tokens = ProgressTokens {
             upstream: unique,
             client: token,
         };
-        (Some(params), Some(tokens))
+        (Some(replaced), Some(tokens))
     }
 
     /// Returns `true` if the connection is closed.
@@ -124,8 +217,7 @@ pub(super) fn unreachable(error: &Error) -> ErrorObject {
     }
     let message = format!("the upstream server did not respond: {}", chain(error));
     let mut error = ErrorObject::internal(message);
-    error.data = Some(RawJson::from(
-        serde_json::json!({ "reason": "upstream_unreachable" }),
-    ));
+    let data = serde_json::json!({ "reason": "upstream_unreachable" });
+    error.data = Some(RawJson::from(data));
     error
 }

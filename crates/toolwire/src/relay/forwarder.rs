@@ -4,6 +4,8 @@ use std::sync::{Arc, Mutex};
 
 use toolwire_proto::envelope::NotificationEnvelope;
 use toolwire_proto::features::VersionFeatures;
+use toolwire_proto::relay::convert::initialize_result;
+use toolwire_proto::relay::mapping::{Action, Sender, action};
 use toolwire_types::{ErrorObject, InitializeRequestParams, RawJson};
 
 use crate::engine::{
@@ -11,7 +13,9 @@ use crate::engine::{
 };
 use crate::error::Error;
 use crate::relay::connection::{UpstreamConnection, unreachable};
+use crate::relay::legacy_client::LegacyClient;
 use crate::relay::messages::UpstreamMessages;
+use crate::relay::modern_client::LegacyUpstream;
 use crate::relay::sessions::{RelaySession, RelaySessions, SessionKey};
 use crate::relay::upstream::Upstream;
 use crate::server::Server;
@@ -30,10 +34,25 @@ pub struct Relay {
 struct RelayInner {
     upstream: Upstream,
     sessions: RelaySessions,
-    /// The connection for modern requests.
-    modern: Mutex<Option<UpstreamConnection>>,
-    /// Held while a connection for modern requests is opened, so that one is opened for all that wait.
+    shared: Mutex<Option<SharedUpstream>>,
+    /// Held while the shared connection is opened, so that one is opened for all that wait.
     opening: tokio::sync::Mutex<()>,
+}
+
+/// The connection that requests without a session share.
+#[derive(Debug, Clone)]
+enum SharedUpstream {
+    Modern(UpstreamConnection),
+    Legacy(Arc<LegacyUpstream>),
+}
+
+impl SharedUpstream {
+    fn is_closed(&self) -> bool {
+        match self {
+            Self::Modern(upstream) => upstream.is_closed(),
+            Self::Legacy(upstream) => upstream.is_closed(),
+        }
+    }
 }
 
 impl Relay {
@@ -41,7 +60,7 @@ impl Relay {
         let shared = Arc::new(RelayInner {
             upstream,
             sessions: RelaySessions::default(),
-            modern: Mutex::default(),
+            shared: Mutex::default(),
             opening: tokio::sync::Mutex::default(),
         });
         let server = Server::new("toolwire-relay", env!("CARGO_PKG_VERSION"));
@@ -58,19 +77,30 @@ impl Relay {
         &self.server
     }
 
+    /// Connects to the upstream server now, and not with the first request.
+    ///
+    /// # Errors
+    /// Returns an error if the server cannot be reached.
+    pub async fn connect(&self) -> Result<(), Error> {
+        self.shared.shared().await.map(|_| ())
+    }
+
     /// Closes all connections to the upstream server and waits until their resources are released. Child processes have
     /// ended then.
     pub async fn close(&self) {
-        let sessions = self.shared.sessions.take_all();
-        let mut closing: Vec<UpstreamConnection> = sessions
+        let sessions = self.shared.sessions.take_all().into_iter();
+        let mut closing: Vec<UpstreamConnection> =
+            sessions.map(|session| session.upstream).collect();
+        match lock(&self.shared.shared).take() {
+            Some(SharedUpstream::Modern(upstream)) => closing.push(upstream),
+            Some(SharedUpstream::Legacy(upstream)) => closing.extend(upstream.take_all()),
+            None => {}
+        }
+        let closing: Vec<_> = closing
             .into_iter()
-            .map(|session| session.upstream)
+            .map(|connection| tokio::spawn(async move { connection.client.close().await }))
             .collect();
-        closing.extend(lock(&self.shared.modern).take());
-        let closing = closing
-            .into_iter()
-            .map(|connection| tokio::spawn(async move { connection.client.close().await }));
-        for task in closing.collect::<Vec<_>>() {
+        for task in closing {
             // A panic in one task must not keep the others open.
             drop(task.await);
         }
@@ -115,14 +145,20 @@ impl Forwarder for RelayForwarder {
 impl RelayInner {
     async fn serve(self: &Arc<Self>, exchange: &Exchange) -> Result<RawJson, ErrorObject> {
         if exchange.context.version().is_modern() {
-            let upstream = self.modern().await.map_err(|error| unreachable(&error))?;
-            return upstream.forward(exchange).await;
+            let shared = self.shared().await.map_err(|error| unreachable(&error))?;
+            return match shared {
+                SharedUpstream::Modern(upstream) => upstream.forward(exchange).await,
+                SharedUpstream::Legacy(upstream) => upstream.serve(exchange).await,
+            };
         }
         if exchange.route().name() == "initialize" {
             return self.initialize(exchange).await;
         }
         let session = self.session(exchange)?;
-        session.upstream.forward(exchange).await
+        match &session.client {
+            Some(client) => client.serve(&session.upstream, exchange).await,
+            None => session.upstream.forward(exchange).await,
+        }
     }
 
     /// Opens the upstream session of a legacy client, and returns the result that the upstream server sent.
@@ -138,28 +174,54 @@ impl RelayInner {
         if let Some(session) = self.sessions.get(&key) {
             return Ok(session.initialized);
         }
+        let supported = &exchange.snapshot().supported;
         let params = exchange.params().cloned();
         let params = params.unwrap_or_else(RawJson::empty_object);
-        let messages = Arc::new(UpstreamMessages::default());
-        let opening = self.upstream.open_legacy(params, messages);
-        let upstream = opening.await.map_err(|error| unreachable(&error))?;
-        let details = upstream.client.server();
-        let initialized = details.and_then(|details| details.raw.clone());
-        let initialized = initialized.unwrap_or_else(RawJson::empty_object);
-        let version = upstream.client.version();
-        let snapshot = exchange.snapshot();
-        state.initialize(
-            version.as_str(),
-            &snapshot.supported,
-            request.capabilities,
-            Some(request.client_info),
-        )?;
-        let session = RelaySession::new(upstream, initialized.clone(), Arc::clone(state));
+        let (upstream, stored) = self.open_session(&params).await?;
+        let offered = upstream.version();
+        let requested = if offered.is_modern() {
+            &*request.protocol_version
+        } else {
+            offered.as_str()
+        };
+        let info = Some(request.client_info);
+        let version = state.initialize(requested, supported, request.capabilities, info)?;
+        let initialized = if version == offered {
+            stored
+        } else {
+            let converted = initialize_result(stored.as_raw_value(), offered, version);
+            converted.ok_or_else(|| ErrorObject::internal("the upstream server sent no details"))?
+        };
+        let legacy_client = offered
+            .is_modern()
+            .then(|| Arc::new(LegacyClient::new(version, offered, &params)));
+        let state = Arc::clone(state);
+        let session = RelaySession::new(upstream, legacy_client, initialized.clone(), state);
         self.attach(&session, &key, client);
         for abandoned in self.sessions.insert(key, session) {
-            close_later(abandoned);
+            tokio::spawn(async move { abandoned.close().await });
         }
         Ok(initialized)
+    }
+
+    /// Opens a session with the upstream server for a legacy client. If the server is modern, returns the shared
+    /// connection. Also returns what the server sent about itself.
+    async fn open_session(
+        &self,
+        params: &RawJson,
+    ) -> Result<(UpstreamConnection, RawJson), ErrorObject> {
+        let messages = Arc::new(UpstreamMessages::default());
+        let opened = self.upstream.open_legacy(params.clone(), messages).await;
+        let upstream = match opened {
+            Ok(upstream) => upstream,
+            Err(error) => match self.shared().await {
+                Ok(SharedUpstream::Modern(upstream)) => upstream,
+                Ok(SharedUpstream::Legacy(_)) | Err(_) => return Err(unreachable(&error)),
+            },
+        };
+        let details = upstream.client.server();
+        let stored = details.and_then(|details| details.raw.clone());
+        Ok((upstream, stored.unwrap_or_else(RawJson::empty_object)))
     }
 
     /// Uses the client's channel for messages outside of its requests, and closes the upstream session with the client's.
@@ -169,21 +231,26 @@ impl RelayInner {
         key: &SessionKey,
         client: &Arc<dyn TransportContext>,
     ) {
-        let messages = &session.upstream.messages;
-        if !messages.is_shared() {
+        if session.is_attached() {
             return;
         }
         let (Some(channel), Some(ended)) = (client.client_channel(), client.ended()) else {
             return;
         };
-        messages.set_channel(channel);
+        if !session.set_attached() {
+            return;
+        }
+        match &session.client {
+            Some(legacy_client) => legacy_client.changes.set_channel(channel),
+            None => session.upstream.messages.set_client(channel),
+        }
         let (relay, key) = (Arc::downgrade(self), key.clone());
         tokio::spawn(async move {
             ended.cancelled().await;
             if let Some(relay) = relay.upgrade()
                 && let Some(session) = relay.sessions.remove(&key)
             {
-                session.upstream.client.close().await;
+                session.close().await;
             }
         });
     }
@@ -214,39 +281,58 @@ impl RelayInner {
             Some(session)
         });
         let Some(session) = session else {
-            let upstream = self.modern().await?;
-            return upstream.client.forward_notification(method, params).await;
+            return match self.shared().await? {
+                SharedUpstream::Modern(upstream) => {
+                    upstream.client.forward_notification(method, params).await
+                }
+                SharedUpstream::Legacy(upstream) => upstream.notify(method, params).await,
+            };
         };
-        let upstream = &session.upstream.client;
-        if method == "notifications/initialized" {
-            upstream.forward_initialized(params).await
-        } else {
-            upstream.forward_notification(method, params).await
+        let upstream = &session.upstream;
+        match &session.client {
+            Some(legacy_client) => {
+                if method == "notifications/initialized" {
+                    legacy_client.listen(upstream);
+                    return Ok(());
+                }
+                let version = legacy_client.version();
+                match action(method, Sender::Client, version, upstream.version()) {
+                    Action::Forward | Action::Convert => {
+                        upstream.client.forward_notification(method, params).await
+                    }
+                    _ => Ok(()),
+                }
+            }
+            None if method == "notifications/initialized" => {
+                upstream.client.forward_initialized(params).await
+            }
+            None => upstream.client.forward_notification(method, params).await,
         }
     }
 
-    /// Returns the connection for modern requests. Opens it if there is none, or if it is closed.
-    async fn modern(&self) -> Result<UpstreamConnection, Error> {
-        if let Some(open) = self.open_modern() {
+    /// Returns the connection that requests without a session share. Opens it if there is none, or if it is closed.
+    async fn shared(&self) -> Result<SharedUpstream, Error> {
+        if let Some(open) = self.open_shared() {
             return Ok(open);
         }
         let _opening = self.opening.lock().await;
-        if let Some(open) = self.open_modern() {
+        if let Some(open) = self.open_shared() {
             return Ok(open);
         }
-        let opened = self.upstream.open_modern(Arc::default()).await?;
-        *lock(&self.modern) = Some(opened.clone());
+        let upstream = self.upstream.open_shared(Arc::default()).await?;
+        let opened = if upstream.version().is_modern() {
+            SharedUpstream::Modern(upstream)
+        } else {
+            let legacy = LegacyUpstream::start(self.upstream.clone(), upstream).await?;
+            SharedUpstream::Legacy(Arc::new(legacy))
+        };
+        *lock(&self.shared) = Some(opened.clone());
         Ok(opened)
     }
 
-    fn open_modern(&self) -> Option<UpstreamConnection> {
-        let modern = lock(&self.modern);
-        let open = modern.as_ref().filter(|connection| !connection.is_closed());
+    fn open_shared(&self) -> Option<SharedUpstream> {
+        let shared = lock(&self.shared);
+        let open = shared.as_ref().filter(|shared| !shared.is_closed());
         open.cloned()
     }
-}
-
-/// Closes the upstream session of a client that is gone.
-fn close_later(session: RelaySession) {
-    tokio::spawn(async move { session.upstream.client.close().await });
 }

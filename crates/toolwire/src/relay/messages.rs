@@ -1,10 +1,12 @@
 //! Passes the messages of an upstream connection to the clients that they belong to.
 
-use std::sync::{Arc, Mutex};
+use std::fmt;
+use std::sync::{Arc, Mutex, Weak};
 
 use toolwire_proto::envelope::{NotificationEnvelope, RequestEnvelope};
 use toolwire_proto::outbox::OutgoingKind;
 use toolwire_proto::raw_object::RawObject;
+use toolwire_proto::relay::mapping::{Action, Sender, action};
 use toolwire_proto::subscriptions::{Change, subscription_of};
 use toolwire_types::{ErrorObject, RawJson, RequestId, meta_key};
 
@@ -18,23 +20,45 @@ use crate::sync::lock;
 #[derive(Debug, Default)]
 pub(super) struct UpstreamMessages {
     pub(super) calls: Arc<ForwardedCalls>,
-    /// The channel to the client outside of its requests, if the connection serves one client.
-    channel: Mutex<Option<Arc<dyn TransportContext>>>,
+    receiver: Mutex<Receiver>,
+}
+
+/// Receives the messages that belong to no request.
+#[derive(Debug, Clone, Default)]
+enum Receiver {
+    /// The connection may serve several clients, and none of them gets such messages.
+    #[default]
+    None,
+    /// The connection serves one client of the same era.
+    Client(Arc<dyn TransportContext>),
+    /// The connection serves several clients, which subscribe to changes.
+    Changes(Weak<dyn ChangeReceiver>),
+}
+
+/// Receives the changes that an upstream server announces outside of requests.
+pub(super) trait ChangeReceiver: fmt::Debug + Send + Sync {
+    /// Handles a change, without waiting. `params` are those of the notification.
+    fn on_change(&self, change: &Change, params: Option<&RawJson>);
 }
 
 impl UpstreamMessages {
-    /// Sets the channel to the client outside of its requests.
-    pub(super) fn set_channel(&self, channel: Arc<dyn TransportContext>) {
-        *lock(&self.channel) = Some(channel);
+    /// Sets the channel to the only client of the connection, outside of its requests.
+    pub(super) fn set_client(&self, channel: Arc<dyn TransportContext>) {
+        *lock(&self.receiver) = Receiver::Client(channel);
+    }
+
+    /// Sets the receiver of changes.
+    pub(super) fn set_change_receiver(&self, receiver: Weak<dyn ChangeReceiver>) {
+        *lock(&self.receiver) = Receiver::Changes(receiver);
     }
 
     /// Returns `true` if the connection may serve several clients.
     pub(super) fn is_shared(&self) -> bool {
-        lock(&self.channel).is_none()
+        !matches!(*lock(&self.receiver), Receiver::Client(_))
     }
 
-    fn channel(&self) -> Option<Arc<dyn TransportContext>> {
-        lock(&self.channel).clone()
+    fn receiver(&self) -> Receiver {
+        lock(&self.receiver).clone()
     }
 
     /// Returns the request that a notification belongs to.
@@ -54,39 +78,42 @@ impl UpstreamMessages {
         }
         self.calls.get(&subscription_of(params)?)
     }
+
+    /// Handles a notification that names no request.
+    fn on_other_notification(&self, method: &str, params: Option<RawJson>) {
+        let change = Change::of_notification(method, params.as_ref().map(RawJson::as_raw_value));
+        match (self.receiver(), change) {
+            (Receiver::Client(client), _) => send(&*client, method, params.as_ref()),
+            (Receiver::Changes(receiver), Some(change)) => {
+                if let Some(receiver) = receiver.upgrade() {
+                    receiver.on_change(&change, params.as_ref());
+                }
+            }
+            (Receiver::None | Receiver::Changes(_), _) => match self.calls.only_client() {
+                Some(call) => call.notify(method, params),
+                None => {
+                    tracing::debug!(method = %PeerText::new(method), "dropped a notification of the upstream server that belongs to no client");
+                }
+            },
+        }
+    }
 }
 
 impl RelayMessages for UpstreamMessages {
     fn on_notification(&self, notification: &NotificationEnvelope<'_>, origin: Option<&RequestId>) {
-        // The client cancels the requests of the server itself.
-        if notification.method == "notifications/cancelled" {
+        let method = &*notification.method;
+        // The client of the connection has cancelled the request of the server that is named.
+        if method == "notifications/cancelled" {
             return;
-        }
-        let call = self.call_of(notification, origin);
-        if let Some(call) = &call {
-            call.activity.notify_one();
         }
         let params = notification.params.map(RawJson::from);
-        let params = match (&call, params) {
-            (Some(call), Some(params)) => Some(for_client(call, &notification.method, params)),
-            (_, params) => params,
-        };
-        // Changes of a session are not part of a call, even while one runs.
-        let client = match call {
-            Some(call) => Some(Arc::clone(&call.client)),
-            None => self.channel().or_else(|| {
-                let only = self.calls.only_client()?;
-                Some(Arc::clone(&only.client))
-            }),
-        };
-        let Some(client) = client else {
-            tracing::debug!(method = %PeerText::new(&notification.method), "dropped a notification of the upstream server that belongs to no client");
-            return;
-        };
-        let kind = kind_of(&notification.method, params.as_ref());
-        let forwarded =
-            OutgoingNotification::forwarded(&notification.method, params.as_ref(), kind);
-        client.notify(forwarded);
+        match self.call_of(notification, origin) {
+            Some(call) => {
+                call.activity.notify_one();
+                call.notify(method, params);
+            }
+            None => self.on_other_notification(method, params),
+        }
     }
 
     fn on_request(
@@ -98,8 +125,11 @@ impl RelayMessages for UpstreamMessages {
             Some(origin) => self.calls.get(origin),
             None => self.calls.only_client(),
         };
-        let client = call.map(|call| Arc::clone(&call.client));
-        let client = client.or_else(|| self.channel());
+        let client = match (call, self.receiver()) {
+            (Some(call), _) => Some(Arc::clone(&call.client)),
+            (None, Receiver::Client(client)) => Some(client),
+            (None, Receiver::None | Receiver::Changes(_)) => None,
+        };
         let method = request.method.clone().into_owned();
         // `null` stands for absent parameters.
         let params = request.params.map_or_else(RawJson::null, RawJson::from);
@@ -108,53 +138,73 @@ impl RelayMessages for UpstreamMessages {
                 return Err(no_client(&method));
             };
             let response = client.request(&method, params).await;
-            response.map_err(|error| response_error(&method, error))
+            response.map_err(|error| response_error(&method, &error))
         })
     }
 
     fn on_session_renewed(&self) {
-        let Some(channel) = self.channel() else {
-            return;
-        };
         // The lists of the new session may differ from those of the lost one.
         for change in [
             Change::ToolsListChanged,
             Change::PromptsListChanged,
             Change::ResourcesListChanged,
         ] {
-            let Some(notification) = change.to_notification() else {
-                continue;
-            };
-            let kind = kind_of(&notification.method, None);
-            let forwarded = OutgoingNotification::forwarded(&notification.method, None, kind);
-            channel.notify(forwarded);
+            if let Some(notification) = change.to_notification() {
+                self.on_other_notification(&notification.method, None);
+            }
         }
     }
 }
 
-/// Returns the parameters of a notification with the client's token and ids.
-fn for_client(call: &ForwardedCall, method: &str, params: RawJson) -> RawJson {
-    let is_progress = method == "notifications/progress";
-    let subscription = subscription_of(params.as_raw_value());
-    if !is_progress && subscription.is_none() {
-        return params;
+impl ForwardedCall {
+    /// Sends a notification of the upstream server to the client, in the form of the client's revision.
+    fn notify(&self, method: &str, params: Option<RawJson>) {
+        if !self.conversion.is_same_revision() {
+            let (from, to) = (self.conversion.from(), self.conversion.to());
+            let action = action(method, Sender::Upstream, to, from);
+            if matches!(action, Action::Discard | Action::Consume | Action::Reject) {
+                return;
+            }
+        }
+        if method == "notifications/message" && !self.logs.accepts(params.as_ref()) {
+            return;
+        }
+        let params = params.map(|params| self.converted(method, params));
+        send(&*self.client, method, params.as_ref());
     }
-    let Some(mut members) = RawObject::parse(params.as_raw_value()) else {
-        return params;
-    };
-    if let Some(tokens) = call.progress.as_ref().filter(|_| is_progress)
-        && tokens.upstream != tokens.client
-    {
-        members.set("progressToken", tokens.client.clone());
+
+    /// Returns the parameters of a notification with the client's token and ids.
+    fn converted(&self, method: &str, params: RawJson) -> RawJson {
+        let is_progress = method == "notifications/progress";
+        let subscription = subscription_of(params.as_raw_value());
+        if self.conversion.is_same_revision() && !is_progress && subscription.is_none() {
+            return params;
+        }
+        let Some(mut members) = RawObject::parse(params.as_raw_value()) else {
+            return params;
+        };
+        if let Some(tokens) = self.progress.as_ref().filter(|_| is_progress)
+            && tokens.upstream != tokens.client
+        {
+            members.set("progressToken", tokens.client.clone());
+        }
+        if !self.conversion.is_same_revision() {
+            self.conversion.notification(method, &mut members);
+        } else if subscription.is_some()
+            && let Some(meta) = members.object_mut("_meta")
+        {
+            let id = RawJson::from_serialize(&self.client_id).expect("an id is text or a number");
+            meta.set(meta_key::SUBSCRIPTION_ID, id);
+        }
+        let edited = members.finish_if_edited();
+        edited.unwrap_or(params)
     }
-    if subscription.is_some()
-        && let Some(meta) = members.object_mut("_meta")
-    {
-        let id = RawJson::from_serialize(&call.client_id).expect("an id is text or a number");
-        meta.set(meta_key::SUBSCRIPTION_ID, id);
-    }
-    let edited = members.finish_if_edited();
-    edited.unwrap_or(params)
+}
+
+/// Sends a notification to a client.
+pub(super) fn send(client: &dyn TransportContext, method: &str, params: Option<&RawJson>) {
+    let kind = kind_of(method, params);
+    client.notify(OutgoingNotification::forwarded(method, params, kind));
 }
 
 /// Returns how the outgoing queue may treat a notification.
@@ -189,7 +239,7 @@ fn no_client(method: &str) -> ErrorObject {
 }
 
 /// Returns the error of a request to the client, for the upstream server.
-fn response_error(method: &str, error: Error) -> ErrorObject {
+pub(super) fn response_error(method: &str, error: &Error) -> ErrorObject {
     match error.rpc() {
         Some(rpc) => rpc.clone(),
         None => ErrorObject::internal(format!("the client did not respond to `{method}`: {error}")),

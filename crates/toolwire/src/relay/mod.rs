@@ -20,9 +20,15 @@
 //! are replaced.
 
 mod calls;
+mod change_streams;
 mod connection;
 mod forwarder;
+mod legacy_client;
 mod messages;
+mod modern_client;
+mod parked;
+mod round_client;
+mod session_changes;
 mod sessions;
 mod upstream;
 

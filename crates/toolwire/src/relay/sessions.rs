@@ -1,20 +1,26 @@
 //! The sessions of legacy clients, each with an upstream session of its own.
 
 use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
+
+use toolwire_types::RawJson;
 
 use crate::engine::{ConnectionState, TransportContext};
 use crate::relay::connection::UpstreamConnection;
+use crate::relay::legacy_client::LegacyClient;
 use crate::sync::lock;
-
-use toolwire_types::RawJson;
 
 /// The session of a legacy client.
 #[derive(Debug, Clone)]
 pub(super) struct RelaySession {
     pub(super) upstream: UpstreamConnection,
+    /// The state of the client, if the upstream server is modern and does not store it.
+    pub(super) client: Option<Arc<LegacyClient>>,
     /// The result of `initialize`, as the client got it.
     pub(super) initialized: RawJson,
+    /// Whether messages outside of requests have a channel to the client.
+    attached: Arc<AtomicBool>,
     /// The state of the client's connection. While it is held, its address names the connection.
     state: Arc<ConnectionState>,
 }
@@ -22,13 +28,35 @@ pub(super) struct RelaySession {
 impl RelaySession {
     pub(super) fn new(
         upstream: UpstreamConnection,
+        client: Option<Arc<LegacyClient>>,
         initialized: RawJson,
         state: Arc<ConnectionState>,
     ) -> Self {
         Self {
             upstream,
+            client,
             initialized,
+            attached: Arc::default(),
             state,
+        }
+    }
+
+    /// Returns `true` if messages outside of requests have a channel to the client.
+    pub(super) fn is_attached(&self) -> bool {
+        self.attached.load(Ordering::Acquire)
+    }
+
+    /// Records that messages have a channel. Returns `false` if that was recorded before.
+    pub(super) fn set_attached(&self) -> bool {
+        !self.attached.swap(true, Ordering::AcqRel)
+    }
+}
+
+impl RelaySession {
+    /// Closes the upstream session, unless clients share it.
+    pub(super) async fn close(&self) {
+        if self.client.is_none() {
+            self.upstream.client.close().await;
         }
     }
 }

@@ -79,13 +79,13 @@ impl Upstream {
         self.open(builder, messages).await
     }
 
-    /// Opens a connection for modern requests.
-    pub(super) async fn open_modern(
+    /// Opens a connection for modern requests. If the server is legacy, the connection is a session without capabilities,
+    /// whose initialization the caller ends.
+    pub(super) async fn open_shared(
         &self,
         messages: Arc<UpstreamMessages>,
     ) -> Result<UpstreamConnection, Error> {
-        let builder = self.builder.clone().with_era(Era::Modern);
-        self.open(builder, messages).await
+        self.open(self.builder.clone(), messages).await
     }
 
     async fn open(

@@ -40,7 +40,7 @@ mod schema;
 pub(crate) mod skills;
 pub(crate) mod snapshot;
 #[cfg(feature = "input")]
-mod state_seal;
+pub(crate) mod state_seal;
 mod task_calls;
 #[cfg(feature = "tasks")]
 pub(crate) mod tasks;

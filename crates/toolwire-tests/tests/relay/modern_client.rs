@@ -1,0 +1,284 @@
+//! A modern client of a legacy upstream server.
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use toolwire::relay::Relay;
+use toolwire_tests::peer::{Peer, cancel, modern, modern_with, notification, result_response};
+
+use crate::raw_upstream::{RawConnection, RawUpstream, raw_upstream};
+
+/// The result of `initialize` of the server.
+fn details() -> String {
+    json!({
+        "protocolVersion": "2025-11-25",
+        "capabilities": {"tools": {"listChanged": true}, "resources": {"subscribe": true}},
+        "serverInfo": {"name": "old", "version": "1"},
+        "instructions": "Read this.",
+    })
+    .to_string()
+}
+
+/// Returns a client and the session without capabilities.
+async fn pair() -> (Relay, Peer, RawUpstream, RawConnection) {
+    let (upstream, mut connections) = raw_upstream();
+    let relay = upstream.relay();
+    let mut client = Peer::connect(relay.server());
+    client.send(modern(1, "server/discover", json!({}))).await;
+    let mut server = connections.accept().await;
+    let discover = server.receive().await;
+    assert_eq!(discover["method"], "server/discover");
+    server
+        .reject(&discover, r#"{"code":-32601,"message":"unknown method"}"#)
+        .await;
+    let initialize = server.receive().await;
+    assert_eq!(initialize["params"]["capabilities"], json!({}));
+    server.respond(&initialize, &details()).await;
+    let initialized = server.receive().await;
+    assert_eq!(initialized["method"], "notifications/initialized");
+    let discovered = client.receive().await;
+    let result = &discovered["result"];
+    assert_eq!(result["resultType"], "complete", "{discovered}");
+    assert_eq!(result["instructions"], "Read this.");
+    assert_eq!(
+        result["_meta"]["io.modelcontextprotocol/serverInfo"]["name"],
+        "old"
+    );
+    (relay, client, connections, server)
+}
+
+/// Accepts the session of a call whose client can be asked.
+async fn accept_askable(connections: &mut RawUpstream) -> RawConnection {
+    let (mut session, params) = connections.accept_legacy(&details()).await;
+    assert_eq!(
+        params["capabilities"],
+        json!({"elicitation": {}, "roots": {}})
+    );
+    let initialized = session.receive().await;
+    assert_eq!(initialized["method"], "notifications/initialized");
+    session
+}
+
+fn ask(id: impl Into<Value>, mut params: Value) -> Value {
+    params["name"] = "ask".into();
+    modern_with(
+        id,
+        "tools/call",
+        params,
+        json!({"elicitation": {}, "roots": {}}),
+    )
+}
+
+fn elicitation(message: &str) -> Value {
+    let schema = json!({"type": "object", "properties": {}});
+    json!({"message": message, "requestedSchema": schema, "mode": "form"})
+}
+
+async fn send_request(server: &RawConnection, id: &str, method: &str, params: &Value) {
+    let request = json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params});
+    server.send(request).await;
+}
+
+#[tokio::test]
+async fn results_get_the_members_of_the_revision() {
+    let (_relay, mut client, _connections, mut server) = pair().await;
+    client.send(modern(2, "tools/list", json!({"x": 1}))).await;
+    let request = server.receive().await;
+    assert_eq!(request["params"], json!({"x": 1}));
+    server.respond(&request, r#"{"tools":[],"y":1.0}"#).await;
+    let response = client.receive().await;
+    let result = &response["result"];
+    assert_eq!(result["resultType"], "complete");
+    assert_eq!(result["ttlMs"], 0);
+    assert_eq!(result["cacheScope"], "private");
+    assert_eq!(result["y"], 1.0);
+}
+
+#[tokio::test]
+async fn question_parks_the_call_until_the_client_retries() {
+    let (_relay, mut client, mut connections, _shared) = pair().await;
+    client.send(ask(2, json!({"arguments": {"a": 1}}))).await;
+    let mut session = accept_askable(&mut connections).await;
+    let call = session.receive().await;
+    assert_eq!(
+        call["params"],
+        json!({"name": "ask", "arguments": {"a": 1}})
+    );
+    send_request(&session, "s1", "elicitation/create", &elicitation("Who?")).await;
+    let roots = json!({"jsonrpc": "2.0", "id": "s2", "method": "roots/list"});
+    session.send(roots).await;
+    let required = client.receive().await;
+    let result = required["result"].clone();
+    assert_eq!(result["resultType"], "input_required", "{required}");
+    assert_eq!(
+        result["inputRequests"],
+        json!({
+            "q1": {"method": "elicitation/create", "params": elicitation("Who?")},
+            "q2": {"method": "roots/list"},
+        })
+    );
+    // The first response arrives alone, so the second input request is sent again.
+    let state = result["requestState"].clone();
+    let retry = |id: i64, state: &Value, responses: Value| {
+        ask(
+            id,
+            json!({"arguments": {"a": 1}, "requestState": state, "inputResponses": responses}),
+        )
+    };
+    let accepted = json!({"action": "accept", "content": {}});
+    client.send(retry(3, &state, json!({"q1": accepted}))).await;
+    assert_eq!(session.receive().await, result_response("s1", accepted));
+    let again = client.receive().await["result"].clone();
+    assert_eq!(
+        again["inputRequests"],
+        json!({"q2": {"method": "roots/list"}})
+    );
+    let listed = json!({"roots": []});
+    let state = again["requestState"].clone();
+    client.send(retry(4, &state, json!({"q2": listed}))).await;
+    assert_eq!(session.receive().await, result_response("s2", listed));
+    session.respond(&call, r#"{"content":[]}"#).await;
+    let done = client.receive().await["result"].clone();
+    assert_eq!(done["resultType"], "complete");
+    // The client repeats the last round, because it lost the response. The tool does not run again.
+    client
+        .send(retry(5, &state, json!({"q2": {"roots": []}})))
+        .await;
+    assert_eq!(client.receive().await["result"], done);
+    // The next call of the same client uses the session again.
+    client.send(ask(6, json!({}))).await;
+    let second = session.receive().await;
+    assert_eq!(second["method"], "tools/call");
+    session.respond(&second, r#"{"content":[]}"#).await;
+    assert_eq!(client.receive().await["id"], 6);
+}
+
+#[tokio::test]
+async fn state_of_another_call_is_rejected() {
+    let (_relay, mut client, mut connections, _shared) = pair().await;
+    client.send(ask(2, json!({"arguments": {"a": 1}}))).await;
+    let mut session = accept_askable(&mut connections).await;
+    session.receive().await;
+    send_request(&session, "s1", "elicitation/create", &elicitation("Who?")).await;
+    let state = client.receive().await["result"]["requestState"].clone();
+    let other = json!({"arguments": {"a": 2}, "requestState": state, "inputResponses": {}});
+    client.send(ask(3, other)).await;
+    client.expect_error(3, -32602).await;
+    let forged = json!({"arguments": {"a": 1}, "requestState": "forged", "inputResponses": {}});
+    client.send(ask(4, forged)).await;
+    client.expect_error(4, -32602).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn parked_call_is_cancelled_after_ten_minutes() {
+    let (_relay, mut client, mut connections, _shared) = pair().await;
+    client.send(ask(2, json!({}))).await;
+    let mut session = accept_askable(&mut connections).await;
+    let call = session.receive().await;
+    send_request(&session, "s1", "elicitation/create", &elicitation("Who?")).await;
+    let state = client.receive().await["result"]["requestState"].clone();
+    tokio::time::sleep(Duration::from_secs(599)).await;
+    tokio::time::sleep(Duration::from_secs(2)).await;
+    let cancelled = session.receive().await;
+    assert_eq!(cancelled["method"], "notifications/cancelled");
+    assert_eq!(cancelled["params"]["requestId"], call["id"]);
+    drop(state);
+}
+
+#[tokio::test]
+async fn client_without_capabilities_is_never_asked() {
+    let (_relay, mut client, _connections, mut shared) = pair().await;
+    client
+        .send(modern(2, "tools/call", json!({"name": "ask"})))
+        .await;
+    let call = shared.receive().await;
+    send_request(&shared, "s1", "elicitation/create", &elicitation("Who?")).await;
+    let rejected = shared.receive().await;
+    assert_eq!(rejected["id"], "s1");
+    assert!(rejected.get("error").is_some(), "{rejected}");
+    shared.respond(&call, r#"{"content":[]}"#).await;
+    assert_eq!(client.receive().await["id"], 2);
+}
+
+#[tokio::test]
+async fn subscription_is_fed_by_the_session() {
+    let (_relay, mut client, _connections, mut shared) = pair().await;
+    let filter = json!({"toolsListChanged": true, "promptsListChanged": true, "resourceSubscriptions": ["file:///a"]});
+    client
+        .send(modern(
+            2,
+            "subscriptions/listen",
+            json!({"notifications": filter}),
+        ))
+        .await;
+    let subscribe = shared.receive().await;
+    assert_eq!(subscribe["method"], "resources/subscribe");
+    shared.respond(&subscribe, "{}").await;
+    let acknowledged = client.receive().await;
+    assert_eq!(
+        acknowledged["params"]["notifications"],
+        json!({"toolsListChanged": true, "resourceSubscriptions": ["file:///a"]})
+    );
+    shared
+        .send(json!({"jsonrpc": "2.0", "method": "notifications/tools/list_changed"}))
+        .await;
+    let changed = client.receive().await;
+    assert_eq!(changed["method"], "notifications/tools/list_changed");
+    let id = &changed["params"]["_meta"]["io.modelcontextprotocol/subscriptionId"];
+    assert_eq!(*id, 2);
+    client.send(cancel(2)).await;
+    let unsubscribe = shared.receive().await;
+    assert_eq!(unsubscribe["method"], "resources/unsubscribe");
+}
+
+#[tokio::test]
+async fn url_elicitations_of_an_error_become_input_requests() {
+    let (_relay, mut client, mut connections, _shared) = pair().await;
+    client.send(ask(2, json!({}))).await;
+    let mut session = accept_askable(&mut connections).await;
+    let call = session.receive().await;
+    let error = json!({
+        "code": -32042,
+        "message": "visit",
+        "data": {"elicitations": [{"mode": "url", "message": "Log in", "url": "https://example.test/", "elicitationId": "e"}]},
+    });
+    session.reject(&call, &error.to_string()).await;
+    let required = client.receive().await;
+    assert_eq!(required["result"]["resultType"], "input_required");
+    let request = &required["result"]["inputRequests"]["q1"];
+    assert_eq!(request["params"]["url"], "https://example.test/");
+    // The retry is a new call.
+    client
+        .send(ask(
+            3,
+            json!({"inputResponses": {"q1": {"action": "accept"}}}),
+        ))
+        .await;
+    let again = session.receive().await;
+    assert_eq!(again["params"], json!({"name": "ask"}));
+}
+
+#[tokio::test]
+async fn progress_and_requested_logs_reach_the_client() {
+    let (_relay, mut client, _connections, mut shared) = pair().await;
+    let mut request = modern(2, "tools/call", json!({"name": "slow"}));
+    request["params"]["_meta"]["progressToken"] = "mine".into();
+    client.send(&request).await;
+    let call = shared.receive().await;
+    let token = call["params"]["_meta"]["progressToken"].clone();
+    assert!(token.is_string());
+    let log = json!({"level": "error", "data": "not requested"});
+    shared
+        .send(notification("notifications/message", log))
+        .await;
+    let progress = json!({"progressToken": token, "progress": 1});
+    shared
+        .send(notification("notifications/progress", progress))
+        .await;
+    let expected = json!({"progressToken": "mine", "progress": 1});
+    client
+        .expect(notification("notifications/progress", expected))
+        .await;
+    shared.respond(&call, "{}").await;
+    assert_eq!(client.receive().await["id"], 2);
+}

@@ -1,0 +1,301 @@
+//! A legacy client of a modern upstream server.
+//!
+//! The relay stores what a modern request repeats: the client's name and capabilities, its log level and its
+//! subscriptions. It requests input from the client, and sends a request again with the responses.
+
+use std::collections::BTreeSet;
+use std::sync::{Arc, Mutex};
+
+use serde_json::value::RawValue;
+use tokio::task::JoinSet;
+use toolwire_proto::raw_object::RawObject;
+use toolwire_proto::relay::convert::{Conversion, HopMeta, ResultMembers};
+use toolwire_proto::relay::mapping::{Action, Sender, action};
+use toolwire_proto::rounds::DEFAULT_ROUNDS;
+use toolwire_types::{
+    ErrorObject, LoggingLevel, ProgressToken, ProtocolVersion, RawJson, SetLevelRequestParams,
+    SubscribeRequestParams,
+};
+
+use crate::engine::TransportContext;
+use crate::relay::connection::{UpstreamConnection, UpstreamRequest};
+use crate::relay::messages::response_error;
+use crate::relay::session_changes::SessionChanges;
+use crate::server::request::Exchange;
+use crate::sync::lock;
+
+/// The maximum number of resources that one session subscribes to.
+const MAX_SUBSCRIPTIONS: usize = 1000;
+
+/// The state of a legacy client that the upstream server does not store.
+#[derive(Debug)]
+pub(super) struct LegacyClient {
+    version: ProtocolVersion,
+    /// The capabilities in the form of the upstream's revision.
+    capabilities: RawJson,
+    info: RawJson,
+    log_level: Mutex<Option<LoggingLevel>>,
+    subscriptions: Mutex<BTreeSet<String>>,
+    pub(super) changes: SessionChanges,
+}
+
+impl LegacyClient {
+    /// Creates the state of a client from the parameters of its `initialize`.
+    pub(super) fn new(
+        version: ProtocolVersion,
+        upstream: ProtocolVersion,
+        initialize: &RawJson,
+    ) -> Self {
+        let conversion = Conversion::new(version, upstream);
+        let params = RawObject::parse(initialize.as_raw_value());
+        let member = |name: &str| {
+            let params = params.as_ref()?;
+            Some(RawJson::from(params.get(name)?.raw()))
+        };
+        let capabilities = member("capabilities").unwrap_or_else(RawJson::empty_object);
+        let capabilities = match RawObject::parse(capabilities.as_raw_value()) {
+            Some(mut members) => {
+                conversion.client_capabilities(&mut members);
+                members.finish()
+            }
+            None => RawJson::empty_object(),
+        };
+        Self {
+            version,
+            capabilities,
+            info: member("clientInfo").unwrap_or_else(RawJson::empty_object),
+            log_level: Mutex::default(),
+            subscriptions: Mutex::default(),
+            changes: SessionChanges::default(),
+        }
+    }
+
+    /// Returns the revision of the client.
+    pub(super) fn version(&self) -> ProtocolVersion {
+        self.version
+    }
+
+    /// Serves a request of the client.
+    pub(super) async fn serve(
+        self: &Arc<Self>,
+        upstream: &UpstreamConnection,
+        exchange: &Exchange,
+    ) -> Result<RawJson, ErrorObject> {
+        let method = exchange.route().name();
+        match action(method, Sender::Client, self.version, upstream.version()) {
+            Action::Forward | Action::Convert => self.forward(upstream, exchange).await,
+            Action::RespondHere => self.respond(upstream, exchange),
+            _ => Err(ErrorObject::method_not_found(method.to_owned())),
+        }
+    }
+
+    /// Responds to a request whose state the relay stores.
+    fn respond(
+        self: &Arc<Self>,
+        upstream: &UpstreamConnection,
+        exchange: &Exchange,
+    ) -> Result<RawJson, ErrorObject> {
+        match exchange.route().name() {
+            "ping" => {}
+            "logging/setLevel" => {
+                let request: SetLevelRequestParams = exchange.decode_params()?;
+                *lock(&self.log_level) = Some(request.level);
+            }
+            "resources/subscribe" => {
+                let request: SubscribeRequestParams = exchange.decode_params()?;
+                let mut subscriptions = lock(&self.subscriptions);
+                if subscriptions.len() >= MAX_SUBSCRIPTIONS && !subscriptions.contains(&request.uri)
+                {
+                    return Err(ErrorObject::invalid_params(format!(
+                        "this session already subscribes to {MAX_SUBSCRIPTIONS} resources; unsubscribe from some first"
+                    )));
+                }
+                subscriptions.insert(request.uri);
+                drop(subscriptions);
+                self.listen(upstream);
+            }
+            "resources/unsubscribe" => {
+                let request: SubscribeRequestParams = exchange.decode_params()?;
+                lock(&self.subscriptions).remove(&request.uri);
+                self.listen(upstream);
+            }
+            method => return Err(ErrorObject::method_not_found(method.to_owned())),
+        }
+        Ok(RawJson::empty_object())
+    }
+
+    /// Subscribes to the changes that the client expects.
+    pub(super) fn listen(self: &Arc<Self>, upstream: &UpstreamConnection) {
+        let uris: Vec<String> = lock(&self.subscriptions).iter().cloned().collect();
+        let hop = self.hop(upstream, None);
+        self.changes.listen(upstream, self.version, &hop, uris);
+    }
+
+    /// Forwards a request, and requests the input that its results ask for.
+    async fn forward(
+        &self,
+        upstream: &UpstreamConnection,
+        exchange: &Exchange,
+    ) -> Result<RawJson, ErrorObject> {
+        let method = exchange.route().name();
+        let (to_upstream, to_client) = self.conversions(upstream);
+        let original = exchange.params().cloned();
+        let original = original.unwrap_or_else(RawJson::empty_object);
+        let mut params = RawObject::parse(original.as_raw_value())
+            .ok_or_else(|| ErrorObject::invalid_params("the parameters are not an object"))?;
+        to_upstream.request(method, &mut params);
+        let scope = exchange.context.scope();
+        self.hop(upstream, scope.progress_token.clone())
+            .write(&mut params);
+        for _ in 0..DEFAULT_ROUNDS {
+            let request = UpstreamRequest::of(exchange, Some(params.finish()));
+            let result = upstream.send(request).await;
+            let result = result.map_err(|error| converted_error(to_client, &error, exchange))?;
+            let Some(mut members) = RawObject::parse(result.as_raw_value()) else {
+                return Ok(result);
+            };
+            if members.text("resultType").as_deref() != Some("input_required") {
+                to_client
+                    .result(method, &mut members, &ResultMembers::default())
+                    .map_err(|error| ErrorObject::internal(error.to_string()))?;
+                return Ok(members.finish());
+            }
+            let requests = members.get("inputRequests").map(|requests| requests.raw());
+            let responses = match requests {
+                Some(requests) => Some(self.request_input(upstream, exchange, requests).await?),
+                None => None,
+            };
+            let state = members
+                .get("requestState")
+                .map(|state| RawJson::from(state.raw()));
+            for (name, value) in [("inputResponses", responses), ("requestState", state)] {
+                match value {
+                    Some(value) => params.set(name, value),
+                    None => drop(params.remove(name)),
+                }
+            }
+        }
+        Err(ErrorObject::internal(format!(
+            "`{method}` asked for input more than {DEFAULT_ROUNDS} times"
+        )))
+    }
+
+    /// Sends input requests to the client, all at once, and returns the responses.
+    async fn request_input(
+        &self,
+        upstream: &UpstreamConnection,
+        exchange: &Exchange,
+        requests: &RawValue,
+    ) -> Result<RawJson, ErrorObject> {
+        let (to_upstream, to_client) = self.conversions(upstream);
+        let invalid = || ErrorObject::internal("the upstream server sent invalid input requests");
+        let requests = RawObject::parse(requests).ok_or_else(invalid)?;
+        let mut asking = JoinSet::new();
+        let mut keys = Vec::new();
+        for (key, request) in requests.iter() {
+            let request = RawObject::parse(request.raw()).ok_or_else(invalid)?;
+            let method = request.text("method").ok_or_else(invalid)?.into_owned();
+            let params = request
+                .get("params")
+                .map(|params| RawJson::from(params.raw()));
+            let question = InputQuestion {
+                index: keys.len(),
+                elicitation_id: format!("{}-{key}", exchange.context.request_id()),
+                method,
+                params: params.unwrap_or_else(RawJson::null),
+                to_client,
+                to_upstream,
+            };
+            let client = Arc::clone(&exchange.context.scope().transport);
+            asking.spawn(async move { (question.index, question.ask(&*client).await) });
+            keys.push(key.into_owned());
+        }
+        let mut responses: Vec<Option<RawJson>> = vec![None; keys.len()];
+        while let Some(answered) = asking.join_next().await {
+            let (index, response) =
+                answered.map_err(|_| ErrorObject::internal("the relay failed unexpectedly"))?;
+            responses[index] = Some(response?);
+        }
+        let mut members = RawObject::empty();
+        for (key, response) in keys.into_iter().zip(responses) {
+            if let Some(response) = response {
+                members.set(key, response);
+            }
+        }
+        Ok(members.finish())
+    }
+
+    /// Returns the conversions to the upstream's revision, and to the client's.
+    fn conversions(&self, upstream: &UpstreamConnection) -> (Conversion, Conversion) {
+        let version = upstream.version();
+        (
+            Conversion::new(self.version, version),
+            Conversion::new(version, self.version),
+        )
+    }
+
+    fn hop(&self, upstream: &UpstreamConnection, progress: Option<ProgressToken>) -> HopMeta {
+        let mut hop = HopMeta::new(upstream.version())
+            .with_capabilities(self.capabilities.clone())
+            .with_client_info(self.info.clone());
+        if let Some(level) = *lock(&self.log_level) {
+            hop = hop.with_log_level(level);
+        }
+        if let Some(token) = progress {
+            hop = hop.with_progress_token(token);
+        }
+        hop
+    }
+}
+
+/// One input request of a result.
+struct InputQuestion {
+    index: usize,
+    elicitation_id: String,
+    method: String,
+    /// `null` if there are none.
+    params: RawJson,
+    to_client: Conversion,
+    to_upstream: Conversion,
+}
+
+impl InputQuestion {
+    async fn ask(&self, client: &dyn TransportContext) -> Result<RawJson, ErrorObject> {
+        let method = &self.method;
+        let params = if self.params.is_null() {
+            self.params.clone()
+        } else {
+            let params = self.params.as_raw_value();
+            self.to_client
+                .input_request(method, params, &self.elicitation_id)?
+        };
+        match client.request(method, params).await {
+            Ok(response) => {
+                let (request, response) = (self.params.as_raw_value(), response.as_raw_value());
+                self.to_upstream.input_response(method, request, response)
+            }
+            // The tool learns that the user did not respond. Other input has no such response.
+            Err(_) if method == "elicitation/create" => {
+                Ok(RawJson::from(serde_json::json!({ "action": "cancel" })))
+            }
+            Err(error) => Err(response_error(method, &error)),
+        }
+    }
+}
+
+/// Returns an error of the upstream server in the form of the client's revision.
+pub(super) fn converted_error(
+    conversion: Conversion,
+    error: &ErrorObject,
+    exchange: &Exchange,
+) -> ErrorObject {
+    let written = RawJson::from_serialize(error).expect("an error holds only text and raw JSON");
+    let Some(mut members) = RawObject::parse(written.as_raw_value()) else {
+        return error.clone();
+    };
+    let uri = (exchange.route().name() == "resources/read").then(|| exchange.name());
+    conversion.error(&mut members, uri.flatten());
+    let converted = members.finish_if_edited();
+    let converted = converted.and_then(|converted| converted.parse().ok());
+    converted.unwrap_or_else(|| error.clone())
+}

@@ -1,0 +1,335 @@
+//! Modern clients of a legacy upstream server.
+//!
+//! A legacy server has sessions, and it sends requests to its client in the middle of a call. A modern client has
+//! neither. So the relay has sessions of its own. A call whose client can be asked has a session to itself while it
+//! runs. If the server asks, the call is [parked](crate::relay::parked) and the client gets an `input_required` result.
+//! All other requests share one session without capabilities.
+
+use std::borrow::Cow;
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use serde_json::json;
+use tokio::time::Instant;
+use toolwire_proto::cache::CacheHint;
+use toolwire_proto::raw_object::RawObject;
+use toolwire_proto::relay::convert::{
+    Conversion, HopMeta, ResultMembers, discover_result, url_input_required,
+};
+use toolwire_proto::relay::mapping::{Action, Sender, action};
+use toolwire_types::{ErrorObject, ProtocolVersion, RawJson, meta_key};
+
+use crate::engine::Principal;
+use crate::error::Error;
+use crate::relay::change_streams::ChangeStreams;
+use crate::relay::connection::{LogFilter, UpstreamConnection, UpstreamRequest, unreachable};
+use crate::relay::legacy_client::converted_error;
+use crate::relay::messages::UpstreamMessages;
+use crate::relay::parked::{ParkedCalls, RoundEnd, RunningCall};
+use crate::relay::round_client::RoundClient;
+use crate::relay::upstream::Upstream;
+use crate::server::request::Exchange;
+use crate::sync::lock;
+
+/// The maximum number of idle sessions, and how long a session may be idle.
+const MAX_IDLE: usize = 8;
+const MAX_IDLE_TIME: Duration = Duration::from_secs(300);
+
+/// The sessions of the relay with a legacy upstream server.
+#[derive(Debug)]
+pub(super) struct LegacyUpstream {
+    upstream: Upstream,
+    /// The session for clients that cannot be asked.
+    shared: UpstreamConnection,
+    idle: Mutex<HashMap<SessionOwner, Vec<IdleSession>>>,
+    parked: ParkedCalls,
+    changes: Arc<ChangeStreams>,
+}
+
+/// The client that a session was opened for.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+struct SessionOwner {
+    principal: Principal,
+    /// The parameters of `initialize`.
+    identity: String,
+}
+
+#[derive(Debug)]
+struct IdleSession {
+    session: UpstreamConnection,
+    since: Instant,
+}
+
+impl LegacyUpstream {
+    /// Creates the sessions, with an open one that was initialized without capabilities.
+    pub(super) async fn start(
+        upstream: Upstream,
+        shared: UpstreamConnection,
+    ) -> Result<Self, Error> {
+        let changes = Arc::new(ChangeStreams::new(shared.clone()));
+        let receiver = Arc::downgrade(&changes);
+        shared.messages.set_change_receiver(receiver);
+        shared.client.forward_initialized(None).await?;
+        Ok(Self {
+            upstream,
+            shared,
+            idle: Mutex::default(),
+            parked: ParkedCalls::default(),
+            changes,
+        })
+    }
+
+    /// Returns `true` if the shared session is closed, so that all have to be opened again.
+    pub(super) fn is_closed(&self) -> bool {
+        self.shared.is_closed()
+    }
+
+    /// Returns all open sessions, which the caller closes.
+    pub(super) fn take_all(&self) -> Vec<UpstreamConnection> {
+        self.parked.clear();
+        let idle = std::mem::take(&mut *lock(&self.idle));
+        let idle = idle.into_values().flatten().map(|idle| idle.session);
+        std::iter::once(self.shared.clone()).chain(idle).collect()
+    }
+
+    /// Forwards a notification of a client.
+    pub(super) async fn notify(&self, method: &str, params: Option<RawJson>) -> Result<(), Error> {
+        let version = self.shared.version();
+        match action(method, Sender::Client, ProtocolVersion::LATEST, version) {
+            Action::Forward | Action::Convert => {
+                self.shared
+                    .client
+                    .forward_notification(method, params)
+                    .await
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Serves a request of a modern client.
+    pub(super) async fn serve(&self, exchange: &Exchange) -> Result<RawJson, ErrorObject> {
+        let method = exchange.route().name();
+        let version = exchange.context.version();
+        match action(method, Sender::Client, version, self.shared.version()) {
+            Action::Forward | Action::Convert => {
+                let outcome = if exchange.context.scope().may_ask_input {
+                    self.call(exchange).await
+                } else {
+                    self.forward_shared(exchange).await
+                };
+                self.converted(exchange, outcome)
+            }
+            Action::RespondHere => match method {
+                "server/discover" => self.discover(exchange),
+                "subscriptions/listen" => self.changes.serve(exchange).await,
+                _ => Err(ErrorObject::method_not_found(method.to_owned())),
+            },
+            _ => Err(ErrorObject::method_not_found(method.to_owned())),
+        }
+    }
+
+    fn discover(&self, exchange: &Exchange) -> Result<RawJson, ErrorObject> {
+        let details = self.shared.client.server();
+        let stored = details.and_then(|details| details.raw.clone());
+        let result = stored.and_then(|stored| {
+            discover_result(
+                stored.as_raw_value(),
+                self.shared.version(),
+                &exchange.snapshot().supported,
+                CacheHint::default(),
+            )
+        });
+        result.ok_or_else(|| ErrorObject::internal("the upstream server sent no details"))
+    }
+
+    /// Sends a request over the session without capabilities.
+    async fn forward_shared(&self, exchange: &Exchange) -> Result<RawJson, ErrorObject> {
+        let params = self.legacy_params(exchange)?;
+        let mut request = UpstreamRequest::of(exchange, Some(params));
+        let client = Arc::clone(&request.client);
+        request.client = Arc::new(RoundClient::without_input(client));
+        request.logs = LogFilter::of_modern(exchange);
+        self.shared.send(request).await
+    }
+
+    /// Runs a call that may ask for input, or the next round of a parked call.
+    async fn call(&self, exchange: &Exchange) -> Result<RawJson, ErrorObject> {
+        let Some(identity) = self.askable_identity(exchange) else {
+            return self.forward_shared(exchange).await;
+        };
+        let owner = SessionOwner {
+            principal: Principal::of(exchange.context.auth()),
+            identity: identity.get().to_owned(),
+        };
+        let end = match request_state(exchange) {
+            Some(state) => self.parked.resume(exchange, &state).await?,
+            None => {
+                let session = self.check_out(&owner, identity).await;
+                let session = session.map_err(|error| unreachable(&error))?;
+                set_log_level(&session, exchange).await;
+                let params = self.legacy_params(exchange)?;
+                let running = RunningCall::start(session, exchange, params);
+                self.parked.run(exchange, running).await?
+            }
+        };
+        match end {
+            RoundEnd::Asked(outcome) => outcome,
+            RoundEnd::Done(outcome, session) => {
+                self.check_in(owner, session);
+                outcome
+            }
+        }
+    }
+
+    /// Returns the parameters of `initialize` for a client that can be asked for input.
+    fn askable_identity(&self, exchange: &Exchange) -> Option<RawJson> {
+        let capabilities = exchange.context.client_capabilities();
+        let can_be_asked = capabilities.elicitation.is_some()
+            || capabilities.sampling.is_some()
+            || capabilities.roots.is_some();
+        if !can_be_asked {
+            return None;
+        }
+        let params = exchange.params()?;
+        let mut members = RawObject::parse(params.as_raw_value())?;
+        let meta = members.object_mut("_meta")?;
+        let mut identity = RawObject::empty();
+        let version = self.shared.version();
+        identity.set_text("protocolVersion", version.as_str());
+        let declared = meta.get(meta_key::CLIENT_CAPABILITIES)?;
+        let mut declared = RawObject::parse(declared.raw())?;
+        let conversion = Conversion::new(exchange.context.version(), version);
+        conversion.client_capabilities(&mut declared);
+        identity.set("capabilities", declared.finish());
+        let info = meta.get(meta_key::CLIENT_INFO);
+        let info = info.map(|info| RawJson::from(info.raw()));
+        identity.set("clientInfo", info.unwrap_or_else(own_info));
+        Some(identity.finish())
+    }
+
+    /// Returns a session for one call.
+    async fn check_out(
+        &self,
+        owner: &SessionOwner,
+        identity: RawJson,
+    ) -> Result<UpstreamConnection, Error> {
+        if let Some(session) = self.take_idle(owner) {
+            return Ok(session);
+        }
+        let messages = Arc::new(UpstreamMessages::default());
+        let session = self.upstream.open_legacy(identity, messages).await?;
+        session.client.forward_initialized(None).await?;
+        Ok(session)
+    }
+
+    fn take_idle(&self, owner: &SessionOwner) -> Option<UpstreamConnection> {
+        let mut idle = lock(&self.idle);
+        let now = Instant::now();
+        for sessions in idle.values_mut() {
+            sessions.retain(|session| {
+                !session.session.is_closed() && now - session.since < MAX_IDLE_TIME
+            });
+        }
+        idle.retain(|_, sessions| !sessions.is_empty());
+        idle.get_mut(owner)?.pop().map(|idle| idle.session)
+    }
+
+    /// Stores the session of a call that has ended, for the next call of the same client.
+    fn check_in(&self, owner: SessionOwner, session: UpstreamConnection) {
+        let mut idle = lock(&self.idle);
+        let count: usize = idle.values().map(Vec::len).sum();
+        if count < MAX_IDLE && !session.is_closed() {
+            let since = Instant::now();
+            idle.entry(owner)
+                .or_default()
+                .push(IdleSession { session, since });
+        }
+    }
+
+    /// Returns the parameters of a request in the form of the upstream's revision.
+    fn legacy_params(&self, exchange: &Exchange) -> Result<RawJson, ErrorObject> {
+        let params = exchange.params().cloned();
+        let params = params.unwrap_or_else(RawJson::empty_object);
+        let mut members = RawObject::parse(params.as_raw_value())
+            .ok_or_else(|| ErrorObject::invalid_params("the parameters are not an object"))?;
+        let version = self.shared.version();
+        let conversion = Conversion::new(exchange.context.version(), version);
+        conversion.request(exchange.route().name(), &mut members);
+        members.remove("inputResponses");
+        members.remove("requestState");
+        let mut hop = HopMeta::new(version);
+        if let Some(token) = exchange.context.scope().progress_token.clone() {
+            hop = hop.with_progress_token(token);
+        }
+        hop.write(&mut members);
+        Ok(members.finish())
+    }
+
+    /// Returns an outcome of the upstream server in the form of the client's revision.
+    fn converted(
+        &self,
+        exchange: &Exchange,
+        outcome: Result<RawJson, ErrorObject>,
+    ) -> Result<RawJson, ErrorObject> {
+        let conversion = Conversion::new(self.shared.version(), exchange.context.version());
+        let result = match outcome {
+            Ok(result) => result,
+            Err(error) => {
+                return url_elicitations(&error)
+                    .map_or_else(|| Err(converted_error(conversion, &error, exchange)), Ok);
+            }
+        };
+        let Some(mut members) = RawObject::parse(result.as_raw_value()) else {
+            return Ok(result);
+        };
+        // The relay wrote this result itself.
+        if members.text("resultType").as_deref() == Some("input_required") {
+            return Ok(result);
+        }
+        let server = self.shared.client.server();
+        let info = server.and_then(|server| RawJson::from_serialize(server.info.as_ref()?).ok());
+        let mut result_members = ResultMembers::default();
+        if let Some(info) = info {
+            result_members = result_members.with_server_info(info);
+        }
+        let converted = conversion.result(exchange.route().name(), &mut members, &result_members);
+        converted.map_err(|error| ErrorObject::internal(error.to_string()))?;
+        Ok(members.finish())
+    }
+}
+
+/// Requests the log messages that the client asked for. A server without them is no failure.
+async fn set_log_level(session: &UpstreamConnection, exchange: &Exchange) {
+    let LogFilter::From(Some(level)) = LogFilter::of_modern(exchange) else {
+        return;
+    };
+    let client = &session.client;
+    let declares = client.server();
+    if !declares.is_some_and(|server| server.capabilities.logging.is_some()) {
+        return;
+    }
+    let params = RawJson::from(json!({ "level": level }));
+    let id = client.next_request_id();
+    if let Err(error) = client.forward(id, "logging/setLevel", Some(params)).await {
+        tracing::debug!(%error, "the upstream server did not accept the log level");
+    }
+}
+
+/// Returns the input requests for the error −32042. The client's retry is a new call.
+fn url_elicitations(error: &ErrorObject) -> Option<RawJson> {
+    let written = RawJson::from_serialize(error).ok()?;
+    let members = RawObject::parse(written.as_raw_value())?;
+    url_input_required(&members, None)
+}
+
+/// Returns the state of an earlier round.
+fn request_state(exchange: &Exchange) -> Option<String> {
+    let members = RawObject::parse(exchange.params()?.as_raw_value())?;
+    members.text("requestState").map(Cow::into_owned)
+}
+
+/// Returns the name of the relay, for clients that do not send theirs.
+fn own_info() -> RawJson {
+    RawJson::from(json!({ "name": "toolwire-relay", "version": env!("CARGO_PKG_VERSION") }))
+}

@@ -1,0 +1,385 @@
+//! Calls to a legacy upstream server that wait for input of a modern client.
+//!
+//! ```text
+//!              ┌─────────── the server asks ──────────┐
+//!  running ────┤                                      ▼
+//!    ▲         └─ the server responds ─► done       parked
+//!    │                                                │ │
+//!    └── the client retries with the same state ◄─────┘ └─► dropped: deadline, too many, the server is gone
+//! ```
+//!
+//! The request to the server stays open while the call is parked, so the tool runs once. The outcome of a round is kept
+//! for a minute: a client that repeats the round gets the same result.
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use tokio::sync::mpsc;
+use tokio::time::Instant;
+use toolwire_proto::raw_object::RawObject;
+use toolwire_proto::relay::convert::Conversion;
+use toolwire_types::{ErrorObject, RawJson};
+
+use crate::engine::{BoxFuture, Principal};
+use crate::relay::connection::{LogFilter, UpstreamConnection, UpstreamRequest};
+use crate::relay::round_client::{Question, RoundClient};
+use crate::server::request::Exchange;
+use crate::server::state_seal::StatePurpose;
+use crate::sync::lock;
+
+/// How long a call waits for the client's next request.
+const MAX_PARKED_TIME: Duration = Duration::from_secs(600);
+
+/// The maximum number of parked calls of one principal. The oldest one is dropped for another.
+const MAX_PARKED_OF_PRINCIPAL: usize = 16;
+
+/// The maximum number of parked calls.
+const MAX_PARKED: usize = 1024;
+
+/// The maximum number of input requests of one call.
+const MAX_QUESTIONS: usize = 16;
+
+/// How long the relay waits for further input requests after the first one, to send them together.
+const GATHERING_TIME: Duration = Duration::from_millis(25);
+
+/// How long the outcome of a round is kept, and the maximum bytes of all kept outcomes.
+const OUTCOME_TIME: Duration = Duration::from_secs(60);
+const MAX_OUTCOME_BYTES: usize = 64 * 1024 * 1024;
+
+/// The outcome of the upstream server.
+pub(super) type UpstreamOutcome = Result<RawJson, ErrorObject>;
+
+/// A call whose client may be asked for input.
+pub(super) struct RunningCall {
+    client: Arc<RoundClient>,
+    session: UpstreamConnection,
+    questions: mpsc::Receiver<Question>,
+    response: BoxFuture<'static, UpstreamOutcome>,
+    /// The input requests without a response, by their keys.
+    open: Vec<(String, Question)>,
+    asked: usize,
+    /// The conversion of input requests to the client's revision.
+    conversion: Conversion,
+}
+
+/// The end of a round.
+#[derive(Debug)]
+pub(super) enum RoundEnd {
+    /// The server has responded. The session is free.
+    Done(UpstreamOutcome, UpstreamConnection),
+    /// The server asks for input. The result is the one for the client.
+    Asked(UpstreamOutcome),
+}
+
+impl RunningCall {
+    /// Sends a call over a session that no other call uses.
+    pub(super) fn start(session: UpstreamConnection, exchange: &Exchange, params: RawJson) -> Self {
+        let mut request = UpstreamRequest::of(exchange, Some(params));
+        let (sender, questions) = mpsc::channel(MAX_QUESTIONS);
+        let client = Arc::new(RoundClient::with_input(Arc::clone(&request.client), sender));
+        request.client = Arc::clone(&client) as _;
+        request.logs = LogFilter::of_modern(exchange);
+        let conversion = Conversion::new(session.version(), request.client_version);
+        let sending = session.clone();
+        let request = request.into_owned();
+        Self {
+            client,
+            session,
+            questions,
+            response: Box::pin(async move { sending.send(request).await }),
+            open: Vec::new(),
+            asked: 0,
+            conversion,
+        }
+    }
+
+    /// Waits for the response, or for input requests. Returns `None` for input requests.
+    async fn next(&mut self) -> Option<UpstreamOutcome> {
+        let mut is_asked = !self.open.is_empty();
+        loop {
+            let gathering = async {
+                if is_asked {
+                    tokio::time::sleep(GATHERING_TIME).await;
+                } else {
+                    std::future::pending().await
+                }
+            };
+            tokio::select! {
+                biased;
+                response = &mut self.response => return Some(response),
+                Some(question) = self.questions.recv() => is_asked |= self.ask(question),
+                () = gathering => return None,
+            }
+        }
+    }
+
+    /// Adds an input request. Returns `false` if the client cannot get it, which the server is told.
+    fn ask(&mut self, question: Question) -> bool {
+        self.asked += 1;
+        if self.asked > MAX_QUESTIONS {
+            let error = format!("a call may ask for input at most {MAX_QUESTIONS} times");
+            drop(question.answer.send(Err(ErrorObject::internal(error))));
+            return false;
+        }
+        self.open.push((format!("q{}", self.asked), question));
+        true
+    }
+
+    /// Returns the `input_required` result with all open input requests.
+    fn input_required(&mut self, state: &str) -> RawJson {
+        let conversion = self.conversion;
+        let mut requests = RawObject::empty();
+        let open = std::mem::take(&mut self.open);
+        for (key, question) in open {
+            let params = match question.params.is_null() {
+                true => Ok(None),
+                false => {
+                    let params = question.params.as_raw_value();
+                    conversion
+                        .input_request(&question.method, params, &key)
+                        .map(Some)
+                }
+            };
+            match params {
+                Ok(params) => {
+                    let mut request = RawObject::empty();
+                    request.set_text("method", &question.method);
+                    if let Some(params) = params {
+                        request.set("params", params);
+                    }
+                    requests.set(key.clone(), request.finish());
+                    self.open.push((key, question));
+                }
+                Err(error) => drop(question.answer.send(Err(error))),
+            }
+        }
+        let mut result = RawObject::empty();
+        result.set_text("resultType", "input_required");
+        result.set("inputRequests", requests.finish());
+        result.set_text("requestState", state);
+        result.finish()
+    }
+
+    /// Passes the client's responses to the server. Returns `true` if at least one was expected.
+    fn answer(&mut self, responses: &RawObject<'_>) -> bool {
+        let back = Conversion::new(self.conversion.to(), self.conversion.from());
+        let before = self.open.len();
+        let open = std::mem::take(&mut self.open);
+        for (key, question) in open {
+            let Some(response) = responses.get(&key) else {
+                self.open.push((key, question));
+                continue;
+            };
+            let (method, request) = (&question.method, question.params.as_raw_value());
+            let response = back.input_response(method, request, response.raw());
+            drop(question.answer.send(response));
+        }
+        self.open.len() < before
+    }
+}
+
+impl std::fmt::Debug for RunningCall {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("RunningCall")
+            .field("open", &self.open.len())
+            .finish_non_exhaustive()
+    }
+}
+
+/// The parked calls of an upstream server, and the outcomes of recent rounds.
+#[derive(Debug, Clone, Default)]
+pub(super) struct ParkedCalls(Arc<Mutex<ParkedTable>>);
+
+#[derive(Debug, Default)]
+struct ParkedTable {
+    calls: HashMap<String, ParkedCall>,
+    outcomes: VecDeque<RoundOutcome>,
+}
+
+#[derive(Debug)]
+struct ParkedCall {
+    running: RunningCall,
+    principal: Principal,
+    since: Instant,
+}
+
+#[derive(Debug)]
+struct RoundOutcome {
+    /// The parked round that the client resumed.
+    round: String,
+    outcome: UpstreamOutcome,
+    until: Instant,
+}
+
+impl ParkedCalls {
+    /// Drops all parked calls, which cancels them.
+    pub(super) fn clear(&self) {
+        let calls = std::mem::take(&mut lock(&self.0).calls);
+        drop(calls);
+    }
+
+    /// Runs a call until the server responds or asks for input. Then the call is parked.
+    pub(super) async fn run(
+        &self,
+        exchange: &Exchange,
+        mut running: RunningCall,
+    ) -> Result<RoundEnd, ErrorObject> {
+        if let Some(outcome) = running.next().await {
+            return Ok(RoundEnd::Done(outcome, running.session));
+        }
+        let round = random_name()?;
+        let principal = Principal::of(exchange.context.auth());
+        let seal = &exchange.snapshot().options.seal;
+        let state = seal.write(&purpose(exchange, &principal), None, Some(round.clone()))?;
+        let result = running.input_required(&state.unwrap_or_default());
+        running.client.park();
+        self.park(round, running, principal);
+        Ok(RoundEnd::Asked(Ok(result)))
+    }
+
+    /// Continues a parked call with the responses of the client.
+    ///
+    /// # Errors
+    /// Returns an error if the state is not one of this principal and call.
+    pub(super) async fn resume(
+        &self,
+        exchange: &Exchange,
+        state: &str,
+    ) -> Result<RoundEnd, ErrorObject> {
+        let principal = Principal::of(exchange.context.auth());
+        let seal = &exchange.snapshot().options.seal;
+        let opened = seal.open(&purpose(exchange, &principal), state)?;
+        let round = opened.author_state.unwrap_or_default();
+        let parked = lock(&self.0).calls.remove(&round);
+        let Some(mut parked) = parked else {
+            let outcome = self.outcome(&round);
+            return Ok(RoundEnd::Asked(outcome.unwrap_or_else(|| Ok(not_open()))));
+        };
+        if let Some(responses) = input_responses(exchange)
+            && let Some(responses) = RawObject::parse(responses.as_raw_value())
+        {
+            parked.running.answer(&responses);
+        }
+        let transport = &exchange.context.scope().transport;
+        parked.running.client.resume(Arc::clone(transport));
+        let end = self.run(exchange, parked.running).await?;
+        let outcome = match &end {
+            RoundEnd::Done(outcome, _) | RoundEnd::Asked(outcome) => outcome.clone(),
+        };
+        self.keep(round, outcome);
+        Ok(end)
+    }
+
+    fn park(&self, round: String, running: RunningCall, principal: Principal) {
+        let mut table = lock(&self.0);
+        let same: Vec<&ParkedCall> = table
+            .calls
+            .values()
+            .filter(|call| call.principal == principal)
+            .collect();
+        let evicts = same.len() >= MAX_PARKED_OF_PRINCIPAL || table.calls.len() >= MAX_PARKED;
+        let oldest = |calls: &mut dyn Iterator<Item = (&String, &ParkedCall)>| {
+            let oldest = calls.min_by_key(|(_, call)| call.since);
+            oldest.map(|(round, _)| round.clone())
+        };
+        let evicted = if !evicts {
+            None
+        } else if same.is_empty() {
+            oldest(&mut table.calls.iter())
+        } else {
+            oldest(
+                &mut table
+                    .calls
+                    .iter()
+                    .filter(|(_, call)| call.principal == principal),
+            )
+        };
+        let evicted = evicted.and_then(|round| table.calls.remove(&round));
+        let call = ParkedCall {
+            running,
+            principal,
+            since: Instant::now(),
+        };
+        table.calls.insert(round.clone(), call);
+        drop(table);
+        drop(evicted);
+        let parked = Arc::downgrade(&self.0);
+        tokio::spawn(async move {
+            tokio::time::sleep(MAX_PARKED_TIME).await;
+            if let Some(parked) = parked.upgrade() {
+                // Dropping the call cancels it.
+                let expired = lock(&parked).calls.remove(&round);
+                drop(expired);
+            }
+        });
+    }
+
+    /// Keeps the outcome of a round for a client that repeats it.
+    fn keep(&self, round: String, outcome: UpstreamOutcome) {
+        let mut table = lock(&self.0);
+        let until = Instant::now() + OUTCOME_TIME;
+        table.outcomes.push_back(RoundOutcome {
+            round,
+            outcome,
+            until,
+        });
+        let mut bytes: usize = table.outcomes.iter().map(RoundOutcome::bytes).sum();
+        while let Some(first) = table.outcomes.front()
+            && (first.until < Instant::now() || bytes > MAX_OUTCOME_BYTES)
+        {
+            bytes -= first.bytes();
+            table.outcomes.pop_front();
+        }
+    }
+
+    fn outcome(&self, round: &str) -> Option<UpstreamOutcome> {
+        let table = lock(&self.0);
+        let kept = table.outcomes.iter().find(|kept| kept.round == round)?;
+        (kept.until >= Instant::now()).then(|| kept.outcome.clone())
+    }
+}
+
+impl RoundOutcome {
+    fn bytes(&self) -> usize {
+        let outcome = match &self.outcome {
+            Ok(result) => result.get().len(),
+            Err(error) => {
+                error.message.len() + error.data.as_ref().map_or(0, |data| data.get().len())
+            }
+        };
+        outcome + self.round.len() + size_of::<Self>()
+    }
+}
+
+/// Returns what a state of this request is bound to.
+fn purpose<'a>(exchange: &'a Exchange, principal: &'a Principal) -> StatePurpose<'a> {
+    StatePurpose {
+        principal,
+        method: exchange.route().name(),
+        name: exchange.name().unwrap_or_default(),
+        arguments: exchange.arguments(),
+    }
+}
+
+/// Returns the result for a client whose call is no longer parked. It is never run a second time.
+fn not_open() -> RawJson {
+    let text = "The input request is no longer open, because it was answered too late or the relay was restarted. \
+                The call may have had effects. Call the tool again to start over.";
+    RawJson::from(serde_json::json!({
+        "content": [{ "type": "text", "text": text }],
+        "isError": true,
+    }))
+}
+
+fn input_responses(exchange: &Exchange) -> Option<RawJson> {
+    let members = RawObject::parse(exchange.params()?.as_raw_value())?;
+    Some(RawJson::from(members.get("inputResponses")?.raw()))
+}
+
+fn random_name() -> Result<String, ErrorObject> {
+    let mut bytes = [0; 16];
+    getrandom::fill(&mut bytes)
+        .map_err(|_| ErrorObject::internal("the system provides no random bytes"))?;
+    Ok(format!("{:032x}", u128::from_le_bytes(bytes)))
+}
