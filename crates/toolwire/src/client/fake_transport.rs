@@ -85,7 +85,7 @@ impl FakeServer {
         };
         let all_incoming = lock(&self.0.all_incoming);
         for incoming in &*all_incoming {
-            incoming.on_notification(&notification);
+            incoming.on_notification(&notification, None);
         }
     }
 }

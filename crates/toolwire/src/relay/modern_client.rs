@@ -306,7 +306,7 @@ async fn set_log_level(session: &UpstreamConnection, exchange: &Exchange) {
     };
     let client = &session.client;
     let declares = client.server();
-    if !declares.is_some_and(|server| server.capabilities.logging.is_some()) {
+    if declares.is_none_or(|server| server.capabilities.logging.is_none()) {
         return;
     }
     let params = RawJson::from(json!({ "level": level }));

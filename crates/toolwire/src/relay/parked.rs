@@ -102,7 +102,7 @@ impl RunningCall {
                 if is_asked {
                     tokio::time::sleep(GATHERING_TIME).await;
                 } else {
-                    std::future::pending().await
+                    std::future::pending::<()>().await;
                 }
             };
             tokio::select! {
@@ -132,14 +132,12 @@ impl RunningCall {
         let mut requests = RawObject::empty();
         let open = std::mem::take(&mut self.open);
         for (key, question) in open {
-            let params = match question.params.is_null() {
-                true => Ok(None),
-                false => {
-                    let params = question.params.as_raw_value();
-                    conversion
-                        .input_request(&question.method, params, &key)
-                        .map(Some)
-                }
+            let params = if question.params.is_null() {
+                Ok(None)
+            } else {
+                let params = question.params.as_raw_value();
+                let converted = conversion.input_request(&question.method, params, &key);
+                converted.map(Some)
             };
             match params {
                 Ok(params) => {
