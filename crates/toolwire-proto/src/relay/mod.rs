@@ -5,3 +5,4 @@
 
 pub mod convert;
 pub mod mapping;
+pub mod progress_tokens;
