@@ -5,4 +5,5 @@
 
 pub mod convert;
 pub mod mapping;
+pub mod names;
 pub mod progress_tokens;
