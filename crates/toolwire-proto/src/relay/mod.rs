@@ -7,3 +7,4 @@ pub mod convert;
 pub mod mapping;
 pub mod names;
 pub mod progress_tokens;
+pub mod uris;
