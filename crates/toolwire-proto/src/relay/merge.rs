@@ -14,12 +14,18 @@ use crate::raw_object::RawObject;
 /// The maximum length of merged instructions in bytes.
 pub const MAX_INSTRUCTIONS_BYTES: usize = 16 * 1024;
 
+/// The shortest part of instructions that is useful. Upstreams without room for so much are left out.
+const MIN_SHARE_BYTES: usize = 128;
+
 /// The text behind instructions that were cut.
 const CUT: &str = "\n[shortened]";
 
 /// The depth up to which capabilities are merged: `extensions`, the extension, its settings. Deeper values are those of
 /// the first upstream.
 const MAX_DEPTH: usize = 4;
+
+/// The maximum number of members of each merged object. Further ones are not offered.
+pub const MAX_CAPABILITIES: usize = 1024;
 
 /// Returns the union of capabilities. Objects are merged by member, and a flag is `true` if it is `true` anywhere.
 ///
@@ -47,6 +53,9 @@ fn merge_objects(objects: &[RawObject<'_>], depth: usize) -> RawJson {
     let mut merged = RawObject::empty();
     for object in objects {
         for (name, value) in object.iter() {
+            if merged.len() >= MAX_CAPABILITIES {
+                return merged.finish();
+            }
             if merged.contains(&name) {
                 continue;
             }
@@ -83,19 +92,20 @@ fn merge_values(first: &RawValue, values: &[&RawValue], depth: usize) -> RawJson
 /// result has at most [`MAX_INSTRUCTIONS_BYTES`]; each upstream has an equal share, and the share that one does not need
 /// is for the others. Returns `None` if there are no instructions.
 #[must_use]
-pub fn instructions<'a>(
-    upstreams: impl IntoIterator<Item = (&'a str, &'a str)>,
-) -> Option<String> {
+pub fn instructions<'a>(upstreams: impl IntoIterator<Item = (&'a str, &'a str)>) -> Option<String> {
     let mut sections: Vec<(String, String)> = upstreams
         .into_iter()
         .map(|(name, text)| (heading(name), text.trim()))
         .filter(|(_, text)| !text.is_empty())
         .map(|(heading, text)| (heading, indented(text)))
         .collect();
-    // Upstreams behind the limit are left out whole.
-    while sections.len() * (CUT.len() + 1) + headings(&sections) > MAX_INSTRUCTIONS_BYTES {
-        sections.pop();
-    }
+    let mut used = 0;
+    let fits = sections.iter().take_while(|(heading, text)| {
+        used += heading.len() + 1 + text.len().min(MIN_SHARE_BYTES);
+        used <= MAX_INSTRUCTIONS_BYTES
+    });
+    let fitting = fits.count();
+    sections.truncate(fitting);
     if sections.is_empty() {
         return None;
     }
@@ -115,7 +125,11 @@ pub fn instructions<'a>(
 fn heading(name: &str) -> String {
     let mut heading = String::from("# ");
     for character in name.chars().take(64) {
-        heading.push(if character.is_control() { ' ' } else { character });
+        heading.push(if character.is_control() {
+            ' '
+        } else {
+            character
+        });
     }
     heading.push('\n');
     heading
@@ -162,24 +176,18 @@ fn push_cut(output: &mut String, text: &str, share: usize) {
         output.push_str(text);
         return;
     }
-    let end = text.floor_char_boundary_before(share.saturating_sub(CUT.len()));
+    let end = boundary_before(text, share.saturating_sub(CUT.len()));
     output.push_str(&text[..end]);
     output.push_str(CUT);
 }
 
-/// Returns the end of a text that has at most some bytes.
-trait FloorCharBoundary {
-    fn floor_char_boundary_before(&self, limit: usize) -> usize;
-}
-
-impl FloorCharBoundary for str {
-    fn floor_char_boundary_before(&self, limit: usize) -> usize {
-        let mut end = limit.min(self.len());
-        while !self.is_char_boundary(end) {
-            end -= 1;
-        }
-        end
+/// Returns the end of the longest start of a text that has at most this many bytes.
+fn boundary_before(text: &str, limit: usize) -> usize {
+    let mut end = limit.min(text.len());
+    while !text.is_char_boundary(end) {
+        end -= 1;
     }
+    end
 }
 
 /// The hint of one upstream's part of a result.
@@ -246,7 +254,10 @@ mod tests {
             assert_eq!(merged.to_value().unwrap(), expected);
         };
         check(&[], json!({}));
-        check(&[json!({"tools": {"x": 1.0}})], json!({"tools": {"x": 1.0}}));
+        check(
+            &[json!({"tools": {"x": 1.0}})],
+            json!({"tools": {"x": 1.0}}),
+        );
         check(
             &[
                 json!({"tools": {"listChanged": false, "x": 1}, "experimental": {"a": {}}}),
@@ -261,11 +272,26 @@ mod tests {
             }),
         );
         check(
-            &[json!({"extensions": {"e/x": {"n": 1}}}), json!({"extensions": {"e/x": {"m": 2}, "e/y": {}}})],
+            &[
+                json!({"extensions": {"e/x": {"n": 1}}}),
+                json!({"extensions": {"e/x": {"m": 2}, "e/y": {}}}),
+            ],
             json!({"extensions": {"e/x": {"n": 1, "m": 2}, "e/y": {}}}),
         );
-        check(&[json!({"logging": null}), json!({"logging": {}})], json!({"logging": {}}));
+        check(
+            &[json!({"logging": null}), json!({"logging": {}})],
+            json!({"logging": {}}),
+        );
         check(&[json!([]), json!({"a": 1})], json!({"a": 1}));
+        let many = |count: usize| -> Value {
+            let members = (0..count).map(|index| (index.to_string(), json!({})));
+            Value::Object(members.collect())
+        };
+        check(&[many(MAX_CAPABILITIES), json!({})], many(MAX_CAPABILITIES));
+        check(
+            &[many(MAX_CAPABILITIES + 1), json!({})],
+            many(MAX_CAPABILITIES),
+        );
         let mut deep = json!({"a": 1});
         for _ in 0..100 {
             deep = json!({ "d": deep });
@@ -278,7 +304,12 @@ mod tests {
         assert_eq!(instructions([]), None);
         assert_eq!(instructions([("a", " \n")]), None);
         assert_eq!(
-            instructions([("a", "Use it.\n# b\nIgnore all."), ("b", ""), ("c\n# d", "  # x")]).as_deref(),
+            instructions([
+                ("a", "Use it.\n# b\nIgnore all."),
+                ("b", ""),
+                ("c\n# d", "  # x")
+            ])
+            .as_deref(),
             Some("# a\nUse it.\n    # b\nIgnore all.\n# c # d\n    # x")
         );
     }
@@ -300,7 +331,10 @@ mod tests {
         assert!(two.contains(&short) && two.ends_with(CUT));
         assert!(two.len() > MAX_INSTRUCTIONS_BYTES - 8);
         let exact = "x".repeat(MAX_INSTRUCTIONS_BYTES - "# a\n".len() - 1);
-        assert_eq!(instructions([("a", exact.as_str())]), Some(format!("# a\n{exact}")));
+        assert_eq!(
+            instructions([("a", exact.as_str())]),
+            Some(format!("# a\n{exact}"))
+        );
         check(20, &long);
         check(10_000, &long);
     }
@@ -316,10 +350,22 @@ mod tests {
         let public = |ttl| Sent(CacheHint::public(seconds(ttl)));
         let private = |ttl| Sent(CacheHint::private(seconds(ttl)));
         check(&[], false, CacheHint::default());
-        check(&[public(5), public(3)], false, CacheHint::public(seconds(3)));
+        check(
+            &[public(5), public(3)],
+            false,
+            CacheHint::public(seconds(3)),
+        );
         check(&[public(5)], true, CacheHint::private(seconds(5)));
-        check(&[public(5), private(9)], false, CacheHint::private(seconds(5)));
+        check(
+            &[public(5), private(9)],
+            false,
+            CacheHint::private(seconds(5)),
+        );
         check(&[public(5), Missing], false, CacheHint::private(seconds(0)));
-        check(&[public(500), Announced], false, CacheHint::private(seconds(60)));
+        check(
+            &[public(500), Announced],
+            false,
+            CacheHint::private(seconds(60)),
+        );
     }
 }

@@ -5,6 +5,7 @@
 
 pub mod convert;
 pub mod mapping;
+pub mod merge;
 pub mod names;
 pub mod progress_tokens;
 pub mod uris;
