@@ -8,4 +8,5 @@ pub mod mapping;
 pub mod merge;
 pub mod names;
 pub mod progress_tokens;
+pub mod request_state;
 pub mod uris;
