@@ -7,6 +7,7 @@ pub mod convert;
 pub mod mapping;
 pub mod merge;
 pub mod names;
+pub mod parked;
 pub mod progress_tokens;
 pub mod request_state;
 pub mod uris;
