@@ -12,6 +12,8 @@ pub mod admit;
 pub mod apps;
 pub mod authored_meta;
 pub mod cache;
+#[cfg(any(feature = "events", feature = "relay"))]
+pub mod canonical_json;
 #[cfg(any(feature = "events", feature = "input"))]
 pub mod date_time;
 pub mod decode_message;

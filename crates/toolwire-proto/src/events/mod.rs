@@ -3,7 +3,6 @@
 //! Servers use the errors, the ring of recent events and its cursors. Clients use the set of seen events and the times
 //! after which they ask again. Time is passed in.
 
-mod canonical;
 mod cursor;
 mod errors;
 mod ring;
@@ -11,7 +10,7 @@ mod seen;
 mod times;
 pub mod webhook;
 
-pub use canonical::canonical_text;
+pub use crate::canonical_json::canonical_text;
 pub use cursor::CursorKey;
 pub use errors::{
     callback_failed, exhausted, forbidden, unknown_event, unknown_subscription, unsupported_mode,

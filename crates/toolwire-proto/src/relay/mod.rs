@@ -8,6 +8,7 @@ pub mod mapping;
 pub mod merge;
 pub mod names;
 pub mod parked;
+pub mod pins;
 pub mod progress_tokens;
 pub mod request_state;
 pub mod uris;

@@ -1,4 +1,5 @@
-//! The canonical text of arguments, by which two subscriptions are the same.
+//! The canonical text of JSON values, by which two of them are the same: the arguments of event subscriptions, and
+//! pinned descriptors.
 
 use serde_json::Value;
 use toolwire_types::RawJson;
@@ -8,7 +9,7 @@ use toolwire_types::RawJson;
 ///
 /// ```
 /// use serde_json::json;
-/// use toolwire_proto::events::canonical_text;
+/// use toolwire_proto::canonical_json::canonical_text;
 ///
 /// let text = canonical_text(&json!({"b": [1.0, 2], "a": {"d": 1, "c": null}}).into());
 /// assert_eq!(text, r#"{"a":{"c":null,"d":1},"b":[1,2]}"#);
