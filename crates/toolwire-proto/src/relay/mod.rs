@@ -10,5 +10,6 @@ pub mod names;
 pub mod parked;
 pub mod pins;
 pub mod progress_tokens;
+pub mod rate_limit;
 pub mod request_state;
 pub mod uris;
