@@ -4,11 +4,13 @@
 //! They send nothing, store nothing outside of the values that their callers own, and read no clock.
 
 pub mod convert;
+pub mod glob;
 pub mod mapping;
 pub mod merge;
 pub mod names;
 pub mod parked;
 pub mod pins;
+pub mod policy;
 pub mod progress_tokens;
 pub mod rate_limit;
 pub mod request_state;
