@@ -96,6 +96,8 @@ pub use error::{Error, ServerExit};
 pub use server::ask;
 #[doc(hidden)]
 pub use server::conversion;
+/// Middleware around every exchange of a server.
+pub use server::middleware;
 pub use server::{
     CompletionRequest, CompletionValues, ConnectedClient, Extension, HandlerSet, IntoPrompt,
     IntoPromptResponse, IntoResource, IntoResourceResponse, IntoResourceTemplate, IntoTool,

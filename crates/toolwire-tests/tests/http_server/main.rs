@@ -24,6 +24,7 @@ mod listen;
 mod listener;
 mod mailboxes;
 mod many_clients;
+mod middleware;
 mod mirrored_headers;
 mod modern;
 mod mutations;

@@ -21,6 +21,7 @@ mod logging;
 mod macro_metadata;
 mod macros;
 mod meta_keys;
+mod middleware;
 mod notifications;
 mod own_transport;
 mod pages;

@@ -14,6 +14,9 @@ pub mod resources_and_prompts {}
 #[doc = include_str!("request_context.md")]
 pub mod request_context {}
 
+#[doc = include_str!("middleware.md")]
+pub mod middleware {}
+
 #[doc = include_str!("asking_for_input.md")]
 pub mod asking_for_input {}
 

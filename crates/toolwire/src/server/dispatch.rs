@@ -35,41 +35,58 @@ pub(crate) enum Dispatch {
 }
 
 impl Server {
-    /// Routes a request.
+    /// Dispatches a request, through the middleware of the server if it has any.
+    #[inline]
     pub(crate) fn dispatch(&self, exchange: Exchange) -> Dispatch {
-        #[cfg(feature = "relay")]
-        if let Some(forwarder) = &exchange.snapshot().forwarder {
-            let forwarder = std::sync::Arc::clone(forwarder);
-            return Dispatch::Later(forwarder.serve(exchange));
+        if exchange.snapshot().middleware.is_some() {
+            return dispatch_through_middleware(exchange);
         }
-        let snapshot = exchange.snapshot();
-        let version = exchange.context.version();
-        let now = |outcome: Outcome| {
-            Dispatch::Now(outcome.map_err(|error| stamp::stamp_error(error, version)))
-        };
-        let context = &exchange.context;
-        let rejection = match exchange.route() {
-            MethodRoute::Known(method) => {
-                let server = snapshot.capabilities();
-                method.rejection(version, server, || context.client_capabilities())
-            }
-            MethodRoute::Custom(name) => snapshot.extension_rejection(name, context),
-        };
-        if let Some(error) = rejection {
-            return now(Err(error));
+        route(exchange)
+    }
+}
+
+#[cold]
+fn dispatch_through_middleware(exchange: Exchange) -> Dispatch {
+    match exchange.snapshot().middleware.clone() {
+        Some(chain) => chain.dispatch(exchange),
+        None => route(exchange),
+    }
+}
+
+/// Routes a request to its handler.
+pub(crate) fn route(exchange: Exchange) -> Dispatch {
+    #[cfg(feature = "relay")]
+    if let Some(forwarder) = &exchange.snapshot().forwarder {
+        let forwarder = std::sync::Arc::clone(forwarder);
+        return Dispatch::Later(forwarder.serve(exchange));
+    }
+    let snapshot = exchange.snapshot();
+    let version = exchange.context.version();
+    let now = |outcome: Outcome| {
+        Dispatch::Now(outcome.map_err(|error| stamp::stamp_error(error, version)))
+    };
+    let context = &exchange.context;
+    let rejection = match exchange.route() {
+        MethodRoute::Known(method) => {
+            let server = snapshot.capabilities();
+            method.rejection(version, server, || context.client_capabilities())
         }
-        match exchange.route().name() {
-            "ping" => now(snapshot.finish(EmptyResult::new(), version)),
-            "initialize" => now(initialize(snapshot, &exchange)),
-            "server/discover" => now(discover(snapshot, version)),
-            "tools/list" => now(lists::tools(snapshot, &exchange)),
-            "logging/setLevel" => now(set_level(snapshot, &exchange)),
-            "tools/call" => dispatch_later(exchange),
-            _ => match snapshot.dispatch_optional(&exchange) {
-                Some(outcome) => now(outcome),
-                None => dispatch_later(exchange),
-            },
-        }
+        MethodRoute::Custom(name) => snapshot.extension_rejection(name, context),
+    };
+    if let Some(error) = rejection {
+        return now(Err(error));
+    }
+    match exchange.route().name() {
+        "ping" => now(snapshot.finish(EmptyResult::new(), version)),
+        "initialize" => now(initialize(snapshot, &exchange)),
+        "server/discover" => now(discover(snapshot, version)),
+        "tools/list" => now(lists::tools(snapshot, &exchange)),
+        "logging/setLevel" => now(set_level(snapshot, &exchange)),
+        "tools/call" => dispatch_later(exchange),
+        _ => match snapshot.dispatch_optional(&exchange) {
+            Some(outcome) => now(outcome),
+            None => dispatch_later(exchange),
+        },
     }
 }
 

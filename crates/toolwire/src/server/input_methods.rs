@@ -155,7 +155,7 @@ fn encode_failure(exchange: &Exchange, error: ToolError) -> Outcome {
     write_tool_result(exchange, result)
 }
 
-fn write_tool_result(exchange: &Exchange, result: CallToolResult) -> Outcome {
+pub(crate) fn write_tool_result(exchange: &Exchange, result: CallToolResult) -> Outcome {
     let target = exchange.snapshot().target(exchange.context.version());
     let size_hint = stamp::tool_result_size(&result, &target);
     EncodedResult::write(exchange.context.request_id(), size_hint, |message| {

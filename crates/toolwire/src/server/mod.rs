@@ -22,6 +22,7 @@ mod input_methods;
 mod input_request;
 mod lists;
 mod method;
+pub mod middleware;
 mod notification;
 mod open;
 mod optional_methods;

@@ -26,6 +26,7 @@ use crate::server::extension_entry::ExtensionEntry;
 #[cfg(feature = "relay")]
 use crate::server::forward::Forwarder;
 use crate::server::method::MethodEntry;
+use crate::server::middleware::Chain;
 use crate::server::notification::NotificationEntry;
 use crate::server::optional_methods::OptionalMethods;
 use crate::server::prompt::PromptEntry;
@@ -75,6 +76,8 @@ pub(crate) struct Snapshot {
     #[cfg(feature = "apps")]
     pub(crate) views: NameMap<View>,
     pub(crate) options: ServerOptions,
+    /// The middleware around every exchange. `None` without any.
+    pub(crate) middleware: Option<Chain>,
     pub(crate) emptied: EmptiedLists,
     /// Serves all requests instead of the handlers.
     #[cfg(feature = "relay")]
@@ -157,6 +160,7 @@ impl Snapshot {
                 #[cfg(feature = "input")]
                 seal,
             },
+            middleware: None,
             emptied: EmptiedLists::default(),
             #[cfg(feature = "relay")]
             forwarder: None,

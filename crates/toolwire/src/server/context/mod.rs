@@ -54,6 +54,11 @@ impl RequestContext {
         &self.scope
     }
 
+    /// Returns the scope, if this is the only handle to it.
+    pub(crate) fn scope_mut(&mut self) -> Option<&mut RequestScope> {
+        Arc::get_mut(&mut self.scope)
+    }
+
     /// Returns the server that serves the request, for example to add tools or to notify clients of changes.
     #[must_use]
     pub fn server(&self) -> &Server {

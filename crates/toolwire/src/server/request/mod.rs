@@ -10,7 +10,7 @@ mod scope_input;
 mod task;
 
 pub(crate) use exchange::{Exchange, MethodRoute};
-pub(crate) use params::RequestParams;
+pub(crate) use params::{ParamChange, RequestParams};
 pub(crate) use round::RoundState;
 #[cfg(feature = "input")]
 pub(crate) use round::SingleUseState;

@@ -1,8 +1,12 @@
 //! The request parameters that a handler needs, copied into one allocation.
 
+use indexmap::IndexMap;
 use serde_json::value::RawValue;
 use toolwire_proto::admit::Admitted;
-use toolwire_types::json;
+use toolwire_proto::methods::NameSource;
+use toolwire_types::{RawJson, json};
+
+use crate::server::request::MethodRoute;
 
 /// The name, `_meta` and arguments of a request.
 ///
@@ -45,6 +49,17 @@ impl RequestParams {
         }
     }
 
+    /// Returns the parameters with a change.
+    pub(crate) fn changed(&self, change: &ParamChange<'_>) -> Self {
+        let (mut name, mut meta, mut arguments) = (self.name(), self.meta(), self.arguments());
+        match change {
+            ParamChange::Name(value) => name = Some(value),
+            ParamChange::Meta(value) => meta = Some(value),
+            ParamChange::Arguments(value) => arguments = Some(value),
+        }
+        Self::new(name, meta, arguments)
+    }
+
     /// Returns the name of the tool or prompt, or the URI, for methods that carry one.
     pub(crate) fn name(&self) -> Option<&str> {
         self.name.map(|length| &self.text[..length])
@@ -62,5 +77,45 @@ impl RequestParams {
         let start = self.name.unwrap_or_default() + self.meta.unwrap_or_default();
         self.arguments
             .then(|| json::checked_raw(&self.text[start..]))
+    }
+}
+
+/// A change of one parameter of a request.
+#[derive(Debug)]
+pub(crate) enum ParamChange<'a> {
+    Name(&'a str),
+    Meta(&'a RawValue),
+    Arguments(&'a RawValue),
+}
+
+impl ParamChange<'_> {
+    /// Returns the member of `params` that changes. `None` if the method has no such member.
+    pub(crate) fn member(&self, route: &MethodRoute) -> Option<&'static str> {
+        match self {
+            Self::Meta(_) => Some("_meta"),
+            Self::Arguments(_) => Some("arguments"),
+            Self::Name(_) => match route {
+                MethodRoute::Known(method) => match method.name_source {
+                    NameSource::Name => Some("name"),
+                    NameSource::Uri => Some("uri"),
+                    NameSource::TaskId => Some("taskId"),
+                    _ => None,
+                },
+                MethodRoute::Custom(_) => None,
+            },
+        }
+    }
+
+    /// Returns the parameters with the changed member. The other members keep their order and their text.
+    pub(crate) fn apply(&self, member: &str, params: &RawJson) -> RawJson {
+        let Ok(mut members) = params.parse::<IndexMap<String, RawJson>>() else {
+            return params.clone();
+        };
+        let value = match self {
+            Self::Name(name) => RawJson::from_serialize(name).unwrap_or_default(),
+            Self::Meta(value) | Self::Arguments(value) => RawJson::from(*value),
+        };
+        members.insert(member.to_owned(), value);
+        RawJson::from_serialize(&members).unwrap_or_else(|_| params.clone())
     }
 }

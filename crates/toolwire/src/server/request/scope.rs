@@ -23,7 +23,7 @@ use crate::engine::{
 };
 use crate::server::Server;
 use crate::server::request::progress::{self, ProgressReporter};
-use crate::server::request::{MethodRoute, RequestParams, RequestTask, RoundState};
+use crate::server::request::{MethodRoute, ParamChange, RequestParams, RequestTask, RoundState};
 use crate::server::snapshot::Snapshot;
 use crate::sync::lock;
 
@@ -58,10 +58,6 @@ pub struct RequestScope {
     /// Whether the request may end with `input_required`.
     #[cfg(feature = "input")]
     pub(crate) may_ask_input: bool,
-    #[cfg_attr(
-        not(feature = "input"),
-        expect(dead_code, reason = "the state is empty without `input`")
-    )]
     pub(crate) round: RoundState,
     pub(crate) progress: Mutex<ProgressReporter>,
     /// The scope of the first round. All rounds share its progress state.
@@ -254,6 +250,18 @@ impl RequestScope {
         if is_shared {
             self.progress().complete();
         }
+    }
+
+    /// Changes one of the parameters.
+    pub(crate) fn change_params(&mut self, change: &ParamChange<'_>) {
+        let Some(member) = change.member(&self.route) else {
+            return;
+        };
+        self.request_params = self.request_params.changed(change);
+        if let Some(params) = &mut self.params {
+            *params = change.apply(member, params);
+        }
+        self.meta = OnceLock::new();
     }
 
     pub(crate) fn notify<P: Stamp + serde::Serialize>(

@@ -6,6 +6,7 @@
 
 mod backpressure;
 mod event_streams;
+mod open_listen;
 mod reader;
 mod response_buffer;
 mod running;
@@ -25,6 +26,7 @@ use toolwire_proto::envelope::{
     Envelope, MalformedMessage, NotificationEnvelope, RequestEnvelope, ResponseEnvelope,
 };
 use toolwire_proto::framing::ParseErrorQuota;
+use toolwire_proto::outbox::OutgoingKind;
 use toolwire_proto::requests;
 use toolwire_proto::{stamp, strict_json};
 use toolwire_types::{ErrorObject, ProtocolVersion, RawJson, RequestId, ResponseId};
@@ -37,11 +39,13 @@ use crate::engine::{
 use crate::server::Server;
 use crate::server::dispatch::Dispatch;
 use crate::server::hub::{ClientGuard, ListenerGuard};
+use crate::server::middleware::Chain;
 use crate::server::snapshot::Snapshot;
 use crate::transport::batch;
 use crate::transport::chunk::{Chunk, ChunkSender};
 use crate::transport::duplex::backpressure::Backpressure;
 use crate::transport::duplex::event_streams::EventStreams;
+use crate::transport::duplex::open_listen::OpenListen;
 use crate::transport::duplex::reader::LineReader;
 use crate::transport::duplex::response_buffer::ResponseBuffer;
 pub(crate) use crate::transport::duplex::running::HandlerFuture;
@@ -49,7 +53,9 @@ use crate::transport::duplex::running::{
     CompletionCounter, LedgerEntry, ResponseSink, RunningRequest, StartingRequest,
 };
 use crate::transport::limits::Limits;
-use crate::transport::listen::{LegacyListener, ListenFilter, ListenStream};
+use crate::transport::listen::{
+    LegacyListener, ListenFilter, ListenStream, StreamEnd, listen_work,
+};
 use crate::transport::outgoing_queue::{Capacity, MessageSink, OutgoingQueue};
 use crate::transport::stdio_context::StdioContext;
 
@@ -73,7 +79,7 @@ pub(crate) struct MessageLoop {
     response_sink: Arc<ResponseSink>,
     /// A cancellation flag that can be reused.
     spare_cancellation: Option<Cancellation>,
-    listen_streams: HashMap<RequestId, ListenStream>,
+    listen_streams: HashMap<RequestId, OpenListen>,
     event_streams: EventStreams,
     /// Number of completed requests at the last overload. If unchanged, the connection is still overloaded.
     completed_at_overload: Option<u64>,
@@ -326,6 +332,7 @@ impl MessageLoop {
     fn on_listen(&mut self, admitted: &Admitted<'_>) {
         self.responses.flush_to(&self.context.out);
         let id = admitted.id.clone();
+        self.listen_streams.retain(|_, stream| !stream.has_ended());
         if self.listen_streams.contains_key(&id) {
             // A response with the id would end the open stream.
             let error = ErrorObject::invalid_params(format!(
@@ -344,16 +351,41 @@ impl MessageLoop {
                 return self.respond(encode_error(ResponseId::Id(id), error));
             }
         }
-        match ListenFilter::read(&self.server, admitted) {
-            Ok(filter) => {
-                let out = Arc::clone(self.out()) as Arc<dyn MessageSink>;
-                let token = self.context.token.as_deref();
-                let principal = token.map(Principal::of).unwrap_or_default();
-                let stream = ListenStream::open(&self.server, admitted, filter, out, principal);
-                self.listen_streams.insert(id, stream);
-            }
-            Err(error) => self.respond(encode_error(ResponseId::Id(id), error)),
+        let filter = match ListenFilter::read(&self.server, admitted) {
+            Ok(filter) => filter,
+            Err(error) => return self.respond(encode_error(ResponseId::Id(id), error)),
+        };
+        if let Some(chain) = self.server.snapshot().middleware.clone() {
+            return self.listen_in(&chain, admitted, filter);
         }
+        let out = Arc::clone(self.out()) as Arc<dyn MessageSink>;
+        let token = self.context.token.as_deref();
+        let principal = token.map(Principal::of).unwrap_or_default();
+        let request = (id.clone(), admitted.version);
+        let stream = ListenStream::open(&self.server, request, filter, out, principal);
+        self.listen_streams.insert(id, OpenListen::Stream(stream));
+    }
+
+    /// Opens a stream of changes inside the middleware of the server, in a task of its own.
+    fn listen_in(&mut self, chain: &Chain, admitted: &Admitted<'_>, filter: ListenFilter) {
+        let id = admitted.id.clone();
+        // A stream must not hold the bytes of the chunk in which its request arrived.
+        let context = self.context.with_sender(self.context.token.clone(), None);
+        let context = Arc::new(context) as Arc<dyn TransportContext>;
+        let exchange = match Server::open_in(self.server.snapshot(), admitted, context, None) {
+            Ok(exchange) => exchange,
+            Err(error) => return self.respond(error_response(id, error, admitted.version)),
+        };
+        let shutdown = self.server.shutdown_signal().clone();
+        let ended = Box::pin(async move { shutdown.cancelled().await });
+        let work = listen_work(self.server.clone(), filter, StreamEnd::Cancelled, ended);
+        let running = chain.run(exchange, work);
+        let (request, out) = (id.clone(), Arc::clone(self.out()));
+        let task = self.tasks.spawn(async move {
+            let outcome = running.await;
+            out.push(OutgoingKind::Response, encode_outcome(&request, outcome));
+        });
+        self.listen_streams.insert(id, OpenListen::Task(task));
     }
 
     pub(crate) fn on_notification(&mut self, notification: &NotificationEnvelope<'_>) {

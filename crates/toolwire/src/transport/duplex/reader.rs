@@ -154,7 +154,9 @@ impl LineReader {
                 self.connection.spawn(work);
             }
         }
-        self.connection.listen_streams.clear();
+        for (_, stream) in self.connection.listen_streams.drain() {
+            stream.close_silently();
+        }
         self.connection.event_streams.cancel_all();
         self.connection.context.client_requests.close();
         self.drain().await;

@@ -1,5 +1,6 @@
 //! Delivers changes on one connection: `subscriptions/listen` streams, and the notifications of legacy clients.
 
+mod exchange;
 mod tasks;
 
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -16,12 +17,14 @@ use toolwire_types::{
 };
 
 use crate::engine::encoding::encode_outcome;
-use crate::engine::{ConnectionState, Principal};
+use crate::engine::{ConnectionState, Outcome, Principal};
 use crate::server::Server;
 use crate::server::hub::{ChangeListener, ListenerGuard};
 use crate::sync::lock;
 use crate::transport::listen::tasks::{RunningFeed, TaskFeed};
 use crate::transport::outgoing_queue::MessageSink;
+
+pub(crate) use exchange::{StreamEnd, listen_work};
 
 /// One open `subscriptions/listen` stream.
 #[derive(Debug)]
@@ -95,14 +98,14 @@ impl ListenStream {
     /// may name.
     pub(crate) fn open(
         server: &Server,
-        admitted: &Admitted<'_>,
+        (id, version): (RequestId, ProtocolVersion),
         filter: ListenFilter,
         out: Arc<dyn MessageSink>,
         principal: Principal,
     ) -> Self {
         let ListenFilter { accepted, filter } = filter;
         let shared = Arc::new(ListenState {
-            id: admitted.id.clone(),
+            id,
             filter,
             out,
             phase: Mutex::new(StreamPhase::Opening(Vec::new())),
@@ -121,7 +124,7 @@ impl ListenStream {
         };
         Self {
             shared,
-            version: admitted.version,
+            version,
             _listening: listening,
             _feed: feed,
         }
@@ -135,30 +138,37 @@ impl ListenStream {
     /// Ends the stream from the server side, on a connection that stays open. The specification requires two different
     /// final messages, so both are sent: that of `basic/patterns/cancellation` and that of [`finish`](Self::finish).
     pub(crate) fn cancel_and_conclude(self, server: &Server) {
-        let id = &self.shared.id;
+        self.send_cancelled();
+        self.finish(server);
+    }
+
+    /// Closes the stream and sends the notification that the server cancels it.
+    fn send_cancelled(&self) {
         let mut phase = self.shared.lock();
         *phase = StreamPhase::Closed;
-        let cancelled = CancelledNotificationParams::new(id.clone());
+        let cancelled = CancelledNotificationParams::new(self.shared.id.clone());
         if let Ok(params) = RawJson::from_serialize(&cancelled) {
             self.shared.out.notify(
                 &Notification::new("notifications/cancelled", Some(params)),
                 OutgoingKind::Other,
             );
         }
-        drop(phase);
-        self.finish(server);
     }
 
     /// Ends the stream from the server side with its result: `basic/patterns/subscriptions`, "Graceful Closure".
     pub(crate) fn finish(self, server: &Server) {
-        *self.shared.lock() = StreamPhase::Closed;
+        let outcome = self.close(server);
         let id = &self.shared.id;
-        let outcome = server
-            .snapshot()
-            .finish(SubscriptionsListenResult::new(id), self.version);
         self.shared
             .out
             .push(OutgoingKind::Response, encode_outcome(id, outcome));
+    }
+
+    /// Closes the stream and returns its result.
+    fn close(&self, server: &Server) -> Outcome {
+        *self.shared.lock() = StreamPhase::Closed;
+        let result = SubscriptionsListenResult::new(&self.shared.id);
+        server.snapshot().finish(result, self.version)
     }
 }
 

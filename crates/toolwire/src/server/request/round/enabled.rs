@@ -60,6 +60,11 @@ impl RoundState {
         self
     }
 
+    /// Returns `true` if the request carries the input that an earlier round asked for.
+    pub(crate) fn is_retry(&self) -> bool {
+        self.retry.is_some()
+    }
+
     /// Returns the client's responses to the input requests of the previous round.
     pub(crate) fn input_responses(&self) -> &InputResponses {
         match &self.retry {

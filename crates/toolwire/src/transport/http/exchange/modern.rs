@@ -11,6 +11,7 @@ use toolwire_types::{ErrorObject, RequestId, ResponseId};
 use crate::engine::{BoxFuture, Principal, TransportContext};
 use crate::server::Server;
 use crate::server::dispatch::Dispatch;
+use crate::server::middleware::Chain;
 use crate::transport::http::endpoint::HttpEndpoint;
 use crate::transport::http::exchange::context::PeerState;
 use crate::transport::http::exchange::running::{
@@ -23,7 +24,7 @@ use crate::transport::http::request::incoming::{IncomingRequest, params_bytes};
 use crate::transport::http::response::event_queue::EventQueue;
 use crate::transport::http::response::stream_source::{StreamSource, StreamState};
 use crate::transport::http::response::{self, FinalMessage, HttpResponse, status};
-use crate::transport::listen::{ListenFilter, ListenStream};
+use crate::transport::listen::{ListenFilter, ListenStream, StreamEnd, listen_work};
 use crate::transport::outgoing_queue::MessageSink;
 
 /// Returns `true` if a request opens a stream of changes.
@@ -126,25 +127,59 @@ fn listen(post: &IncomingRequest<'_>, admitted: &Admitted<'_>) -> Result<Dispatc
     let filter = ListenFilter::read(&endpoint.server, admitted)
         .map_err(|error| reject(admitted.id, admitted.era, error))?;
     let permit = endpoint.stream_permit(filter.memory_bytes())?;
+    if let Some(chain) = &post.snapshot.middleware {
+        return listen_in(chain, post, admitted, filter, permit);
+    }
     let queue = Arc::new(endpoint.queue());
     let sink = Arc::clone(&queue) as Arc<dyn MessageSink>;
     let principal = post.auth.as_deref().map(Principal::of).unwrap_or_default();
-    let stream = ListenStream::open(&endpoint.server, admitted, filter, sink, principal);
-    let shutdown = endpoint.server.shutdown_signal().clone();
-    let token_expires_at = token_expiry::expiry_instant(post.auth.as_deref());
+    let request = (admitted.id.clone(), admitted.version);
+    let stream = ListenStream::open(&endpoint.server, request, filter, sink, principal);
     let source = ListenEvents {
         queue,
         stream: Some(stream),
         endpoint: Arc::clone(endpoint),
-        ended: Box::pin(async move {
-            tokio::select! {
-                () = shutdown.cancelled() => {}
-                () = token_expiry::sleep_until_expiry(token_expires_at) => {}
-            }
-        }),
+        ended: stream_end(post),
     };
     let response = endpoint.stream(Box::new(source), Some(permit));
     Ok(Dispatched::Finished(response))
+}
+
+/// Opens a stream of changes inside the middleware of the server.
+fn listen_in(
+    chain: &Chain,
+    post: &IncomingRequest<'_>,
+    admitted: &Admitted<'_>,
+    filter: ListenFilter,
+    permit: RequestPermit,
+) -> Result<Dispatched, HttpResponse> {
+    let (id, era) = (admitted.id.clone(), admitted.era);
+    let context = post.context(PeerState::Stateless);
+    let transport = Arc::clone(&context) as Arc<dyn TransportContext>;
+    let exchange = Server::open_in(Arc::clone(&post.snapshot), admitted, transport, None)
+        .map_err(|error| reject(&id, era, error))?;
+    let server = post.endpoint.server.clone();
+    let work = listen_work(server, filter, StreamEnd::Closed, stream_end(post));
+    let future = chain.run(exchange, work);
+    let future = ExchangeFuture::One { id, era, future };
+    Ok(Dispatched::Running(RunningHandler::new(
+        future,
+        context,
+        OnDisconnect::Cancel,
+        permit,
+    )))
+}
+
+/// Completes when the server shuts down or the token expires.
+fn stream_end(post: &IncomingRequest<'_>) -> BoxFuture<'static, ()> {
+    let shutdown = post.endpoint.server.shutdown_signal().clone();
+    let token_expires_at = token_expiry::expiry_instant(post.auth.as_deref());
+    Box::pin(async move {
+        tokio::select! {
+            () = shutdown.cancelled() => {}
+            () = token_expiry::sleep_until_expiry(token_expires_at) => {}
+        }
+    })
 }
 
 /// The events of one `subscriptions/listen`.

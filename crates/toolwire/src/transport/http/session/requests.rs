@@ -139,15 +139,17 @@ pub(crate) async fn change_session(
     session: &Arc<ActiveSession>,
     admitted: &Admitted<'_>,
 ) -> HttpResponse {
-    match begin_in_session(post, session, admitted) {
-        Dispatched::Running(running) => {
-            let (session, request) = (Some(Arc::clone(session)), RequestIds::One(admitted.id));
-            finish(post.endpoint, running, session, request).await
+    let response = match begin_in_session(post, session, admitted) {
+        // A middleware waits. The response is not a stream, because the record is stored before it is sent.
+        Dispatched::Running(mut running) => {
+            let finished = std::future::poll_fn(|cx| running.poll(cx)).await;
+            response::from_final_message(finished)
         }
-        Dispatched::Finished(response) => match post.endpoint.save(session).await {
-            Ok(()) => response,
-            Err(error) => response::store_error(&error),
-        },
+        Dispatched::Finished(response) => response,
+    };
+    match post.endpoint.save(session).await {
+        Ok(()) => response,
+        Err(error) => response::store_error(&error),
     }
 }
 
@@ -312,6 +314,7 @@ async fn initialize(
     let exchange = server.open(admitted, context as Arc<dyn TransportContext>, None)?;
     match server.dispatch(exchange) {
         Dispatch::Now(outcome) => outcome,
+        // A middleware or a forwarder waits.
         Dispatch::Later(work) => work.await,
     }
 }

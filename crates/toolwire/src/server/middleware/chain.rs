@@ -1,0 +1,107 @@
+//! Runs the middleware of a server around one request.
+
+use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::task::{Context, Poll, Waker};
+
+use toolwire_types::ErrorObject;
+
+use crate::engine::{self, BoxFuture, CatchPanic};
+use crate::server::dispatch::{Dispatch, route};
+use crate::server::middleware::{Middleware, Next, Outcome, Request};
+use crate::server::request::Exchange;
+
+/// The middleware of a server, the outermost first.
+#[derive(Clone)]
+pub(crate) struct Chain(Arc<[Arc<dyn Middleware>]>);
+
+impl Chain {
+    /// Returns a chain with one more middleware at its inner end.
+    pub(crate) fn with(outer: Option<&Self>, middleware: Arc<dyn Middleware>) -> Self {
+        let outer = outer.map(|chain| &*chain.0).unwrap_or_default();
+        Self(outer.iter().cloned().chain([middleware]).collect())
+    }
+
+    /// Dispatches a request through the chain.
+    #[cold]
+    pub(crate) fn dispatch(&self, exchange: Exchange) -> Dispatch {
+        let changes_connection = changes_connection(exchange.route().name());
+        let mut running = self.run(exchange, Endpoint::Handler);
+        if changes_connection {
+            // The messages that follow must see the changed connection, so the request is not left to a task if the
+            // middleware does not wait. A later poll replaces the waker.
+            let mut context = Context::from_waker(Waker::noop());
+            if let Poll::Ready(outcome) = running.as_mut().poll(&mut context) {
+                return Dispatch::Now(outcome);
+            }
+        }
+        Dispatch::Later(running)
+    }
+
+    /// Runs a request through the chain to an endpoint. A panic fails only this request.
+    pub(crate) fn run(
+        &self,
+        exchange: Exchange,
+        endpoint: Endpoint,
+    ) -> BoxFuture<'static, engine::Outcome> {
+        let chain = Arc::clone(&self.0);
+        Box::pin(async move {
+            let mut request = Request::new(exchange);
+            let next = Next::new(&chain, endpoint);
+            let outcome = match CatchPanic::new(next.run(&mut request)).await {
+                Ok(outcome) => outcome,
+                Err(_) => panic_error(&request).into(),
+            };
+            request.finish(outcome)
+        })
+    }
+}
+
+impl fmt::Debug for Chain {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Chain").field(&self.0.len()).finish()
+    }
+}
+
+/// Returns `true` if a method changes the state of its connection, which later requests depend on.
+fn changes_connection(method: &str) -> bool {
+    matches!(
+        method,
+        "initialize" | "logging/setLevel" | "resources/subscribe" | "resources/unsubscribe"
+    )
+}
+
+#[cold]
+fn panic_error(request: &Request) -> ErrorObject {
+    let method = request.method();
+    // A subscriber may panic as well. The request still receives its response.
+    let report = || tracing::error!(method, "a middleware panicked");
+    let _ = catch_unwind(AssertUnwindSafe(report));
+    ErrorObject::internal(format!("a middleware of `{method}` failed unexpectedly"))
+}
+
+/// What is at the inner end of a chain.
+pub(crate) enum Endpoint {
+    /// The handler that the request is routed to.
+    Handler,
+    /// Work of the transport: a stream of changes.
+    Transport(Box<TransportWork>),
+}
+
+/// Work of a transport for one request.
+pub(crate) type TransportWork = dyn FnOnce(Exchange) -> BoxFuture<'static, engine::Outcome> + Send;
+
+impl Endpoint {
+    pub(crate) async fn run(self, request: &mut Request) -> Outcome {
+        let exchange = request.exchange();
+        let outcome = match self {
+            Self::Handler => match route(exchange) {
+                Dispatch::Now(outcome) => outcome,
+                Dispatch::Later(running) => running.await,
+            },
+            Self::Transport(work) => work(exchange).await,
+        };
+        Outcome::from_encoded(outcome)
+    }
+}

@@ -1,0 +1,101 @@
+//! Middleware: code that stands around every exchange of a server.
+//!
+//! A middleware sees a request before its handler, and the outcome after it. It can change both, reject the request, or
+//! answer it without the handler. It cannot send a second outcome, and it cannot leave a request without one.
+//!
+//! Messages that are rejected before they become a request (malformed JSON, an unknown method, a missing scope over HTTP)
+//! do not reach a middleware.
+
+mod chain;
+mod from_fn;
+mod next;
+mod notifications;
+mod outcome;
+mod request;
+
+use std::sync::Arc;
+
+use crate::engine::BoxFuture;
+use crate::server::Server;
+
+pub(crate) use chain::{Chain, Endpoint};
+pub use from_fn::{FromFn, FromFnWith, from_fn, from_fn_with};
+pub use next::Next;
+pub use outcome::Outcome;
+pub use request::Request;
+
+/// Code that stands around every exchange: calls, reads, prompts, completion, lists, discovery, `initialize`, `ping`,
+/// subscriptions, tasks, events and methods of the author, in every revision and on every transport.
+///
+/// [`from_fn`] makes a middleware of an async closure. Implement the trait for one with settings:
+///
+/// ```
+/// use toolwire::middleware::{Middleware, Next, Outcome, Request};
+/// use toolwire::{BoxFuture, ErrorObject, Server};
+///
+/// /// Rejects calls while the server is in maintenance.
+/// struct Maintenance {
+///     until: String,
+/// }
+///
+/// impl Middleware for Maintenance {
+///     fn handle<'a>(&'a self, request: &'a mut Request, next: Next<'a>) -> BoxFuture<'a, Outcome> {
+///         Box::pin(async move {
+///             if request.method() == "tools/call" {
+///                 return Outcome::tool_error(format!("in maintenance until {}", self.until));
+///             }
+///             next.run(request).await
+///         })
+///     }
+/// }
+///
+/// let server = Server::new("demo", "1.0.0").with_middleware(Maintenance { until: "noon".to_owned() });
+/// # drop(server);
+/// ```
+///
+/// # Panics
+/// A panic in a middleware fails only its own request, with −32603.
+///
+/// # Cancellation
+/// If the client cancels the request, the future of the middleware is dropped.
+pub trait Middleware: Send + Sync + 'static {
+    /// Handles a request. Call [`Next::run`] to pass it on.
+    fn handle<'a>(&'a self, request: &'a mut Request, next: Next<'a>) -> BoxFuture<'a, Outcome>;
+}
+
+impl<M: Middleware + ?Sized> Middleware for Arc<M> {
+    fn handle<'a>(&'a self, request: &'a mut Request, next: Next<'a>) -> BoxFuture<'a, Outcome> {
+        M::handle(self, request, next)
+    }
+}
+
+impl Server {
+    /// Adds a middleware around every exchange. The first one is the outermost: it sees a request first and its outcome
+    /// last.
+    ///
+    /// ```
+    /// use std::time::Instant;
+    /// use toolwire::Server;
+    /// use toolwire::middleware::{Next, Request, from_fn};
+    ///
+    /// let timed = from_fn(async |request: &mut Request, next: Next<'_>| {
+    ///     let start = Instant::now();
+    ///     let outcome = next.run(request).await;
+    ///     eprintln!("{} took {:?}", request.method(), start.elapsed());
+    ///     outcome
+    /// });
+    /// let server = Server::new("demo", "1.0.0").with_middleware(timed);
+    /// # drop(server);
+    /// ```
+    #[must_use]
+    pub fn with_middleware(self, middleware: impl Middleware) -> Self {
+        self.push_middleware(Arc::new(middleware));
+        self
+    }
+
+    fn push_middleware(&self, middleware: Arc<dyn Middleware>) {
+        self.change(|snapshot| {
+            snapshot.middleware = Some(Chain::with(snapshot.middleware.as_ref(), middleware));
+        });
+    }
+}

@@ -1,0 +1,123 @@
+//! The transport of a request whose notifications a middleware sees.
+
+use std::fmt;
+use std::sync::Arc;
+
+use serde::Deserialize;
+use toolwire_types::{Notification, RawJson};
+
+use crate::engine::encoding::encode;
+use crate::engine::{
+    BoxFuture, Cancellation, ConnectionState, OutgoingNotification, TokenInfo, TransportContext,
+};
+use crate::error::Error;
+
+/// A function that sees the notifications of a request.
+pub(crate) type ObserveNotification = dyn Fn(Notification) -> Option<Notification> + Send + Sync;
+
+/// A transport context that passes notifications through a function.
+pub(crate) struct ObservedTransport {
+    transport: Arc<dyn TransportContext>,
+    observe: Box<ObserveNotification>,
+}
+
+impl ObservedTransport {
+    pub(crate) fn new(
+        transport: Arc<dyn TransportContext>,
+        observe: Box<ObserveNotification>,
+    ) -> Self {
+        Self { transport, observe }
+    }
+
+    fn observed(&self, message: &[u8]) -> Option<Vec<u8>> {
+        /// The members of a notification.
+        #[derive(Deserialize)]
+        struct Message {
+            method: String,
+            params: Option<RawJson>,
+        }
+
+        let Message { method, params } = serde_json::from_slice(message).ok()?;
+        let notification = (self.observe)(Notification::new(method, params))?;
+        let written = encode(&notification);
+        if let Err(error) = &written {
+            tracing::warn!(%error, "a notification that a middleware changed could not be written as JSON");
+        }
+        written.ok()
+    }
+}
+
+impl TransportContext for ObservedTransport {
+    fn notify(&self, notification: OutgoingNotification) {
+        if let Some(message) = self.observed(&notification.message) {
+            let kind = notification.kind;
+            self.transport
+                .notify(OutgoingNotification { message, kind });
+        }
+    }
+
+    #[cfg(feature = "events")]
+    fn is_full(&self) -> bool {
+        self.transport.is_full()
+    }
+
+    fn request<'a>(
+        &'a self,
+        method: &'a str,
+        params: RawJson,
+    ) -> BoxFuture<'a, Result<RawJson, Error>> {
+        self.transport.request(method, params)
+    }
+
+    fn can_request(&self) -> bool {
+        self.transport.can_request()
+    }
+
+    fn connection_state(&self) -> Option<&Arc<ConnectionState>> {
+        self.transport.connection_state()
+    }
+
+    fn connection_token(&self) -> Option<&str> {
+        self.transport.connection_token()
+    }
+
+    fn client_channel(&self) -> Option<Arc<dyn TransportContext>> {
+        self.transport.client_channel()
+    }
+
+    fn streaming(&self) -> bool {
+        self.transport.streaming()
+    }
+
+    fn next_event_id(&self) -> Option<String> {
+        self.transport.next_event_id()
+    }
+
+    fn is_cancelled(&self) -> bool {
+        self.transport.is_cancelled()
+    }
+
+    fn cancellation(&self) -> Option<Cancellation> {
+        self.transport.cancellation()
+    }
+
+    fn release_stream(&self) -> bool {
+        self.transport.release_stream()
+    }
+
+    fn uses_tokens(&self) -> bool {
+        self.transport.uses_tokens()
+    }
+
+    fn auth(&self) -> &TokenInfo {
+        self.transport.auth()
+    }
+}
+
+impl fmt::Debug for ObservedTransport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ObservedTransport")
+            .field("transport", &self.transport)
+            .finish_non_exhaustive()
+    }
+}

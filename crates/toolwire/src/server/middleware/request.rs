@@ -1,0 +1,128 @@
+//! A request as its middleware sees it.
+
+use serde_json::value::RawValue;
+use toolwire_types::{Meta, Notification, ProtocolVersion, RawJson};
+
+use crate::engine;
+use crate::server::RequestContext;
+use crate::server::middleware::Outcome;
+use crate::server::middleware::notifications::ObservedTransport;
+use crate::server::request::{Exchange, ParamChange, RequestScope};
+
+/// A request on its way to the handler.
+///
+/// Its values are raw JSON until they are decoded. Changes have an effect only before the request is passed on.
+#[derive(Debug)]
+pub struct Request {
+    context: RequestContext,
+}
+
+impl Request {
+    pub(crate) fn new(exchange: Exchange) -> Self {
+        Self {
+            context: exchange.context,
+        }
+    }
+
+    /// Returns the method, such as `tools/call`.
+    #[must_use]
+    pub fn method(&self) -> &str {
+        self.scope().route.name()
+    }
+
+    /// Returns the name of the tool or prompt, the URI of the resource, or the id of the task, for methods that carry
+    /// one.
+    #[must_use]
+    pub fn name(&self) -> Option<&str> {
+        self.scope().request_params.name()
+    }
+
+    /// Returns the arguments of a tool or prompt.
+    #[must_use]
+    pub fn arguments(&self) -> Option<&RawValue> {
+        self.scope().request_params.arguments()
+    }
+
+    /// Returns all parameters. `None` for `tools/call`, which has only a name, arguments and `_meta`, and for requests
+    /// without parameters.
+    #[must_use]
+    pub fn params(&self) -> Option<&RawValue> {
+        self.scope().params.as_ref().map(RawJson::as_raw_value)
+    }
+
+    /// Returns the `_meta` of the request, decoded at first use.
+    #[must_use]
+    pub fn meta(&self) -> &Meta {
+        self.scope().meta()
+    }
+
+    /// Returns the protocol version of the request.
+    #[must_use]
+    pub fn version(&self) -> ProtocolVersion {
+        self.scope().version()
+    }
+
+    /// Returns the scope of the request: its id, its caller, its client and its transport.
+    #[must_use]
+    pub fn scope(&self) -> &RequestScope {
+        self.context.scope()
+    }
+
+    /// Returns `true` if the client repeats a request with input that an earlier outcome asked for. The rounds of one
+    /// call are several requests (2026-07-28).
+    #[must_use]
+    pub fn is_retry(&self) -> bool {
+        self.scope().round.is_retry()
+    }
+
+    /// Sets the name of the tool or prompt, or the URI of the resource. It has no effect on methods without one.
+    pub fn set_name(&mut self, name: &str) {
+        self.change(&ParamChange::Name(name));
+    }
+
+    /// Sets the arguments of a tool or prompt.
+    pub fn set_arguments(&mut self, arguments: &RawJson) {
+        self.change(&ParamChange::Arguments(arguments.as_raw_value()));
+    }
+
+    /// Sets the `_meta` of the request. The version, the progress token and what the client declared about itself were
+    /// read before, so changes of these have no effect.
+    ///
+    /// # Panics
+    /// Panics if a value of `_meta` cannot be written as JSON.
+    pub fn set_meta(&mut self, meta: &Meta) {
+        let meta = RawJson::from_serialize(meta).expect("`_meta` consists of JSON values");
+        self.change(&ParamChange::Meta(meta.as_raw_value()));
+    }
+
+    /// Sets a function that sees every notification of this request before it is sent. It returns the notification to
+    /// send, or `None` to drop it.
+    pub fn on_notification(
+        &mut self,
+        observe: impl Fn(Notification) -> Option<Notification> + Send + Sync + 'static,
+    ) {
+        if let Some(scope) = self.context.scope_mut() {
+            let observed = ObservedTransport::new(scope.transport.clone(), Box::new(observe));
+            scope.transport = std::sync::Arc::new(observed);
+        }
+    }
+
+    fn change(&mut self, change: &ParamChange<'_>) {
+        if let Some(scope) = self.context.scope_mut() {
+            scope.change_params(change);
+        }
+    }
+
+    /// Returns the exchange for the dispatch of the request. From then on, the request cannot change.
+    pub(crate) fn exchange(&self) -> Exchange {
+        Exchange {
+            context: self.context.clone(),
+        }
+    }
+
+    /// Ends the request with its outcome, stamped for its revision.
+    pub(crate) fn finish(self, outcome: Outcome) -> engine::Outcome {
+        self.context.scope().complete();
+        outcome.into_encoded(&self.exchange())
+    }
+}

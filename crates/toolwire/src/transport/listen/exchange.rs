@@ -1,0 +1,61 @@
+//! A stream of changes as an exchange, for servers with middleware.
+
+use std::sync::Arc;
+
+use toolwire_proto::outbox::OutgoingKind;
+
+use crate::engine::{BoxFuture, OutgoingNotification, Principal, TransportContext};
+use crate::server::Server;
+use crate::server::middleware::Endpoint;
+use crate::transport::listen::{ListenFilter, ListenStream};
+use crate::transport::outgoing_queue::MessageSink;
+
+/// How the server ends a stream.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum StreamEnd {
+    /// The connection stays open, so the client is told that the server cancels the stream.
+    Cancelled,
+    /// The connection ends with the stream.
+    #[cfg(feature = "http-server")]
+    Closed,
+}
+
+/// Returns the work of a `subscriptions/listen` request: it opens the stream, and ends it when `ended` completes.
+/// Dropping the work ends the stream without another message.
+pub(crate) fn listen_work(
+    server: Server,
+    filter: ListenFilter,
+    end: StreamEnd,
+    ended: BoxFuture<'static, ()>,
+) -> Endpoint {
+    Endpoint::Transport(Box::new(move |exchange| {
+        Box::pin(async move {
+            let context = &exchange.context;
+            let sink = Arc::new(RequestSink(Arc::clone(context.scope().transport())));
+            let principal = Principal::of(context.auth());
+            let request = (context.request_id().clone(), context.version());
+            let stream = ListenStream::open(&server, request, filter, sink, principal);
+            ended.await;
+            if end == StreamEnd::Cancelled {
+                stream.send_cancelled();
+            }
+            stream.close(&server)
+        })
+    }))
+}
+
+/// Sends the changes as notifications of their request, so that middleware sees them.
+#[derive(Debug)]
+struct RequestSink(Arc<dyn TransportContext>);
+
+impl MessageSink for RequestSink {
+    fn push(&self, kind: OutgoingKind, bytes: Vec<u8>) {
+        let message = bytes;
+        self.0.notify(OutgoingNotification { message, kind });
+    }
+
+    #[cfg(all(feature = "events", any(feature = "tasks", feature = "http-server")))]
+    fn is_full(&self) -> bool {
+        self.0.is_full()
+    }
+}
