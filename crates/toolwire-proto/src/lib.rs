@@ -49,7 +49,7 @@ pub mod param_members;
 mod percent_encoding;
 pub mod progress;
 pub mod raw_object;
-#[cfg(feature = "relay")]
+#[cfg(feature = "mount")]
 pub mod relay;
 pub mod request_meta;
 #[cfg(feature = "input")]

@@ -99,12 +99,12 @@ pub use server::conversion;
 /// Middleware around every exchange of a server.
 pub use server::middleware;
 pub use server::{
-    CompletionRequest, CompletionValues, ConnectedClient, Extension, HandlerSet, IntoPrompt,
-    IntoPromptResponse, IntoResource, IntoResourceResponse, IntoResourceTemplate, IntoTool,
-    IntoToolError, IntoToolResponse, PromptArguments, PromptHandler, PromptResponse,
-    RegistrationError, RequestContext, RequestScope, ResourceData, ResourceHandler,
-    ResourceResponse, ResourceTemplateHandler, Server, TemplateArguments, ToolError, ToolHandler,
-    ToolResponse,
+    Caller, Catalog, CompletionRequest, CompletionValues, ConnectedClient, Extension, HandlerSet,
+    IntoPrompt, IntoPromptResponse, IntoResource, IntoResourceResponse, IntoResourceTemplate,
+    IntoTool, IntoToolError, IntoToolResponse, Mount, PromptArguments, PromptHandler,
+    PromptResponse, RegistrationError, RequestContext, RequestScope, ResourceData, ResourceHandler,
+    ResourceResponse, ResourceTemplateHandler, Server, Source, SourceListener, TemplateArguments,
+    ToolError, ToolHandler, ToolResponse,
 };
 #[cfg(feature = "input")]
 pub use server::{Elicit, ElicitField};

@@ -3,15 +3,23 @@
 //! A relay forwards messages as text and changes only what it must. The modules of this folder decide what that is.
 //! They send nothing, store nothing outside of the values that their callers own, and read no clock.
 
+#[cfg(feature = "relay")]
 pub mod convert;
 pub mod glob;
+#[cfg(feature = "relay")]
 pub mod mapping;
+#[cfg(feature = "relay")]
 pub mod merge;
 pub mod names;
+#[cfg(feature = "relay")]
 pub mod parked;
+#[cfg(feature = "relay")]
 pub mod pins;
 pub mod policy;
+#[cfg(feature = "relay")]
 pub mod progress_tokens;
 pub mod rate_limit;
+#[cfg(feature = "relay")]
 pub mod request_state;
+#[cfg(feature = "relay")]
 pub mod uris;

@@ -22,6 +22,7 @@ mod macro_metadata;
 mod macros;
 mod meta_keys;
 mod middleware;
+mod mounts;
 mod notifications;
 mod own_transport;
 mod pages;

@@ -17,6 +17,9 @@ pub mod request_context {}
 #[doc = include_str!("middleware.md")]
 pub mod middleware {}
 
+#[doc = include_str!("mounting.md")]
+pub mod mounting {}
+
 #[doc = include_str!("asking_for_input.md")]
 pub mod asking_for_input {}
 

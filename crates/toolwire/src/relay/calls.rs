@@ -80,11 +80,6 @@ impl ForwardedCalls {
         };
         (calls.len() == 1 || calls.values().all(is_same)).then(|| Arc::clone(last))
     }
-
-    #[cfg(test)]
-    pub(super) fn len(&self) -> usize {
-        lock(&self.0).len()
-    }
 }
 
 impl fmt::Debug for ForwardedCalls {

@@ -9,8 +9,10 @@ use toolwire_proto::rounds::{self, MissingCapability};
 use toolwire_proto::scopes::{InvalidScope, ScopeSet};
 use toolwire_types::{ClientCapabilities, CompletionReference, ErrorObject};
 
+use crate::engine::TokenInfo;
 use crate::server::registry::RegistrationError;
 use crate::server::snapshot::Snapshot;
+use crate::server::visibility::{Caller, Viewer};
 
 /// The requirements for callers of a handler.
 #[derive(Debug, Clone, Default)]
@@ -74,6 +76,13 @@ impl Access {
         }
     }
 
+    /// Returns the requirements with the scopes of a mount.
+    pub(crate) fn with_scopes_of(&self, mount: &Self) -> Self {
+        let mut access = self.clone();
+        access.scopes = access.scopes.union(&mount.scopes);
+        access
+    }
+
     /// Rejects invalid scopes. `what` names their owner in the error.
     pub(crate) fn check(&self, what: &str) -> Result<(), RegistrationError> {
         match &self.invalid {
@@ -85,26 +94,38 @@ impl Access {
 
 impl Snapshot {
     /// Returns all scopes that a request needs. The set is empty if the request names no known target or is malformed.
-    pub(crate) fn scopes_for(&self, request: &Admitted<'_>) -> Cow<'_, ScopeSet> {
+    ///
+    /// What is hidden from the caller with this token needs none, as if it did not exist.
+    pub(crate) fn scopes_for(
+        &self,
+        request: &Admitted<'_>,
+        token: Option<&TokenInfo>,
+    ) -> Cow<'_, ScopeSet> {
+        let viewer = self.viewer(|| Caller::of_request(token, request));
         let scopes = match request.method.name() {
             "tools/call" => {
-                let tool = self.tools.get(request.name.as_deref().unwrap_or_default());
+                let name = request.name.as_deref().unwrap_or_default();
+                let tool = self.find_tool(name, &viewer);
                 tool.map(|tool| Cow::Borrowed(&tool.access().scopes))
             }
-            _ => self.scopes_of_kind(request).map(Cow::Owned),
+            _ => self.scopes_of_kind(request, &viewer).map(Cow::Owned),
         };
         scopes.unwrap_or_default()
     }
 
     /// Returns the requirements for completing the arguments of a prompt or template.
-    pub(crate) fn completion_access(&self, reference: &CompletionReference) -> Option<&Access> {
+    pub(crate) fn completion_access(
+        &self,
+        reference: &CompletionReference,
+        viewer: &Viewer<'_>,
+    ) -> Option<&Access> {
         match reference {
             CompletionReference::Prompt(prompt) => {
-                let prompt = self.prompts.get(&prompt.name);
+                let prompt = self.find_prompt(&prompt.name, viewer);
                 prompt.map(|prompt| prompt.access())
             }
             CompletionReference::Resource(template) => {
-                let template = self.templates.get(&template.uri);
+                let template = self.find_template(&template.uri, viewer);
                 template.map(|template| template.access())
             }
             _ => None,

@@ -12,7 +12,9 @@ use toolwire_types::{
 
 use crate::engine::{BoxFuture, Outcome};
 use crate::server::RequestContext;
+use crate::server::mount::{CatalogEntry as _, Origin};
 use crate::server::request::Exchange;
+use crate::server::visibility::Viewer;
 
 /// The maximum number of values in one response (spec, server/utilities/completion).
 const MAX_VALUES: usize = 100;
@@ -187,6 +189,8 @@ enum Suggestions {
     Own(Arc<Completer>),
     /// The completer of the server, if it has one.
     OfServer,
+    /// The completer of the mounted server, if it has one.
+    OfMount(Arc<Origin>),
     /// The prompt or template has no such argument or variable.
     None,
 }
@@ -196,8 +200,14 @@ pub(crate) async fn complete(exchange: &Exchange) -> Outcome {
     let snapshot = exchange.snapshot();
     let version = exchange.context.version();
     let request: CompleteRequestParams = exchange.decode_params()?;
-    let suggestions = find(exchange, &request.reference, &request.argument.name)?;
-    if let Some(access) = snapshot.completion_access(&request.reference) {
+    let viewer = exchange.viewer();
+    let suggestions = find(
+        exchange,
+        &viewer,
+        &request.reference,
+        &request.argument.name,
+    )?;
+    if let Some(access) = snapshot.completion_access(&request.reference, &viewer) {
         exchange.context.check_scopes(access)?;
     }
     let typed = CompletionRequest {
@@ -214,6 +224,13 @@ pub(crate) async fn complete(exchange: &Exchange) -> Outcome {
         (Suggestions::OfServer, Some(DefaultCompleter(completer))) => {
             completer(ctx, request.reference, typed).await
         }
+        (Suggestions::OfMount(origin), _) => match &origin.completer {
+            Some((DefaultCompleter(completer), local_name)) => {
+                let reference = with_name(request.reference, local_name);
+                completer(ctx, reference, typed).await
+            }
+            None => CompletionValues::default(),
+        },
         (Suggestions::OfServer | Suggestions::None, _) => CompletionValues::default(),
     };
     snapshot.finish(completion.into_result(), version)
@@ -222,28 +239,36 @@ pub(crate) async fn complete(exchange: &Exchange) -> Outcome {
 /// Finds the code for an argument of a prompt or a variable of a template.
 fn find(
     exchange: &Exchange,
+    viewer: &Viewer<'_>,
     reference: &CompletionReference,
     argument: &str,
 ) -> Result<Suggestions, ErrorObject> {
     let snapshot = exchange.snapshot();
     let unknown =
         |what: &str, name: &str| ErrorObject::invalid_params(format!("unknown {what} `{name}`"));
-    let (own, is_declared) = match reference {
+    let (own, is_declared, origin) = match reference {
         CompletionReference::Prompt(reference) => {
-            let prompt = snapshot.prompts.get(&reference.name);
+            let prompt = snapshot.find_prompt(&reference.name, viewer);
             let prompt = prompt.ok_or_else(|| unknown("prompt", &reference.name))?;
             let declared = prompt.descriptor.arguments.as_deref().unwrap_or_default();
             let is_declared = declared.iter().any(|known| known.name == argument);
-            (prompt.completers.get(argument), is_declared)
+            let own = prompt.completers.get(argument);
+            (own, is_declared, prompt.origin())
         }
         CompletionReference::Resource(reference) => {
-            match snapshot.templates.get(&reference.uri) {
+            match snapshot.find_template(&reference.uri, viewer) {
                 Some(template) => {
                     let is_declared = template.template.variables().contains(&argument);
-                    (template.completers.get(argument), is_declared)
+                    let own = template.completers.get(argument);
+                    (own, is_declared, template.origin())
                 }
                 // A fixed resource has nothing to complete, but it is a valid reference.
-                None if snapshot.resources.contains_key(&reference.uri) => (None, false),
+                None if snapshot
+                    .find_fixed_resource(&reference.uri, viewer)
+                    .is_some() =>
+                {
+                    (None, false, None)
+                }
                 None => return Err(unknown("resource template", &reference.uri)),
             }
         }
@@ -255,9 +280,22 @@ fn find(
     };
     Ok(match own {
         Some(completer) => Suggestions::Own(completer),
-        None if is_declared => Suggestions::OfServer,
-        None => Suggestions::None,
+        None if !is_declared => Suggestions::None,
+        None => match origin {
+            Some(origin) => Suggestions::OfMount(Arc::clone(origin)),
+            None => Suggestions::OfServer,
+        },
     })
+}
+
+/// Returns the reference to a prompt or template by the name that a mounted server has for it.
+fn with_name(mut reference: CompletionReference, name: &str) -> CompletionReference {
+    match &mut reference {
+        CompletionReference::Prompt(prompt) => name.clone_into(&mut prompt.name),
+        CompletionReference::Resource(template) => name.clone_into(&mut template.uri),
+        _ => {}
+    }
+    reference
 }
 
 #[cfg(test)]

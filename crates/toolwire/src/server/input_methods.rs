@@ -102,7 +102,7 @@ pub(crate) fn finish_run<'a>(
 /// Returns the tool that the request names.
 fn find_tool(exchange: &Exchange) -> Result<&Arc<ToolEntry>, ErrorObject> {
     let name = exchange.name().unwrap_or_default();
-    match exchange.snapshot().tools.get(name) {
+    match exchange.snapshot().find_tool(name, &exchange.viewer()) {
         Some(tool) => Ok(tool),
         None => Err(unknown_tool(name)),
     }
@@ -175,7 +175,7 @@ fn encode_text(exchange: &Exchange, text: &str) -> Outcome {
 pub(crate) async fn get_prompt(method: &'static Method, exchange: &Exchange) -> Outcome {
     let snapshot = exchange.snapshot();
     let name = exchange.name().unwrap_or_default();
-    let Some(prompt) = snapshot.prompts.get(name) else {
+    let Some(prompt) = snapshot.find_prompt(name, &exchange.viewer()) else {
         return Err(ErrorObject::invalid_params(format!(
             "unknown prompt `{name}`"
         )));
@@ -211,7 +211,7 @@ pub(crate) async fn read_resource(method: &'static Method, exchange: &Exchange) 
         return Err(ErrorObject::invalid_params("params.uri: expected a string"));
     };
     let version = exchange.context.version();
-    let Some(resource) = snapshot.find_resource(uri) else {
+    let Some(resource) = snapshot.find_resource(uri, &exchange.viewer()) else {
         return Err(stamp::resource_not_found(uri, version));
     };
     exchange.context.check_access(resource.access())?;

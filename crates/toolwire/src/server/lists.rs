@@ -5,33 +5,43 @@ use toolwire_types::{
     ListToolsResult, PaginatedRequestParams, RawJson,
 };
 
+use std::sync::Arc;
+
 use crate::engine::{EncodedResult, Outcome};
 use crate::server::access::Access;
-use crate::server::pagination::{Page, page};
-use crate::server::registry::NameMap;
+use crate::server::mount::{CatalogEntry as _, Origin};
+use crate::server::pagination::page;
 use crate::server::request::Exchange;
 use crate::server::snapshot::{ListKind, Snapshot};
+use crate::server::visibility::Viewer;
 
 macro_rules! list_method {
     ($name:ident, $entries:ident, $list:ident, $result:ident) => {
         /// Handles the list method.
         pub(crate) fn $name(snapshot: &Snapshot, exchange: &Exchange) -> Outcome {
             let entries = &snapshot.$entries;
-            let find_page = |cursor: Option<&str>| find_page(snapshot, entries, cursor);
-            let write = |page: &Page, scope: CacheScope, usable: &dyn Fn(&Access) -> bool| {
-                let entries = entries
-                    .values()
-                    .skip(page.start)
-                    .take(page.end - page.start);
-                let entries = entries.filter(|entry| usable(entry.access()));
-                let descriptors = entries.map(|entry| entry.descriptor.clone());
+            let entry_at = |index: usize| {
+                let (name, entry) = entries.get_index(index)?;
+                Some((name.as_str(), entry.access(), entry.origin()))
+            };
+            let index_of = |name: &str| entries.get_index_of(name);
+            let write = |indexes: &[usize], next_cursor: Option<String>, scope: CacheScope| {
+                let entries = indexes.iter().filter_map(|index| entries.get_index(*index));
+                let descriptors = entries.map(|(_, entry)| entry.descriptor.clone());
                 let mut result = $result::new(descriptors.collect());
-                result.next_cursor.clone_from(&page.next_cursor);
+                result.next_cursor = next_cursor;
                 result.ttl_ms = Some(snapshot.options.list_hint().ttl_ms());
                 result.cache_scope = Some(scope);
                 snapshot.write(result, exchange.context.version())
             };
-            list(snapshot, exchange, ListKind::$list, &find_page, &write)
+            let list = List {
+                kind: ListKind::$list,
+                length: entries.len(),
+                entry_at: &entry_at,
+                index_of: &index_of,
+                write: &write,
+            };
+            list.respond(snapshot, exchange)
         }
     };
 }
@@ -41,46 +51,81 @@ list_method!(prompts, prompts, Prompts, ListPromptsResult);
 list_method!(resources, resources, Resources, ListResourcesResult);
 list_method!(templates, templates, Templates, ListResourceTemplatesResult);
 
-type FindPage<'a> = dyn Fn(Option<&str>) -> Result<Page, ErrorObject> + 'a;
-type WritePage<'a> =
-    dyn Fn(&Page, CacheScope, &dyn Fn(&Access) -> bool) -> Result<RawJson, ErrorObject> + 'a;
-
-fn list(
-    snapshot: &Snapshot,
-    exchange: &Exchange,
-    list: ListKind,
-    find_page: &FindPage<'_>,
-    write: &WritePage<'_>,
-) -> Outcome {
-    let request: PaginatedRequestParams = exchange.decode_params()?;
-    let page = find_page(request.cursor.as_deref())?;
-    if snapshot.options.filter_by_scope {
-        // The filtered list is specific to the caller, so neither this server nor an intermediary may share it.
-        let usable = |access: &Access| exchange.context.may_use(access);
-        return write(&page, CacheScope::Private, &usable).map(EncodedResult::Json);
-    }
-    let scope = snapshot.options.list_hint().scope;
-    let written = snapshot.derived.page(
-        list,
-        exchange.context.version(),
-        page.start,
-        snapshot.options.page_size,
-        || write(&page, scope, &|_| true),
-    );
-    written.map(EncodedResult::Shared)
+/// One of the lists. It is not generic, so that its code is compiled once.
+struct List<'a> {
+    kind: ListKind,
+    length: usize,
+    /// Returns the name, the requirements and the origin of an entry.
+    entry_at: &'a EntryAt<'a>,
+    index_of: &'a dyn Fn(&str) -> Option<usize>,
+    /// Writes the entries with these indexes.
+    write: &'a WriteList<'a>,
 }
 
-fn find_page<T>(
-    snapshot: &Snapshot,
-    entries: &NameMap<T>,
-    cursor: Option<&str>,
-) -> Result<Page, ErrorObject> {
-    let key_at = |index: usize| entries.get_index(index).map_or("", |(key, _)| key.as_str());
-    page(
-        entries.len(),
-        snapshot.options.page_size,
-        cursor,
-        key_at,
-        |key| entries.get_index_of(key),
-    )
+type EntryAt<'a> = dyn Fn(usize) -> Option<(&'a str, &'a Access, Option<&'a Arc<Origin>>)> + 'a;
+type WriteList<'a> =
+    dyn Fn(&[usize], Option<String>, CacheScope) -> Result<RawJson, ErrorObject> + 'a;
+
+impl List<'_> {
+    fn respond(&self, snapshot: &Snapshot, exchange: &Exchange) -> Outcome {
+        let request: PaginatedRequestParams = exchange.decode_params()?;
+        let cursor = request.cursor.as_deref();
+        let viewer = exchange.viewer();
+        if snapshot.options.filter_by_scope || viewer.is_filtered() {
+            return self.respond_filtered(snapshot, exchange, &viewer, cursor);
+        }
+        let page_size = snapshot.options.page_size;
+        let page = page(
+            self.length,
+            page_size,
+            cursor,
+            |index| self.name_at(index),
+            self.index_of,
+        )?;
+        let version = exchange.context.version();
+        let written = snapshot
+            .derived
+            .page(self.kind, version, page.start, page_size, || {
+                let indexes: Vec<usize> = (page.start..page.end).collect();
+                let scope = snapshot.options.list_hint().scope;
+                (self.write)(&indexes, page.next_cursor, scope)
+            });
+        written.map(EncodedResult::Shared)
+    }
+
+    /// Responds with the entries that the caller sees and may use. Neither this server nor an intermediary may share the
+    /// response.
+    #[cold]
+    fn respond_filtered(
+        &self,
+        snapshot: &Snapshot,
+        exchange: &Exchange,
+        viewer: &Viewer<'_>,
+        cursor: Option<&str>,
+    ) -> Outcome {
+        let by_scope = snapshot.options.filter_by_scope;
+        let is_shown = |index: &usize| {
+            (self.entry_at)(*index).is_some_and(|(name, access, origin)| {
+                viewer.sees(name, origin) && (!by_scope || exchange.context.may_use(access))
+            })
+        };
+        let shown: Vec<usize> = (0..self.length).filter(is_shown).collect();
+        // The cursor has the name of an entry, so hidden entries must not be on a page.
+        let page = page(
+            shown.len(),
+            snapshot.options.page_size,
+            cursor,
+            |position| shown.get(position).map_or("", |index| self.name_at(*index)),
+            |name| {
+                let index = (self.index_of)(name)?;
+                shown.iter().position(|shown| *shown == index)
+            },
+        )?;
+        let indexes = &shown[page.start..page.end];
+        (self.write)(indexes, page.next_cursor, CacheScope::Private).map(EncodedResult::Json)
+    }
+
+    fn name_at(&self, index: usize) -> &str {
+        (self.entry_at)(index).map_or("", |(name, ..)| name)
+    }
 }

@@ -23,6 +23,7 @@ mod input_request;
 mod lists;
 mod method;
 pub mod middleware;
+mod mount;
 mod notification;
 mod open;
 mod optional_methods;
@@ -53,6 +54,7 @@ mod tool_views;
 mod url_elicitation;
 #[cfg(feature = "apps")]
 pub(crate) mod view;
+pub(crate) mod visibility;
 
 use std::fmt;
 use std::sync::{Arc, PoisonError, RwLock, Weak};
@@ -70,6 +72,7 @@ pub use elicit::{
     single_value_schema,
 };
 pub use extension::Extension;
+pub use mount::{Catalog, Mount, Source, SourceListener};
 pub use prompt::{IntoPrompt, IntoPromptResponse, PromptArguments, PromptHandler, PromptResponse};
 pub use register::HandlerSet;
 pub use registry::RegistrationError;
@@ -81,11 +84,13 @@ pub use resource::{
 pub use response::{Fallible, IntoToolResponse, ToolResponse, conversion};
 pub use tool::{IntoTool, ToolHandler};
 pub use tool_error::{IntoToolError, ToolError};
+pub use visibility::Caller;
 
 use crate::engine::Cancellation;
 use crate::error::Error;
 use connected_client::custom_params;
 use hub::Hub;
+use mount::Mounts;
 use snapshot::{DerivedData, Snapshot};
 
 /// An MCP server: an identity and its registered handlers.
@@ -115,6 +120,7 @@ pub(crate) struct ServerInner {
     snapshot: RwLock<Arc<Snapshot>>,
     hub: Arc<Hub>,
     shutdown: Cancellation,
+    mounts: Mounts,
 }
 
 impl ServerInner {
@@ -123,6 +129,7 @@ impl ServerInner {
             snapshot: RwLock::new(snapshot),
             hub: Arc::default(),
             shutdown: Cancellation::new(),
+            mounts: Mounts::default(),
         }
     }
 }

@@ -22,6 +22,7 @@ use crate::server::input_methods;
 use crate::server::lists;
 use crate::server::request::Exchange;
 use crate::server::snapshot::Snapshot;
+use crate::server::visibility::Viewer;
 
 /// The methods for one kind of handler. Each function returns `None` for other methods.
 pub(crate) struct OptionalMethods {
@@ -31,7 +32,7 @@ pub(crate) struct OptionalMethods {
     /// Starts the methods that run a handler.
     pub(crate) start: for<'a> fn(&'static Method, &'a Exchange) -> Option<BoxFuture<'a, Outcome>>,
     /// Returns the scopes that an access token must grant.
-    pub(crate) scopes: fn(&Snapshot, &Admitted<'_>) -> Option<ScopeSet>,
+    pub(crate) scopes: fn(&Snapshot, &Admitted<'_>, &Viewer<'_>) -> Option<ScopeSet>,
 }
 
 pub(crate) static PROMPTS: OptionalMethods = OptionalMethods {
@@ -44,9 +45,9 @@ pub(crate) static PROMPTS: OptionalMethods = OptionalMethods {
         "prompts/get" => Some(Box::pin(input_methods::get_prompt(method, exchange))),
         _ => None,
     },
-    scopes: |snapshot, request| match request.method.name() {
+    scopes: |snapshot, request, viewer| match request.method.name() {
         "prompts/get" => {
-            let prompt = snapshot.prompts.get(request.name.as_deref()?)?;
+            let prompt = snapshot.find_prompt(request.name.as_deref()?, viewer)?;
             Some(prompt.access().scopes.clone())
         }
         _ => None,
@@ -66,9 +67,9 @@ pub(crate) static RESOURCES: OptionalMethods = OptionalMethods {
         "resources/read" => Some(Box::pin(input_methods::read_resource(method, exchange))),
         _ => None,
     },
-    scopes: |snapshot, request| {
+    scopes: |snapshot, request, viewer| {
         let scopes_at = |uri: &str| {
-            let resource = snapshot.find_resource(uri)?;
+            let resource = snapshot.find_resource(uri, viewer)?;
             Some(resource.access().scopes.clone())
         };
         match request.method.name() {
@@ -95,10 +96,10 @@ pub(crate) static COMPLETION: OptionalMethods = OptionalMethods {
         "completion/complete" => Some(Box::pin(completion::complete(exchange))),
         _ => None,
     },
-    scopes: |snapshot, request| match request.method.name() {
+    scopes: |snapshot, request, viewer| match request.method.name() {
         "completion/complete" => {
             let request: CompleteRequestParams = read(request)?;
-            let access = snapshot.completion_access(&request.reference)?;
+            let access = snapshot.completion_access(&request.reference, viewer)?;
             Some(access.scopes.clone())
         }
         _ => None,
@@ -110,7 +111,7 @@ fn subscribe(snapshot: &Snapshot, exchange: &Exchange, subscribes: bool) -> Outc
     let request: SubscribeRequestParams = exchange.decode_params()?;
     let version = exchange.context.version();
     if subscribes {
-        let resource = snapshot.find_resource(&request.uri);
+        let resource = snapshot.find_resource(&request.uri, &exchange.viewer());
         let resource = resource.ok_or_else(|| stamp::resource_not_found(&request.uri, version))?;
         exchange.context.check_scopes(resource.access())?;
     }
@@ -153,10 +154,14 @@ impl Snapshot {
             .find_map(|kind| (kind.start)(method, exchange))
     }
 
-    pub(crate) fn scopes_of_kind(&self, request: &Admitted<'_>) -> Option<ScopeSet> {
+    pub(crate) fn scopes_of_kind(
+        &self,
+        request: &Admitted<'_>,
+        viewer: &Viewer<'_>,
+    ) -> Option<ScopeSet> {
         self.kinds
             .iter()
-            .find_map(|kind| (kind.scopes)(self, request))
+            .find_map(|kind| (kind.scopes)(self, request, viewer))
     }
 }
 

@@ -18,6 +18,7 @@ use crate::engine::BoxFuture;
 use crate::server::RequestContext;
 use crate::server::access::{Access, access_options};
 use crate::server::completion::{Completers, CompletionRequest, CompletionValues};
+use crate::server::mount::{CatalogEntry, Origin};
 use crate::server::registry::{RegistrationError, check_meta, descriptor_options};
 use crate::server::response::conversion;
 #[cfg(feature = "input")]
@@ -295,6 +296,7 @@ impl PromptHandler {
             descriptor: self.descriptor,
             access: self.access,
             completers: self.completers,
+            origin: None,
             handler: self.handler,
         })
     }
@@ -313,10 +315,33 @@ pub(crate) struct PromptEntry {
     pub(crate) descriptor: Prompt,
     access: Access,
     pub(crate) completers: Completers,
+    /// The mount that the prompt comes from, if any.
+    pub(crate) origin: Option<Arc<Origin>>,
     handler: Arc<Handler>,
 }
 
+impl CatalogEntry for PromptEntry {
+    fn origin(&self) -> Option<&Arc<Origin>> {
+        self.origin.as_ref()
+    }
+
+    fn is_listed_as(&self, other: &Self) -> bool {
+        self.descriptor == other.descriptor
+    }
+}
+
 impl PromptEntry {
+    /// Returns the prompt as a server offers it that mounted it.
+    pub(crate) fn mounted(&self, descriptor: Prompt, access: &Access, origin: Arc<Origin>) -> Self {
+        Self {
+            descriptor,
+            access: self.access.with_scopes_of(access),
+            completers: self.completers.clone(),
+            origin: Some(origin),
+            handler: Arc::clone(&self.handler),
+        }
+    }
+
     pub(crate) fn access(&self) -> &Access {
         &self.access
     }

@@ -13,6 +13,7 @@ use toolwire_types::CompletionReference;
 use crate::server::completion::{CompletionRequest, CompletionValues, DefaultCompleter};
 use crate::server::connected_client::ConnectedClient;
 use crate::server::method::MethodEntry;
+use crate::server::mount::{CatalogEntry, conflict, sort};
 use crate::server::notification::NotificationEntry;
 use crate::server::optional_methods::{COMPLETION, PROMPTS, RESOURCES};
 use crate::server::prompt::{IntoPrompt, PromptHandler};
@@ -230,11 +231,10 @@ impl Server {
         // The files of a view are read before the server is locked, because requests wait for the lock.
         let view = self.snapshot().prepare_view(&entry)?;
         let has_new_resource = self.change(|snapshot| {
-            if snapshot.tools.contains_key(&name) {
-                return Err(RegistrationError::duplicate("tool", &name));
-            }
+            check_free("tool", &snapshot.tools, &name)?;
             let has_new_resource = snapshot.install_view(&entry, view)?;
             snapshot.tools.insert(name, entry);
+            sort(&mut snapshot.tools);
             Ok(has_new_resource)
         })?;
         if has_new_resource {
@@ -254,6 +254,7 @@ impl Server {
         });
         if removed {
             self.tools_changed();
+            self.refresh_mounts();
         }
         removed
     }
@@ -272,7 +273,7 @@ impl Server {
         self.change(|snapshot| {
             snapshot.install(&PROMPTS);
             snapshot.install(&COMPLETION);
-            insert(&mut snapshot.prompts, "prompt", name, entry)
+            insert_entry(&mut snapshot.prompts, "prompt", name, entry)
         })?;
         self.prompts_changed();
         Ok(())
@@ -287,6 +288,7 @@ impl Server {
         });
         if removed {
             self.prompts_changed();
+            self.refresh_mounts();
         }
         removed
     }
@@ -305,7 +307,7 @@ impl Server {
         self.change(|snapshot| {
             snapshot.install(&RESOURCES);
             snapshot.install(&COMPLETION);
-            insert(&mut snapshot.resources, "resource", uri, entry)
+            insert_entry(&mut snapshot.resources, "resource", uri, entry)
         })?;
         self.resources_changed();
         Ok(())
@@ -320,6 +322,7 @@ impl Server {
         });
         if removed {
             self.resources_changed();
+            self.refresh_mounts();
         }
         removed
     }
@@ -344,7 +347,7 @@ impl Server {
         self.change(|snapshot| {
             snapshot.install(&RESOURCES);
             snapshot.install(&COMPLETION);
-            insert(
+            insert_entry(
                 &mut snapshot.templates,
                 "resource template",
                 template,
@@ -364,6 +367,7 @@ impl Server {
         });
         if removed {
             self.resources_changed();
+            self.refresh_mounts();
         }
         removed
     }
@@ -377,6 +381,32 @@ fn check_notification_name(name: &str) -> Result<(), RegistrationError> {
         )));
     }
     Ok(())
+}
+
+/// Inserts an entry before those of mounts.
+fn insert_entry<T: CatalogEntry>(
+    entries: &mut NameMap<Arc<T>>,
+    kind: &str,
+    name: String,
+    entry: Arc<T>,
+) -> Result<(), RegistrationError> {
+    check_free(kind, entries, &name)?;
+    entries.insert(name, entry);
+    sort(entries);
+    Ok(())
+}
+
+/// Rejects a name that is taken.
+fn check_free<T: CatalogEntry>(
+    kind: &str,
+    entries: &NameMap<Arc<T>>,
+    name: &str,
+) -> Result<(), RegistrationError> {
+    match entries.get(name) {
+        None => Ok(()),
+        Some(taken) if taken.origin().is_some() => Err(conflict(kind, name, taken.origin(), None)),
+        Some(_) => Err(RegistrationError::duplicate(kind, name)),
+    }
 }
 
 fn insert<T>(

@@ -27,6 +27,7 @@ use crate::server::extension_entry::ExtensionEntry;
 use crate::server::forward::Forwarder;
 use crate::server::method::MethodEntry;
 use crate::server::middleware::Chain;
+use crate::server::mount::{CatalogEntry as _, Origin};
 use crate::server::notification::NotificationEntry;
 use crate::server::optional_methods::OptionalMethods;
 use crate::server::prompt::PromptEntry;
@@ -41,6 +42,7 @@ use crate::server::tasks::TaskRuntime;
 use crate::server::tool::ToolEntry;
 #[cfg(feature = "apps")]
 use crate::server::view::View;
+use crate::server::visibility::{Viewer, Visibility};
 use crate::sync::lock;
 
 /// The default timeout of a client's response to an input request, which may need a person.
@@ -78,6 +80,10 @@ pub(crate) struct Snapshot {
     pub(crate) options: ServerOptions,
     /// The middleware around every exchange. `None` without any.
     pub(crate) middleware: Option<Chain>,
+    /// The rule for what a caller sees.
+    pub(crate) visibility: Option<Visibility>,
+    /// Whether a rule of the server or of a mount hides entries from some callers.
+    pub(crate) is_filtered: bool,
     pub(crate) emptied: EmptiedLists,
     /// Serves all requests instead of the handlers.
     #[cfg(feature = "relay")]
@@ -161,6 +167,8 @@ impl Snapshot {
                 seal,
             },
             middleware: None,
+            visibility: None,
+            is_filtered: false,
             emptied: EmptiedLists::default(),
             #[cfg(feature = "relay")]
             forwarder: None,
@@ -205,20 +213,56 @@ impl Snapshot {
     }
 
     fn has_completions(&self) -> bool {
+        let of_mount =
+            |origin: Option<&Arc<Origin>>| origin.is_some_and(|origin| origin.completer.is_some());
         self.completer.is_some()
             || self
                 .prompts
                 .values()
-                .any(|prompt| !prompt.completers.is_empty())
+                .any(|prompt| !prompt.completers.is_empty() || of_mount(prompt.origin()))
             || self
                 .templates
                 .values()
-                .any(|template| !template.completers.is_empty())
+                .any(|template| !template.completers.is_empty() || of_mount(template.origin()))
     }
 
-    /// Returns the resource at a URI: a fixed one, a file of a skill, or the most specific template that matches.
-    pub(crate) fn find_resource(&self, uri: &str) -> Option<ResolvedResource> {
-        if let Some(entry) = self.resources.get(uri) {
+    /// Returns a tool that the caller sees.
+    #[inline]
+    pub(crate) fn find_tool(&self, name: &str, viewer: &Viewer<'_>) -> Option<&Arc<ToolEntry>> {
+        let tool = self.tools.get(name);
+        tool.filter(|tool| viewer.sees(name, tool.origin()))
+    }
+
+    /// Returns a prompt that the caller sees.
+    pub(crate) fn find_prompt(&self, name: &str, viewer: &Viewer<'_>) -> Option<&Arc<PromptEntry>> {
+        let prompt = self.prompts.get(name);
+        prompt.filter(|prompt| viewer.sees(name, prompt.origin()))
+    }
+
+    /// Returns a template that the caller sees.
+    pub(crate) fn find_template(
+        &self,
+        template: &str,
+        viewer: &Viewer<'_>,
+    ) -> Option<&Arc<TemplateEntry>> {
+        let entry = self.templates.get(template);
+        entry.filter(|entry| viewer.sees(template, entry.origin()))
+    }
+
+    /// Returns a fixed resource that the caller sees.
+    pub(crate) fn find_fixed_resource(
+        &self,
+        uri: &str,
+        viewer: &Viewer<'_>,
+    ) -> Option<&Arc<ResourceEntry>> {
+        let entry = self.resources.get(uri);
+        entry.filter(|entry| viewer.sees(uri, entry.origin()))
+    }
+
+    /// Returns the resource at a URI that the caller sees: a fixed one, a file of a skill, or the most specific template
+    /// that matches.
+    pub(crate) fn find_resource(&self, uri: &str, viewer: &Viewer<'_>) -> Option<ResolvedResource> {
+        if let Some(entry) = self.find_fixed_resource(uri, viewer) {
             return Some(entry.resolve());
         }
         #[cfg(feature = "skills")]
@@ -232,6 +276,7 @@ impl Snapshot {
         let mut matching: Vec<_> = self
             .templates
             .values()
+            .filter(|entry| viewer.sees(&entry.descriptor.uri_template, entry.origin()))
             .filter_map(|entry| Some((entry, entry.resolve(uri)?)))
             .collect();
         // The sort is stable: of two equally specific templates, the first registered is used.

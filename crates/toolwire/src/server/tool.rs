@@ -17,6 +17,7 @@ use crate::engine::schema_check::SchemaCheck;
 use crate::engine::schema_pool::{CHECK_TIMEOUT, QUICK_BYTES, QuickCheck, SchemaPool};
 use crate::server::RequestContext;
 use crate::server::access::{Access, access_options};
+use crate::server::mount::{CatalogEntry, HiddenArguments, Origin};
 use crate::server::registry::{RegistrationError, check_meta, check_name, descriptor_options};
 use crate::server::response::{IntoToolResponse, ToolResponse};
 use crate::server::schema;
@@ -280,6 +281,7 @@ impl ToolHandler {
             task: self.task,
             #[cfg(feature = "apps")]
             view: self.view,
+            origin: None,
             handler: self.handler,
         })
     }
@@ -318,12 +320,48 @@ pub(crate) struct ToolEntry {
     /// The view and the visibility, if the author set them.
     #[cfg(feature = "apps")]
     pub(crate) view: Option<ToolViewEntry>,
+    /// The mount that the tool comes from, if any.
+    pub(crate) origin: Option<Arc<Origin>>,
     handler: Arc<Handler>,
 }
 
 impl ToolEntry {
     pub(crate) fn access(&self) -> &Access {
         &self.access
+    }
+
+    /// Returns the tool as a server offers it that mounted it.
+    pub(crate) fn mounted(
+        self: &Arc<Self>,
+        descriptor: Tool,
+        access: &Access,
+        origin: Arc<Origin>,
+        hidden: Option<HiddenArguments>,
+    ) -> Self {
+        let mut mounted = Self {
+            descriptor,
+            access: self.access.with_scopes_of(access),
+            input: self.input.clone(),
+            output: self.output.clone(),
+            pool: self.pool.clone(),
+            param_headers: self.param_headers.clone(),
+            #[cfg(feature = "tasks")]
+            task: self.task.clone(),
+            #[cfg(feature = "apps")]
+            view: self.view.clone(),
+            origin: Some(origin),
+            handler: Arc::clone(&self.handler),
+        };
+        if let Some(hidden) = hidden {
+            let tool = Arc::clone(self);
+            mounted.input = None;
+            mounted.param_headers =
+                param_headers::validate(&mounted.descriptor.input_schema).unwrap_or_default();
+            mounted.handler = Arc::new(move |ctx: RequestContext, arguments: &RawValue| {
+                tool.call(ctx, hidden.complete(arguments).as_raw_value())
+            });
+        }
+        mounted
     }
 
     /// Starts the handler. Arguments that violate the schema never reach it.
@@ -409,6 +447,16 @@ impl ToolEntry {
                 "tool `{name}` returned a result that violates its schema: {violations}"
             ))
         })
+    }
+}
+
+impl CatalogEntry for ToolEntry {
+    fn origin(&self) -> Option<&Arc<Origin>> {
+        self.origin.as_ref()
+    }
+
+    fn is_listed_as(&self, other: &Self) -> bool {
+        self.descriptor == other.descriptor
     }
 }
 

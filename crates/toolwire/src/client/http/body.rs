@@ -15,9 +15,9 @@ use crate::client::http::{HttpError, HttpPhase};
 /// The body of an HTTP response. An event stream may stay open for hours.
 ///
 /// Dropping the body before its end closes the stream, so that the server can cancel the request.
-pub struct ClientBody(Source);
+pub struct ClientBody(BodySource);
 
-enum Source {
+enum BodySource {
     /// All bytes, or `None` once they were read.
     Buffered(Option<Bytes>),
     Stream(UnsyncBoxBody<Bytes, HttpError>),
@@ -28,7 +28,7 @@ impl ClientBody {
     #[must_use]
     pub fn full(bytes: impl Into<Bytes>) -> Self {
         let bytes = bytes.into();
-        Self(Source::Buffered((!bytes.is_empty()).then_some(bytes)))
+        Self(BodySource::Buffered((!bytes.is_empty()).then_some(bytes)))
     }
 
     /// Creates a body that is read from another body.
@@ -46,14 +46,14 @@ impl ClientBody {
             Err(source) => HttpError::new(HttpPhase::Receive, "the response body ended early")
                 .with_source(source),
         });
-        Self(Source::Stream(UnsyncBoxBody::new(body)))
+        Self(BodySource::Stream(UnsyncBoxBody::new(body)))
     }
 
     /// Returns all bytes of a body in memory, or `None` if the body is a stream.
     pub(crate) fn take_buffered(&mut self) -> Option<Bytes> {
         match &mut self.0 {
-            Source::Buffered(bytes) => Some(bytes.take().unwrap_or_default()),
-            Source::Stream(_) => None,
+            BodySource::Buffered(bytes) => Some(bytes.take().unwrap_or_default()),
+            BodySource::Stream(_) => None,
         }
     }
 
@@ -126,26 +126,26 @@ impl Body for ClientBody {
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, HttpError>>> {
         match &mut self.0 {
-            Source::Buffered(bytes) => {
+            BodySource::Buffered(bytes) => {
                 Poll::Ready(bytes.take().map(|bytes| Ok(Frame::data(bytes))))
             }
-            Source::Stream(body) => Pin::new(body).poll_frame(context),
+            BodySource::Stream(body) => Pin::new(body).poll_frame(context),
         }
     }
 
     fn is_end_stream(&self) -> bool {
         match &self.0 {
-            Source::Buffered(bytes) => bytes.is_none(),
-            Source::Stream(body) => body.is_end_stream(),
+            BodySource::Buffered(bytes) => bytes.is_none(),
+            BodySource::Stream(body) => body.is_end_stream(),
         }
     }
 
     fn size_hint(&self) -> SizeHint {
         match &self.0 {
-            Source::Buffered(bytes) => {
+            BodySource::Buffered(bytes) => {
                 SizeHint::with_exact(bytes.as_ref().map_or(0, Bytes::len) as u64)
             }
-            Source::Stream(body) => body.size_hint(),
+            BodySource::Stream(body) => body.size_hint(),
         }
     }
 }

@@ -34,7 +34,7 @@ pub(crate) static EVENTS: OptionalMethods = OptionalMethods {
         "events/unsubscribe" => Some(Box::pin(unsubscribe(exchange))),
         _ => None,
     },
-    scopes: |snapshot, request| match request.method.name() {
+    scopes: |snapshot, request, _| match request.method.name() {
         "events/poll" | "events/stream" | "events/subscribe" => {
             #[derive(Deserialize)]
             struct Named {

@@ -23,6 +23,22 @@ impl Chain {
         Self(outer.iter().cloned().chain([middleware]).collect())
     }
 
+    /// Returns a chain without middleware, for servers whose mounts have middleware.
+    pub(crate) fn empty() -> Self {
+        Self(Arc::default())
+    }
+
+    /// Returns `true` if there is no middleware.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Returns a chain with further middleware at its inner end.
+    pub(crate) fn joined(outer: Option<&Self>, inner: &Self) -> Self {
+        let outer = outer.map(|chain| &*chain.0).unwrap_or_default();
+        Self(outer.iter().chain(&*inner.0).cloned().collect())
+    }
+
     /// Dispatches a request through the chain.
     #[cold]
     pub(crate) fn dispatch(&self, exchange: Exchange) -> Dispatch {
@@ -83,10 +99,17 @@ fn panic_error(request: &Request) -> ErrorObject {
 
 /// What is at the inner end of a chain.
 pub(crate) enum Endpoint {
-    /// The handler that the request is routed to.
+    /// The handler that the request is routed to, inside the middleware of its mount.
     Handler,
+    /// The handler, inside all middleware.
+    Routed,
     /// Work of the transport: a stream of changes.
     Transport(Box<TransportWork>),
+}
+
+/// Runs the rest of a chain. Boxed, because it runs inside the rest of another chain.
+fn boxed_run<'a>(next: Next<'a>, request: &'a mut Request) -> BoxFuture<'a, Outcome> {
+    Box::pin(next.run(request))
 }
 
 /// Work of a transport for one request.
@@ -94,9 +117,15 @@ pub(crate) type TransportWork = dyn FnOnce(Exchange) -> BoxFuture<'static, engin
 
 impl Endpoint {
     pub(crate) async fn run(self, request: &mut Request) -> Outcome {
+        if matches!(self, Self::Handler)
+            && let Some(chain) = request.mount_chain()
+        {
+            let next = Next::new(&chain.0, Self::Routed);
+            return boxed_run(next, request).await;
+        }
         let exchange = request.exchange();
         let outcome = match self {
-            Self::Handler => match route(exchange) {
+            Self::Handler | Self::Routed => match route(exchange) {
                 Dispatch::Now(outcome) => outcome,
                 Dispatch::Later(running) => running.await,
             },

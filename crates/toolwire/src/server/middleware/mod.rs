@@ -1,7 +1,7 @@
 //! Middleware: code that stands around every exchange of a server.
 //!
 //! A middleware sees a request before its handler, and the outcome after it. It can change both, reject the request, or
-//! answer it without the handler. It cannot send a second outcome, and it cannot leave a request without one.
+//! respond to it without the handler. It cannot send a second outcome, and it cannot leave a request without one.
 //!
 //! Messages that are rejected before they become a request (malformed JSON, an unknown method, a missing scope over HTTP)
 //! do not reach a middleware.

@@ -1,12 +1,14 @@
 //! A request as its middleware sees it.
 
+use std::sync::Arc;
+
 use serde_json::value::RawValue;
 use toolwire_types::{Meta, Notification, ProtocolVersion, RawJson};
 
 use crate::engine;
 use crate::server::RequestContext;
-use crate::server::middleware::Outcome;
 use crate::server::middleware::notifications::ObservedTransport;
+use crate::server::middleware::{Chain, Outcome};
 use crate::server::request::{Exchange, ParamChange, RequestScope};
 
 /// A request on its way to the handler.
@@ -15,12 +17,15 @@ use crate::server::request::{Exchange, ParamChange, RequestScope};
 #[derive(Debug)]
 pub struct Request {
     context: RequestContext,
+    /// The name that a mounted server has for the entry, while its middleware runs.
+    shown_name: Option<Arc<str>>,
 }
 
 impl Request {
     pub(crate) fn new(exchange: Exchange) -> Self {
         Self {
             context: exchange.context,
+            shown_name: None,
         }
     }
 
@@ -34,7 +39,8 @@ impl Request {
     /// one.
     #[must_use]
     pub fn name(&self) -> Option<&str> {
-        self.scope().request_params.name()
+        let actual = self.scope().request_params.name();
+        self.shown_name.as_deref().or(actual)
     }
 
     /// Returns the arguments of a tool or prompt.
@@ -75,9 +81,12 @@ impl Request {
         self.scope().round.is_retry()
     }
 
-    /// Sets the name of the tool or prompt, or the URI of the resource. It has no effect on methods without one.
+    /// Sets the name of the tool or prompt, or the URI of the resource. It has no effect on methods without one, and in
+    /// the middleware of a mounted server.
     pub fn set_name(&mut self, name: &str) {
-        self.change(&ParamChange::Name(name));
+        if self.shown_name.is_none() {
+            self.change(&ParamChange::Name(name));
+        }
     }
 
     /// Sets the arguments of a tool or prompt.
@@ -103,8 +112,18 @@ impl Request {
     ) {
         if let Some(scope) = self.context.scope_mut() {
             let observed = ObservedTransport::new(scope.transport.clone(), Box::new(observe));
-            scope.transport = std::sync::Arc::new(observed);
+            scope.transport = Arc::new(observed);
         }
+    }
+
+    /// Sets the name that the following middleware sees, and returns the previous one.
+    pub(crate) fn replace_shown_name(&mut self, name: Option<Arc<str>>) -> Option<Arc<str>> {
+        std::mem::replace(&mut self.shown_name, name)
+    }
+
+    /// Returns the middleware of the mount that the request is for.
+    pub(crate) fn mount_chain(&self) -> Option<Chain> {
+        self.exchange().mount_chain()
     }
 
     fn change(&mut self, change: &ParamChange<'_>) {

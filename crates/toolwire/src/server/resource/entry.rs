@@ -16,6 +16,7 @@ use crate::engine::BoxFuture;
 use crate::server::RequestContext;
 use crate::server::access::Access;
 use crate::server::completion::Completers;
+use crate::server::mount::{CatalogEntry, Origin};
 use crate::server::resource::arguments::TemplateArguments;
 use crate::server::resource::response::{IntoResourceResponse, ResourceData, ResourceResponse};
 use crate::server::tool_error::ToolError;
@@ -30,6 +31,8 @@ pub(super) struct ResourceCommon {
     reader: Arc<Reader>,
     pub(super) access: Access,
     pub(super) cache: Option<CacheHint>,
+    /// The mount that the entry comes from, if any.
+    origin: Option<Arc<Origin>>,
 }
 
 impl ResourceCommon {
@@ -50,6 +53,16 @@ impl ResourceCommon {
             reader: Arc::new(reader),
             access: Access::default(),
             cache: None,
+            origin: None,
+        }
+    }
+
+    fn mounted(&self, access: &Access, origin: Arc<Origin>) -> Self {
+        Self {
+            reader: Arc::clone(&self.reader),
+            access: self.access.with_scopes_of(access),
+            cache: self.cache,
+            origin: Some(origin),
         }
     }
 }
@@ -93,7 +106,35 @@ pub(crate) struct ResolvedResource {
     pub(super) serving: ResourceCommon,
 }
 
+impl CatalogEntry for ResourceEntry {
+    fn origin(&self) -> Option<&Arc<Origin>> {
+        self.serving.origin.as_ref()
+    }
+
+    fn is_listed_as(&self, other: &Self) -> bool {
+        self.descriptor == other.descriptor
+    }
+}
+
+impl CatalogEntry for TemplateEntry {
+    fn origin(&self) -> Option<&Arc<Origin>> {
+        self.serving.origin.as_ref()
+    }
+
+    fn is_listed_as(&self, other: &Self) -> bool {
+        self.descriptor == other.descriptor
+    }
+}
+
 impl ResourceEntry {
+    /// Returns the resource as a server offers it that mounted it.
+    pub(crate) fn mounted(&self, access: &Access, origin: Arc<Origin>) -> Self {
+        Self {
+            descriptor: self.descriptor.clone(),
+            serving: self.serving.mounted(access, origin),
+        }
+    }
+
     pub(crate) fn access(&self) -> &Access {
         &self.serving.access
     }
@@ -109,6 +150,16 @@ impl ResourceEntry {
 }
 
 impl TemplateEntry {
+    /// Returns the template as a server offers it that mounted it.
+    pub(crate) fn mounted(&self, access: &Access, origin: Arc<Origin>) -> Self {
+        Self {
+            template: self.template.clone(),
+            descriptor: self.descriptor.clone(),
+            completers: self.completers.clone(),
+            serving: self.serving.mounted(access, origin),
+        }
+    }
+
     pub(crate) fn access(&self) -> &Access {
         &self.serving.access
     }
@@ -134,6 +185,10 @@ pub(crate) enum ReadOutcome {
 }
 
 impl ResolvedResource {
+    pub(crate) fn origin(&self) -> Option<&Arc<Origin>> {
+        self.serving.origin.as_ref()
+    }
+
     pub(crate) fn access(&self) -> &Access {
         &self.serving.access
     }

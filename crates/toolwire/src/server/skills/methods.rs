@@ -23,7 +23,7 @@ pub(crate) static SKILLS: OptionalMethods = OptionalMethods {
         _ => None,
     },
     start: |_, _| None,
-    scopes: |_, _| None,
+    scopes: |_, _, _| None,
 };
 
 fn list(snapshot: &Snapshot, exchange: &Exchange) -> Outcome {

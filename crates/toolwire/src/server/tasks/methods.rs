@@ -40,7 +40,7 @@ pub(crate) static TASKS: OptionalMethods = OptionalMethods {
         "tasks/list" => Some(Box::pin(list(exchange))),
         _ => None,
     },
-    scopes: |_, _| None,
+    scopes: |_, _, _| None,
 };
 
 /// Returns the error for every id that is not a task of the caller: unknown, expired, malformed, or of another caller.

@@ -13,6 +13,7 @@ use crate::server::registry::RegistrationError;
 use crate::server::resource::ResourceEntry;
 use crate::server::snapshot::Snapshot;
 use crate::server::view::View;
+use crate::server::visibility::Viewer;
 
 /// The resource of a view, if the server needs a new one.
 type PreparedResource = Option<Arc<ResourceEntry>>;
@@ -156,7 +157,7 @@ fn is_registered(view: &View, snapshot: &Snapshot) -> bool {
 }
 
 fn is_served(uri: &str, snapshot: &Snapshot) -> bool {
-    snapshot.find_resource(uri).is_some()
+    snapshot.find_resource(uri, &Viewer::unfiltered()).is_some()
 }
 
 /// Declares the extension, unless the author has declared it.

@@ -54,7 +54,7 @@ use crate::transport::duplex::running::{
 };
 use crate::transport::limits::Limits;
 use crate::transport::listen::{
-    LegacyListener, ListenFilter, ListenStream, StreamEnd, listen_work,
+    LegacyListener, ListenEnd, ListenFilter, ListenStream, listen_work,
 };
 use crate::transport::outgoing_queue::{Capacity, MessageSink, OutgoingQueue};
 use crate::transport::stdio_context::StdioContext;
@@ -347,7 +347,8 @@ impl MessageLoop {
         }
         if let Some(token) = &self.context.token {
             let snapshot = self.server.snapshot();
-            if let Err(error) = token.check_scopes(&snapshot.scopes_for(admitted)) {
+            let needed = snapshot.scopes_for(admitted, Some(token));
+            if let Err(error) = token.check_scopes(&needed) {
                 return self.respond(encode_error(ResponseId::Id(id), error));
             }
         }
@@ -378,7 +379,7 @@ impl MessageLoop {
         };
         let shutdown = self.server.shutdown_signal().clone();
         let ended = Box::pin(async move { shutdown.cancelled().await });
-        let work = listen_work(self.server.clone(), filter, StreamEnd::Cancelled, ended);
+        let work = listen_work(self.server.clone(), filter, ListenEnd::Cancelled, ended);
         let running = chain.run(exchange, work);
         let (request, out) = (id.clone(), Arc::clone(self.out()));
         let task = self.tasks.spawn(async move {

@@ -7,7 +7,7 @@ use crate::transport::listen::ListenStream;
 
 /// An open stream of changes.
 #[derive(Debug)]
-pub(in crate::transport::duplex) enum OpenListen {
+pub(crate) enum OpenListen {
     Stream(ListenStream),
     /// The task of a stream inside the middleware of the server.
     Task(AbortHandle),
@@ -15,7 +15,7 @@ pub(in crate::transport::duplex) enum OpenListen {
 
 impl OpenListen {
     /// Returns `true` if a middleware ended the request.
-    pub(in crate::transport::duplex) fn has_ended(&self) -> bool {
+    pub(crate) fn has_ended(&self) -> bool {
         match self {
             Self::Stream(_) => false,
             Self::Task(task) => task.is_finished(),
@@ -23,7 +23,7 @@ impl OpenListen {
     }
 
     /// Ends the stream without another message.
-    pub(in crate::transport::duplex) fn close_silently(self) {
+    pub(crate) fn close_silently(self) {
         match self {
             Self::Stream(stream) => stream.close_silently(),
             Self::Task(task) => task.abort(),
@@ -31,7 +31,7 @@ impl OpenListen {
     }
 
     /// Ends the stream because the server shuts down. A task ends its stream itself.
-    pub(in crate::transport::duplex) fn cancel_and_conclude(self, server: &Server) {
+    pub(crate) fn cancel_and_conclude(self, server: &Server) {
         match self {
             Self::Stream(stream) => stream.cancel_and_conclude(server),
             Self::Task(_) => {}

@@ -12,8 +12,8 @@ use crate::transport::outgoing_queue::MessageSink;
 
 /// How the server ends a stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum StreamEnd {
-    /// The connection stays open, so the client is told that the server cancels the stream.
+pub(crate) enum ListenEnd {
+    /// The connection stays open, so the client gets a notification that the server cancels the stream.
     Cancelled,
     /// The connection ends with the stream.
     #[cfg(feature = "http-server")]
@@ -25,7 +25,7 @@ pub(crate) enum StreamEnd {
 pub(crate) fn listen_work(
     server: Server,
     filter: ListenFilter,
-    end: StreamEnd,
+    end: ListenEnd,
     ended: BoxFuture<'static, ()>,
 ) -> Endpoint {
     Endpoint::Transport(Box::new(move |exchange| {
@@ -36,7 +36,7 @@ pub(crate) fn listen_work(
             let request = (context.request_id().clone(), context.version());
             let stream = ListenStream::open(&server, request, filter, sink, principal);
             ended.await;
-            if end == StreamEnd::Cancelled {
+            if end == ListenEnd::Cancelled {
                 stream.send_cancelled();
             }
             stream.close(&server)

@@ -24,7 +24,7 @@ use crate::sync::lock;
 use crate::transport::listen::tasks::{RunningFeed, TaskFeed};
 use crate::transport::outgoing_queue::MessageSink;
 
-pub(crate) use exchange::{StreamEnd, listen_work};
+pub(crate) use exchange::{ListenEnd, listen_work};
 
 /// One open `subscriptions/listen` stream.
 #[derive(Debug)]

@@ -12,6 +12,7 @@ use crate::engine::{BoxFuture, Principal, TransportContext};
 use crate::server::Server;
 use crate::server::dispatch::Dispatch;
 use crate::server::middleware::Chain;
+use crate::server::visibility::Caller;
 use crate::transport::http::endpoint::HttpEndpoint;
 use crate::transport::http::exchange::context::PeerState;
 use crate::transport::http::exchange::running::{
@@ -24,7 +25,7 @@ use crate::transport::http::request::incoming::{IncomingRequest, params_bytes};
 use crate::transport::http::response::event_queue::EventQueue;
 use crate::transport::http::response::stream_source::{StreamSource, StreamState};
 use crate::transport::http::response::{self, FinalMessage, HttpResponse, status};
-use crate::transport::listen::{ListenFilter, ListenStream, StreamEnd, listen_work};
+use crate::transport::listen::{ListenEnd, ListenFilter, ListenStream, listen_work};
 use crate::transport::outgoing_queue::MessageSink;
 
 /// Returns `true` if a request opens a stream of changes.
@@ -104,7 +105,9 @@ fn check_param_headers(
     let (Some(name), "tools/call") = (&admitted.name, admitted.method.name()) else {
         return Ok(());
     };
-    let Some(tool) = post.snapshot.tools.get(&**name) else {
+    let caller = || Caller::of_request(post.auth.as_deref(), admitted);
+    let viewer = post.snapshot.viewer(caller);
+    let Some(tool) = post.snapshot.find_tool(name, &viewer) else {
         return Ok(());
     };
     param_headers::check(&tool.param_headers, admitted.arguments(), |header| {
@@ -159,7 +162,7 @@ fn listen_in(
     let exchange = Server::open_in(Arc::clone(&post.snapshot), admitted, transport, None)
         .map_err(|error| reject(&id, era, error))?;
     let server = post.endpoint.server.clone();
-    let work = listen_work(server, filter, StreamEnd::Closed, stream_end(post));
+    let work = listen_work(server, filter, ListenEnd::Closed, stream_end(post));
     let future = chain.run(exchange, work);
     let future = ExchangeFuture::One { id, era, future };
     Ok(Dispatched::Running(RunningHandler::new(

@@ -61,7 +61,8 @@ impl IncomingRequest<'_> {
     ///
     /// Spec 2026-07-28, basic/authorization, "Scope Challenge Handling": 403 with all scopes of the operation.
     pub(crate) fn missing_scopes(&self, admitted: &Admitted<'_>) -> Option<AuthorizationError> {
-        self.check_scopes(&self.snapshot.scopes_for(admitted)).err()
+        let needed = self.snapshot.scopes_for(admitted, self.auth.as_deref());
+        self.check_scopes(&needed).err()
     }
 
     /// Rejects a request whose token does not grant all of these scopes.

@@ -132,7 +132,8 @@ impl Batch<'_> {
             if let Ok(Envelope::Request(request)) = message
                 && let Ok(admitted) = self.admit(request)
             {
-                needed = needed.union(&self.post.snapshot.scopes_for(&admitted));
+                let token = self.post.auth.as_deref();
+                needed = needed.union(&self.post.snapshot.scopes_for(&admitted, token));
             }
         }
         needed

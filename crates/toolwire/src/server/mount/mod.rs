@@ -1,0 +1,19 @@
+//! Mounting: a server that offers the tools, prompts and resources of other servers and sources.
+//!
+//! The entries of a mounted source are registered on the server under names of its own, and stay up to date when the
+//! source changes. Requests are routed by the table of names, as for other entries.
+
+mod arguments;
+mod builder;
+mod install;
+mod origin;
+mod part;
+mod patterns;
+mod routing;
+mod source;
+
+pub(crate) use arguments::HiddenArguments;
+pub use builder::Mount;
+pub(crate) use install::{Mounts, conflict, sort};
+pub(crate) use origin::{CatalogEntry, Origin};
+pub use source::{Catalog, Source, SourceListener};

@@ -1,0 +1,63 @@
+//! Where a mounted entry comes from.
+
+use std::fmt;
+use std::sync::Arc;
+
+use crate::engine::BoxFuture;
+use crate::server::completion::DefaultCompleter;
+use crate::server::middleware::{Chain, Middleware, Next, Outcome, Request};
+use crate::server::visibility::{Caller, Visibility};
+
+/// The origin of an entry that a mount added.
+pub(crate) struct Origin {
+    /// The number of the mount on its server. Mounts are numbered in their order.
+    pub(crate) mount: usize,
+    /// The mount in messages: `mount "weather"`.
+    pub(crate) label: Arc<str>,
+    /// The rules of all levels, with the name of the entry on each level.
+    pub(crate) rules: Vec<(Visibility, String)>,
+    /// The middleware of the mount and of the mounted server.
+    pub(crate) chain: Option<Chain>,
+    /// The completer of the mounted server, and the name or template by which it knows the entry.
+    pub(crate) completer: Option<(DefaultCompleter, String)>,
+}
+
+impl Origin {
+    pub(crate) fn is_visible_to(&self, caller: &Caller<'_>) -> bool {
+        let mut rules = self.rules.iter();
+        rules.all(|(rule, name)| rule.shows(caller, name))
+    }
+}
+
+impl fmt::Debug for Origin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Origin")
+            .field("mount", &self.label)
+            .finish_non_exhaustive()
+    }
+}
+
+/// An entry of a list of the server.
+pub(crate) trait CatalogEntry {
+    /// Returns the origin of the entry. `None` if the server itself registered it.
+    fn origin(&self) -> Option<&Arc<Origin>>;
+
+    /// Returns `true` if lists show the other entry in the same way.
+    fn is_listed_as(&self, other: &Self) -> bool;
+}
+
+/// The border of a mounted server: the middleware behind it sees the name that the mounted server has for the entry.
+pub(crate) struct Border {
+    pub(crate) local_name: Arc<str>,
+}
+
+impl Middleware for Border {
+    fn handle<'a>(&'a self, request: &'a mut Request, next: Next<'a>) -> BoxFuture<'a, Outcome> {
+        Box::pin(async move {
+            let outer = request.replace_shown_name(Some(Arc::clone(&self.local_name)));
+            let outcome = next.run(request).await;
+            request.replace_shown_name(outer);
+            outcome
+        })
+    }
+}

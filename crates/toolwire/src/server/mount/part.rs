@@ -1,0 +1,159 @@
+//! The part of a server that comes from one mount: its entries, as the clients of the server see them.
+
+use std::sync::Arc;
+
+use serde_json::Value;
+use toolwire_proto::relay::names::{FULL_NAME_KEY, exposed_name, full_name};
+use toolwire_types::Meta;
+
+use crate::server::middleware::Chain;
+use crate::server::mount::origin::{Border, Origin};
+use crate::server::mount::patterns::matches;
+use crate::server::mount::{Catalog, CatalogEntry as _, Mount};
+use crate::server::prompt::PromptEntry;
+use crate::server::registry::{RegistrationError, check_name};
+use crate::server::resource::{ResourceEntry, TemplateEntry};
+use crate::server::tool::ToolEntry;
+
+/// The entries of a mount.
+#[derive(Default)]
+pub(crate) struct Part {
+    pub(crate) tools: Vec<(String, Arc<ToolEntry>)>,
+    pub(crate) prompts: Vec<(String, Arc<PromptEntry>)>,
+    pub(crate) resources: Vec<(String, Arc<ResourceEntry>)>,
+    pub(crate) templates: Vec<(String, Arc<TemplateEntry>)>,
+    pub(crate) has_subscriptions: bool,
+}
+
+impl Mount {
+    /// Rejects options that cannot be used.
+    pub(crate) fn check(&self) -> Result<(), RegistrationError> {
+        self.access.check(&self.label())?;
+        for name in self.names.values().chain(&self.prefix) {
+            check_name(&format!("{}: tool", self.label()), name)?;
+        }
+        Ok(())
+    }
+
+    /// Returns the entries that the source offers now. `mount` is the number of the mount.
+    pub(crate) fn part(&self, mount: usize) -> Part {
+        let catalog = self.source.catalog();
+        let label: Arc<str> = self.label().into();
+        let origin = |local_name: &str, inner: Option<&Arc<Origin>>| {
+            Arc::new(self.origin(mount, &label, &catalog, local_name, inner))
+        };
+        let mut part = Part {
+            has_subscriptions: catalog.has_subscriptions,
+            ..Part::default()
+        };
+        for tool in catalog.tools.iter() {
+            let local_name = tool.descriptor.name.as_str();
+            if !self.offers_tool(local_name) {
+                continue;
+            }
+            let mut descriptor = tool.descriptor.clone();
+            let name = match self.names.get(local_name) {
+                Some(name) => name.clone(),
+                None => self.exposed_name(local_name, &mut descriptor.meta),
+            };
+            descriptor.name.clone_from(&name);
+            if let Some(title) = self.titles.get(local_name) {
+                descriptor.title = Some(title.clone());
+            }
+            let hidden = self.arguments.get(local_name);
+            if let Some(hidden) = hidden {
+                descriptor.input_schema = hidden.without_hidden(&descriptor.input_schema);
+            }
+            let origin = origin(local_name, tool.origin.as_ref());
+            let mounted = tool.mounted(descriptor, &self.access, origin, hidden.cloned());
+            part.tools.push((name, Arc::new(mounted)));
+        }
+        for prompt in &catalog.prompts {
+            let local_name = prompt.descriptor.name.as_str();
+            let mut descriptor = prompt.descriptor.clone();
+            let name = self.exposed_name(local_name, &mut descriptor.meta);
+            descriptor.name.clone_from(&name);
+            let origin = origin(local_name, prompt.origin.as_ref());
+            let mounted = prompt.mounted(descriptor, &self.access, origin);
+            part.prompts.push((name, Arc::new(mounted)));
+        }
+        for resource in &catalog.resources {
+            let uri = &resource.descriptor.uri;
+            let mounted = resource.mounted(&self.access, origin(uri, resource.origin()));
+            part.resources.push((uri.clone(), Arc::new(mounted)));
+        }
+        for template in &catalog.templates {
+            let uri = &template.descriptor.uri_template;
+            let mounted = template.mounted(&self.access, origin(uri, template.origin()));
+            part.templates.push((uri.clone(), Arc::new(mounted)));
+        }
+        part
+    }
+
+    fn offers_tool(&self, name: &str) -> bool {
+        let is_included =
+            self.included.is_empty() || self.included.iter().any(|pattern| matches(pattern, name));
+        is_included && !self.excluded.iter().any(|pattern| matches(pattern, name))
+    }
+
+    /// Returns the name with the prefix. If it has to be shortened, the full name is in `_meta`.
+    fn exposed_name(&self, local_name: &str, meta: &mut Option<Meta>) -> String {
+        let Some(prefix) = self.prefix.as_deref() else {
+            return local_name.to_owned();
+        };
+        let name = exposed_name(Some(prefix), local_name);
+        let full = full_name(Some(prefix), local_name);
+        if name != full {
+            tracing::warn!(name, full, "the name of an entry of a mount is shortened");
+            let meta = meta.get_or_insert_default();
+            meta.insert(FULL_NAME_KEY, Value::String(full));
+        }
+        name
+    }
+
+    /// Returns the origin of an entry. `inner` is its origin in the source, if it is mounted there.
+    fn origin(
+        &self,
+        mount: usize,
+        label: &Arc<str>,
+        catalog: &Catalog,
+        local_name: &str,
+        inner: Option<&Arc<Origin>>,
+    ) -> Origin {
+        let rules = self.rules.iter().chain(&catalog.visibility);
+        let rules = rules.map(|rule| (rule.clone(), local_name.to_owned()));
+        let inner_rules = inner.map(|inner| inner.rules.clone()).unwrap_or_default();
+        let inner_chain = inner.and_then(|inner| inner.chain.as_ref());
+        let completer = match inner {
+            Some(inner) => inner.completer.clone(),
+            None => {
+                let completer = catalog.completer.clone();
+                completer.map(|completer| (completer, local_name.to_owned()))
+            }
+        };
+        Origin {
+            mount,
+            label: Arc::clone(label),
+            rules: rules.chain(inner_rules).collect(),
+            chain: self.chain(catalog, local_name, inner_chain),
+            completer,
+        }
+    }
+
+    /// Returns the middleware around an entry: of the mount, of the source, and of the mounts inside the source.
+    fn chain(&self, catalog: &Catalog, local_name: &str, inner: Option<&Chain>) -> Option<Chain> {
+        let of_source = catalog
+            .middleware
+            .as_ref()
+            .filter(|chain| !chain.is_empty());
+        let mut chain = self.middleware.clone();
+        if of_source.is_some() || inner.is_some() {
+            let local_name = local_name.into();
+            chain = Some(Chain::with(chain.as_ref(), Arc::new(Border { local_name })));
+        }
+        for further in of_source.into_iter().chain(inner) {
+            chain = Some(Chain::joined(chain.as_ref(), further));
+        }
+        chain
+    }
+}

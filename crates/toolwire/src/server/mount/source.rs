@@ -1,0 +1,208 @@
+//! Sources: where the entries of a mount come from.
+
+use std::any::Any;
+use std::sync::{Arc, Weak};
+
+use toolwire_proto::subscriptions::Change;
+
+use crate::server::completion::DefaultCompleter;
+use crate::server::hub::ChangeListener;
+use crate::server::middleware::Chain;
+use crate::server::prompt::{IntoPrompt, PromptEntry};
+use crate::server::registry::RegistrationError;
+use crate::server::resource::{IntoResource, IntoResourceTemplate, ResourceEntry, TemplateEntry};
+use crate::server::tool::{IntoTool, ToolEntry};
+use crate::server::visibility::Visibility;
+use crate::server::{Server, ServerInner};
+
+/// A source of tools, prompts and resources that a server can mount. A [`Server`] is one.
+pub trait Source: Send + Sync + 'static {
+    /// Returns what the source offers now.
+    fn catalog(&self) -> Catalog;
+
+    /// Starts to report changes to a server that mounted the source. Dropping the returned value ends this. By default,
+    /// a source never changes.
+    fn watch(&self, listener: SourceListener) -> Box<dyn Any + Send + Sync> {
+        Box::new(listener)
+    }
+
+    /// Reports that the first client of the server subscribed to a resource of this source, or that the last one ended
+    /// its subscription.
+    fn set_subscribed(&self, uri: &str, is_subscribed: bool) {
+        let _ = (uri, is_subscribed);
+    }
+
+    /// Returns the server, if the source is one.
+    #[doc(hidden)]
+    fn as_server(&self) -> Option<&Server> {
+        None
+    }
+}
+
+/// The tools, prompts, resources and templates that a source offers.
+#[derive(Debug, Clone, Default)]
+#[non_exhaustive]
+pub struct Catalog {
+    pub(crate) tools: Vec<Arc<ToolEntry>>,
+    pub(crate) prompts: Vec<Arc<PromptEntry>>,
+    pub(crate) resources: Vec<Arc<ResourceEntry>>,
+    pub(crate) templates: Vec<Arc<TemplateEntry>>,
+    pub(crate) completer: Option<DefaultCompleter>,
+    pub(crate) middleware: Option<Chain>,
+    pub(crate) visibility: Option<Visibility>,
+    pub(crate) has_subscriptions: bool,
+}
+
+impl Catalog {
+    /// Creates an empty catalog.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Adds a tool.
+    ///
+    /// # Errors
+    /// Returns an error if its name is invalid, or if its schema does not compile.
+    pub fn add_tool(&mut self, tool: impl IntoTool) -> Result<(), RegistrationError> {
+        let tool = tool.into_tool().with_view_metadata()?.prepare()?;
+        self.tools.push(Arc::new(tool));
+        Ok(())
+    }
+
+    /// Adds a prompt.
+    ///
+    /// # Errors
+    /// Returns an error if it has no name.
+    pub fn add_prompt(&mut self, prompt: impl IntoPrompt) -> Result<(), RegistrationError> {
+        self.prompts.push(Arc::new(prompt.into_prompt().prepare()?));
+        Ok(())
+    }
+
+    /// Adds a resource.
+    ///
+    /// # Errors
+    /// Returns an error if its URI has no scheme.
+    pub fn add_resource(&mut self, resource: impl IntoResource) -> Result<(), RegistrationError> {
+        self.resources
+            .push(Arc::new(resource.into_resource().prepare()?));
+        Ok(())
+    }
+
+    /// Adds a resource template.
+    ///
+    /// # Errors
+    /// Returns an error if it is not a valid RFC 6570 template, or cannot be matched unambiguously.
+    pub fn add_resource_template(
+        &mut self,
+        template: impl IntoResourceTemplate,
+    ) -> Result<(), RegistrationError> {
+        self.templates
+            .push(Arc::new(template.into_resource_template().prepare()?));
+        Ok(())
+    }
+
+    /// Permits clients to subscribe to the resources. The source reports changes with
+    /// [`SourceListener::resource_updated`].
+    #[must_use]
+    pub fn with_resource_subscriptions(mut self) -> Self {
+        self.has_subscriptions = true;
+        self
+    }
+}
+
+/// The handle by which a source reports changes to the server that mounted it.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct SourceListener {
+    pub(crate) server: Weak<ServerInner>,
+    pub(crate) mount: usize,
+}
+
+impl SourceListener {
+    /// Reports that the catalog may have changed. The server compares it with the previous one, and notifies its clients
+    /// of the lists that changed.
+    pub fn catalog_changed(&self) {
+        if let Some(server) = self.server() {
+            server.refresh_mount(self.mount);
+        }
+    }
+
+    /// Reports that a resource changed. Returns the number of streams reached.
+    pub fn resource_updated(&self, uri: impl Into<String>) -> usize {
+        match self.server() {
+            Some(server) => server.resource_updated(uri),
+            None => 0,
+        }
+    }
+
+    fn server(&self) -> Option<Server> {
+        let shared = self.server.upgrade()?;
+        Some(Server { shared })
+    }
+}
+
+impl Source for Server {
+    fn catalog(&self) -> Catalog {
+        let snapshot = self.snapshot();
+        Catalog {
+            tools: snapshot.tools.values().cloned().collect(),
+            prompts: snapshot.prompts.values().cloned().collect(),
+            resources: snapshot.resources.values().cloned().collect(),
+            templates: snapshot.templates.values().cloned().collect(),
+            completer: snapshot.completer.clone(),
+            middleware: snapshot.middleware.clone(),
+            visibility: snapshot.visibility.clone(),
+            has_subscriptions: snapshot.options.resource_subscriptions,
+        }
+    }
+
+    fn watch(&self, listener: SourceListener) -> Box<dyn Any + Send + Sync> {
+        Box::new(self.hub().listen(Arc::new(MountListener(listener))))
+    }
+
+    fn as_server(&self) -> Option<&Server> {
+        Some(self)
+    }
+}
+
+impl<S: Source + ?Sized> Source for Arc<S> {
+    fn catalog(&self) -> Catalog {
+        S::catalog(self)
+    }
+
+    fn watch(&self, listener: SourceListener) -> Box<dyn Any + Send + Sync> {
+        S::watch(self, listener)
+    }
+
+    fn set_subscribed(&self, uri: &str, is_subscribed: bool) {
+        S::set_subscribed(self, uri, is_subscribed);
+    }
+
+    fn as_server(&self) -> Option<&Server> {
+        S::as_server(self)
+    }
+}
+
+/// Passes the changes of a mounted server to the server that mounted it.
+struct MountListener(SourceListener);
+
+impl ChangeListener for MountListener {
+    fn deliver(&self, change: &Change) -> bool {
+        match change {
+            Change::ToolsListChanged
+            | Change::PromptsListChanged
+            | Change::ResourcesListChanged => {
+                self.0.catalog_changed();
+                true
+            }
+            Change::ResourceUpdated(uri) => self.0.resource_updated(uri) > 0,
+            _ => false,
+        }
+    }
+
+    #[cfg(feature = "http-server")]
+    fn resync(&self) {
+        self.0.catalog_changed();
+    }
+}

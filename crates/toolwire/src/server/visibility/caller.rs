@@ -1,0 +1,88 @@
+//! The caller of a request, and rules about it.
+
+use std::borrow::Cow;
+use std::fmt;
+use std::sync::Arc;
+
+use toolwire_proto::admit::Admitted;
+use toolwire_types::{Implementation, Meta, meta_key};
+
+use crate::engine::{Principal, TokenInfo};
+use crate::server::request::RequestScope;
+
+/// The caller of a request, for decisions about what it sees.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct Caller<'a> {
+    token: &'a TokenInfo,
+    uses_tokens: bool,
+    client: Option<Cow<'a, Implementation>>,
+}
+
+impl<'a> Caller<'a> {
+    /// Returns the caller of a request whose scope exists.
+    pub(crate) fn of_scope(scope: &'a RequestScope) -> Self {
+        Self {
+            token: scope.auth(),
+            uses_tokens: scope.transport.uses_tokens(),
+            client: scope.client_info().map(Cow::Borrowed),
+        }
+    }
+
+    /// Returns the caller of an admitted request on a transport with tokens. A legacy client is not known yet.
+    pub(crate) fn of_request(token: Option<&'a TokenInfo>, request: &Admitted<'_>) -> Self {
+        let meta = request.meta();
+        let meta = meta.and_then(|meta| serde_json::from_str::<Meta>(meta.get()).ok());
+        let client = meta.and_then(|meta| meta.get_as(meta_key::CLIENT_INFO).ok().flatten());
+        Self {
+            token: token.unwrap_or(TokenInfo::none()),
+            uses_tokens: true,
+            client: client.map(Cow::Owned),
+        }
+    }
+
+    /// Returns what the transport verified about the caller's access token.
+    #[must_use]
+    pub fn token(&self) -> &TokenInfo {
+        self.token
+    }
+
+    /// Returns the principal of the caller.
+    #[must_use]
+    pub fn principal(&self) -> Principal {
+        Principal::of(self.token)
+    }
+
+    /// Returns `true` if the caller's token grants a scope. On transports without tokens (stdio, in process), every
+    /// caller has every scope.
+    #[must_use]
+    pub fn has_scope(&self, scope: &str) -> bool {
+        !self.uses_tokens || self.token.has_scope(scope)
+    }
+
+    /// Returns the client's description of itself. It is unverified: do not protect anything with it.
+    #[must_use]
+    pub fn client_info(&self) -> Option<&Implementation> {
+        self.client.as_deref()
+    }
+}
+
+/// A rule that returns `true` if a caller sees the tool or prompt of this name, or the resource or template of this URI.
+#[derive(Clone)]
+pub(crate) struct Visibility(Arc<dyn Fn(&Caller<'_>, &str) -> bool + Send + Sync>);
+
+impl Visibility {
+    pub(crate) fn new(rule: impl Fn(&Caller<'_>, &str) -> bool + Send + Sync + 'static) -> Self {
+        Self(Arc::new(rule))
+    }
+
+    pub(crate) fn shows(&self, caller: &Caller<'_>, name: &str) -> bool {
+        (self.0)(caller, name)
+    }
+}
+
+impl fmt::Debug for Visibility {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Visibility")
+    }
+}

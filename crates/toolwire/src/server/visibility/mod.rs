@@ -1,0 +1,11 @@
+//! Which tools, prompts and resources a caller sees.
+//!
+//! What is hidden from a caller does not exist for it: it is not listed, and requests for it get the response of an
+//! unknown name.
+
+mod caller;
+mod viewer;
+
+pub use caller::Caller;
+pub(crate) use caller::Visibility;
+pub(crate) use viewer::Viewer;
