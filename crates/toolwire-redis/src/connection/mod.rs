@@ -5,6 +5,8 @@
 //! several timeouts, so that later calls do not wait for it.
 
 mod backoff;
+mod cluster;
+mod engine_connection;
 mod engine_url;
 mod fault;
 mod request;
@@ -23,8 +25,8 @@ use toolwire::store::StoreError;
 use crate::counters::{CountedStore, LiveCounters};
 use crate::{ConnectError, RedisOptions};
 pub(crate) use backoff::Backoff;
+use engine_connection::EngineConnection;
 use fault::Fault;
-use request::EngineConnection;
 pub(crate) use request::{Repeat, Request};
 pub(crate) use target::Target;
 
@@ -152,7 +154,7 @@ impl Connection {
 
     async fn attempt(&self, request: &Request<'_>) -> Result<redis::Value, Fault> {
         let (mut connection, number) = self.connected().await?;
-        match request.send(&mut connection).await {
+        match connection.send(request).await {
             Ok(value) => {
                 self.shared.timeouts.store(0, Ordering::Relaxed);
                 Ok(value)
@@ -257,8 +259,8 @@ async fn connect_again(connection: Connection, number: u64) {
 /// too.
 async fn connect_and_ping(shared: &SharedConnection) -> Result<EngineConnection, RedisError> {
     let mut connection = shared.target.connect().await?;
-    Request::Command(&redis::cmd("PING"))
-        .send(&mut connection)
+    connection
+        .send(&Request::Command(&redis::cmd("PING")))
         .await?;
     Ok(connection)
 }

@@ -1,14 +1,9 @@
 //! What can be sent to the engine.
 
-use redis::aio::{ConnectionLike, MultiplexedConnection};
-use redis::cluster_async::ClusterConnection;
+use redis::aio::ConnectionLike;
 use redis::{Cmd, Pipeline, RedisResult, ScriptInvocation, Value};
-use tokio::task::JoinSet;
 
 use crate::connection::fault::Fault;
-
-/// The maximum number of independent commands that are sent to a cluster at the same time.
-const CONCURRENT_COMMANDS: usize = 256;
 
 /// A command, several independent commands, or a script with its keys and arguments.
 pub(crate) enum Request<'a> {
@@ -19,64 +14,21 @@ pub(crate) enum Request<'a> {
     Script(&'a ScriptInvocation<'a>),
 }
 
-/// An open connection for commands. Clones share it.
-#[derive(Clone)]
-pub(crate) enum EngineConnection {
-    Server(MultiplexedConnection),
-    /// One connection to each primary. It follows slots that move.
-    Cluster(ClusterConnection),
-}
-
 impl Request<'_> {
-    pub(crate) async fn send(&self, connection: &mut EngineConnection) -> RedisResult<Value> {
-        match (self, connection) {
-            (Self::Commands(commands), EngineConnection::Server(connection)) => {
-                let responses: Vec<Value> = commands.query_async(connection).await?;
-                Ok(Value::Array(responses))
-            }
-            (Self::Commands(commands), EngineConnection::Cluster(connection)) => {
-                let commands: Vec<&Cmd> = commands.cmd_iter().collect();
-                let mut responses = Vec::with_capacity(commands.len());
-                for commands in commands.chunks(CONCURRENT_COMMANDS) {
-                    responses.extend(send_concurrently(commands, connection).await?);
-                }
-                Ok(Value::Array(responses))
-            }
-            (_, EngineConnection::Server(connection)) => self.send_one(connection).await,
-            (_, EngineConnection::Cluster(connection)) => self.send_one(connection).await,
-        }
-    }
-
-    async fn send_one(&self, connection: &mut impl ConnectionLike) -> RedisResult<Value> {
+    /// Sends the request on a connection.
+    pub(super) async fn send_one(
+        &self,
+        connection: &mut impl ConnectionLike,
+    ) -> RedisResult<Value> {
         match self {
             Self::Command(command) => command.query_async(connection).await,
             Self::Script(script) => script.invoke_async(connection).await,
-            Self::Commands(commands) => commands.query_async(connection).await,
+            Self::Commands(commands) => {
+                let responses: Vec<Value> = commands.query_async(connection).await?;
+                Ok(Value::Array(responses))
+            }
         }
     }
-}
-
-/// Sends commands whose keys may be on several primaries, and returns their responses in the same order.
-async fn send_concurrently(
-    commands: &[&Cmd],
-    connection: &ClusterConnection,
-) -> RedisResult<Vec<Value>> {
-    let mut running = JoinSet::new();
-    for (position, command) in commands.iter().enumerate() {
-        let (command, mut connection) = ((*command).clone(), connection.clone());
-        running.spawn(async move {
-            let response: RedisResult<Value> = command.query_async(&mut connection).await;
-            (position, response)
-        });
-    }
-    let mut responses = vec![Value::Nil; commands.len()];
-    while let Some(joined) = running.join_next().await {
-        let (position, response) = joined.map_err(std::io::Error::other)?;
-        if let Some(place) = responses.get_mut(position) {
-            *place = response?;
-        }
-    }
-    Ok(responses)
 }
 
 impl<'a> From<&'a Cmd> for Request<'a> {

@@ -9,8 +9,8 @@ use redis::{
     ProtocolVersion, RedisError, RedisResult, cmd,
 };
 
+use crate::connection::engine_connection::EngineConnection;
 use crate::connection::engine_url::{EngineUrl, Topology};
-use crate::connection::request::EngineConnection;
 use crate::{ConnectError, RedisOptions};
 
 /// The engine that a URL names.
@@ -129,10 +129,10 @@ impl Target {
         let builder = ClusterClient::builder(infos?)
             .connection_timeout(self.options.connect_timeout)
             .response_timeout(timeout)
-            // A redirection to another node counts as a repetition.
+            // A request may wait until the connection knows the primaries again.
             .overall_response_timeout(Some(timeout * 2))
-            .retries(3)
-            .max_retry_wait(100);
+            // The library would also repeat requests that may have been executed.
+            .retries(0);
         #[cfg(feature = "tls")]
         let builder = match self.options.tls.certificates() {
             Some(certificates) if self.url.is_encrypted => builder.certs(certificates),

@@ -6,9 +6,13 @@ use std::time::Duration;
 use redis::{Cmd, cmd};
 use tokio::time::{sleep, timeout};
 use toolwire::Principal;
-use toolwire::store::{NonceStore as _, SessionRecord, SessionStore as _, contract};
-use toolwire::types::ProtocolVersion;
+use toolwire::store::{
+    Mailboxes as _, NodeMessage, NonceStore as _, SessionRecord, SessionStore as _, StoreError,
+    contract,
+};
+use toolwire::types::{ProtocolVersion, RawJson};
 use toolwire_redis::{Redis, RedisOptions};
+use toolwire_tests::relay::{Link, Relay};
 
 use crate::engine::{Engine, free_port};
 
@@ -94,6 +98,24 @@ impl Cluster {
         connected.unwrap_or_else(|error| panic!("{error}"))
     }
 
+    /// Returns the slot of the nonces of the anonymous principal, and the positions of its primary and of the next one.
+    async fn slot_of_nonces(&self) -> (u16, usize, usize) {
+        let mut commands = self.engines[0].commands().await;
+        let mut ask = cmd("CLUSTER");
+        ask.arg("KEYSLOT").arg("tw:test:{n:-}:i");
+        let slot: u16 = ask.query_async(&mut commands).await.unwrap();
+        let has_slot = |(first, last): &(u16, u16)| (*first..=*last).contains(&slot);
+        let from = SLOTS.iter().position(has_slot).unwrap();
+        (slot, from, (from + 1) % SLOTS.len())
+    }
+
+    /// Returns the name of a primary in its cluster.
+    async fn id(&self, primary: usize) -> String {
+        let mut commands = self.engines[primary].commands().await;
+        let mut ask = cmd("CLUSTER");
+        ask.arg("MYID").query_async(&mut commands).await.unwrap()
+    }
+
     /// Returns the number of keys of each primary.
     async fn key_counts(&self) -> Vec<usize> {
         let mut counts = Vec::new();
@@ -175,22 +197,8 @@ async fn moved_slots_are_followed() {
     };
     assert!(mark(1).await.unwrap());
     // All nonces of the anonymous principal are in one slot. It moves with its keys to the next primary.
-    let mut commands = cluster.engines[0].commands().await;
-    let mut ask = cmd("CLUSTER");
-    let slot: u16 = ask
-        .arg("KEYSLOT")
-        .arg("tw:test:{n:-}:i")
-        .query_async(&mut commands)
-        .await
-        .unwrap();
-    let from = SLOTS
-        .iter()
-        .position(|(first, last)| (*first..=*last).contains(&slot))
-        .unwrap();
-    let to = (from + 1) % SLOTS.len();
-    let mut target = cluster.engines[to].commands().await;
-    let mut ask = cmd("CLUSTER");
-    let id: String = ask.arg("MYID").query_async(&mut target).await.unwrap();
+    let (slot, from, to) = cluster.slot_of_nonces().await;
+    let id = cluster.id(to).await;
     let mut flush = cmd("FLUSHALL");
     run(&cluster.engines[from], flush.arg("SYNC")).await;
     for engine in [&cluster.engines[to], &cluster.engines[from]] {
@@ -206,4 +214,82 @@ async fn moved_slots_are_followed() {
     timeout(TIMEOUT, followed).await.expect("the slot is found");
     let counts = cluster.key_counts().await;
     assert!(counts[to] > 0 && counts[from] == 0, "{counts:?}");
+}
+
+#[tokio::test]
+async fn keys_of_a_slot_that_is_moving_are_found() {
+    let cluster = Cluster::start().await;
+    let nonces = cluster.connect().await.nonces();
+    let (slot, from, to) = cluster.slot_of_nonces().await;
+    for (engine, state, other) in [(to, "IMPORTING", from), (from, "MIGRATING", to)] {
+        let id = cluster.id(other).await;
+        let mut set = cmd("CLUSTER");
+        set.arg("SETSLOT").arg(slot).arg(state).arg(id);
+        run(&cluster.engines[engine], &set).await;
+    }
+    let (owner, lifetime) = (Principal::anonymous(), Duration::from_secs(60));
+    assert!(nonces.mark_used(&owner, &[1; 32], lifetime).await.unwrap());
+    assert!(!nonces.mark_used(&owner, &[1; 32], lifetime).await.unwrap());
+    let counts = cluster.key_counts().await;
+    assert!(counts[to] > 0, "new keys are on the new primary");
+}
+
+#[tokio::test]
+async fn message_that_may_have_been_sent_is_not_sent_again() {
+    // A cluster with one primary, whose connections can fail.
+    let (port, bus_port) = (free_port().to_string(), free_port().to_string());
+    let arguments = "--cluster-enabled yes --cluster-announce-ip 127.0.0.1 --save";
+    let mut arguments: Vec<_> = arguments.split(' ').collect();
+    arguments.extend(["", "--port", &port, "--cluster-port", &bus_port]);
+    let engine = Engine::start_with(&arguments);
+    let relay = Relay::start(engine.socket()).unwrap();
+    let mut announce = cmd("CONFIG");
+    announce.arg("SET").arg("cluster-announce-port");
+    run(&engine, announce.arg(relay.address().port())).await;
+    let mut add = cmd("CLUSTER");
+    run(&engine, add.arg("ADDSLOTSRANGE").arg(0).arg(16_383)).await;
+    let mut commands = engine.commands().await;
+    let mut ask = cmd("CLUSTER");
+    ask.arg("INFO");
+    let joined = async {
+        while !ask
+            .query_async::<String>(&mut commands)
+            .await
+            .unwrap()
+            .contains("state:ok")
+        {
+            sleep(Duration::from_millis(20)).await;
+        }
+    };
+    timeout(TIMEOUT, joined).await.expect("the primary starts");
+    let url = format!("redis+cluster://{}", relay.address());
+    let options = RedisOptions::new("test").with_response_timeout(Duration::from_secs(30));
+    let redis = Redis::connect(&url, options).await.unwrap();
+
+    let mailboxes = redis.mailboxes();
+    let mailbox = mailboxes.open().await.unwrap();
+    let node = mailbox.node();
+    let message = NodeMessage::StreamMessage {
+        session: "session".to_owned(),
+        message: RawJson::from(serde_json::json!({})),
+        token: Arc::default(),
+    };
+    // The engine knows the script afterwards.
+    assert!(mailboxes.send(node, &message).await.unwrap());
+    let mut count = cmd("LLEN");
+    count.arg(format!("tw:test:{{m:{node}}}:l"));
+    // The engine executes the script, and the connection ends before the response.
+    relay.set_link(Link::OneWay);
+    let sending = mailboxes.send(node, &message);
+    let failing = async {
+        while count.query_async::<u32>(&mut commands).await.unwrap() < 2 {
+            sleep(Duration::from_millis(5)).await;
+        }
+        relay.set_link(Link::Up);
+    };
+    let (sent, ()) = timeout(TIMEOUT, async { tokio::join!(sending, failing) })
+        .await
+        .expect("the message arrives");
+    assert!(matches!(sent, Err(StoreError::Unknown(_))), "{sent:?}");
+    assert_eq!(count.query_async::<u32>(&mut commands).await.unwrap(), 2);
 }

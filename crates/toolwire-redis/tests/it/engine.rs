@@ -45,6 +45,11 @@ impl Engine {
         self.0.url()
     }
 
+    /// Returns the path of the Unix socket of the engine.
+    pub(crate) fn socket(&self) -> std::path::PathBuf {
+        self.0.socket()
+    }
+
     /// Connects with the default options.
     pub(crate) async fn connect(&self) -> Redis {
         self.connect_with(RedisOptions::new("test")).await
