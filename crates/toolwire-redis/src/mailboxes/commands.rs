@@ -10,6 +10,7 @@ use toolwire::store::StoreError;
 use crate::RedisOptions;
 use crate::connection::{Connection, Repeat, milliseconds};
 use crate::keys::Keys;
+use crate::random_id::random_id;
 use crate::sealing::Sealing;
 use crate::subscriber::{Subscriber, Waiter};
 
@@ -22,6 +23,9 @@ const MESSAGE_TTL: Duration = Duration::from_secs(60);
 /// The maximum numbers of messages and bytes that one read returns.
 const READ_MESSAGES: usize = 100;
 const READ_BYTES: usize = 256 * 1024;
+
+/// The length of the id of a message.
+const ID_BYTES: usize = 16;
 
 /// The commands of mailboxes. Clones share the connection.
 #[derive(Clone)]
@@ -39,6 +43,17 @@ struct MailboxScripts {
     read: Script,
     close: Script,
 }
+
+/// Messages of a mailbox.
+pub(super) struct ReadMessages {
+    /// The encoded messages. A message that cannot be opened is empty.
+    pub(super) messages: Vec<Vec<u8>>,
+    /// The id of the last message, if there is one.
+    pub(super) last_id: Option<MessageId>,
+}
+
+/// The random id at the start of a stored message. It shows whether a failover gave the number of a message to another one.
+pub(super) type MessageId = [u8; ID_BYTES];
 
 /// The limits of one mailbox.
 #[derive(Debug, Clone, Copy)]
@@ -83,17 +98,21 @@ impl MailboxCommands {
     pub(super) async fn send(
         &self,
         node: NonZeroU16,
-        mut message: Vec<u8>,
+        message: &[u8],
         limits: MailboxLimits,
         repeat: Repeat,
     ) -> Result<bool, StoreError> {
-        if let Some(sealing) = &self.sealing {
-            let sealed = sealing.seal(&self.keys.node_messages(node), &message)?;
-            message = sealed.into_bytes();
+        let mut stored = random_id()?.into_bytes();
+        match &self.sealing {
+            Some(sealing) => {
+                let sealed = sealing.seal(&self.keys.node_messages(node), message)?;
+                stored.extend(sealed.into_bytes());
+            }
+            None => stored.extend_from_slice(message),
         }
         let mut invocation = self.invoke(&self.scripts.send, node);
         invocation
-            .arg(message)
+            .arg(stored)
             .arg(limits.messages)
             .arg(limits.bytes)
             .arg(milliseconds(MESSAGE_TTL));
@@ -109,33 +128,42 @@ impl MailboxCommands {
     }
 
     /// Renews the lease of a number, removes the messages before the number `next`, and returns some of the others. Returns
-    /// `None` if the owner has lost the number.
+    /// `None` if the owner has lost the number or messages.
     pub(super) async fn read(
         &self,
         node: NonZeroU16,
         owner: &str,
         next: u64,
-    ) -> Result<Option<Vec<Vec<u8>>>, StoreError> {
+        last_id: Option<&MessageId>,
+    ) -> Result<Option<ReadMessages>, StoreError> {
         let mut invocation = self.invoke(&self.scripts.read, node);
         invocation
             .arg(owner)
             .arg(milliseconds(LEASE))
             .arg(next)
             .arg(READ_MESSAGES)
-            .arg(READ_BYTES);
+            .arg(READ_BYTES)
+            .arg(last_id.map_or(&[][..], |id| id));
         let repeat = Repeat::Harmless;
-        let mut found: Vec<Vec<u8>> = self.connection.send(&invocation, repeat).await?;
-        if found.is_empty() || found.remove(0) != b"messages" {
+        let found: Vec<Vec<u8>> = self.connection.send(&invocation, repeat).await?;
+        let mut found = found.into_iter();
+        if found.next().is_none_or(|kind| kind != b"messages") {
             return Ok(None);
         }
-        if let Some(sealing) = &self.sealing {
-            let key = self.keys.node_messages(node);
-            for message in &mut found {
-                // A message that other keys have sealed is empty, which no message is.
-                *message = sealing.open(&key, message).unwrap_or_default();
+        let stored = found.as_slice();
+        let last_id = stored.last().and_then(|last| last.first_chunk()).copied();
+        let key = self.keys.node_messages(node);
+        let messages = found.map(|stored| {
+            let message = stored.get(ID_BYTES..).unwrap_or_default();
+            match &self.sealing {
+                Some(sealing) => sealing.open(&key, message).unwrap_or_default(),
+                None => message.to_vec(),
             }
-        }
-        Ok(Some(found))
+        });
+        Ok(Some(ReadMessages {
+            messages: messages.collect(),
+            last_id,
+        }))
     }
 
     /// Gives a number back.

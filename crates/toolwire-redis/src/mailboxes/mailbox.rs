@@ -11,7 +11,7 @@ use tokio::time::{sleep, timeout};
 use toolwire::store::{Mailbox, NodeMessage};
 
 use crate::connection::Backoff;
-use crate::mailboxes::commands::MailboxCommands;
+use crate::mailboxes::commands::{MailboxCommands, MessageId};
 
 /// The longest time between two reads. It is a third of the lease.
 const RENEWAL: Duration = Duration::from_secs(5);
@@ -24,6 +24,8 @@ pub(super) struct RedisMailbox {
     owner: String,
     /// The number of the next message to read.
     next: u64,
+    /// The id of the last message that was read.
+    last_id: Option<MessageId>,
     received: VecDeque<NodeMessage>,
 }
 
@@ -34,6 +36,7 @@ impl RedisMailbox {
             node,
             owner,
             next: 1,
+            last_id: None,
             received: VecDeque::new(),
         }
     }
@@ -46,16 +49,20 @@ impl RedisMailbox {
             }
             // A message that is sent after the read is not missed.
             let waiter = self.commands.wait_for(self.node);
-            let read = self.commands.read(self.node, &self.owner, self.next);
+            let last_id = self.last_id.as_ref();
+            let read = self
+                .commands
+                .read(self.node, &self.owner, self.next, last_id);
             match read.await {
-                Ok(Some(messages)) if messages.is_empty() => {
+                Ok(Some(read)) if read.messages.is_empty() => {
                     backoff = Backoff::new();
                     // Without a message, the lease is renewed.
                     let _ = timeout(RENEWAL, waiter.notified()).await;
                 }
-                Ok(Some(messages)) => {
-                    self.next += messages.len() as u64;
-                    let messages = messages.iter().filter_map(|message| decode(message));
+                Ok(Some(read)) => {
+                    self.next += read.messages.len() as u64;
+                    self.last_id = read.last_id;
+                    let messages = read.messages.iter().filter_map(|message| decode(message));
                     self.received.extend(messages);
                 }
                 Ok(None) => return None,

@@ -2,7 +2,8 @@
 //!
 //! A mailbox is a list of messages and the lease of the number of its node. Only that node is woken by a message. It reads
 //! the messages by their numbers and removes them with the next read, so a lost response loses no message. Each read renews the
-//! lease.
+//! lease. A failover of the engine can lose messages. A node that notices it gives up its number, because messages that it
+//! has not read may be lost, too.
 
 mod commands;
 mod mailbox;
@@ -73,7 +74,7 @@ impl RedisMailboxes {
             NodeMessage::Response { .. } => Repeat::Harmless,
             _ => Repeat::Harmful,
         };
-        let sent = self.commands.send(node, encoded, self.limits, repeat);
+        let sent = self.commands.send(node, &encoded, self.limits, repeat);
         sent.await
     }
 }

@@ -48,7 +48,8 @@ async fn contract_holds() {
     let limited = RedisOptions::new("limited").with_messages_per_mailbox(3);
     let mailboxes = engine.connect_with(limited).await.mailboxes();
     contract::mailboxes_bound(&mailboxes, 3).await;
-    let size = serde_json::to_vec(&message(1)).unwrap().len();
+    // Each message is stored with an id.
+    let size = serde_json::to_vec(&message(1)).unwrap().len() + 16;
     let limited = RedisOptions::new("small").with_bytes_per_mailbox(3 * size - 1);
     let mailboxes = engine.connect_with(limited).await.mailboxes();
     contract::mailboxes_bound(&mailboxes, 2).await;
@@ -75,6 +76,35 @@ async fn node_whose_lease_has_ended_learns_of_it() {
     send(&mailboxes, &*other, 2).await;
     assert_eq!(next(&mut *other).await, Some(message(2)));
     assert!(commands.exists::<_, bool>(&lease).await.unwrap());
+}
+
+#[tokio::test]
+async fn messages_that_a_failover_lost_are_noticed() {
+    let engine = Engine::start();
+    let mailboxes = engine.connect().await.mailboxes();
+    let mut commands = engine.commands().await;
+    // What the new primary has of three messages that the node has read, and how many others were sent to it since.
+    for (kept, newer) in [(2, 0), (0, 0), (2, 1), (0, 4)] {
+        let mut mailbox = mailboxes.open().await.unwrap();
+        for number in 1..=3 {
+            send(&mailboxes, &*mailbox, number).await;
+        }
+        for number in 1..=3 {
+            assert_eq!(next(&mut *mailbox).await, Some(message(number)));
+        }
+        let messages = format!("tw:test:{{m:{}}}:l", mailbox.node());
+        let mut trim = redis::cmd("LTRIM");
+        trim.arg(&messages).arg(0).arg(kept - 1);
+        if kept == 0 {
+            trim = redis::cmd("DEL");
+            trim.arg(&messages);
+        }
+        trim.exec_async(&mut commands).await.unwrap();
+        for number in 0..newer {
+            send(&mailboxes, &*mailbox, 10 + number).await;
+        }
+        assert_eq!(next(&mut *mailbox).await, None, "{kept} {newer}");
+    }
 }
 
 #[tokio::test]
