@@ -35,6 +35,7 @@ pub struct RedisSessionStore {
     keys: Keys,
     per_principal: usize,
     sealing: Option<Sealing>,
+    add: Arc<Script>,
     replace: Arc<Script>,
 }
 
@@ -45,33 +46,41 @@ impl RedisSessionStore {
             keys,
             per_principal: options.sessions_per_principal,
             sealing: options.sealing.clone(),
+            add: Arc::new(Script::new(include_str!("scripts/add_session.lua"))),
             replace: Arc::new(Script::new(include_str!("scripts/replace_session.lua"))),
         }
     }
 
-    /// Checks the limit of a principal. Sessions that have ended do not count.
-    async fn check_limit(&self, owner: &str) -> Result<(), StoreError> {
-        let index = self.keys.sessions_of(owner);
-        let mut count = cmd("ZCARD");
-        count.arg(&index);
-        let sessions: usize = self.connection.send(&count, Repeat::Harmless).await?;
-        if sessions < self.per_principal {
+    /// Adds a session to those of its principal. Returns an error if the principal has too many. Sessions that have ended
+    /// do not count.
+    async fn add_to_index(&self, owner: &str, id: &str) -> Result<(), StoreError> {
+        if self.try_add_to_index(owner, id).await? {
             return Ok(());
         }
+        let index = self.keys.sessions_of(owner);
         let mut all = cmd("ZRANGE");
         all.arg(&index).arg(0).arg(-1);
         let ids: Vec<String> = self.connection.send(&all, Repeat::Harmless).await?;
-        let mut existing = 0;
         for ids in ids.chunks(LOOKED_UP_TOGETHER) {
             let ended = self.ended_sessions(owner, ids).await?;
-            existing += ids.len() - ended.len();
             self.remove_from_index(&index, &ended).await?;
         }
-        if existing < self.per_principal {
+        if self.try_add_to_index(owner, id).await? {
             Ok(())
         } else {
             Err(StoreError::Full)
         }
+    }
+
+    /// Adds a session to those of its principal. Returns `false` if the list is full.
+    async fn try_add_to_index(&self, owner: &str, id: &str) -> Result<bool, StoreError> {
+        let mut invocation = self.add.prepare_invoke();
+        invocation
+            .key(self.keys.sessions_of(owner))
+            .arg(id)
+            .arg(self.per_principal)
+            .arg(milliseconds(INDEX_LIFETIME));
+        self.connection.send(&invocation, Repeat::Harmless).await
     }
 
     /// Returns those of the sessions that do not exist any more.
@@ -98,20 +107,6 @@ impl RedisSessionStore {
         self.connection.send(&remove, Repeat::Harmless).await
     }
 
-    /// Adds a session to those of its principal. The oldest come first.
-    async fn add_to_index(&self, owner: &str, id: &str) -> Result<(), StoreError> {
-        let time: (u64, u64) = self.connection.send(&cmd("TIME"), Repeat::Harmless).await?;
-        let index = self.keys.sessions_of(owner);
-        let mut commands = redis::pipe();
-        commands.cmd("ZADD").arg(&index).arg(time.0).arg(id);
-        commands
-            .cmd("PEXPIRE")
-            .arg(&index)
-            .arg(milliseconds(INDEX_LIFETIME));
-        let added: Result<Vec<u64>, _> = self.connection.send(&commands, Repeat::Harmless).await;
-        added.map(drop)
-    }
-
     async fn create_session(
         &self,
         id: &str,
@@ -121,9 +116,9 @@ impl RedisSessionStore {
     ) -> Result<StoredSession, StoreError> {
         let owner = keys::owner(principal);
         // The anonymous principal represents many users, and has no limit.
-        let is_limited = principal.as_str().is_some();
-        if is_limited {
-            self.check_limit(&owner).await?;
+        if principal.as_str().is_some() {
+            // A session that is not created afterwards counts as ended.
+            self.add_to_index(&owner, id).await?;
         }
         let key = self.keys.session(id, &owner);
         let mut set = cmd("SET");
@@ -135,9 +130,6 @@ impl RedisSessionStore {
         let created: bool = self.connection.send(&set, Repeat::Harmful).await?;
         if !created {
             return Err(StoreError::Taken);
-        }
-        if is_limited {
-            self.add_to_index(&owner, id).await?;
         }
         Ok(StoredSession::new(Arc::new(record), 1))
     }

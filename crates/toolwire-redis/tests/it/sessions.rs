@@ -25,6 +25,21 @@ async fn contract_holds() {
 }
 
 #[tokio::test]
+async fn session_is_created_with_two_requests() {
+    let engine = Engine::start();
+    let redis = engine.connect().await;
+    let owner = Principal::from_stored(Some("ann"));
+    let record = SessionRecord::new(ProtocolVersion::V2025_11_25, Default::default(), None);
+    let created = redis.sessions().create("a", &owner, record, TTL).await;
+    created.unwrap();
+    let counters = redis.counters();
+    let mut calls = counters.calls.iter();
+    let calls = calls.find(|calls| calls.store == "sessions").unwrap();
+    // One script adds it to the sessions of its principal, which have one key.
+    assert_eq!(calls.succeeded, 2);
+}
+
+#[tokio::test]
 async fn everything_expires() {
     let engine = Engine::start();
     let sessions = engine.connect().await.sessions();
