@@ -1,12 +1,13 @@
 //! Locks with a lease.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
 use redis::{Script, cmd};
+use tokio::sync::{Mutex as AsyncMutex, OwnedMutexGuard};
 use tokio::task::AbortHandle;
-use tokio::time::{Instant, sleep};
+use tokio::time::{sleep, timeout};
 use toolwire::store::StoreError;
 use toolwire_auth::client::TokenStoreError;
 
@@ -41,6 +42,9 @@ struct SharedLocks {
     unlock: Script,
     /// The owner of each lock that this store holds, by key.
     owners: Mutex<HashMap<String, String>>,
+    /// The callers of this store wait here for each other, by key. So a lock whose lease has ended has no second owner in
+    /// this store, under whose name the first one could store a value.
+    turns: Mutex<HashMap<String, Weak<AsyncMutex<()>>>>,
 }
 
 /// A lock that is released on drop, also before it is known whether it was acquired.
@@ -49,6 +53,8 @@ pub(super) struct LockGuard {
     key: String,
     owner: String,
     renewal: Option<AbortHandle>,
+    /// Ends after the owner was forgotten.
+    turn: Option<OwnedMutexGuard<()>>,
 }
 
 impl Locks {
@@ -60,6 +66,7 @@ impl Locks {
                 renew: script(include_str!("../scripts/tokens/renew_lock.lua")),
                 unlock: script(include_str!("../scripts/tokens/unlock.lua")),
                 owners: Mutex::default(),
+                turns: Mutex::default(),
             }),
         }
     }
@@ -71,20 +78,37 @@ impl Locks {
 
     /// Waits until the lock is free, and acquires it.
     pub(super) async fn acquire(&self, key: String) -> Result<LockGuard, TokenStoreError> {
-        let start = Instant::now();
-        let mut pause = FIRST_PAUSE;
-        loop {
-            if let Some(guard) = self.try_acquire(&key).await.map_err(failed)? {
-                return Ok(guard);
+        let acquiring = async {
+            let turn = self.turn(&key).lock_owned().await;
+            let mut pause = FIRST_PAUSE;
+            loop {
+                if let Some(mut guard) = self.try_acquire(&key).await? {
+                    guard.turn = Some(turn);
+                    return Ok(guard);
+                }
+                sleep(pause).await;
+                pause = (pause * 2).min(LONGEST_PAUSE);
             }
-            if start.elapsed() > LONGEST_WAIT {
-                return Err(TokenStoreError::new(
-                    "another process holds the lock of the token for too long",
-                ));
-            }
-            sleep(pause).await;
-            pause = (pause * 2).min(LONGEST_PAUSE);
+        };
+        match timeout(LONGEST_WAIT, acquiring).await {
+            Ok(acquired) => acquired.map_err(failed),
+            Err(_) => Err(TokenStoreError::new(
+                "another caller holds the lock of the token for too long",
+            )),
         }
+    }
+
+    /// Returns the lock that only the callers of this store share.
+    fn turn(&self, key: &str) -> Arc<AsyncMutex<()>> {
+        let turns = self.shared.turns.lock();
+        let mut turns = turns.unwrap_or_else(PoisonError::into_inner);
+        turns.retain(|_, turn| turn.strong_count() > 0);
+        if let Some(turn) = turns.get(key).and_then(Weak::upgrade) {
+            return turn;
+        }
+        let turn = Arc::default();
+        turns.insert(key.to_owned(), Arc::downgrade(&turn));
+        turn
     }
 
     async fn try_acquire(&self, key: &str) -> Result<Option<LockGuard>, StoreError> {
@@ -98,6 +122,7 @@ impl Locks {
             key: key.to_owned(),
             owner,
             renewal: None,
+            turn: None,
         };
         let other: Option<String> = self.shared.connection.send(&set, Repeat::Harmless).await?;
         if other.is_some_and(|other| other != guard.owner) {

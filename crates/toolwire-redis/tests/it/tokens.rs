@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use redis::AsyncCommands as _;
+use tokio::time::timeout;
 use toolwire::{KeyRing, StateKey};
 use toolwire_auth::client::{TokenStore as _, contract};
 use toolwire_auth::documents::Secret;
@@ -71,5 +72,25 @@ async fn lock_of_a_lost_process_ends_with_its_lease() {
     assert_eq!(owner, "another");
     let _: () = commands.del(&locks[0]).await.unwrap();
     drop(store.lock("token").await.unwrap());
+    store.put("token", &Secret::from("new")).await.unwrap();
+}
+
+#[tokio::test]
+async fn lost_lock_does_not_pass_to_another_caller_of_the_store() {
+    let engine = Engine::start();
+    let store = engine.connect().await.token_store("ann", keys(1));
+    let lost = store.lock("token").await.unwrap();
+    let mut commands = engine.commands().await;
+    let locks: Vec<String> = commands.keys("*:lock:*").await.unwrap();
+    let _: () = commands.del(&locks).await.unwrap();
+
+    // Another caller would store its values under its own lock, and so would the one that lost its lock.
+    let waiting = timeout(Duration::from_millis(100), store.lock("token")).await;
+    assert!(waiting.is_err(), "the lost lock still exists");
+    let stored = store.put("token", &Secret::from("late")).await;
+    let error = stored.unwrap_err().to_string();
+    assert!(error.contains("the lock of the token was lost"), "{error}");
+    drop(lost);
+    let _lock = store.lock("token").await.unwrap();
     store.put("token", &Secret::from("new")).await.unwrap();
 }
