@@ -148,6 +148,9 @@ impl ReceivedMessages {
             self.nodes
                 .retain(|_, node| now.duration_since(node.at) < FORGOTTEN_AFTER);
         }
+        if is_heartbeat {
+            return;
+        }
         let count = u32::try_from(payload.len()).unwrap_or(u32::MAX);
         let Ok(bytes) = Arc::clone(&self.bytes).try_acquire_many_owned(count) else {
             self.deliver(BusDelivery::Lagged, None);
@@ -251,6 +254,18 @@ mod tests {
         let payload = Envelope::encode("a", 4, &[large()]).unwrap();
         received.receive(&payload);
         assert_eq!(next(), BusDelivery::Message(large()));
+    }
+
+    #[test]
+    fn heartbeat_needs_no_free_bytes() {
+        let mut received = ReceivedMessages::default();
+        let mut subscription = received.subscribe();
+        let _all = Arc::clone(&received.bytes).try_acquire_many_owned(MAX_WAITING_BYTES as u32);
+        for _ in 0..2 {
+            let payload = Envelope::encode("a", 1, &[]).unwrap();
+            received.receive(&payload);
+        }
+        assert!(subscription.try_recv().is_err(), "no message was lost");
     }
 
     #[test]
