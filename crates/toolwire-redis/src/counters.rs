@@ -142,7 +142,8 @@ pub struct RedisCounters {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct StoreCalls {
-    /// The store: `sessions`, `event_log`, `bus`, `nonces`, `tasks`, `proxy`, `tokens`, `client_cache`, or `other`.
+    /// The store: `sessions`, `event_log`, `bus`, `mailboxes`, `nonces`, `tasks`, `proxy`, `tokens`, `client_cache`, or
+    /// `other`.
     pub store: &'static str,
     /// Requests that the engine has executed, also those that a limit of a store rejects.
     pub succeeded: u64,

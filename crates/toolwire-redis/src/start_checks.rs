@@ -32,9 +32,18 @@ pub(crate) async fn check(
     check_script(connection, keys).await?;
     warnings.extend(check_clock(connection).await?);
     warnings.extend(check_other_nodes(connection, keys, options).await?);
-    // The primaries of a cluster often have the same configuration.
-    warnings.dedup();
-    Ok(warnings)
+    Ok(without_duplicates(warnings))
+}
+
+/// Removes repeated warnings. The primaries of a cluster often have the same configuration.
+fn without_duplicates(warnings: Vec<EngineWarning>) -> Vec<EngineWarning> {
+    let mut distinct = Vec::new();
+    for warning in warnings {
+        if !distinct.contains(&warning) {
+            distinct.push(warning);
+        }
+    }
+    distinct
 }
 
 /// Returns what the engine says about itself: one text, or one of each primary of a cluster.
@@ -219,6 +228,13 @@ mod tests {
         check(&[replica], Some("set `min-replicas-to-write 1`"));
         check(&[no_file, replica], Some("set `min-replicas-to-write 1`"));
         check(&[("connected_slaves:0", one_replica)], None);
+    }
+
+    #[test]
+    fn equal_warnings_of_several_primaries_are_reported_once() {
+        let warning = |problem: &str| EngineWarning::new(problem.to_owned(), "remedy");
+        let both = [warning("a"), warning("b")];
+        assert_eq!(without_duplicates([&both[..], &both].concat()), both);
     }
 
     #[test]

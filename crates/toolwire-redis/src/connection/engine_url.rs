@@ -64,7 +64,7 @@ impl EngineUrl {
             });
         }
         // A password may contain every character in its encoded form, so the last `@` ends it.
-        let authority_end = rest.find('/').unwrap_or(rest.len());
+        let authority_end = rest.find(['/', '?']).unwrap_or(rest.len());
         let (authority, path) = rest.split_at(authority_end);
         let (login, hosts) = match authority.rsplit_once('@') {
             Some((login, hosts)) => (format!("{login}@"), hosts),
@@ -195,6 +195,15 @@ mod tests {
                 "redis://me:p%40s@[::1]:2/?protocol=resp3",
                 "redis://me:p%40s@[::1]:6379/?protocol=resp3",
             ]
+        );
+    }
+
+    #[test]
+    fn query_may_follow_the_hosts() {
+        let url = parse("redis+cluster://a:1,b:2?protocol=resp3");
+        assert_eq!(
+            url.servers(),
+            ["redis://a:1?protocol=resp3", "redis://b:2?protocol=resp3"]
         );
     }
 
