@@ -67,6 +67,15 @@ impl Engine {
         connection.expect("the engine accepts connections")
     }
 
+    /// Returns the most memory that the engine has used, in bytes.
+    pub(crate) async fn peak_memory(&self) -> usize {
+        let mut commands = self.commands().await;
+        let mut info = redis::cmd("INFO");
+        info.arg("memory");
+        let info: redis::InfoDict = info.query_async(&mut commands).await.expect("the memory");
+        info.get("used_memory_peak").expect("the peak")
+    }
+
     /// Ends the engine at once.
     pub(crate) fn kill(&mut self) {
         self.0.kill();

@@ -161,3 +161,23 @@ async fn closed_mailboxes_leave_nothing_behind() {
         .await
         .expect("the number is given back");
 }
+
+#[tokio::test]
+async fn read_of_large_messages_takes_little_memory_of_the_engine() {
+    const MIB: usize = 1024 * 1024;
+    let engine = Engine::start();
+    let mailboxes = engine.connect().await.mailboxes();
+    let mut mailbox = mailboxes.open().await.unwrap();
+    let large = NodeMessage::Response {
+        session: "session".to_owned(),
+        id: 1.into(),
+        outcome: Ok(RawJson::from(json!({"text": "x".repeat(MIB)}))),
+    };
+    for _ in 0..24 {
+        assert!(mailboxes.send(mailbox.node(), &large).await.unwrap());
+    }
+    let before = engine.peak_memory().await;
+    assert_eq!(next(&mut *mailbox).await, Some(large));
+    let grown = engine.peak_memory().await - before;
+    assert!(grown < 8 * MIB, "{grown} bytes");
+}

@@ -33,11 +33,13 @@ if after == stream.last then
   end
   return { 'nothing', stream.lease_end and number(stream.lease_end - now) or '' }
 end
+-- Entries are read one by one, because a few of them may be larger than all that may be returned.
 local found, bytes = { 'entries' }, 0
 local from = after + 1 - stream.first
-for i, entry in ipairs(redis.call('LRANGE', ENTRIES, number(from), number(from + ARGV[8] - 1))) do
-  bytes = bytes + #entry
-  if i > 1 and bytes > tonumber(ARGV[9]) then
+for i = from, math.min(from + ARGV[8] - 1, stream.last - stream.first) do
+  local entry = redis.call('LINDEX', ENTRIES, number(i))
+  bytes = bytes + (entry and #entry or 0)
+  if not entry or (i > from and bytes > tonumber(ARGV[9])) then
     break
   end
   found[#found + 1] = entry

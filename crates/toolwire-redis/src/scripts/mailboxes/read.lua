@@ -21,10 +21,12 @@ for _ = 1, removed do
   bytes = bytes - #redis.call('LPOP', KEYS[2])
 end
 redis.call('HSET', KEYS[1], 'next', first, 'bytes', bytes)
+-- Messages are read one by one, because a few of them may be larger than all that may be returned.
 local found, found_bytes = { 'messages' }, 0
-for i, message in ipairs(redis.call('LRANGE', KEYS[2], 0, ARGV[4] - 1)) do
-  found_bytes = found_bytes + #message
-  if i > 1 and found_bytes > max_bytes then
+for i = 0, ARGV[4] - 1 do
+  local message = redis.call('LINDEX', KEYS[2], i)
+  found_bytes = found_bytes + (message and #message or 0)
+  if not message or (i > 0 and found_bytes > max_bytes) then
     break
   end
   found[#found + 1] = message
