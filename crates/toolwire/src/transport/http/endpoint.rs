@@ -282,7 +282,10 @@ impl ClusterHandler for HttpEndpoint {
                 session,
                 message,
                 token,
-            } => self.http_sse.deliver(&session, &message, token),
+            } => {
+                let bytes = self.requests.bytes();
+                self.http_sse.deliver(&session, &message, token, bytes);
+            }
         }
     }
 

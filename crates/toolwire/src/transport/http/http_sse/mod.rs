@@ -29,7 +29,7 @@ use toolwire_types::{ClientCapabilities, ErrorObject, RawJson, ResponseId};
 
 use crate::engine::{BoxFuture, Principal, TokenInfo};
 use crate::store::{NodeMessage, SessionRecord};
-use crate::transport::chunk::{ChunkPermit, ChunkSender};
+use crate::transport::chunk::ChunkSender;
 use crate::transport::duplex::MessageLoop;
 use crate::transport::http::endpoint::HttpEndpoint;
 use crate::transport::http::http_sse::routes::HttpSseRoutes;
@@ -141,9 +141,13 @@ async fn deliver(post: &IncomingRequest<'_>, message: &[u8]) -> Result<HttpRespo
     check_message(post, message)?;
     let token = post.auth.clone().unwrap_or_default();
     if let Some(stream) = endpoint.http_sse.find(&key) {
+        let permit = streams::message_permit(endpoint.requests.bytes(), message);
+        let permit = permit.ok_or_else(|| {
+            response::unavailable("the messages that are being served are too large in total")
+        })?;
         let sender = ChunkSender {
             token,
-            permit: Some(message_permit(endpoint, message)?),
+            permit: Some(permit),
         };
         return match stream.send(message, sender).await {
             Ok(()) => Ok(response::empty(StatusCode::ACCEPTED)),
@@ -181,18 +185,6 @@ fn node_prefix(node: Option<NonZeroU16>) -> String {
 fn node_of(id: &str) -> Option<NonZeroU16> {
     let node = u16::from_str_radix(id.get(..4)?, 16).ok()?;
     NonZeroU16::new(node)
-}
-
-/// Counts a message until it has been served: once for the queue and once for its handler.
-fn message_permit(endpoint: &HttpEndpoint, message: &[u8]) -> Result<ChunkPermit, HttpResponse> {
-    let mut reservation = endpoint.requests.bytes().reservation();
-    if reservation.try_grow(message.len().saturating_mul(2)) {
-        Ok(Arc::new(reservation))
-    } else {
-        Err(response::unavailable(
-            "the messages that are being served are too large in total",
-        ))
-    }
 }
 
 /// The session id in the query of a POST.

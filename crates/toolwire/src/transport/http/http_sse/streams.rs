@@ -10,7 +10,8 @@ use toolwire_types::RawJson;
 
 use crate::engine::TokenInfo;
 use crate::sync::lock;
-use crate::transport::chunk::{Chunk, ChunkSender};
+use crate::transport::chunk::{Chunk, ChunkPermit, ChunkSender};
+use crate::transport::http::byte_budget::ByteBudget;
 use crate::transport::http::exchange::token_expiry;
 use crate::transport::http::http_sse::forwarding::{ForwardedMessages, Full};
 
@@ -88,16 +89,29 @@ impl HttpSseStreams {
 
     /// Delivers a message that another node received, if the stream is on this node. The client already got 202. If the
     /// message cannot be delivered, the stream ends, so that the client learns of the loss.
-    pub(crate) fn deliver(self: &Arc<Self>, key: &str, message: &RawJson, token: Arc<TokenInfo>) {
+    ///
+    /// `bytes` counts the messages of all streams.
+    pub(crate) fn deliver(
+        self: &Arc<Self>,
+        key: &str,
+        message: &RawJson,
+        token: Arc<TokenInfo>,
+        bytes: &Arc<ByteBudget>,
+    ) {
         let Some(input) = self.find(key) else {
             tracing::debug!("ignored a message for a stream that has ended");
             return;
         };
-        let sender = ChunkSender {
-            token,
-            permit: None,
-        };
-        let chunk = input.chunk(message.get().as_bytes(), sender);
+        let message = message.get().as_bytes();
+        let permit = message_permit(bytes, message);
+        if permit.is_none() {
+            tracing::warn!(
+                "a stream ends because the messages that are being served are too large in total"
+            );
+            self.close(key);
+            return;
+        }
+        let chunk = input.chunk(message, ChunkSender { token, permit });
         match input.forwarded.send(&input.messages, chunk) {
             Ok(None) => {}
             Ok(Some(sending)) => {
@@ -166,6 +180,14 @@ impl LatestTokenExpiry {
     }
 }
 
+/// Counts a message until it has been served: once for the queue and once for its handler. Returns `None` if it does not
+/// fit.
+pub(crate) fn message_permit(bytes: &Arc<ByteBudget>, message: &[u8]) -> Option<ChunkPermit> {
+    let mut reservation = bytes.reservation();
+    let fits = reservation.try_grow(message.len().saturating_mul(2));
+    fits.then(|| Arc::new(reservation) as ChunkPermit)
+}
+
 /// Replaces line breaks by spaces and appends a line feed. JSON has line breaks only between tokens, where a space is
 /// equivalent.
 fn to_line(message: &[u8]) -> Vec<u8> {
@@ -188,5 +210,50 @@ pub(crate) struct StreamGuard {
 impl Drop for StreamGuard {
     fn drop(&mut self) {
         self.streams.close(&self.key);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const KEY: &str = "session";
+
+    /// Returns a JSON text of this size.
+    fn message(bytes: usize) -> RawJson {
+        RawJson::from_string(format!("\"{}\"", "x".repeat(bytes - 2))).unwrap()
+    }
+
+    #[tokio::test]
+    async fn forwarded_messages_are_counted_until_they_are_served() {
+        let streams = Arc::<HttpSseStreams>::default();
+        let token = Arc::<TokenInfo>::default();
+        let (_guard, mut messages, _expiry) = streams.register(KEY, &token);
+        let budget = ByteBudget::new(1000, 100);
+        let deliver = |bytes| streams.deliver(KEY, &message(bytes), Arc::clone(&token), &budget);
+        // More messages than the queue has capacity for.
+        for _ in 0..=QUEUED_MESSAGES {
+            deliver(10);
+        }
+        assert_eq!(budget.used(), (QUEUED_MESSAGES + 1) * 20);
+        for _ in 0..=QUEUED_MESSAGES {
+            assert!(messages.recv().await.is_some());
+        }
+        assert_eq!(budget.used(), 0);
+    }
+
+    #[tokio::test]
+    async fn stream_whose_forwarded_message_does_not_fit_ends() {
+        let streams = Arc::<HttpSseStreams>::default();
+        let token = Arc::<TokenInfo>::default();
+        let (_guard, mut messages, _expiry) = streams.register(KEY, &token);
+        let budget = ByteBudget::new(1000, 100);
+        budget.add(801);
+        let deliver = |bytes| streams.deliver(KEY, &message(bytes), Arc::clone(&token), &budget);
+        deliver(49);
+        assert!(messages.recv().await.is_some());
+        deliver(50);
+        assert!(messages.recv().await.is_none(), "the stream has ended");
+        assert_eq!(budget.used(), 801);
     }
 }
