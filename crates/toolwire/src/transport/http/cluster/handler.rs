@@ -1,5 +1,7 @@
 //! What handles the messages of other nodes.
 
+use std::pin::pin;
+use std::sync::Weak;
 use std::time::Duration;
 
 use crate::store::{BusPayload, NodeMessage};
@@ -20,4 +22,21 @@ pub(crate) trait ClusterHandler: Send + Sync + 'static {
 
     /// Handles the loss of the number of this node: messages that were sent to it do not arrive any more.
     fn on_number_lost(&self);
+}
+
+/// Waits for a future. Returns `None` if the handler is dropped in the meantime, so that its tasks end after its endpoint.
+pub(super) async fn while_used<T>(
+    handler: &Weak<dyn ClusterHandler>,
+    future: impl Future<Output = T>,
+) -> Option<T> {
+    let mut future = pin!(future);
+    loop {
+        // The future is not started again, because it may take longer than one of these intervals.
+        if let Ok(output) = tokio::time::timeout(RECONNECT, future.as_mut()).await {
+            return Some(output);
+        }
+        if handler.strong_count() == 0 {
+            return None;
+        }
+    }
 }

@@ -17,7 +17,7 @@ use crate::engine::BoxFuture;
 use crate::engine::node_number::NodeNumber;
 use crate::server::hub::Hub;
 use crate::store::{BusDelivery, BusMessage, BusSubscription};
-use crate::transport::http::cluster::handler::{ClusterHandler, RECONNECT};
+use crate::transport::http::cluster::handler::{ClusterHandler, RECONNECT, while_used};
 use crate::transport::http::cluster::pending::PendingChanges;
 use crate::transport::http::random_id::random_id;
 use crate::transport::http::stores::Stores;
@@ -162,21 +162,16 @@ impl Receiver {
     }
 
     async fn receive_until_lost(&self, mut subscription: Box<dyn BusSubscription>) {
-        loop {
-            let delivery = match tokio::time::timeout(RECONNECT, subscription.next()).await {
-                Ok(Some(delivery)) => Some(delivery),
-                Ok(None) => return,
-                Err(_) => None,
-            };
+        while let Some(Some(delivery)) = while_used(&self.handler, subscription.next()).await {
             let Some(handler) = self.handler.upgrade() else {
                 return;
             };
             match delivery {
-                Some(BusDelivery::Message(message)) if message.node != self.node => {
+                BusDelivery::Message(message) if message.node != self.node => {
                     handler.on_bus_message(message.payload);
                 }
-                Some(BusDelivery::Lagged) => handler.resync(),
-                Some(BusDelivery::Message(_)) | None => {}
+                BusDelivery::Lagged => handler.resync(),
+                BusDelivery::Message(_) => {}
             }
         }
     }
