@@ -18,6 +18,10 @@ use crate::sync::lock;
 /// [`BusPayload::Everything`].
 const MAX_WAITING_CHANGES: usize = 10_000;
 
+/// The maximum size of these changes together, in bytes: of their URIs and task ids. More changes are published as
+/// [`BusPayload::Everything`], too.
+const MAX_WAITING_CHANGE_BYTES: usize = 4 * 1024 * 1024;
+
 /// The maximum number of notifications that are queued for the bus. Further notifications are not published.
 const MAX_WAITING_NOTIFICATIONS: usize = 1_000;
 
@@ -26,6 +30,9 @@ const MAX_WAITING_NOTIFICATION_BYTES: usize = 4 * 1024 * 1024;
 
 /// The maximum number of messages that are published in one call of the bus.
 const MAX_BATCH: usize = 256;
+
+/// The maximum size of these messages together, in bytes. A single message may be larger.
+const MAX_BATCH_BYTES: usize = 1024 * 1024;
 
 /// The queue of changes and notifications for the bus.
 #[derive(Debug, Default)]
@@ -37,6 +44,7 @@ pub(super) struct PendingChanges {
 #[derive(Debug, Default)]
 struct WaitingMessages {
     changes: BTreeSet<Change>,
+    change_bytes: usize,
     /// Whether there were too many changes, so that everything is reported as changed.
     everything: bool,
     /// The notifications, in the order in which they were sent.
@@ -57,13 +65,19 @@ impl PendingChanges {
     pub(super) fn take(&self) -> Option<PendingBatch> {
         let mut waiting = self.lock();
         let everything = std::mem::take(&mut waiting.everything);
+        let mut size = BatchSize::default();
         let mut changes = Vec::new();
-        while changes.len() < MAX_BATCH
-            && let Some(change) = waiting.changes.pop_first()
+        while waiting
+            .changes
+            .first()
+            .is_some_and(|next| size.add(change_bytes(next)))
+            && let Some(change) = waiting.take_change()
         {
             changes.push(change);
         }
-        let count = waiting.notifications.len().min(MAX_BATCH - changes.len());
+        let mut fitting = waiting.notifications.iter();
+        let fitting = fitting.by_ref().take_while(|next| size.add(bytes_of(next)));
+        let count = fitting.count();
         let notifications: Vec<_> = waiting.notifications.drain(..count).collect();
         waiting.notification_bytes -= notifications.iter().map(bytes_of).sum::<usize>();
         let is_empty = !everything && changes.is_empty() && notifications.is_empty();
@@ -130,15 +144,26 @@ impl WaitingMessages {
         if self.everything {
             return;
         }
-        self.changes.insert(change);
-        if self.changes.len() > MAX_WAITING_CHANGES {
+        let bytes = change_bytes(&change);
+        if self.changes.insert(change) {
+            self.change_bytes += bytes;
+        }
+        if self.changes.len() > MAX_WAITING_CHANGES || self.change_bytes > MAX_WAITING_CHANGE_BYTES
+        {
             self.report_everything();
         }
+    }
+
+    fn take_change(&mut self) -> Option<Change> {
+        let change = self.changes.pop_first()?;
+        self.change_bytes -= change_bytes(&change);
+        Some(change)
     }
 
     /// Replaces all changes by the report that everything may have changed.
     fn report_everything(&mut self) {
         self.changes.clear();
+        self.change_bytes = 0;
         self.everything = true;
     }
 
@@ -153,6 +178,35 @@ impl WaitingMessages {
         self.notification_bytes = bytes;
         self.notifications.push(notification.clone());
         true
+    }
+}
+
+/// The size of a batch.
+#[derive(Debug, Default)]
+struct BatchSize {
+    messages: usize,
+    bytes: usize,
+}
+
+impl BatchSize {
+    /// Adds a message. Returns `false`, and does not add it, if that would exceed a limit.
+    fn add(&mut self, bytes: usize) -> bool {
+        let is_full = self.messages >= MAX_BATCH;
+        let is_too_large = self.messages > 0 && self.bytes + bytes > MAX_BATCH_BYTES;
+        if is_full || is_too_large {
+            return false;
+        }
+        self.messages += 1;
+        self.bytes += bytes;
+        true
+    }
+}
+
+fn change_bytes(change: &Change) -> usize {
+    match change {
+        Change::ResourceUpdated(uri) => uri.len(),
+        Change::Task(id) => id.len(),
+        _ => 0,
     }
 }
 
@@ -227,6 +281,45 @@ mod tests {
         pending.forward(&Change::ToolsListChanged);
         let expected = [BusPayload::Change(Change::ToolsListChanged)];
         assert_eq!(take_all(&pending), expected);
+    }
+
+    #[test]
+    fn too_large_changes_become_one_message() {
+        let pending = PendingChanges::default();
+        let large = |first: char, bytes| {
+            Change::ResourceUpdated(format!("{first}{}", "x".repeat(bytes - 1)))
+        };
+        let half = MAX_WAITING_CHANGE_BYTES / 2;
+        for _ in 0..2 {
+            pending.forward(&large('a', half));
+            pending.forward(&large('b', half));
+            // The same change is not counted twice.
+            pending.forward(&large('b', half));
+            assert_eq!(take_all(&pending).len(), 2);
+        }
+        pending.forward(&large('a', half));
+        let batch = pending.take().expect("a change waits");
+        pending.forward(&large('b', half + 1));
+        pending.put_back(batch, &StoreError::unavailable("away"));
+        assert_eq!(take_all(&pending), [BusPayload::Everything]);
+    }
+
+    #[test]
+    fn batches_are_limited_in_bytes() {
+        let pending = PendingChanges::default();
+        let half = MAX_BATCH_BYTES / 2;
+        let change = |first: char, bytes| {
+            Change::ResourceUpdated(format!("{first}{}", "x".repeat(bytes - 1)))
+        };
+        pending.forward(&change('a', half));
+        pending.forward(&change('b', half));
+        pending.forward(&change('c', half));
+        pending.forward_notification(&notification(half));
+        pending.forward_notification(&notification(MAX_BATCH_BYTES + 1));
+        pending.forward_notification(&notification(100));
+        let batches = std::iter::from_fn(|| pending.take());
+        let counts: Vec<_> = batches.map(|batch| batch.payloads().count()).collect();
+        assert_eq!(counts, [2, 2, 1, 1]);
     }
 
     #[test]
