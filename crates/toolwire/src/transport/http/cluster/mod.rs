@@ -1,7 +1,8 @@
 //! The connection of one node to the other nodes of a service: publishes changes on the bus, receives messages of the bus,
 //! and reads the mailbox of this node.
 //!
-//! Changes are never lost. A change that cannot be published is published later. After each subscription, all listeners
+//! Changes are never lost. A change that cannot be published is published later. A notification that may have been
+//! published is not repeated. After each subscription, all listeners
 //! are notified that everything may have changed, because changes of other nodes may have been published before.
 
 pub(crate) mod handler;
@@ -121,7 +122,7 @@ async fn publish_changes(node: String, stores: Stores, outgoing: Weak<PendingCha
             .map(|payload| BusMessage::new(&node, payload))
             .collect();
         if let Err(error) = stores.publish_all(&messages).await {
-            tracing::warn!(%error, "changes could not be published to the other nodes; they are published later");
+            tracing::warn!(%error, "messages could not be published to the other nodes; changes are published later");
             outgoing.put_back(batch, &error);
             drop(outgoing);
             tokio::time::sleep(RECONNECT).await;
