@@ -4,11 +4,13 @@ use std::num::NonZeroU16;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use http::StatusCode;
+use bytes::Bytes;
+use http::{Request, StatusCode};
+use http_body_util::Full;
 use serde_json::{Value, json};
 use tokio::sync::Notify;
 use toolwire::BoxFuture;
-use toolwire::store::contract::Faulty;
+use toolwire::store::contract::{Fault, Faulty};
 use toolwire::store::{
     Mailbox, Mailboxes, MemoryBus, MemoryEventLog, MemoryMailboxes, MemorySessionStore,
     NodeMessage, SessionStore, StoreError,
@@ -216,13 +218,16 @@ async fn node_that_lost_its_number_ends_its_requests_and_takes_another_number() 
 
 /// Returns two nodes with the transport of 2024-11-05, and their mailboxes.
 fn two_sse_nodes() -> [(HttpService, Arc<NodeMailboxes>); 2] {
-    let sessions: Arc<dyn SessionStore> = Arc::new(MemorySessionStore::default());
+    sse_nodes(&(Arc::<MemorySessionStore>::default() as Arc<dyn SessionStore>))
+}
+
+fn sse_nodes(sessions: &Arc<dyn SessionStore>) -> [(HttpService, Arc<NodeMailboxes>); 2] {
     let shared = Arc::default();
     [(), ()].map(|()| {
         let mailboxes = NodeMailboxes::new(&shared);
         let options = HttpOptions::new()
             .with_http_sse()
-            .with_session_store(Arc::clone(&sessions))
+            .with_session_store(Arc::clone(sessions))
             .with_mailboxes(mailboxes.clone());
         (HttpService::new(server(), options), mailboxes)
     })
@@ -253,4 +258,31 @@ async fn streams_of_a_node_that_lost_its_number_end() {
     let mut client = HttpSseClient::connect(&first).await;
     of_first.lose_number().await;
     assert_eq!(client.next_event().await, None);
+}
+
+#[tokio::test(start_paused = true)]
+async fn stream_with_a_number_that_was_lost_meanwhile_is_not_opened() {
+    let sessions = Arc::new(Faulty::new(Arc::<MemorySessionStore>::default()));
+    let store: Arc<dyn SessionStore> = sessions.clone();
+    let [(first, of_first), _] = sse_nodes(&store);
+    drop(HttpSseClient::connect(&first).await);
+    sessions.inject("create", Fault::Slow(Duration::from_secs(1)), 1);
+    let calls = sessions.calls("create");
+    let stream = Request::get("/sse")
+        .header("host", "localhost")
+        .header("accept", "text/event-stream")
+        .body(Full::<Bytes>::default())
+        .unwrap();
+    let losing = async {
+        while sessions.calls("create") == calls {
+            tokio::task::yield_now().await;
+        }
+        of_first.lose_number().await;
+    };
+    let (response, ()) = tokio::join!(first.respond(stream), losing);
+    assert_eq!(response.status(), StatusCode::SERVICE_UNAVAILABLE);
+    // The next attempt gets the new number.
+    let client = HttpSseClient::connect(&first).await;
+    let node = of_first.own.lock().unwrap()[1];
+    assert!(client.session().starts_with(&format!("{node:04x}")));
 }

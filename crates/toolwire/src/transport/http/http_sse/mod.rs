@@ -97,6 +97,13 @@ async fn open(
     let out = Arc::new(OutgoingQueue::new(options.limits.outbox()));
     let streams = &endpoint.http_sse;
     let (guard, messages, latest_expiry) = streams.register(&lease.key, &token);
+    // A node that loses its number later closes the registered streams.
+    if node.is_some() && node != endpoint.node.number().current() {
+        lease.delete().await;
+        return Err(response::unavailable(
+            "this node has just lost its number; open the stream again",
+        ));
+    }
     let connection = MessageLoop::with_token(
         Some(token),
         endpoint.server.clone(),
