@@ -15,12 +15,13 @@ use toolwire::store::{
     Mailbox, Mailboxes, MemoryBus, MemoryEventLog, MemoryMailboxes, MemorySessionStore,
     NodeMessage, SessionStore, StoreError,
 };
-use toolwire::transport::http::{HttpLimits, HttpOptions, HttpService};
+use toolwire::transport::http::{HttpLimits, HttpOptions, HttpService, LegacyMode};
 use toolwire_tests::http::endpoint::Endpoint;
 use toolwire_tests::http::events::Events;
 use toolwire_tests::http::fixture::Fixture;
 use toolwire_tests::http::session::{Session, tool_call};
 use toolwire_tests::peer::{legacy, result_response, server, within};
+use toolwire_tests::traces::Traces;
 
 use crate::http_sse_client::{HttpSseClient, post};
 
@@ -285,4 +286,21 @@ async fn stream_with_a_number_that_was_lost_meanwhile_is_not_opened() {
     let client = HttpSseClient::connect(&first).await;
     let node = of_first.own.lock().unwrap()[1];
     assert!(client.session().starts_with(&format!("{node:04x}")));
+}
+
+#[test]
+fn bus_without_mailboxes_is_reported_with_the_remedy() {
+    let warnings = |options: HttpOptions| {
+        let (traces, recording) = Traces::record();
+        drop(HttpService::new(server(), options));
+        drop(recording);
+        traces.text().matches("with_mailboxes").count()
+    };
+    let bus = || HttpOptions::new().with_bus(Arc::<MemoryBus>::default());
+    assert_eq!(warnings(bus()), 1);
+    let mailboxes = Arc::<MemoryMailboxes>::default();
+    assert_eq!(warnings(bus().with_mailboxes(mailboxes)), 0);
+    assert_eq!(warnings(HttpOptions::new()), 0);
+    let without_sessions = bus().with_legacy(LegacyMode::Stateless);
+    assert_eq!(warnings(without_sessions), 0);
 }

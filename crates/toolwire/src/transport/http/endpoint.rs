@@ -56,6 +56,7 @@ pub(crate) struct HttpEndpoint {
 
 impl HttpEndpoint {
     pub(crate) fn new(server: Server, options: HttpOptions) -> Self {
+        warn_without_mailboxes(&server, &options);
         let limits = &options.limits;
         let node = ClusterNode::new(options.bus.is_some(), options.mailboxes.is_some());
         Self {
@@ -84,8 +85,7 @@ impl HttpEndpoint {
 
     /// Returns `true` if the endpoint opens sessions.
     pub(crate) fn has_sessions(&self) -> bool {
-        let has_legacy = || self.server.snapshot().supported.legacy().next().is_some();
-        self.options.legacy == LegacyMode::Sessions && has_legacy()
+        has_sessions(&self.server, &self.options)
     }
 
     /// Returns the session with this id, or `None` if the principal has no such session.
@@ -242,6 +242,22 @@ impl HttpEndpoint {
     pub(crate) fn stream_writer(&self) -> StreamWriter {
         let limits = &self.options.limits;
         StreamWriter::new(self.stores.clone(), limits.outbox(), limits.session_idle)
+    }
+}
+
+fn has_sessions(server: &Server, options: &HttpOptions) -> bool {
+    let has_legacy = || server.snapshot().supported.legacy().next().is_some();
+    options.legacy == LegacyMode::Sessions && has_legacy()
+}
+
+/// Warns if there are other nodes, but messages of clients cannot be forwarded to them.
+fn warn_without_mailboxes(server: &Server, options: &HttpOptions) {
+    let needs_mailboxes = options.http_sse || has_sessions(server, options);
+    if options.bus.is_some() && options.mailboxes.is_none() && needs_mailboxes {
+        tracing::warn!(
+            "the nodes have a bus but no mailboxes, so a response of a client that reaches another node than the one that \
+             waits for it is lost: set `HttpOptions::with_mailboxes` beside `with_bus`"
+        );
     }
 }
 
