@@ -50,6 +50,8 @@ pub(super) struct ReadMessages {
     pub(super) messages: Vec<Vec<u8>>,
     /// The id of the last message, if there is one.
     pub(super) last_id: Option<MessageId>,
+    /// Whether further messages wait.
+    pub(super) has_more: bool,
 }
 
 /// The random id at the start of a stored message. It shows whether a failover gave the number of a message to another one.
@@ -147,9 +149,11 @@ impl MailboxCommands {
         let repeat = Repeat::Harmless;
         let found: Vec<Vec<u8>> = self.connection.send(&invocation, repeat).await?;
         let mut found = found.into_iter();
-        if found.next().is_none_or(|kind| kind != b"messages") {
-            return Ok(None);
-        }
+        let has_more = match found.next().as_deref() {
+            Some(b"all") => false,
+            Some(b"more") => true,
+            _ => return Ok(None),
+        };
         let stored = found.as_slice();
         let last_id = stored.last().and_then(|last| last.first_chunk()).copied();
         let key = self.keys.node_messages(node);
@@ -163,6 +167,7 @@ impl MailboxCommands {
         Ok(Some(ReadMessages {
             messages: messages.collect(),
             last_id,
+            has_more,
         }))
     }
 

@@ -12,6 +12,7 @@ use toolwire::store::{Mailbox, NodeMessage};
 
 use crate::connection::Backoff;
 use crate::mailboxes::commands::{MailboxCommands, MessageId};
+use crate::subscriber::Waiter;
 
 /// The longest time between two reads. It is a third of the lease.
 const RENEWAL: Duration = Duration::from_secs(5);
@@ -27,6 +28,8 @@ pub(super) struct RedisMailbox {
     /// The id of the last message that was read.
     last_id: Option<MessageId>,
     received: VecDeque<NodeMessage>,
+    /// Waits for messages since the last read, if that has returned all messages.
+    waiter: Option<Waiter>,
 }
 
 impl RedisMailbox {
@@ -38,6 +41,7 @@ impl RedisMailbox {
             next: 1,
             last_id: None,
             received: VecDeque::new(),
+            waiter: None,
         }
     }
 
@@ -47,6 +51,10 @@ impl RedisMailbox {
             if let Some(message) = self.received.pop_front() {
                 return Some(message);
             }
+            if let Some(waiter) = self.waiter.take() {
+                // Without a message, the next read renews the lease.
+                let _ = timeout(RENEWAL, waiter.notified()).await;
+            }
             // A message that is sent after the read is not missed.
             let waiter = self.commands.wait_for(self.node);
             let last_id = self.last_id.as_ref();
@@ -54,15 +62,13 @@ impl RedisMailbox {
                 .commands
                 .read(self.node, &self.owner, self.next, last_id);
             match read.await {
-                Ok(Some(read)) if read.messages.is_empty() => {
-                    backoff = Backoff::new();
-                    // Without a message, the lease is renewed.
-                    let _ = timeout(RENEWAL, waiter.notified()).await;
-                }
                 Ok(Some(read)) => {
+                    backoff = Backoff::new();
                     self.next += read.messages.len() as u64;
-                    self.last_id = read.last_id;
-                    let messages = read.messages.iter().filter_map(|message| decode(message));
+                    self.last_id = read.last_id.or(self.last_id);
+                    self.waiter = (!read.has_more).then_some(waiter);
+                    let messages = read.messages.iter();
+                    let messages = messages.filter_map(|message| decode(message));
                     self.received.extend(messages);
                 }
                 Ok(None) => return None,

@@ -163,6 +163,36 @@ async fn closed_mailboxes_leave_nothing_behind() {
 }
 
 #[tokio::test]
+async fn message_is_received_with_one_read() {
+    let engine = Engine::start();
+    let (node, sender) = (engine.connect().await, engine.connect().await);
+    let (mailboxes, sender) = (node.mailboxes(), sender.mailboxes());
+    let mut mailbox = mailboxes.open().await.unwrap();
+    let requests = || {
+        let counters = node.counters();
+        let mut calls = counters.calls.iter();
+        let calls = calls.find(|calls| calls.store == "mailboxes");
+        calls.map(|calls| calls.succeeded)
+    };
+    // The first read loads the script, and finds nothing.
+    let waiting = timeout(Duration::from_millis(200), mailbox.next()).await;
+    assert!(waiting.is_err());
+    let before = requests();
+    for number in 1..=3 {
+        send(&sender, &*mailbox, number).await;
+    }
+    for number in 1..=3 {
+        assert_eq!(next(&mut *mailbox).await, Some(message(number)));
+    }
+    assert_eq!(requests(), before.map(|before| before + 1));
+    // The messages are removed with the next read, and do not arrive again.
+    for number in 4..=6 {
+        send(&sender, &*mailbox, number).await;
+        assert_eq!(next(&mut *mailbox).await, Some(message(number)));
+    }
+}
+
+#[tokio::test]
 async fn read_of_large_messages_takes_little_memory_of_the_engine() {
     const MIB: usize = 1024 * 1024;
     let engine = Engine::start();

@@ -2,15 +2,16 @@
 -- Renews a lease, removes the messages that its node has, and returns the next ones.
 -- KEYS: the lease, the messages. ARGV: the owner, the duration of the lease, the number of the first message to return, the
 -- maximum number of messages and of bytes to return, the id of the last message that the node has or an empty text.
--- Returns 'messages' and the messages, or 'lost' if the owner has lost the number or messages.
+-- Returns 'all' or 'more' and the messages, or 'lost' if the owner has lost the number or messages. After 'more', further
+-- messages wait.
 local first, max_bytes, last_id = tonumber(ARGV[3]), tonumber(ARGV[5]), ARGV[6]
 local owner, next, bytes = unpack(redis.call('HMGET', KEYS[1], 'owner', 'next', 'bytes'))
 if owner ~= ARGV[1] then
   return { 'lost' }
 end
 -- A failover can lose messages that the node has. Then other messages may have their numbers.
-local removed = first - next
-if removed < 0 or removed > redis.call('LLEN', KEYS[2]) then
+local removed, count = first - next, redis.call('LLEN', KEYS[2])
+if removed < 0 or removed > count then
   return { 'lost' }
 end
 if removed > 0 and redis.call('LINDEX', KEYS[2], removed - 1):sub(1, #last_id) ~= last_id then
@@ -22,11 +23,13 @@ for _ = 1, removed do
 end
 redis.call('HSET', KEYS[1], 'next', first, 'bytes', bytes)
 -- Messages are read one by one, because a few of them may be larger than all that may be returned.
-local found, found_bytes = { 'messages' }, 0
-for i = 0, ARGV[4] - 1 do
+local waiting, found_bytes = count - removed, 0
+local found = { 'all' }
+for i = 0, waiting - 1 do
   local message = redis.call('LINDEX', KEYS[2], i)
-  found_bytes = found_bytes + (message and #message or 0)
-  if not message or (i > 0 and found_bytes > max_bytes) then
+  found_bytes = found_bytes + #message
+  if i == tonumber(ARGV[4]) or (i > 0 and found_bytes > max_bytes) then
+    found[1] = 'more'
     break
   end
   found[#found + 1] = message
