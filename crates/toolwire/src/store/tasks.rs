@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
 use toolwire_types::tasks::TaskStatus;
 use toolwire_types::{ErrorObject, ProtocolVersion, RawJson};
 
@@ -21,6 +22,8 @@ pub const MAX_TASK_RECORD_BYTES: usize = 12 * 1024 * 1024;
 /// A store reads only [`tool`](Self::tool), [`is_final`](Self::is_final), [`runnable`](Self::runnable) and
 /// [`expires_at_ms`](Self::expires_at_ms). It keeps everything else unchanged. Times are milliseconds since 1970-01-01
 /// UTC.
+///
+/// Nodes of different versions may share a store. So fields of newer versions are retained.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
@@ -68,6 +71,9 @@ pub struct TaskRecord {
     /// The outcome of a task that ended.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub outcome: Option<TaskOutcome>,
+    /// The fields of newer versions.
+    #[serde(flatten)]
+    newer: Map<String, Value>,
 }
 
 /// The outcome of a task.
@@ -112,6 +118,7 @@ impl TaskRecord {
             journal: None,
             input_requests: None,
             outcome: None,
+            newer: Map::new(),
         }
     }
 
@@ -143,6 +150,11 @@ impl TaskRecord {
             + self.journal.as_ref().map_or(0, json)
             + self.input_requests.as_ref().map_or(0, json)
             + outcome
+            + if self.newer.is_empty() {
+                0
+            } else {
+                json_bytes(&self.newer)
+            }
     }
 }
 
@@ -326,5 +338,34 @@ mod tests {
         });
         assert_eq!(record.memory_bytes(), before + length);
         assert!(record.memory_bytes() <= MAX_TASK_RECORD_BYTES);
+    }
+
+    /// A record as version 0.1.0 writes it.
+    const RECORD_0_1_0: &str = "{\"tool\":\"bake\",\"status\":\"completed\",\"runnable\":false,\
+        \"restartable\":false,\"restarts\":1,\"statusMessage\":\"baked\",\"createdAtMs\":1,\"updatedAtMs\":2,\
+        \"ttlMs\":60000,\"version\":\"2026-07-28\",\"call\":{\"layers\":3.50},\"journal\":[1],\
+        \"outcome\":{\"completed\":{\"result\":{\"content\":[]},\"is_error\":false}}}";
+
+    fn parse(text: &str) -> TaskRecord {
+        serde_json::from_str(text).unwrap()
+    }
+
+    #[test]
+    fn records_of_earlier_versions_are_read_and_written_unchanged() {
+        let record = parse(RECORD_0_1_0);
+        assert!(record.is_final());
+        assert_eq!(serde_json::to_string(&record).unwrap(), RECORD_0_1_0);
+    }
+
+    #[test]
+    fn fields_of_newer_versions_survive_a_change() {
+        let newer = RECORD_0_1_0.replace("\"ttlMs\"", "\"quota\":{\"calls\":[7]},\"ttlMs\"");
+        let mut record = parse(&newer);
+        let bytes = record.memory_bytes() - parse(RECORD_0_1_0).memory_bytes();
+        assert!(bytes >= r#"{"quota":{"calls":[7]}}"#.len(), "{bytes}");
+        record.status_message = Some("eaten".to_owned());
+        let written = serde_json::to_string(&record).unwrap();
+        assert!(written.contains(r#""quota":{"calls":[7]}"#), "{written}");
+        assert!(written.contains("eaten"), "{written}");
     }
 }

@@ -472,7 +472,7 @@ fn completed(tool: &str) -> TaskRecord {
     record
 }
 
-/// Returns a record in which every member is set.
+/// Returns a record in which every member is set, also one of a newer version.
 fn complete_record() -> TaskRecord {
     let mut record = record("render");
     record.status = TaskStatus::InputRequired;
@@ -490,7 +490,15 @@ fn complete_record() -> TaskRecord {
     record.outcome = Some(TaskOutcome::Error(
         ErrorObject::invalid_params("no such scene").with_data(json!({"scene": "pier"})),
     ));
-    record
+    with_newer_member(&record)
+}
+
+/// Returns a record with a member that only a newer version knows.
+fn with_newer_member(record: &TaskRecord) -> TaskRecord {
+    let text = serde_json::to_string(record).expect("a record is JSON");
+    let start = text.strip_suffix('}').expect("a record is an object");
+    let newer = format!("{start},\"colours\":[\"red\",7]}}");
+    serde_json::from_str(&newer).expect("a record of a newer version")
 }
 
 fn requests() -> RawJson {
