@@ -259,6 +259,7 @@ impl EventLog for RedisEventLog {
                 let mut oldest = cmd("ZRANGE");
                 oldest.arg(&streams).arg(0).arg(REMOVED_AT_ONCE - 1);
                 let names: Vec<String> = self.connection.send(&oldest, Repeat::Harmless).await?;
+                let are_all = names.len() < REMOVED_AT_ONCE;
                 if names.is_empty() {
                     return Ok(());
                 }
@@ -272,6 +273,9 @@ impl EventLog for RedisEventLog {
                         .arg(name);
                 }
                 let () = self.connection.send(&invocation, Repeat::Harmless).await?;
+                if are_all {
+                    return Ok(());
+                }
             }
         })
     }

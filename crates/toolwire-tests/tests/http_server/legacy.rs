@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 use std::sync::Arc;
 use toolwire::store::MemorySessionStore;
+use toolwire::store::contract::Faulty;
 use toolwire::transport::http::{HttpLoad, HttpOptions, HttpService, LegacyMode};
 use toolwire::{RequestContext, ToolHandler};
 use toolwire_tests::http::direct::{InProcessClient, in_session};
@@ -375,4 +376,17 @@ async fn session_has_a_limit_of_running_requests() {
     while let Some(status) = running.join_next().await {
         assert_eq!(status.unwrap(), 202, "a cancelled request has no response");
     }
+}
+
+#[tokio::test]
+async fn session_is_not_loaded_to_delete_it() {
+    let sessions = Arc::new(Faulty::new(Arc::<MemorySessionStore>::default()));
+    let options = HttpOptions::new().with_session_store(sessions.clone());
+    let endpoint = Endpoint::serve_with(&Fixture::new().server, options).await;
+    let session = Session::open(&endpoint, "2025-11-25").await;
+    let loads = sessions.calls("load");
+    assert_eq!(session.end().await.status(), 204);
+    assert_eq!(session.end().await.status(), 404, "it has ended");
+    assert_eq!(sessions.calls("load"), loads);
+    assert_eq!(sessions.calls("delete"), 2);
 }

@@ -176,11 +176,11 @@ impl HttpEndpoint {
         id: &str,
         principal: &Principal,
     ) -> Result<bool, StoreError> {
-        if !self.stores.delete_session(id, principal).await? {
+        let is_deleted = self.stores.delete_session(id, principal).await?;
+        // A session that another node deleted ends, too.
+        self.active_sessions.end(id, principal);
+        if !is_deleted {
             return Ok(false);
-        }
-        if let Some(active) = self.active_sessions.find(id) {
-            active.end();
         }
         let signalled = self.signal(id, SessionSignal::Ended).await;
         // The events are removed even if the other nodes were not notified, because no client can resume the session.

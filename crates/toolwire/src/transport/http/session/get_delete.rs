@@ -47,16 +47,17 @@ pub(crate) async fn get(post: &IncomingRequest<'_>) -> HttpResponse {
     outcome.unwrap_or_else(|rejection| rejection)
 }
 
-/// Ends a session.
+/// Ends a session. It is not loaded before, because the store deletes only sessions of the principal.
 pub(crate) async fn delete(post: &IncomingRequest<'_>) -> HttpResponse {
-    let session = match post.session().await {
-        Ok(session) => session,
-        Err(rejection) => return rejection,
+    if let Err(rejection) = post.check_version_header() {
+        return rejection;
+    }
+    let id = match post.session_id() {
+        Ok(id) => id,
+        Err(missing) => return missing.reject(ResponseId::Absent),
     };
-    let principal = &session.key.principal;
-    match post.endpoint.end_session(&session.key.id, principal).await {
+    match post.endpoint.end_session(id, &post.principal()).await {
         Ok(true) => response::empty(StatusCode::NO_CONTENT),
-        // Another request ended the session first.
         Ok(false) => SessionLookup::Unknown.reject(ResponseId::Absent),
         Err(error) => response::store_error(&error),
     }

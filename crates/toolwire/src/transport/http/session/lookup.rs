@@ -56,15 +56,23 @@ impl IncomingRequest<'_> {
         self.endpoint.options.legacy == LegacyMode::Sessions && !self.declares_modern_version()
     }
 
+    /// Returns the session id of the request, or the result of a lookup without one.
+    pub(crate) fn session_id(&self) -> Result<&str, SessionLookup> {
+        if !self.may_have_session() {
+            return Err(SessionLookup::None);
+        }
+        match guard::text(self.head.session_id) {
+            Ok(None) => Err(SessionLookup::None),
+            Ok(Some(id)) if is_session_id(id) => Ok(id),
+            Ok(Some(_)) | Err(()) => Err(SessionLookup::Unknown),
+        }
+    }
+
     /// Looks up the session that the request names.
     pub(crate) async fn find_session(&self) -> Result<SessionLookup, HttpResponse> {
-        if !self.may_have_session() {
-            return Ok(SessionLookup::None);
-        }
-        let id = match guard::text(self.head.session_id) {
-            Ok(None) => return Ok(SessionLookup::None),
-            Ok(Some(id)) if is_session_id(id) => id,
-            Ok(Some(_)) | Err(()) => return Ok(SessionLookup::Unknown),
+        let id = match self.session_id() {
+            Ok(id) => id,
+            Err(missing) => return Ok(missing),
         };
         match self.endpoint.session(id, &self.principal()).await {
             Ok(Some(session)) => Ok(SessionLookup::Session(session)),
