@@ -401,8 +401,10 @@ async fn change_at_either_node_reaches_the_listeners_at_both() {
             ];
             cluster.begin(seed);
             for (number, node) in [a, b, b, a, a, b, a, b].into_iter().enumerate() {
-                if number == 6 {
-                    cluster.heal();
+                match number {
+                    3 => cluster.strike().await,
+                    6 => cluster.heal(),
+                    _ => {}
                 }
                 node.fixture.server.tools_changed();
                 for listener in &mut listeners {
