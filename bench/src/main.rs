@@ -198,6 +198,9 @@ struct FleetArguments {
     /// The number of idle sessions, and of streamed calls
     #[arg(long, default_value_t = 5_000)]
     sessions: usize,
+    /// The number of seconds after which a step fails that does not end
+    #[arg(long, default_value_t = 300)]
+    timeout: u64,
     /// The maximum memory of an idle session in the engine, in bytes
     #[arg(long, default_value_t = 1024)]
     limit_bytes: u64,
@@ -332,6 +335,7 @@ fn run_fleet(arguments: &FleetArguments) -> Result<Vec<String>, Box<dyn Error>> 
     options.requests = arguments.requests;
     options.rounds = arguments.rounds;
     options.sessions = arguments.sessions;
+    options.timeout = Duration::from_secs(arguments.timeout);
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()?;

@@ -10,6 +10,7 @@ use tokio::time::sleep;
 
 use super::engine::{Commands, HEARTBEAT, Recording};
 use super::node::{Node, Stream, tool_call};
+use super::step;
 
 /// The time until the last command of an operation is recorded.
 const SETTLE_TIME: Duration = Duration::from_millis(100);
@@ -44,11 +45,18 @@ pub(super) struct Counter {
     /// The commands of an idle fleet in a second.
     idle: BTreeMap<String, f64>,
     repetitions: u32,
+    /// The timeout of one repetition of an operation.
+    timeout: Duration,
 }
 
 impl Counter {
-    /// Records an idle fleet for this time.
-    pub(super) async fn start(recording: Recording, idle: Duration, repetitions: u32) -> Self {
+    /// Records an idle fleet for this time. `timeout` limits one repetition of an operation.
+    pub(super) async fn start(
+        recording: Recording,
+        idle: Duration,
+        repetitions: u32,
+        timeout: Duration,
+    ) -> Self {
         sleep(SETTLE_TIME).await;
         recording.take();
         sleep(idle).await;
@@ -58,6 +66,7 @@ impl Counter {
             recording,
             idle: commands.map(|(name, count)| (name, rate(count))).collect(),
             repetitions,
+            timeout,
         }
     }
 
@@ -130,8 +139,7 @@ impl Counter {
         let in_steps = tool_call(1, "steps", json!({"n": 3}));
         let mut interrupted = Vec::new();
         for session in self.sessions(a).await? {
-            let mut stream = a.stream(&session, &in_steps).await?;
-            let (_, id) = stream.message().await?;
+            let (_, (_, id)) = self.first_message(a, &session, &in_steps).await?;
             interrupted.push((session, id));
         }
         // The calls end without their clients.
@@ -185,8 +193,7 @@ impl Counter {
             .await;
         let question = question?;
         for session in self.sessions(a).await? {
-            let mut stream = a.stream(&session, &ask).await?;
-            let (request, _) = stream.message().await?;
+            let (stream, (request, _)) = self.first_message(a, &session, &ask).await?;
             asked.push((session, stream, request["id"].clone()));
         }
         let answer = self
@@ -197,8 +204,7 @@ impl Counter {
         let mut running = Vec::new();
         for session in self.sessions(a).await? {
             let call = tool_call(1, "wait", json!({}));
-            let mut stream = a.stream(&session, &call).await?;
-            stream.message().await?;
+            let (stream, _) = self.first_message(a, &session, &call).await?;
             running.push((session, stream));
         }
         let cancel = self
@@ -228,7 +234,8 @@ impl Counter {
     ) -> io::Result<OperationCommands> {
         let mut streams = Vec::new();
         for session in self.sessions(a).await? {
-            streams.push(a.get(&session, None).await?);
+            let opening = a.get(&session, None);
+            streams.push(step::run("GET stream: idle", self.timeout, opening).await?);
         }
         sleep(SETTLE_TIME).await;
         self.recording.take();
@@ -243,9 +250,25 @@ impl Counter {
     async fn sessions(&self, node: &Node) -> io::Result<Vec<String>> {
         let mut sessions = Vec::new();
         for _ in 0..self.repetitions {
-            sessions.push(node.open_session().await?);
+            let opening = node.open_session();
+            sessions.push(step::run("new session", self.timeout, opening).await?);
         }
         Ok(sessions)
+    }
+
+    /// Starts a call with a stream, and waits for its first message.
+    async fn first_message(
+        &self,
+        node: &Node,
+        session: &str,
+        call: &Value,
+    ) -> io::Result<(Stream, (Value, Option<String>))> {
+        let starting = async {
+            let mut stream = node.stream(session, call).await?;
+            let first = stream.message().await?;
+            Ok((stream, first))
+        };
+        step::run("first message of a call", self.timeout, starting).await
     }
 
     /// Runs an operation once for each value, and counts the commands.
@@ -262,9 +285,7 @@ impl Counter {
         // Streams stay open until all commands are counted.
         let mut results = Vec::new();
         for value in values {
-            let result = run(value).await;
-            results
-                .push(result.map_err(|error| io::Error::other(format!("{operation}: {error}")))?);
+            results.push(step::run(operation, self.timeout, run(value)).await?);
         }
         sleep(SETTLE_TIME).await;
         let commands = self.recording.take();

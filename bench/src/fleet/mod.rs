@@ -9,6 +9,7 @@ mod engine;
 mod node;
 mod report;
 mod requests;
+mod step;
 
 use std::io;
 use std::path::Path;
@@ -47,6 +48,8 @@ pub struct Options {
     pub rounds: usize,
     /// The number of idle sessions, and of streamed calls, whose memory is measured. Default: 5,000.
     pub sessions: usize,
+    /// The timeout of each step: of one repetition of an operation, of all changes, or of one load. Default: 5 minutes.
+    pub timeout: Duration,
 }
 
 impl Default for Options {
@@ -58,6 +61,7 @@ impl Default for Options {
             requests: 20_000,
             rounds: 5,
             sessions: 5_000,
+            timeout: Duration::from_secs(300),
         }
     }
 }
@@ -65,19 +69,22 @@ impl Default for Options {
 /// Starts the nodes and measures them. `program` is the node.
 ///
 /// # Errors
-/// Returns an error if the engine is not installed, or if a request fails.
+/// Returns an error if the engine is not installed, if a request fails, or if a step does not end in time.
 pub async fn run(program: &Path, options: &Options) -> io::Result<Report> {
     let engine = Engine::start()?;
     let mut nodes = Vec::new();
     for _ in 0..NODES {
-        nodes.push(Node::start(program, Some(&engine.url())).await?);
+        let url = engine.url();
+        let starting = Node::start(program, Some(&url));
+        nodes.push(step::run("start of a node", options.timeout, starting).await?);
     }
     let [a, b, ..] = nodes.as_slice() else {
         return Err(io::Error::other("there are fewer than two nodes"));
     };
     let mut connection = engine.connect()?;
 
-    let counter = Counter::start(engine.record()?, options.idle, options.repetitions).await;
+    let (idle, repetitions) = (options.idle, options.repetitions);
+    let counter = Counter::start(engine.record()?, idle, repetitions, options.timeout).await;
     // Before the calls that wait for a response: they renew their leases.
     let idle_streams = counter.count_idle_streams(a, options.idle).await?;
     // The first run loads the scripts into the engine.
@@ -88,12 +95,15 @@ pub async fn run(program: &Path, options: &Options) -> io::Result<Report> {
     // A recording would slow down the engine.
     drop(counter);
 
-    let change = measure_changes(a, b, &mut connection, options.changes).await?;
-    let memory = measure_memory(a, &mut connection, options.sessions).await?;
-    let alone = Node::start(program, None).await?;
+    let changing = measure_changes(a, b, &mut connection, options.changes);
+    let change = step::run("changes", options.timeout, changing).await?;
+    let measuring = measure_memory(a, &mut connection, options.sessions);
+    let memory = step::run("memory of the engine", options.timeout, measuring).await?;
+    let starting = Node::start(program, None);
+    let alone = step::run("start of a node", options.timeout, starting).await?;
     let mut costs = Costs::default();
     for _ in 0..options.rounds {
-        costs.measure(&alone, &nodes, options.requests).await?;
+        costs.measure(&alone, &nodes, options).await?;
     }
     let Costs {
         in_memory: Some(in_memory),
@@ -184,17 +194,21 @@ struct Costs {
 
 impl Costs {
     /// Measures everything once, in turn.
-    async fn measure(&mut self, alone: &Node, nodes: &[Node], requests: usize) -> io::Result<()> {
+    async fn measure(&mut self, alone: &Node, nodes: &[Node], options: &Options) -> io::Result<()> {
+        let load = async |nodes: &[&Node], era, connections| {
+            let loading = requests::load(nodes, era, connections, options.requests);
+            step::run("load", options.timeout, loading).await
+        };
         let first: Vec<&Node> = nodes.iter().take(1).collect();
         let all: Vec<&Node> = nodes.iter().collect();
-        let cost = requests::load(&[alone], Era::Legacy, 1, requests).await?;
+        let cost = load(&[alone], Era::Legacy, 1).await?;
         keep_best(&mut self.in_memory, cost);
-        let cost = requests::load(&first, Era::Legacy, 1, requests).await?;
+        let cost = load(&first, Era::Legacy, 1).await?;
         keep_best(&mut self.with_engine, cost);
         for (index, era) in [Era::Modern, Era::Legacy].into_iter().enumerate() {
-            let cost = requests::load(&first, era, CONNECTIONS, requests).await?;
+            let cost = load(&first, era, CONNECTIONS).await?;
             keep_best(&mut self.one_node[index], cost);
-            let cost = requests::load(&all, era, CONNECTIONS, requests).await?;
+            let cost = load(&all, era, CONNECTIONS).await?;
             keep_best(&mut self.all_nodes[index], cost);
         }
         Ok(())
