@@ -67,6 +67,8 @@ struct State {
 struct Outcome {
     operation: &'static str,
     phase: Phase,
+    /// The part in which the operation began.
+    started_in: Phase,
     failure: Option<Failure>,
     took: Duration,
 }
@@ -110,6 +112,7 @@ impl Ledger {
         state.outcomes.push(Outcome {
             operation,
             phase,
+            started_in,
             failure,
             took: start.elapsed(),
         });
@@ -144,13 +147,14 @@ impl Ledger {
         }
     }
 
-    /// Returns the number of successes of an operation during the fault.
+    /// Returns the number of successes of an operation that began and ended during the fault.
     pub(super) fn successes_during_fault(&self, operation: &str) -> usize {
         let state = self.lock();
         let outcomes = state.outcomes.iter();
         let successes = outcomes.filter(|outcome| {
             outcome.operation == operation
                 && outcome.phase == Phase::Fault
+                && outcome.started_in == Phase::Fault
                 && outcome.failure.is_none()
         });
         successes.count()
@@ -228,6 +232,19 @@ mod tests {
         ledger.record("call", async { Ok(()) }).await;
         ledger.record("call", async { Err(failure) }).await;
         catch_unwind(AssertUnwindSafe(|| ledger.judge(permitted))).is_ok()
+    }
+
+    #[tokio::test]
+    async fn operation_that_began_before_the_fault_is_no_success_during_it() {
+        let ledger = Ledger::new();
+        let spanning = ledger.record("call", async {
+            ledger.start_phase(Phase::Fault);
+            Ok(())
+        });
+        spanning.await;
+        assert_eq!(ledger.successes_during_fault("call"), 0);
+        ledger.record("call", async { Ok(()) }).await;
+        assert_eq!(ledger.successes_during_fault("call"), 1);
     }
 
     #[tokio::test]
