@@ -20,9 +20,6 @@ use crate::subject;
 /// Longer than the drain timeout of a node.
 const DRAIN_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// The time in which a request is forwarded to a node.
-const FORWARD_TIME: Duration = Duration::from_millis(300);
-
 /// The longest time until a replica has all data.
 const SYNC_TIMEOUT: Duration = Duration::from_secs(60);
 
@@ -124,8 +121,9 @@ impl Fleet {
     pub fn drain_node(&mut self, index: usize) -> Result<(), Problem> {
         let node = self.nodes.remove(index);
         self.balancer.remove(&node.address());
-        // Requests that the balancer has just forwarded arrive before the node accepts no more connections.
-        thread::sleep(FORWARD_TIME);
+        // Requests that were just sent arrive before the node accepts no more connections.
+        self.balancer
+            .wait_until_arrived(&node.address(), DRAIN_TIMEOUT);
         node.server.end_within(DRAIN_TIMEOUT).map_err(Problem::new)
     }
 

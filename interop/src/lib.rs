@@ -26,7 +26,7 @@ mod subject;
 
 pub use crate::authorization_server::{AuthorizationServer, Variation};
 #[cfg(unix)]
-pub use crate::balancer::Nodes;
+pub use crate::balancer::{Nodes, RequestOnTheWay};
 pub use crate::built_example::built_example;
 #[cfg(unix)]
 pub use crate::client_peer::RunningScript;

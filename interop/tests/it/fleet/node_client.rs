@@ -95,6 +95,11 @@ impl NodeClient {
     ) -> Result<Response<hyper::body::Incoming>, Failure> {
         let mut node = node.to_owned();
         for _ in 0..3 {
+            // A node that gets no more requests is about to shut down.
+            let Some(_on_the_way) = self.nodes.start_request(&node) else {
+                node = self.next_node();
+                continue;
+            };
             let mut request = request.to_http().map(Full::from);
             let uri = format!("http://{node}{}", request.uri());
             *request.uri_mut() = uri.parse::<Uri>().expect("a node has a valid URI");
