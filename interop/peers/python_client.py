@@ -80,7 +80,7 @@ def describe(error: BaseException) -> str:
 
 async def run(peer: Peer, check) -> bool:
     try:
-        with anyio.fail_after(CHECK_TIMEOUT_SECONDS):
+        with anyio.fail_after(getattr(check, "timeout_seconds", CHECK_TIMEOUT_SECONDS)):
             await check(peer)
     except Exception as error:
         return report(check.__name__, describe(error))

@@ -3,6 +3,8 @@
 A check that breaks a connection opens its own connection with `peer.another`.
 """
 
+import sys
+
 import anyio
 import httpx2
 import mcp_types as types
@@ -13,9 +15,6 @@ from python_peer import Peer, equal, expect, until
 
 SESSIONS = 6
 CALLS_PER_SESSION = 10
-
-# How long the calls go on while the nodes of a server are restarted.
-RESTART_SECONDS = 8
 
 
 async def progress_is_streamed(peer: Peer) -> None:
@@ -38,10 +37,27 @@ async def progress_is_streamed(peer: Peer) -> None:
 
 
 async def calls_during_restart(peer: Peer) -> None:
+    """Calls tools until the test closes standard input, because all nodes of the server have been restarted."""
+    over = anyio.Event()
+
+    async def wait_for_end() -> None:
+        await anyio.to_thread.run_sync(sys.stdin.read, abandon_on_cancel=True)
+        over.set()
+
+    async with anyio.create_task_group() as group:
+        group.start_soon(wait_for_end)
+        await call_until(peer, over)
+        group.cancel_scope.cancel()
+
+
+# Longer than the restart of all nodes of a server.
+calls_during_restart.timeout_seconds = 120
+
+
+async def call_until(peer: Peer, over: anyio.Event) -> None:
     session = peer.session_id
     number = 0
-    end = anyio.current_time() + RESTART_SECONDS
-    while anyio.current_time() < end:
+    while not over.is_set():
         number += 1
         equal(await peer.text("echo", {"text": f"call {number}"}), f"call {number}")
         steps: list[float] = []

@@ -9,6 +9,9 @@ import * as onboarding from './onboarding.mjs';
 
 const CHECK_TIMEOUT_MS = 20_000;
 
+/** Longer than the restart of all nodes of a server. */
+const RESTART_TIMEOUT_MS = 120_000;
+
 /**
  * Connects, runs the checks and closes. The exit code is 0 if all checks succeed, otherwise 1. `checks` has a function
  * for each server, which returns the names and the functions of its checks.
@@ -35,8 +38,8 @@ export async function main(openPeer, checks = CHECKS) {
 
   const peer = open();
   let failures = 0;
-  for (const [name, run] of checksFor(peer)) {
-    const problem = await problemOf(() => run(peer));
+  for (const [name, run, timeoutMs] of checksFor(peer)) {
+    const problem = await problemOf(() => run(peer), timeoutMs);
     process.stdout.write(`${JSON.stringify({ check: name, ok: problem === '', detail: problem })}\n`);
     failures += problem === '' ? 0 : 1;
     if (problem !== '' && name.endsWith('negotiate')) break;
@@ -50,7 +53,7 @@ const CHECKS = { demo: checksForDemo, fleet: checksForFleet, onboarding: checksF
 function checksForFleet() {
   return [
     ['negotiate', everywhere.negotiate],
-    ['calls_during_restart', overHttp.callsDuringRestart],
+    ['calls_during_restart', overHttp.callsDuringRestart, RESTART_TIMEOUT_MS],
     ['close', overHttp.close],
   ];
 }
@@ -156,10 +159,10 @@ function recordingFetch(requests) {
   };
 }
 
-async function problemOf(run) {
+async function problemOf(run, timeoutMs = CHECK_TIMEOUT_MS) {
   let timer;
   const timeout = new Promise((_, reject) => {
-    timer = setTimeout(() => reject(new Error(`no result after ${CHECK_TIMEOUT_MS} ms`)), CHECK_TIMEOUT_MS);
+    timer = setTimeout(() => reject(new Error(`no result after ${timeoutMs} ms`)), timeoutMs);
   });
   try {
     await Promise.race([run(), timeout]);

@@ -6,8 +6,9 @@
 
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
+use std::sync::mpsc::Receiver;
 #[cfg(unix)]
-use std::thread;
+use std::sync::mpsc::RecvTimeoutError;
 use std::time::Duration;
 
 #[cfg(unix)]
@@ -97,20 +98,21 @@ impl Peer {
         Ok(checks)
     }
 
-    /// Starts calls to a fleet whose nodes are restarted in the meantime. They go on for some seconds.
+    /// Starts calls to a fleet whose nodes are restarted in the meantime. They go on until
+    /// [`RunningCalls::end`].
+    ///
+    /// # Errors
+    /// Returns an error if the peer is missing.
     #[cfg(unix)]
-    #[must_use]
-    pub fn start_calls(self, fleet: &Fleet, mode: &str) -> RunningScript {
-        let (mode, url) = (mode.to_owned(), fleet.url());
-        let script = thread::spawn(move || {
-            let mut command = Command::new(self.interpreter()?);
-            command
-                .arg(peers_directory().join(self.script()))
-                .args(["fleet", &mode, &url])
-                .env("PYTHONDONTWRITEBYTECODE", "1");
-            Ok(run_script(command, SCRIPT_TIMEOUT)?.checks)
-        });
-        RunningScript { script }
+    pub fn start_calls(self, fleet: &Fleet, mode: &str) -> Result<RunningCalls, Problem> {
+        let mut command = Command::new(self.interpreter()?);
+        command
+            .arg(peers_directory().join(self.script()))
+            .args(["fleet", mode, &fleet.url()])
+            .env("PYTHONDONTWRITEBYTECODE", "1")
+            .stdin(Stdio::piped());
+        let script = Script::start(command)?;
+        Ok(RunningCalls { script })
     }
 
     /// Returns the command that logs in at the protected server at `url` and calls two tools. The second one needs
@@ -180,22 +182,30 @@ impl Peer {
     }
 }
 
-/// A script that runs beside the test.
+/// A script that makes calls beside the test.
 #[cfg(unix)]
 #[derive(Debug)]
-pub struct RunningScript {
-    script: thread::JoinHandle<Result<Vec<Check>, Problem>>,
+pub struct RunningCalls {
+    script: Script,
 }
 
 #[cfg(unix)]
-impl RunningScript {
-    /// Waits for the end of the script, and returns its checks.
+impl RunningCalls {
+    /// Waits until the client has negotiated with the server. Its calls start then.
     ///
     /// # Errors
-    /// Returns an error if the peer is missing, or if the script hangs or prints anything but checks.
-    pub fn checks(self) -> Result<Vec<Check>, Problem> {
-        let ended = self.script.join();
-        ended.unwrap_or_else(|_| Err(Problem::new("the thread of the script panicked")))
+    /// Returns an error if that takes too long.
+    pub fn wait_until_negotiated(&mut self) -> Result<(), Problem> {
+        self.script.wait_for_line(SCRIPT_TIMEOUT)
+    }
+
+    /// Ends the calls, and returns the checks of the script.
+    ///
+    /// # Errors
+    /// Returns an error if the script hangs or prints anything but checks.
+    pub fn end(mut self) -> Result<Vec<Check>, Problem> {
+        drop(self.script.child.stdin.take());
+        Ok(self.script.finish(SCRIPT_TIMEOUT)?.checks)
     }
 }
 
@@ -257,50 +267,92 @@ pub(crate) struct ScriptOutput {
 
 /// Runs a script to its end and reads its checks.
 pub(crate) fn run_script(mut command: Command, timeout: Duration) -> Result<ScriptOutput, Problem> {
-    let mut child = command
-        .stdin(Stdio::null())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .map_err(|error| Problem::new(format!("{command:?} does not start: {error}")))?;
-    let lines = lines_of(child.stdout.take().expect("stdout is piped"));
-    let errors = lines_of(child.stderr.take().expect("stderr is piped"));
+    command.stdin(Stdio::null());
+    Script::start(command)?.finish(timeout)
+}
 
-    let output = collect(&lines, timeout);
-    if output.is_err() {
-        end(&mut child)?;
-    }
-    let status = child
-        .wait()
-        .map_err(|error| Problem::new(format!("cannot wait for the script: {error}")))?;
-    // The server inherits this pipe. If it outlives its client, this must not wait for it.
-    let stderr = collect(&errors, STDERR_GRACE);
-    let server_outlived = stderr
-        .is_err()
-        .then(|| format!("the server still runs {STDERR_GRACE:?} after its client has exited"));
-    let stderr = stderr.unwrap_or_else(|so_far| so_far);
-    let explain = |what: &str, stdout: &[String]| {
-        Problem::new(format!(
-            "{what}\nstdout:\n{}\nstderr:\n{}",
-            stdout.join("\n"),
-            stderr.join("\n")
-        ))
-    };
+/// A script that was started.
+#[derive(Debug)]
+struct Script {
+    child: Child,
+    /// The lines that were read already.
+    read: Vec<String>,
+    lines: Receiver<String>,
+    errors: Receiver<String>,
+}
 
-    let output = output.map_err(|so_far| explain("the script timed out", &so_far))?;
-    let checks: Option<Vec<Check>> = output.iter().map(|line| Check::parse(line)).collect();
-    let checks =
-        checks.ok_or_else(|| explain("the script printed lines that are not checks", &output))?;
-    if status.success() != checks.iter().all(|check| check.ok) || checks.is_empty() {
-        return Err(explain(
-            &format!("the script ended with {status}, which does not match its checks"),
-            &output,
-        ));
+impl Script {
+    fn start(mut command: Command) -> Result<Self, Problem> {
+        let mut child = command
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .map_err(|error| Problem::new(format!("{command:?} does not start: {error}")))?;
+        let lines = lines_of(child.stdout.take().expect("stdout is piped"));
+        let errors = lines_of(child.stderr.take().expect("stderr is piped"));
+        Ok(Self {
+            child,
+            read: Vec::new(),
+            lines,
+            errors,
+        })
     }
-    Ok(ScriptOutput {
-        checks,
-        server_outlived,
-    })
+
+    /// Waits for the next line. A script without a further line fails when it is finished.
+    #[cfg(unix)]
+    fn wait_for_line(&mut self, timeout: Duration) -> Result<(), Problem> {
+        match self.lines.recv_timeout(timeout) {
+            Ok(line) => self.read.push(line),
+            Err(RecvTimeoutError::Disconnected) => {}
+            Err(RecvTimeoutError::Timeout) => {
+                end(&mut self.child)?;
+                return Err(Problem::new("the script printed no check in time"));
+            }
+        }
+        Ok(())
+    }
+
+    /// Waits for the end of the script, and reads its checks.
+    fn finish(mut self, timeout: Duration) -> Result<ScriptOutput, Problem> {
+        let output = collect(&self.lines, timeout);
+        if output.is_err() {
+            end(&mut self.child)?;
+        }
+        let status = self
+            .child
+            .wait()
+            .map_err(|error| Problem::new(format!("cannot wait for the script: {error}")))?;
+        // The server inherits this pipe. If it outlives its client, this must not wait for it.
+        let stderr = collect(&self.errors, STDERR_GRACE);
+        let server_outlived = stderr
+            .is_err()
+            .then(|| format!("the server still runs {STDERR_GRACE:?} after its client has exited"));
+        let stderr = stderr.unwrap_or_else(|so_far| so_far);
+        let explain = |what: &str, stdout: &[String]| {
+            Problem::new(format!(
+                "{what}\nstdout:\n{}\nstderr:\n{}",
+                stdout.join("\n"),
+                stderr.join("\n")
+            ))
+        };
+
+        let rest = output.map_err(|so_far| explain("the script timed out", &so_far))?;
+        let mut output = self.read;
+        output.extend(rest);
+        let checks: Option<Vec<Check>> = output.iter().map(|line| Check::parse(line)).collect();
+        let checks = checks
+            .ok_or_else(|| explain("the script printed lines that are not checks", &output))?;
+        if status.success() != checks.iter().all(|check| check.ok) || checks.is_empty() {
+            return Err(explain(
+                &format!("the script ended with {status}, which does not match its checks"),
+                &output,
+            ));
+        }
+        Ok(ScriptOutput {
+            checks,
+            server_outlived,
+        })
+    }
 }
 
 fn end(child: &mut Child) -> Result<(), Problem> {

@@ -29,7 +29,7 @@ pub use crate::authorization_server::{AuthorizationServer, Variation};
 pub use crate::balancer::{Nodes, RequestOnTheWay};
 pub use crate::built_example::built_example;
 #[cfg(unix)]
-pub use crate::client_peer::RunningScript;
+pub use crate::client_peer::RunningCalls;
 pub use crate::client_peer::{Check, Peer, Wire};
 pub use crate::cutting_proxy::CuttingProxy;
 #[cfg(unix)]

@@ -53,13 +53,19 @@ fn independent_clients_do_not_notice_a_rolling_restart() {
         (Peer::Python, "2026-07-28"),
         (Peer::Python, "2025-11-25"),
     ];
-    let scripts = runs.map(|(peer, mode)| (peer, mode, peer.start_calls(&fleet, mode)));
+    let mut scripts = runs.map(|(peer, mode)| {
+        let calls = peer.start_calls(&fleet, mode);
+        let calls = calls.unwrap_or_else(|problem| panic!("{problem}"));
+        (peer, mode, calls)
+    });
+    for (_, _, calls) in &mut scripts {
+        let negotiated = calls.wait_until_negotiated();
+        negotiated.unwrap_or_else(|problem| panic!("{problem}"));
+    }
     let replaced = fleet.replace_nodes();
     replaced.unwrap_or_else(|problem| panic!("{problem}"));
-    for (peer, mode, script) in scripts {
-        let checks = script
-            .checks()
-            .unwrap_or_else(|problem| panic!("{problem}"));
+    for (peer, mode, calls) in scripts {
+        let checks = calls.end().unwrap_or_else(|problem| panic!("{problem}"));
         let run = format!("{peer:?} in {mode} while nodes are replaced");
         judge(
             &checks,
