@@ -139,6 +139,16 @@ impl Fleet {
         Ok(())
     }
 
+    /// Stops the process of a node. It accepts connections, but does not respond.
+    pub fn pause_node(&self, index: usize) {
+        send_signal(self.nodes[index].server.process(), "STOP");
+    }
+
+    /// Continues the process of a node.
+    pub fn continue_node(&self, index: usize) {
+        send_signal(self.nodes[index].server.process(), "CONT");
+    }
+
     /// Adds a node.
     ///
     /// # Errors

@@ -66,6 +66,12 @@ impl ListeningServer {
         &self.url
     }
 
+    /// Returns the id of the process.
+    #[cfg(unix)]
+    pub(crate) fn process(&self) -> u32 {
+        self.child.id()
+    }
+
     /// Asks the server to shut down. It must exit soon and successfully.
     pub(crate) fn end(self) -> Check {
         Check::new("exit_on_signal", self.end_within(END_TIMEOUT).err())

@@ -18,6 +18,9 @@ const NODES: usize = 3;
 /// How long the engine is away. It is longer than the time after which streams are broken off.
 const OUTAGE: Duration = Duration::from_secs(6);
 
+/// The time in which each node renews the lease of its number.
+const RENEWAL: Duration = Duration::from_secs(6);
+
 /// The engine is away: only calls of 2026-07-28 go on.
 const ENGINE_FAULT: Permitted = Permitted {
     failures: &[(MODERN_CALL, 0)],
@@ -71,6 +74,28 @@ async fn rolling_restart_fails_no_request() {
         loss: false,
     };
     workload.end(&permitted).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn node_that_was_stopped_for_longer_than_its_lease_is_used_again() {
+    let (fleet, workload) = start(&IN_MEMORY).await;
+    workload.start_fault();
+    fleet.pause_node(0);
+    sleep(RENEWAL).await;
+    // The other nodes have renewed their leases. The test does not wait until the lease of the stopped node ends.
+    assert_eq!(end_oldest_lease(&fleet), "1");
+    fleet.continue_node(0);
+    workload.end(&Permitted::default()).await;
+}
+
+/// Ends the lease of the number whose node has not renewed it for the longest time. Returns how many leases have ended.
+fn end_oldest_lease(fleet: &Fleet) -> String {
+    let script = "local oldest, shortest \
+         for _, key in ipairs(redis.call('KEYS', 'tw:toolwire-demo:{m:*}:o')) do \
+         local left = redis.call('PTTL', key) \
+         if not shortest or left < shortest then oldest, shortest = key, left end end \
+         return tostring(redis.call('DEL', oldest))";
+    succeed(fleet.engine_command(&format!("EVAL \"{script}\" 0")))
 }
 
 #[tokio::test(flavor = "multi_thread")]
