@@ -39,6 +39,7 @@ pub(super) async fn deliver(
     let delivery = Delivery {
         shared: &shared,
         subscription: &subscription,
+        registry: &registry,
     };
     let ended = tokio::select! {
         () = subscription.expired() => None,
@@ -51,7 +52,7 @@ pub(super) async fn deliver(
             () = delivery.terminate(error) => {}
         }
     }
-    if let Err(error) = shared.options.store.remove(&subscription.id).await {
+    if let Err(error) = shared.write_record(&registry, &subscription.id).await {
         tracing::warn!(%error, "an ended webhook subscription could not be removed from its store");
     }
     // Removing the entry also ends this task, so it is the last step.
@@ -63,6 +64,7 @@ pub(super) async fn deliver(
 struct Delivery<'a> {
     shared: &'a Shared,
     subscription: &'a UrlSubscription,
+    registry: &'a Weak<UrlSubscriptions>,
 }
 
 /// What follows a page.
@@ -280,9 +282,8 @@ impl Delivery<'_> {
 
     /// Stores the position.
     async fn store(&self) {
-        let record = self.subscription.record();
-        if let Err(error) = self.shared.options.store.put(record).await {
-            let id = &self.subscription.id;
+        let id = &self.subscription.id;
+        if let Err(error) = self.shared.write_record(self.registry, id).await {
             tracing::warn!(%error, id, "the position of a webhook subscription could not be stored");
         }
     }

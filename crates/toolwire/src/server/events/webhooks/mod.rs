@@ -2,11 +2,12 @@
 //!
 //! `runtime` checks the requests, verifies the URL (`verification`) and starts a task for each
 //! subscription (`registry`). The task (`delivery`) requests pages from the source of the event type and sends the
-//! events through the [`WebhookSender`], which the transport implements. The rules are in
-//! `toolwire_proto::events::webhook`.
+//! events through the [`WebhookSender`], which the transport implements. Both write to the store in the order of
+//! `record_writes`. The rules are in `toolwire_proto::events::webhook`.
 
 mod delivery;
 mod options;
+mod record_writes;
 mod registry;
 mod runtime;
 mod sender;

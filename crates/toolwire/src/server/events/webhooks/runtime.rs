@@ -118,7 +118,6 @@ impl WebhookRuntime {
         let subscription = Arc::new(UrlSubscription::new(key, start));
         let mut result = self.result(&subscription);
         result.truncated = first.truncated;
-        let record = subscription.record();
         // Another request with the same key may have been faster.
         while let Some(existing) = self.add(&subscription, Some(Arc::clone(&entry)))? {
             let refreshed = self.refresh(&existing, ctx.clone(), secret.clone(), expiry);
@@ -126,9 +125,9 @@ impl WebhookRuntime {
                 return Ok(result);
             }
         }
-        if let Err(error) = self.shared.options.store.put(record).await {
+        if let Err(error) = self.write_record(&subscription.id).await {
             self.registry.remove_this(&subscription);
-            return Err(store_failed(&error));
+            return Err(error);
         }
         Ok(result)
     }
@@ -145,8 +144,7 @@ impl WebhookRuntime {
         if !self.registry.remove(&key.id) {
             return Err(unknown_subscription());
         }
-        let removed = self.shared.options.store.remove(&key.id).await;
-        removed.map_err(|error| store_failed(&error))
+        self.write_record(&key.id).await
     }
 
     /// Returns the key of a subscription.
@@ -196,18 +194,25 @@ impl WebhookRuntime {
         secret: WebhookSecret,
         expiry: Option<Expiry>,
     ) -> Result<Option<SubscribeEventsResult>, ErrorObject> {
-        let store = &self.shared.options.store;
-        if !subscription.refresh(ctx, secret, expiry) {
+        let is_refreshed = subscription.refresh(ctx, secret, expiry);
+        if !is_refreshed {
             self.registry.remove_this(subscription);
-            let removed = store.remove(&subscription.id).await;
-            return removed.map(|()| None).map_err(|error| store_failed(&error));
         }
-        let stored = store.put(subscription.record()).await;
-        stored.map_err(|error| store_failed(&error))?;
+        self.write_record(&subscription.id).await?;
+        if !is_refreshed {
+            return Ok(None);
+        }
         let mut result = self.result(subscription);
         result.truncated = subscription.with_state(|state| state.gap_id.is_some());
         result.delivery_status = Some(subscription.status(self.shared.now()));
         Ok(Some(result))
+    }
+
+    /// Writes the subscription with this id to the store, or removes it there if it has ended.
+    async fn write_record(&self, id: &str) -> Result<(), ErrorObject> {
+        let registry = Arc::downgrade(&self.registry);
+        let written = self.shared.write_record(&registry, id).await;
+        written.map_err(|error| store_failed(&error))
     }
 
     fn result(&self, subscription: &UrlSubscription) -> SubscribeEventsResult {

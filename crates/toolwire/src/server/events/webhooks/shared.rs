@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::fmt;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, Weak};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -20,7 +20,10 @@ use toolwire_types::events::CallbackFailure;
 use crate::engine::since_epoch;
 use crate::server::events::entry::EventEntry;
 use crate::server::events::webhooks::options::WebhookOptions;
+use crate::server::events::webhooks::record_writes::RecordWrites;
+use crate::server::events::webhooks::registry::UrlSubscriptions;
 use crate::server::events::webhooks::sender::{WebhookRequest, WebhookResponse, WebhookSender};
+use crate::store::StoreError;
 use crate::sync::lock;
 
 /// The maximum number of pages that are delivered at the same time. It limits the memory of events.
@@ -39,6 +42,7 @@ pub(super) struct Shared {
     /// A permit is needed while a page of events is in memory.
     pub(super) pages: Semaphore,
     event_type: Box<FindEventType>,
+    record_writes: RecordWrites,
     hosts: Mutex<HashMap<String, HostRate>>,
     started: Instant,
 }
@@ -63,6 +67,7 @@ impl Shared {
             sender,
             pages: Semaphore::new(MAX_CONCURRENT_PAGES),
             event_type: Box::new(event_type),
+            record_writes: RecordWrites::default(),
             hosts: Mutex::default(),
             started: Instant::now(),
         }
@@ -76,6 +81,16 @@ impl Shared {
     /// Returns the event type with this name.
     pub(super) fn event_type(&self, name: &str) -> Option<Arc<EventEntry>> {
         (self.event_type)(name)
+    }
+
+    /// Writes the subscription with this id to the store, or removes it there if it has ended.
+    pub(super) async fn write_record(
+        &self,
+        registry: &Weak<UrlSubscriptions>,
+        id: &str,
+    ) -> Result<(), StoreError> {
+        let store = &*self.options.store;
+        self.record_writes.write(store, registry, id).await
     }
 
     /// Reserves a request to a host and returns how long it has to wait.

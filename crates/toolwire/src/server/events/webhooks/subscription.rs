@@ -224,17 +224,19 @@ impl UrlSubscription {
         })
     }
 
-    /// Returns the record for the store.
-    pub(super) fn record(&self) -> SubscriptionRecord {
-        self.with_state(|state| SubscriptionRecord {
-            id: self.id.clone(),
-            caller: Arc::new(state.ctx.auth().clone()),
-            url: self.url.clone(),
-            name: self.name.clone(),
-            arguments: Some(self.arguments.clone()),
-            secret: state.secret.expose(),
-            cursor: state.cursor.clone(),
-            expires_at_ms: state.expiry.map(|expiry| expiry.epoch_ms),
+    /// Returns the record for the store, or `None` after the end of the subscription.
+    pub(super) fn stored_record(&self) -> Option<SubscriptionRecord> {
+        self.with_state(|state| {
+            (!state.is_ended).then(|| SubscriptionRecord {
+                id: self.id.clone(),
+                caller: Arc::new(state.ctx.auth().clone()),
+                url: self.url.clone(),
+                name: self.name.clone(),
+                arguments: Some(self.arguments.clone()),
+                secret: state.secret.expose(),
+                cursor: state.cursor.clone(),
+                expires_at_ms: state.expiry.map(|expiry| expiry.epoch_ms),
+            })
         })
     }
 }

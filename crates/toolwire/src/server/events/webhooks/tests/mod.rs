@@ -26,6 +26,7 @@ use crate::store::{MemorySubscriptionStore, StoreError, SubscriptionRecord, Subs
 use crate::sync::lock;
 
 mod delivery;
+mod record_order;
 mod subscribing;
 
 const URL: &str = "https://app.example/hook";
