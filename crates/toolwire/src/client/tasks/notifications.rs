@@ -16,7 +16,7 @@ pub(crate) struct TaskNotifications(Mutex<HashMap<String, Vec<Arc<Watcher>>>>);
 /// The latest notification for one guard.
 #[derive(Debug, Default)]
 struct Watcher {
-    latest: Mutex<Option<RawJson>>,
+    latest: Mutex<Option<Arc<RawJson>>>,
     stored: Notify,
 }
 
@@ -36,13 +36,13 @@ impl TaskNotifications {
 
     /// Stores a notification of a watched task.
     pub(crate) fn store(&self, id: &str, params: impl FnOnce() -> RawJson) {
-        let table = self.table();
-        let Some(watchers) = table.get(id) else {
+        // The parameters may be large, so they are copied once, and without the lock of the table.
+        let Some(watchers) = self.table().get(id).cloned() else {
             return;
         };
-        let params = params();
+        let params = Arc::new(params());
         for watcher in watchers {
-            *lock(&watcher.latest) = Some(params.clone());
+            *lock(&watcher.latest) = Some(Arc::clone(&params));
             watcher.stored.notify_one();
         }
     }
@@ -67,7 +67,7 @@ impl TaskNotificationGuard {
     }
 
     /// Removes and returns the latest notification.
-    pub(crate) fn take(&self) -> Option<RawJson> {
+    pub(crate) fn take(&self) -> Option<Arc<RawJson>> {
         lock(&self.watcher.latest).take()
     }
 }
@@ -103,10 +103,22 @@ mod tests {
         notifications.store("a", || status(2));
         for guard in &guards {
             guard.stored().await;
-            assert_eq!(guard.take(), Some(status(2)));
+            assert_eq!(guard.take().as_deref(), Some(&status(2)));
             assert_eq!(guard.take(), None);
         }
         assert_eq!(other.take(), None);
+    }
+
+    #[test]
+    fn guards_share_one_copy_that_is_made_without_the_table() {
+        let notifications = Arc::new(TaskNotifications::default());
+        let guards = [notifications.watch("a"), notifications.watch("a")];
+        notifications.store("a", || {
+            assert!(notifications.0.try_lock().is_ok());
+            status(1)
+        });
+        let [first, second] = guards.map(|guard| guard.take().unwrap());
+        assert!(Arc::ptr_eq(&first, &second));
     }
 
     #[test]
@@ -117,7 +129,7 @@ mod tests {
         let [first, second] = guards;
         drop(first);
         notifications.store("a", || status(1));
-        assert_eq!(second.take(), Some(status(1)));
+        assert_eq!(second.take().as_deref(), Some(&status(1)));
         drop(second);
         assert!(notifications.table().is_empty());
     }
