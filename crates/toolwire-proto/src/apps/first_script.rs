@@ -1,6 +1,6 @@
 //! The place in a document for a script that runs before all others.
 
-use crate::apps::html_tag::next_tag;
+use crate::apps::html_tag::{end_of_comment, next_tag};
 
 /// The start of the document type.
 const DOCUMENT_TYPE: &str = "<!doctype";
@@ -30,9 +30,12 @@ pub fn position(html: &str) -> usize {
     end
 }
 
-/// Returns the position after the document type, with which a document starts. Returns 0 if it has none.
+/// Returns the position after the document type. Only comments and spaces may precede it. Returns 0 without one.
 fn end_of_document_type(html: &str) -> usize {
-    let start = html.trim_start_matches('\u{feff}').trim_start();
+    let mut start = html.trim_start_matches('\u{feff}').trim_start();
+    while let Some(end) = end_of_comment(start, 0) {
+        start = start[end..].trim_start();
+    }
     let skipped = html.len() - start.len();
     let name = start.get(..DOCUMENT_TYPE.len());
     if name.is_some_and(|name| name.eq_ignore_ascii_case(DOCUMENT_TYPE)) {
@@ -57,6 +60,10 @@ mod tests {
         check("<!doctype html><html><head>|<title>a</title></head>");
         check("<!DOCTYPE html>\n<HTML lang=\"en\">\n<HEAD data-a='1'>|b");
         check("\u{feff}\n<!doctype html>|<p>a");
+        check("<!-- a --><!doctype html>|<p>");
+        check("\n<!-- > -->\n<!----> <!DOCTYPE html><!-- a --><head>|");
+        check("|<!-- a --><p>");
+        check("|<!-- <!doctype html>");
         check("<!doctype html><html lang=en>|<header>a</header>");
         check("<!doctype html><html>|</html>");
         check("<html>|a");

@@ -44,8 +44,8 @@ pub(crate) fn next_tag(html: &str, mut position: usize) -> Option<Tag<'_>> {
     loop {
         let start = position + html[position..].find('<')?;
         let rest = &html[start + 1..];
-        if let Some(comment) = rest.strip_prefix("!--") {
-            position = start + "<!--".len() + comment_length(comment)?;
+        if rest.starts_with("!--") {
+            position = end_of_comment(html, start)?;
             continue;
         }
         let is_end = rest.starts_with('/');
@@ -57,11 +57,14 @@ pub(crate) fn next_tag(html: &str, mut position: usize) -> Option<Tag<'_>> {
     }
 }
 
-/// Returns the length of a comment without its start. `<!-->` and `<!--->` are complete comments.
-fn comment_length(comment: &str) -> Option<usize> {
+/// Returns the position after the comment that starts at a position. `<!-->` and `<!--->` are complete comments. Returns
+/// `None` if there is no comment, or if it has no end.
+pub(crate) fn end_of_comment(html: &str, position: usize) -> Option<usize> {
+    let comment = html[position..].strip_prefix("<!--")?;
+    let start = position + "<!--".len();
     for end in [">", "->"] {
         if comment.starts_with(end) {
-            return Some(end.len());
+            return Some(start + end.len());
         }
     }
     let is_end = |at: &usize| {
@@ -70,7 +73,7 @@ fn comment_length(comment: &str) -> Option<usize> {
     };
     let mut candidates = comment.match_indices('>').map(|(at, _)| at);
     let end = candidates.find(is_end)?;
-    Some(end + 1)
+    Some(start + end + 1)
 }
 
 /// Returns the end of the text of a `script`, `style`, `title` or `textarea` element: the position of its end tag.
