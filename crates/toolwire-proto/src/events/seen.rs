@@ -3,25 +3,37 @@
 use std::collections::{HashSet, VecDeque};
 use std::sync::Arc;
 
-/// The maximum number of ids that are stored.
+/// The default maximum number of ids that are stored.
 pub const MAX_SEEN_EVENTS: usize = 10_000;
 
 /// The maximum bytes of all ids that are stored.
 pub const MAX_SEEN_BYTES: usize = 1024 * 1024;
 
 /// The most recent ids of events.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct SeenEvents {
+    max_ids: usize,
     ids: HashSet<Arc<str>>,
     order: VecDeque<Arc<str>>,
     bytes: usize,
 }
 
 impl SeenEvents {
-    /// Creates an empty set.
+    /// Creates an empty set for [`MAX_SEEN_EVENTS`] ids.
     #[must_use]
     pub fn new() -> Self {
-        Self::default()
+        Self::with_max_ids(MAX_SEEN_EVENTS)
+    }
+
+    /// Creates an empty set for this number of ids.
+    #[must_use]
+    pub fn with_max_ids(max_ids: usize) -> Self {
+        Self {
+            max_ids,
+            ids: HashSet::new(),
+            order: VecDeque::new(),
+            bytes: 0,
+        }
     }
 
     /// Adds an id. Returns `false` if it is already in the set. The oldest ids are dropped beyond the limits.
@@ -33,7 +45,7 @@ impl SeenEvents {
         self.bytes += id.len();
         self.order.push_back(Arc::clone(&id));
         self.ids.insert(id);
-        while self.order.len() > MAX_SEEN_EVENTS || self.bytes > MAX_SEEN_BYTES {
+        while self.order.len() > self.max_ids || self.bytes > MAX_SEEN_BYTES {
             let Some(oldest) = self.order.pop_front() else {
                 break;
             };
@@ -49,10 +61,15 @@ impl SeenEvents {
         self.ids.contains(id)
     }
 
-    /// Returns the newest ids, at most `limit`, oldest first.
-    pub fn recent(&self, limit: usize) -> impl Iterator<Item = &str> {
-        let skipped = self.order.len().saturating_sub(limit);
-        self.order.iter().skip(skipped).map(|id| &**id)
+    /// Returns the ids of the set, oldest first.
+    pub fn ids(&self) -> impl Iterator<Item = &str> {
+        self.order.iter().map(|id| &**id)
+    }
+}
+
+impl Default for SeenEvents {
+    fn default() -> Self {
+        Self::new()
     }
 }
 
@@ -72,7 +89,18 @@ mod tests {
         assert!(!seen.insert("0"), "the first one is still stored");
         assert!(seen.insert("one more"));
         assert!(seen.insert("0"), "the first one was dropped");
-        assert_eq!(seen.recent(2).collect::<Vec<_>>(), ["one more", "0"]);
+        let newest: Vec<_> = seen.ids().skip(MAX_SEEN_EVENTS - 2).collect();
+        assert_eq!(newest, ["one more", "0"]);
+    }
+
+    #[test]
+    fn set_with_a_maximum_stores_the_newest_ids() {
+        let mut seen = SeenEvents::with_max_ids(2);
+        assert!(seen.insert("a") && seen.insert("b"));
+        assert_eq!(seen.ids().collect::<Vec<_>>(), ["a", "b"]);
+        assert!(seen.insert("c"));
+        assert_eq!(seen.ids().collect::<Vec<_>>(), ["b", "c"]);
+        assert_eq!((seen.ids.len(), seen.bytes), (2, 2));
     }
 
     #[test]

@@ -19,7 +19,7 @@ const RECENT_IDS: usize = 100;
 /// After a lost connection, it continues at its cursor. Each event is returned once.
 pub struct EventSubscription {
     state: EventSubscriptionState,
-    /// The ids of the events that the application has.
+    /// The ids of the last events that the application has.
     received: SeenEvents,
     items: mpsc::Receiver<Received>,
     failure: Option<oneshot::Receiver<Error>>,
@@ -34,7 +34,7 @@ impl EventSubscription {
         failure: oneshot::Receiver<Error>,
         task: JoinHandle<()>,
     ) -> Self {
-        let mut received = SeenEvents::new();
+        let mut received = SeenEvents::with_max_ids(RECENT_IDS);
         for id in &state.recent {
             received.insert(id);
         }
@@ -79,8 +79,7 @@ impl EventSubscription {
     #[must_use]
     pub fn state(&self) -> EventSubscriptionState {
         let mut state = self.state.clone();
-        let recent = self.received.recent(RECENT_IDS);
-        state.recent = recent.map(str::to_owned).collect();
+        state.recent = self.received.ids().map(str::to_owned).collect();
         state
     }
 
