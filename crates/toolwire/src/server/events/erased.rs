@@ -153,6 +153,7 @@ impl<S: EventSource> TypedSource<S> {
         for event in &events {
             let occurrence = self.occurrence(event)?;
             bytes += occurrence.data.get().len() + occurrence.event_id.len();
+            bytes += occurrence.cursor.as_ref().map_or(0, String::len);
             encoded.push(occurrence);
             let is_within_limits = encoded.len() <= limit && bytes <= MAX_PAGE_BYTES;
             if !is_within_limits && end > 0 {
@@ -278,7 +279,7 @@ mod tests {
     use crate::engine::TokenInfo;
     use crate::server::events::source::NoArguments;
 
-    /// Events with data of these sizes. Only those with `true` have a position.
+    /// Events of these sizes. Only those with `true` have a position, and the last one.
     struct Sizes(Vec<(usize, bool)>);
 
     impl EventSource for Sizes {
@@ -292,10 +293,12 @@ mod tests {
             _: Since<'_>,
         ) -> Result<EventPage<String>, ErrorObject> {
             let events = self.0.iter().enumerate().map(|(at, (bytes, has_cursor))| {
-                // The id has one byte, and the quotes two.
-                let event = Event::new("x".repeat(bytes - 3)).with_id(at.to_string());
+                // The id has one byte, the quotes two, and the cursor three.
+                let is_position = *has_cursor || at + 1 == self.0.len();
+                let bytes = bytes - 3 - if is_position { 3 } else { 0 };
+                let event = Event::new("x".repeat(bytes)).with_id(at.to_string());
                 if *has_cursor {
-                    event.with_cursor(format!("after-{at}"))
+                    event.with_cursor(format!("at{at}"))
                 } else {
                     event
                 }
@@ -331,16 +334,16 @@ mod tests {
             let expected = (events, cursor.to_owned(), has_more);
             assert_eq!(page(sizes).await, expected, "{sizes:?}");
         };
-        check(&[(3, true); 4], 4, "end").await;
-        check(&[(3, true); 5], 4, "after-3").await;
+        check(&[(6, true); 4], 4, "end").await;
+        check(&[(6, true); 5], 4, "at3").await;
         check(&[(HALF, true); 2], 2, "end").await;
-        check(&[(HALF, true), (HALF, true), (3, true)], 2, "after-1").await;
-        check(&[(HALF, true), (HALF + 1, true)], 1, "after-0").await;
-        check(&[(2 * HALF + 1, true), (3, true)], 1, "after-0").await;
+        check(&[(HALF, true), (HALF, true), (6, true)], 2, "at1").await;
+        check(&[(HALF, true), (HALF + 1, true)], 1, "at0").await;
+        check(&[(2 * HALF + 1, true), (6, true)], 1, "at0").await;
         // The first position after the limits.
-        check(&[(HALF, false), (HALF + 1, true), (3, true)], 2, "after-1").await;
-        check(&[(3, false); 6], 6, "end").await;
+        check(&[(HALF, false), (HALF + 1, true), (6, true)], 2, "at1").await;
+        check(&[(6, false); 6], 6, "end").await;
         // The last position within the limits.
-        check(&[(3, true), (3, false), (HALF * 2, true)], 1, "after-0").await;
+        check(&[(6, true), (6, false), (HALF * 2, true)], 1, "at0").await;
     }
 }

@@ -10,7 +10,7 @@ use toolwire_types::ErrorObject;
 /// The number of events of a page if the client requests no other number, and of each page of a stream.
 pub(crate) const PAGE_EVENTS: usize = 100;
 
-/// The maximum bytes of the events of one page. One event may be larger.
+/// The maximum bytes of the data, ids and cursors of one page. A page whose first position comes later is larger.
 pub(crate) const MAX_PAGE_BYTES: usize = 1024 * 1024;
 
 /// The limits of the events of a server.
