@@ -15,7 +15,8 @@ use crate::server::snapshot::Snapshot;
 use crate::server::view::View;
 use crate::server::visibility::Viewer;
 
-/// The resource of a view, if the server needs a new one.
+/// The resource of a view that the server has to have. `None` for a tool without a view, or with one that is registered
+/// separately.
 type PreparedResource = Option<Arc<ResourceEntry>>;
 
 /// The view and the visibility of a tool.
@@ -49,7 +50,7 @@ impl ToolViewEntry {
         (self.describe)(self, tool)
     }
 
-    /// Reads the files of the view and returns its resource. Returns `None` if the server needs no new resource.
+    /// Returns the resource of the view, and reads its files if the server does not have it yet.
     pub(crate) fn prepare(
         &self,
         snapshot: &Snapshot,
@@ -57,8 +58,8 @@ impl ToolViewEntry {
         (self.prepare)(self, snapshot)
     }
 
-    /// Adds the prepared resource, unless the view is registered meanwhile, and declares the extension. Returns `true` if
-    /// there is a new resource.
+    /// Adds the prepared resource, unless the view is registered, and declares the extension. Returns `true` if there is a
+    /// new resource. The snapshot may be later than that of [`prepare`](Self::prepare).
     pub(crate) fn install(
         &self,
         resource: PreparedResource,
@@ -103,8 +104,12 @@ fn prepare(
     snapshot: &Snapshot,
 ) -> Result<PreparedResource, RegistrationError> {
     match &entry.view {
-        Some(view) if !is_registered(view, snapshot) => prepared(view),
-        _ => Ok(None),
+        // Another thread may remove the resource before this one is installed.
+        Some(view) if is_registered(view, snapshot) => {
+            Ok(snapshot.resources.get(&view.uri).map(Arc::clone))
+        }
+        Some(view) => prepared(view),
+        None => Ok(None),
     }
 }
 
@@ -172,4 +177,25 @@ fn declare(snapshot: &mut Snapshot) {
             needs: Vec::new(),
         })
     });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::server::Server;
+
+    #[test]
+    fn view_that_is_removed_before_the_tool_is_installed_is_added_again() {
+        const URI: &str = "ui://clock/face";
+        let view = View::new(URI, "<!doctype html><p>12:00");
+        let server = Server::new("clock", "1.0.0").view(view.clone());
+        let mut entry = ToolViewEntry::new();
+        entry.view = Some(view);
+        let resource = entry.prepare(&server.snapshot()).unwrap();
+        let install = |resource| server.change(|snapshot| entry.install(resource, snapshot));
+        assert!(!install(resource.clone()).unwrap());
+        assert!(server.remove_resource(URI));
+        assert!(install(resource).unwrap());
+        assert_eq!(entry.missing_view(&server.snapshot()), None);
+    }
 }
