@@ -331,21 +331,32 @@ fn check_imports(is_module: bool, text: &str) -> Result<(), String> {
     }
 }
 
-/// Returns `true` if a line starts an `import`, or contains the `from` of an `export`. Calls of `import()` are not found.
+/// Returns `true` if a line starts an `import`, or has the `from` of an `export`. Calls of `import()` are not found.
 fn is_import(line: &str) -> bool {
     let line = line.trim_start();
     if let Some(rest) = line.strip_prefix("import") {
         return rest.starts_with([' ', '{', '*', '"', '\'']);
     }
-    let names = match line.strip_prefix("export") {
-        Some(rest) => rest.trim_start().strip_prefix(['*', '{']),
+    let Some(exported) = line.strip_prefix("export") else {
         // The last line of a list of names.
-        None => line.strip_prefix('}'),
+        return line.strip_prefix('}').is_some_and(names_a_source);
     };
-    names.is_some_and(|names| {
-        let mut sources = names.split("from").skip(1);
-        sources.any(|source| source.trim_start().starts_with(['"', '\'']))
+    let exported = exported.trim_start();
+    if let Some(names) = exported.strip_prefix('{') {
+        let after = names.split_once('}');
+        return after.is_some_and(|(_, after)| names_a_source(after));
+    }
+    exported.strip_prefix('*').is_some_and(|all| {
+        let name = all.trim_start().strip_prefix("as ");
+        let after = name.and_then(|name| name.trim_start().split_once(char::is_whitespace));
+        names_a_source(after.map_or(all, |(_, after)| after))
     })
+}
+
+/// Returns `true` if a text starts with `from` and the quote of a source.
+fn names_a_source(text: &str) -> bool {
+    let source = text.trim_start().strip_prefix("from");
+    source.is_some_and(|source| source.trim_start().starts_with(['"', '\'']))
 }
 
 /// Replaces an ASCII pattern in every case.

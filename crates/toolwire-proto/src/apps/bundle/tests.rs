@@ -182,7 +182,9 @@ fn modules_that_need_other_modules_are_rejected() {
         "export { a } from './a.js'",
         "export*from'./a.js'",
         "export * as a from \"./a.js\"",
+        "export * as from from './a.js'",
         "export {\n  a,\n} from './a.js'",
+        "export {\n  a,\n}from\"./a.js\"",
     ] {
         check(line, false);
     }
@@ -193,6 +195,9 @@ fn modules_that_need_other_modules_are_rejected() {
         "export { a }",
         "export default { from: './a.js' }",
         "} // from a list",
+        "}, \"from 'a'\")",
+        "} else { show(\"from 'a'\") }",
+        "export { a }; show(\"from 'a'\")",
         " * from './a.js'",
         // Hosts may load it, if the policy of the view allows this.
         "const a = await import('./a.js')",
