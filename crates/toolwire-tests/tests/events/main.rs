@@ -12,5 +12,6 @@ mod polls;
 mod sources;
 mod streams;
 mod streams_end;
+mod webhook_messages;
 mod webhook_renewal;
 mod webhooks;

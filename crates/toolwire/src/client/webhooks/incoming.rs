@@ -14,7 +14,7 @@ use toolwire_proto::events::webhook::signature::{SignedHeaders, verify};
 
 use crate::client::webhooks::delivery_queue::{Unqueued, WebhookItem};
 use crate::client::webhooks::delivery_queues::DeliveryQueues;
-use crate::engine::since_epoch;
+use crate::engine::{PeerText, since_epoch};
 
 /// How long a request waits for the application. Servers wait for 10 s.
 const ACCEPT_TIMEOUT: Duration = Duration::from_secs(8);
@@ -51,6 +51,9 @@ pub(super) async fn respond(
         // A message of a later version. Sending it again would not help.
         Ok(None) => return status(StatusCode::NO_CONTENT),
         Err(error) => {
+            // The text of the error may contain a long value of the message.
+            let error = error.to_string();
+            let error = PeerText::new(&error);
             tracing::warn!(%error, subscription, "a webhook message is malformed");
             return status(StatusCode::BAD_REQUEST);
         }
