@@ -52,6 +52,20 @@ pub fn callback_failed(reason: CallbackFailure) -> ErrorObject {
     with_data(error, &CallbackEndpointErrorData::new(reason))
 }
 
+/// Returns `true` if an error of `events/subscribe` is final: the same request would fail again later. After another
+/// error, a client repeats the request.
+#[must_use]
+pub fn is_final_rejection(code: i64) -> bool {
+    matches!(
+        code,
+        code::NOT_FOUND
+            | code::FORBIDDEN
+            | code::UNSUPPORTED
+            | toolwire_types::code::INVALID_PARAMS
+            | toolwire_types::code::METHOD_NOT_FOUND
+    )
+}
+
 fn with_data(error: ErrorObject, data: &impl Serialize) -> ErrorObject {
     let data = RawJson::from_serialize(data).expect("the data has only text and numbers");
     error.with_data(data)
@@ -62,6 +76,23 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
+
+    #[test]
+    fn rejection_is_final_if_the_same_request_fails_again() {
+        let reason = CallbackFailure::Timeout;
+        for (error, expected) in [
+            (unknown_event("a"), true),
+            (forbidden("no"), true),
+            (unsupported_mode("a", &DeliveryMode::Webhook), true),
+            (ErrorObject::invalid_params("no"), true),
+            (ErrorObject::method_not_found("no"), true),
+            (exhausted("later", "streams", 1), false),
+            (callback_failed(reason), false),
+            (ErrorObject::internal("later"), false),
+        ] {
+            assert_eq!(is_final_rejection(error.code), expected, "{error:?}");
+        }
+    }
 
     #[test]
     fn each_error_has_its_code_and_data() {

@@ -13,7 +13,8 @@ pub mod webhook;
 pub use crate::canonical_json::canonical_text;
 pub use cursor::CursorKey;
 pub use errors::{
-    callback_failed, exhausted, forbidden, unknown_event, unknown_subscription, unsupported_mode,
+    callback_failed, exhausted, forbidden, is_final_rejection, unknown_event, unknown_subscription,
+    unsupported_mode,
 };
 pub use ring::{EventRing, PageLimits, RingLimits, RingPage};
 pub use seen::{MAX_SEEN_BYTES, MAX_SEEN_EVENTS, SeenEvents};

@@ -1,6 +1,7 @@
 //! Renewals of webhook subscriptions, with a scripted server.
 
 use serde_json::{Value, json};
+use tokio::time::Instant;
 use toolwire::events::{
     DeliveryMode, EventItem, EventSubscription, EventSubscriptionState, WebhookReceiver,
 };
@@ -62,28 +63,33 @@ async fn renewal_continues_at_the_last_cursor() {
 
 #[tokio::test(start_paused = true)]
 async fn rejected_renewal_ends_the_subscription() {
-    for code in [-32023, -32024, -32026] {
+    for code in [-32023, -32024, -32026, -32602, -32601] {
         let (_client, mut subscription, mut script) = subscribe().await;
         let renewal = script.expect("events/subscribe").await;
         script
             .respond_error(&renewal, code, "no", Value::Null)
             .await;
-        let error: Error = subscription.next().await.unwrap_err();
+        let error: Error = within(subscription.next()).await.unwrap_err();
         assert_eq!(error.rpc().unwrap().code, code);
         assert_eq!(subscription.next().await.unwrap(), None);
     }
 }
 
 #[tokio::test(start_paused = true)]
-async fn renewal_is_repeated_after_another_error() {
+async fn failed_renewal_is_repeated_with_growing_pauses() {
     let (_client, _subscription, mut script) = subscribe().await;
-    for code in [-32603, -32025] {
+    let mut last = Instant::now();
+    let mut pauses = Vec::new();
+    for code in [-32603, -32025, -32027, -32603, -32603, -32603, -32603] {
         let renewal = script.expect("events/subscribe").await;
+        pauses.push(last.elapsed().as_secs());
+        last = Instant::now();
         assert_eq!(renewal.params["cursor"], "c1");
         script
             .respond_error(&renewal, code, "later", Value::Null)
             .await;
     }
+    assert_eq!(pauses, [10, 10, 20, 40, 80, 160, 300]);
     let renewal = script.expect("events/subscribe").await;
     respond(&script, &renewal, json!("c2"), false).await;
 }

@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use toolwire_proto::date_time::date_time_ms;
-use toolwire_types::ErrorObject;
-use toolwire_types::events::{SubscribeEventsParams, SubscribeEventsResult, code};
+use toolwire_proto::events::is_final_rejection;
+use toolwire_types::events::{SubscribeEventsParams, SubscribeEventsResult};
 
 use crate::client::Client;
 use crate::client::webhooks::delivery_queue::DeliveryQueue;
@@ -15,8 +15,9 @@ use crate::error::Error;
 /// The shortest time between two renewals.
 const MIN_WAIT: Duration = Duration::from_secs(10);
 
-/// The time after a failed renewal.
+/// The time after a failed renewal. It is doubled after each further failure, up to the longest.
 const RETRY_PAUSE: Duration = Duration::from_secs(10);
+const MAX_RETRY_PAUSE: Duration = Duration::from_secs(5 * 60);
 
 /// The longest time between two renewals, so that a suspended delivery continues.
 const MAX_WAIT: Duration = Duration::from_secs(60 * 60);
@@ -34,16 +35,20 @@ pub(super) async fn renew(
         // A server that lost the subscription starts it again here, and not where it began.
         params.cursor = last.cursor;
         tokio::time::sleep(wait(last.refresh_before.as_deref(), since_epoch())).await;
+        let mut pause = RETRY_PAUSE;
         last = loop {
             match send(&client, &params).await {
                 Ok(result) => break result,
                 Err(error) => {
                     tracing::warn!(%error, "a webhook subscription could not be renewed");
-                    if let Some(rejection) = error.rpc().filter(|rejection| is_final(rejection)) {
+                    if let Some(rejection) = error.rpc()
+                        && is_final_rejection(rejection.code)
+                    {
                         queue.push_end(rejection.clone()).await;
                         return;
                     }
-                    tokio::time::sleep(RETRY_PAUSE).await;
+                    tokio::time::sleep(pause).await;
+                    pause = (pause * 2).min(MAX_RETRY_PAUSE);
                 }
             }
         };
@@ -51,14 +56,6 @@ pub(super) async fn renew(
             queue.push_gap();
         }
     }
-}
-
-/// Returns `true` if the server will not accept the subscription later either.
-fn is_final(rejection: &ErrorObject) -> bool {
-    matches!(
-        rejection.code,
-        code::NOT_FOUND | code::FORBIDDEN | code::UNSUPPORTED
-    )
 }
 
 /// Returns how long to wait: half of the time that is left, so that a renewal can fail and be repeated.
