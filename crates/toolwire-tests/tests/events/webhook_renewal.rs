@@ -93,3 +93,38 @@ async fn failed_renewal_is_repeated_with_growing_pauses() {
     let renewal = script.expect("events/subscribe").await;
     respond(&script, &renewal, json!("c2"), false).await;
 }
+
+#[tokio::test(start_paused = true)]
+async fn calls_for_one_subscription_wait_for_each_other() {
+    let (client, mut script) = connect(Client::builder("c", "1"), with_events()).await;
+    let receiver = WebhookReceiver::new("https://app.example/hooks");
+    let subscribe = |name: &'static str, arguments: Value| {
+        let (client, receiver) = (client.clone(), receiver.clone());
+        tokio::spawn(async move { receiver.subscribe(&client, name, arguments).await })
+    };
+    let first = subscribe("x", json!({"a": 1, "b": 2}));
+    let first_request = script.expect("events/subscribe").await;
+    let second = subscribe("x", json!({"b": 2, "a": 1}));
+    let other = subscribe("y", json!({}));
+    let other_request = script.expect("events/subscribe").await;
+    assert_eq!(other_request.params["name"], "y");
+    let result = json!({"resultType": "complete", "id": "sub_y", "truncated": false});
+    script.respond(&other_request, result).await;
+    within(other).await.unwrap().unwrap();
+    script.expect_silence().await;
+    let result = json!({"resultType": "complete", "id": "sub_1", "truncated": false});
+    script.respond(&first_request, result.clone()).await;
+    let mut first = within(first).await.unwrap().unwrap();
+    let second_request = script.expect("events/subscribe").await;
+    script.respond(&second_request, result).await;
+    let second = within(second).await.unwrap().unwrap();
+    assert!(within(first.next()).await.is_none(), "it is replaced");
+    // The first one does not end the second one at the server, which does it itself.
+    within(first.unsubscribe()).await.unwrap();
+    let ending = tokio::spawn(second.unsubscribe());
+    let request = script.expect("events/unsubscribe").await;
+    script
+        .respond(&request, json!({"resultType": "complete"}))
+        .await;
+    within(ending).await.unwrap().unwrap();
+}

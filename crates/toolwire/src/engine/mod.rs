@@ -60,7 +60,7 @@ pub(crate) use deprecation::warn_deprecated;
 pub(crate) use deprecation::warn_if_deprecated;
 pub(crate) use encoding::{EncodedResult, Outcome};
 #[cfg(all(feature = "events", feature = "http-client"))]
-pub(crate) use key_locks::KeyLocks;
+pub(crate) use key_locks::{KeyGuard, KeyLocks};
 pub(crate) use name_hashing::BuildNameHasher;
 pub(crate) use notification_queue::NotificationQueue;
 pub(crate) use peer_text::PeerText;

@@ -4,8 +4,12 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 
 use toolwire_proto::events::webhook::secret::WebhookSecret;
+use toolwire_proto::events::webhook::subscription_id;
+use toolwire_types::RawJson;
+use toolwire_types::events::SubscribeEventsParams;
 
 use crate::client::webhooks::delivery_queue::DeliveryQueue;
+use crate::engine::{KeyGuard, KeyLocks};
 use crate::sync::lock;
 
 /// The subscriptions of a receiver.
@@ -14,6 +18,9 @@ pub(super) struct DeliveryQueues {
     by_id: Mutex<HashMap<String, Arc<DeliveryQueue>>>,
     /// The secrets of subscribe calls in flight, whose ids are unknown.
     pending: Mutex<Vec<WebhookSecret>>,
+    /// Calls for one subscription wait for each other. Otherwise the secret that the server has last could be another one
+    /// than that of the queue that was added last.
+    calls: KeyLocks,
 }
 
 impl DeliveryQueues {
@@ -23,6 +30,15 @@ impl DeliveryQueues {
 
     pub(super) fn pending_secrets(&self) -> Vec<WebhookSecret> {
         lock(&self.pending).clone()
+    }
+
+    /// Waits until no other call for the subscription of these parameters is in flight.
+    pub(super) async fn lock_calls(&self, params: &SubscribeEventsParams) -> KeyGuard<'_> {
+        let arguments = params.arguments.clone();
+        let arguments = arguments.unwrap_or_else(RawJson::empty_object);
+        // Only servers know the principal.
+        let key = subscription_id("", &params.delivery.url, &params.name, &arguments);
+        self.calls.lock(&key).await
     }
 
     /// Adds the secret of a subscribe call until the guard is dropped.

@@ -9,6 +9,7 @@ use toolwire_types::events::{SubscribeEventsParams, SubscribeEventsResult};
 
 use crate::client::Client;
 use crate::client::webhooks::delivery_queue::DeliveryQueue;
+use crate::client::webhooks::delivery_queues::DeliveryQueues;
 use crate::engine::since_epoch;
 use crate::error::Error;
 
@@ -23,11 +24,13 @@ const MAX_RETRY_PAUSE: Duration = Duration::from_secs(5 * 60);
 const MAX_WAIT: Duration = Duration::from_secs(60 * 60);
 
 /// Repeats a subscription until the server rejects it or the task is aborted. `last` is the result of the last request.
+/// The caller drops the future when another subscription has replaced this one.
 pub(super) async fn renew(
     client: Client,
     mut params: SubscribeEventsParams,
     mut last: SubscribeEventsResult,
     queue: Arc<DeliveryQueue>,
+    queues: Arc<DeliveryQueues>,
 ) {
     // The limit of the client for the history counts once.
     params.max_age_ms = None;
@@ -37,7 +40,10 @@ pub(super) async fn renew(
         tokio::time::sleep(wait(last.refresh_before.as_deref(), since_epoch())).await;
         let mut pause = RETRY_PAUSE;
         last = loop {
-            match send(&client, &params).await {
+            let guard = queues.lock_calls(&params).await;
+            let sent = send(&client, &params).await;
+            drop(guard);
+            match sent {
                 Ok(result) => break result,
                 Err(error) => {
                     tracing::warn!(%error, "a webhook subscription could not be renewed");

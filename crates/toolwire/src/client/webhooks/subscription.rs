@@ -62,6 +62,8 @@ impl WebhookSubscription {
     /// Returns an error if the server rejects the request, for example because the subscription has expired.
     pub async fn unsubscribe(self) -> Result<(), Error> {
         self.renewal.abort();
+        let queues = Arc::clone(&self.queues);
+        let _guard = queues.lock_calls(&self.params).await;
         if self.queue.closed().is_cancelled() {
             return Ok(());
         }
@@ -100,15 +102,23 @@ pub(super) async fn subscribe(
     let secret = WebhookSecret::new(random);
     params.delivery.secret = secret.expose();
     let (queue, items) = DeliveryQueue::new(secret.clone());
+    let guard = queues.lock_calls(&params).await;
     let pending = queues.add_pending(secret);
     let result = send(client, &params).await?;
     queues.add(result.id.clone(), Arc::clone(&queue));
     drop(pending);
+    drop(guard);
     if result.truncated {
         queue.push_gap();
     }
     let id = result.id.clone();
-    let renewal = renew(client.clone(), params.clone(), result, Arc::clone(&queue));
+    let renewal = renew(
+        client.clone(),
+        params.clone(),
+        result,
+        Arc::clone(&queue),
+        Arc::clone(queues),
+    );
     let closing = Arc::clone(&queue);
     let renewal = tokio::spawn(async move { closing.closed().unless_cancelled(renewal).await });
     Ok(WebhookSubscription {
