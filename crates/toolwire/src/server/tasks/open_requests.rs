@@ -12,6 +12,11 @@ pub(crate) fn open_requests(record: &TaskRecord) -> Result<InputRequests, ErrorO
         .map_err(|_| ErrorObject::internal("the input requests of the task cannot be read"))
 }
 
+/// Returns `true` if the task has input requests without a response. Another program may have written an empty object.
+pub(crate) fn has_open_requests(record: &TaskRecord) -> Result<bool, ErrorObject> {
+    open_requests(record).map(|open| !open.is_empty())
+}
+
 /// Changes the input requests without a response.
 pub(crate) fn set_open_requests(
     record: &mut TaskRecord,
@@ -25,4 +30,25 @@ pub(crate) fn set_open_requests(
         Some(text)
     };
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use toolwire_types::ProtocolVersion;
+
+    use super::*;
+
+    #[test]
+    fn empty_object_means_no_open_requests() {
+        let check = |text: Option<&str>, expected: Option<bool>| {
+            let call = RawJson::empty_object();
+            let mut record = TaskRecord::new("tool", ProtocolVersion::LATEST, call, 0);
+            record.input_requests = text.map(|text| RawJson::from_string(text.to_owned()).unwrap());
+            assert_eq!(has_open_requests(&record).ok(), expected, "{text:?}");
+        };
+        check(None, Some(false));
+        check(Some("{}"), Some(false));
+        check(Some(r#"{"a":{"method":"roots/list"}}"#), Some(true));
+        check(Some(r#"{"a":1}"#), None);
+    }
 }

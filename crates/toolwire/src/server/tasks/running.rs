@@ -19,7 +19,7 @@ use crate::error::Error;
 use crate::server::RequestContext;
 use crate::server::ask::PendingAsk;
 use crate::server::request::TaskScope;
-use crate::server::tasks::open_requests::{open_requests, set_open_requests};
+use crate::server::tasks::open_requests::{has_open_requests, open_requests, set_open_requests};
 use crate::server::tasks::runtime::{RecordChange, TaskRegistration, TaskRuntime, store_failed};
 use crate::store::{StoredTask, TaskRecord};
 use crate::sync::lock;
@@ -172,7 +172,7 @@ impl RunningTask {
                 .collect();
             let is_complete = responses.is_some();
             found = responses;
-            if is_complete && record.input_requests.is_none() && record.restartable {
+            if is_complete && record.restartable && !has_open_requests(record)? {
                 // From here on, effects may happen that another run would repeat.
                 record.restartable = false;
                 return Ok(RecordChange::Write);

@@ -7,7 +7,7 @@ use toolwire_proto::stamp::{self, PolledTask};
 use toolwire_proto::subscriptions;
 use toolwire_proto::task_rules::{TimeText, has_ended, status_in_core, time_text};
 use toolwire_types::tasks::{TaskStatus, core, extension};
-use toolwire_types::{Notification, ProtocolVersion, RawJson};
+use toolwire_types::{ErrorObject, Notification, ProtocolVersion, RawJson};
 
 use crate::engine::{EncodedResult, Outcome};
 use crate::server::request::Exchange;
@@ -63,13 +63,13 @@ pub(crate) fn extension_task(id: &str, record: &TaskRecord) -> extension::Task {
     task
 }
 
-/// Returns the task in the extension, with its input requests or its outcome.
-pub(crate) fn detailed_task(id: &str, record: &TaskRecord) -> extension::DetailedTask {
+/// Returns the task in the extension, with its input requests or its outcome. Returns an error if the input requests
+/// cannot be read.
+fn detailed_task(id: &str, record: &TaskRecord) -> Result<extension::DetailedTask, ErrorObject> {
     let task = extension_task(id, record);
-    match (record.status, &record.outcome) {
+    Ok(match (record.status, &record.outcome) {
         (TaskStatus::InputRequired, _) => {
-            let requests = open_requests(record).unwrap_or_default();
-            extension::DetailedTask::input_required(task, requests)
+            extension::DetailedTask::input_required(task, open_requests(record)?)
         }
         (TaskStatus::Completed, Some(TaskOutcome::Completed { result, .. })) => {
             extension::DetailedTask::completed(task, result.clone())
@@ -79,7 +79,7 @@ pub(crate) fn detailed_task(id: &str, record: &TaskRecord) -> extension::Detaile
         }
         (TaskStatus::Cancelled, _) => extension::DetailedTask::cancelled(task),
         _ => extension::DetailedTask::working(task),
-    }
+    })
 }
 
 /// Encodes the response to a poll in the extension, directly from the record. `restamped` replaces its result.
@@ -132,9 +132,39 @@ pub(crate) fn created(
     }
 }
 
-/// Returns the notification of a changed task. It contains the whole task.
+/// Returns the notification of a changed task. It contains the whole task. Returns `None` if the record cannot be read.
 pub(crate) fn notification(stored: &StoredTask) -> Option<Notification> {
     let task = detailed_task(&stored.id, &visible(stored));
-    let task = RawJson::from_serialize(&task).ok()?;
+    let task = task.inspect_err(|error| {
+        tracing::error!(error = %error.message, "the change of a task is not reported");
+    });
+    let task = RawJson::from_serialize(&task.ok()?).ok()?;
     Some(subscriptions::task_notification(task))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::engine::Principal;
+
+    #[test]
+    fn task_with_unreadable_input_requests_is_not_reported() {
+        let check = |text: &str, expected: bool| {
+            let call = RawJson::empty_object();
+            let mut record = TaskRecord::new("tool", ProtocolVersion::LATEST, call, now_ms());
+            record.status = TaskStatus::InputRequired;
+            record.input_requests = Some(RawJson::from_string(text.to_owned()).unwrap());
+            let stored = StoredTask::new("id", Principal::default(), Arc::new(record), 1);
+            let reported = notification(&stored).map(|notification| notification.params.unwrap());
+            assert_eq!(reported.is_some(), expected, "{text}");
+            assert!(
+                reported.is_none_or(|params| params.get().contains(text)),
+                "{text}"
+            );
+        };
+        check(r#"{"a":{"method":"roots/list"}}"#, true);
+        check(r#"{"a":1}"#, false);
+    }
 }
