@@ -117,7 +117,8 @@ impl Tasks {
     }
 
     /// Sets how many handlers wait at input requests in memory. If another one waits, the one that has waited longest
-    /// ends, and starts again when the response arrives. Default: 1,000.
+    /// ends, and starts again when the response arrives. A handler that calls `ask` several times at once counts several
+    /// times; one call of `ask_all` counts once. Default: 1,000.
     #[must_use]
     pub fn with_max_waiting(mut self, handlers: usize) -> Self {
         self.max_waiting = handlers;
