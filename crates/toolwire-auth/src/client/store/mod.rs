@@ -45,8 +45,8 @@ pub trait TokenStore: Send + Sync + fmt::Debug {
     ///
     /// One process refreshes a token that can be refreshed once, while the others wait for the new token.
     ///
-    /// The lock of a process that was lost has to end. A store over a network gives it a lease, which it renews while the
-    /// lock exists, and rejects a `put` of the same name by an owner whose lease has ended.
+    /// The lock of a process that was lost has to end. A store over a network gives it a lease, which it renews while
+    /// the lock exists. It rejects a `put` of the same name by an owner whose lease has ended.
     fn lock<'a>(&'a self, name: &'a str) -> TokenStoreFuture<'a, TokenStoreLock>;
 }
 

@@ -42,8 +42,8 @@ fn ok<T>(operation: &str, result: Result<T, StoreError>) -> T {
     result.unwrap_or_else(|error| panic!("{operation}: the store failed: {error:?}"))
 }
 
-/// Checks a [`ProxyStore`]. `connect` is called once per node that shares it. `shortest` is the shortest time to live that the store
-/// can distinguish from a longer one.
+/// Checks a [`ProxyStore`]. `connect` is called once per node that shares it. `shortest` is the shortest time to live that
+/// the store can distinguish from a longer one.
 ///
 /// # Panics
 /// Panics if the store violates a rule. The message names the rule.

@@ -1,9 +1,10 @@
 //! The method `events/stream`: a request whose notifications are the events.
 //!
 //! The stream asks the source for pages and sends their events. It sends nothing while the client does not read, so a
-//! slow client costs one page of memory. Heartbeats are sent while the source works. The request ends when the type is removed or the caller loses its right, which
-//! is announced with `notifications/events/terminated`. It also ends when the server shuts down or the token expires;
-//! the client then opens another stream. A client ends it by cancelling the request, which drops the future here.
+//! slow client costs one page of memory. Heartbeats are sent while the source works. The request ends when the type is
+//! removed or the caller loses its right, which is announced with `notifications/events/terminated`. It also ends when the
+//! server shuts down or the token expires; the client then opens another stream. A client ends it by cancelling the
+//! request, which drops the future here.
 
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -34,7 +35,8 @@ use crate::server::events::source::{Since, earliest};
 use crate::server::events::state::PAGE_EVENTS;
 use crate::server::request::Exchange;
 
-/// How long a stream waits before it looks again whether a client has read: at first, and for a client that does not read.
+/// How long a stream waits before it looks again whether a client has read: at first, and for a client that does not
+/// read.
 const FULL_QUEUE_PAUSES: [Duration; 2] = [Duration::from_millis(1), Duration::from_millis(50)];
 
 /// How long a stream waits before it asks a source again that failed: at first, and after repeated failures.
