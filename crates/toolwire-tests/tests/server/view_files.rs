@@ -132,6 +132,16 @@ async fn changed_files_appear_with_reload() {
 #[cfg(unix)]
 #[test]
 fn requests_do_not_wait_for_the_files_of_a_view() {
+    const TIMEOUT: Duration = Duration::from_secs(60);
+
+    fn in_thread<T: Send + 'static>(
+        work: impl FnOnce() -> T + Send + 'static,
+    ) -> mpsc::Receiver<T> {
+        let (sender, receiver) = mpsc::channel();
+        thread::spawn(move || sender.send(work()));
+        receiver
+    }
+
     fn check(name: &str, add: fn(&Server, View) -> Result<(), RegistrationError>) {
         let directory = Directory::new(name);
         let path = directory.0.join("index.html");
@@ -141,14 +151,12 @@ fn requests_do_not_wait_for_the_files_of_a_view() {
         let adding = server.clone();
         let view = View::file(URI, &path);
         let adding = thread::spawn(move || add(&adding, view));
-        // The pipe is open when the server reads it.
-        let mut pipe = fs::File::options().write(true).open(&path).expect("a pipe");
-        let (sender, receiver) = mpsc::channel();
-        thread::spawn(move || {
-            drop(server.capabilities());
-            sender.send(())
-        });
-        let read = receiver.recv_timeout(Duration::from_secs(60));
+        // The pipe is open when the server reads it. The threads have no join: they wait forever if the test fails.
+        let opening = in_thread(move || fs::File::options().write(true).open(path));
+        let pipe = opening.recv_timeout(TIMEOUT);
+        let pipe = pipe.unwrap_or_else(|_| panic!("{name}: the server does not read the file"));
+        let mut pipe = pipe.expect("a pipe");
+        let read = in_thread(move || drop(server.capabilities())).recv_timeout(TIMEOUT);
         assert!(read.is_ok(), "{name}: the server is locked");
         pipe.write_all(b"<!doctype html><p>rain").expect("a reader");
         drop(pipe);
