@@ -1,5 +1,6 @@
 //! The relay: a server whose requests go to the upstream server.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
 use toolwire_proto::envelope::NotificationEnvelope;
@@ -12,6 +13,7 @@ use crate::engine::{
     BoxFuture, CatchPanic, ConnectionState, EncodedResult, Outcome, PeerText, TransportContext,
 };
 use crate::error::Error;
+use crate::relay::backoff::Backoff;
 use crate::relay::connection::{UpstreamConnection, unreachable};
 use crate::relay::legacy_client::LegacyClient;
 use crate::relay::messages::UpstreamMessages;
@@ -37,6 +39,9 @@ struct RelayInner {
     shared: Mutex<Option<SharedUpstream>>,
     /// Held while the shared connection is opened, so that one is opened for all that wait.
     opening: tokio::sync::Mutex<()>,
+    backoff: Backoff,
+    /// Set if the upstream server is modern and accepts no sessions.
+    rejects_sessions: AtomicBool,
 }
 
 /// The connection that requests without a session share.
@@ -62,6 +67,8 @@ impl Relay {
             sessions: RelaySessions::default(),
             shared: Mutex::default(),
             opening: tokio::sync::Mutex::default(),
+            backoff: Backoff::default(),
+            rejects_sessions: AtomicBool::new(false),
         });
         let server = Server::new("toolwire-relay", env!("CARGO_PKG_VERSION"));
         let forwarder = RelayForwarder(Arc::clone(&shared));
@@ -210,18 +217,33 @@ impl RelayInner {
         &self,
         params: &RawJson,
     ) -> Result<(UpstreamConnection, RawJson), ErrorObject> {
-        let messages = Arc::new(UpstreamMessages::default());
-        let opened = self.upstream.open_legacy(params.clone(), messages).await;
-        let upstream = match opened {
-            Ok(upstream) => upstream,
-            Err(error) => match self.shared().await {
-                Ok(SharedUpstream::Modern(upstream)) => upstream,
-                Ok(SharedUpstream::Legacy(_)) | Err(_) => return Err(unreachable(&error)),
-            },
-        };
+        let upstream = self.open_legacy_or_modern(params).await;
+        let upstream = upstream.map_err(|error| unreachable(&error))?;
         let details = upstream.client.server();
         let stored = details.and_then(|details| details.raw.clone());
         Ok((upstream, stored.unwrap_or_else(RawJson::empty_object)))
+    }
+
+    async fn open_legacy_or_modern(&self, params: &RawJson) -> Result<UpstreamConnection, Error> {
+        if self.rejects_sessions.load(Ordering::Acquire)
+            && let SharedUpstream::Modern(upstream) = self.shared().await?
+        {
+            return Ok(upstream);
+        }
+        self.backoff.check()?;
+        let messages = Arc::new(UpstreamMessages::default());
+        let opened = self.upstream.open_legacy(params.clone(), messages).await;
+        let error = match opened {
+            Ok(upstream) => return Ok(upstream),
+            Err(error) => error,
+        };
+        match self.shared().await {
+            Ok(SharedUpstream::Modern(upstream)) => {
+                self.rejects_sessions.store(true, Ordering::Release);
+                Ok(upstream)
+            }
+            Ok(SharedUpstream::Legacy(_)) | Err(_) => Err(error),
+        }
     }
 
     /// Uses the client's channel for messages outside of its requests, and closes the upstream session with the client's.
@@ -319,7 +341,10 @@ impl RelayInner {
         if let Some(open) = self.open_shared() {
             return Ok(open);
         }
-        let upstream = self.upstream.open_shared(Arc::default()).await?;
+        self.backoff.check()?;
+        let opened = self.upstream.open_shared(Arc::default()).await;
+        self.backoff.record(&opened);
+        let upstream = opened?;
         let opened = if upstream.version().is_modern() {
             SharedUpstream::Modern(upstream)
         } else {

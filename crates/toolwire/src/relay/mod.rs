@@ -19,6 +19,7 @@
 //! members and the text of numbers stay as they are. Only ids, and tokens that have to be unique on a shared connection,
 //! are replaced.
 
+mod backoff;
 mod calls;
 mod change_streams;
 mod connection;

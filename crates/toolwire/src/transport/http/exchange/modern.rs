@@ -79,12 +79,15 @@ fn start(post: &IncomingRequest<'_>, admitted: &Admitted<'_>) -> Result<Dispatch
     })
 }
 
-/// Acquires a permit. Streams of events do not count as running requests.
+/// Acquires a permit. Streams of events, and subscriptions that are forwarded, do not count as running requests.
 fn permit(
     post: &IncomingRequest<'_>,
     admitted: &Admitted<'_>,
 ) -> Result<RequestPermit, HttpResponse> {
     let bytes = params_bytes(admitted);
+    if is_listen(admitted) {
+        return post.endpoint.stream_permit(bytes);
+    }
     #[cfg(feature = "events")]
     if admitted.method.name() == "events/stream" {
         return post.endpoint.stream_permit(bytes).map_err(|_| {
