@@ -177,12 +177,133 @@ async fn parked_call_is_cancelled_after_ten_minutes() {
     let call = session.receive().await;
     send_request(&session, "s1", "elicitation/create", &elicitation("Who?")).await;
     let state = client.receive().await["result"]["requestState"].clone();
-    tokio::time::sleep(Duration::from_secs(599)).await;
-    tokio::time::sleep(Duration::from_secs(2)).await;
+    tokio::time::sleep(Duration::from_secs(601)).await;
     let cancelled = session.receive().await;
     assert_eq!(cancelled["method"], "notifications/cancelled");
     assert_eq!(cancelled["params"]["requestId"], call["id"]);
-    drop(state);
+    // A retry does not start the tool again.
+    let retry = json!({"requestState": state, "inputResponses": {"q1": {"action": "decline"}}});
+    client.send(ask(3, retry)).await;
+    let response = client.receive().await;
+    assert_eq!(response["result"]["isError"], true, "{response}");
+}
+
+#[tokio::test]
+async fn retry_of_a_dropped_call_is_a_tool_error() {
+    let (_relay, mut client, mut connections, _shared) = pair().await;
+    // The 17th parked call of one connection cancels the first one.
+    let mut states = Vec::new();
+    let mut sessions = Vec::new();
+    for number in 0..17 {
+        let arguments = json!({"n": number});
+        client
+            .send(ask(100 + number, json!({"arguments": arguments})))
+            .await;
+        let mut session = accept_askable(&mut connections).await;
+        session.receive().await;
+        send_request(&session, "s", "elicitation/create", &elicitation("Who?")).await;
+        let required = client.receive().await;
+        states.push(required["result"]["requestState"].clone());
+        sessions.push(session);
+    }
+    let cancelled = sessions[0].receive().await;
+    assert_eq!(cancelled["method"], "notifications/cancelled");
+    let retry = |number: usize| {
+        let responses = json!({"q1": {"action": "accept", "content": {}}});
+        let arguments = json!({"n": number});
+        json!({"arguments": arguments, "requestState": states[number], "inputResponses": responses})
+    };
+    client.send(ask(1, retry(0))).await;
+    let response = client.receive().await;
+    assert_eq!(response["result"]["isError"], true, "{response}");
+    client.send(ask(2, retry(1))).await;
+    assert_eq!(
+        sessions[1].receive().await["id"],
+        "s",
+        "the second call is still parked"
+    );
+}
+
+#[tokio::test]
+async fn seventeenth_input_request_of_a_call_is_rejected() {
+    let (_relay, mut client, mut connections, _shared) = pair().await;
+    client.send(ask(2, json!({}))).await;
+    let mut session = accept_askable(&mut connections).await;
+    session.receive().await;
+    for number in 1..=17 {
+        let id = format!("s{number}");
+        send_request(&session, &id, "elicitation/create", &elicitation("Who?")).await;
+    }
+    let rejected = session.receive().await;
+    assert_eq!(rejected["id"], "s17");
+    assert_eq!(rejected["error"]["code"], -32603);
+    let required = client.receive().await;
+    let requests = required["result"]["inputRequests"].as_object().unwrap();
+    assert_eq!(requests.len(), 16);
+}
+
+/// Many clients with the same ids and the same questions get their own answers.
+#[tokio::test]
+async fn clients_with_equal_questions_never_see_each_others() {
+    let (upstream, mut connections) = raw_upstream();
+    let relay = upstream.relay();
+    // The server: each call asks, and returns the name in the answer.
+    let serving = tokio::spawn(async move {
+        loop {
+            let mut connection = connections.accept().await;
+            tokio::spawn(async move {
+                let mut call = Value::Null;
+                while let Some(message) = connection.next().await {
+                    match message["method"].as_str() {
+                        Some("server/discover") => {
+                            let error = r#"{"code":-32601,"message":"unknown"}"#;
+                            connection.reject(&message, error).await;
+                        }
+                        Some("initialize") => connection.respond(&message, &details()).await,
+                        Some("tools/call") => {
+                            call = message;
+                            send_request(
+                                &connection,
+                                "1",
+                                "elicitation/create",
+                                &elicitation("Who?"),
+                            )
+                            .await;
+                        }
+                        Some(_) => {}
+                        None => {
+                            let text = &message["result"]["content"]["name"];
+                            let result = json!({"content": [], "asked": call["params"]["arguments"], "name": text});
+                            connection.respond(&call, &result.to_string()).await;
+                        }
+                    }
+                }
+            });
+        }
+    });
+    let mut clients = Vec::new();
+    for _ in 0..64 {
+        clients.push(Peer::connect(relay.server()));
+    }
+    for (number, client) in clients.iter().enumerate() {
+        client
+            .send(ask(1, json!({"arguments": {"client": number}})))
+            .await;
+    }
+    for (number, client) in clients.iter_mut().enumerate() {
+        let state = client.receive().await["result"]["requestState"].clone();
+        let answer = json!({"action": "accept", "content": {"name": number}});
+        let retry = json!({"arguments": {"client": number}, "requestState": state, "inputResponses": {"q1": answer}});
+        client.send(ask(1, retry)).await;
+        let response = client.receive().await;
+        assert_eq!(
+            response["result"]["asked"],
+            json!({"client": number}),
+            "{response}"
+        );
+        assert_eq!(response["result"]["name"], number, "{response}");
+    }
+    serving.abort();
 }
 
 #[tokio::test]

@@ -75,6 +75,12 @@ impl RawConnection {
         serde_json::from_str(&text).expect("messages are JSON")
     }
 
+    /// Returns the next message, or `None` after the end of the connection.
+    pub(crate) async fn next(&mut self) -> Option<Value> {
+        let message = self.incoming.recv().await?;
+        Some(serde_json::from_slice(&message).expect("messages are JSON"))
+    }
+
     /// Waits until the relay closes the connection.
     pub(crate) async fn expect_end(&mut self) {
         while within(self.incoming.recv()).await.is_some() {}

@@ -1,7 +1,11 @@
 //! Messages between peers of one era pass unchanged.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
 use serde_json::{Value, json};
-use toolwire::relay::Relay;
+use toolwire::ServerCommand;
+use toolwire::relay::{Relay, Upstream};
 use toolwire_tests::legacy_server::LEGACY;
 use toolwire_tests::peer::{Peer, cancel, legacy, modern, notification, result_response};
 
@@ -208,4 +212,22 @@ async fn modern_subscription_keeps_the_id_of_the_client() {
     client.send(cancel("sub")).await;
     let cancelled = server.receive().await;
     assert_eq!(cancelled["params"]["requestId"], listen["id"]);
+}
+
+#[tokio::test]
+async fn unreachable_server_is_not_tried_for_each_request() {
+    let attempts = Arc::new(AtomicUsize::new(0));
+    let counted = Arc::clone(&attempts);
+    let upstream = Upstream::new(move |builder| {
+        counted.fetch_add(1, Ordering::Relaxed);
+        builder.spawn(ServerCommand::new("/nonexistent/server"))
+    });
+    let relay = upstream.relay();
+    let mut client = Peer::connect(relay.server());
+    for id in 0..3 {
+        client.send(modern(id, "tools/list", json!({}))).await;
+        let error = client.expect_error(id, -32603).await;
+        assert_eq!(error["data"]["reason"], "upstream_unreachable", "{error}");
+    }
+    assert_eq!(attempts.load(Ordering::Relaxed), 1);
 }

@@ -24,6 +24,7 @@ use toolwire_types::{ErrorObject, RawJson};
 use crate::engine::{BoxFuture, Principal};
 use crate::relay::connection::{LogFilter, UpstreamConnection, UpstreamRequest};
 use crate::relay::round_client::{Question, RoundClient};
+use crate::relay::sessions::connection_number;
 use crate::server::request::Exchange;
 use crate::server::state_seal::StatePurpose;
 use crate::sync::lock;
@@ -31,8 +32,8 @@ use crate::sync::lock;
 /// How long a call waits for the client's next request.
 const MAX_PARKED_TIME: Duration = Duration::from_secs(600);
 
-/// The maximum number of parked calls of one principal. The oldest one is dropped for another.
-const MAX_PARKED_OF_PRINCIPAL: usize = 16;
+/// The maximum number of parked calls of one owner. The oldest one is dropped for another.
+const MAX_PARKED_OF_OWNER: usize = 16;
 
 /// The maximum number of parked calls.
 const MAX_PARKED: usize = 1024;
@@ -198,8 +199,34 @@ struct ParkedTable {
 #[derive(Debug)]
 struct ParkedCall {
     running: RunningCall,
-    principal: Principal,
+    owner: CallOwner,
     since: Instant,
+}
+
+/// The owner of a parked call: a principal, or without authorization a connection.
+#[derive(Debug, Clone, PartialEq)]
+struct CallOwner {
+    principal: Principal,
+    connection: Option<usize>,
+}
+
+impl CallOwner {
+    fn of(exchange: &Exchange, principal: Principal) -> Self {
+        let connection = match principal.as_str() {
+            Some(_) => None,
+            None => connection_number(&*exchange.context.scope().transport),
+        };
+        Self {
+            principal,
+            connection,
+        }
+    }
+
+    /// Returns `true` if the calls of the owner are limited. All anonymous callers over HTTP have only the limit of all
+    /// calls, because nothing tells them apart.
+    fn is_limited(&self) -> bool {
+        self.principal.as_str().is_some() || self.connection.is_some()
+    }
 }
 
 #[derive(Debug)]
@@ -232,7 +259,7 @@ impl ParkedCalls {
         let state = seal.write(&purpose(exchange, &principal), None, Some(round.clone()))?;
         let result = running.input_required(&state.unwrap_or_default());
         running.client.park();
-        self.park(round, running, principal);
+        self.park(round, running, CallOwner::of(exchange, principal));
         Ok(RoundEnd::Asked(Ok(result)))
     }
 
@@ -269,34 +296,24 @@ impl ParkedCalls {
         Ok(end)
     }
 
-    fn park(&self, round: String, running: RunningCall, principal: Principal) {
+    fn park(&self, round: String, running: RunningCall, owner: CallOwner) {
         let mut table = lock(&self.0);
-        let same: Vec<&ParkedCall> = table
-            .calls
-            .values()
-            .filter(|call| call.principal == principal)
-            .collect();
-        let evicts = same.len() >= MAX_PARKED_OF_PRINCIPAL || table.calls.len() >= MAX_PARKED;
-        let oldest = |calls: &mut dyn Iterator<Item = (&String, &ParkedCall)>| {
-            let oldest = calls.min_by_key(|(_, call)| call.since);
+        let is_own = |call: &ParkedCall| call.owner == owner;
+        let own = table.calls.values().filter(|call| is_own(call)).count();
+        let is_owner_full = owner.is_limited() && own >= MAX_PARKED_OF_OWNER;
+        let evicted = (is_owner_full || table.calls.len() >= MAX_PARKED).then(|| {
+            let candidates = table.calls.iter();
+            // A call of the same owner gives way, if there is one.
+            let candidates = candidates.filter(|(_, call)| own == 0 || is_own(call));
+            let oldest = candidates.min_by_key(|(_, call)| call.since);
             oldest.map(|(round, _)| round.clone())
-        };
-        let evicted = if !evicts {
-            None
-        } else if same.is_empty() {
-            oldest(&mut table.calls.iter())
-        } else {
-            oldest(
-                &mut table
-                    .calls
-                    .iter()
-                    .filter(|(_, call)| call.principal == principal),
-            )
-        };
-        let evicted = evicted.and_then(|round| table.calls.remove(&round));
+        });
+        let evicted = evicted
+            .flatten()
+            .and_then(|round| table.calls.remove(&round));
         let call = ParkedCall {
             running,
-            principal,
+            owner,
             since: Instant::now(),
         };
         table.calls.insert(round.clone(), call);
