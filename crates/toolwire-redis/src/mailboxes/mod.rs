@@ -2,7 +2,7 @@
 //!
 //! A mailbox is a list of messages and the lease of the number of its node. Only that node is woken by a message. It reads
 //! the messages by their numbers and removes them with the next read, so a lost response loses no message. Each read renews the
-//! lease. A failover of the engine can lose messages. A node that notices it gives up its number, because messages that it
+//! lease. A failover of the engine can lose messages. A node that detects it gives up its number, because messages that it
 //! has not read may be lost, too.
 
 mod commands;

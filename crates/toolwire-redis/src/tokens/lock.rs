@@ -44,7 +44,7 @@ struct SharedLocks {
     owners: Mutex<HashMap<String, String>>,
     /// The callers of this store wait here for each other, by key. So a lock whose lease has ended has no second owner in
     /// this store, under whose name the first one could store a value.
-    turns: Mutex<HashMap<String, Weak<AsyncMutex<()>>>>,
+    local_locks: Mutex<HashMap<String, Weak<AsyncMutex<()>>>>,
 }
 
 /// A lock that is released on drop, also before it is known whether it was acquired.
@@ -53,8 +53,8 @@ pub(super) struct LockGuard {
     key: String,
     owner: String,
     renewal: Option<AbortHandle>,
-    /// Ends after the owner was forgotten.
-    turn: Option<OwnedMutexGuard<()>>,
+    /// Released after the owner was forgotten.
+    local_lock: Option<OwnedMutexGuard<()>>,
 }
 
 impl Locks {
@@ -66,7 +66,7 @@ impl Locks {
                 renew: script(include_str!("../scripts/tokens/renew_lock.lua")),
                 unlock: script(include_str!("../scripts/tokens/unlock.lua")),
                 owners: Mutex::default(),
-                turns: Mutex::default(),
+                local_locks: Mutex::default(),
             }),
         }
     }
@@ -79,11 +79,11 @@ impl Locks {
     /// Waits until the lock is free, and acquires it.
     pub(super) async fn acquire(&self, key: String) -> Result<LockGuard, TokenStoreError> {
         let acquiring = async {
-            let turn = self.turn(&key).lock_owned().await;
+            let local_lock = self.local_lock(&key).lock_owned().await;
             let mut pause = FIRST_PAUSE;
             loop {
                 if let Some(mut guard) = self.try_acquire(&key).await? {
-                    guard.turn = Some(turn);
+                    guard.local_lock = Some(local_lock);
                     return Ok(guard);
                 }
                 sleep(pause).await;
@@ -99,16 +99,16 @@ impl Locks {
     }
 
     /// Returns the lock that only the callers of this store share.
-    fn turn(&self, key: &str) -> Arc<AsyncMutex<()>> {
-        let turns = self.shared.turns.lock();
-        let mut turns = turns.unwrap_or_else(PoisonError::into_inner);
-        turns.retain(|_, turn| turn.strong_count() > 0);
-        if let Some(turn) = turns.get(key).and_then(Weak::upgrade) {
-            return turn;
+    fn local_lock(&self, key: &str) -> Arc<AsyncMutex<()>> {
+        let local_locks = self.shared.local_locks.lock();
+        let mut local_locks = local_locks.unwrap_or_else(PoisonError::into_inner);
+        local_locks.retain(|_, lock| lock.strong_count() > 0);
+        if let Some(lock) = local_locks.get(key).and_then(Weak::upgrade) {
+            return lock;
         }
-        let turn = Arc::default();
-        turns.insert(key.to_owned(), Arc::downgrade(&turn));
-        turn
+        let lock = Arc::default();
+        local_locks.insert(key.to_owned(), Arc::downgrade(&lock));
+        lock
     }
 
     async fn try_acquire(&self, key: &str) -> Result<Option<LockGuard>, StoreError> {
@@ -122,7 +122,7 @@ impl Locks {
             key: key.to_owned(),
             owner,
             renewal: None,
-            turn: None,
+            local_lock: None,
         };
         let other: Option<String> = self.shared.connection.send(&set, Repeat::Harmless).await?;
         if other.is_some_and(|other| other != guard.owner) {
