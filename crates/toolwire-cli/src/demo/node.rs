@@ -1,5 +1,7 @@
 //! The server of `toolwire demo` as one of several nodes.
 
+use std::fs::File;
+use std::io::{self, Read as _};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -13,6 +15,9 @@ use crate::failure::{Exit, Failure};
 
 /// The name of the service in the engine.
 const SERVICE: &str = "toolwire-demo";
+
+/// The size of the key of the request state.
+const KEY_BYTES: usize = 32;
 
 /// Returns a server that shares sessions, streams, tasks and keys with all nodes of this engine.
 pub(crate) async fn join(
@@ -40,13 +45,24 @@ pub(crate) async fn join(
 /// need no more.
 pub(crate) fn server_with_key(path: &Path) -> Result<Server, Failure> {
     let shown = path.display();
-    let bytes = std::fs::read(path)
+    let bytes = read_key(path)
         .map_err(|error| Failure::usage(format!("the key {shown} cannot be read: {error}")))?;
-    let count = bytes.len();
-    let key: [u8; 32] = bytes.try_into().map_err(|_| {
+    let key: [u8; KEY_BYTES] = bytes.try_into().map_err(|bytes: Vec<u8>| {
+        let count = match bytes.len() {
+            count if count > KEY_BYTES => format!("more than {KEY_BYTES} bytes"),
+            count => format!("{count} bytes instead of {KEY_BYTES}"),
+        };
         Failure::usage(format!(
-            "the key {shown} has {count} bytes instead of 32; create one with `head -c 32 /dev/urandom`"
+            "the key {shown} has {count}; create one with `head -c {KEY_BYTES} /dev/urandom > FILE`"
         ))
     })?;
     Ok(server().with_request_state_keys(KeyRing::new(StateKey::new(key))))
+}
+
+/// Reads a key, and one more byte of a file that is too long. The file may be a device without an end.
+fn read_key(path: &Path) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    let file = File::open(path)?;
+    file.take(KEY_BYTES as u64 + 1).read_to_end(&mut bytes)?;
+    Ok(bytes)
 }

@@ -138,10 +138,22 @@ async fn calls_of_two_rounds_need_no_store_and_no_affinity() {
 
 #[tokio::test]
 async fn key_of_a_wrong_size_is_rejected() {
-    let short = KeyFile::new("short", &[7; 31]);
+    let (short, long) = (
+        KeyFile::new("short", &[7; 31]),
+        KeyFile::new("long", &[7; 33]),
+    );
     let missing = Path::new("/nowhere/state.key");
     let missing = missing.to_str().expect("the path is text");
-    for (path, reason) in [(short.path(), "31 bytes"), (missing, "cannot be read")] {
+    let mut cases = vec![
+        (short.path(), "31 bytes instead of 32; create one with"),
+        (long.path(), "more than 32 bytes"),
+        (missing, "cannot be read"),
+    ];
+    if cfg!(target_os = "linux") {
+        // It has no end.
+        cases.push(("/dev/zero", "more than 32 bytes"));
+    }
+    for (path, reason) in cases {
         let mut command = toolwire(&["demo", "--http", "127.0.0.1:0", "--state-key", path]);
         let output = within(command.output()).await.expect("the program starts");
         assert_eq!(output.status.code(), Some(2));
