@@ -154,7 +154,7 @@ struct TasksArguments {
     /// The number of tasks
     #[arg(long, default_value_t = 10_000)]
     tasks: usize,
-    /// The number of polls, and of calls, per round
+    /// The number of polls, and of calls of each kind, per round
     #[arg(long, default_value_t = 50_000)]
     requests: usize,
     /// The number of rounds; the best one is used
@@ -169,7 +169,7 @@ struct TasksArguments {
     /// The maximum memory of a task, in bytes; 4,096 if it is parked, otherwise 12,288
     #[arg(long)]
     limit_bytes: Option<u64>,
-    /// The maximum CPU time of a poll, as a multiple of a small call
+    /// The maximum CPU time of a poll, as a multiple of a call whose response is as long
     #[arg(long, default_value_t = 1.1)]
     most_ratio: f64,
     /// Also write the figures to this file
