@@ -4,7 +4,7 @@ use serde_json::value::RawValue;
 use toolwire_types::RawJson;
 
 use crate::param_members::RawMember;
-use crate::raw_object::node::Node;
+use crate::raw_object::edited_value::EditedValue;
 use crate::raw_object::{MAX_MEMBERS, RawObject, raw_json};
 use crate::strict_json::walk::array_elements;
 
@@ -13,7 +13,7 @@ use crate::strict_json::walk::array_elements;
 pub struct RawArray<'a> {
     /// The text that the array was parsed from. `None` for an array that was created empty.
     source: Option<&'a str>,
-    elements: Vec<Node<'a>>,
+    elements: Vec<EditedValue<'a>>,
     is_edited: bool,
 }
 
@@ -32,7 +32,7 @@ impl<'a> RawArray<'a> {
             if elements.len() == MAX_MEMBERS {
                 return None;
             }
-            elements.push(Node::Source(element));
+            elements.push(EditedValue::Source(element));
         }
         Some(Self {
             source: Some(text),
@@ -66,17 +66,17 @@ impl<'a> RawArray<'a> {
     /// Returns `true` if the array or a value inside it was edited.
     #[must_use]
     pub fn is_edited(&self) -> bool {
-        self.is_edited || self.elements.iter().any(Node::is_edited)
+        self.is_edited || self.elements.iter().any(EditedValue::is_edited)
     }
 
     /// Returns the elements, in order. An element inside which something was edited is left out.
     pub fn iter(&self) -> impl Iterator<Item = RawMember<'_>> {
-        self.elements.iter().filter_map(Node::text)
+        self.elements.iter().filter_map(EditedValue::text)
     }
 
     /// Returns the elements that are objects, to be edited.
     pub fn objects_mut(&mut self) -> impl Iterator<Item = &mut RawObject<'a>> {
-        self.elements.iter_mut().filter_map(Node::object_mut)
+        self.elements.iter_mut().filter_map(EditedValue::object_mut)
     }
 
     /// Replaces an element.
@@ -85,19 +85,19 @@ impl<'a> RawArray<'a> {
     /// Panics if there is no element at the index.
     pub fn set(&mut self, index: usize, value: RawJson) {
         self.is_edited = true;
-        self.elements[index] = Node::New(value);
+        self.elements[index] = EditedValue::New(value);
     }
 
     /// Adds an element at the end.
     pub fn push(&mut self, value: RawJson) {
         self.is_edited = true;
-        self.elements.push(Node::New(value));
+        self.elements.push(EditedValue::New(value));
     }
 
     /// Adds an element of another text at the end, which is not copied before the array is written.
     pub fn push_borrowed(&mut self, value: RawMember<'a>) {
         self.is_edited = true;
-        self.elements.push(Node::Replaced(value.get()));
+        self.elements.push(EditedValue::Replaced(value.get()));
     }
 
     /// Appends the array to `out`.

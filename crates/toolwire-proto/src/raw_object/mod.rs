@@ -7,7 +7,7 @@
 //! ensure. Its names do not repeat, because [`crate::strict_json`] rejects such messages.
 
 mod array;
-mod node;
+mod edited_value;
 #[cfg(test)]
 mod tests;
 
@@ -18,7 +18,7 @@ use toolwire_types::RawJson;
 use toolwire_types::json::{checked_raw_box, write_text};
 
 pub use self::array::RawArray;
-use self::node::Node;
+use self::edited_value::EditedValue;
 use crate::param_members::RawMember;
 use crate::strict_json::walk::{MemberName, object_members};
 
@@ -48,18 +48,18 @@ pub struct RawObject<'a> {
 
 #[derive(Debug, Clone)]
 struct Member<'a> {
-    name: Name<'a>,
-    value: Node<'a>,
+    name: EditedName<'a>,
+    value: EditedValue<'a>,
 }
 
 #[derive(Debug, Clone)]
-enum Name<'a> {
+enum EditedName<'a> {
     /// A name in the text, with its escapes.
     Source(MemberName<'a>),
     New(Cow<'a, str>),
 }
 
-impl Name<'_> {
+impl EditedName<'_> {
     fn means(&self, name: &str) -> bool {
         match self {
             Self::Source(token) => token.means(name),
@@ -84,8 +84,8 @@ impl<'a> RawObject<'a> {
                 return None;
             }
             members.push(Member {
-                name: Name::Source(name),
-                value: Node::Source(value),
+                name: EditedName::Source(name),
+                value: EditedValue::Source(value),
             });
         }
         Some(Self {
@@ -145,8 +145,8 @@ impl<'a> RawObject<'a> {
     pub fn iter(&self) -> impl Iterator<Item = (Cow<'_, str>, RawMember<'_>)> {
         self.members.iter().filter_map(|member| {
             let name = match &member.name {
-                Name::Source(token) => token.meaning(),
-                Name::New(text) => Cow::Borrowed(text.as_ref()),
+                EditedName::Source(token) => token.meaning(),
+                EditedName::New(text) => Cow::Borrowed(text.as_ref()),
             };
             Some((name, member.value.text()?))
         })
@@ -154,12 +154,12 @@ impl<'a> RawObject<'a> {
 
     /// Sets a member. An existing one stays at its position, a new one is the last.
     pub fn set(&mut self, name: impl Into<Cow<'a, str>>, value: RawJson) {
-        self.put(name.into(), Node::New(value));
+        self.put(name.into(), EditedValue::New(value));
     }
 
     /// Sets a member to a value of another text, which is not copied before the object is written.
     pub fn set_borrowed(&mut self, name: impl Into<Cow<'a, str>>, value: RawMember<'a>) {
-        self.put(name.into(), Node::Replaced(value.get()));
+        self.put(name.into(), EditedValue::Replaced(value.get()));
     }
 
     /// Sets a member to a string.
@@ -169,7 +169,7 @@ impl<'a> RawObject<'a> {
 
     /// Sets a member to an object.
     pub fn set_object(&mut self, name: impl Into<Cow<'a, str>>, object: RawObject<'a>) {
-        self.put(name.into(), Node::Object(Box::new(object)));
+        self.put(name.into(), EditedValue::Object(Box::new(object)));
     }
 
     /// Sets a member and makes it the first.
@@ -178,8 +178,8 @@ impl<'a> RawObject<'a> {
         self.remove(&name);
         self.is_edited = true;
         let member = Member {
-            name: Name::New(name),
-            value: Node::New(value),
+            name: EditedName::New(name),
+            value: EditedValue::New(value),
         };
         self.members.insert(0, member);
     }
@@ -197,8 +197,8 @@ impl<'a> RawObject<'a> {
     pub fn retain(&mut self, keep: impl Fn(&str) -> bool) {
         let before = self.members.len();
         self.members.retain(|member| match &member.name {
-            Name::Source(token) => keep(&token.meaning()),
-            Name::New(text) => keep(text),
+            EditedName::Source(token) => keep(&token.meaning()),
+            EditedName::New(text) => keep(text),
         });
         self.is_edited |= self.members.len() != before;
     }
@@ -229,14 +229,17 @@ impl<'a> RawObject<'a> {
         let position = match self.position(name) {
             Some(position) => position,
             None => {
-                self.put(name.into(), Node::Object(Box::new(RawObject::empty())));
+                self.put(
+                    name.into(),
+                    EditedValue::Object(Box::new(RawObject::empty())),
+                );
                 self.members.len() - 1
             }
         };
         let value = &mut self.members[position].value;
         if value.object_mut().is_none() {
             self.is_edited = true;
-            *value = Node::Object(Box::new(RawObject::empty()));
+            *value = EditedValue::Object(Box::new(RawObject::empty()));
         }
         value.object_mut().expect("the value is an object")
     }
@@ -255,12 +258,12 @@ impl<'a> RawObject<'a> {
                 out.push(b',');
             }
             match &member.name {
-                Name::Source(token) => {
+                EditedName::Source(token) => {
                     out.push(b'"');
                     out.extend_from_slice(token.raw().as_bytes());
                     out.push(b'"');
                 }
-                Name::New(text) => write_text(out, text),
+                EditedName::New(text) => write_text(out, text),
             }
             out.push(b':');
             member.value.write(out);
@@ -288,12 +291,12 @@ impl<'a> RawObject<'a> {
             .position(|member| member.name.means(name))
     }
 
-    fn put(&mut self, name: Cow<'a, str>, value: Node<'a>) {
+    fn put(&mut self, name: Cow<'a, str>, value: EditedValue<'a>) {
         self.is_edited = true;
         match self.position(&name) {
             Some(position) => self.members[position].value = value,
             None => self.members.push(Member {
-                name: Name::New(name),
+                name: EditedName::New(name),
                 value,
             }),
         }

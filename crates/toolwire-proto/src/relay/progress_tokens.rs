@@ -36,11 +36,11 @@ const TEXT_PREFIX: &str = "p";
 #[derive(Debug, Clone)]
 pub struct ProgressTokens<O> {
     last: i64,
-    entries: HashMap<i64, Entry<O>>,
+    entries: HashMap<i64, TokenEntry<O>>,
 }
 
 #[derive(Debug, Clone)]
-struct Entry<O> {
+struct TokenEntry<O> {
     client_token: RawJson,
     owner: O,
 }
@@ -76,7 +76,7 @@ impl<O> ProgressTokens<O> {
             return None;
         }
         self.last += 1;
-        let entry = Entry {
+        let entry = TokenEntry {
             client_token: client_token.clone(),
             owner,
         };

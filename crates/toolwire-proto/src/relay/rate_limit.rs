@@ -18,14 +18,14 @@ const SWEEP_INTERVAL: Duration = Duration::from_secs(1);
 
 /// A number of calls in a period. All of them may come at once; later calls are permitted one by one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct RateLimit {
+pub struct CallRate {
     /// The time between two calls at the permitted rate.
     interval: Duration,
     /// How far calls may be ahead of the rate.
     burst: Duration,
 }
 
-impl RateLimit {
+impl CallRate {
     /// Creates a limit of this many calls in each period. Zero counts as one.
     #[must_use]
     pub fn new(calls: u32, period: Duration) -> Self {
@@ -60,10 +60,10 @@ impl From<RateLimited> for ErrorObject {
 ///
 /// ```
 /// use std::time::Duration;
-/// use toolwire_proto::relay::rate_limit::{RateLimit, RateLimiter};
+/// use toolwire_proto::relay::rate_limit::{CallRate, RateLimiter};
 ///
 /// let minute = Duration::from_secs(60);
-/// let mut limiter = RateLimiter::new(RateLimit::new(2, minute));
+/// let mut limiter = RateLimiter::new(CallRate::new(2, minute));
 /// let now = Duration::ZERO;
 /// assert!(limiter.check("alice", now).is_ok() && limiter.check("alice", now).is_ok());
 /// assert_eq!(limiter.check("alice", now).unwrap_err().retry_after, minute / 2);
@@ -71,7 +71,7 @@ impl From<RateLimited> for ErrorObject {
 /// ```
 #[derive(Debug, Clone)]
 pub struct RateLimiter<K> {
-    limit: RateLimit,
+    limit: CallRate,
     /// When the next call of each key would be due.
     due: HashMap<K, Duration>,
     /// The shared limit of the keys that are not stored.
@@ -82,7 +82,7 @@ pub struct RateLimiter<K> {
 impl<K: Eq + Hash> RateLimiter<K> {
     /// Creates a limiter without calls.
     #[must_use]
-    pub fn new(limit: RateLimit) -> Self {
+    pub fn new(limit: CallRate) -> Self {
         Self {
             limit,
             due: HashMap::new(),
@@ -144,7 +144,7 @@ mod tests {
 
     #[test]
     fn burst_is_permitted_and_then_the_rate() {
-        let mut limiter = RateLimiter::new(RateLimit::new(3, 3 * SECOND));
+        let mut limiter = RateLimiter::new(CallRate::new(3, 3 * SECOND));
         let mut check = |at: Duration, expected: Result<(), Duration>| {
             let result = limiter
                 .check("a", at)
@@ -169,7 +169,7 @@ mod tests {
 
     #[test]
     fn keys_beyond_the_limit_share_one() {
-        let mut limiter = RateLimiter::new(RateLimit::new(1, 10 * SECOND));
+        let mut limiter = RateLimiter::new(CallRate::new(1, 10 * SECOND));
         for key in 0..MAX_KEYS {
             assert!(limiter.check(key, SECOND).is_ok());
         }
@@ -193,10 +193,10 @@ mod tests {
 
     #[test]
     fn zero_calls_count_as_one() {
-        let mut limiter = RateLimiter::new(RateLimit::new(0, SECOND));
+        let mut limiter = RateLimiter::new(CallRate::new(0, SECOND));
         assert!(limiter.check((), Duration::ZERO).is_ok());
         assert!(limiter.check((), Duration::ZERO).is_err());
-        let mut unlimited = RateLimiter::new(RateLimit::new(5, Duration::ZERO));
+        let mut unlimited = RateLimiter::new(CallRate::new(5, Duration::ZERO));
         assert!((0..100).all(|_| unlimited.check((), Duration::ZERO).is_ok()));
     }
 
@@ -207,7 +207,7 @@ mod tests {
             gaps in prop::collection::vec(0..1500_u64, 1..60),
         ) {
             let period = Duration::from_millis(u64::from(calls) * 500);
-            let mut limiter = RateLimiter::new(RateLimit::new(calls, period));
+            let mut limiter = RateLimiter::new(CallRate::new(calls, period));
             let (mut now, mut permitted) = (Duration::ZERO, Vec::new());
             for gap in gaps {
                 now += Duration::from_millis(gap);

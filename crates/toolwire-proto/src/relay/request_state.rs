@@ -112,7 +112,7 @@ impl RelayState {
     /// Reads a payload. Returns `None` for any other bytes.
     #[must_use]
     pub fn decode(payload: &[u8]) -> Option<Self> {
-        let mut reader = Reader(payload);
+        let mut reader = PayloadReader(payload);
         let [FORMAT, kind] = reader.array()? else {
             return None;
         };
@@ -184,9 +184,9 @@ fn write_upstream(out: &mut Vec<u8>, upstream: &str) -> Option<()> {
 }
 
 /// The bytes that are not read yet.
-struct Reader<'b>(&'b [u8]);
+struct PayloadReader<'b>(&'b [u8]);
 
-impl Reader<'_> {
+impl PayloadReader<'_> {
     fn array<const N: usize>(&mut self) -> Option<[u8; N]> {
         let (array, rest) = self.0.split_first_chunk()?;
         self.0 = rest;

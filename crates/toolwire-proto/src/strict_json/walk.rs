@@ -5,13 +5,13 @@
 use crate::strict_json::cursor::{Cursor, Malformed, StringToken};
 
 /// Returns the members of an object as name and text of the value. Returns `None` if the text is not an object.
-pub(crate) fn object_members(text: &str) -> Option<Members<'_>> {
-    Some(Members(Items::open(text, b'{', b'}')?))
+pub(crate) fn object_members(text: &str) -> Option<ObjectMembers<'_>> {
+    Some(ObjectMembers(Items::open(text, b'{', b'}')?))
 }
 
 /// Returns the texts of the elements of an array. Returns `None` if the text is not an array.
-pub(crate) fn array_elements(text: &str) -> Option<Elements<'_>> {
-    Some(Elements(Items::open(text, b'[', b']')?))
+pub(crate) fn array_elements(text: &str) -> Option<ArrayElements<'_>> {
+    Some(ArrayElements(Items::open(text, b'[', b']')?))
 }
 
 /// The text of a member's name, with its escapes.
@@ -36,9 +36,9 @@ impl<'a> MemberName<'a> {
 }
 
 #[derive(Debug)]
-pub(crate) struct Members<'a>(Items<'a>);
+pub(crate) struct ObjectMembers<'a>(Items<'a>);
 
-impl<'a> Iterator for Members<'a> {
+impl<'a> Iterator for ObjectMembers<'a> {
     type Item = (MemberName<'a>, &'a str);
 
     fn next(&mut self) -> Option<Self::Item> {
@@ -52,9 +52,9 @@ impl<'a> Iterator for Members<'a> {
 }
 
 #[derive(Debug)]
-pub(crate) struct Elements<'a>(Items<'a>);
+pub(crate) struct ArrayElements<'a>(Items<'a>);
 
-impl<'a> Iterator for Elements<'a> {
+impl<'a> Iterator for ArrayElements<'a> {
     type Item = &'a str;
 
     fn next(&mut self) -> Option<&'a str> {

@@ -5,26 +5,26 @@ use toolwire_types::ProtocolVersion;
 use crate::extensions;
 use crate::features::VersionFeatures;
 use crate::raw_object::RawObject;
-use crate::relay::convert::{Conversion, Rule};
+use crate::relay::convert::{Conversion, MemberRule};
 
-const SERVER: &[Rule] = &[
+const SERVER: &[MemberRule] = &[
     ("completions", ProtocolVersion::has_completions_capability),
     ("tasks", ProtocolVersion::has_core_tasks),
 ];
 
-const CLIENT: &[Rule] = &[
+const CLIENT: &[MemberRule] = &[
     ("elicitation", ProtocolVersion::has_elicitation),
     ("tasks", ProtocolVersion::has_core_tasks),
 ];
 
-const ROOTS: &[Rule] = &[("listChanged", ProtocolVersion::is_legacy)];
+const ROOTS: &[MemberRule] = &[("listChanged", ProtocolVersion::is_legacy)];
 
-const SAMPLING: &[Rule] = &[
+const SAMPLING: &[MemberRule] = &[
     ("tools", ProtocolVersion::has_sampling_tools),
     ("context", ProtocolVersion::has_sampling_tools),
 ];
 
-const ELICITATION: &[Rule] = &[
+const ELICITATION: &[MemberRule] = &[
     ("form", ProtocolVersion::has_url_elicitation),
     ("url", ProtocolVersion::has_url_elicitation),
 ];

@@ -4,19 +4,19 @@ use toolwire_types::{ContentBlock, ProtocolVersion, RawJson};
 
 use crate::features::VersionFeatures;
 use crate::raw_object::{RawArray, RawObject};
-use crate::relay::convert::{Conversion, Feature, Rule};
+use crate::relay::convert::{Conversion, Feature, MemberRule};
 use crate::stamp::{Stamp as _, Target};
 
 /// The kinds of blocks that not all revisions define.
-const KINDS: [Rule; 2] = [
+const KINDS: [MemberRule; 2] = [
     ("audio", ProtocolVersion::has_audio),
     ("resource_link", ProtocolVersion::has_resource_links),
 ];
 
-const BLOCK: &[Rule] = &[("_meta", ProtocolVersion::has_titles)];
+const BLOCK: &[MemberRule] = &[("_meta", ProtocolVersion::has_titles)];
 
 /// The members of a resource link, which are those of a resource, and absent in other blocks.
-const LINKED: &[Rule] = &[
+const LINKED: &[MemberRule] = &[
     ("_meta", ProtocolVersion::has_titles),
     ("title", ProtocolVersion::has_titles),
     ("icons", ProtocolVersion::has_icons),

@@ -4,10 +4,10 @@ use toolwire_types::ProtocolVersion;
 
 use crate::features::VersionFeatures;
 use crate::raw_object::RawObject;
-use crate::relay::convert::{Conversion, Rule};
+use crate::relay::convert::{Conversion, MemberRule};
 use crate::stamp::describes_object;
 
-const TOOL: &[Rule] = &[
+const TOOL: &[MemberRule] = &[
     ("title", ProtocolVersion::has_titles),
     ("_meta", ProtocolVersion::has_titles),
     ("icons", ProtocolVersion::has_icons),
@@ -17,15 +17,15 @@ const TOOL: &[Rule] = &[
 ];
 
 /// The members of prompts, resources and resource templates.
-const NAMED: &[Rule] = &[
+const NAMED: &[MemberRule] = &[
     ("title", ProtocolVersion::has_titles),
     ("_meta", ProtocolVersion::has_titles),
     ("icons", ProtocolVersion::has_icons),
 ];
 
-const ARGUMENT: &[Rule] = &[("title", ProtocolVersion::has_titles)];
+const ARGUMENT: &[MemberRule] = &[("title", ProtocolVersion::has_titles)];
 
-const IMPLEMENTATION: &[Rule] = &[
+const IMPLEMENTATION: &[MemberRule] = &[
     ("title", ProtocolVersion::has_titles),
     ("description", ProtocolVersion::has_icons),
     ("icons", ProtocolVersion::has_icons),

@@ -11,19 +11,19 @@ use toolwire_types::{
 
 use crate::features::VersionFeatures;
 use crate::raw_object::RawObject;
-use crate::relay::convert::{Conversion, Rule};
+use crate::relay::convert::{Conversion, MemberRule};
 use crate::stamp::{
     project_elicitation, project_sampling, project_sampling_result, restore_elicitation,
 };
 
-const ELICITATION: &[Rule] = &[
+const ELICITATION: &[MemberRule] = &[
     ("elicitationId", ProtocolVersion::has_elicitation_id),
     ("task", ProtocolVersion::has_core_tasks),
 ];
 
-const SAMPLING: &[Rule] = &[("task", ProtocolVersion::has_core_tasks)];
+const SAMPLING: &[MemberRule] = &[("task", ProtocolVersion::has_core_tasks)];
 
-const ROOT: &[Rule] = &[("_meta", ProtocolVersion::has_titles)];
+const ROOT: &[MemberRule] = &[("_meta", ProtocolVersion::has_titles)];
 
 impl Conversion {
     /// Converts the parameters of an input request of an upstream to the client's revision.

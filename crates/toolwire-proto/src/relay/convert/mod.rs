@@ -51,7 +51,7 @@ pub struct Conversion {
 type Feature = fn(ProtocolVersion) -> bool;
 
 /// A member with the feature that defines it.
-type Rule = (&'static str, Feature);
+type MemberRule = (&'static str, Feature);
 
 impl Conversion {
     /// Creates the conversion of messages that one revision defines to another one.
@@ -80,7 +80,7 @@ impl Conversion {
 
     /// Converts the parameters of a client's request, without those of [`HopMeta`].
     pub fn request(self, method: &str, params: &mut RawObject<'_>) {
-        let rules: &[Rule] = match method {
+        let rules: &[MemberRule] = match method {
             "completion/complete" => &[("context", ProtocolVersion::has_completion_context)],
             "tools/call" => &[("task", ProtocolVersion::has_core_tasks)],
             _ => &[],
@@ -93,7 +93,7 @@ impl Conversion {
     /// if both revisions are the same.
     pub fn notification(self, method: &str, params: &mut RawObject<'_>) {
         if method == "notifications/progress" {
-            let rules: &[Rule] = &[("message", ProtocolVersion::progress_has_message)];
+            let rules: &[MemberRule] = &[("message", ProtocolVersion::progress_has_message)];
             self.remove_lost(params, rules);
         }
         remove_from_meta(params, |key| key == meta_key::SUBSCRIPTION_ID);
@@ -111,7 +111,7 @@ impl Conversion {
     }
 
     /// Removes the members that the receiver's revision lost.
-    fn remove_lost(self, object: &mut RawObject<'_>, rules: &[Rule]) {
+    fn remove_lost(self, object: &mut RawObject<'_>, rules: &[MemberRule]) {
         for (member, has_feature) in rules {
             if self.loses(*has_feature) {
                 object.remove(member);

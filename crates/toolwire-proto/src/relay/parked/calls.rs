@@ -20,12 +20,12 @@ pub type PrincipalDigest = [u8; 32];
 /// The calls that may be parked or that were.
 #[derive(Debug, Clone)]
 pub struct ParkedCalls<I, O> {
-    entries: HashMap<CallId, Entry<I, O>>,
+    entries: HashMap<CallId, ParkedEntry<I, O>>,
     next_number: u64,
 }
 
 #[derive(Debug, Clone)]
-struct Entry<I, O> {
+struct ParkedEntry<I, O> {
     /// The order in which the calls were added.
     number: u64,
     principal: PrincipalDigest,
@@ -59,7 +59,7 @@ impl<I: Clone, O: Clone> ParkedCalls<I, O> {
         now: Duration,
     ) -> Vec<(CallId, ParkedCall<I, O>)> {
         let mut removed = self.expire(now);
-        let of_principal = |entry: &Entry<I, O>| entry.principal == principal;
+        let of_principal = |entry: &ParkedEntry<I, O>| entry.principal == principal;
         let own = self.entries.values().filter(|entry| of_principal(entry));
         if own.count() >= MAX_PARKED_PER_PRINCIPAL {
             removed.extend(self.remove_oldest_of(principal));
@@ -70,7 +70,7 @@ impl<I: Clone, O: Clone> ParkedCalls<I, O> {
         }
         let number = self.next_number;
         self.next_number += 1;
-        let entry = Entry {
+        let entry = ParkedEntry {
             number,
             principal,
             call,

@@ -46,7 +46,7 @@ pub struct OpenRequest<I> {
 /// The first request of the client is round 0. Each state that the relay sends names the next round.
 #[derive(Debug, Clone)]
 pub struct ParkedCall<I, O> {
-    phase: Phase<O>,
+    phase: ParkedPhase<O>,
     /// The round that runs, or whose outcome was sent last.
     round: u32,
     open: Vec<OpenRequest<I>>,
@@ -69,7 +69,7 @@ pub struct ParkedCall<I, O> {
 ///      Done ─────── retention over ─────► Expired
 /// ```
 #[derive(Debug, Clone, PartialEq)]
-enum Phase<O> {
+enum ParkedPhase<O> {
     /// The upstream works on the current round.
     Running,
     /// The client got an `input_required` result, the outcome of the current round.
@@ -105,7 +105,7 @@ impl<I: Clone, O: Clone> ParkedCall<I, O> {
     #[must_use]
     pub fn new() -> Self {
         Self {
-            phase: Phase::Running,
+            phase: ParkedPhase::Running,
             round: 0,
             open: Vec::new(),
             last_key: 0,
@@ -136,7 +136,7 @@ impl<I: Clone, O: Clone> ParkedCall<I, O> {
         params: Option<RawJson>,
         now: Duration,
     ) -> bool {
-        let has_ended = matches!(self.phase, Phase::Done { .. } | Phase::Expired);
+        let has_ended = matches!(self.phase, ParkedPhase::Done { .. } | ParkedPhase::Expired);
         if has_ended || self.open.len() >= MAX_OPEN_REQUESTS {
             return false;
         }
@@ -155,7 +155,7 @@ impl<I: Clone, O: Clone> ParkedCall<I, O> {
     /// request that waits.
     #[must_use]
     pub fn park_at(&self) -> Option<Duration> {
-        if !matches!(self.phase, Phase::Running) {
+        if !matches!(self.phase, ParkedPhase::Running) {
             return None;
         }
         Some(self.collecting_since?.saturating_add(COLLECT_WINDOW))
@@ -170,11 +170,11 @@ impl<I: Clone, O: Clone> ParkedCall<I, O> {
     /// Parks the call: the client gets this `input_required` result for the current round. Returns the deadline for the
     /// next round, or `None` if the call is not running.
     pub fn park(&mut self, outcome: O, now: Duration) -> Option<Duration> {
-        if !matches!(self.phase, Phase::Running) {
+        if !matches!(self.phase, ParkedPhase::Running) {
             return None;
         }
         let deadline = now.saturating_add(self.timeout);
-        self.phase = Phase::Parked { outcome, deadline };
+        self.phase = ParkedPhase::Parked { outcome, deadline };
         self.collecting_since = None;
         Some(deadline)
     }
@@ -188,13 +188,15 @@ impl<I: Clone, O: Clone> ParkedCall<I, O> {
     ) -> Round<I, O> {
         self.expire(now);
         match &self.phase {
-            Phase::Parked { .. } if self.round.checked_add(1) == Some(round) => {
+            ParkedPhase::Parked { .. } if self.round.checked_add(1) == Some(round) => {
                 self.round = round;
-                self.phase = Phase::Running;
+                self.phase = ParkedPhase::Running;
                 Round::Continue(self.take_responses(responses, now))
             }
-            Phase::Running if round == self.round => Round::Join,
-            Phase::Parked { outcome, .. } | Phase::Done { outcome, .. } if round == self.round => {
+            ParkedPhase::Running if round == self.round => Round::Join,
+            ParkedPhase::Parked { outcome, .. } | ParkedPhase::Done { outcome, .. }
+                if round == self.round =>
+            {
                 Round::Repeat(outcome.clone())
             }
             _ => Round::Gone,
@@ -206,14 +208,14 @@ impl<I: Clone, O: Clone> ParkedCall<I, O> {
     /// A parked call gets the outcome in its next round.
     pub fn finish(&mut self, outcome: O, now: Duration) {
         match self.phase {
-            Phase::Running => {}
+            ParkedPhase::Running => {}
             // The client has the outcome of this round. The next round gets the final one.
-            Phase::Parked { .. } => self.round = self.round.saturating_add(1),
-            Phase::Done { .. } | Phase::Expired => return,
+            ParkedPhase::Parked { .. } => self.round = self.round.saturating_add(1),
+            ParkedPhase::Done { .. } | ParkedPhase::Expired => return,
         }
         self.open.clear();
         self.collecting_since = None;
-        self.phase = Phase::Done {
+        self.phase = ParkedPhase::Done {
             outcome,
             until: now.saturating_add(OUTCOME_RETENTION),
         };
@@ -223,7 +225,7 @@ impl<I: Clone, O: Clone> ParkedCall<I, O> {
     pub fn expire(&mut self, now: Duration) -> bool {
         if self.expires_at().is_some_and(|deadline| now >= deadline) {
             self.open.clear();
-            self.phase = Phase::Expired;
+            self.phase = ParkedPhase::Expired;
         }
         self.phase_is_expired()
     }
@@ -232,9 +234,9 @@ impl<I: Clone, O: Clone> ParkedCall<I, O> {
     #[must_use]
     pub fn expires_at(&self) -> Option<Duration> {
         match self.phase {
-            Phase::Parked { deadline, .. } => Some(deadline),
-            Phase::Done { until, .. } => Some(until),
-            Phase::Running | Phase::Expired => None,
+            ParkedPhase::Parked { deadline, .. } => Some(deadline),
+            ParkedPhase::Done { until, .. } => Some(until),
+            ParkedPhase::Running | ParkedPhase::Expired => None,
         }
     }
 
@@ -242,11 +244,14 @@ impl<I: Clone, O: Clone> ParkedCall<I, O> {
     /// relay drops the call.
     #[must_use]
     pub fn is_open(&self) -> bool {
-        matches!(self.phase, Phase::Running | Phase::Parked { .. })
+        matches!(
+            self.phase,
+            ParkedPhase::Running | ParkedPhase::Parked { .. }
+        )
     }
 
     fn phase_is_expired(&self) -> bool {
-        matches!(self.phase, Phase::Expired)
+        matches!(self.phase, ParkedPhase::Expired)
     }
 
     fn take_responses(

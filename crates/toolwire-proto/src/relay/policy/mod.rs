@@ -31,13 +31,13 @@ pub enum Effect {
 
 /// One rule of a policy.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Rule {
+pub struct PolicyRule {
     effect: Effect,
     conditions: Conditions,
     exceptions: Option<Conditions>,
 }
 
-impl Rule {
+impl PolicyRule {
     /// Creates a rule that matches if all conditions hold.
     #[must_use]
     pub fn new(effect: Effect, conditions: Conditions) -> Self {
@@ -160,16 +160,16 @@ pub struct Decision {
 /// The rules of a relay, in order.
 ///
 /// ```
-/// use toolwire_proto::relay::policy::{Conditions, Effect, Policy, PolicyRequest, Rule};
+/// use toolwire_proto::relay::policy::{Conditions, Effect, Policy, PolicyRequest, PolicyRule};
 ///
 /// let conditions = Conditions::new().with_tool("drop_*".parse().unwrap());
-/// let policy = Policy::new(vec![Rule::new(Effect::Deny, conditions)]).unwrap();
+/// let policy = Policy::new(vec![PolicyRule::new(Effect::Deny, conditions)]).unwrap();
 /// assert!(!policy.decide(&PolicyRequest::entry("db", "db_drop_table", "drop_table")).is_allowed);
 /// assert!(policy.decide(&PolicyRequest::entry("db", "db_query", "query")).is_allowed);
 /// ```
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Policy {
-    rules: Vec<Rule>,
+    rules: Vec<PolicyRule>,
 }
 
 impl Policy {
@@ -177,7 +177,7 @@ impl Policy {
     ///
     /// # Errors
     /// Returns an error if there are more than [`MAX_RULES`] rules.
-    pub fn new(rules: Vec<Rule>) -> Result<Self, TooManyRules> {
+    pub fn new(rules: Vec<PolicyRule>) -> Result<Self, TooManyRules> {
         if rules.len() > MAX_RULES {
             return Err(TooManyRules(()));
         }

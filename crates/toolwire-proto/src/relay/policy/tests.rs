@@ -8,19 +8,19 @@ fn glob(pattern: &str) -> Glob {
     pattern.parse().expect("a valid pattern")
 }
 
-fn allow(conditions: Conditions) -> Rule {
-    Rule::new(Effect::Allow, conditions)
+fn allow(conditions: Conditions) -> PolicyRule {
+    PolicyRule::new(Effect::Allow, conditions)
 }
 
-fn deny(conditions: Conditions) -> Rule {
-    Rule::new(Effect::Deny, conditions)
+fn deny(conditions: Conditions) -> PolicyRule {
+    PolicyRule::new(Effect::Deny, conditions)
 }
 
 fn tool(pattern: &str) -> Conditions {
     Conditions::new().with_tool(glob(pattern))
 }
 
-fn policy(rules: impl IntoIterator<Item = Rule>) -> Policy {
+fn policy(rules: impl IntoIterator<Item = PolicyRule>) -> Policy {
     Policy::new(rules.into_iter().collect()).expect("few rules")
 }
 

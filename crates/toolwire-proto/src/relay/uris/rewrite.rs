@@ -15,7 +15,7 @@ use crate::raw_object::RawObject;
     clippy::exhaustive_enums,
     reason = "a resource has a URI, and a resource template has a template"
 )]
-pub enum Reference<'u> {
+pub enum UriReference<'u> {
     /// The URI of a resource.
     Uri(&'u str),
     /// A URI template.
@@ -23,13 +23,13 @@ pub enum Reference<'u> {
 }
 
 /// The replacement of the URIs in a message. It returns the new text, which may be the old one.
-type Replace<'r> = dyn FnMut(Reference<'_>) -> Option<String> + 'r;
+type Replace<'r> = dyn FnMut(UriReference<'_>) -> Option<String> + 'r;
 
 /// Replaces the URIs in the result of a request. `replace` returns `None` if a URI stays as it is.
 pub fn result(
     method: &str,
     result: &mut RawObject<'_>,
-    mut replace: impl FnMut(Reference<'_>) -> Option<String>,
+    mut replace: impl FnMut(UriReference<'_>) -> Option<String>,
 ) {
     let replace: &mut Replace<'_> = &mut replace;
     match method {
@@ -42,7 +42,7 @@ pub fn result(
                 set(
                     entry,
                     "uriTemplate",
-                    old.as_deref().map(Reference::Template),
+                    old.as_deref().map(UriReference::Template),
                     replace,
                 );
             });
@@ -72,7 +72,7 @@ pub fn result(
 pub fn request(
     method: &str,
     params: &mut RawObject<'_>,
-    mut replace: impl FnMut(Reference<'_>) -> Option<String>,
+    mut replace: impl FnMut(UriReference<'_>) -> Option<String>,
 ) {
     match method {
         "resources/read"
@@ -89,9 +89,9 @@ pub fn request(
                 // A reference is a URI or a template.
                 let old = old.as_deref().map(|old| {
                     if old.contains('{') {
-                        Reference::Template(old)
+                        UriReference::Template(old)
                     } else {
-                        Reference::Uri(old)
+                        UriReference::Uri(old)
                     }
                 });
                 set(reference, "uri", old, &mut replace);
@@ -105,7 +105,7 @@ pub fn request(
 pub fn notification(
     method: &str,
     params: &mut RawObject<'_>,
-    mut replace: impl FnMut(Reference<'_>) -> Option<String>,
+    mut replace: impl FnMut(UriReference<'_>) -> Option<String>,
 ) {
     if method == "notifications/resources/updated" {
         uri(params, &mut replace);
@@ -113,7 +113,10 @@ pub fn notification(
 }
 
 /// Replaces the URI in the data of an error about a resource.
-pub fn error(error: &mut RawObject<'_>, mut replace: impl FnMut(Reference<'_>) -> Option<String>) {
+pub fn error(
+    error: &mut RawObject<'_>,
+    mut replace: impl FnMut(UriReference<'_>) -> Option<String>,
+) {
     if let Some(data) = error.object_mut("data") {
         uri(data, &mut replace);
     }
@@ -141,7 +144,7 @@ fn view(object: &mut RawObject<'_>, replace: &mut Replace<'_>) {
     set(
         meta,
         FLAT_URI_KEY,
-        old.as_deref().map(Reference::Uri),
+        old.as_deref().map(UriReference::Uri),
         replace,
     );
     if let Some(ui) = meta.object_mut(META_KEY) {
@@ -149,7 +152,7 @@ fn view(object: &mut RawObject<'_>, replace: &mut Replace<'_>) {
         set(
             ui,
             "resourceUri",
-            old.as_deref().map(Reference::Uri),
+            old.as_deref().map(UriReference::Uri),
             replace,
         );
     }
@@ -162,13 +165,18 @@ fn skill_uris(skill: &mut RawObject<'_>, replace: &mut Replace<'_>) {
 
 fn uri(object: &mut RawObject<'_>, replace: &mut Replace<'_>) {
     let old = object.text("uri").map(Cow::into_owned);
-    set(object, "uri", old.as_deref().map(Reference::Uri), replace);
+    set(
+        object,
+        "uri",
+        old.as_deref().map(UriReference::Uri),
+        replace,
+    );
 }
 
 fn set(
     object: &mut RawObject<'_>,
     member: &'static str,
-    old: Option<Reference<'_>>,
+    old: Option<UriReference<'_>>,
     replace: &mut Replace<'_>,
 ) {
     if let Some(new) = old.and_then(replace) {

@@ -2,7 +2,7 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 use toolwire_types::RawJson;
 
-use super::rewrite::Reference;
+use super::rewrite::UriReference;
 use super::*;
 use crate::raw_object::RawObject;
 
@@ -179,10 +179,10 @@ proptest! {
 }
 
 /// Replaces `a:1` by `b+a:1`, and `a:{x}` by `b+a:{x}`.
-fn replace(reference: Reference<'_>) -> Option<String> {
+fn replace(reference: UriReference<'_>) -> Option<String> {
     match reference {
-        Reference::Uri(uri) => uri.starts_with("a:").then(|| format!("b+{uri}")),
-        Reference::Template(template) => (template == "a:{x}").then(|| format!("b+{template}")),
+        UriReference::Uri(uri) => uri.starts_with("a:").then(|| format!("b+{uri}")),
+        UriReference::Template(template) => (template == "a:{x}").then(|| format!("b+{template}")),
     }
 }
 

@@ -6,7 +6,7 @@ use crate::param_members::RawMember;
 use crate::raw_object::{RawArray, RawObject};
 
 #[derive(Debug, Clone)]
-pub(super) enum Node<'a> {
+pub(super) enum EditedValue<'a> {
     /// The value as it was parsed.
     Source(&'a str),
     /// A value of another text.
@@ -19,7 +19,7 @@ pub(super) enum Node<'a> {
     Array(Box<RawArray<'a>>),
 }
 
-impl<'a> Node<'a> {
+impl<'a> EditedValue<'a> {
     /// Returns `true` if something inside the value was edited. A value that was set is an edit of its container.
     pub(super) fn is_edited(&self) -> bool {
         match self {
