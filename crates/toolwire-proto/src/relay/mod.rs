@@ -7,6 +7,8 @@
 pub mod convert;
 pub mod glob;
 #[cfg(feature = "relay")]
+pub mod input_rounds;
+#[cfg(feature = "relay")]
 pub mod mapping;
 #[cfg(feature = "relay")]
 pub mod merge;

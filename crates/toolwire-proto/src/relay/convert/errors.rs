@@ -6,10 +6,8 @@ use toolwire_types::{ErrorObject, RawJson, code};
 use crate::features::VersionFeatures;
 use crate::raw_object::{RawArray, RawObject, json_string};
 use crate::relay::convert::Conversion;
+use crate::relay::input_rounds::MAX_INPUT_REQUESTS;
 use crate::stamp::stamp_error;
-
-/// The maximum number of URL elicitations of one error −32042 that are converted.
-const MAX_URL_ELICITATIONS: usize = 16;
 
 impl Conversion {
     /// Converts an error: its code, and the data or message that states what the code did.
@@ -88,7 +86,7 @@ pub fn url_input_required(error: &RawObject<'_>, request_state: Option<&str>) ->
     }
     let mut data = RawObject::parse(error.get("data")?.raw())?;
     let elicitations: &mut RawArray<'_> = data.array_mut("elicitations")?;
-    if elicitations.is_empty() || elicitations.len() > MAX_URL_ELICITATIONS {
+    if elicitations.is_empty() || elicitations.len() > MAX_INPUT_REQUESTS {
         return None;
     }
     let mut requests = RawObject::empty();
