@@ -51,6 +51,8 @@ pub struct ParkedCall<I, O> {
     round: u32,
     open: Vec<OpenRequest<I>>,
     last_key: u32,
+    /// The outcome of the previous round, if the upstream ended the call while it was parked.
+    previous: Option<O>,
     /// When the first open request arrived that the client has not got in this round.
     collecting_since: Option<Duration>,
     timeout: Duration,
@@ -109,6 +111,7 @@ impl<I: Clone, O: Clone> ParkedCall<I, O> {
             round: 0,
             open: Vec::new(),
             last_key: 0,
+            previous: None,
             collecting_since: None,
             timeout: PARKED_TIMEOUT,
         }
@@ -199,6 +202,10 @@ impl<I: Clone, O: Clone> ParkedCall<I, O> {
             {
                 Round::Repeat(outcome.clone())
             }
+            ParkedPhase::Done { .. } if round.checked_add(1) == Some(self.round) => {
+                let previous = self.previous.clone();
+                previous.map_or(Round::Gone, Round::Repeat)
+            }
             _ => Round::Gone,
         }
     }
@@ -207,10 +214,13 @@ impl<I: Clone, O: Clone> ParkedCall<I, O> {
     ///
     /// A parked call gets the outcome in its next round.
     pub fn finish(&mut self, outcome: O, now: Duration) {
-        match self.phase {
+        match &self.phase {
             ParkedPhase::Running => {}
             // The client has the outcome of this round. The next round gets the final one.
-            ParkedPhase::Parked { .. } => self.round = self.round.saturating_add(1),
+            ParkedPhase::Parked { outcome, .. } => {
+                self.previous = Some(outcome.clone());
+                self.round = self.round.saturating_add(1);
+            }
             ParkedPhase::Done { .. } | ParkedPhase::Expired => return,
         }
         self.open.clear();
@@ -225,6 +235,7 @@ impl<I: Clone, O: Clone> ParkedCall<I, O> {
     pub fn expire(&mut self, now: Duration) -> bool {
         if self.expires_at().is_some_and(|deadline| now >= deadline) {
             self.open.clear();
+            self.previous = None;
             self.phase = ParkedPhase::Expired;
         }
         self.phase_is_expired()

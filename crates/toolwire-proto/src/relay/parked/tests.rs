@@ -116,6 +116,11 @@ fn upstream_that_ends_a_parked_call_ends_the_next_round() {
         call.receive_round(1, &[response("q1", 1)], seconds(3)),
         Round::Repeat("upstream lost")
     );
+    // The previous round gets its own outcome again.
+    assert_eq!(
+        call.receive_round(0, &[], seconds(3)),
+        Round::Repeat("ask 0")
+    );
     call.finish("again", seconds(3));
     assert_eq!(
         call.receive_round(1, &[], seconds(3)),
