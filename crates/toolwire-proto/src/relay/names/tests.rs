@@ -60,6 +60,7 @@ fn number_of_names_is_limited() {
 }
 
 proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
     #[test]
     fn exposed_names_are_valid_unique_stable_and_route_back(
         entries in prop::collection::vec(

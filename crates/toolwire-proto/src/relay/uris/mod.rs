@@ -17,8 +17,8 @@ use crate::uri_template::{MAX_URI_BYTES, UriTemplate};
 /// The maximum number of listed URIs in one table. Others are routed by templates.
 pub const MAX_URIS: usize = 65_536;
 
-/// The maximum number of templates in one table.
-pub const MAX_TEMPLATES: usize = 4096;
+/// The maximum number of templates in one table. A URI that is not listed is matched with each of them.
+pub const MAX_TEMPLATES: usize = 1024;
 
 /// The maximum number of URIs of results that a table stores besides the listed ones. The oldest are removed.
 pub const MAX_SEEN_URIS: usize = 4096;
