@@ -94,8 +94,12 @@ impl HopMeta {
     }
 
     /// Replaces the members of the client's connection in the parameters of a request. A `_meta` that has no other
-    /// members is removed.
+    /// members is removed, and so is one that is not an object or has too many members.
     pub fn write(&self, params: &mut RawObject<'_>) {
+        if params.object_mut("_meta").is_none() {
+            // Metadata that cannot be edited must not pass with the members of the client's connection.
+            params.remove("_meta");
+        }
         remove_from_meta(params, |key| PER_HOP.contains(&key));
         let entries = self.entries();
         if entries.is_empty() {

@@ -138,6 +138,17 @@ impl Conversion {
     }
 }
 
+/// Adds the name of the upstream to the message of an elicitation, so that the user of a relay of several upstreams knows
+/// who asks.
+pub fn name_upstream(method: &str, params: &mut RawObject<'_>, upstream: &str) {
+    if method == "elicitation/create"
+        && let Some(message) = params.text("message")
+    {
+        let named = format!("[{upstream}] {message}");
+        params.set_text("message", &named);
+    }
+}
+
 fn written(value: &impl serde::Serialize) -> Result<RawJson, ErrorObject> {
     RawJson::from_serialize(value).map_err(|error| ErrorObject::internal(error.to_string()))
 }

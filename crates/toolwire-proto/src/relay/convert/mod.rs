@@ -22,6 +22,7 @@ use toolwire_types::{ProtocolVersion, meta_key};
 pub use self::errors::url_input_required;
 pub use self::handshake::{discover_result, initialize_result};
 pub use self::hop_meta::{HopMeta, RELAY_KEY};
+pub use self::input::name_upstream;
 pub use self::results::{IncompleteResult, ResultMembers};
 use crate::features::VersionFeatures;
 use crate::raw_object::RawObject;

@@ -302,6 +302,24 @@ fn per_hop_members_of_requests_are_replaced() {
 }
 
 #[test]
+fn metadata_that_cannot_be_edited_is_not_forwarded() {
+    let members: Vec<String> = (0..=crate::raw_object::MAX_MEMBERS)
+        .map(|index| format!("\"{index}\":0"))
+        .collect();
+    let large = format!(r#"{{"a":1,"_meta":{{{}}}}}"#, members.join(","));
+    for params in [
+        r#"{"a":1,"_meta":[]}"#,
+        r#"{"_meta":1,"a":1}"#,
+        large.as_str(),
+    ] {
+        let json = raw(params);
+        let mut object = RawObject::parse(json.as_raw_value()).unwrap();
+        HopMeta::new(V2025_11_25).write(&mut object);
+        assert_eq!(object.finish().get(), r#"{"a":1}"#);
+    }
+}
+
+#[test]
 fn members_of_requests_follow_the_revision() {
     let check = |to, method: &str, params: Value, expected: Value| {
         let conversion = Conversion::new(V2025_11_25, to);
@@ -550,6 +568,25 @@ fn input_requests_and_responses_follow_the_revision() {
                 {"type": "text", "text": "a"}, {"type": "image", "data": "AA==", "mimeType": "image/png"}]})
         ),
         Err(-32600)
+    );
+}
+
+#[test]
+fn elicitations_name_their_upstream() {
+    let check = |method: &str, params: Value, expected: Value| {
+        let named = edited(&params, |object| name_upstream(method, object, "github"));
+        assert_eq!(named, expected);
+    };
+    check(
+        "elicitation/create",
+        json!({"message": "Sure?", "requestedSchema": {}}),
+        json!({"message": "[github] Sure?", "requestedSchema": {}}),
+    );
+    check("elicitation/create", json!({"x": 1}), json!({"x": 1}));
+    check(
+        "roots/list",
+        json!({"message": "a"}),
+        json!({"message": "a"}),
     );
 }
 
