@@ -5,6 +5,7 @@
 
 #[cfg(feature = "relay")]
 pub mod convert;
+pub mod errors;
 pub mod glob;
 #[cfg(feature = "relay")]
 pub mod input_rounds;
