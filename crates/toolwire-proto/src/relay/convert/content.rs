@@ -33,9 +33,6 @@ const FEATURES: [Feature; 4] = [
 impl Conversion {
     /// Converts the blocks of a list.
     pub(super) fn blocks(self, blocks: &mut RawArray<'_>) {
-        if !self.changes_content() {
-            return;
-        }
         let replaced: Vec<(usize, RawJson)> = blocks
             .iter()
             .enumerate()
@@ -49,9 +46,6 @@ impl Conversion {
 
     /// Converts the single block of a prompt message.
     pub(super) fn content_member(self, message: &mut RawObject<'_>) {
-        if !self.changes_content() {
-            return;
-        }
         let replacement = message
             .get("content")
             .and_then(|block| self.replacement(block.get()));
@@ -79,7 +73,8 @@ impl Conversion {
         }
     }
 
-    fn changes_content(self) -> bool {
+    /// Returns `true` if contents, prompts or resources may have members or kinds that the receiver's revision lost.
+    pub(super) fn changes_content(self) -> bool {
         FEATURES.iter().any(|has_feature| self.loses(*has_feature))
     }
 

@@ -102,6 +102,9 @@ impl Conversion {
     fn parts(self, method: &str, result: &mut RawObject<'_>) {
         match method {
             "tools/list" => each(result, "tools", |tool| self.tool(tool)),
+            "tools/call" => self.tool_result(result),
+            // Large contents are not searched if nothing in them can change.
+            _ if !self.changes_content() => {}
             "prompts/list" => each(result, "prompts", |prompt| self.prompt(prompt)),
             "resources/list" | "resources/directory/read" => {
                 each(result, "resources", |resource| self.resource(resource));
@@ -117,7 +120,6 @@ impl Conversion {
                 });
             }
             "prompts/get" => each(result, "messages", |message| self.content_member(message)),
-            "tools/call" => self.tool_result(result),
             _ => {}
         }
     }
@@ -146,7 +148,9 @@ impl Conversion {
                 }
             }
         }
-        if let Some(content) = result.array_mut("content") {
+        if self.changes_content()
+            && let Some(content) = result.array_mut("content")
+        {
             self.blocks(content);
         }
     }

@@ -72,6 +72,12 @@ impl UriTable {
         self.prefixes.len() - 1
     }
 
+    /// Returns `true` if a URI may have a prefix, so that messages must be searched for URIs.
+    #[must_use]
+    pub fn may_prefix(&self) -> bool {
+        self.prefixes.len() > 1
+    }
+
     /// Adds a listed URI of a source and returns its exposed form. Returns `None` if the table is full, or if the
     /// source already lists the URI or its prefixed form.
     ///
@@ -234,7 +240,7 @@ impl UriTable {
 
     /// Returns the source whose prefix a URI has, and the URI without it. A single source never has a prefix.
     fn with_prefix<'u>(&self, uri: &'u str) -> Option<(usize, Cow<'u, str>)> {
-        if self.prefixes.len() < 2 {
+        if !self.may_prefix() {
             return None;
         }
         let mut sources = 0..self.prefixes.len();

@@ -99,6 +99,7 @@ fn source_cannot_claim_the_prefix_of_another() {
     assert_eq!(table.add_uri(1, "b+y:1").as_deref(), Some("b+b+y:1"));
     let mut single = UriTable::new();
     single.add_source("b");
+    assert!(table.may_prefix() && !single.may_prefix());
     assert_eq!(single.add_uri(0, "b+y:1").as_deref(), Some("b+y:1"));
     check(&single, "b+y:1", 0, "b+y:1");
     // Names that give the same prefix get different ones.
