@@ -5,6 +5,7 @@
 
 #[cfg(feature = "relay")]
 pub mod convert;
+#[cfg(feature = "relay")]
 pub mod errors;
 pub mod glob;
 #[cfg(feature = "relay")]

@@ -16,6 +16,7 @@ mod legacy;
 mod legacy_changes;
 mod legacy_results;
 mod limits;
+mod limits_of_middleware;
 mod listen;
 mod logging;
 mod macro_metadata;

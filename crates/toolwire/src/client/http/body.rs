@@ -15,9 +15,9 @@ use crate::client::http::{HttpError, HttpPhase};
 /// The body of an HTTP response. An event stream may stay open for hours.
 ///
 /// Dropping the body before its end closes the stream, so that the server can cancel the request.
-pub struct ClientBody(BodySource);
+pub struct ClientBody(ClientBodyContent);
 
-enum BodySource {
+enum ClientBodyContent {
     /// All bytes, or `None` once they were read.
     Buffered(Option<Bytes>),
     Stream(UnsyncBoxBody<Bytes, HttpError>),
@@ -28,7 +28,9 @@ impl ClientBody {
     #[must_use]
     pub fn full(bytes: impl Into<Bytes>) -> Self {
         let bytes = bytes.into();
-        Self(BodySource::Buffered((!bytes.is_empty()).then_some(bytes)))
+        Self(ClientBodyContent::Buffered(
+            (!bytes.is_empty()).then_some(bytes),
+        ))
     }
 
     /// Creates a body that is read from another body.
@@ -46,14 +48,14 @@ impl ClientBody {
             Err(source) => HttpError::new(HttpPhase::Receive, "the response body ended early")
                 .with_source(source),
         });
-        Self(BodySource::Stream(UnsyncBoxBody::new(body)))
+        Self(ClientBodyContent::Stream(UnsyncBoxBody::new(body)))
     }
 
     /// Returns all bytes of a body in memory, or `None` if the body is a stream.
     pub(crate) fn take_buffered(&mut self) -> Option<Bytes> {
         match &mut self.0 {
-            BodySource::Buffered(bytes) => Some(bytes.take().unwrap_or_default()),
-            BodySource::Stream(_) => None,
+            ClientBodyContent::Buffered(bytes) => Some(bytes.take().unwrap_or_default()),
+            ClientBodyContent::Stream(_) => None,
         }
     }
 
@@ -126,26 +128,26 @@ impl Body for ClientBody {
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, HttpError>>> {
         match &mut self.0 {
-            BodySource::Buffered(bytes) => {
+            ClientBodyContent::Buffered(bytes) => {
                 Poll::Ready(bytes.take().map(|bytes| Ok(Frame::data(bytes))))
             }
-            BodySource::Stream(body) => Pin::new(body).poll_frame(context),
+            ClientBodyContent::Stream(body) => Pin::new(body).poll_frame(context),
         }
     }
 
     fn is_end_stream(&self) -> bool {
         match &self.0 {
-            BodySource::Buffered(bytes) => bytes.is_none(),
-            BodySource::Stream(body) => body.is_end_stream(),
+            ClientBodyContent::Buffered(bytes) => bytes.is_none(),
+            ClientBodyContent::Stream(body) => body.is_end_stream(),
         }
     }
 
     fn size_hint(&self) -> SizeHint {
         match &self.0 {
-            BodySource::Buffered(bytes) => {
+            ClientBodyContent::Buffered(bytes) => {
                 SizeHint::with_exact(bytes.as_ref().map_or(0, Bytes::len) as u64)
             }
-            BodySource::Stream(body) => body.size_hint(),
+            ClientBodyContent::Stream(body) => body.size_hint(),
         }
     }
 }

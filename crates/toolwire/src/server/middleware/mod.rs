@@ -6,23 +6,35 @@
 //! Messages that are rejected before they become a request (malformed JSON, an unknown method, a missing scope over HTTP)
 //! do not reach a middleware.
 
+mod audit;
 mod chain;
+mod concurrency_limit;
+mod deadline;
 mod from_fn;
 mod next;
 mod notifications;
 mod outcome;
+mod rate_limit;
 mod request;
+mod response_budget;
 
 use std::sync::Arc;
+
+use toolwire_proto::methods;
 
 use crate::engine::BoxFuture;
 use crate::server::Server;
 
+pub use audit::Audit;
 pub(crate) use chain::{Chain, Endpoint};
+pub use concurrency_limit::ConcurrencyLimit;
+pub use deadline::Deadline;
 pub use from_fn::{FromFn, FromFnWith, from_fn, from_fn_with};
 pub use next::Next;
 pub use outcome::Outcome;
+pub use rate_limit::RateLimit;
 pub use request::Request;
+pub use response_budget::ResponseBudget;
 
 /// Code that stands around every exchange: calls, reads, prompts, completion, lists, discovery, `initialize`, `ping`,
 /// subscriptions, tasks, events and methods of the author, in every revision and on every transport.
@@ -67,6 +79,23 @@ impl<M: Middleware + ?Sized> Middleware for Arc<M> {
     fn handle<'a>(&'a self, request: &'a mut Request, next: Next<'a>) -> BoxFuture<'a, Outcome> {
         M::handle(self, request, next)
     }
+}
+
+/// Returns `true` if a method opens a stream, which has no usual end.
+fn is_stream(method: &str) -> bool {
+    matches!(method, "subscriptions/listen" | "events/stream")
+}
+
+/// Returns `true` if a method runs a handler of the author: a call, a read, a prompt, a completion, or a method that the
+/// protocol does not define.
+fn runs_handler(method: &str) -> bool {
+    let runs = [
+        "tools/call",
+        "prompts/get",
+        "resources/read",
+        "completion/complete",
+    ];
+    runs.contains(&method) || methods::find(method).is_none()
 }
 
 impl Server {

@@ -83,7 +83,7 @@ impl ConnectorSettings {
     async fn connect(&self, uri: &Uri) -> Result<TokioIo<ClientStream>, HttpError> {
         let server = HostPort::of(uri)?;
         let is_https = uri.scheme() == Some(&Scheme::HTTPS);
-        let deadline = Deadline::after(self.timeout);
+        let deadline = ConnectionDeadline::after(self.timeout);
         if let Some(proxy) = self.proxies.proxy_for(uri)? {
             let stream = self.connect_to_proxy(&proxy, deadline).await?;
             if !is_https {
@@ -110,7 +110,7 @@ impl ConnectorSettings {
     async fn connect_to_proxy(
         &self,
         proxy: &Proxy,
-        deadline: Deadline,
+        deadline: ConnectionDeadline,
     ) -> Result<PeerStream, HttpError> {
         let stream = self.connect_tcp(proxy.host(), deadline).await?;
         if !proxy.uses_tls() {
@@ -124,7 +124,7 @@ impl ConnectorSettings {
         &self,
         stream: PeerStream,
         server: &HostPort,
-        deadline: Deadline,
+        deadline: ConnectionDeadline,
     ) -> Result<TokioIo<ClientStream>, HttpError> {
         let config = self.tls.configs().await?.for_servers();
         let stream = handshake(stream, server, config, deadline).await?;
@@ -134,7 +134,7 @@ impl ConnectorSettings {
     async fn connect_tcp(
         &self,
         host: &HostPort,
-        deadline: Deadline,
+        deadline: ConnectionDeadline,
     ) -> Result<TokioIo<TcpStream>, HttpError> {
         let resolving = || format!("the resolution of {}", host.name());
         let addresses = deadline
@@ -164,7 +164,7 @@ async fn handshake<T: Read + Write + Unpin>(
     stream: T,
     server: &HostPort,
     config: Arc<ClientConfig>,
-    deadline: Deadline,
+    deadline: ConnectionDeadline,
 ) -> Result<MaybeHttpsStream<T>, HttpError> {
     let name = ServerName::try_from(server.name().to_owned())
         .map_err(|error| error_mapping::invalid_server_name(server, error))?;
@@ -179,12 +179,12 @@ async fn handshake<T: Read + Write + Unpin>(
 
 /// The deadline of a connection attempt.
 #[derive(Clone, Copy, Debug)]
-struct Deadline {
+struct ConnectionDeadline {
     at: Instant,
     timeout: Duration,
 }
 
-impl Deadline {
+impl ConnectionDeadline {
     fn after(timeout: Duration) -> Self {
         Self {
             at: deadline_after(Instant::now(), timeout),
@@ -267,7 +267,7 @@ mod tests {
             tls: TlsSettings::native(),
         };
         let host = HostPort::of(&Uri::try_from(uri).unwrap()).unwrap();
-        let deadline = Deadline::after(settings.timeout);
+        let deadline = ConnectionDeadline::after(settings.timeout);
         let stream = settings.connect_tcp(&host, deadline).await.unwrap();
         assert!(stream.inner().nodelay().unwrap());
         let socket = socket2::SockRef::from(stream.inner());

@@ -1,0 +1,118 @@
+//! Rate limits per caller.
+
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use tokio::time::Instant;
+use toolwire_proto::relay::glob::Glob;
+use toolwire_proto::relay::rate_limit::{RateLimit as Rate, RateLimiter};
+use toolwire_types::ErrorObject;
+
+use crate::engine::{BoxFuture, Principal};
+use crate::server::middleware::{Middleware, Next, Outcome, Request, runs_handler};
+use crate::sync::lock;
+
+/// Limits the calls, reads and prompts of each caller. The others are rejected with −32603, `data.reason`
+/// `"rate_limited"` and `data.retryAfterMs`.
+///
+/// A caller is the principal of an access token. Without one, it is the client's connection or session; anonymous callers
+/// of 2026-07-28 over HTTP have neither and share one limit. Further rounds of a call do not count.
+///
+/// ```
+/// use std::time::Duration;
+/// use toolwire::Server;
+/// use toolwire::middleware::RateLimit;
+///
+/// let limit = RateLimit::per_caller(30, Duration::from_secs(60)).for_tools("write_*");
+/// let server = Server::new("demo", "1.0.0").with_middleware(limit);
+/// # drop(server);
+/// ```
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct RateLimit {
+    limiter: Arc<Mutex<RateLimiter<CallerKey>>>,
+    start: Instant,
+    tools: Vec<Glob>,
+}
+
+/// What identifies a caller.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+enum CallerKey {
+    Principal(Principal),
+    Session(String),
+    /// The address of the state of a connection without a name.
+    Connection(usize),
+    Unknown,
+}
+
+impl RateLimit {
+    /// Creates a limit of this many requests of each caller in a period. They may come at once.
+    #[must_use]
+    pub fn per_caller(requests: u32, period: Duration) -> Self {
+        let limiter = RateLimiter::new(Rate::new(requests, period));
+        Self {
+            limiter: Arc::new(Mutex::new(limiter)),
+            start: Instant::now(),
+            tools: Vec::new(),
+        }
+    }
+
+    /// Limits only the calls of tools whose names match a pattern, in which `*` stands for any text and `?` for one
+    /// character. With several patterns, one has to match. All of them share the limit.
+    ///
+    /// # Panics
+    /// Panics if the pattern is longer than 256 bytes.
+    #[must_use]
+    pub fn for_tools(mut self, pattern: &str) -> Self {
+        match pattern.parse() {
+            Ok(pattern) => self.tools.push(pattern),
+            Err(error) => panic!("{error}"),
+        }
+        self
+    }
+
+    fn applies_to(&self, request: &Request) -> bool {
+        if request.is_retry() {
+            return false;
+        }
+        if self.tools.is_empty() {
+            return runs_handler(request.method());
+        }
+        let name = request.name().unwrap_or_default();
+        request.method() == "tools/call" && self.tools.iter().any(|tools| tools.matches(name))
+    }
+
+    fn check(&self, request: &Request) -> Result<(), ErrorObject> {
+        let now = Instant::now().duration_since(self.start);
+        let checked = lock(&self.limiter).check(CallerKey::of(request), now);
+        checked.map_err(ErrorObject::from)
+    }
+}
+
+impl CallerKey {
+    fn of(request: &Request) -> Self {
+        let scope = request.scope();
+        let principal = Principal::of(scope.auth());
+        if principal != Principal::anonymous() {
+            return Self::Principal(principal);
+        }
+        match (scope.connection_token(), scope.connection_state()) {
+            (Some(session), _) => Self::Session(session.to_owned()),
+            (None, Some(state)) => Self::Connection(Arc::as_ptr(state).addr()),
+            (None, None) => Self::Unknown,
+        }
+    }
+}
+
+impl Middleware for RateLimit {
+    fn handle<'a>(&'a self, request: &'a mut Request, next: Next<'a>) -> BoxFuture<'a, Outcome> {
+        Box::pin(async move {
+            if self.applies_to(request)
+                && let Err(error) = self.check(request)
+            {
+                return error.into();
+            }
+            next.run(request).await
+        })
+    }
+}
