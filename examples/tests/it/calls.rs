@@ -1,4 +1,5 @@
-//! Examples of plain calls: `structured_output`, `constraints`, `raw_gateway`, `logging`, `custom_method`.
+//! Examples of plain calls: `structured_output`, `constraints`, `raw_gateway`, `logging`, `custom_method`,
+//! `middleware`.
 
 use serde_json::{Value, json};
 
@@ -220,5 +221,22 @@ async fn extension_is_declared_and_served() {
         let error = client.expect_error("com.example/other", json!({})).await;
         assert_eq!(error["code"], -32601, "{error}");
         client.end().await;
+    }
+}
+
+#[tokio::test]
+async fn middleware_limits_calls_and_adds_to_results() {
+    for revision in BOTH {
+        let mut client = Client::start("middleware", revision).await;
+        for _ in 0..2 {
+            let written = client.call("write_line", json!({"line": "a"})).await;
+            assert_eq!(written["content"][0]["text"], "written: a");
+            assert_eq!(written["content"][1]["text"], "took 0 s");
+        }
+        let params = json!({"name": "write_line", "arguments": {"line": "b"}});
+        let limited = client.expect_error("tools/call", params).await;
+        assert_eq!(limited["data"]["reason"], "rate_limited", "{limited}");
+        let read = client.call("read_line", json!({"number": 3})).await;
+        assert_eq!(read["content"][0]["text"], "line 3");
     }
 }

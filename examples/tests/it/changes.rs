@@ -1,4 +1,4 @@
-//! Examples that change while they serve: `notes`, `dynamic_tools`, `resources`.
+//! Examples that change while they serve: `notes`, `dynamic_tools`, `mounting`, `resources`.
 
 use serde_json::{Value, json};
 
@@ -206,5 +206,29 @@ async fn subscribers_are_notified_of_visits() {
         assert_eq!(update["uri"], "shop://visits");
         assert_eq!(read(&mut client, "shop://visits").await["text"], "1");
         client.end().await;
+    }
+}
+
+#[tokio::test]
+async fn mounted_tools_follow_their_server() {
+    for revision in BOTH {
+        let mut client = Client::start("mounting", revision).await;
+        client.watch(json!({"toolsListChanged": true})).await;
+        let list = client.ask("tools/list", json!({})).await;
+        assert_eq!(
+            names(&list["tools"], "name"),
+            ["add_station", "weather_forecast"]
+        );
+        let properties = &list["tools"][1]["inputSchema"]["properties"];
+        assert_eq!(properties.as_object().unwrap().len(), 1, "{properties}");
+        let bonn = json!({"city": "Bonn"});
+        let forecast = client.call_text("weather_forecast", bonn).await;
+        assert_eq!(forecast, "Bonn: 20 °C");
+        let station = json!({"name": "north"});
+        assert_eq!(client.call_text("add_station", station).await, "added");
+        client
+            .notification("notifications/tools/list_changed")
+            .await;
+        assert_eq!(client.call_text("weather_north", json!({})).await, "wind");
     }
 }

@@ -29,6 +29,7 @@ mod own_transport;
 mod pages;
 mod progress;
 mod prompts;
+mod raw_entries;
 mod resources;
 mod server_blocks;
 mod skill_directory;

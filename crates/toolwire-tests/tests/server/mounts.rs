@@ -11,7 +11,8 @@ use toolwire::{
     ResourceHandler, ResourceTemplateHandler, Server, Source, SourceListener, Tool, ToolHandler,
 };
 use toolwire_tests::peer::{
-    Peer, call, complete, legacy, modern, notification, plain, result_response, server, text,
+    Peer, call, cancel, complete, legacy, modern, notification, plain, result_response, server,
+    text,
 };
 
 /// Returns a server with one entry of each kind.
@@ -363,6 +364,7 @@ async fn middleware_of_each_level_sees_its_own_names() {
 struct Changing {
     name: Arc<Mutex<String>>,
     listener: Arc<Mutex<Option<SourceListener>>>,
+    subscribed: Arc<Mutex<Vec<(String, bool)>>>,
 }
 
 impl Source for Changing {
@@ -371,7 +373,14 @@ impl Source for Changing {
         let name = self.name.lock().expect("not poisoned").clone();
         let added = catalog.add_tool(plain(&name, |_| async { "source" }));
         added.expect("the name is valid");
-        catalog
+        let added = catalog.add_resource(ResourceHandler::new("s://a", "a", |_, _| async { "a" }));
+        added.expect("the URI is valid");
+        catalog.with_resource_subscriptions()
+    }
+
+    fn set_subscribed(&self, uri: &str, is_subscribed: bool) {
+        let mut subscribed = self.subscribed.lock().expect("not poisoned");
+        subscribed.push((uri.to_owned(), is_subscribed));
     }
 
     fn watch(&self, listener: SourceListener) -> Box<dyn Any + Send + Sync> {
@@ -398,4 +407,34 @@ async fn own_source_reports_its_changes() {
     peer.expect(result_response(1, text("source"))).await;
     drop((peer, outer));
     listener.catalog_changed();
+}
+
+#[tokio::test]
+async fn source_learns_of_the_first_and_the_last_subscription() {
+    let source = Changing::default();
+    "one".clone_into(&mut source.name.lock().unwrap());
+    let outer = server().mount("m", server().mount("s", source.clone()));
+    let take = || std::mem::take(&mut *source.subscribed.lock().unwrap());
+    let (mut first, mut second) = (Peer::connect(&outer), Peer::connect(&outer));
+    let listen = json!({"notifications": {"resourceSubscriptions": ["s://a", "s://unknown"]}});
+    first
+        .send(modern("l", "subscriptions/listen", listen))
+        .await;
+    first.receive().await;
+    assert_eq!(take(), [("s://a".to_owned(), true)]);
+    second.initialize("2025-06-18").await;
+    for method in ["resources/subscribe", "resources/subscribe"] {
+        second
+            .send(legacy(1, method, json!({"uri": "s://a"})))
+            .await;
+        second.expect(result_response(1, json!({}))).await;
+    }
+    first.send(cancel("l")).await;
+    first.expect_silence().await;
+    assert!(take().is_empty(), "the second client still subscribes");
+    second
+        .send(legacy(2, "resources/unsubscribe", json!({"uri": "s://a"})))
+        .await;
+    second.expect(result_response(2, json!({}))).await;
+    assert_eq!(take(), [("s://a".to_owned(), false)]);
 }

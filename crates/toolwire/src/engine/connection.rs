@@ -3,7 +3,8 @@
 //! A stdio process and a legacy HTTP session have one state each. A 2026-07-28 request carries everything itself, so it
 //! gets a new state or none. All mutable data about a peer is stored here, so peers cannot see each other's data.
 
-use std::collections::BTreeSet;
+use std::any::Any;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 
@@ -45,6 +46,8 @@ pub struct ConnectionState {
     ended: OnceLock<Cancellation>,
     /// Created for the first notification with a handler.
     notifications: OnceLock<NotificationQueue>,
+    /// Values that live as long as a subscription.
+    held_subscriptions: Mutex<HashMap<String, Box<dyn Any + Send + Sync>>>,
 }
 
 /// The data of a connection about its peer.
@@ -267,6 +270,15 @@ impl ConnectionState {
 
     pub(crate) fn unsubscribe(&self, uri: &str) {
         self.peer().subscriptions.remove(uri);
+        let held = lock(&self.held_subscriptions).remove(uri);
+        // Dropped after the lock is released.
+        drop(held);
+    }
+
+    /// Stores a value for as long as the subscription to a resource lasts.
+    pub(crate) fn hold_subscription(&self, uri: &str, value: Box<dyn Any + Send + Sync>) {
+        let previous = lock(&self.held_subscriptions).insert(uri.to_owned(), value);
+        drop(previous);
     }
 
     /// Returns `true` if the client subscribed to a resource with `resources/subscribe`.

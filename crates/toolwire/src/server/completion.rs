@@ -5,14 +5,16 @@ use std::future::Future;
 use std::sync::Arc;
 
 use indexmap::IndexMap;
+use toolwire_proto::raw_object::RawObject;
 use toolwire_types::{
     CompleteRequestParams, CompleteResult, Completion as WireCompletion, CompletionReference,
-    ErrorObject,
+    ErrorObject, RawJson,
 };
 
 use crate::engine::{BoxFuture, Outcome};
 use crate::server::RequestContext;
 use crate::server::mount::{CatalogEntry as _, Origin};
+use crate::server::raw_entry::RawHandler;
 use crate::server::request::Exchange;
 use crate::server::visibility::Viewer;
 
@@ -201,6 +203,12 @@ pub(crate) async fn complete(exchange: &Exchange) -> Outcome {
     let version = exchange.context.version();
     let request: CompleteRequestParams = exchange.decode_params()?;
     let viewer = exchange.viewer();
+    if let Some(access) = snapshot.completion_access(&request.reference, &viewer)
+        && let Some((completer, params)) = raw_completion(exchange, &viewer, &request.reference)
+    {
+        exchange.context.check_scopes(access)?;
+        return completer.respond(exchange, params).await;
+    }
     let suggestions = find(
         exchange,
         &viewer,
@@ -286,6 +294,31 @@ fn find(
             None => Suggestions::OfServer,
         },
     })
+}
+
+/// Returns the raw completer of a prompt or template, and the parameters that it gets.
+fn raw_completion(
+    exchange: &Exchange,
+    viewer: &Viewer<'_>,
+    reference: &CompletionReference,
+) -> Option<(RawHandler, RawJson)> {
+    let snapshot = exchange.snapshot();
+    let (origin, member) = match reference {
+        CompletionReference::Prompt(prompt) => (
+            snapshot.find_prompt(&prompt.name, viewer)?.origin()?,
+            "name",
+        ),
+        CompletionReference::Resource(template) => (
+            snapshot.find_template(&template.uri, viewer)?.origin()?,
+            "uri",
+        ),
+        _ => return None,
+    };
+    let (completer, local_name) = origin.raw_completer.clone()?;
+    let params = exchange.params()?;
+    let mut object = RawObject::parse(params.as_raw_value())?;
+    object.object_mut("ref")?.set_text(member, &local_name);
+    Some((completer, object.finish()))
 }
 
 /// Returns the reference to a prompt or template by the name that a mounted server has for it.

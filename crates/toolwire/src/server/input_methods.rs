@@ -29,6 +29,11 @@ pub(crate) fn call_tool(
     exchange: &Exchange,
 ) -> impl Future<Output = Outcome> + Send {
     async move {
+        if exchange.snapshot().has_raw_entries
+            && let Some(raw) = called_tool(exchange)?.0.raw.clone()
+        {
+            return boxed_cold(|| raw.respond(exchange)).await;
+        }
         let mut rounds = RequestRounds::new(method, exchange);
         if let Some(marking) = rounds.mark_state_used() {
             // A call that fails here must not mark the state as used.
@@ -181,6 +186,9 @@ pub(crate) async fn get_prompt(method: &'static Method, exchange: &Exchange) -> 
         )));
     };
     exchange.context.check_access(prompt.access())?;
+    if let Some(raw) = &prompt.raw {
+        return raw.respond(exchange).await;
+    }
     let request: GetPromptRequestParams = exchange.decode_params()?;
     let values: IndexMap<String, String> = request.arguments.unwrap_or_default();
     let mut rounds = RequestRounds::new(method, exchange);
@@ -215,6 +223,9 @@ pub(crate) async fn read_resource(method: &'static Method, exchange: &Exchange) 
         return Err(stamp::resource_not_found(uri, version));
     };
     exchange.context.check_access(resource.access())?;
+    if let Some(raw) = resource.raw_entry() {
+        return raw.respond(exchange).await;
+    }
     let mut rounds = RequestRounds::new(method, exchange);
     if let Some(marking) = rounds.mark_state_used() {
         marking.await?;

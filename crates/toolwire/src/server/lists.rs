@@ -1,5 +1,7 @@
 //! The four list methods, with pagination.
 
+use toolwire_proto::raw_object::RawObject;
+use toolwire_proto::stamp::{Stamp as _, Target};
 use toolwire_types::{
     CacheScope, ErrorObject, ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult,
     ListToolsResult, PaginatedRequestParams, RawJson,
@@ -11,12 +13,16 @@ use crate::engine::{EncodedResult, Outcome};
 use crate::server::access::Access;
 use crate::server::mount::{CatalogEntry as _, Origin};
 use crate::server::pagination::page;
+use crate::server::prompt::PromptEntry;
+use crate::server::raw_entry::stamped;
 use crate::server::request::Exchange;
+use crate::server::resource::{ResourceEntry, TemplateEntry};
 use crate::server::snapshot::{ListKind, Snapshot};
+use crate::server::tool::ToolEntry;
 use crate::server::visibility::Viewer;
 
 macro_rules! list_method {
-    ($name:ident, $entries:ident, $list:ident, $result:ident) => {
+    ($name:ident, $entries:ident, $list:ident, $result:ident, $member:literal, $raw:expr) => {
         /// Handles the list method.
         pub(crate) fn $name(snapshot: &Snapshot, exchange: &Exchange) -> Outcome {
             let entries = &snapshot.$entries;
@@ -27,12 +33,29 @@ macro_rules! list_method {
             let index_of = |name: &str| entries.get_index_of(name);
             let write = |indexes: &[usize], next_cursor: Option<String>, scope: CacheScope| {
                 let entries = indexes.iter().filter_map(|index| entries.get_index(*index));
-                let descriptors = entries.map(|(_, entry)| entry.descriptor.clone());
+                let entries: Vec<_> = entries.map(|(_, entry)| entry).collect();
+                let is_raw = entries.iter().any(|entry| $raw(entry).is_some());
+                let listed = if is_raw { &[] } else { &*entries };
+                let descriptors = listed.iter().map(|entry| entry.descriptor.clone());
                 let mut result = $result::new(descriptors.collect());
                 result.next_cursor = next_cursor;
                 result.ttl_ms = Some(snapshot.options.list_hint().ttl_ms());
                 result.cache_scope = Some(scope);
-                snapshot.write(result, exchange.context.version())
+                let version = exchange.context.version();
+                let written = snapshot.write(result, version)?;
+                if !is_raw {
+                    return Ok(written);
+                }
+                let target = Target::new(version);
+                let descriptors = entries.iter().map(|entry| match $raw(entry) {
+                    Some(raw) => stamped(&raw.descriptor, &entry.descriptor, &target),
+                    None => {
+                        let mut descriptor = entry.descriptor.clone();
+                        descriptor.stamp(&target);
+                        RawJson::from_serialize(&descriptor).unwrap_or_default()
+                    }
+                });
+                Ok(with_list(&written, $member, descriptors.collect()))
             };
             let list = List {
                 kind: ListKind::$list,
@@ -46,10 +69,51 @@ macro_rules! list_method {
     };
 }
 
-list_method!(tools, tools, Tools, ListToolsResult);
-list_method!(prompts, prompts, Prompts, ListPromptsResult);
-list_method!(resources, resources, Resources, ListResourcesResult);
-list_method!(templates, templates, Templates, ListResourceTemplatesResult);
+list_method!(
+    tools,
+    tools,
+    Tools,
+    ListToolsResult,
+    "tools",
+    |tool: &Arc<ToolEntry>| tool.raw.clone()
+);
+list_method!(
+    prompts,
+    prompts,
+    Prompts,
+    ListPromptsResult,
+    "prompts",
+    |prompt: &Arc<PromptEntry>| prompt.raw.clone()
+);
+list_method!(
+    resources,
+    resources,
+    Resources,
+    ListResourcesResult,
+    "resources",
+    |resource: &Arc<ResourceEntry>| resource.raw_entry().cloned()
+);
+list_method!(
+    templates,
+    templates,
+    Templates,
+    ListResourceTemplatesResult,
+    "resourceTemplates",
+    |template: &Arc<TemplateEntry>| template.raw_entry().cloned()
+);
+
+/// Returns a result with the entries of its list, which are raw JSON.
+#[cold]
+fn with_list(result: &RawJson, member: &'static str, entries: Vec<RawJson>) -> RawJson {
+    let Some(mut object) = RawObject::parse(result.as_raw_value()) else {
+        return result.clone();
+    };
+    object.set(
+        member,
+        RawJson::from_serialize(&entries).unwrap_or_default(),
+    );
+    object.finish()
+}
 
 /// One of the lists. It is not generic, so that its code is compiled once.
 struct List<'a> {

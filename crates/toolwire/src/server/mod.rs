@@ -23,13 +23,14 @@ mod input_request;
 mod lists;
 mod method;
 pub mod middleware;
-mod mount;
+pub(crate) mod mount;
 mod notification;
 mod open;
 mod optional_methods;
 mod options;
 mod pagination;
 mod prompt;
+mod raw_entry;
 mod register;
 mod registry;
 pub(crate) mod request;
@@ -90,7 +91,7 @@ use crate::engine::Cancellation;
 use crate::error::Error;
 use connected_client::custom_params;
 use hub::Hub;
-use mount::Mounts;
+use mount::{Mounts, SubscriptionCounts};
 use snapshot::{DerivedData, Snapshot};
 
 /// An MCP server: an identity and its registered handlers.
@@ -121,6 +122,7 @@ pub(crate) struct ServerInner {
     hub: Arc<Hub>,
     shutdown: Cancellation,
     mounts: Mounts,
+    subscriptions: SubscriptionCounts,
 }
 
 impl ServerInner {
@@ -130,6 +132,7 @@ impl ServerInner {
             hub: Arc::default(),
             shutdown: Cancellation::new(),
             mounts: Mounts::default(),
+            subscriptions: SubscriptionCounts::default(),
         }
     }
 }

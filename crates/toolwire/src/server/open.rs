@@ -15,6 +15,7 @@ use crate::server::context::RequestContext;
 use crate::server::request::{Exchange, MethodRoute, RequestParams, RequestScope};
 use crate::server::rounds;
 use crate::server::snapshot::Snapshot;
+use crate::server::visibility::Viewer;
 
 /// The minimum log level for legacy clients that never set one.
 const DEFAULT_LOG_LEVEL: LoggingLevel = LoggingLevel::Info;
@@ -44,7 +45,8 @@ impl Server {
         // A tool call needs only its name and arguments, so the other parameters are not copied, unless it asks for a
         // task.
         let forwards = snapshot.forwards();
-        let needs_params = route.name() != "tools/call" || admitted.task().is_some() || forwards;
+        let is_raw = forwards || snapshot.has_raw_entries && snapshot.is_raw(admitted);
+        let needs_params = route.name() != "tools/call" || admitted.task().is_some() || is_raw;
         let params = admitted.params().filter(|_| needs_params);
         let scope = RequestScope {
             version: admitted.version,
@@ -52,9 +54,11 @@ impl Server {
             minimum_log_level: minimum_log_level(&snapshot, admitted, &*transport),
             #[cfg(feature = "input")]
             may_ask_input: admitted.method.may_ask_input(),
-            // A forwarder does not read the state, which belongs to another server.
+            // A forwarder or a raw entry does not read the state, which belongs to another server.
             round: if forwards {
                 Default::default()
+            } else if is_raw {
+                rounds::of_raw_request(admitted)
             } else {
                 rounds::of_request(&snapshot, admitted, &*transport)?
             },
@@ -82,6 +86,26 @@ impl Server {
         let declared = declared_capabilities(admitted)?;
         let client = declared.into_inner().unwrap_or_default();
         extensions::check_declared(id, &client)
+    }
+}
+
+impl Snapshot {
+    /// Returns `true` if a request is for a raw entry, whose source reads the input of the client itself.
+    #[cold]
+    fn is_raw(&self, request: &Admitted<'_>) -> bool {
+        let name = request.name.as_deref().unwrap_or_default();
+        match request.method.name() {
+            "tools/call" => self.tools.get(name).is_some_and(|tool| tool.raw.is_some()),
+            "prompts/get" => {
+                let prompt = self.prompts.get(name);
+                prompt.is_some_and(|prompt| prompt.raw.is_some())
+            }
+            "resources/read" => {
+                let resource = self.find_resource(name, &Viewer::unfiltered());
+                resource.is_some_and(|resource| resource.raw_entry().is_some())
+            }
+            _ => false,
+        }
     }
 }
 

@@ -118,6 +118,8 @@ fn subscribe(snapshot: &Snapshot, exchange: &Exchange, subscribes: bool) -> Outc
     if let Some(connection) = exchange.context.connection_state() {
         if subscribes {
             connection.subscribe(&request.uri)?;
+            let subscription = exchange.context.server().subscribe_to(&request.uri);
+            connection.hold_subscription(&request.uri, Box::new(subscription));
         } else {
             connection.unsubscribe(&request.uri);
         }

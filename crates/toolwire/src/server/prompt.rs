@@ -7,7 +7,10 @@ use std::sync::Arc;
 
 use indexmap::IndexMap;
 use toolwire_proto::decode_message::number_words;
-use toolwire_types::{ErrorObject, GetPromptResult, Prompt, PromptArgument, PromptMessage};
+use toolwire_proto::raw_object::json_string;
+use toolwire_types::{
+    ErrorObject, GetPromptResult, Prompt, PromptArgument, PromptMessage, RawJson,
+};
 #[cfg(feature = "input")]
 use {
     serde::Serialize,
@@ -19,7 +22,8 @@ use crate::server::RequestContext;
 use crate::server::access::{Access, access_options};
 use crate::server::completion::{Completers, CompletionRequest, CompletionValues};
 use crate::server::mount::{CatalogEntry, Origin};
-use crate::server::registry::{RegistrationError, check_meta, descriptor_options};
+use crate::server::raw_entry::{RawEntry, RawHandler};
+use crate::server::registry::{RegistrationError, check_meta, descriptor_options, parse_raw};
 use crate::server::response::conversion;
 #[cfg(feature = "input")]
 use crate::server::response::{input_required, state_text};
@@ -297,6 +301,7 @@ impl PromptHandler {
             access: self.access,
             completers: self.completers,
             origin: None,
+            raw: None,
             handler: self.handler,
         })
     }
@@ -317,6 +322,8 @@ pub(crate) struct PromptEntry {
     pub(crate) completers: Completers,
     /// The mount that the prompt comes from, if any.
     pub(crate) origin: Option<Arc<Origin>>,
+    /// Set if the prompt is raw. Then the handler is not used.
+    pub(crate) raw: Option<Arc<RawEntry>>,
     handler: Arc<Handler>,
 }
 
@@ -331,13 +338,38 @@ impl CatalogEntry for PromptEntry {
 }
 
 impl PromptEntry {
+    /// Creates a raw prompt.
+    pub(crate) fn raw(descriptor: RawJson, handler: RawHandler) -> Result<Self, RegistrationError> {
+        let prompt: Prompt = parse_raw("prompt", &descriptor)?;
+        let local_name = Some(prompt.name.clone());
+        let unused = PromptHandler::new(prompt.name.clone(), |_, _| async { String::new() });
+        Ok(Self {
+            descriptor: prompt,
+            access: Access::default(),
+            completers: Completers::default(),
+            origin: None,
+            raw: Some(Arc::new(RawEntry {
+                descriptor,
+                local_name,
+                handler,
+                hidden: None,
+            })),
+            handler: unused.handler,
+        })
+    }
+
     /// Returns the prompt as a server offers it that mounted it.
     pub(crate) fn mounted(&self, descriptor: Prompt, access: &Access, origin: Arc<Origin>) -> Self {
+        let raw = self.raw.as_ref().map(|raw| {
+            let name = json_string(&descriptor.name);
+            Arc::new(raw.with_members([("name", name.as_raw_value())]))
+        });
         Self {
             descriptor,
             access: self.access.with_scopes_of(access),
             completers: self.completers.clone(),
             origin: Some(origin),
+            raw,
             handler: Arc::clone(&self.handler),
         }
     }

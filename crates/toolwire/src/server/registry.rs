@@ -3,8 +3,9 @@
 use std::fmt;
 
 use indexmap::IndexMap;
+use serde::de::DeserializeOwned;
 use toolwire_proto::meta_keys::ForbiddenKey;
-use toolwire_types::Meta;
+use toolwire_types::{Meta, RawJson};
 
 use crate::engine::BuildNameHasher;
 
@@ -61,6 +62,16 @@ pub(crate) fn check_name(kind: &str, name: &str) -> Result<(), RegistrationError
 pub(crate) fn check_meta(what: &str, meta: Option<&Meta>) -> Result<(), RegistrationError> {
     let checked = meta.map_or(Ok(()), ForbiddenKey::check_all);
     checked.map_err(|forbidden| RegistrationError::new(format!("{what}: {forbidden}")))
+}
+
+/// Decodes the members of a raw descriptor that routing needs.
+pub(crate) fn parse_raw<T: DeserializeOwned>(
+    kind: &str,
+    descriptor: &RawJson,
+) -> Result<T, RegistrationError> {
+    descriptor
+        .parse()
+        .map_err(|error| RegistrationError::new(format!("a raw {kind} cannot be used: {error}")))
 }
 
 /// Defines `with_*` methods over a `descriptor` field.

@@ -84,6 +84,8 @@ pub(crate) struct Snapshot {
     pub(crate) visibility: Option<Visibility>,
     /// Whether a rule of the server or of a mount hides entries from some callers.
     pub(crate) is_filtered: bool,
+    /// Whether a mount has raw entries.
+    pub(crate) has_raw_entries: bool,
     pub(crate) emptied: EmptiedLists,
     /// Serves all requests instead of the handlers.
     #[cfg(feature = "relay")]
@@ -169,6 +171,7 @@ impl Snapshot {
             middleware: None,
             visibility: None,
             is_filtered: false,
+            has_raw_entries: false,
             emptied: EmptiedLists::default(),
             #[cfg(feature = "relay")]
             forwarder: None,
@@ -213,8 +216,10 @@ impl Snapshot {
     }
 
     fn has_completions(&self) -> bool {
-        let of_mount =
-            |origin: Option<&Arc<Origin>>| origin.is_some_and(|origin| origin.completer.is_some());
+        let of_mount = |origin: Option<&Arc<Origin>>| {
+            origin
+                .is_some_and(|origin| origin.completer.is_some() || origin.raw_completer.is_some())
+        };
         self.completer.is_some()
             || self
                 .prompts

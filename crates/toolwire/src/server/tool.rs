@@ -4,11 +4,13 @@ use std::fmt;
 use std::future::Future;
 use std::sync::Arc;
 
+use indexmap::IndexMap;
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use serde_json::value::RawValue;
 use toolwire_proto::param_headers::{self, ParamHeader};
+use toolwire_proto::relay::names::FULL_NAME_KEY;
 use toolwire_proto::schema_budget::SchemaLimits;
 use toolwire_types::{CallToolResult, ErrorObject, RawJson, Tool, ToolAnnotations};
 
@@ -18,7 +20,10 @@ use crate::engine::schema_pool::{CHECK_TIMEOUT, QUICK_BYTES, QuickCheck, SchemaP
 use crate::server::RequestContext;
 use crate::server::access::{Access, access_options};
 use crate::server::mount::{CatalogEntry, HiddenArguments, Origin};
-use crate::server::registry::{RegistrationError, check_meta, check_name, descriptor_options};
+use crate::server::raw_entry::{RawEntry, RawHandler};
+use crate::server::registry::{
+    RegistrationError, check_meta, check_name, descriptor_options, parse_raw,
+};
 use crate::server::response::{IntoToolResponse, ToolResponse};
 use crate::server::schema;
 #[cfg(feature = "tasks")]
@@ -282,6 +287,7 @@ impl ToolHandler {
             #[cfg(feature = "apps")]
             view: self.view,
             origin: None,
+            raw: None,
             handler: self.handler,
         })
     }
@@ -322,6 +328,8 @@ pub(crate) struct ToolEntry {
     pub(crate) view: Option<ToolViewEntry>,
     /// The mount that the tool comes from, if any.
     pub(crate) origin: Option<Arc<Origin>>,
+    /// Set if the tool is raw. Then the handler is not used.
+    pub(crate) raw: Option<Arc<RawEntry>>,
     handler: Arc<Handler>,
 }
 
@@ -350,9 +358,12 @@ impl ToolEntry {
             #[cfg(feature = "apps")]
             view: self.view.clone(),
             origin: Some(origin),
+            raw: None,
             handler: Arc::clone(&self.handler),
         };
-        if let Some(hidden) = hidden {
+        if let Some(raw) = &self.raw {
+            mounted.raw = Some(Arc::new(mounted.mounted_raw(raw, hidden)));
+        } else if let Some(hidden) = hidden {
             let tool = Arc::clone(self);
             mounted.input = None;
             mounted.param_headers =
@@ -362,6 +373,68 @@ impl ToolEntry {
             });
         }
         mounted
+    }
+
+    /// Returns the raw entry of a mounted tool. `self` is the mounted one.
+    fn mounted_raw(&self, raw: &RawEntry, hidden: Option<HiddenArguments>) -> RawEntry {
+        let descriptor = RawJson::from_serialize(&self.descriptor).unwrap_or_default();
+        let own: IndexMap<String, RawJson> = descriptor.parse().unwrap_or_default();
+        let mut changed = vec!["name"];
+        if self.descriptor.title.is_some() {
+            changed.push("title");
+        }
+        if hidden.is_some() {
+            changed.push("inputSchema");
+        }
+        if self
+            .descriptor
+            .meta
+            .as_ref()
+            .is_some_and(|meta| meta.contains_key(FULL_NAME_KEY))
+        {
+            changed.push("_meta");
+        }
+        let members = changed
+            .into_iter()
+            .filter_map(|name| Some((name, own.get(name)?.as_raw_value())));
+        let mut raw = raw.with_members(members);
+        raw.hidden = match (raw.hidden.take(), hidden) {
+            (Some(mut inner), Some(hidden)) => {
+                inner.values.extend(hidden.values);
+                Some(inner)
+            }
+            (inner, hidden) => inner.or(hidden),
+        };
+        raw
+    }
+
+    /// Creates a raw tool.
+    pub(crate) fn raw(descriptor: RawJson, handler: RawHandler) -> Result<Self, RegistrationError> {
+        let tool: Tool = parse_raw("tool", &descriptor)?;
+        let local_name = Some(tool.name.clone());
+        let param_headers = param_headers::validate(&tool.input_schema).unwrap_or_default();
+        Ok(Self {
+            descriptor: tool,
+            access: Access::default(),
+            input: None,
+            output: None,
+            pool: SchemaPool::default(),
+            param_headers,
+            #[cfg(feature = "tasks")]
+            task: None,
+            #[cfg(feature = "apps")]
+            view: None,
+            origin: None,
+            raw: Some(Arc::new(RawEntry {
+                descriptor,
+                local_name,
+                handler,
+                hidden: None,
+            })),
+            handler: Arc::new(|_: RequestContext, _: &RawValue| {
+                ready_error(ToolError::failed("a raw tool has no other handler"))
+            }),
+        })
     }
 
     /// Starts the handler. Arguments that violate the schema never reach it.

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 use toolwire_proto::relay::glob::Glob;
-use toolwire_proto::relay::rate_limit::{RateLimit as Rate, RateLimiter};
+use toolwire_proto::relay::rate_limit::{CallRate as Rate, RateLimiter};
 use toolwire_types::ErrorObject;
 
 use crate::engine::{BoxFuture, Principal};

@@ -126,7 +126,8 @@ impl Mount {
         self
     }
 
-    /// Offers only the tools whose names in the source match a pattern, in which `*` stands for any text. With several
+    /// Offers only the tools whose names in the source match a pattern, in which `*` stands for any text and `?` for one
+    /// character. With several
     /// patterns, one has to match.
     #[must_use]
     pub fn with_tools(mut self, pattern: impl Into<String>) -> Self {

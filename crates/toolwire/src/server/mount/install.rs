@@ -190,6 +190,13 @@ impl Server {
         servers.any(|server| server.offers(other))
     }
 
+    /// Returns the source of a mount.
+    pub(crate) fn mounted_source(&self, number: usize) -> Option<Arc<dyn Source>> {
+        let mut records = lock(&self.shared.mounts.records);
+        let record = records.find(number)?;
+        Some(Arc::clone(&record.mount.source))
+    }
+
     fn publish_all(&self, changes: &[Change]) {
         for change in changes {
             self.publish(change);
@@ -279,6 +286,16 @@ impl Snapshot {
             has_chains |= origin.chain.is_some();
         });
         drop(origins);
+        self.has_raw_entries = self.tools.values().any(|entry| entry.raw.is_some())
+            || self.prompts.values().any(|entry| entry.raw.is_some())
+            || self
+                .resources
+                .values()
+                .any(|entry| entry.raw_entry().is_some())
+            || self
+                .templates
+                .values()
+                .any(|entry| entry.raw_entry().is_some());
         self.is_filtered = has_rules || self.visibility.is_some();
         if has_chains {
             self.middleware.get_or_insert_with(Chain::empty);

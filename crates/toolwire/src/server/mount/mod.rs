@@ -8,12 +8,13 @@ mod builder;
 mod install;
 mod origin;
 mod part;
-mod patterns;
 mod routing;
 mod source;
+mod subscriptions;
 
 pub(crate) use arguments::HiddenArguments;
 pub use builder::Mount;
 pub(crate) use install::{Mounts, conflict, sort};
 pub(crate) use origin::{CatalogEntry, Origin};
 pub use source::{Catalog, Source, SourceListener};
+pub(crate) use subscriptions::{SubscriptionCounts, UriSubscription};

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use crate::engine::BoxFuture;
 use crate::server::completion::DefaultCompleter;
 use crate::server::middleware::{Chain, Middleware, Next, Outcome, Request};
+use crate::server::raw_entry::RawHandler;
 use crate::server::visibility::{Caller, Visibility};
 
 /// The origin of an entry that a mount added.
@@ -20,6 +21,8 @@ pub(crate) struct Origin {
     pub(crate) chain: Option<Chain>,
     /// The completer of the mounted server, and the name or template by which it knows the entry.
     pub(crate) completer: Option<(DefaultCompleter, String)>,
+    /// The raw completer of the source, and the name or template by which it knows the entry.
+    pub(crate) raw_completer: Option<(RawHandler, String)>,
 }
 
 impl Origin {

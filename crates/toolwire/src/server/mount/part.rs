@@ -3,12 +3,12 @@
 use std::sync::Arc;
 
 use serde_json::Value;
+use toolwire_proto::relay::glob::Glob;
 use toolwire_proto::relay::names::{FULL_NAME_KEY, exposed_name, full_name};
 use toolwire_types::Meta;
 
 use crate::server::middleware::Chain;
 use crate::server::mount::origin::{Border, Origin};
-use crate::server::mount::patterns::matches;
 use crate::server::mount::{Catalog, CatalogEntry as _, Mount};
 use crate::server::prompt::PromptEntry;
 use crate::server::registry::{RegistrationError, check_name};
@@ -29,6 +29,12 @@ impl Mount {
     /// Rejects options that cannot be used.
     pub(crate) fn check(&self) -> Result<(), RegistrationError> {
         self.access.check(&self.label())?;
+        for pattern in self.included.iter().chain(&self.excluded) {
+            if let Err(error) = pattern.parse::<Glob>() {
+                let label = self.label();
+                return Err(RegistrationError::new(format!("{label}: {error}")));
+            }
+        }
         for name in self.names.values().chain(&self.prefix) {
             check_name(&format!("{}: tool", self.label()), name)?;
         }
@@ -91,9 +97,12 @@ impl Mount {
     }
 
     fn offers_tool(&self, name: &str) -> bool {
-        let is_included =
-            self.included.is_empty() || self.included.iter().any(|pattern| matches(pattern, name));
-        is_included && !self.excluded.iter().any(|pattern| matches(pattern, name))
+        let matches = |pattern: &String| {
+            let pattern = pattern.parse::<Glob>();
+            pattern.is_ok_and(|pattern| pattern.matches(name))
+        };
+        let is_included = self.included.is_empty() || self.included.iter().any(matches);
+        is_included && !self.excluded.iter().any(matches)
     }
 
     /// Returns the name with the prefix. If it has to be shortened, the full name is in `_meta`.
@@ -131,12 +140,20 @@ impl Mount {
                 completer.map(|completer| (completer, local_name.to_owned()))
             }
         };
+        let raw_completer = match inner {
+            Some(inner) => inner.raw_completer.clone(),
+            None => {
+                let completer = catalog.raw_completer.clone();
+                completer.map(|completer| (completer, local_name.to_owned()))
+            }
+        };
         Origin {
             mount,
             label: Arc::clone(label),
             rules: rules.chain(inner_rules).collect(),
             chain: self.chain(catalog, local_name, inner_chain),
             completer,
+            raw_completer,
         }
     }
 

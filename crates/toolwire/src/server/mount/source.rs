@@ -4,16 +4,18 @@ use std::any::Any;
 use std::sync::{Arc, Weak};
 
 use toolwire_proto::subscriptions::Change;
+use toolwire_types::{ErrorObject, RawJson};
 
 use crate::server::completion::DefaultCompleter;
 use crate::server::hub::ChangeListener;
 use crate::server::middleware::Chain;
 use crate::server::prompt::{IntoPrompt, PromptEntry};
+use crate::server::raw_entry::RawHandler;
 use crate::server::registry::RegistrationError;
 use crate::server::resource::{IntoResource, IntoResourceTemplate, ResourceEntry, TemplateEntry};
 use crate::server::tool::{IntoTool, ToolEntry};
 use crate::server::visibility::Visibility;
-use crate::server::{Server, ServerInner};
+use crate::server::{RequestContext, Server, ServerInner};
 
 /// A source of tools, prompts and resources that a server can mount. A [`Server`] is one.
 pub trait Source: Send + Sync + 'static {
@@ -48,6 +50,7 @@ pub struct Catalog {
     pub(crate) resources: Vec<Arc<ResourceEntry>>,
     pub(crate) templates: Vec<Arc<TemplateEntry>>,
     pub(crate) completer: Option<DefaultCompleter>,
+    pub(crate) raw_completer: Option<RawHandler>,
     pub(crate) middleware: Option<Chain>,
     pub(crate) visibility: Option<Visibility>,
     pub(crate) has_subscriptions: bool,
@@ -102,6 +105,95 @@ impl Catalog {
         Ok(())
     }
 
+    /// Adds a tool whose entry in the list is this JSON, and whose handler gets the parameters of `tools/call` and returns
+    /// its result as JSON. For sources that forward requests.
+    ///
+    /// Unknown members, the order of members and the text of numbers are preserved. Schemas are not compiled, and neither
+    /// arguments nor results are checked. The result may be an `input_required`: the handler then gets the
+    /// `inputResponses` and the `requestState` of the next round unchanged.
+    ///
+    /// # Errors
+    /// Returns an error if the descriptor is not that of a tool.
+    pub fn add_raw_tool<F, Fut>(
+        &mut self,
+        descriptor: RawJson,
+        handler: F,
+    ) -> Result<(), RegistrationError>
+    where
+        F: Fn(RequestContext, RawJson) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = Result<RawJson, ErrorObject>> + Send + 'static,
+    {
+        let tool = ToolEntry::raw(descriptor, RawHandler::new(handler))?;
+        self.tools.push(Arc::new(tool));
+        Ok(())
+    }
+
+    /// Adds a raw prompt, as [`add_raw_tool`](Self::add_raw_tool) adds a tool.
+    ///
+    /// # Errors
+    /// Returns an error if the descriptor is not that of a prompt.
+    pub fn add_raw_prompt<F, Fut>(
+        &mut self,
+        descriptor: RawJson,
+        handler: F,
+    ) -> Result<(), RegistrationError>
+    where
+        F: Fn(RequestContext, RawJson) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = Result<RawJson, ErrorObject>> + Send + 'static,
+    {
+        let prompt = PromptEntry::raw(descriptor, RawHandler::new(handler))?;
+        self.prompts.push(Arc::new(prompt));
+        Ok(())
+    }
+
+    /// Adds a raw resource, as [`add_raw_tool`](Self::add_raw_tool) adds a tool.
+    ///
+    /// # Errors
+    /// Returns an error if the descriptor is not that of a resource.
+    pub fn add_raw_resource<F, Fut>(
+        &mut self,
+        descriptor: RawJson,
+        handler: F,
+    ) -> Result<(), RegistrationError>
+    where
+        F: Fn(RequestContext, RawJson) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = Result<RawJson, ErrorObject>> + Send + 'static,
+    {
+        let resource = ResourceEntry::raw(descriptor, RawHandler::new(handler))?;
+        self.resources.push(Arc::new(resource));
+        Ok(())
+    }
+
+    /// Adds a raw resource template, as [`add_raw_tool`](Self::add_raw_tool) adds a tool.
+    ///
+    /// # Errors
+    /// Returns an error if the descriptor is not that of a template, or if its template is invalid.
+    pub fn add_raw_resource_template<F, Fut>(
+        &mut self,
+        descriptor: RawJson,
+        handler: F,
+    ) -> Result<(), RegistrationError>
+    where
+        F: Fn(RequestContext, RawJson) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = Result<RawJson, ErrorObject>> + Send + 'static,
+    {
+        let template = TemplateEntry::raw(descriptor, RawHandler::new(handler))?;
+        self.templates.push(Arc::new(template));
+        Ok(())
+    }
+
+    /// Sets the handler of `completion/complete` for all prompts and templates of the catalog. It gets the parameters with
+    /// the names of the source, and returns the result as JSON.
+    #[must_use]
+    pub fn with_raw_completion<F, Fut>(mut self, handler: F) -> Self
+    where
+        F: Fn(RequestContext, RawJson) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = Result<RawJson, ErrorObject>> + Send + 'static,
+    {
+        self.raw_completer = Some(RawHandler::new(handler));
+        self
+    }
+
     /// Permits clients to subscribe to the resources. The source reports changes with
     /// [`SourceListener::resource_updated`].
     #[must_use]
@@ -151,6 +243,7 @@ impl Source for Server {
             resources: snapshot.resources.values().cloned().collect(),
             templates: snapshot.templates.values().cloned().collect(),
             completer: snapshot.completer.clone(),
+            raw_completer: None,
             middleware: snapshot.middleware.clone(),
             visibility: snapshot.visibility.clone(),
             has_subscriptions: snapshot.options.resource_subscriptions,
@@ -159,6 +252,10 @@ impl Source for Server {
 
     fn watch(&self, listener: SourceListener) -> Box<dyn Any + Send + Sync> {
         Box::new(self.hub().listen(Arc::new(MountListener(listener))))
+    }
+
+    fn set_subscribed(&self, uri: &str, is_subscribed: bool) {
+        self.count_subscription(uri, is_subscribed);
     }
 
     fn as_server(&self) -> Option<&Server> {

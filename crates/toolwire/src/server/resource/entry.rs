@@ -9,7 +9,8 @@ use base64::engine::general_purpose::STANDARD;
 use toolwire_proto::cache::CacheHint;
 use toolwire_proto::uri_template::UriTemplate;
 use toolwire_types::{
-    BlobResourceContents, ReadResourceResult, Resource, ResourceTemplate, TextResourceContents,
+    BlobResourceContents, RawJson, ReadResourceResult, Resource, ResourceTemplate,
+    TextResourceContents,
 };
 
 use crate::engine::BoxFuture;
@@ -17,6 +18,8 @@ use crate::server::RequestContext;
 use crate::server::access::Access;
 use crate::server::completion::Completers;
 use crate::server::mount::{CatalogEntry, Origin};
+use crate::server::raw_entry::{RawEntry, RawHandler};
+use crate::server::registry::{RegistrationError, parse_raw};
 use crate::server::resource::arguments::TemplateArguments;
 use crate::server::resource::response::{IntoResourceResponse, ResourceData, ResourceResponse};
 use crate::server::tool_error::ToolError;
@@ -33,6 +36,8 @@ pub(super) struct ResourceCommon {
     pub(super) cache: Option<CacheHint>,
     /// The mount that the entry comes from, if any.
     origin: Option<Arc<Origin>>,
+    /// Set if the entry is raw. Then the reader is not used.
+    raw: Option<Arc<RawEntry>>,
 }
 
 impl ResourceCommon {
@@ -54,6 +59,20 @@ impl ResourceCommon {
             access: Access::default(),
             cache: None,
             origin: None,
+            raw: None,
+        }
+    }
+
+    fn of_raw(descriptor: RawJson, handler: RawHandler) -> Self {
+        let raw = RawEntry {
+            descriptor,
+            local_name: None,
+            handler,
+            hidden: None,
+        };
+        Self {
+            raw: Some(Arc::new(raw)),
+            ..Self::new(|_, _, _| async { String::new() })
         }
     }
 
@@ -63,6 +82,7 @@ impl ResourceCommon {
             access: self.access.with_scopes_of(access),
             cache: self.cache,
             origin: Some(origin),
+            raw: self.raw.clone(),
         }
     }
 }
@@ -127,6 +147,19 @@ impl CatalogEntry for TemplateEntry {
 }
 
 impl ResourceEntry {
+    /// Creates a raw resource.
+    pub(crate) fn raw(descriptor: RawJson, handler: RawHandler) -> Result<Self, RegistrationError> {
+        Ok(Self {
+            descriptor: parse_raw("resource", &descriptor)?,
+            serving: ResourceCommon::of_raw(descriptor, handler),
+        })
+    }
+
+    /// Returns the raw entry, if it is one.
+    pub(crate) fn raw_entry(&self) -> Option<&Arc<RawEntry>> {
+        self.serving.raw.as_ref()
+    }
+
     /// Returns the resource as a server offers it that mounted it.
     pub(crate) fn mounted(&self, access: &Access, origin: Arc<Origin>) -> Self {
         Self {
@@ -150,6 +183,26 @@ impl ResourceEntry {
 }
 
 impl TemplateEntry {
+    /// Creates a raw template.
+    pub(crate) fn raw(descriptor: RawJson, handler: RawHandler) -> Result<Self, RegistrationError> {
+        let decoded: ResourceTemplate = parse_raw("resource template", &descriptor)?;
+        let template = UriTemplate::parse(&decoded.uri_template).map_err(|problem| {
+            let uri = &decoded.uri_template;
+            RegistrationError::new(format!("resource template `{uri}`: {problem}"))
+        })?;
+        Ok(Self {
+            template,
+            descriptor: decoded,
+            completers: Completers::default(),
+            serving: ResourceCommon::of_raw(descriptor, handler),
+        })
+    }
+
+    /// Returns the raw entry, if it is one.
+    pub(crate) fn raw_entry(&self) -> Option<&Arc<RawEntry>> {
+        self.serving.raw.as_ref()
+    }
+
     /// Returns the template as a server offers it that mounted it.
     pub(crate) fn mounted(&self, access: &Access, origin: Arc<Origin>) -> Self {
         Self {
@@ -185,6 +238,11 @@ pub(crate) enum ReadOutcome {
 }
 
 impl ResolvedResource {
+    /// Returns the raw entry, if it is one.
+    pub(crate) fn raw_entry(&self) -> Option<&Arc<RawEntry>> {
+        self.serving.raw.as_ref()
+    }
+
     pub(crate) fn origin(&self) -> Option<&Arc<Origin>> {
         self.serving.origin.as_ref()
     }

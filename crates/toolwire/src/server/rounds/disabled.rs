@@ -25,6 +25,11 @@ pub(crate) fn of_request(
     }
 }
 
+/// Returns the only round of a request for a raw entry.
+pub(crate) fn of_raw_request(_: &Admitted<'_>) -> RoundState {
+    RoundState
+}
+
 /// The outcome of a handler run without a result.
 pub(crate) enum RoundOutcome {
     Failed(ToolError),

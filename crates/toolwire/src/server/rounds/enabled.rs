@@ -41,6 +41,15 @@ pub(crate) fn of_request(
     }
 }
 
+/// Returns the round of a request for a raw entry. Its source reads the input of the client.
+#[cold]
+pub(crate) fn of_raw_request(admitted: &Admitted<'_>) -> RoundState {
+    if admitted.input_responses().is_none() && admitted.request_state().is_none() {
+        return RoundState::default();
+    }
+    RoundState::new(InputResponses::default(), None)
+}
+
 /// Reads the input of a retry. Not inlined: most requests are not retries.
 #[inline(never)]
 fn read_retry(

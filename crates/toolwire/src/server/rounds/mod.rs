@@ -6,6 +6,6 @@ mod disabled;
 mod enabled;
 
 #[cfg(not(feature = "input"))]
-pub(crate) use disabled::{RequestRounds, RoundOutcome, of_request};
+pub(crate) use disabled::{RequestRounds, RoundOutcome, of_raw_request, of_request};
 #[cfg(feature = "input")]
-pub(crate) use enabled::{RequestRounds, RoundOutcome, of_request};
+pub(crate) use enabled::{RequestRounds, RoundOutcome, of_raw_request, of_request};

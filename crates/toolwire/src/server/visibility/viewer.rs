@@ -16,7 +16,6 @@ pub(crate) struct Viewer<'a> {
 
 impl Viewer<'_> {
     /// Returns the view of a caller that sees everything.
-    #[cfg(feature = "apps")]
     pub(crate) fn unfiltered() -> Self {
         Self { filter: None }
     }

@@ -20,6 +20,7 @@ use crate::engine::encoding::encode_outcome;
 use crate::engine::{ConnectionState, Outcome, Principal};
 use crate::server::Server;
 use crate::server::hub::{ChangeListener, ListenerGuard};
+use crate::server::mount::UriSubscription;
 use crate::sync::lock;
 use crate::transport::listen::tasks::{RunningFeed, TaskFeed};
 use crate::transport::outgoing_queue::MessageSink;
@@ -33,6 +34,7 @@ pub(crate) struct ListenStream {
     version: ProtocolVersion,
     _listening: ListenerGuard,
     _feed: Option<RunningFeed>,
+    _subscriptions: Vec<UriSubscription>,
 }
 
 #[derive(Debug)]
@@ -115,6 +117,8 @@ impl ListenStream {
         let listening = server
             .hub()
             .listen(Arc::clone(&shared) as Arc<dyn ChangeListener>);
+        let uris = accepted.resource_subscriptions.iter().flatten();
+        let subscriptions = uris.map(|uri| server.subscribe_to(uri)).collect();
         let feed = match TaskFeed::start(&shared, server, accepted, principal) {
             Ok(feed) => Some(feed),
             Err(accepted) => {
@@ -127,6 +131,7 @@ impl ListenStream {
             version,
             _listening: listening,
             _feed: feed,
+            _subscriptions: subscriptions,
         }
     }
 
