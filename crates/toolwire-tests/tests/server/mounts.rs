@@ -51,8 +51,10 @@ async fn names(peer: &mut Peer, list: &str, member: &str) -> Vec<String> {
         _ => (format!("{list}/list"), list),
     };
     let result = peer.result_of(modern(0, &method, json!({}))).await;
-    let entries = result[key].as_array().unwrap();
-    let names = entries.iter().map(|entry| entry[member].as_str().unwrap());
+    let entries = result[key].as_array().expect("a list");
+    let names = entries
+        .iter()
+        .map(|entry| entry[member].as_str().expect("a name"));
     names.map(str::to_owned).collect()
 }
 

@@ -315,10 +315,6 @@ pub(crate) struct ToolEntry {
     /// The pool for checks of large arguments and results.
     pool: SchemaPool,
     /// The arguments that HTTP clients repeat as header fields.
-    #[cfg_attr(
-        not(feature = "http-server"),
-        expect(dead_code, reason = "only HTTP has headers")
-    )]
     pub(crate) param_headers: Vec<ParamHeader>,
     /// How calls become tasks, if they do.
     #[cfg(feature = "tasks")]

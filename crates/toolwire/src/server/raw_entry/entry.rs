@@ -67,7 +67,7 @@ impl RawEntry {
         let params = exchange.params().cloned();
         let params = params.unwrap_or_else(RawJson::empty_object);
         let Some(mut object) = RawObject::parse(params.as_raw_value()) else {
-            return params.clone();
+            return params;
         };
         if let Some(name) = &self.local_name {
             object.set_text("name", name);

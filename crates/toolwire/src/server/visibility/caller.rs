@@ -69,7 +69,9 @@ impl<'a> Caller<'a> {
 
 /// A rule that returns `true` if a caller sees the tool or prompt of this name, or the resource or template of this URI.
 #[derive(Clone)]
-pub(crate) struct Visibility(Arc<dyn Fn(&Caller<'_>, &str) -> bool + Send + Sync>);
+pub(crate) struct Visibility(Arc<VisibilityRule>);
+
+type VisibilityRule = dyn Fn(&Caller<'_>, &str) -> bool + Send + Sync;
 
 impl Visibility {
     pub(crate) fn new(rule: impl Fn(&Caller<'_>, &str) -> bool + Send + Sync + 'static) -> Self {
