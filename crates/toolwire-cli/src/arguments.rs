@@ -12,6 +12,7 @@ use crate::accounts::arguments::{LogIn, LogOut, WhoAmI};
 use crate::doctor_arguments::Doctor;
 #[cfg(feature = "events")]
 use crate::event_arguments::Events;
+use crate::proxy_arguments::{PROXY_HELP, Proxy};
 use crate::skill_arguments::Skills;
 use crate::task_arguments::Task;
 use crate::view_arguments::View;
@@ -138,6 +139,12 @@ pub(crate) enum Command {
     )]
     #[command(after_help = SERVER_HELP)]
     Ping(Plain),
+    /// Forward everything to a server, for clients that use another transport
+    #[command(
+        override_usage = "toolwire proxy [OPTIONS] <SERVER>\n       toolwire proxy [OPTIONS] -- <COMMAND>..."
+    )]
+    #[command(after_help = format!("{PROXY_HELP}\n\n{SERVER_HELP}\n\n{EXIT_CODES}"))]
+    Proxy(Proxy),
     /// List the servers of all configuration files
     Servers(Servers),
     /// Log in to a server; other commands then use and renew the login
@@ -178,6 +185,7 @@ impl Command {
             Self::Prompt(command) => &command.server.output,
             Self::Complete(command) => &command.server.output,
             Self::Listen(command) => &command.server.output,
+            Self::Proxy(command) => &command.server.output,
             Self::Servers(command) => &command.output,
             Self::Login(command) => &command.output,
             Self::Logout(command) => &command.output,

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use toolwire::DetectedEra;
 use toolwire::VersionFeatures;
+use toolwire::relay::Upstream;
 use toolwire::types::{Implementation, Root};
 use toolwire::{
     Client, ClientBuilder, ClientLimits, LoggingLevel, ProcessTracker, ProtocolVersion,
@@ -41,29 +42,11 @@ pub(crate) async fn connect(
         let logs = Arc::clone(screen);
         builder = builder.on_log(move |message| logs.log(&message));
     }
+    // A pasted address is read only from a terminal. Otherwise standard input belongs to the command.
+    let may_paste = Screen::is_interactive();
+    let builder = with_http_options(builder, target, server, may_paste, screen)?;
     let client = match target {
-        Target::Http(endpoint) => {
-            for (name, value) in &endpoint.headers {
-                builder = builder
-                    .with_header(name, value)
-                    .map_err(|error| Failure::usage(error.to_string()))?;
-            }
-            let logins = if endpoint.has_credentials() {
-                // Credentials on the command line replace a login.
-                None
-            } else if server.login {
-                Some(accounts::with_login(screen)?)
-            } else {
-                accounts::stored()?
-            };
-            if let Some(logins) = logins {
-                builder = builder.with_http_layer(logins);
-            }
-            if let Some(http) = certificates::http_client(&server.tls, screen)? {
-                builder = builder.with_http_client(http);
-            }
-            builder.connect(&endpoint.url).await
-        }
+        Target::Http(endpoint) => builder.connect(&endpoint.url).await,
         Target::Child(child) => spawn(child, server, builder, screen, processes).await,
     };
     let client = client.map_err(|error| failed(&error, target))?;
@@ -71,6 +54,74 @@ pub(crate) async fn connect(
         set_log_level(&client, level, screen).await?;
     }
     Ok(client)
+}
+
+/// Returns an upstream server for a relay. It has no handlers: its messages belong to the clients of the relay.
+///
+/// With `may_paste`, a login may read an address from standard input.
+pub(crate) fn upstream(
+    target: &Target,
+    server: &Server,
+    may_paste: bool,
+    screen: &Arc<Screen>,
+    processes: &ProcessTracker,
+) -> Result<Upstream, Failure> {
+    let builder = with_http_options(builder(server), target, server, may_paste, screen)?;
+    let (target, screen, processes) = (target.clone(), Arc::clone(screen), processes.clone());
+    // With --verbose, every line is logged already.
+    let shows_stderr = !server.output.verbose;
+    let upstream = Upstream::new(move |builder| {
+        let (target, screen, processes) = (target.clone(), Arc::clone(&screen), processes.clone());
+        async move {
+            let child = match &target {
+                Target::Http(endpoint) => return builder.connect(&endpoint.url).await,
+                Target::Child(child) => child,
+            };
+            let mut command = command(child).with_tracker(&processes);
+            if shows_stderr {
+                command = command.on_stderr(move |line| screen.show_line(line));
+            }
+            builder.spawn(command).await
+        }
+    });
+    let upstream = upstream.with_builder(builder);
+    Ok(match server.timeout {
+        Some(timeout) => upstream.with_timeout(timeout),
+        None => upstream,
+    })
+}
+
+/// Adds the headers, the login and the certificates for a server with an address.
+fn with_http_options(
+    mut builder: ClientBuilder,
+    target: &Target,
+    server: &Server,
+    may_paste: bool,
+    screen: &Arc<Screen>,
+) -> Result<ClientBuilder, Failure> {
+    let Target::Http(endpoint) = target else {
+        return Ok(builder);
+    };
+    for (name, value) in &endpoint.headers {
+        builder = builder
+            .with_header(name, value)
+            .map_err(|error| Failure::usage(error.to_string()))?;
+    }
+    let logins = if endpoint.has_credentials() {
+        // Credentials on the command line replace a login.
+        None
+    } else if server.login {
+        Some(accounts::with_login(screen, may_paste)?)
+    } else {
+        accounts::stored()?
+    };
+    if let Some(logins) = logins {
+        builder = builder.with_http_layer(logins);
+    }
+    if let Some(http) = certificates::http_client(&server.tls, screen)? {
+        builder = builder.with_http_client(http);
+    }
+    Ok(builder)
 }
 
 /// Starts the server of a command and connects to it. If its era is recorded, the client sends no probe.
@@ -138,7 +189,8 @@ async fn set_log_level(
     }
 }
 
-fn failed(error: &toolwire::Error, target: &Target) -> Failure {
+/// Returns the failure of a connection that could not be opened.
+pub(crate) fn failed(error: &toolwire::Error, target: &Target) -> Failure {
     let failure = Failure::of(error, Phase::Connecting).at(target);
     let Target::Child(child) = target else {
         return failure;

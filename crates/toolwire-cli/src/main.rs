@@ -3,6 +3,7 @@
 mod accounts;
 mod arguments;
 mod certificates;
+mod closing;
 mod command_line_error;
 mod commands;
 mod connect;
@@ -17,6 +18,7 @@ mod interrupts;
 mod legacy_servers;
 mod logging;
 mod own_program;
+mod proxy_arguments;
 mod run;
 mod screen;
 mod server_files;

@@ -2,13 +2,13 @@
 
 use std::io::Write;
 use std::sync::Arc;
-use std::time::Duration;
 
 use clap::CommandFactory;
+use toolwire::ProcessTracker;
 use toolwire::transport::http::{HttpListener, HttpOptions};
-use toolwire::{Client, ProcessTracker};
 
 use crate::arguments::{Arguments, Colour, Command, Demo, InputOptions, Server};
+use crate::closing::close;
 #[cfg(feature = "events")]
 use crate::commands::WatchPlan;
 use crate::commands::{
@@ -27,9 +27,6 @@ use crate::skill_arguments::Skills;
 use crate::task_arguments::Task;
 use crate::view_arguments::View;
 use crate::{accounts, demo, server_files, target, tour};
-
-/// The longest time for closing: a child process exits, and a session over HTTP is deleted.
-const CLOSE_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Runs a command and prints its failure.
 pub(crate) async fn run(command: Command) -> Exit {
@@ -136,6 +133,7 @@ async fn dispatch(command: Command, screen: &Arc<Screen>) -> Result<Exit, Failur
                 .or(commands::check_redis(&redis, screen))
                 .await
         }
+        Command::Proxy(proxy) => commands::proxy(&proxy, screen).await,
         Command::Demo(demo) => serve(demo, screen).await,
         Command::Completions { shell } => {
             let mut script = Vec::new();
@@ -232,7 +230,7 @@ async fn with_client<P>(
     let client = match interrupts.or(connecting).await {
         Ok(client) => client,
         Err(failure) => {
-            close(None, &processes, &mut interrupts).await?;
+            close(async {}, &processes, &mut interrupts).await?;
             return Err(failure);
         }
     };
@@ -243,29 +241,8 @@ async fn with_client<P>(
     };
     let outcome = interrupts.or(run(&session, plan)).await;
     let outcome = outcome.map_err(|failure| failure.at(&target).with_input_advice());
-    close(Some(&session.client), &processes, &mut interrupts).await?;
+    close(session.client.close(), &processes, &mut interrupts).await?;
     outcome
-}
-
-/// Closes the connection and waits until every server process has exited. At the timeout, or at another signal, it
-/// kills the remaining processes.
-async fn close(
-    client: Option<&Client>,
-    processes: &ProcessTracker,
-    interrupts: &mut Interrupts,
-) -> Result<(), Failure> {
-    let closing = async {
-        if let Some(client) = client {
-            client.close().await;
-        }
-        processes.ended().await;
-    };
-    let closed = tokio::select! {
-        _ = tokio::time::timeout(CLOSE_TIMEOUT, closing) => Ok(()),
-        exit = interrupts.next() => Err(Failure::silent(exit)),
-    };
-    processes.kill();
-    closed
 }
 
 async fn serve(arguments: Demo, screen: &Arc<Screen>) -> Result<Exit, Failure> {
@@ -278,7 +255,7 @@ async fn serve(arguments: Demo, screen: &Arc<Screen>) -> Result<Exit, Failure> {
         let mut interrupts = Interrupts::listen();
         let processes = ProcessTracker::new();
         let outcome = interrupts.or(tour::run(screen, &processes)).await;
-        close(None, &processes, &mut interrupts).await?;
+        close(async {}, &processes, &mut interrupts).await?;
         return outcome;
     };
     let mut options = HttpOptions::new().with_public_hosts(arguments.public_host);

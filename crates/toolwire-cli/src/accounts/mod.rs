@@ -109,10 +109,9 @@ pub(crate) async fn who_am_i(arguments: &WhoAmI, screen: &Screen) -> Result<Exit
     Ok(Exit::Success)
 }
 
-/// Returns a configuration that logs in if the server requires it.
-pub(crate) fn with_login(screen: &Arc<Screen>) -> Result<OAuthConfig, Failure> {
-    // A pasted address is read only from a terminal. Otherwise standard input belongs to the command.
-    let login = browser::login(screen, Screen::is_interactive());
+/// Returns a configuration that logs in if the server requires it. With `may_paste`, the user may paste an address.
+pub(crate) fn with_login(screen: &Arc<Screen>, may_paste: bool) -> Result<OAuthConfig, Failure> {
+    let login = browser::login(screen, may_paste);
     Ok(OAuthConfig::login(NAME, login).with_store(store()?))
 }
 

@@ -13,6 +13,7 @@ mod load;
 mod memory;
 mod nodes;
 mod process;
+mod proxy;
 mod subscriptions;
 mod tour;
 mod transcripts;

@@ -59,6 +59,9 @@ pub mod client {}
 #[doc = include_str!("terminal.md")]
 pub mod terminal {}
 
+#[doc = include_str!("proxy.md")]
+pub mod proxy {}
+
 #[cfg(feature = "testing")]
 #[doc = include_str!("testing.md")]
 pub mod testing {}

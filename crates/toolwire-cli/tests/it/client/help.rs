@@ -3,7 +3,7 @@
 use crate::client::run_command;
 use crate::process::toolwire;
 
-const COMMANDS: [&str; 33] = [
+const COMMANDS: [&str; 34] = [
     "discover",
     "tools",
     "call",
@@ -14,6 +14,7 @@ const COMMANDS: [&str; 33] = [
     "complete",
     "listen",
     "ping",
+    "proxy",
     "servers",
     "login",
     "logout",

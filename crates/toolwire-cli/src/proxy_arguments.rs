@@ -1,0 +1,35 @@
+//! The arguments of `toolwire proxy`.
+
+use clap::Args;
+
+use crate::arguments::Server;
+
+pub(crate) const PROXY_HELP: &str = "\
+Examples:
+    toolwire proxy https://example.com/mcp --login    for clients with stdio only
+    toolwire proxy --listen 127.0.0.1:8080 -- npx some-server /tmp
+                                                      a command, over HTTP
+Messages pass unchanged. Standard output has nothing but messages.";
+
+#[derive(Debug, Args)]
+pub(crate) struct Proxy {
+    #[command(flatten)]
+    pub(crate) server: Server,
+    /// Serve over HTTP at this address until interrupted, instead of standard input and output; port 0 selects a free
+    /// port
+    #[arg(long, value_name = "ADDRESS")]
+    pub(crate) listen: Option<String>,
+    /// With `--listen`, a host name that remote clients use for the proxy; may be repeated
+    #[arg(long, value_name = "NAME", requires = "listen")]
+    pub(crate) public_host: Vec<String>,
+    /// With `--listen`, also serve clients of revision 2024-11-05 at `/sse`
+    #[arg(long, requires = "listen")]
+    pub(crate) sse: bool,
+    /// With `--listen`, permit an address that other machines can reach; each of them can use the server with your
+    /// credentials
+    #[arg(long, requires = "listen")]
+    pub(crate) insecure_open: bool,
+    /// Connect when the first client sends a message, instead of at the start
+    #[arg(long)]
+    pub(crate) lazy: bool,
+}
