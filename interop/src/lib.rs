@@ -4,7 +4,7 @@
 //! [`Subject`]). The same SDKs and the npm reference server are servers for `toolwire::Client` ([`ServerPeer`]). Older
 //! releases of the SDKs and programs of other authors run in both directions, with fewer checks ([`Release`]). An
 //! independent [`AuthorizationServer`] serves clients and servers of toolwire. The programs are in `interop/peers`.
-//! This crate starts and ends them, and `cargo xtask peers` installs them. The tests state the expectations.
+//! [`mirror`] has a server and a client without any SDK, for `toolwire proxy`. This crate starts and ends them, and `cargo xtask peers` installs them. The tests state the expectations.
 
 mod authorization_server;
 #[cfg(unix)]
@@ -17,6 +17,7 @@ mod fleet;
 mod installed;
 mod lines;
 mod listening;
+pub mod mirror;
 mod problem;
 mod release;
 mod server_peer;
@@ -34,6 +35,7 @@ pub use crate::client_peer::{Check, Peer, Wire};
 pub use crate::cutting_proxy::CuttingProxy;
 #[cfg(unix)]
 pub use crate::fleet::Fleet;
+pub use crate::listening::ListeningServer;
 pub use crate::problem::Problem;
 pub use crate::release::{
     ClientRole, Features, PromptCall, RELEASES, Release, ReleaseServer, ServerRole, ToolCall,

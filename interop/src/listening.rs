@@ -1,4 +1,4 @@
-//! A toolwire server over HTTP, for one run of a peer.
+//! A server over HTTP, for one run of a peer.
 
 use std::ffi::OsString;
 use std::path::Path;
@@ -21,7 +21,7 @@ const END_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// The running server. It is killed when this is dropped.
 #[derive(Debug)]
-pub(crate) struct ListeningServer {
+pub struct ListeningServer {
     child: Child,
     stderr: Receiver<String>,
     url: String,
@@ -35,7 +35,10 @@ impl ListeningServer {
     }
 
     /// Starts a program that prints its address.
-    pub(crate) fn start_program(program: &Path, arguments: Vec<OsString>) -> Result<Self, Problem> {
+    ///
+    /// # Errors
+    /// Returns an error if it does not start or prints no address.
+    pub fn start_program(program: &Path, arguments: Vec<OsString>) -> Result<Self, Problem> {
         let mut child = Command::new(program)
             .args(arguments)
             .stdin(Stdio::null())
@@ -62,7 +65,9 @@ impl ListeningServer {
         Ok(server)
     }
 
-    pub(crate) fn url(&self) -> &str {
+    /// Returns the URL of the server.
+    #[must_use]
+    pub fn url(&self) -> &str {
         &self.url
     }
 

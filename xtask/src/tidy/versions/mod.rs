@@ -8,12 +8,13 @@
 use super::source::{Source, line_at, numbered};
 use super::{File, Finding, code};
 
-/// The paths in which versions may be named and compared: the rules, the type itself, and the peers of the tests with
-/// the revisions that they are expected to negotiate.
-const PERMITTED_PATHS: [&str; 4] = [
+/// The paths in which versions may be named and compared: the rules, the type itself, the peers of the tests with the
+/// revisions that they are expected to negotiate, and a server and a client without any SDK.
+const PERMITTED_PATHS: [&str; 5] = [
     "crates/toolwire-proto/",
     "crates/toolwire-types/src/version.rs",
     "interop/peers/",
+    "interop/src/mirror/",
     "interop/src/release/list.rs",
 ];
 
