@@ -8,7 +8,7 @@ use super::{File, Finding, code};
 const CRATE: &str = "crates/toolwire/src/";
 
 /// Every module below `lib.rs` and its layer.
-const LAYERS: [(&str, u8); 9] = [
+const LAYERS: [(&str, u8); 10] = [
     ("error", 1),
     ("sync", 1),
     ("engine", 2),
@@ -16,6 +16,7 @@ const LAYERS: [(&str, u8); 9] = [
     ("client", 4),
     ("server", 4),
     ("transport", 5),
+    ("relay", 6),
     ("testing", 6),
     ("guide", TOP_LAYER),
 ];

@@ -28,7 +28,7 @@ use toolwire_types::{
 };
 
 #[cfg(feature = "relay")]
-use crate::client::relay::RelayMessages;
+use crate::client::relay_messages::RelayMessages;
 use crate::engine::{BoxFuture, CatchPanic, warn_about_request};
 use crate::sync::lock;
 

@@ -30,6 +30,8 @@ pub(crate) mod pending_sends;
 mod progress;
 #[cfg(feature = "relay")]
 pub(crate) mod relay;
+#[cfg(feature = "relay")]
+pub(crate) mod relay_messages;
 mod run;
 pub(crate) mod send;
 mod session;

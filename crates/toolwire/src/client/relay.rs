@@ -4,38 +4,17 @@
 //! a response.
 
 use std::borrow::Cow;
-use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use toolwire_proto::envelope::{NotificationEnvelope, RequestEnvelope};
 use toolwire_proto::features::VersionFeatures;
 use toolwire_proto::negotiate::Channel;
-use toolwire_types::{ErrorObject, ListToolsResult, RawJson, RequestId, code};
+use toolwire_types::{ListToolsResult, RawJson, code};
 
+use crate::client::relay_messages::RelayMessages;
 use crate::client::transport::{OutgoingRequest, ServerResponse};
 use crate::client::{Client, ClientBuilder};
-use crate::engine::BoxFuture;
 use crate::error::Error;
-
-/// Receives the messages of one connection to an upstream server.
-///
-/// `origin` is the request on whose stream a message arrived. It is `None` on transports with one stream for all
-/// messages, and on the server stream of a session.
-pub(crate) trait RelayMessages: fmt::Debug + Send + Sync {
-    /// Handles a notification, without waiting.
-    fn on_notification(&self, notification: &NotificationEnvelope<'_>, origin: Option<&RequestId>);
-
-    /// Returns the response to a request of a legacy server. Dropping the future cancels it.
-    fn on_request(
-        &self,
-        request: &RequestEnvelope<'_>,
-        origin: Option<&RequestId>,
-    ) -> BoxFuture<'static, Result<RawJson, ErrorObject>>;
-
-    /// Handles the replacement of a lost session by a new one.
-    fn on_session_renewed(&self);
-}
 
 impl ClientBuilder {
     /// Passes all messages of the server to a relay.

@@ -15,7 +15,7 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(60);
 /// The failures of the last attempts. Requests during a pause fail at once, so that a server that crashes at its start is
 /// not started for each of them.
 #[derive(Debug, Default)]
-pub(super) struct Backoff(Mutex<Option<Failure>>);
+pub(super) struct UpstreamBackoff(Mutex<Option<Failure>>);
 
 #[derive(Debug)]
 struct Failure {
@@ -24,7 +24,7 @@ struct Failure {
     until: Instant,
 }
 
-impl Backoff {
+impl UpstreamBackoff {
     /// Checks that an attempt may be made now.
     ///
     /// # Errors
@@ -62,7 +62,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn pauses_double_up_to_a_minute_and_end_with_a_success() {
-        let backoff = Backoff::default();
+        let backoff = UpstreamBackoff::default();
         let failed = || Err::<(), _>(Error::protocol("refused"));
         for pause in [1, 2, 4, 8, 16, 32, 60, 60] {
             assert!(backoff.check().is_ok());

@@ -89,7 +89,7 @@ impl ChangeStreams {
         self: &Arc<Self>,
         stream: ChangeStream,
         uris: &[String],
-    ) -> Result<StreamGuard, ErrorObject> {
+    ) -> Result<ChangeStreamGuard, ErrorObject> {
         let mut streams = lock(&self.streams);
         if streams.open.len() >= MAX_STREAMS {
             return Err(overloaded_error(
@@ -102,7 +102,7 @@ impl ChangeStreams {
         for uri in uris {
             *streams.resources.entry(uri.clone()).or_default() += 1;
         }
-        Ok(StreamGuard {
+        Ok(ChangeStreamGuard {
             streams: Arc::clone(self),
             number,
             uris: uris.to_vec(),
@@ -138,13 +138,13 @@ impl ChangeReceiver for ChangeStreams {
 
 /// The registration of a stream, which ends when the guard is dropped.
 #[derive(Debug)]
-struct StreamGuard {
+struct ChangeStreamGuard {
     streams: Arc<ChangeStreams>,
     number: u64,
     uris: Vec<String>,
 }
 
-impl Drop for StreamGuard {
+impl Drop for ChangeStreamGuard {
     fn drop(&mut self) {
         let mut streams = lock(&self.streams.streams);
         streams.open.remove(&self.number);

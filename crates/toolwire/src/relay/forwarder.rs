@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 
 use toolwire_proto::envelope::NotificationEnvelope;
 use toolwire_proto::features::VersionFeatures;
-use toolwire_proto::relay::convert::initialize_result;
+use toolwire_proto::relay::convert::{Conversion, initialize_result};
 use toolwire_proto::relay::mapping::{Action, Sender, action};
 use toolwire_types::{ErrorObject, InitializeRequestParams, RawJson};
 
@@ -13,12 +13,12 @@ use crate::engine::{
     BoxFuture, CatchPanic, ConnectionState, EncodedResult, Outcome, PeerText, TransportContext,
 };
 use crate::error::Error;
-use crate::relay::backoff::Backoff;
+use crate::relay::backoff::UpstreamBackoff;
 use crate::relay::connection::{UpstreamConnection, unreachable};
 use crate::relay::legacy_client::LegacyClient;
 use crate::relay::messages::UpstreamMessages;
 use crate::relay::modern_client::LegacyUpstream;
-use crate::relay::sessions::{RelaySession, RelaySessions, SessionKey};
+use crate::relay::sessions::{ClientKey, RelaySession, RelaySessions};
 use crate::relay::upstream::Upstream;
 use crate::server::Server;
 use crate::server::forward::Forwarder;
@@ -39,7 +39,7 @@ struct RelayInner {
     shared: Mutex<Option<SharedUpstream>>,
     /// Held while the shared connection is opened, so that one is opened for all that wait.
     opening: tokio::sync::Mutex<()>,
-    backoff: Backoff,
+    backoff: UpstreamBackoff,
     /// Set if the upstream server is modern and accepts no sessions.
     rejects_sessions: AtomicBool,
 }
@@ -67,7 +67,7 @@ impl Relay {
             sessions: RelaySessions::default(),
             shared: Mutex::default(),
             opening: tokio::sync::Mutex::default(),
-            backoff: Backoff::default(),
+            backoff: UpstreamBackoff::default(),
             rejects_sessions: AtomicBool::new(false),
         });
         let server = Server::new("toolwire-relay", env!("CARGO_PKG_VERSION"));
@@ -86,10 +86,19 @@ impl Relay {
 
     /// Connects to the upstream server now, and not with the first request.
     ///
+    /// Modern clients use this connection. Each legacy client gets a session of its own later, so a connection to a legacy
+    /// server is closed again.
+    ///
     /// # Errors
     /// Returns an error if the server cannot be reached.
     pub async fn connect(&self) -> Result<(), Error> {
-        self.shared.shared().await.map(|_| ())
+        if let SharedUpstream::Legacy(upstream) = self.shared.shared().await? {
+            lock(&self.shared.shared).take();
+            for session in upstream.take_all() {
+                session.client.close().await;
+            }
+        }
+        Ok(())
     }
 
     /// Closes all connections to the upstream server and waits until their resources are released. Child processes have
@@ -172,8 +181,7 @@ impl RelayInner {
     async fn initialize(self: &Arc<Self>, exchange: &Exchange) -> Result<RawJson, ErrorObject> {
         let request: InitializeRequestParams = exchange.decode_params()?;
         let client = &exchange.context.scope().transport;
-        let (Some(state), Some(key)) = (client.connection_state(), SessionKey::of(&**client))
-        else {
+        let (Some(state), Some(key)) = (client.connection_state(), ClientKey::of(&**client)) else {
             return Err(ErrorObject::invalid_request(
                 "this transport has no connection to initialize",
             ));
@@ -193,7 +201,7 @@ impl RelayInner {
         };
         let info = Some(request.client_info);
         let version = state.initialize(requested, supported, request.capabilities, info)?;
-        let initialized = if version == offered {
+        let initialized = if Conversion::new(offered, version).is_same_revision() {
             stored
         } else {
             let converted = initialize_result(stored.as_raw_value(), offered, version);
@@ -250,7 +258,7 @@ impl RelayInner {
     fn attach(
         self: &Arc<Self>,
         session: &RelaySession,
-        key: &SessionKey,
+        key: &ClientKey,
         client: &Arc<dyn TransportContext>,
     ) {
         if session.is_attached() {
@@ -280,7 +288,7 @@ impl RelayInner {
     /// Returns the session that a request belongs to.
     fn session(self: &Arc<Self>, exchange: &Exchange) -> Result<RelaySession, ErrorObject> {
         let client = &exchange.context.scope().transport;
-        let key = SessionKey::of(&**client);
+        let key = ClientKey::of(&**client);
         let session = key.as_ref().and_then(|key| self.sessions.get(key));
         let (Some(key), Some(session)) = (key, session) else {
             return Err(ErrorObject::invalid_request(
@@ -297,7 +305,7 @@ impl RelayInner {
         params: Option<RawJson>,
         client: Arc<dyn TransportContext>,
     ) -> Result<(), Error> {
-        let session = SessionKey::of(&*client).and_then(|key| {
+        let session = ClientKey::of(&*client).and_then(|key| {
             let session = self.sessions.get(&key)?;
             self.attach(&session, &key, &client);
             Some(session)
@@ -332,7 +340,7 @@ impl RelayInner {
         }
     }
 
-    /// Returns the connection that requests without a session share. Opens it if there is none, or if it is closed.
+    /// Returns the connection that requests without a session share. Opens it if it does not exist or is closed.
     async fn shared(&self) -> Result<SharedUpstream, Error> {
         if let Some(open) = self.open_shared() {
             return Ok(open);

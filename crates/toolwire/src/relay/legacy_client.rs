@@ -198,7 +198,7 @@ impl LegacyClient {
             let params = request
                 .get("params")
                 .map(|params| RawJson::from(params.raw()));
-            let question = InputQuestion {
+            let input = InputToRequest {
                 index: keys.len(),
                 elicitation_id: format!("{}-{key}", exchange.context.request_id()),
                 method,
@@ -207,13 +207,13 @@ impl LegacyClient {
                 to_upstream,
             };
             let client = Arc::clone(&exchange.context.scope().transport);
-            asking.spawn(async move { (question.index, question.ask(&*client).await) });
+            asking.spawn(async move { (input.index, input.ask(&*client).await) });
             keys.push(key.into_owned());
         }
         let mut responses: Vec<Option<RawJson>> = vec![None; keys.len()];
-        while let Some(answered) = asking.join_next().await {
+        while let Some(received) = asking.join_next().await {
             let (index, response) =
-                answered.map_err(|_| ErrorObject::internal("the relay failed unexpectedly"))?;
+                received.map_err(|_| ErrorObject::internal("the relay failed unexpectedly"))?;
             responses[index] = Some(response?);
         }
         let mut members = RawObject::empty();
@@ -249,17 +249,17 @@ impl LegacyClient {
 }
 
 /// One input request of a result.
-struct InputQuestion {
+struct InputToRequest {
     index: usize,
     elicitation_id: String,
     method: String,
-    /// `null` if there are none.
+    /// `null` without parameters.
     params: RawJson,
     to_client: Conversion,
     to_upstream: Conversion,
 }
 
-impl InputQuestion {
+impl InputToRequest {
     async fn ask(&self, client: &dyn TransportContext) -> Result<RawJson, ErrorObject> {
         let method = &self.method;
         let params = if self.params.is_null() {

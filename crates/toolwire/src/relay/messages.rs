@@ -10,7 +10,7 @@ use toolwire_proto::relay::mapping::{Action, Sender, action};
 use toolwire_proto::subscriptions::{Change, subscription_of};
 use toolwire_types::{ErrorObject, RawJson, RequestId, meta_key};
 
-use crate::client::relay::RelayMessages;
+use crate::client::relay_messages::RelayMessages;
 use crate::engine::{BoxFuture, OutgoingNotification, PeerText, TransportContext};
 use crate::error::Error;
 use crate::relay::calls::{ForwardedCall, ForwardedCalls};
@@ -20,12 +20,12 @@ use crate::sync::lock;
 #[derive(Debug, Default)]
 pub(super) struct UpstreamMessages {
     pub(super) calls: Arc<ForwardedCalls>,
-    receiver: Mutex<Receiver>,
+    receiver: Mutex<OtherMessages>,
 }
 
 /// Receives the messages that belong to no request.
 #[derive(Debug, Clone, Default)]
-enum Receiver {
+enum OtherMessages {
     /// The connection may serve several clients, and none of them gets such messages.
     #[default]
     None,
@@ -44,20 +44,20 @@ pub(super) trait ChangeReceiver: fmt::Debug + Send + Sync {
 impl UpstreamMessages {
     /// Sets the channel to the only client of the connection, outside of its requests.
     pub(super) fn set_client(&self, channel: Arc<dyn TransportContext>) {
-        *lock(&self.receiver) = Receiver::Client(channel);
+        *lock(&self.receiver) = OtherMessages::Client(channel);
     }
 
     /// Sets the receiver of changes.
     pub(super) fn set_change_receiver(&self, receiver: Weak<dyn ChangeReceiver>) {
-        *lock(&self.receiver) = Receiver::Changes(receiver);
+        *lock(&self.receiver) = OtherMessages::Changes(receiver);
     }
 
     /// Returns `true` if the connection may serve several clients.
     pub(super) fn is_shared(&self) -> bool {
-        !matches!(*lock(&self.receiver), Receiver::Client(_))
+        !matches!(*lock(&self.receiver), OtherMessages::Client(_))
     }
 
-    fn receiver(&self) -> Receiver {
+    fn receiver(&self) -> OtherMessages {
         lock(&self.receiver).clone()
     }
 
@@ -83,18 +83,20 @@ impl UpstreamMessages {
     fn on_other_notification(&self, method: &str, params: Option<RawJson>) {
         let change = Change::of_notification(method, params.as_ref().map(RawJson::as_raw_value));
         match (self.receiver(), change) {
-            (Receiver::Client(client), _) => send(&*client, method, params.as_ref()),
-            (Receiver::Changes(receiver), Some(change)) => {
+            (OtherMessages::Client(client), _) => send(&*client, method, params.as_ref()),
+            (OtherMessages::Changes(receiver), Some(change)) => {
                 if let Some(receiver) = receiver.upgrade() {
                     receiver.on_change(&change, params.as_ref());
                 }
             }
-            (Receiver::None | Receiver::Changes(_), _) => match self.calls.only_client() {
-                Some(call) => call.notify(method, params),
-                None => {
-                    tracing::debug!(method = %PeerText::new(method), "dropped a notification of the upstream server that belongs to no client");
+            (OtherMessages::None | OtherMessages::Changes(_), _) => {
+                match self.calls.only_client() {
+                    Some(call) => call.notify(method, params),
+                    None => {
+                        tracing::debug!(method = %PeerText::new(method), "dropped a notification of the upstream server that belongs to no client");
+                    }
                 }
-            },
+            }
         }
     }
 }
@@ -127,8 +129,8 @@ impl RelayMessages for UpstreamMessages {
         };
         let client = match (call, self.receiver()) {
             (Some(call), _) => Some(Arc::clone(&call.client)),
-            (None, Receiver::Client(client)) => Some(client),
-            (None, Receiver::None | Receiver::Changes(_)) => None,
+            (None, OtherMessages::Client(client)) => Some(client),
+            (None, OtherMessages::None | OtherMessages::Changes(_)) => None,
         };
         let method = request.method.clone().into_owned();
         // `null` stands for absent parameters.

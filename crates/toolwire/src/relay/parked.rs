@@ -8,7 +8,7 @@
 //!    └── the client retries with the same state ◄─────┘ └─► dropped: deadline, too many, the server is gone
 //! ```
 //!
-//! The request to the server stays open while the call is parked, so the tool runs once. The outcome of a round is kept
+//! The request to the server stays open while the call is parked, so the tool runs once. The outcome of a round is stored
 //! for a minute: a client that repeats the round gets the same result.
 
 use std::collections::{HashMap, VecDeque};
@@ -23,7 +23,7 @@ use toolwire_types::{ErrorObject, RawJson};
 
 use crate::engine::{BoxFuture, Principal};
 use crate::relay::connection::{LogFilter, UpstreamConnection, UpstreamRequest};
-use crate::relay::round_client::{Question, RoundClient};
+use crate::relay::round_client::{PendingInput, RoundClient};
 use crate::relay::sessions::connection_number;
 use crate::server::request::Exchange;
 use crate::server::state_seal::StatePurpose;
@@ -39,12 +39,12 @@ const MAX_PARKED_OF_OWNER: usize = 16;
 const MAX_PARKED: usize = 1024;
 
 /// The maximum number of input requests of one call.
-const MAX_QUESTIONS: usize = 16;
+const MAX_INPUT_REQUESTS: usize = 16;
 
 /// How long the relay waits for further input requests after the first one, to send them together.
 const GATHERING_TIME: Duration = Duration::from_millis(25);
 
-/// How long the outcome of a round is kept, and the maximum bytes of all kept outcomes.
+/// How long the outcome of a round is stored, and the maximum bytes of all stored outcomes.
 const OUTCOME_TIME: Duration = Duration::from_secs(60);
 const MAX_OUTCOME_BYTES: usize = 64 * 1024 * 1024;
 
@@ -55,10 +55,10 @@ pub(super) type UpstreamOutcome = Result<RawJson, ErrorObject>;
 pub(super) struct RunningCall {
     client: Arc<RoundClient>,
     session: UpstreamConnection,
-    questions: mpsc::Receiver<Question>,
+    inputs: mpsc::Receiver<PendingInput>,
     response: BoxFuture<'static, UpstreamOutcome>,
     /// The input requests without a response, by their keys.
-    open: Vec<(String, Question)>,
+    open: Vec<(String, PendingInput)>,
     asked: usize,
     /// The conversion of input requests to the client's revision.
     conversion: Conversion,
@@ -77,7 +77,7 @@ impl RunningCall {
     /// Sends a call over a session that no other call uses.
     pub(super) fn start(session: UpstreamConnection, exchange: &Exchange, params: RawJson) -> Self {
         let mut request = UpstreamRequest::of(exchange, Some(params));
-        let (sender, questions) = mpsc::channel(MAX_QUESTIONS);
+        let (sender, inputs) = mpsc::channel(MAX_INPUT_REQUESTS);
         let client = Arc::new(RoundClient::with_input(Arc::clone(&request.client), sender));
         request.client = Arc::clone(&client) as _;
         request.logs = LogFilter::of_modern(exchange);
@@ -87,7 +87,7 @@ impl RunningCall {
         Self {
             client,
             session,
-            questions,
+            inputs,
             response: Box::pin(async move { sending.send(request).await }),
             open: Vec::new(),
             asked: 0,
@@ -109,21 +109,21 @@ impl RunningCall {
             tokio::select! {
                 biased;
                 response = &mut self.response => return Some(response),
-                Some(question) = self.questions.recv() => is_asked |= self.ask(question),
+                Some(input) = self.inputs.recv() => is_asked |= self.ask(input),
                 () = gathering => return None,
             }
         }
     }
 
-    /// Adds an input request. Returns `false` if the client cannot get it, which the server is told.
-    fn ask(&mut self, question: Question) -> bool {
+    /// Adds an input request. Returns `false` if the client cannot get it, and the server gets an error.
+    fn ask(&mut self, input: PendingInput) -> bool {
         self.asked += 1;
-        if self.asked > MAX_QUESTIONS {
-            let error = format!("a call may ask for input at most {MAX_QUESTIONS} times");
-            drop(question.answer.send(Err(ErrorObject::internal(error))));
+        if self.asked > MAX_INPUT_REQUESTS {
+            let error = format!("a call may ask for input at most {MAX_INPUT_REQUESTS} times");
+            drop(input.response.send(Err(ErrorObject::internal(error))));
             return false;
         }
-        self.open.push((format!("q{}", self.asked), question));
+        self.open.push((format!("q{}", self.asked), input));
         true
     }
 
@@ -132,25 +132,25 @@ impl RunningCall {
         let conversion = self.conversion;
         let mut requests = RawObject::empty();
         let open = std::mem::take(&mut self.open);
-        for (key, question) in open {
-            let params = if question.params.is_null() {
+        for (key, input) in open {
+            let params = if input.params.is_null() {
                 Ok(None)
             } else {
-                let params = question.params.as_raw_value();
-                let converted = conversion.input_request(&question.method, params, &key);
+                let params = input.params.as_raw_value();
+                let converted = conversion.input_request(&input.method, params, &key);
                 converted.map(Some)
             };
             match params {
                 Ok(params) => {
                     let mut request = RawObject::empty();
-                    request.set_text("method", &question.method);
+                    request.set_text("method", &input.method);
                     if let Some(params) = params {
                         request.set("params", params);
                     }
                     requests.set(key.clone(), request.finish());
-                    self.open.push((key, question));
+                    self.open.push((key, input));
                 }
-                Err(error) => drop(question.answer.send(Err(error))),
+                Err(error) => drop(input.response.send(Err(error))),
             }
         }
         let mut result = RawObject::empty();
@@ -160,21 +160,19 @@ impl RunningCall {
         result.finish()
     }
 
-    /// Passes the client's responses to the server. Returns `true` if at least one was expected.
-    fn answer(&mut self, responses: &RawObject<'_>) -> bool {
+    /// Passes the client's responses to the server. An input request without a response stays open.
+    fn respond(&mut self, responses: &RawObject<'_>) {
         let back = Conversion::new(self.conversion.to(), self.conversion.from());
-        let before = self.open.len();
         let open = std::mem::take(&mut self.open);
-        for (key, question) in open {
+        for (key, input) in open {
             let Some(response) = responses.get(&key) else {
-                self.open.push((key, question));
+                self.open.push((key, input));
                 continue;
             };
-            let (method, request) = (&question.method, question.params.as_raw_value());
+            let (method, request) = (&input.method, input.params.as_raw_value());
             let response = back.input_response(method, request, response.raw());
-            drop(question.answer.send(response));
+            drop(input.response.send(response));
         }
-        self.open.len() < before
     }
 }
 
@@ -193,7 +191,7 @@ pub(super) struct ParkedCalls(Arc<Mutex<ParkedTable>>);
 #[derive(Debug, Default)]
 struct ParkedTable {
     calls: HashMap<String, ParkedCall>,
-    outcomes: VecDeque<RoundOutcome>,
+    outcomes: VecDeque<StoredOutcome>,
 }
 
 #[derive(Debug)]
@@ -230,7 +228,7 @@ impl CallOwner {
 }
 
 #[derive(Debug)]
-struct RoundOutcome {
+struct StoredOutcome {
     /// The parked round that the client resumed.
     round: String,
     outcome: UpstreamOutcome,
@@ -284,7 +282,7 @@ impl ParkedCalls {
         if let Some(responses) = input_responses(exchange)
             && let Some(responses) = RawObject::parse(responses.as_raw_value())
         {
-            parked.running.answer(&responses);
+            parked.running.respond(&responses);
         }
         let transport = &exchange.context.scope().transport;
         parked.running.client.resume(Arc::clone(transport));
@@ -292,7 +290,7 @@ impl ParkedCalls {
         let outcome = match &end {
             RoundEnd::Done(outcome, _) | RoundEnd::Asked(outcome) => outcome.clone(),
         };
-        self.keep(round, outcome);
+        self.store(round, outcome);
         Ok(end)
     }
 
@@ -330,16 +328,16 @@ impl ParkedCalls {
         });
     }
 
-    /// Keeps the outcome of a round for a client that repeats it.
-    fn keep(&self, round: String, outcome: UpstreamOutcome) {
+    /// Stores the outcome of a round for a client that repeats it.
+    fn store(&self, round: String, outcome: UpstreamOutcome) {
         let mut table = lock(&self.0);
         let until = Instant::now() + OUTCOME_TIME;
-        table.outcomes.push_back(RoundOutcome {
+        table.outcomes.push_back(StoredOutcome {
             round,
             outcome,
             until,
         });
-        let mut bytes: usize = table.outcomes.iter().map(RoundOutcome::bytes).sum();
+        let mut bytes: usize = table.outcomes.iter().map(StoredOutcome::bytes).sum();
         while let Some(first) = table.outcomes.front()
             && (first.until < Instant::now() || bytes > MAX_OUTCOME_BYTES)
         {
@@ -350,12 +348,12 @@ impl ParkedCalls {
 
     fn outcome(&self, round: &str) -> Option<UpstreamOutcome> {
         let table = lock(&self.0);
-        let kept = table.outcomes.iter().find(|kept| kept.round == round)?;
-        (kept.until >= Instant::now()).then(|| kept.outcome.clone())
+        let stored = table.outcomes.iter().find(|stored| stored.round == round)?;
+        (stored.until >= Instant::now()).then(|| stored.outcome.clone())
     }
 }
 
-impl RoundOutcome {
+impl StoredOutcome {
     fn bytes(&self) -> usize {
         let outcome = match &self.outcome {
             Ok(result) => result.get().len(),
@@ -379,7 +377,7 @@ fn purpose<'a>(exchange: &'a Exchange, principal: &'a Principal) -> StatePurpose
 
 /// Returns the result for a client whose call is no longer parked. It is never run a second time.
 fn not_open() -> RawJson {
-    let text = "The input request is no longer open, because it was answered too late or the relay was restarted. \
+    let text = "The input request is no longer open, because the response came too late or the relay was restarted. \
                 The call may have had effects. Call the tool again to start over.";
     RawJson::from(serde_json::json!({
         "content": [{ "type": "text", "text": text }],

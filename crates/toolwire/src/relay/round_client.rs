@@ -13,11 +13,11 @@ use crate::sync::lock;
 
 /// A request of the upstream server in the middle of a call.
 #[derive(Debug)]
-pub(super) struct Question {
+pub(super) struct PendingInput {
     pub(super) method: String,
-    /// `null` if there are none.
+    /// `null` without parameters.
     pub(super) params: RawJson,
-    pub(super) answer: oneshot::Sender<Result<RawJson, ErrorObject>>,
+    pub(super) response: oneshot::Sender<Result<RawJson, ErrorObject>>,
 }
 
 /// Receives the messages of a call, and passes them to the request that the client currently waits for.
@@ -25,7 +25,7 @@ pub(super) struct Question {
 pub(super) struct RoundClient {
     round: Mutex<Round>,
     /// `None` if the client cannot be asked.
-    questions: Option<mpsc::Sender<Question>>,
+    inputs: Option<mpsc::Sender<PendingInput>>,
 }
 
 #[derive(Debug, Default)]
@@ -42,22 +42,22 @@ impl RoundClient {
         Self::new(client, None)
     }
 
-    /// Creates the side of a client whose input requests go to `questions`.
+    /// Creates the side of a client whose input requests go to `inputs`.
     pub(super) fn with_input(
         client: Arc<dyn TransportContext>,
-        questions: mpsc::Sender<Question>,
+        inputs: mpsc::Sender<PendingInput>,
     ) -> Self {
-        Self::new(client, Some(questions))
+        Self::new(client, Some(inputs))
     }
 
-    fn new(client: Arc<dyn TransportContext>, questions: Option<mpsc::Sender<Question>>) -> Self {
+    fn new(client: Arc<dyn TransportContext>, inputs: Option<mpsc::Sender<PendingInput>>) -> Self {
         let round = Round {
             client: Some(client),
             progress: None,
         };
         Self {
             round: Mutex::new(round),
-            questions,
+            inputs,
         }
     }
 
@@ -94,24 +94,21 @@ impl TransportContext for RoundClient {
         params: RawJson,
     ) -> BoxFuture<'a, Result<RawJson, Error>> {
         Box::pin(async move {
-            let questions = self.questions.as_ref().ok_or_else(|| no_channel(method))?;
-            let (answer, answered) = oneshot::channel();
-            let question = Question {
+            let inputs = self.inputs.as_ref().ok_or_else(|| no_channel(method))?;
+            let (response, received) = oneshot::channel();
+            let input = PendingInput {
                 method: method.to_owned(),
                 params,
-                answer,
+                response,
             };
-            // The call has ended if nobody receives the question.
-            questions
-                .send(question)
-                .await
-                .map_err(|_| Error::closed())?;
-            let answer = answered.await.map_err(|_| Error::closed())?;
-            answer.map_err(Error::from)
+            // Without a receiver, the call has ended.
+            inputs.send(input).await.map_err(|_| Error::closed())?;
+            let response = received.await.map_err(|_| Error::closed())?;
+            response.map_err(Error::from)
         })
     }
 
     fn can_request(&self) -> bool {
-        self.questions.is_some()
+        self.inputs.is_some()
     }
 }

@@ -63,14 +63,14 @@ impl RelaySession {
 
 /// Names the session of a client.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub(super) enum SessionKey {
+pub(super) enum ClientKey {
     /// The id of an HTTP session.
     Token(String),
     /// The address of the state of a connection, or of an HTTP session that has no id yet.
     Connection(usize),
 }
 
-impl SessionKey {
+impl ClientKey {
     /// Returns the key of the session that a request belongs to. Returns `None` for requests without a session.
     pub(super) fn of(client: &dyn TransportContext) -> Option<Self> {
         match client.connection_token() {
@@ -92,21 +92,21 @@ fn number_of(state: &Arc<ConnectionState>) -> usize {
 
 /// The sessions of all legacy clients.
 #[derive(Debug, Default)]
-pub(super) struct RelaySessions(Mutex<HashMap<SessionKey, RelaySession>>);
+pub(super) struct RelaySessions(Mutex<HashMap<ClientKey, RelaySession>>);
 
 impl RelaySessions {
-    pub(super) fn get(&self, key: &SessionKey) -> Option<RelaySession> {
+    pub(super) fn get(&self, key: &ClientKey) -> Option<RelaySession> {
         lock(&self.0).get(key).cloned()
     }
 
     /// Adds a session. Returns sessions whose client never used them.
-    pub(super) fn insert(&self, key: SessionKey, session: RelaySession) -> Vec<RelaySession> {
+    pub(super) fn insert(&self, key: ClientKey, session: RelaySession) -> Vec<RelaySession> {
         let mut sessions = lock(&self.0);
         // Only this table still refers to the connection, so `initialize` did not lead to a session.
-        let abandoned: Vec<SessionKey> = sessions
+        let abandoned: Vec<ClientKey> = sessions
             .iter()
             .filter(|(key, session)| {
-                matches!(key, SessionKey::Connection(_)) && Arc::strong_count(&session.state) == 1
+                matches!(key, ClientKey::Connection(_)) && Arc::strong_count(&session.state) == 1
             })
             .map(|(key, _)| key.clone())
             .collect();
@@ -121,12 +121,12 @@ impl RelaySessions {
     /// Gives the session of a connection the id of its HTTP session.
     pub(super) fn name(&self, state: &Arc<ConnectionState>, id: &str) {
         let mut sessions = lock(&self.0);
-        if let Some(session) = sessions.remove(&SessionKey::Connection(number_of(state))) {
-            sessions.insert(SessionKey::Token(id.to_owned()), session);
+        if let Some(session) = sessions.remove(&ClientKey::Connection(number_of(state))) {
+            sessions.insert(ClientKey::Token(id.to_owned()), session);
         }
     }
 
-    pub(super) fn remove(&self, key: &SessionKey) -> Option<RelaySession> {
+    pub(super) fn remove(&self, key: &ClientKey) -> Option<RelaySession> {
         lock(&self.0).remove(key)
     }
 

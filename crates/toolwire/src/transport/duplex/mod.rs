@@ -81,6 +81,8 @@ pub(crate) struct MessageLoop {
     spare_cancellation: Option<Cancellation>,
     listen_streams: HashMap<RequestId, OpenListen>,
     event_streams: EventStreams,
+    /// The subscriptions that the server forwards. They have no end of their own.
+    forwarded_subscriptions: Vec<Cancellation>,
     /// Number of completed requests at the last overload. If unchanged, the connection is still overloaded.
     completed_at_overload: Option<u64>,
     _legacy: ListenerGuard,
@@ -131,6 +133,7 @@ impl MessageLoop {
             spare_cancellation: None,
             listen_streams: HashMap::new(),
             event_streams: EventStreams::default(),
+            forwarded_subscriptions: Vec::new(),
             completed_at_overload: None,
             server,
             limits,
@@ -308,6 +311,11 @@ impl MessageLoop {
                 ));
             }
         };
+        if admitted.method.name() == "subscriptions/listen" {
+            let open = &mut self.forwarded_subscriptions;
+            open.retain(|flag| !flag.is_reusable() && !flag.is_cancelled());
+            open.push(cancellation.clone());
+        }
         let size = MessageSize {
             bytes: admitted.params().map_or(0, |params| params.get().len()),
             limit: self.limits.bytes_in_flight,

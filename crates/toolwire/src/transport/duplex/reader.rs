@@ -158,6 +158,9 @@ impl LineReader {
             stream.close_silently();
         }
         self.connection.event_streams.cancel_all();
+        for subscription in self.connection.forwarded_subscriptions.drain(..) {
+            subscription.cancel();
+        }
         self.connection.context.client_requests.close();
         self.drain().await;
     }
