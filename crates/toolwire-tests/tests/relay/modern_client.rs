@@ -154,6 +154,51 @@ async fn question_parks_the_call_until_the_client_retries() {
 }
 
 #[tokio::test]
+async fn retry_without_capabilities_does_not_run_the_tool_again() {
+    let (_relay, mut client, mut connections, mut shared) = pair().await;
+    client.send(ask(2, json!({}))).await;
+    let mut session = accept_askable(&mut connections).await;
+    let call = session.receive().await;
+    send_request(&session, "s1", "elicitation/create", &elicitation("Who?")).await;
+    let state = client.receive().await["result"]["requestState"].clone();
+    let declined = json!({"action": "decline"});
+    let retry = json!({"name": "ask", "requestState": state, "inputResponses": {"q1": declined}});
+    client.send(modern(3, "tools/call", retry)).await;
+    assert_eq!(session.receive().await, result_response("s1", declined));
+    session.respond(&call, r#"{"content":[]}"#).await;
+    assert_eq!(client.receive().await["result"]["resultType"], "complete");
+    let invalid = json!({"name": "ask", "requestState": 1});
+    client.send(modern(4, "tools/call", invalid)).await;
+    client.expect_error(4, -32602).await;
+    // The next message of the shared session is another request.
+    client.send(modern(5, "tools/list", json!({}))).await;
+    assert_eq!(shared.receive().await["method"], "tools/list");
+}
+
+#[tokio::test]
+async fn late_progress_does_not_reach_another_call() {
+    let (_relay, mut client, _connections, mut shared) = pair().await;
+    let with_token = |id: i64, token: &str| {
+        let mut request = modern(id, "tools/call", json!({"name": "slow"}));
+        request["params"]["_meta"]["progressToken"] = token.into();
+        request
+    };
+    client.send(with_token(2, "first")).await;
+    let first = shared.receive().await;
+    client.send(cancel(2)).await;
+    assert_eq!(shared.receive().await["method"], "notifications/cancelled");
+    client.send(with_token(3, "second")).await;
+    let second = shared.receive().await;
+    let token = &first["params"]["_meta"]["progressToken"];
+    let late = json!({"progressToken": token, "progress": 1, "message": "of the first call"});
+    shared
+        .send(notification("notifications/progress", late))
+        .await;
+    shared.respond(&second, r#"{"content":[]}"#).await;
+    assert_eq!(client.receive().await["id"], 3);
+}
+
+#[tokio::test]
 async fn state_of_another_call_is_rejected() {
     let (_relay, mut client, mut connections, _shared) = pair().await;
     client.send(ask(2, json!({"arguments": {"a": 1}}))).await;

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
 
 use serde_json::{Value, json};
 use toolwire::ServerCommand;
@@ -230,4 +231,42 @@ async fn unreachable_server_is_not_tried_for_each_request() {
         assert_eq!(error["data"]["reason"], "upstream_unreachable", "{error}");
     }
     assert_eq!(attempts.load(Ordering::Relaxed), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn time_of_the_user_does_not_count_as_silence() {
+    let (upstream, mut connections) = raw_upstream();
+    let relay = upstream.with_timeout(Duration::from_secs(30)).relay();
+    let mut client = Peer::connect(relay.server());
+    let params = json!({
+        "protocolVersion": "2025-11-25",
+        "capabilities": {"roots": {}},
+        "clientInfo": {"name": "peer", "version": "9"},
+    });
+    client.send(legacy(1, "initialize", params)).await;
+    let result = INITIALIZED.replace("VERSION", "2025-11-25");
+    let (mut server, _) = connections.accept_legacy(&result).await;
+    client.receive().await;
+    client
+        .send(legacy(2, "tools/call", json!({"name": "ask"})))
+        .await;
+    let call = server.receive().await;
+    let roots = json!({"jsonrpc": "2.0", "id": 1, "method": "roots/list"});
+    server.send(&roots).await;
+    let asked = client.receive().await;
+    tokio::time::sleep(Duration::from_secs(100)).await;
+    client
+        .send(result_response(asked["id"].clone(), json!({"roots": []})))
+        .await;
+    server.receive().await;
+    tokio::time::sleep(Duration::from_secs(29)).await;
+    server.respond(&call, "{}").await;
+    client.expect(result_response(2, json!({}))).await;
+    // Silence of the server is an error.
+    client
+        .send(legacy(3, "tools/call", json!({"name": "slow"})))
+        .await;
+    server.receive().await;
+    let error = client.expect_error(3, -32603).await;
+    assert_eq!(error["data"]["reason"], "upstream_unreachable", "{error}");
 }

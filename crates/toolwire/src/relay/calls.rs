@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use tokio::sync::Notify;
@@ -28,6 +29,33 @@ pub(super) struct ForwardedCall {
     /// Notified of each message that belongs to the request.
     pub(super) activity: Arc<Notify>,
     pub(super) logs: LogFilter,
+    /// The number of requests of the upstream that wait for the client.
+    pub(super) waiting: AtomicUsize,
+}
+
+impl ForwardedCall {
+    /// Records that the upstream waits for the client until the returned value is dropped.
+    pub(super) fn wait_for_client(self: &Arc<Self>) -> WaitingForClient {
+        self.waiting.fetch_add(1, Ordering::AcqRel);
+        WaitingForClient(Arc::clone(self))
+    }
+
+    /// Returns `true` if the upstream waits for the client, perhaps for its user.
+    pub(super) fn waits_for_client(&self) -> bool {
+        self.waiting.load(Ordering::Acquire) > 0
+    }
+}
+
+/// A request of the upstream that waits for the client.
+#[derive(Debug)]
+pub(super) struct WaitingForClient(Arc<ForwardedCall>);
+
+impl Drop for WaitingForClient {
+    fn drop(&mut self) {
+        // The upstream works again, so its time starts again.
+        self.0.activity.notify_one();
+        self.0.waiting.fetch_sub(1, Ordering::AcqRel);
+    }
 }
 
 /// The progress token of a forwarded request on both sides.

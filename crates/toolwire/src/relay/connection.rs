@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::sync::Arc;
+use std::sync::atomic::AtomicUsize;
 use std::time::Duration;
 
 use tokio::sync::Notify;
@@ -118,8 +119,21 @@ impl UpstreamConnection {
         self.send(request).await
     }
 
-    /// Sends a request, and returns the result or the error of the upstream server.
+    /// Sends a request, and returns the result or the error of the upstream server. Without a response, returns an error
+    /// of the relay.
     pub(super) async fn send(&self, request: UpstreamRequest<'_>) -> Result<RawJson, ErrorObject> {
+        let response = self.try_send(request).await;
+        response.unwrap_or_else(|error| Err(unreachable(&error)))
+    }
+
+    /// Sends a request, and returns the result or the error of the upstream server.
+    ///
+    /// # Errors
+    /// Returns an error if there is no response.
+    pub(super) async fn try_send(
+        &self,
+        request: UpstreamRequest<'_>,
+    ) -> Result<Result<RawJson, ErrorObject>, Error> {
         let method = &*request.method;
         let id = self.client.next_request_id();
         let (params, progress) = self.with_progress_token(id, request.params);
@@ -131,16 +145,16 @@ impl UpstreamConnection {
             progress,
             activity: request.activity,
             logs: request.logs,
+            waiting: AtomicUsize::new(0),
         });
         let _entry = self.messages.calls.add(id, Arc::clone(&call));
         let response = self.client.forward(id, method, params);
-        let response = if method == "subscriptions/listen" {
+        if method == "subscriptions/listen" {
             // A subscription is quiet until something changes.
             response.await
         } else {
-            while_active(self.timeout, &call.activity, response).await
-        };
-        response.unwrap_or_else(|error| Err(unreachable(&error)))
+            while_active(self.timeout, &call, response).await
+        }
     }
 
     /// Replaces the progress token by one that is unique on the connection, if other clients use it, too.
@@ -193,10 +207,11 @@ impl UpstreamConnection {
     }
 }
 
-/// Waits for a response. Each message that belongs to the request restarts the timeout.
+/// Waits for a response. Each message that belongs to the request restarts the timeout, which does not apply while the
+/// upstream waits for the client.
 async fn while_active<T>(
     timeout: Duration,
-    activity: &Notify,
+    call: &ForwardedCall,
     response: impl Future<Output = Result<T, Error>>,
 ) -> Result<T, Error> {
     let mut response = std::pin::pin!(response);
@@ -204,8 +219,12 @@ async fn while_active<T>(
         tokio::select! {
             biased;
             response = &mut response => return response,
-            () = activity.notified() => {}
-            () = tokio::time::sleep(timeout) => return Err(Error::timeout()),
+            () = call.activity.notified() => {}
+            () = tokio::time::sleep(timeout) => {
+                if !call.waits_for_client() {
+                    return Err(Error::timeout());
+                }
+            }
         }
     }
 }

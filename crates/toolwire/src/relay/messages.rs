@@ -35,6 +35,14 @@ enum OtherMessages {
     Changes(Weak<dyn ChangeReceiver>),
 }
 
+/// The request that a notification names.
+#[derive(Debug)]
+enum NamedCall {
+    Open(Arc<ForwardedCall>),
+    /// The request has ended, or never existed.
+    Unknown,
+}
+
 /// Receives the changes that an upstream server announces outside of requests.
 pub(super) trait ChangeReceiver: fmt::Debug + Send + Sync {
     /// Handles a change, without waiting. `params` are those of the notification.
@@ -57,32 +65,48 @@ impl UpstreamMessages {
         !matches!(*lock(&self.receiver), OtherMessages::Client(_))
     }
 
-    fn receiver(&self) -> OtherMessages {
+    fn other_messages(&self) -> OtherMessages {
         lock(&self.receiver).clone()
     }
 
-    /// Returns the request that a notification belongs to.
+    /// Returns the request that a notification names. `None` if it names none.
     fn call_of(
         &self,
         notification: &NotificationEnvelope<'_>,
         origin: Option<&RequestId>,
-    ) -> Option<Arc<ForwardedCall>> {
+    ) -> Option<NamedCall> {
+        let named = |call: Option<Arc<ForwardedCall>>| match call {
+            Some(call) => NamedCall::Open(call),
+            None => NamedCall::Unknown,
+        };
         if let Some(origin) = origin {
-            return self.calls.get(origin);
+            return Some(named(self.calls.get(origin)));
         }
         let params = notification.params?;
         if notification.method == "notifications/progress" {
             let members = RawObject::parse(params)?;
             let token = members.get("progressToken")?;
-            return self.calls.with_progress_token(token.get());
+            return Some(named(self.calls.with_progress_token(token.get())));
         }
-        self.calls.get(&subscription_of(params)?)
+        let subscription = subscription_of(params)?;
+        Some(named(self.calls.get(&subscription)))
+    }
+
+    /// Handles a notification of a request that has ended, or of a task. Only a client that has the connection to itself
+    /// gets it.
+    fn on_late_notification(&self, method: &str, params: Option<RawJson>) {
+        match self.other_messages() {
+            OtherMessages::Client(client) => send(&*client, method, params.as_ref()),
+            OtherMessages::None | OtherMessages::Changes(_) => {
+                tracing::debug!(method = %PeerText::new(method), "dropped a notification of a request that has ended");
+            }
+        }
     }
 
     /// Handles a notification that names no request.
     fn on_other_notification(&self, method: &str, params: Option<RawJson>) {
         let change = Change::of_notification(method, params.as_ref().map(RawJson::as_raw_value));
-        match (self.receiver(), change) {
+        match (self.other_messages(), change) {
             (OtherMessages::Client(client), _) => send(&*client, method, params.as_ref()),
             (OtherMessages::Changes(receiver), Some(change)) => {
                 if let Some(receiver) = receiver.upgrade() {
@@ -110,10 +134,11 @@ impl RelayMessages for UpstreamMessages {
         }
         let params = notification.params.map(RawJson::from);
         match self.call_of(notification, origin) {
-            Some(call) => {
+            Some(NamedCall::Open(call)) => {
                 call.activity.notify_one();
                 call.notify(method, params);
             }
+            Some(NamedCall::Unknown) => self.on_late_notification(method, params),
             None => self.on_other_notification(method, params),
         }
     }
@@ -127,7 +152,8 @@ impl RelayMessages for UpstreamMessages {
             Some(origin) => self.calls.get(origin),
             None => self.calls.only_client(),
         };
-        let client = match (call, self.receiver()) {
+        let waiting = call.as_ref().map(|call| call.wait_for_client());
+        let client = match (call, self.other_messages()) {
             (Some(call), _) => Some(Arc::clone(&call.client)),
             (None, OtherMessages::Client(client)) => Some(client),
             (None, OtherMessages::None | OtherMessages::Changes(_)) => None,
@@ -136,6 +162,7 @@ impl RelayMessages for UpstreamMessages {
         // `null` stands for absent parameters.
         let params = request.params.map_or_else(RawJson::null, RawJson::from);
         Box::pin(async move {
+            let _waiting = waiting;
             let Some(client) = client else {
                 return Err(no_client(&method));
             };
@@ -186,6 +213,9 @@ impl ForwardedCall {
             return params;
         };
         if let Some(tokens) = self.progress.as_ref().filter(|_| is_progress)
+            && members
+                .get("progressToken")
+                .is_some_and(|token| token.get() == tokens.upstream.get())
             && tokens.upstream != tokens.client
         {
             members.set("progressToken", tokens.client.clone());

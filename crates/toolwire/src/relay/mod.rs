@@ -3,13 +3,11 @@
 //! ```no_run
 //! # async fn serve() -> Result<(), toolwire::Error> {
 //! use toolwire::relay::Upstream;
-//! use toolwire::{Client, ServerCommand};
+//! use toolwire::ServerCommand;
 //!
-//! let upstream = Upstream::new(|builder| async move {
-//!     builder.spawn(ServerCommand::new("some-server")).await
-//! });
+//! let upstream = Upstream::new(|builder| builder.spawn(ServerCommand::new("some-server")));
 //! let relay = upstream.relay();
-//! relay.server().serve_stdio().await?;
+//! relay.server().clone().serve_stdio().await?;
 //! relay.close().await;
 //! # Ok(())
 //! # }
@@ -30,6 +28,7 @@ mod modern_client;
 mod parked;
 mod round_client;
 mod session_changes;
+mod session_owner;
 mod sessions;
 mod upstream;
 

@@ -28,6 +28,7 @@ use crate::relay::legacy_client::converted_error;
 use crate::relay::messages::UpstreamMessages;
 use crate::relay::parked::{ParkedCalls, RoundEnd, RunningCall};
 use crate::relay::round_client::RoundClient;
+use crate::relay::session_owner::SessionOwner;
 use crate::relay::upstream::Upstream;
 use crate::server::request::Exchange;
 use crate::sync::lock;
@@ -45,14 +46,6 @@ pub(super) struct LegacyUpstream {
     idle: Mutex<HashMap<SessionOwner, Vec<IdleSession>>>,
     parked: ParkedCalls,
     changes: Arc<ChangeStreams>,
-}
-
-/// The client that a session was opened for.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-struct SessionOwner {
-    principal: Principal,
-    /// The parameters of `initialize`.
-    identity: String,
 }
 
 #[derive(Debug)]
@@ -155,28 +148,31 @@ impl LegacyUpstream {
 
     /// Runs a call that may ask for input, or the next round of a parked call.
     async fn call(&self, exchange: &Exchange) -> Result<RawJson, ErrorObject> {
-        let Some(identity) = self.askable_identity(exchange) else {
-            return self.forward_shared(exchange).await;
-        };
-        let owner = SessionOwner {
-            principal: Principal::of(exchange.context.auth()),
-            identity: identity.get().to_owned(),
-        };
-        let end = match request_state(exchange) {
+        // A request with a state is never a new call, whatever else it declares.
+        let end = match request_state(exchange)? {
             Some(state) => self.parked.resume(exchange, &state).await?,
             None => {
+                let Some(identity) = self.askable_identity(exchange) else {
+                    return self.forward_shared(exchange).await;
+                };
+                let owner = SessionOwner {
+                    principal: Principal::of(exchange.context.auth()),
+                    identity: identity.get().to_owned(),
+                };
                 let session = self.check_out(&owner, identity).await;
                 let session = session.map_err(|error| unreachable(&error))?;
                 set_log_level(&session, exchange).await;
                 let params = self.legacy_params(exchange)?;
-                let running = RunningCall::start(session, exchange, params);
+                let running = RunningCall::start(session, owner, exchange, params);
                 self.parked.run(exchange, running).await?
             }
         };
         match end {
             RoundEnd::Asked(outcome) => outcome,
             RoundEnd::Done(outcome, session) => {
-                self.check_in(owner, session);
+                if let Some((owner, session)) = session {
+                    self.check_in(owner, session);
+                }
                 outcome
             }
         }
@@ -324,9 +320,20 @@ fn url_elicitations(error: &ErrorObject) -> Option<RawJson> {
 }
 
 /// Returns the state of an earlier round.
-fn request_state(exchange: &Exchange) -> Option<String> {
-    let members = RawObject::parse(exchange.params()?.as_raw_value())?;
-    members.text("requestState").map(Cow::into_owned)
+///
+/// # Errors
+/// Returns an error if the state is not text.
+fn request_state(exchange: &Exchange) -> Result<Option<String>, ErrorObject> {
+    let params = exchange.params().map(RawJson::as_raw_value);
+    let Some(members) = params.and_then(RawObject::parse) else {
+        return Ok(None);
+    };
+    if !members.contains("requestState") {
+        return Ok(None);
+    }
+    let state = members.text("requestState").map(Cow::into_owned);
+    let invalid = || ErrorObject::invalid_params("params.requestState: expected a string");
+    state.map(Some).ok_or_else(invalid)
 }
 
 /// Returns the name of the relay, for clients that do not send theirs.

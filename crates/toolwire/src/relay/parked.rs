@@ -22,8 +22,10 @@ use toolwire_proto::relay::convert::Conversion;
 use toolwire_types::{ErrorObject, RawJson};
 
 use crate::engine::{BoxFuture, Principal};
-use crate::relay::connection::{LogFilter, UpstreamConnection, UpstreamRequest};
+use crate::error::Error;
+use crate::relay::connection::{LogFilter, UpstreamConnection, UpstreamRequest, unreachable};
 use crate::relay::round_client::{PendingInput, RoundClient};
+use crate::relay::session_owner::SessionOwner;
 use crate::relay::sessions::connection_number;
 use crate::server::request::Exchange;
 use crate::server::state_seal::StatePurpose;
@@ -56,7 +58,9 @@ pub(super) struct RunningCall {
     client: Arc<RoundClient>,
     session: UpstreamConnection,
     inputs: mpsc::Receiver<PendingInput>,
-    response: BoxFuture<'static, UpstreamOutcome>,
+    response: BoxFuture<'static, Result<UpstreamOutcome, Error>>,
+    /// The client that the session was opened for.
+    owner: SessionOwner,
     /// The input requests without a response, by their keys.
     open: Vec<(String, PendingInput)>,
     asked: usize,
@@ -67,15 +71,20 @@ pub(super) struct RunningCall {
 /// The end of a round.
 #[derive(Debug)]
 pub(super) enum RoundEnd {
-    /// The server has responded. The session is free.
-    Done(UpstreamOutcome, UpstreamConnection),
+    /// The call has ended. The session can serve another call of its owner, unless the server may still work.
+    Done(UpstreamOutcome, Option<(SessionOwner, UpstreamConnection)>),
     /// The server asks for input. The result is the one for the client.
     Asked(UpstreamOutcome),
 }
 
 impl RunningCall {
     /// Sends a call over a session that no other call uses.
-    pub(super) fn start(session: UpstreamConnection, exchange: &Exchange, params: RawJson) -> Self {
+    pub(super) fn start(
+        session: UpstreamConnection,
+        owner: SessionOwner,
+        exchange: &Exchange,
+        params: RawJson,
+    ) -> Self {
         let mut request = UpstreamRequest::of(exchange, Some(params));
         let (sender, inputs) = mpsc::channel(MAX_INPUT_REQUESTS);
         let client = Arc::new(RoundClient::with_input(Arc::clone(&request.client), sender));
@@ -88,7 +97,8 @@ impl RunningCall {
             client,
             session,
             inputs,
-            response: Box::pin(async move { sending.send(request).await }),
+            response: Box::pin(async move { sending.try_send(request).await }),
+            owner,
             open: Vec::new(),
             asked: 0,
             conversion,
@@ -96,7 +106,7 @@ impl RunningCall {
     }
 
     /// Waits for the response, or for input requests. Returns `None` for input requests.
-    async fn next(&mut self) -> Option<UpstreamOutcome> {
+    async fn next(&mut self) -> Option<Result<UpstreamOutcome, Error>> {
         let mut is_asked = !self.open.is_empty();
         loop {
             let gathering = async {
@@ -248,8 +258,15 @@ impl ParkedCalls {
         exchange: &Exchange,
         mut running: RunningCall,
     ) -> Result<RoundEnd, ErrorObject> {
-        if let Some(outcome) = running.next().await {
-            return Ok(RoundEnd::Done(outcome, running.session));
+        match running.next().await {
+            Some(Ok(outcome)) => {
+                // An input request that is still open would reach the next call.
+                let is_free = running.open.is_empty();
+                let session = is_free.then_some((running.owner, running.session));
+                return Ok(RoundEnd::Done(outcome, session));
+            }
+            Some(Err(error)) => return Ok(RoundEnd::Done(Err(unreachable(&error)), None)),
+            None => {}
         }
         let round = random_name()?;
         let principal = Principal::of(exchange.context.auth());

@@ -44,8 +44,7 @@ impl Server {
         };
         // A tool call needs only its name and arguments, so the other parameters are not copied, unless it asks for a
         // task.
-        let forwards = snapshot.forwards();
-        let is_raw = forwards || snapshot.has_raw_entries && snapshot.is_raw(admitted);
+        let is_raw = snapshot.forwards() || snapshot.has_raw_entries && snapshot.is_raw(admitted);
         let needs_params = route.name() != "tools/call" || admitted.task().is_some() || is_raw;
         let params = admitted.params().filter(|_| needs_params);
         let scope = RequestScope {
@@ -55,9 +54,7 @@ impl Server {
             #[cfg(feature = "input")]
             may_ask_input: admitted.method.may_ask_input(),
             // A forwarder or a raw entry does not read the state, which belongs to another server.
-            round: if forwards {
-                Default::default()
-            } else if is_raw {
+            round: if is_raw {
                 rounds::of_raw_request(admitted)
             } else {
                 rounds::of_request(&snapshot, admitted, &*transport)?

@@ -114,7 +114,8 @@ impl LegacySession {
         if request.method == "logging/setLevel" {
             self.state().log_level.clone_from(&request.params);
         }
-        if self.incoming.handlers.handles_input() {
+        let handlers = &self.incoming.handlers;
+        if handlers.handles_input() || handlers.is_relay() && request.method != "initialize" {
             // Many servers send input requests on the server stream. Those sent before it is open are lost.
             self.server_stream_ready().await;
         }
