@@ -23,5 +23,9 @@ pub(crate) trait RelayMessages: fmt::Debug + Send + Sync {
     ) -> BoxFuture<'static, Result<RawJson, ErrorObject>>;
 
     /// Handles the replacement of a lost session by a new one.
+    #[cfg_attr(
+        not(feature = "http-client"),
+        expect(dead_code, reason = "only HTTP has sessions that are lost")
+    )]
     fn on_session_renewed(&self);
 }
