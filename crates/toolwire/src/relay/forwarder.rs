@@ -101,8 +101,8 @@ impl Relay {
         Ok(())
     }
 
-    /// Closes all connections to the upstream server and waits until their resources are released. Child processes have
-    /// ended then.
+    /// Closes all connections to the upstream server and waits until their resources are released. Connections of calls
+    /// that run or wait for input are closed without waiting.
     pub async fn close(&self) {
         let sessions = self.shared.sessions.take_all().into_iter();
         let mut closing: Vec<UpstreamConnection> =

@@ -47,7 +47,7 @@ impl Upstream {
         }
     }
 
-    /// Sets the options of the connections, such as their limits. The handlers of the builder are not used.
+    /// Sets the options of the connections, such as their limits. Handlers of the builder are never called, so set none.
     #[must_use]
     pub fn with_builder(mut self, builder: ClientBuilder) -> Self {
         self.builder = builder;
