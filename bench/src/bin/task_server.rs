@@ -1,10 +1,9 @@
-//! The server of the tasks: `approve`, whose calls become tasks that wait for input, `echo`, and `stored_text`.
+//! The server of the tasks: `approve`, whose calls become tasks that wait for input, and `echo`.
 //!
 //! It listens on a free port, prints its URL, and serves until it is killed. All settings are the defaults, except that
 //! more tasks may exist and run. With the argument `parked`, a handler that waits leaves the memory at once.
 
 use std::io::Write;
-use std::sync::LazyLock;
 use std::time::Duration;
 
 use toolwire::tasks::{MemoryTaskLimits, MemoryTaskStore, Tasks};
@@ -13,23 +12,10 @@ use toolwire::{RequestContext, Server, ToolError, tool};
 
 const MAX_TASKS: usize = 1_000_000;
 
-/// As many texts as the benchmark creates tasks, each longer than the response to a poll.
-static TEXTS: LazyLock<Vec<String>> = LazyLock::new(|| {
-    let text = |number| format!("stored text {number:<1012}");
-    (0..10_000).map(text).collect()
-});
-
 /// Repeats a text.
 #[tool]
 fn echo(text: String) -> String {
     text
-}
-
-/// Returns the start of a stored text.
-#[tool]
-fn stored_text(number: usize, bytes: usize) -> String {
-    let text = &TEXTS[number % TEXTS.len()];
-    text[..bytes.min(text.len())].to_owned()
 }
 
 /// Approves an order, if the user agrees.
@@ -43,8 +29,6 @@ async fn approve(ctx: &RequestContext, order: u64) -> Result<String, ToolError> 
 
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    // The texts do not count as memory of the tasks.
-    LazyLock::force(&TEXTS);
     let limits = MemoryTaskLimits::default().with_tasks(MAX_TASKS);
     let mut tasks = Tasks::new(MemoryTaskStore::new(limits)).with_max_running(MAX_TASKS);
     if std::env::args().any(|argument| argument == "parked") {
@@ -53,7 +37,6 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let server = Server::new("tasks", "1.0.0")
         .with_tasks(tasks)
         .tool(echo)
-        .tool(stored_text)
         .tool(approve);
     let listener = HttpListener::bind(server, "127.0.0.1:0", HttpOptions::new()).await?;
     writeln!(std::io::stdout(), "{}", listener.url())?;

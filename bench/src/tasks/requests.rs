@@ -28,13 +28,6 @@ pub(super) fn call(target: &Target) -> Vec<u8> {
     request(target, "tools/call", "echo", params)
 }
 
-/// Returns a call for the start of a stored text.
-pub(super) fn text_call(target: &Target, number: usize, bytes: usize) -> Vec<u8> {
-    let arguments = json!({"number": number, "bytes": bytes});
-    let params = json!({"name": "stored_text", "arguments": arguments});
-    request(target, "tools/call", "stored_text", params)
-}
-
 /// Returns a call that becomes a task.
 pub(super) fn creation(target: &Target, order: usize) -> Vec<u8> {
     let params = json!({"name": "approve", "arguments": {"order": order}});
@@ -49,11 +42,6 @@ pub(super) fn poll(target: &Target, id: &str) -> Vec<u8> {
 /// Accepts the response of a small call.
 pub(super) fn is_echoed(body: &[u8]) -> Option<()> {
     memchr::memmem::find(body, TEXT.as_bytes()).map(drop)
-}
-
-/// Accepts the response of a call for a stored text.
-pub(super) fn is_text(body: &[u8]) -> Option<()> {
-    memchr::memmem::find(body, br#""text":"stored text "#).map(drop)
 }
 
 /// Returns the id of the task that a call has become.
