@@ -1,6 +1,6 @@
 //! Benchmarks of toolwire, each of which loads a server in a separate process.
 //!
-//! A benchmark is a module ([`comparison`], [`streams`], [`http_clients`], [`tasks`], `fleet`) with options, a run and a report.
+//! A benchmark is a module ([`comparison`], [`streams`], [`http_clients`], [`tasks`], [`proxies`], `fleet`) with options, a run and a report.
 //! They share HTTP/1.1 at the level of bytes, the load, the server's process and its cost, and figures for people. If a
 //! server is measured, the load uses bare sockets and not a toolwire client.
 
@@ -20,6 +20,7 @@ pub mod limit;
 pub mod load;
 mod open_files;
 mod process;
+pub mod proxies;
 pub mod streams;
 pub mod tasks;
 

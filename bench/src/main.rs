@@ -11,7 +11,7 @@ use serde::Serialize;
 use toolwire_bench::comparison::{self, Contestant, Lineup};
 #[cfg(unix)]
 use toolwire_bench::fleet;
-use toolwire_bench::{ServerProcess, allow_open_files, http_clients, streams, tasks};
+use toolwire_bench::{ServerProcess, allow_open_files, http_clients, proxies, streams, tasks};
 
 /// Benchmarks of toolwire.
 #[derive(Debug, Parser)]
@@ -31,6 +31,8 @@ enum Benchmark {
     HttpClients(HttpClientsArguments),
     /// Create many tasks that wait for input, poll them, and compare a poll with a small call
     Tasks(TasksArguments),
+    /// Compare `toolwire proxy` with nginx, and with a relay that decodes every message
+    Proxy(ProxyArguments),
     /// Measure three nodes that share a Redis or Valkey
     #[cfg(unix)]
     Fleet(FleetArguments),
@@ -154,7 +156,7 @@ struct TasksArguments {
     /// The number of tasks
     #[arg(long, default_value_t = 10_000)]
     tasks: usize,
-    /// The number of polls, and of calls of each kind, per round
+    /// The number of polls, and of calls, per round
     #[arg(long, default_value_t = 50_000)]
     requests: usize,
     /// The number of rounds; the best one is used
@@ -169,9 +171,25 @@ struct TasksArguments {
     /// The maximum memory of a task, in bytes; 4,096 if it is parked, otherwise 12,288
     #[arg(long)]
     limit_bytes: Option<u64>,
-    /// The maximum CPU time of a poll, as a multiple of a call whose response is as long
-    #[arg(long, default_value_t = 1.1)]
+    /// The maximum CPU time of a poll of one of a few tasks, as a multiple of a small call
+    #[arg(long, default_value_t = 1.2)]
     most_ratio: f64,
+    /// Also write the figures to this file
+    #[arg(long, value_name = "FILE")]
+    json: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+struct ProxyArguments {
+    /// The number of rounds
+    #[arg(long, default_value_t = 5)]
+    rounds: usize,
+    /// Do a fifth of the work in at most 3 rounds, for a first impression
+    #[arg(long)]
+    quick: bool,
+    /// The command of nginx
+    #[arg(long, value_name = "COMMAND", default_value = "nginx")]
+    nginx: String,
     /// Also write the figures to this file
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
@@ -216,6 +234,7 @@ fn main() -> ExitCode {
         Benchmark::Streams(arguments) => run_streams(&arguments),
         Benchmark::HttpClients(arguments) => run_http_clients(&arguments),
         Benchmark::Tasks(arguments) => run_tasks(&arguments),
+        Benchmark::Proxy(arguments) => run_proxy(&arguments),
         #[cfg(unix)]
         Benchmark::Fleet(arguments) => run_fleet(&arguments),
     };
@@ -324,6 +343,28 @@ fn run_tasks(arguments: &TasksArguments) -> Result<Vec<String>, Box<dyn Error>> 
         .limit_bytes
         .unwrap_or(if arguments.parked { 4096 } else { 12_288 });
     Ok(report.failures(limit_bytes, arguments.most_ratio))
+}
+
+fn run_proxy(arguments: &ProxyArguments) -> Result<Vec<String>, Box<dyn Error>> {
+    let generator = beside_this_program("load-generator")?;
+    let programs = generator.parent().unwrap_or(&generator).to_owned();
+    let mut options = proxies::Options::new(programs, arguments.nginx.clone());
+    options.rounds = arguments.rounds;
+    if arguments.quick {
+        options.rounds = options.rounds.min(3);
+        options.share = 5;
+    }
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()?;
+    let start = Instant::now();
+    let print_case = |case: &str| eprintln!("{:>4} s  {case}", start.elapsed().as_secs());
+    let report = runtime.block_on(proxies::run(&options, print_case))?;
+    write!(std::io::stdout(), "{}", report.to_table())?;
+    if let Some(file) = &arguments.json {
+        write_json(file, &report)?;
+    }
+    Ok(report.failures())
 }
 
 #[cfg(unix)]

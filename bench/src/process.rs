@@ -6,10 +6,18 @@ use std::process::Stdio;
 use std::time::Duration;
 
 use tokio::io::{AsyncBufReadExt, BufReader};
+use tokio::net::TcpStream;
 use tokio::process::{Child, Command};
+use tokio::time::timeout;
 
 use crate::cores::Cores;
 use crate::cost::{Memory, ProcessCost};
+
+/// How long a program may take until it accepts connections.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(20);
+
+/// The time between two attempts to connect.
+const CONNECT_INTERVAL: Duration = Duration::from_millis(10);
 
 /// A running server, killed when this is dropped.
 #[derive(Debug)]
@@ -72,6 +80,45 @@ impl ServerProcess {
             cores.pin_to_load_core();
         }
         started
+    }
+
+    /// Starts a command that serves at this URL, and waits until it accepts connections.
+    ///
+    /// # Errors
+    /// Returns an error if the program does not start, or does not accept connections in time.
+    pub(crate) async fn start_listening(
+        command: std::process::Command,
+        url: String,
+    ) -> io::Result<Self> {
+        let program = command.get_program().to_owned();
+        let failed = |problem: &str| {
+            let message = format!("{} {problem} at {url}", program.display());
+            io::Error::other(message)
+        };
+        let mut child = Command::from(command)
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .kill_on_drop(true)
+            .spawn()
+            .map_err(|error| failed(&format!("cannot start: {error};")))?;
+        let address = url.split('/').nth(2).unwrap_or_default().to_owned();
+        let connecting = async {
+            while TcpStream::connect(&address).await.is_err() {
+                tokio::time::sleep(CONNECT_INTERVAL).await;
+            }
+        };
+        tokio::select! {
+            connected = timeout(CONNECT_TIMEOUT, connecting) => {
+                connected.map_err(|_| failed("does not listen"))?;
+            }
+            status = child.wait() => return Err(failed(&format!("ended ({})", status?))),
+        }
+        let process_id = child.id().ok_or_else(|| failed("ended"))?;
+        Ok(Self {
+            url,
+            cost: ProcessCost::of(process_id),
+            child,
+        })
     }
 
     /// Asks the process to exit, and waits until it has.

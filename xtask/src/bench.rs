@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use crate::hello;
 use crate::peers::{self, Toolchain};
+use crate::programs::NGINX;
 use crate::steps::{Outcome, cargo, note, run};
 use crate::suite;
 
@@ -33,6 +34,7 @@ pub(crate) fn bench(root: &Path, arguments: &[&str]) -> Outcome {
         [] => compare(root, &[]),
         ["tasks", ..] => run_with(root, &WITH_TASKS, arguments),
         ["fleet", ..] => run_with(root, &WITH_FLEET, arguments),
+        ["proxy", ..] => proxy(root, arguments),
         [flag, ..] if flag.starts_with("--") && *flag != "--help" => compare(root, arguments),
         _ => {
             build(root)?;
@@ -46,6 +48,17 @@ fn run_with(root: &Path, server: &[&str], arguments: &[&str]) -> Outcome {
     build(root)?;
     run(cargo(root, &["build"]).args(PACKAGE).args(server))?;
     run_built(root, arguments, &[])
+}
+
+/// Compares the command `toolwire proxy` with other proxies.
+fn proxy(root: &Path, arguments: &[&str]) -> Outcome {
+    let nginx = NGINX.find_or_install()?;
+    build(root)?;
+    run(cargo(
+        root,
+        &["build", "--release", "--package", "toolwire-cli"],
+    ))?;
+    run_built(root, arguments, &["--nginx".to_owned(), nginx])
 }
 
 fn build(root: &Path) -> Outcome {

@@ -22,7 +22,7 @@ const USAGE: &str = "usage: cargo xtask <task>
   conformance server|client|authorization
           install the official suite and run it with toolwire's server, client or authorization server
   bench   compare toolwire with its peers; `bench peers --help` lists the options;
-          other benchmarks: `bench hello`, `bench instructions`, `bench streams`, `bench http-clients`, `bench tasks`
+          other benchmarks: `bench hello`, `bench instructions`, `bench streams`, `bench http-clients`, `bench tasks`, `bench proxy`
   tidy    check the project rules that the compiler does not check
   style [CHECK]
           count violations of the glossary and the layout, or list those of one check

@@ -51,6 +51,15 @@ pub(crate) const HAPROXY: Program = Program {
     package: "haproxy",
 };
 
+/// The reverse proxy that `toolwire proxy` is compared with.
+pub(crate) const NGINX: Program = Program {
+    name: "nginx",
+    used_by: "the benchmark of proxies",
+    commands: &["nginx", "/usr/sbin/nginx"],
+    version: "-v",
+    package: "nginx-light",
+};
+
 impl Program {
     /// Returns the command of the program. The error names it as missing in one line.
     pub(crate) fn find_or_install(&self) -> Outcome<String> {
