@@ -262,7 +262,7 @@ impl Node {
         let arguments = ["demo", "--http", "127.0.0.1:0", "--sse", "--redis"];
         let mut arguments: Vec<OsString> = arguments.iter().map(OsString::from).collect();
         arguments.push(format!("redis://{}", relay.address()).into());
-        let server = ListeningServer::start_program(&subject::demo()?, arguments)?;
+        let server = ListeningServer::start_program(&subject::toolwire_program()?, arguments)?;
         Ok(Self { server, relay })
     }
 

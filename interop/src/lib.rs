@@ -41,4 +41,4 @@ pub use crate::release::{
     ClientRole, Features, PromptCall, RELEASES, Release, ReleaseServer, ServerRole, ToolCall,
 };
 pub use crate::server_peer::{RunningServer, ServerPeer, ServerWire};
-pub use crate::subject::{BINARY_VARIABLE, Subject};
+pub use crate::subject::{BINARY_VARIABLE, Subject, toolwire_program};

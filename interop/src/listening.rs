@@ -54,15 +54,19 @@ impl ListeningServer {
             stderr,
             url: String::new(),
         };
-        let line = server
-            .stderr
-            .recv_timeout(START_TIMEOUT)
-            .unwrap_or_default();
-        server.url = line
-            .strip_prefix("listening on ")
-            .ok_or_else(|| Problem::new(format!("the server does not print its address: {line}")))?
-            .to_owned();
-        Ok(server)
+        // A server behind a proxy may write lines before.
+        let mut other = Vec::new();
+        while let Ok(line) = server.stderr.recv_timeout(START_TIMEOUT) {
+            if let Some(url) = line.strip_prefix("listening on ") {
+                server.url = url.to_owned();
+                return Ok(server);
+            }
+            other.push(line);
+        }
+        let other = other.join("\n");
+        Err(Problem::new(format!(
+            "the server does not print its address: {other}"
+        )))
     }
 
     /// Returns the URL of the server.

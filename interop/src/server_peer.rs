@@ -40,6 +40,12 @@ pub enum ServerPeer {
     Python,
     /// `@modelcontextprotocol/server-everything` from npm, the reference server: the handshake only.
     Everything,
+    /// `@modelcontextprotocol/server-filesystem` from npm, with access to `interop/peers/servers`, over stdio.
+    Filesystem,
+    /// `mcp-server-time` from PyPI, over stdio.
+    Time,
+    /// `fastmcp` from PyPI.
+    FastMcp,
 }
 
 /// The transport of a server.
@@ -65,6 +71,16 @@ impl ServerPeer {
     pub fn command(self, wire: ServerWire, port: u16) -> Result<(PathBuf, Vec<OsString>), Problem> {
         let peers = peers_directory();
         let (program, script) = match self {
+            // These have no other transport, and are started with other arguments.
+            Self::Filesystem => {
+                let script = "node_modules/@modelcontextprotocol/server-filesystem/dist/index.js";
+                let arguments = vec![peers.join(script).into(), peers.join("servers").into()];
+                return Ok((node()?, arguments));
+            }
+            Self::Time => {
+                return Ok((python()?, vec!["-m".into(), "mcp_server_time".into()]));
+            }
+            Self::FastMcp => (python()?, peers.join("servers/fastmcp_server.py")),
             Self::TypeScript2 => (node()?, peers.join("servers/ts2_server.mjs")),
             Self::TypeScript1 => (node()?, peers.join("servers/ts1_server.mjs")),
             Self::TypeScript1Tasks => (node()?, peers.join("servers/ts1_task_server.mjs")),
@@ -198,7 +214,8 @@ impl RunningServer {
         // Every server writes one line with one of these texts when it listens.
         while let Ok(line) = self.stderr.recv_timeout(START_TIMEOUT) {
             let line = line.to_lowercase();
-            if line.contains("listening on") || line.contains("running on port") {
+            let texts = ["listening on", "running on port", "uvicorn running on"];
+            if texts.iter().any(|text| line.contains(text)) {
                 return Ok(());
             }
             output.push(line);

@@ -16,6 +16,8 @@ pub const BINARY_VARIABLE: &str = "TOOLWIRE_BIN";
 pub enum Subject {
     /// `toolwire demo`, of the binary named by [`BINARY_VARIABLE`].
     Demo,
+    /// `toolwire proxy` in front of `toolwire demo --stdio`.
+    ProxiedDemo,
     /// The example `onboarding`, which stores its list of desks in this file.
     Onboarding(PathBuf),
 }
@@ -24,7 +26,7 @@ impl Subject {
     /// Returns the name of the server in the scripts.
     pub(crate) const fn name(&self) -> &'static str {
         match self {
-            Self::Demo => "demo",
+            Self::Demo | Self::ProxiedDemo => "demo",
             Self::Onboarding(_) => "onboarding",
         }
     }
@@ -41,7 +43,21 @@ impl Subject {
                     Wire::Stdio => &["demo", "--stdio"],
                     Wire::Http => &["demo", "--http", "127.0.0.1:0", "--sse"],
                 };
-                Ok((demo()?, arguments.iter().map(OsString::from).collect()))
+                Ok((
+                    toolwire_program()?,
+                    arguments.iter().map(OsString::from).collect(),
+                ))
+            }
+            Self::ProxiedDemo => {
+                let program = toolwire_program()?;
+                let front: &[&str] = match wire {
+                    Wire::Stdio => &["proxy"],
+                    Wire::Http => &["proxy", "--listen", "127.0.0.1:0", "--sse"],
+                };
+                let mut arguments: Vec<_> = front.iter().map(OsString::from).collect();
+                arguments.extend(["--".into(), program.clone().into()]);
+                arguments.extend(["demo".into(), "--stdio".into()]);
+                Ok((program, arguments))
             }
             Self::Onboarding(desks) => {
                 let mut arguments = vec![desks.into()];
@@ -55,7 +71,10 @@ impl Subject {
 }
 
 /// Returns the path of the binary under test.
-pub(crate) fn demo() -> Result<PathBuf, Problem> {
+///
+/// # Errors
+/// Returns an error if it is not built.
+pub fn toolwire_program() -> Result<PathBuf, Problem> {
     let path = std::env::var_os(BINARY_VARIABLE).map(PathBuf::from);
     match path {
         Some(path) if path.is_file() => Ok(path),

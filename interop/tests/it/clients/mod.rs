@@ -1,5 +1,5 @@
-//! Independent clients with `toolwire demo`, one test per SDK, transport and revision, and with the example
-//! `onboarding`.
+//! Independent clients with `toolwire demo`, one test per SDK, transport and revision, also through `toolwire proxy`, and
+//! with the example `onboarding`.
 //!
 //! Every check of a revision is named here, so that a script that omits a check fails its test. The lists depend only
 //! on the revision and the transport: each SDK runs all checks. An SDK may not support some revisions: TypeScript 1.x
@@ -7,6 +7,7 @@
 
 mod http;
 mod onboarding;
+mod proxy;
 mod stdio;
 
 use toolwire_interop::{Check, Peer, Subject, Wire};

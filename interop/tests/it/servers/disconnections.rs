@@ -138,7 +138,10 @@ async fn connect_child(
     user: &Arc<User>,
     file: &Path,
 ) -> Result<toolwire::Client, Failure> {
-    Ok(setting.builder(user).spawn(setting.child(file)?).await?)
+    Ok(setting
+        .builder(user)
+        .spawn(setting.child(Some(file))?)
+        .await?)
 }
 
 fn process_id(file: &Path) -> Result<String, Failure> {

@@ -9,6 +9,7 @@ mod disconnections;
 mod everything;
 mod input_requests;
 mod notifications;
+mod other_servers;
 pub(crate) mod pair;
 
 use std::pin::Pin;
@@ -19,7 +20,7 @@ use toolwire::VersionFeatures;
 use toolwire_interop::ServerPeer::{self, Everything, Python, TypeScript1, TypeScript2};
 use toolwire_interop::ServerWire::{self, Http, Sse, Stateless, Stdio};
 
-use self::pair::{Outcome, Pair, Setting};
+use self::pair::{Outcome, Pair, Route, Setting};
 
 /// Longer than a check needs on a busy machine. Most take milliseconds.
 const CHECK_TIMEOUT: Duration = Duration::from_secs(30);
@@ -151,13 +152,56 @@ const MISSING_FEATURES: &[MissingFeature] = &[
     },
 ];
 
+/// Checks that a connection through a proxy does not have.
+struct ExcludedChecks {
+    applies: fn(Setting, ProtocolVersion) -> bool,
+    checks: &'static [&'static str],
+    #[expect(dead_code, reason = "it documents the table")]
+    reason: &'static str,
+}
+
+const NOT_THROUGH_A_PROXY: &[ExcludedChecks] = &[
+    ExcludedChecks {
+        applies: |_, _| true,
+        checks: &[
+            "starts_from_a_detected_era",
+            "resumes_a_cut_stream",
+            "cut_stream_is_an_error",
+            "resumes_listening_after_a_cut",
+            "survives_a_restart",
+        ],
+        reason: "they connect to the server itself, or restart it",
+    },
+    ExcludedChecks {
+        applies: |_, _| true,
+        checks: &["resumes_a_released_stream"],
+        reason: "the proxy keeps its own stream to the client open",
+    },
+    ExcludedChecks {
+        applies: |setting, _| setting.route == Route::HttpProxy,
+        checks: &["dropped_client_ends_its_child"],
+        reason: "the server is a child of the proxy",
+    },
+    ExcludedChecks {
+        applies: |setting, version| setting.peer == TypeScript1 && version.is_modern(),
+        checks: &["caches_results"],
+        reason: "the results of a legacy server have no cache hints",
+    },
+];
+
 async fn check(
     peer: ServerPeer,
     wire: ServerWire,
+    route: Route,
     only: Option<ProtocolVersion>,
     negotiated: ProtocolVersion,
 ) {
-    let setting = Setting { peer, wire, only };
+    let setting = Setting {
+        peer,
+        wire,
+        only,
+        route,
+    };
     let connecting = tokio::time::timeout(CHECK_TIMEOUT, Pair::connect(setting));
     let pair = match connecting.await {
         Ok(Ok(pair)) => pair,
@@ -167,7 +211,7 @@ async fn check(
     assert_eq!(pair.client.version(), negotiated, "{setting}");
 
     let mut failed = Vec::new();
-    for check in checks_for(peer, wire, negotiated) {
+    for check in checks_for(setting, negotiated) {
         let outcome = tokio::time::timeout(CHECK_TIMEOUT, (check.run)(&pair)).await;
         match outcome {
             Ok(Ok(())) => {}
@@ -187,11 +231,10 @@ async fn check(
     );
 }
 
-fn checks_for(
-    peer: ServerPeer,
-    wire: ServerWire,
-    version: ProtocolVersion,
-) -> impl Iterator<Item = &'static Check> {
+fn checks_for(setting: Setting, version: ProtocolVersion) -> impl Iterator<Item = &'static Check> {
+    let Setting {
+        peer, wire, route, ..
+    } = setting;
     let checks = match peer {
         Everything => REFERENCE_SERVER_CHECKS,
         _ => CHECKS,
@@ -203,7 +246,10 @@ fn checks_for(
                 && (missing.versions)(version)
                 && missing.checks.contains(&check.name)
         });
-        (check.needs)(version, wire) && !is_missing
+        let is_excluded = NOT_THROUGH_A_PROXY.iter().any(|excluded| {
+            excluded.checks.contains(&check.name) && (excluded.applies)(setting, version)
+        });
+        (check.needs)(version, wire) && !is_missing && (route == Route::Direct || !is_excluded)
     })
 }
 
@@ -211,21 +257,29 @@ fn checks_for(
 fn every_missing_feature_names_a_check() {
     for missing in MISSING_FEATURES {
         for name in missing.checks {
-            let known = CHECKS
-                .iter()
-                .chain(REFERENCE_SERVER_CHECKS)
-                .any(|check| check.name == *name);
-            assert!(known, "{name}");
+            assert!(is_check(name), "{name}");
         }
+    }
+    for name in NOT_THROUGH_A_PROXY
+        .iter()
+        .flat_map(|excluded| excluded.checks)
+    {
+        assert!(is_check(name), "{name}");
     }
 }
 
-/// One test: the server, the transport, the only revision of the client or `any`, and the negotiated revision.
+fn is_check(name: &str) -> bool {
+    let mut checks = CHECKS.iter().chain(REFERENCE_SERVER_CHECKS);
+    checks.any(|check| check.name == name)
+}
+
+/// One test: the server, the transport, the only revision of the client or `any`, and the negotiated revision. The route
+/// is first.
 macro_rules! settings {
-    ($($name:ident: $peer:ident, $wire:ident, $only:expr => $negotiated:ident;)*) => {$(
+    ($route:ident; $($name:ident: $peer:ident, $wire:ident, $only:expr => $negotiated:ident;)*) => {$(
         #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
         async fn $name() {
-            check($peer, $wire, $only, ProtocolVersion::$negotiated).await;
+            check($peer, $wire, Route::$route, $only, ProtocolVersion::$negotiated).await;
         }
     )*};
 }
@@ -233,6 +287,7 @@ macro_rules! settings {
 const ANY: Option<ProtocolVersion> = None;
 
 settings! {
+    Direct;
     typescript_2_over_stdio: TypeScript2, Stdio, ANY => V2026_07_28;
     typescript_2_over_stdio_in_2025_11_25: TypeScript2, Stdio, Some(ProtocolVersion::V2025_11_25) => V2025_11_25;
     typescript_2_over_stdio_in_2025_06_18: TypeScript2, Stdio, Some(ProtocolVersion::V2025_06_18) => V2025_06_18;
@@ -258,4 +313,26 @@ settings! {
     everything_over_stdio: Everything, Stdio, ANY => V2025_11_25;
     everything_over_http: Everything, Http, ANY => V2025_11_25;
     everything_over_sse: Everything, Sse, ANY => V2025_11_25;
+}
+
+// A proxy serves all revisions, so a client without a preference is modern, also in front of a legacy server.
+settings! {
+    HttpProxy;
+    typescript_2_over_stdio_through_http: TypeScript2, Stdio, ANY => V2026_07_28;
+    typescript_2_over_http_through_http: TypeScript2, Http, ANY => V2026_07_28;
+    typescript_2_over_http_through_http_in_2025_11_25: TypeScript2, Http, Some(ProtocolVersion::V2025_11_25) => V2025_11_25;
+    typescript_1_over_stdio_through_http: TypeScript1, Stdio, ANY => V2026_07_28;
+    typescript_1_over_http_through_http_in_2025_03_26: TypeScript1, Http, Some(ProtocolVersion::V2025_03_26) => V2025_03_26;
+    python_over_http_through_http: Python, Http, ANY => V2026_07_28;
+    everything_over_stdio_through_http: Everything, Stdio, ANY => V2026_07_28;
+}
+
+settings! {
+    StdioProxy;
+    typescript_2_over_http_through_stdio: TypeScript2, Http, ANY => V2026_07_28;
+    typescript_2_over_stdio_through_stdio_in_2025_06_18: TypeScript2, Stdio, Some(ProtocolVersion::V2025_06_18) => V2025_06_18;
+    typescript_1_over_http_through_stdio: TypeScript1, Http, ANY => V2026_07_28;
+    typescript_1_over_sse_through_stdio: TypeScript1, Sse, ANY => V2026_07_28;
+    python_over_stdio_through_stdio_in_2025_11_25: Python, Stdio, Some(ProtocolVersion::V2025_11_25) => V2025_11_25;
+    everything_over_http_through_stdio_in_2025_11_25: Everything, Http, Some(ProtocolVersion::V2025_11_25) => V2025_11_25;
 }

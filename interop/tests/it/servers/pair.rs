@@ -1,6 +1,7 @@
 //! A toolwire client and an independent server, with the recorded requests and notifications of the server.
 
 use std::cell::RefCell;
+use std::ffi::OsString;
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -17,7 +18,7 @@ use toolwire::{
     CallToolResult, Client, ClientBuilder, ErrorObject, ProtocolVersion, ResourceContents,
     ServerCommand,
 };
-use toolwire_interop::{RunningServer, ServerPeer, ServerWire};
+use toolwire_interop::{ListeningServer, RunningServer, ServerPeer, ServerWire, toolwire_program};
 
 /// The root that the client declares.
 pub(crate) const ROOT: &str = "file:///home/ada/engine";
@@ -32,12 +33,29 @@ pub(crate) struct Setting {
     pub(crate) wire: ServerWire,
     /// The only revision of the client, or `None` for all revisions.
     pub(crate) only: Option<ProtocolVersion>,
+    /// How the client reaches the server.
+    pub(crate) route: Route,
+}
+
+/// How a client reaches a server.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Route {
+    /// Without another program.
+    Direct,
+    /// Through `toolwire proxy`, which the client starts.
+    StdioProxy,
+    /// Through `toolwire proxy --listen`.
+    HttpProxy,
 }
 
 impl fmt::Display for Setting {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let version = self.only.map_or("any revision", ProtocolVersion::as_str);
-        write!(f, "{:?} over {:?} in {version}", self.peer, self.wire)
+        write!(f, "{:?} over {:?} in {version}", self.peer, self.wire)?;
+        match self.route {
+            Route::Direct => Ok(()),
+            route => write!(f, ", {route:?}"),
+        }
     }
 }
 
@@ -50,6 +68,8 @@ pub(crate) struct Pair {
     pub(crate) server: Option<RefCell<RunningServer>>,
     /// The file with the id of the child process, if there is one.
     pub(crate) process_id_file: Option<PathBuf>,
+    /// The proxy, if the client did not start it.
+    _proxy: Option<ListeningServer>,
     pub(crate) user: Arc<User>,
 }
 
@@ -58,23 +78,40 @@ impl Pair {
     pub(crate) async fn connect(setting: Setting) -> Result<Self, Failure> {
         let user = Arc::new(User::default());
         let builder = setting.builder(&user);
-        let (client, server, process_id_file) = match setting.wire {
-            ServerWire::Stdio => {
-                let file = fresh_file(setting);
-                let client = builder.spawn(setting.child(&file)?).await?;
-                (client, None, Some(file))
+        let (server, process_id_file) = match setting.wire {
+            // The child of a listening proxy does not end with the client.
+            ServerWire::Stdio if setting.route == Route::HttpProxy => (None, None),
+            ServerWire::Stdio => (None, Some(fresh_file(setting))),
+            wire => (Some(setting.peer.start(wire)?), None),
+        };
+        let url = server.as_ref().map(RunningServer::url);
+        let file = process_id_file.as_deref();
+        let mut proxy = None;
+        let client = match (setting.route, url) {
+            (Route::Direct, Some(url)) => builder.connect(url).await?,
+            (Route::HttpProxy, url) => {
+                let mut arguments: Vec<OsString> = vec!["proxy".into()];
+                arguments.extend(["--listen".into(), "127.0.0.1:0".into()]);
+                arguments.extend(setting.target(url, file)?);
+                let started = ListeningServer::start_program(&toolwire_program()?, arguments)?;
+                let url = started.url().to_owned();
+                proxy = Some(started);
+                builder.connect(url).await?
             }
-            _ => {
-                let server = setting.peer.start(setting.wire)?;
-                let client = builder.connect(server.url()).await?;
-                (client, Some(RefCell::new(server)), None)
+            (Route::StdioProxy, Some(url)) => {
+                let command = ServerCommand::new(toolwire_program()?).arg("proxy");
+                builder.spawn(command.arg(url)).await?
+            }
+            (Route::Direct | Route::StdioProxy, None) => {
+                builder.spawn(setting.child(file)?).await?
             }
         };
         Ok(Self {
             setting,
             client,
-            server,
+            server: server.map(RefCell::new),
             process_id_file,
+            _proxy: proxy,
             user,
         })
     }
@@ -142,24 +179,52 @@ impl Setting {
         }
     }
 
-    /// Returns the command for stdio, in a shell that writes the process id to the file.
-    pub(crate) fn child(self, process_id_file: &Path) -> Result<ServerCommand, Failure> {
+    /// Returns the command for stdio, with or without a proxy.
+    pub(crate) fn child(self, process_id_file: Option<&Path>) -> Result<ServerCommand, Failure> {
+        let mut words = self.server_words(process_id_file)?.into_iter();
+        match self.route {
+            Route::Direct => {
+                let program = words.next().unwrap_or_default();
+                Ok(ServerCommand::new(program).args(words))
+            }
+            Route::StdioProxy | Route::HttpProxy => {
+                let command = ServerCommand::new(toolwire_program()?);
+                Ok(command.args(["proxy", "--"]).args(words))
+            }
+        }
+    }
+
+    /// Returns the server as `toolwire proxy` expects it.
+    fn target(
+        self,
+        url: Option<String>,
+        process_id_file: Option<&Path>,
+    ) -> Result<Vec<OsString>, Failure> {
+        if let Some(url) = url {
+            return Ok(vec![url.into()]);
+        }
+        let mut words = vec!["--".into()];
+        words.extend(self.server_words(process_id_file)?);
+        Ok(words)
+    }
+
+    /// Returns the command of the server for stdio, in a shell that writes the process id to the file.
+    fn server_words(self, process_id_file: Option<&Path>) -> Result<Vec<OsString>, Failure> {
         let (program, arguments) = self.peer.command(self.wire, 0)?;
-        let command = if cfg!(unix) {
-            ServerCommand::new("sh")
-                .args(["-c", "echo $$ > \"$0\" && exec \"$@\""])
-                .arg(process_id_file)
-                .arg(program)
-        } else {
-            ServerCommand::new(program)
-        };
-        Ok(command.args(arguments))
+        let mut words: Vec<OsString> = Vec::new();
+        if let Some(file) = process_id_file.filter(|_| cfg!(unix)) {
+            words.extend(["sh".into(), "-c".into()]);
+            words.extend(["echo $$ > \"$0\" && exec \"$@\"".into(), file.into()]);
+        }
+        words.push(program.into());
+        words.extend(arguments);
+        Ok(words)
     }
 }
 
 /// Returns a unique file name: the tests of one process have different settings.
 fn fresh_file(setting: Setting) -> PathBuf {
-    let name = format!("{setting}").replace(' ', "-");
+    let name = format!("{setting}").replace([' ', ','], "-");
     std::env::temp_dir().join(format!("toolwire-{}-{name}.pid", std::process::id()))
 }
 
