@@ -4,3 +4,4 @@ mod legacy_client;
 mod modern_client;
 mod raw_upstream;
 mod same_era;
+mod sessions;

@@ -36,6 +36,11 @@ impl RawUpstream {
         within(self.0.recv()).await.expect("the relay is open")
     }
 
+    /// Returns `true` if there is no further connection.
+    pub(crate) fn is_quiet(&mut self) -> bool {
+        self.0.try_recv().is_err()
+    }
+
     /// Accepts a legacy session, and responds to `initialize` with this result. Returns the parameters of `initialize`.
     pub(crate) async fn accept_legacy(&mut self, result: &str) -> (RawConnection, Value) {
         let mut connection = self.accept().await;

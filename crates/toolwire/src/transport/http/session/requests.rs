@@ -41,7 +41,8 @@ pub(crate) async fn open_session(
     let endpoint = post.endpoint;
     let id = admitted.id.clone();
     let state = Arc::new(ConnectionState::new());
-    let outcome = initialize(post, admitted, &state).await;
+    let peer = PeerState::Transient(Arc::clone(&state));
+    let outcome = initialize(post, admitted, peer).await;
     let mut record = match (&outcome, record_of(&state)) {
         (Ok(_), Some(record)) => record,
         _ => return immediate(&id, outcome),
@@ -69,7 +70,8 @@ pub(crate) async fn initialize_again(
     session: &Arc<ActiveSession>,
     admitted: &Admitted<'_>,
 ) -> HttpResponse {
-    let outcome = initialize(post, admitted, &session.state).await;
+    let peer = PeerState::Session(Arc::clone(session));
+    let outcome = initialize(post, admitted, peer).await;
     let mut response = immediate(admitted.id, outcome);
     set_session_id(&mut response, &session.key.id);
     response
@@ -89,8 +91,8 @@ pub(crate) async fn serve_stateless(
 ) -> HttpResponse {
     let endpoint = post.endpoint;
     if admitted.method.name() == "initialize" {
-        let (id, state) = (admitted.id.clone(), Arc::default());
-        return immediate(&id, initialize(post, admitted, &state).await);
+        let peer = PeerState::Transient(Arc::default());
+        return immediate(admitted.id, initialize(post, admitted, peer).await);
     }
     let permit = match endpoint.request_permit(params_bytes(admitted)) {
         Ok(permit) => permit,
@@ -307,10 +309,10 @@ pub(crate) async fn finish(
 async fn initialize(
     post: &IncomingRequest<'_>,
     admitted: &Admitted<'_>,
-    state: &Arc<ConnectionState>,
+    peer: PeerState,
 ) -> Outcome {
     let server = &post.endpoint.server;
-    let context = post.context(PeerState::Transient(Arc::clone(state)));
+    let context = post.context(peer);
     let exchange = server.open(admitted, context as Arc<dyn TransportContext>, None)?;
     match server.dispatch(exchange) {
         Dispatch::Now(outcome) => outcome,

@@ -1,0 +1,59 @@
+//! The sessions of legacy clients: their order, their loss and their end.
+
+use serde_json::json;
+use toolwire::transport::http::{HttpLimits, HttpOptions, HttpService};
+use toolwire_tests::http::direct::{InProcessClient, in_session};
+use toolwire_tests::http::session::initialize_request;
+use toolwire_tests::peer::{legacy, within};
+
+use crate::raw_upstream::{RawConnection, RawUpstream, raw_upstream};
+
+const VERSION: &str = "2025-11-25";
+
+/// The result of `initialize` of the upstream server.
+fn details() -> String {
+    json!({
+        "protocolVersion": VERSION,
+        "capabilities": {"tools": {"listChanged": true}, "prompts": {}},
+        "serverInfo": {"name": "old", "version": "1"},
+    })
+    .to_string()
+}
+
+/// Returns the HTTP service of a relay, and the upstream server of its first session.
+async fn http_session(limits: HttpLimits) -> (InProcessClient, String, RawUpstream, RawConnection) {
+    let (upstream, mut connections) = raw_upstream();
+    let options = HttpOptions::new().with_limits(limits);
+    let service = HttpService::new(upstream.relay().server().clone(), options);
+    let client = InProcessClient::new(&service);
+    let opening = {
+        let client = client.clone();
+        tokio::spawn(async move { client.initialize().await })
+    };
+    let (server, _) = connections.accept_legacy(&details()).await;
+    let session = within(opening).await.expect("the request ends");
+    (client, session, connections, server)
+}
+
+#[tokio::test]
+async fn second_initialize_in_a_session_opens_no_upstream_session() {
+    let (client, session, mut connections, mut server) = http_session(HttpLimits::default()).await;
+    let again = initialize_request(VERSION).in_session(&session, VERSION);
+    let response = client.request(again).await;
+    assert_eq!(response.status, 200, "{}", response.body);
+    assert_eq!(response.session.as_deref(), Some(&*session));
+    assert!(
+        response.body.contains(r#""name":"old""#),
+        "{}",
+        response.body
+    );
+    assert!(connections.is_quiet());
+    // The session is the first one.
+    let calling = tokio::spawn(async move {
+        let ping = in_session(&session, &legacy(1, "ping", json!({})));
+        client.request(ping).await
+    });
+    let ping = server.receive().await;
+    server.respond(&ping, "{}").await;
+    assert_eq!(within(calling).await.unwrap().status, 200);
+}
