@@ -1,8 +1,11 @@
 //! The sessions of legacy clients: their order, their loss and their end.
 
+use std::time::Duration;
+
 use serde_json::json;
 use toolwire::transport::http::{HttpLimits, HttpOptions, HttpService};
 use toolwire_tests::http::direct::{InProcessClient, in_session};
+use toolwire_tests::http::request::Request;
 use toolwire_tests::http::session::initialize_request;
 use toolwire_tests::peer::{legacy, within};
 
@@ -56,4 +59,22 @@ async fn second_initialize_in_a_session_opens_no_upstream_session() {
     let ping = server.receive().await;
     server.respond(&ping, "{}").await;
     assert_eq!(within(calling).await.unwrap().status, 200);
+}
+
+#[tokio::test]
+async fn deleted_session_ends_its_upstream_session() {
+    let (client, session, _connections, mut server) = http_session(HttpLimits::default()).await;
+    let deleted = client.request(Request::delete(&session, VERSION)).await;
+    assert_eq!(deleted.status, 204);
+    server.expect_end().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn expired_session_ends_its_upstream_session() {
+    // The client sends nothing after `initialize`.
+    let (_client, _session, _connections, mut server) = http_session(HttpLimits::default()).await;
+    let expired = tokio::time::timeout(Duration::from_secs(120), async {
+        while server.next().await.is_some() {}
+    });
+    assert!(expired.await.is_ok());
 }

@@ -156,6 +156,13 @@ impl Forwarder for RelayForwarder {
     fn session_opened(&self, state: &Arc<ConnectionState>, session: &str) {
         self.0.sessions.name(state, session);
     }
+
+    fn session_closed(&self, session: &str) {
+        let key = ClientKey::Token(session.to_owned());
+        if let Some(session) = self.0.sessions.remove(&key) {
+            tokio::spawn(async move { session.close().await });
+        }
+    }
 }
 
 impl RelayInner {

@@ -27,6 +27,13 @@ pub(crate) trait Forwarder: fmt::Debug + Send + Sync {
         expect(dead_code, reason = "only HTTP has sessions")
     )]
     fn session_opened(&self, state: &Arc<ConnectionState>, session: &str);
+
+    /// Handles the end of an HTTP session: it was deleted, or it has expired. May be called more than once.
+    #[cfg_attr(
+        not(feature = "http-server"),
+        expect(dead_code, reason = "only HTTP has sessions")
+    )]
+    fn session_closed(&self, session: &str);
 }
 
 impl Server {

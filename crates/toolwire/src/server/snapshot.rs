@@ -298,6 +298,17 @@ impl Snapshot {
         forwards
     }
 
+    /// Tells the forwarder, if there is one, that an HTTP session has ended.
+    #[cfg(feature = "http-server")]
+    pub(crate) fn session_closed(&self, session: &str) {
+        #[cfg(feature = "relay")]
+        if let Some(forwarder) = &self.forwarder {
+            forwarder.session_closed(session);
+        }
+        #[cfg(not(feature = "relay"))]
+        let _ = session;
+    }
+
     /// Returns `true` if the server serves a method that the protocol does not define.
     pub(crate) fn is_custom_method(&self, name: &str) -> bool {
         self.methods.contains_key(name) || self.forwards()

@@ -71,7 +71,7 @@ impl HttpEndpoint {
                 ByteBudget::new(limits.stream_bytes, limits.queued_bytes),
             ),
             stalls: StallMonitor::new(limits.write_stall),
-            active_sessions: Arc::new(ActiveSessions::new(node.number())),
+            active_sessions: Arc::new(ActiveSessions::new(node.number(), &server)),
             http_sse: Arc::default(),
             node,
             stores: Stores::new(&options),
@@ -182,6 +182,7 @@ impl HttpEndpoint {
         if !is_deleted {
             return Ok(false);
         }
+        self.active_sessions.session_closed(id);
         let signalled = self.signal(id, SessionSignal::Ended).await;
         // The events are removed even if the other nodes were not notified, because no client can resume the session.
         self.stores.remove_streams(principal, id).await?;
@@ -271,6 +272,9 @@ impl ClusterHandler for HttpEndpoint {
                 self.server.hub().publish_notification_local(&notification);
             }
             BusPayload::Session { session, signal } => {
+                if matches!(signal, SessionSignal::Ended) {
+                    self.active_sessions.session_closed(&session);
+                }
                 if let Some(active) = self.active_sessions.find(&session) {
                     active.on_signal(signal);
                 }

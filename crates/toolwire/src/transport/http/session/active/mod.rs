@@ -17,6 +17,7 @@ use toolwire_types::{ErrorObject, RawJson};
 use crate::engine::node_number::NodeNumber;
 use crate::engine::{BuildNameHasher, Cancellation, ClientRequests, ConnectionState, Principal};
 use crate::error::Error;
+use crate::server::Server;
 use crate::store::{SessionRecord, SessionSignal, StoredSession};
 use crate::sync::lock;
 use crate::transport::http::session::key::SessionKey;
@@ -63,6 +64,8 @@ const MAX_CACHED_RECORD_BYTES: usize = 16 * 1024;
 pub(crate) struct ActiveSessions {
     table: Mutex<SessionTable>,
     node: Arc<NodeNumber>,
+    /// The server, which learns the end of each session. Only tests have none.
+    server: Option<Server>,
 }
 
 #[derive(Debug, Default)]
@@ -73,10 +76,11 @@ struct SessionTable {
 }
 
 impl ActiveSessions {
-    pub(crate) fn new(node: &Arc<NodeNumber>) -> Self {
+    pub(crate) fn new(node: &Arc<NodeNumber>, server: &Server) -> Self {
         Self {
             table: Mutex::default(),
             node: Arc::clone(node),
+            server: Some(server.clone()),
         }
     }
 
@@ -131,6 +135,13 @@ impl ActiveSessions {
             .filter(|active| active.key.principal == *principal)
         {
             active.end();
+        }
+    }
+
+    /// Tells the server that a session has ended, whether or not it is active.
+    pub(crate) fn session_closed(&self, id: &str) {
+        if let Some(server) = &self.server {
+            server.snapshot().session_closed(id);
         }
     }
 
@@ -304,6 +315,7 @@ impl ActiveSession {
         self.client_requests.close();
         if let Some(registry) = self.registry.upgrade() {
             registry.evict(&self.key.id);
+            registry.session_closed(&self.key.id);
         }
     }
 
