@@ -2,12 +2,12 @@
 
 use std::time::Duration;
 
-use serde_json::json;
+use serde_json::{Value, json};
 use toolwire::transport::http::{HttpLimits, HttpOptions, HttpService};
 use toolwire_tests::http::direct::{InProcessClient, in_session};
 use toolwire_tests::http::request::Request;
 use toolwire_tests::http::session::initialize_request;
-use toolwire_tests::peer::{legacy, within};
+use toolwire_tests::peer::{Peer, legacy, within};
 
 use crate::raw_upstream::{RawConnection, RawUpstream, raw_upstream};
 
@@ -21,6 +21,43 @@ fn details() -> String {
         "serverInfo": {"name": "old", "version": "1"},
     })
     .to_string()
+}
+
+fn initialize(id: i64) -> Value {
+    let params = json!({
+        "protocolVersion": VERSION,
+        "capabilities": {"roots": {}},
+        "clientInfo": {"name": "peer", "version": "9"},
+    });
+    legacy(id, "initialize", params)
+}
+
+fn initialized() -> Value {
+    json!({"jsonrpc": "2.0", "method": "notifications/initialized", "params": {"x": 1}})
+}
+
+#[tokio::test]
+async fn request_does_not_overtake_an_earlier_notification() {
+    let (upstream, mut connections) = raw_upstream();
+    let relay = upstream.relay();
+    let mut client = Peer::connect(relay.server());
+    client.send(initialize(1)).await;
+    let (mut server, _) = connections.accept_legacy(&details()).await;
+    client.receive().await;
+    // A request that arrives with others is polled before the task of a notification runs.
+    let burst = [
+        initialized(),
+        legacy(2, "tools/list", json!({})),
+        legacy(3, "ping", json!({})),
+    ];
+    let lines: Vec<String> = burst.iter().map(|message| format!("{message}\n")).collect();
+    client.send_bytes(lines.concat()).await;
+    assert_eq!(
+        server.receive().await["method"],
+        "notifications/initialized"
+    );
+    assert_eq!(server.receive().await["method"], "tools/list");
+    assert_eq!(server.receive().await["method"], "ping");
 }
 
 /// Returns the HTTP service of a relay, and the upstream server of its first session.

@@ -2,6 +2,7 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use toolwire_proto::envelope::NotificationEnvelope;
 use toolwire_proto::features::VersionFeatures;
@@ -18,12 +19,16 @@ use crate::relay::connection::{UpstreamConnection, unreachable};
 use crate::relay::legacy_client::LegacyClient;
 use crate::relay::messages::UpstreamMessages;
 use crate::relay::modern_client::LegacyUpstream;
+use crate::relay::notification_gate::NotificationGate;
 use crate::relay::sessions::{ClientKey, RelaySession, RelaySessions};
 use crate::relay::upstream::Upstream;
 use crate::server::Server;
 use crate::server::forward::Forwarder;
 use crate::server::request::Exchange;
 use crate::sync::lock;
+
+/// How long the upstream server may take to accept a notification. Later requests of the same client wait for it.
+const NOTIFICATION_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// A server that forwards everything to an upstream server.
 #[derive(Debug, Clone)]
@@ -129,7 +134,12 @@ struct RelayForwarder(Arc<RelayInner>);
 impl Forwarder for RelayForwarder {
     fn serve(&self, exchange: Exchange) -> BoxFuture<'static, Outcome> {
         let relay = Arc::clone(&self.0);
+        let gate = relay.gate_of(&*exchange.context.scope().transport);
+        let earlier = gate.map(|gate| gate.earlier());
         Box::pin(async move {
+            if let Some(earlier) = earlier {
+                earlier.forwarded().await;
+            }
             let serving = CatchPanic::new(relay.serve(&exchange));
             let outcome = serving
                 .await
@@ -146,10 +156,15 @@ impl Forwarder for RelayForwarder {
         let method = notification.method.clone().into_owned();
         let params = notification.params.map(RawJson::from);
         let relay = Arc::clone(&self.0);
+        // Requests that are read later wait until the entry is dropped.
+        let entry = relay.gate_of(&*client).map(|gate| gate.enter());
         Box::pin(async move {
-            if let Err(error) = relay.forward_notification(&method, params, client).await {
+            let forwarding = relay.forward_notification(&method, params, client);
+            let forwarded = tokio::time::timeout(NOTIFICATION_TIMEOUT, forwarding).await;
+            if let Err(error) = forwarded.unwrap_or_else(|_| Err(Error::timeout())) {
                 tracing::warn!(method = %PeerText::new(&method), %error, "a notification could not be forwarded");
             }
+            drop(entry);
         })
     }
 
@@ -166,6 +181,12 @@ impl Forwarder for RelayForwarder {
 }
 
 impl RelayInner {
+    /// Returns the notifications of a client that are not forwarded yet.
+    fn gate_of(&self, client: &dyn TransportContext) -> Option<Arc<NotificationGate>> {
+        let session = self.sessions.get(&ClientKey::of(client)?)?;
+        Some(session.gate)
+    }
+
     async fn serve(self: &Arc<Self>, exchange: &Exchange) -> Result<RawJson, ErrorObject> {
         if exchange.context.version().is_modern() {
             let shared = self.shared().await.map_err(|error| unreachable(&error))?;

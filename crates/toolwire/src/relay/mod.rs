@@ -25,6 +25,7 @@ mod forwarder;
 mod legacy_client;
 mod messages;
 mod modern_client;
+mod notification_gate;
 mod parked;
 mod round_client;
 mod session_changes;

@@ -9,6 +9,7 @@ use toolwire_types::RawJson;
 use crate::engine::{ConnectionState, TransportContext};
 use crate::relay::connection::UpstreamConnection;
 use crate::relay::legacy_client::LegacyClient;
+use crate::relay::notification_gate::NotificationGate;
 use crate::sync::lock;
 
 /// The session of a legacy client.
@@ -19,6 +20,8 @@ pub(super) struct RelaySession {
     pub(super) client: Option<Arc<LegacyClient>>,
     /// The result of `initialize`, as the client got it.
     pub(super) initialized: RawJson,
+    /// The notifications of the client that are not forwarded yet.
+    pub(super) gate: Arc<NotificationGate>,
     /// Whether messages outside of requests have a channel to the client.
     attached: Arc<AtomicBool>,
     /// The state of the client's connection. While it is held, its address names the connection.
@@ -36,6 +39,7 @@ impl RelaySession {
             upstream,
             client,
             initialized,
+            gate: Arc::default(),
             attached: Arc::default(),
             state,
         }
