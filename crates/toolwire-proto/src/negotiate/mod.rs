@@ -12,7 +12,7 @@ use crate::features::{SupportedVersions, VersionFeatures};
 
 pub use probe::{
     Channel, DetectedEra, LegacyTransport, Probe, ProbeAction, ProbeEvent, ProbeFailure,
-    contradicts_era,
+    contradicts_era, rejects_legacy_era,
 };
 
 /// Returns the version that a server negotiates for `initialize`: the requested one, or else its newest legacy version.

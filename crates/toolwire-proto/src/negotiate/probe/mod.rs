@@ -524,6 +524,23 @@ pub fn contradicts_era(http_status: Option<u16>, error: Option<&ErrorObject>) ->
     }
 }
 
+/// Returns `true` if the failure of `initialize` means that the server supports no legacy revision.
+///
+/// A server without the method says so. Without an error object, the evidence on HTTP is the same as in the probe.
+#[must_use]
+pub fn rejects_legacy_era(http_status: Option<u16>, error: Option<&ErrorObject>) -> bool {
+    match error {
+        Some(error) => {
+            let is_modern = matches!(
+                ModernError::recognize(error),
+                Some(ModernError::UnsupportedVersion(_))
+            );
+            is_modern || error.code == code::METHOD_NOT_FOUND
+        }
+        None => http_status.is_some_and(is_era_evidence),
+    }
+}
+
 /// Returns `true` if the status is evidence of an era: a client error that is not about credentials, time or load.
 fn is_era_evidence(status: u16) -> bool {
     (400..500).contains(&status) && !matches!(status, 401 | 403 | 407 | 408 | 429)

@@ -532,6 +532,26 @@ fn upgraded_legacy_server_is_probed_again() {
 }
 
 #[test]
+fn only_a_server_that_responds_rejects_the_legacy_era() {
+    let check = |status: Option<u16>, error: Option<ErrorObject>, expected: bool| {
+        let rejects = rejects_legacy_era(status, error.as_ref());
+        assert_eq!(rejects, expected, "{status:?} {error:?}");
+    };
+    let data = serde_json::json!({"supported": ["2026-07-28"], "requested": "2025-11-25"});
+    let unsupported = ErrorObject::new(code::UNSUPPORTED_PROTOCOL_VERSION, "no").with_data(data);
+    check(None, Some(unsupported.clone()), true);
+    check(Some(400), Some(unsupported), true);
+    check(None, Some(ErrorObject::method_not_found("x")), true);
+    check(Some(404), Some(ErrorObject::method_not_found("x")), true);
+    check(Some(404), None, true);
+    check(Some(401), None, false);
+    check(Some(503), None, false);
+    check(None, Some(ErrorObject::internal("not ready")), false);
+    check(Some(500), Some(ErrorObject::internal("not ready")), false);
+    check(None, None, false);
+}
+
+#[test]
 fn only_era_evidence_contradicts_an_earlier_result() {
     let check = |status: Option<u16>, error: Option<ErrorObject>, expected: bool| {
         assert_eq!(
