@@ -1,5 +1,6 @@
 //! A relay between a client and an upstream server, both played by the test.
 
+mod connections;
 mod legacy_client;
 mod modern_client;
 mod raw_upstream;

@@ -291,7 +291,8 @@ async fn seventeenth_input_request_of_a_call_is_rejected() {
 #[tokio::test]
 async fn clients_with_equal_questions_never_see_each_others() {
     let (upstream, mut connections) = raw_upstream();
-    let relay = upstream.relay();
+    // One session for each client, and the shared one.
+    let relay = upstream.with_max_sessions(65).relay();
     // The server: each call asks, and returns the name in the answer.
     let serving = tokio::spawn(async move {
         loop {

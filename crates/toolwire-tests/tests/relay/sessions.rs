@@ -3,11 +3,12 @@
 use std::time::Duration;
 
 use serde_json::{Value, json};
+use toolwire::relay::Relay;
 use toolwire::transport::http::{HttpLimits, HttpOptions, HttpService};
 use toolwire_tests::http::direct::{InProcessClient, in_session};
 use toolwire_tests::http::request::Request;
 use toolwire_tests::http::session::initialize_request;
-use toolwire_tests::peer::{Peer, legacy, within};
+use toolwire_tests::peer::{Peer, legacy, modern, notification, result_response, within};
 
 use crate::raw_upstream::{RawConnection, RawUpstream, raw_upstream};
 
@@ -36,6 +37,34 @@ fn initialized() -> Value {
     json!({"jsonrpc": "2.0", "method": "notifications/initialized", "params": {"x": 1}})
 }
 
+/// Returns a client and an upstream server with a session between them.
+async fn pair() -> (Relay, Peer, RawUpstream, RawConnection) {
+    let (upstream, mut connections) = raw_upstream();
+    let relay = upstream.with_name("files").relay();
+    let mut client = Peer::connect(relay.server());
+    client.send(initialize(1)).await;
+    let (mut server, _) = connections.accept_legacy(&details()).await;
+    client.receive().await;
+    client.send(initialized()).await;
+    assert_eq!(server.receive().await, initialized());
+    (relay, client, connections, server)
+}
+
+/// Accepts the session that replaces a lost one.
+async fn accept_again(connections: &mut RawUpstream) -> RawConnection {
+    let (mut server, params) = connections.accept_legacy(&details()).await;
+    assert_eq!(params, initialize(1)["params"]);
+    assert_eq!(server.receive().await, initialized());
+    server
+}
+
+async fn expect_list_change(client: &mut Peer) {
+    let method = "notifications/tools/list_changed";
+    client
+        .expect(json!({"jsonrpc": "2.0", "method": method}))
+        .await;
+}
+
 #[tokio::test]
 async fn request_does_not_overtake_an_earlier_notification() {
     let (upstream, mut connections) = raw_upstream();
@@ -60,6 +89,125 @@ async fn request_does_not_overtake_an_earlier_notification() {
     assert_eq!(server.receive().await["method"], "ping");
 }
 
+#[tokio::test]
+async fn lost_session_is_opened_again_for_the_next_request() {
+    let (_relay, mut client, mut connections, mut server) = pair().await;
+    client
+        .send(legacy(2, "tools/call", json!({"name": "slow"})))
+        .await;
+    server.receive().await;
+    drop(server);
+    let error = client.expect_error(2, -32603).await;
+    let data = json!({"reason": "upstream_unreachable", "upstream": "files"});
+    assert_eq!(error["data"], data, "{error}");
+    client.send(legacy(3, "tools/list", json!({}))).await;
+    let mut server = accept_again(&mut connections).await;
+    expect_list_change(&mut client).await;
+    let request = server.receive().await;
+    assert_eq!(request["method"], "tools/list");
+    server.respond(&request, r#"{"tools":[]}"#).await;
+    client
+        .expect(result_response(3, json!({"tools": []})))
+        .await;
+    // Messages of the new session reach the client.
+    let event = notification("com.example/event", json!({}));
+    server.send(&event).await;
+    client.expect(event).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn lost_session_is_opened_again_without_a_request() {
+    let (_relay, mut client, mut connections, server) = pair().await;
+    drop(server);
+    let _server = accept_again(&mut connections).await;
+    expect_list_change(&mut client).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn server_that_ends_after_each_start_is_started_after_pauses() {
+    let (_relay, mut client, mut connections, server) = pair().await;
+    drop(server);
+    // The first loss causes no pause.
+    client.send(legacy(2, "ping", json!({}))).await;
+    drop(accept_again(&mut connections).await);
+    expect_list_change(&mut client).await;
+    client.expect_error(2, -32603).await;
+    client.send(legacy(3, "ping", json!({}))).await;
+    let error = client.expect_error(3, -32603).await;
+    assert!(error.to_string().contains("next attempt"), "{error}");
+    assert_eq!(error["data"]["upstream"], "files");
+}
+
+#[tokio::test(start_paused = true)]
+async fn client_of_a_modern_server_listens_again_after_a_loss() {
+    let (upstream, mut connections) = raw_upstream();
+    let relay = upstream.relay();
+    let mut client = Peer::connect(relay.server());
+    client.send(initialize(1)).await;
+    let mut rejecting = connections.accept().await;
+    let request = rejecting.receive().await;
+    let error = r#"{"code":-32601,"message":"unknown method"}"#;
+    rejecting.reject(&request, error).await;
+    let mut server = accept_listening(&mut connections).await;
+    client.receive().await;
+    client.send(initialized()).await;
+    assert_eq!(server.receive().await["method"], "subscriptions/listen");
+    drop(server);
+    let mut server = accept_listening(&mut connections).await;
+    expect_list_change(&mut client).await;
+    assert_eq!(server.receive().await["method"], "subscriptions/listen");
+    client.send(legacy(2, "tools/list", json!({}))).await;
+    let request = server.receive().await;
+    assert_eq!(request["method"], "tools/list");
+    let result = r#"{"resultType":"complete","tools":[]}"#;
+    server.respond(&request, result).await;
+    client
+        .expect(result_response(2, json!({"tools": []})))
+        .await;
+}
+
+/// Accepts a connection to a modern server that announces changes of its tools.
+async fn accept_listening(connections: &mut RawUpstream) -> RawConnection {
+    let mut server = connections.accept().await;
+    let discover = server.receive().await;
+    assert_eq!(discover["method"], "server/discover");
+    let result = json!({
+        "resultType": "complete",
+        "supportedVersions": ["2026-07-28"],
+        "capabilities": {"tools": {"listChanged": true}},
+        "ttlMs": 0,
+        "cacheScope": "public",
+    });
+    server.respond(&discover, &result.to_string()).await;
+    server
+}
+
+#[tokio::test]
+async fn failure_to_connect_does_not_end_the_attempts_with_sessions() {
+    let (upstream, mut connections) = raw_upstream();
+    let relay = upstream.relay();
+    let mut first = Peer::connect(relay.server());
+    first.send(initialize(1)).await;
+    // The server closes the connection at `initialize`, and is modern.
+    let mut closing = connections.accept().await;
+    closing.receive().await;
+    drop(closing);
+    let _server = connections.accept_modern().await;
+    assert!(first.receive().await.get("result").is_some());
+    // A server that supports both eras may have failed by accident.
+    let second = Peer::connect(relay.server());
+    second.send(initialize(1)).await;
+    let mut session = connections.accept().await;
+    let request = session.receive().await;
+    assert_eq!(request["method"], "initialize");
+    let error = r#"{"code":-32601,"message":"unknown method"}"#;
+    session.reject(&request, error).await;
+    // Now it is known that it does not.
+    let mut third = Peer::connect(relay.server());
+    third.send(initialize(1)).await;
+    assert!(third.receive().await.get("result").is_some());
+}
+
 /// Returns the HTTP service of a relay, and the upstream server of its first session.
 async fn http_session(limits: HttpLimits) -> (InProcessClient, String, RawUpstream, RawConnection) {
     let (upstream, mut connections) = raw_upstream();
@@ -73,6 +221,24 @@ async fn http_session(limits: HttpLimits) -> (InProcessClient, String, RawUpstre
     let (server, _) = connections.accept_legacy(&details()).await;
     let session = within(opening).await.expect("the request ends");
     (client, session, connections, server)
+}
+
+#[tokio::test]
+async fn deleted_session_ends_its_upstream_session() {
+    let (client, session, _connections, mut server) = http_session(HttpLimits::default()).await;
+    let deleted = client.request(Request::delete(&session, VERSION)).await;
+    assert_eq!(deleted.status, 204);
+    server.expect_end().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn expired_session_ends_its_upstream_session() {
+    // The client sends nothing after `initialize`.
+    let (_client, _session, _connections, mut server) = http_session(HttpLimits::default()).await;
+    let expired = tokio::time::timeout(Duration::from_secs(120), async {
+        while server.next().await.is_some() {}
+    });
+    assert!(expired.await.is_ok());
 }
 
 #[tokio::test]
@@ -99,19 +265,23 @@ async fn second_initialize_in_a_session_opens_no_upstream_session() {
 }
 
 #[tokio::test]
-async fn deleted_session_ends_its_upstream_session() {
-    let (client, session, _connections, mut server) = http_session(HttpLimits::default()).await;
-    let deleted = client.request(Request::delete(&session, VERSION)).await;
-    assert_eq!(deleted.status, 204);
+async fn closed_relay_ends_all_sessions_and_rejects_requests() {
+    let (relay, mut client, mut connections, mut server) = pair().await;
+    client
+        .send(legacy(2, "tools/call", json!({"name": "slow"})))
+        .await;
+    server.receive().await;
+    within(relay.close()).await;
     server.expect_end().await;
-}
-
-#[tokio::test(start_paused = true)]
-async fn expired_session_ends_its_upstream_session() {
-    // The client sends nothing after `initialize`.
-    let (_client, _session, _connections, mut server) = http_session(HttpLimits::default()).await;
-    let expired = tokio::time::timeout(Duration::from_secs(120), async {
-        while server.next().await.is_some() {}
-    });
-    assert!(expired.await.is_ok());
+    client.expect_error(2, -32603).await;
+    for request in [
+        legacy(3, "ping", json!({})),
+        modern(4, "tools/list", json!({})),
+    ] {
+        let id = request["id"].clone();
+        client.send(request).await;
+        let error = client.expect_error(id, -32603).await;
+        assert!(error.to_string().contains("the relay is closed"), "{error}");
+    }
+    assert!(connections.is_quiet());
 }

@@ -36,6 +36,11 @@ impl Client {
         self.shared.connector.channel()
     }
 
+    /// Returns `true` if the server is a process that the client started.
+    pub(crate) fn starts_process(&self) -> bool {
+        self.shared.connector.starts_process()
+    }
+
     /// Returns the id of the next forwarded request.
     pub(crate) fn next_request_id(&self) -> i64 {
         self.shared.next_id.fetch_add(1, Ordering::Relaxed)

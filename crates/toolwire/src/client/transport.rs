@@ -146,6 +146,12 @@ pub(crate) trait Connect: fmt::Debug + Send + Sync {
     /// Returns the channel, which decides how the era is detected.
     fn channel(&self) -> Channel;
 
+    /// Returns `true` if each transport is a process that [`open`](Self::open) starts.
+    #[cfg(feature = "relay")]
+    fn starts_process(&self) -> bool {
+        false
+    }
+
     /// Returns the server's name for errors and for the key of a shared cache: a URL or a command. Empty if only this
     /// client can reach the server.
     fn name(&self) -> String;

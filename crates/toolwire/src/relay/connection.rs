@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
 use std::time::Duration;
 
+use serde_json::json;
 use tokio::sync::Notify;
 use toolwire_proto::negotiate::Channel;
 use toolwire_proto::raw_object::RawObject;
@@ -19,8 +20,12 @@ use crate::engine::TransportContext;
 use crate::error::{Error, chain};
 use crate::relay::calls::{ForwardedCall, ProgressTokens};
 use crate::relay::messages::UpstreamMessages;
+use crate::relay::open_connections::ConnectionPermit;
 use crate::relay::sessions::connection_number;
 use crate::server::request::Exchange;
+
+/// The `reason` in the data of an error for a request that got no response.
+const UNREACHABLE: &str = "upstream_unreachable";
 
 /// A connection to the upstream server.
 #[derive(Debug, Clone)]
@@ -29,6 +34,8 @@ pub(super) struct UpstreamConnection {
     pub(super) messages: Arc<UpstreamMessages>,
     /// How long a request may take without a message of the upstream that belongs to it.
     pub(super) timeout: Duration,
+    /// Counts the connection until its last clone is dropped.
+    pub(super) permit: Option<Arc<ConnectionPermit>>,
 }
 
 /// A request to the upstream server.
@@ -205,6 +212,13 @@ impl UpstreamConnection {
     pub(super) fn is_closed(&self) -> bool {
         self.client.is_connection_closed()
     }
+
+    /// Returns `true` if there is no other clone of this value, so that no request uses the connection.
+    pub(super) fn is_unused(&self) -> bool {
+        self.permit
+            .as_ref()
+            .is_some_and(|permit| Arc::strong_count(permit) == 1)
+    }
 }
 
 /// Waits for a response. Each message that belongs to the request restarts the timeout, which does not apply while the
@@ -235,8 +249,14 @@ pub(super) fn unreachable(error: &Error) -> ErrorObject {
         return rpc.clone();
     }
     let message = format!("the upstream server did not respond: {}", chain(error));
-    let mut error = ErrorObject::internal(message);
-    let data = serde_json::json!({ "reason": "upstream_unreachable" });
-    error.data = Some(RawJson::from(data));
+    ErrorObject::internal(message).with_data(json!({ "reason": UNREACHABLE }))
+}
+
+/// Adds the name of the upstream server to an error of [`unreachable`].
+pub(super) fn with_upstream_name(error: ErrorObject, name: &str) -> ErrorObject {
+    let unnamed = RawJson::from(json!({ "reason": UNREACHABLE }));
+    if error.data == Some(unnamed) {
+        return error.with_data(json!({ "reason": UNREACHABLE, "upstream": name }));
+    }
     error
 }

@@ -6,12 +6,9 @@
 //! All other requests share one session without capabilities.
 
 use std::borrow::Cow;
-use std::collections::HashMap;
-use std::sync::{Arc, Mutex};
-use std::time::Duration;
+use std::sync::Arc;
 
 use serde_json::json;
-use tokio::time::Instant;
 use toolwire_proto::cache::CacheHint;
 use toolwire_proto::raw_object::RawObject;
 use toolwire_proto::relay::convert::{
@@ -24,40 +21,30 @@ use crate::engine::Principal;
 use crate::error::Error;
 use crate::relay::change_streams::ChangeStreams;
 use crate::relay::connection::{LogFilter, UpstreamConnection, UpstreamRequest, unreachable};
+use crate::relay::connector::UpstreamConnector;
 use crate::relay::legacy_client::converted_error;
 use crate::relay::messages::UpstreamMessages;
 use crate::relay::parked::{ParkedCalls, RoundEnd, RunningCall};
 use crate::relay::round_client::RoundClient;
 use crate::relay::session_owner::SessionOwner;
-use crate::relay::upstream::Upstream;
 use crate::server::request::Exchange;
-use crate::sync::lock;
-
-/// The maximum number of idle sessions, and how long a session may be idle.
-const MAX_IDLE: usize = 8;
-const MAX_IDLE_TIME: Duration = Duration::from_secs(300);
 
 /// The sessions of the relay with a legacy upstream server.
 #[derive(Debug)]
 pub(super) struct LegacyUpstream {
-    upstream: Upstream,
+    connector: Arc<UpstreamConnector>,
     /// The session for clients that cannot be asked.
     shared: UpstreamConnection,
-    idle: Mutex<HashMap<SessionOwner, Vec<IdleSession>>>,
+    /// The parked calls of all clients. They have sessions of their own, so they do not end with this one.
     parked: ParkedCalls,
     changes: Arc<ChangeStreams>,
-}
-
-#[derive(Debug)]
-struct IdleSession {
-    session: UpstreamConnection,
-    since: Instant,
 }
 
 impl LegacyUpstream {
     /// Creates the sessions, with an open one that was initialized without capabilities.
     pub(super) async fn start(
-        upstream: Upstream,
+        connector: Arc<UpstreamConnector>,
+        parked: ParkedCalls,
         shared: UpstreamConnection,
     ) -> Result<Self, Error> {
         let changes = Arc::new(ChangeStreams::new(shared.clone()));
@@ -65,25 +52,16 @@ impl LegacyUpstream {
         shared.messages.set_change_receiver(receiver);
         shared.client.forward_initialized(None).await?;
         Ok(Self {
-            upstream,
+            connector,
             shared,
-            idle: Mutex::default(),
-            parked: ParkedCalls::default(),
+            parked,
             changes,
         })
     }
 
-    /// Returns `true` if the shared session is closed, so that all have to be opened again.
-    pub(super) fn is_closed(&self) -> bool {
-        self.shared.is_closed()
-    }
-
-    /// Returns all open sessions, which the caller closes.
-    pub(super) fn take_all(&self) -> Vec<UpstreamConnection> {
-        self.parked.clear();
-        let idle = std::mem::take(&mut *lock(&self.idle));
-        let idle = idle.into_values().flatten().map(|idle| idle.session);
-        std::iter::once(self.shared.clone()).chain(idle).collect()
+    /// Returns the session for clients that cannot be asked.
+    pub(super) fn shared_session(&self) -> &UpstreamConnection {
+        &self.shared
     }
 
     /// Forwards a notification of a client.
@@ -155,8 +133,9 @@ impl LegacyUpstream {
                 let Some(identity) = self.askable_identity(exchange) else {
                     return self.forward_shared(exchange).await;
                 };
+                let principal = Principal::of(exchange.context.auth());
                 let owner = SessionOwner {
-                    principal: Principal::of(exchange.context.auth()),
+                    principal: self.connector.owner(principal),
                     identity: identity.get().to_owned(),
                 };
                 let session = self.check_out(&owner, identity).await;
@@ -171,7 +150,8 @@ impl LegacyUpstream {
             RoundEnd::Asked(outcome) => outcome,
             RoundEnd::Done(outcome, session) => {
                 if let Some((owner, session)) = session {
-                    self.check_in(owner, session);
+                    // A session beyond the limit is closed.
+                    drop(self.connector.idle.store(owner, session));
                 }
                 outcome
             }
@@ -210,37 +190,13 @@ impl LegacyUpstream {
         owner: &SessionOwner,
         identity: RawJson,
     ) -> Result<UpstreamConnection, Error> {
-        if let Some(session) = self.take_idle(owner) {
+        if let Some(session) = self.connector.idle.take(owner) {
             return Ok(session);
         }
         let messages = Arc::new(UpstreamMessages::default());
-        let session = self.upstream.open_legacy(identity, messages).await?;
+        let session = self.connector.open_legacy(identity, messages).await?;
         session.client.forward_initialized(None).await?;
         Ok(session)
-    }
-
-    fn take_idle(&self, owner: &SessionOwner) -> Option<UpstreamConnection> {
-        let mut idle = lock(&self.idle);
-        let now = Instant::now();
-        for sessions in idle.values_mut() {
-            sessions.retain(|session| {
-                !session.session.is_closed() && now - session.since < MAX_IDLE_TIME
-            });
-        }
-        idle.retain(|_, sessions| !sessions.is_empty());
-        idle.get_mut(owner)?.pop().map(|idle| idle.session)
-    }
-
-    /// Stores the session of a call that has ended, for the next call of the same client.
-    fn check_in(&self, owner: SessionOwner, session: UpstreamConnection) {
-        let mut idle = lock(&self.idle);
-        let count: usize = idle.values().map(Vec::len).sum();
-        if count < MAX_IDLE && !session.is_closed() {
-            let since = Instant::now();
-            idle.entry(owner)
-                .or_default()
-                .push(IdleSession { session, since });
-        }
     }
 
     /// Returns the parameters of a request in the form of the upstream's revision.

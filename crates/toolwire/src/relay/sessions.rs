@@ -1,68 +1,164 @@
 //! The sessions of legacy clients, each with an upstream session of its own.
 
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
-use toolwire_types::RawJson;
+use toolwire_types::{RawJson, ServerCapabilities};
 
-use crate::engine::{ConnectionState, TransportContext};
+use crate::engine::{ConnectionState, Principal, TransportContext};
 use crate::relay::connection::UpstreamConnection;
 use crate::relay::legacy_client::LegacyClient;
+use crate::relay::messages::send;
 use crate::relay::notification_gate::NotificationGate;
 use crate::sync::lock;
 
 /// The session of a legacy client.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub(super) struct RelaySession {
-    pub(super) upstream: UpstreamConnection,
+    /// The connection of the session. It is replaced if it is lost.
+    upstream: Mutex<UpstreamConnection>,
+    /// Held while a lost connection is opened again.
+    pub(super) reopening: tokio::sync::Mutex<()>,
     /// The state of the client, if the upstream server is modern and does not store it.
     pub(super) client: Option<Arc<LegacyClient>>,
+    /// The principal whose connections the session uses.
+    pub(super) owner: Principal,
+    /// The parameters of the client's `initialize`.
+    pub(super) initialize: RawJson,
     /// The result of `initialize`, as the client got it.
     pub(super) initialized: RawJson,
     /// The notifications of the client that are not forwarded yet.
     pub(super) gate: Arc<NotificationGate>,
-    /// Whether messages outside of requests have a channel to the client.
-    attached: Arc<AtomicBool>,
+    handshake: Mutex<Handshake>,
+    /// The channel to the client outside of its requests.
+    channel: Mutex<Option<Arc<dyn TransportContext>>>,
     /// The state of the client's connection. While it is held, its address names the connection.
     state: Arc<ConnectionState>,
 }
 
+/// How far the initialization has come.
+#[derive(Debug, Clone, Default)]
+pub(super) enum Handshake {
+    /// The client has not sent `notifications/initialized`.
+    #[default]
+    Initializing,
+    /// The client has sent it, with these parameters.
+    Initialized(Option<RawJson>),
+}
+
 impl RelaySession {
+    /// Creates the session of a client whose `initialize` succeeded.
     pub(super) fn new(
         upstream: UpstreamConnection,
         client: Option<Arc<LegacyClient>>,
+        owner: Principal,
+        initialize: RawJson,
         initialized: RawJson,
         state: Arc<ConnectionState>,
     ) -> Self {
         Self {
-            upstream,
+            upstream: Mutex::new(upstream),
+            reopening: tokio::sync::Mutex::default(),
             client,
+            owner,
+            initialize,
             initialized,
             gate: Arc::default(),
-            attached: Arc::default(),
+            handshake: Mutex::default(),
+            channel: Mutex::default(),
             state,
         }
     }
 
+    /// Returns the connection, which may be lost.
+    pub(super) fn upstream(&self) -> UpstreamConnection {
+        lock(&self.upstream).clone()
+    }
+
+    /// Replaces a lost connection.
+    pub(super) fn set_upstream(&self, upstream: UpstreamConnection) {
+        let lost = std::mem::replace(&mut *lock(&self.upstream), upstream);
+        drop(lost);
+    }
+
+    pub(super) fn handshake(&self) -> Handshake {
+        lock(&self.handshake).clone()
+    }
+
+    /// Records that the client has sent `notifications/initialized`.
+    pub(super) fn set_initialized(&self, params: Option<RawJson>) {
+        *lock(&self.handshake) = Handshake::Initialized(params);
+    }
+
     /// Returns `true` if messages outside of requests have a channel to the client.
     pub(super) fn is_attached(&self) -> bool {
-        self.attached.load(Ordering::Acquire)
+        lock(&self.channel).is_some()
     }
 
-    /// Records that messages have a channel. Returns `false` if that was recorded before.
-    pub(super) fn set_attached(&self) -> bool {
-        !self.attached.swap(true, Ordering::AcqRel)
+    /// Sets the channel for messages outside of requests. Returns `false` if it was set before.
+    pub(super) fn attach(&self, channel: Arc<dyn TransportContext>) -> bool {
+        let mut current = lock(&self.channel);
+        if current.is_some() {
+            return false;
+        }
+        *current = Some(Arc::clone(&channel));
+        drop(current);
+        match &self.client {
+            Some(client) => client.changes.set_channel(channel),
+            None => self.upstream().messages.set_client(channel),
+        }
+        true
     }
-}
 
-impl RelaySession {
+    /// Returns the channel for messages outside of requests.
+    pub(super) fn channel(&self) -> Option<Arc<dyn TransportContext>> {
+        lock(&self.channel).clone()
+    }
+
+    /// Announces each list whose changes the server announces, because the lists of a new upstream session may differ
+    /// from those of the lost one.
+    pub(super) fn announce_lists(&self) {
+        let Some(channel) = self.channel() else {
+            return;
+        };
+        for method in announced_lists(&self.initialized) {
+            send(&*channel, method, None);
+        }
+    }
+
     /// Closes the upstream session, unless clients share it.
     pub(super) async fn close(&self) {
         if self.client.is_none() {
-            self.upstream.client.close().await;
+            self.upstream().client.close().await;
         }
     }
+}
+
+/// Returns the notifications about lists that a result of `initialize` announces.
+fn announced_lists(initialized: &RawJson) -> Vec<&'static str> {
+    #[derive(serde::Deserialize)]
+    struct Initialized {
+        capabilities: ServerCapabilities,
+    }
+
+    let Ok(Initialized { capabilities }) = initialized.parse() else {
+        return Vec::new();
+    };
+    let tools = capabilities.tools.and_then(|tools| tools.list_changed);
+    let prompts = capabilities
+        .prompts
+        .and_then(|prompts| prompts.list_changed);
+    let resources = capabilities
+        .resources
+        .and_then(|resources| resources.list_changed);
+    [
+        (tools, "notifications/tools/list_changed"),
+        (prompts, "notifications/prompts/list_changed"),
+        (resources, "notifications/resources/list_changed"),
+    ]
+    .into_iter()
+    .filter_map(|(announced, method)| (announced == Some(true)).then_some(method))
+    .collect()
 }
 
 /// Names the session of a client.
@@ -96,30 +192,40 @@ fn number_of(state: &Arc<ConnectionState>) -> usize {
 
 /// The sessions of all legacy clients.
 #[derive(Debug, Default)]
-pub(super) struct RelaySessions(Mutex<HashMap<ClientKey, RelaySession>>);
+pub(super) struct RelaySessions(Mutex<HashMap<ClientKey, Arc<RelaySession>>>);
 
 impl RelaySessions {
-    pub(super) fn get(&self, key: &ClientKey) -> Option<RelaySession> {
+    pub(super) fn get(&self, key: &ClientKey) -> Option<Arc<RelaySession>> {
         lock(&self.0).get(key).cloned()
     }
 
-    /// Adds a session. Returns sessions whose client never used them.
-    pub(super) fn insert(&self, key: ClientKey, session: RelaySession) -> Vec<RelaySession> {
+    /// Adds a session. Returns the one that it replaces.
+    pub(super) fn insert(
+        &self,
+        key: ClientKey,
+        session: Arc<RelaySession>,
+    ) -> Option<Arc<RelaySession>> {
+        lock(&self.0).insert(key, session)
+    }
+
+    /// Removes the sessions whose `initialize` did not lead to a session of the server, and returns them.
+    pub(super) fn take_abandoned(&self) -> Vec<Arc<RelaySession>> {
         let mut sessions = lock(&self.0);
-        // Only this table still refers to the connection, so `initialize` did not lead to a session.
-        let abandoned: Vec<ClientKey> = sessions
-            .iter()
-            .filter(|(key, session)| {
-                matches!(key, ClientKey::Connection(_)) && Arc::strong_count(&session.state) == 1
-            })
-            .map(|(key, _)| key.clone())
-            .collect();
-        let mut removed: Vec<RelaySession> = abandoned
-            .iter()
-            .filter_map(|key| sessions.remove(key))
-            .collect();
-        removed.extend(sessions.insert(key, session));
-        removed
+        // Only this table still refers to the connection.
+        let abandoned = sessions.extract_if(|key, session| {
+            matches!(key, ClientKey::Connection(_)) && Arc::strong_count(&session.state) == 1
+        });
+        abandoned.map(|(_, session)| session).collect()
+    }
+
+    /// Returns the sessions whose connection is lost.
+    pub(super) fn lost(&self) -> Vec<Arc<RelaySession>> {
+        let sessions = lock(&self.0);
+        let lost = sessions.values().filter(|session| {
+            let upstream = lock(&session.upstream);
+            upstream.is_closed()
+        });
+        lost.cloned().collect()
     }
 
     /// Gives the session of a connection the id of its HTTP session.
@@ -130,12 +236,34 @@ impl RelaySessions {
         }
     }
 
-    pub(super) fn remove(&self, key: &ClientKey) -> Option<RelaySession> {
+    pub(super) fn remove(&self, key: &ClientKey) -> Option<Arc<RelaySession>> {
         lock(&self.0).remove(key)
     }
 
     /// Removes all sessions.
-    pub(super) fn take_all(&self) -> Vec<RelaySession> {
+    pub(super) fn take_all(&self) -> Vec<Arc<RelaySession>> {
         lock(&self.0).drain().map(|(_, session)| session).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_announced_lists_are_announced_again() {
+        let check = |initialized: &str, expected: &[&str]| {
+            let initialized: RawJson = serde_json::from_str(initialized).unwrap();
+            assert_eq!(announced_lists(&initialized), expected);
+        };
+        check("{}", &[]);
+        check(r#"{"capabilities":{"tools":{}}}"#, &[]);
+        check(
+            r#"{"capabilities":{"tools":{"listChanged":true},"prompts":{"listChanged":false},"resources":{"listChanged":true}}}"#,
+            &[
+                "notifications/tools/list_changed",
+                "notifications/resources/list_changed",
+            ],
+        );
     }
 }

@@ -12,11 +12,14 @@ use crate::client::{Client, ClientBuilder};
 use crate::engine::BoxFuture;
 use crate::error::Error;
 use crate::relay::connection::UpstreamConnection;
-use crate::relay::forwarder::Relay;
 use crate::relay::messages::UpstreamMessages;
 
 /// How long a request may take by default without a message of the upstream server that belongs to it.
 const DEFAULT_TIMEOUT: Duration = Duration::from_secs(600);
+
+/// The default limits on connections, and on the processes of an upstream that is a command.
+const DEFAULT_MAX_SESSIONS: usize = 64;
+const DEFAULT_MAX_PROCESSES: usize = 8;
 
 type ConnectClient =
     dyn Fn(ClientBuilder) -> BoxFuture<'static, Result<Client, Error>> + Send + Sync;
@@ -28,13 +31,29 @@ type ConnectClient =
 pub struct Upstream {
     connect: Arc<ConnectClient>,
     builder: ClientBuilder,
+    pub(super) name: Arc<str>,
     pub(super) timeout: Duration,
+    pub(super) max_sessions: usize,
+    pub(super) max_processes: usize,
+    pub(super) sharing: Sharing,
+}
+
+/// Which callers share connections to an upstream server.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub enum Sharing {
+    /// Each verified principal has connections of its own. Callers without authorization share theirs.
+    #[default]
+    PerPrincipal,
+    /// All principals share connections. The upstream server cannot tell them apart.
+    Shared,
 }
 
 impl Upstream {
     /// Creates an upstream that `connect` opens connections to, with the builder that it gets.
     ///
-    /// The relay calls it for each connection: one for all modern requests, and one for each session of a legacy client.
+    /// The relay calls it for each connection: one for the modern requests of each principal, and one for each session of
+    /// a legacy client. It calls it again for a connection that was lost.
     pub fn new<F, Fut>(connect: F) -> Self
     where
         F: Fn(ClientBuilder) -> Fut + Send + Sync + 'static,
@@ -43,8 +62,19 @@ impl Upstream {
         Self {
             connect: Arc::new(move |builder| Box::pin(connect(builder))),
             builder: ClientBuilder::new("toolwire-relay", env!("CARGO_PKG_VERSION")),
+            name: "upstream".into(),
             timeout: DEFAULT_TIMEOUT,
+            max_sessions: DEFAULT_MAX_SESSIONS,
+            max_processes: DEFAULT_MAX_PROCESSES,
+            sharing: Sharing::default(),
         }
+    }
+
+    /// Sets the name of the server in errors and log messages. Default: `upstream`.
+    #[must_use]
+    pub fn with_name(mut self, name: impl Into<String>) -> Self {
+        self.name = name.into().into();
+        self
     }
 
     /// Sets the options of the connections, such as their limits. Handlers of the builder are never called, so set none.
@@ -62,10 +92,27 @@ impl Upstream {
         self
     }
 
-    /// Creates a transparent relay to this server.
+    /// Sets the maximum number of connections at a time, including those of calls that wait for input. A client beyond
+    /// it gets an error. Default: 64.
     #[must_use]
-    pub fn relay(self) -> Relay {
-        Relay::new(self)
+    pub fn with_max_sessions(mut self, limit: usize) -> Self {
+        self.max_sessions = limit;
+        self
+    }
+
+    /// Sets the maximum number of processes at a time, if the server is a command. Each connection starts one.
+    /// Default: 8.
+    #[must_use]
+    pub fn with_max_processes(mut self, limit: usize) -> Self {
+        self.max_processes = limit;
+        self
+    }
+
+    /// Sets which callers share connections. Default: [`Sharing::PerPrincipal`].
+    #[must_use]
+    pub fn with_sharing(mut self, sharing: Sharing) -> Self {
+        self.sharing = sharing;
+        self
     }
 
     /// Opens a legacy session with these parameters of `initialize`.
@@ -99,6 +146,7 @@ impl Upstream {
             client,
             messages,
             timeout: self.timeout,
+            permit: None,
         })
     }
 }
@@ -106,7 +154,11 @@ impl Upstream {
 impl fmt::Debug for Upstream {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Upstream")
+            .field("name", &self.name)
             .field("timeout", &self.timeout)
+            .field("max_sessions", &self.max_sessions)
+            .field("max_processes", &self.max_processes)
+            .field("sharing", &self.sharing)
             .finish_non_exhaustive()
     }
 }

@@ -106,6 +106,11 @@ impl Connect for ChildConnector {
         Channel::Stdio
     }
 
+    #[cfg(feature = "relay")]
+    fn starts_process(&self) -> bool {
+        true
+    }
+
     fn name(&self) -> String {
         // The process belongs to this client alone, and so do its responses.
         String::new()

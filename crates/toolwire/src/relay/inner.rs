@@ -1,0 +1,55 @@
+//! The state of a relay that all its requests share.
+
+use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, Weak};
+
+use crate::engine::Principal;
+use crate::error::Error;
+use crate::relay::connector::UpstreamConnector;
+use crate::relay::parked::ParkedCalls;
+use crate::relay::sessions::RelaySessions;
+use crate::relay::shared_upstream::{SharedUpstream, SharedUpstreams};
+use crate::relay::upstream::Upstream;
+
+/// The state of a relay.
+#[derive(Debug)]
+pub(super) struct RelayInner {
+    pub(super) connector: Arc<UpstreamConnector>,
+    pub(super) sessions: RelaySessions,
+    pub(super) shared: Arc<SharedUpstreams>,
+    pub(super) parked: ParkedCalls,
+    /// Set if the upstream server is modern and accepts no sessions.
+    pub(super) rejects_sessions: AtomicBool,
+}
+
+impl RelayInner {
+    pub(super) fn new(upstream: Upstream) -> Self {
+        let connector = Arc::new(UpstreamConnector::new(upstream));
+        let shared = Arc::<SharedUpstreams>::default();
+        let unused: Weak<SharedUpstreams> = Arc::downgrade(&shared);
+        connector.set_unused(unused);
+        Self {
+            connector,
+            sessions: RelaySessions::default(),
+            shared,
+            parked: ParkedCalls::default(),
+            rejects_sessions: AtomicBool::new(false),
+        }
+    }
+
+    /// Returns the connection for requests of a principal without a session.
+    pub(super) async fn shared(&self, principal: Principal) -> Result<SharedUpstream, Error> {
+        let owner = self.connector.owner(principal);
+        let (connector, parked) = (&self.connector, &self.parked);
+        self.shared.get(owner, connector, parked).await
+    }
+
+    /// Closes all connections to the upstream server and waits until their resources are released.
+    pub(super) async fn close(&self) {
+        // Dropping parked calls cancels them.
+        self.parked.clear();
+        drop(self.sessions.take_all());
+        self.shared.clear();
+        self.connector.close().await;
+    }
+}
