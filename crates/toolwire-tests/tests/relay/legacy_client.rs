@@ -199,3 +199,42 @@ async fn missing_resource_has_the_code_of_the_revision() {
     client.send(legacy(4, "ping", json!({}))).await;
     client.expect(result_response(4, json!({}))).await;
 }
+
+#[tokio::test]
+async fn seventeenth_input_request_of_a_call_is_an_error() {
+    let (_relay, mut client, mut server) = pair().await;
+    let required = |count: usize| {
+        let requests: serde_json::Map<String, Value> = (0..count)
+            .map(|number| (format!("i{number}"), json!({"method": "roots/list"})))
+            .collect();
+        json!({"resultType": "input_required", "inputRequests": requests}).to_string()
+    };
+    // In one result, and in two.
+    client
+        .send(legacy(3, "tools/call", json!({"name": "ask"})))
+        .await;
+    let request = server.receive().await;
+    server.respond(&request, &required(17)).await;
+    let error = client.expect_error(3, -32603).await;
+    assert!(error.to_string().contains("at most 16"), "{error}");
+    client
+        .send(legacy(4, "tools/call", json!({"name": "ask"})))
+        .await;
+    let request = server.receive().await;
+    server.respond(&request, &required(16)).await;
+    for _ in 0..16 {
+        let asked = client.receive().await;
+        let roots = json!({"roots": []});
+        client
+            .send(result_response(asked["id"].clone(), roots))
+            .await;
+    }
+    let again = server.receive().await;
+    assert_eq!(
+        again["params"]["inputResponses"].as_object().unwrap().len(),
+        16
+    );
+    server.respond(&again, &required(1)).await;
+    let error = client.expect_error(4, -32603).await;
+    assert!(error.to_string().contains("more than 16"), "{error}");
+}

@@ -6,10 +6,13 @@
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
 
-use serde_json::value::RawValue;
 use tokio::task::JoinSet;
 use toolwire_proto::raw_object::RawObject;
 use toolwire_proto::relay::convert::{Conversion, HopMeta, ResultMembers};
+use toolwire_proto::relay::input_rounds::{
+    InvalidRound, MAX_INPUT_REQUESTS, RawInputRequest, RawInputRound, read_input_required,
+    write_round,
+};
 use toolwire_proto::relay::mapping::{Action, Sender, action};
 use toolwire_proto::rounds::DEFAULT_ROUNDS;
 use toolwire_types::{
@@ -147,6 +150,7 @@ impl LegacyClient {
         let scope = exchange.context.scope();
         self.hop(upstream, scope.progress_token.clone())
             .write(&mut params);
+        let mut asked = 0;
         for _ in 0..DEFAULT_ROUNDS {
             let request = UpstreamRequest::of(exchange, Some(params.finish()));
             let result = upstream.send(request).await;
@@ -160,20 +164,25 @@ impl LegacyClient {
                     .map_err(|error| ErrorObject::internal(error.to_string()))?;
                 return Ok(members.finish());
             }
-            let requests = members.get("inputRequests").map(|requests| requests.raw());
-            let responses = match requests {
-                Some(requests) => Some(self.request_input(upstream, exchange, requests).await?),
-                None => None,
+            let invalid = |error: InvalidRound| {
+                ErrorObject::internal(format!(
+                    "the result of the upstream server is invalid: {error}"
+                ))
             };
-            let state = members
-                .get("requestState")
-                .map(|state| RawJson::from(state.raw()));
-            for (name, value) in [("inputResponses", responses), ("requestState", state)] {
-                match value {
-                    Some(value) => params.set(name, value),
-                    None => drop(params.remove(name)),
-                }
+            let required = read_input_required(&members).map_err(invalid)?;
+            let required = required.unwrap_or_default();
+            asked += required.requests.len();
+            if asked > MAX_INPUT_REQUESTS {
+                return Err(ErrorObject::internal(format!(
+                    "`{method}` asked for input more than {MAX_INPUT_REQUESTS} times, which is the limit of the relay"
+                )));
             }
+            let mut round = RawInputRound::default();
+            round.responses = self
+                .request_input(upstream, exchange, required.requests)
+                .await?;
+            round.request_state = required.request_state;
+            write_round(&mut params, &round);
         }
         Err(ErrorObject::internal(format!(
             "`{method}` asked for input more than {DEFAULT_ROUNDS} times"
@@ -185,44 +194,29 @@ impl LegacyClient {
         &self,
         upstream: &UpstreamConnection,
         exchange: &Exchange,
-        requests: &RawValue,
-    ) -> Result<RawJson, ErrorObject> {
+        requests: Vec<RawInputRequest>,
+    ) -> Result<Vec<(String, RawJson)>, ErrorObject> {
         let (to_upstream, to_client) = self.conversions(upstream);
-        let invalid = || ErrorObject::internal("the upstream server sent invalid input requests");
-        let requests = RawObject::parse(requests).ok_or_else(invalid)?;
         let mut asking = JoinSet::new();
-        let mut keys = Vec::new();
-        for (key, request) in requests.iter() {
-            let request = RawObject::parse(request.raw()).ok_or_else(invalid)?;
-            let method = request.text("method").ok_or_else(invalid)?.into_owned();
-            let params = request
-                .get("params")
-                .map(|params| RawJson::from(params.raw()));
+        let mut responses: Vec<(String, RawJson)> = Vec::new();
+        for (index, request) in requests.into_iter().enumerate() {
             let input = InputToRequest {
-                index: keys.len(),
-                elicitation_id: format!("{}-{key}", exchange.context.request_id()),
-                method,
-                params: params.unwrap_or_else(RawJson::null),
+                elicitation_id: format!("{}-{}", exchange.context.request_id(), request.key),
+                method: request.method,
+                params: request.params.unwrap_or_else(RawJson::null),
                 to_client,
                 to_upstream,
             };
+            responses.push((request.key, RawJson::null()));
             let client = Arc::clone(&exchange.context.scope().transport);
-            asking.spawn(async move { (input.index, input.ask(&*client).await) });
-            keys.push(key.into_owned());
+            asking.spawn(async move { (index, input.ask(&*client).await) });
         }
-        let mut responses: Vec<Option<RawJson>> = vec![None; keys.len()];
         while let Some(received) = asking.join_next().await {
             let (index, response) =
                 received.map_err(|_| ErrorObject::internal("the relay failed unexpectedly"))?;
-            responses[index] = Some(response?);
+            responses[index].1 = response?;
         }
-        let mut members = RawObject::empty();
-        for (key, response) in keys.into_iter().zip(responses) {
-            if let Some(response) = response {
-                members.set(key, response);
-            }
-        }
-        Ok(members.finish())
+        Ok(responses)
     }
 
     /// Returns the conversions to the upstream's revision, and to the client's.
@@ -250,7 +244,6 @@ impl LegacyClient {
 
 /// One input request of a result.
 struct InputToRequest {
-    index: usize,
     elicitation_id: String,
     method: String,
     /// `null` without parameters.
