@@ -3,6 +3,7 @@
 mod connections;
 mod legacy_client;
 mod modern_client;
+mod parked_calls;
 mod raw_upstream;
 mod same_era;
 mod sessions;

@@ -9,7 +9,7 @@ use toolwire_tests::peer::{Peer, cancel, modern, modern_with, notification, resu
 use crate::raw_upstream::{RawConnection, RawUpstream, raw_upstream};
 
 /// The result of `initialize` of the server.
-fn details() -> String {
+pub(crate) fn details() -> String {
     json!({
         "protocolVersion": "2025-11-25",
         "capabilities": {"tools": {"listChanged": true}, "resources": {"subscribe": true}},
@@ -20,7 +20,7 @@ fn details() -> String {
 }
 
 /// Returns a client and the session without capabilities.
-async fn pair() -> (Relay, Peer, RawUpstream, RawConnection) {
+pub(crate) async fn pair() -> (Relay, Peer, RawUpstream, RawConnection) {
     let (upstream, mut connections) = raw_upstream();
     let relay = upstream.relay();
     let mut client = Peer::connect(relay.server());
@@ -48,7 +48,7 @@ async fn pair() -> (Relay, Peer, RawUpstream, RawConnection) {
 }
 
 /// Accepts the session of a call whose client can be asked.
-async fn accept_askable(connections: &mut RawUpstream) -> RawConnection {
+pub(crate) async fn accept_askable(connections: &mut RawUpstream) -> RawConnection {
     let (mut session, params) = connections.accept_legacy(&details()).await;
     assert_eq!(
         params["capabilities"],
@@ -59,7 +59,7 @@ async fn accept_askable(connections: &mut RawUpstream) -> RawConnection {
     session
 }
 
-fn ask(id: impl Into<Value>, mut params: Value) -> Value {
+pub(crate) fn ask(id: impl Into<Value>, mut params: Value) -> Value {
     params["name"] = "ask".into();
     modern_with(
         id,
@@ -69,12 +69,12 @@ fn ask(id: impl Into<Value>, mut params: Value) -> Value {
     )
 }
 
-fn elicitation(message: &str) -> Value {
+pub(crate) fn elicitation(message: &str) -> Value {
     let schema = json!({"type": "object", "properties": {}});
     json!({"message": message, "requestedSchema": schema, "mode": "form"})
 }
 
-async fn send_request(server: &RawConnection, id: &str, method: &str, params: &Value) {
+pub(crate) async fn send_request(server: &RawConnection, id: &str, method: &str, params: &Value) {
     let request = json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params});
     server.send(request).await;
 }

@@ -8,6 +8,7 @@ use toolwire_proto::negotiate::rejects_legacy_era;
 use toolwire_proto::requests::overloaded_error;
 use toolwire_types::{ErrorObject, RawJson};
 
+use crate::client::Client;
 use crate::engine::Principal;
 use crate::error::Error;
 use crate::relay::backoff::UpstreamBackoff;
@@ -190,18 +191,12 @@ impl UpstreamConnector {
         Ok(())
     }
 
-    /// Permits no further connections, closes all and waits until their resources are released.
-    pub(super) async fn close(&self) {
+    /// Permits no further connections. Returns the clients of all connections, which the caller closes.
+    pub(super) fn close(&self) -> Vec<Client> {
         self.is_closed.store(true, Ordering::Release);
+        let clients = self.open.clients();
         drop(self.idle.take_all());
-        let clients = self.open.clients().into_iter();
-        let closing: Vec<_> = clients
-            .map(|client| tokio::spawn(async move { client.close().await }))
-            .collect();
-        for task in closing {
-            // A panic in one task must not keep the others open.
-            drop(task.await);
-        }
+        clients
     }
 }
 

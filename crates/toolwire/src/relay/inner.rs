@@ -46,10 +46,18 @@ impl RelayInner {
 
     /// Closes all connections to the upstream server and waits until their resources are released.
     pub(super) async fn close(&self) {
-        // Dropping parked calls cancels them.
+        let clients = self.connector.close();
+        // Dropping parked calls cancels them. Their connections are among those of the clients.
         self.parked.clear();
         drop(self.sessions.take_all());
         self.shared.clear();
-        self.connector.close().await;
+        let closing: Vec<_> = clients
+            .into_iter()
+            .map(|client| tokio::spawn(async move { client.close().await }))
+            .collect();
+        for task in closing {
+            // A panic in one task must not keep the others open.
+            drop(task.await);
+        }
     }
 }

@@ -29,6 +29,7 @@ pub(super) async fn run(relay: Weak<RelayInner>) {
         for abandoned in relay.sessions.take_abandoned() {
             close_in_task(abandoned);
         }
+        relay.parked.expire();
         reopen_lost(&relay);
     }
 }

@@ -143,7 +143,7 @@ impl LegacyUpstream {
                 set_log_level(&session, exchange).await;
                 let params = self.legacy_params(exchange)?;
                 let running = RunningCall::start(session, owner, exchange, params);
-                self.parked.run(exchange, running).await?
+                self.parked.start(exchange, running).await?
             }
         };
         match end {

@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use crate::relay::parked::ParkedCall;
 
-/// The maximum number of calls of one principal. The oldest one is removed for a new one.
+/// The maximum number of calls of one principal. The oldest one is removed for a new one, of those that have ended if
+/// there are any.
 pub const MAX_PARKED_PER_PRINCIPAL: usize = 16;
 
 /// The maximum number of calls in all. The oldest one of the principal with the most calls is removed for a new one.
@@ -153,7 +154,7 @@ impl<I: Clone, O: Clone> ParkedCalls<I, O> {
             .entries
             .iter()
             .filter(|(_, entry)| entry.principal == principal);
-        let (id, _) = own.min_by_key(|(_, entry)| entry.number)?;
+        let (id, _) = own.min_by_key(|(_, entry)| (entry.call.is_open(), entry.number))?;
         let id = *id;
         Some((id, self.remove(id)?))
     }

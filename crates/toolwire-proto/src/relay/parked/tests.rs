@@ -174,6 +174,11 @@ fn oldest_call_of_a_principal_is_replaced() {
     assert!(calls.get_mut(id(0), principal(1)).is_none());
     assert!(calls.get_mut(id(101), principal(1)).is_some());
     assert!(calls.get_mut(id(101), principal(2)).is_none());
+    // A call that has ended gives way first.
+    let ended = calls.get_mut(id(5), principal(1)).unwrap();
+    ended.finish("done", seconds(1));
+    let removed = calls.insert(id(102), principal(1), parked(), seconds(1));
+    assert_eq!(removed[0].0, id(5));
 }
 
 #[test]

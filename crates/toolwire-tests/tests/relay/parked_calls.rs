@@ -1,0 +1,121 @@
+//! Calls of a modern client that wait for input, and what ends them.
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use toolwire_tests::peer::{Peer, cancel, modern, result_response, within};
+
+use crate::modern_client::{accept_askable, ask, details, elicitation, pair, send_request};
+use crate::raw_upstream::{RawConnection, RawUpstream};
+
+/// Starts a call that asks for input. Returns its session, its request and the state of the next round.
+async fn park(
+    client: &mut Peer,
+    connections: &mut RawUpstream,
+    id: i64,
+) -> (RawConnection, Value, Value) {
+    client.send(ask(id, json!({}))).await;
+    let mut session = accept_askable(connections).await;
+    let call = session.receive().await;
+    let state = ask_in(client, &session).await;
+    (session, call, state)
+}
+
+/// Asks the client, and returns the state of the next round.
+async fn ask_in(client: &mut Peer, session: &RawConnection) -> Value {
+    send_request(session, "s1", "elicitation/create", &elicitation("Who?")).await;
+    client.receive().await["result"]["requestState"].clone()
+}
+
+fn declined() -> Value {
+    json!({"action": "decline"})
+}
+
+fn retry(id: i64, state: &Value, key: &str) -> Value {
+    ask(
+        id,
+        json!({"requestState": state, "inputResponses": {key: declined()}}),
+    )
+}
+
+#[tokio::test]
+async fn parked_call_survives_the_end_of_the_shared_session() {
+    let (_relay, mut client, mut connections, shared) = pair().await;
+    let (mut session, call, state) = park(&mut client, &mut connections, 2).await;
+    drop(shared);
+    client.send(modern(3, "tools/list", json!({}))).await;
+    // Only the shared session is opened again.
+    let mut shared = connections.accept().await;
+    let discover = shared.receive().await;
+    let error = r#"{"code":-32601,"message":"unknown method"}"#;
+    shared.reject(&discover, error).await;
+    let initialize = shared.receive().await;
+    shared.respond(&initialize, &details()).await;
+    shared.receive().await;
+    let list = shared.receive().await;
+    shared.respond(&list, r#"{"tools":[]}"#).await;
+    assert_eq!(client.receive().await["id"], 3);
+    client.send(retry(4, &state, "q1")).await;
+    assert_eq!(session.receive().await, result_response("s1", declined()));
+    session.respond(&call, r#"{"content":[]}"#).await;
+    assert_eq!(client.receive().await["result"]["resultType"], "complete");
+}
+
+#[tokio::test]
+async fn repeated_round_that_runs_gets_the_same_outcome() {
+    let (_relay, mut client, mut connections, _shared) = pair().await;
+    let (mut session, call, state) = park(&mut client, &mut connections, 2).await;
+    client.send(retry(3, &state, "q1")).await;
+    assert_eq!(session.receive().await, result_response("s1", declined()));
+    // The client repeats the round before it has ended.
+    client.send(retry(4, &state, "q1")).await;
+    let next = ask_in(&mut client, &session).await;
+    let again = client.receive().await;
+    assert_eq!(again["result"]["requestState"], next, "{again}");
+    client.send(retry(5, &next, "q2")).await;
+    assert_eq!(session.receive().await, result_response("s1", declined()));
+    session.respond(&call, r#"{"content":[]}"#).await;
+    assert_eq!(client.receive().await["id"], 5);
+}
+
+#[tokio::test]
+async fn cancelled_round_cancels_the_call() {
+    let (_relay, mut client, mut connections, _shared) = pair().await;
+    let (mut session, call, state) = park(&mut client, &mut connections, 2).await;
+    client.send(retry(3, &state, "q1")).await;
+    assert_eq!(session.receive().await, result_response("s1", declined()));
+    client.send(cancel(3)).await;
+    let cancelled = session.receive().await;
+    assert_eq!(cancelled["method"], "notifications/cancelled");
+    assert_eq!(cancelled["params"]["requestId"], call["id"]);
+    client.send(retry(4, &state, "q1")).await;
+    let lost = client.receive().await;
+    assert_eq!(lost["result"]["isError"], true, "{lost}");
+}
+
+#[tokio::test]
+async fn closing_the_relay_cancels_parked_calls() {
+    let (relay, mut client, mut connections, _shared) = pair().await;
+    let (mut session, call, state) = park(&mut client, &mut connections, 2).await;
+    within(relay.close()).await;
+    let cancelled = session.receive().await;
+    assert_eq!(cancelled["params"]["requestId"], call["id"]);
+    session.expect_end().await;
+    client.send(retry(3, &state, "q1")).await;
+    client.expect_error(3, -32603).await;
+    assert!(connections.is_quiet());
+}
+
+#[tokio::test(start_paused = true)]
+async fn idle_session_of_a_call_ends_after_five_minutes() {
+    let (_relay, mut client, mut connections, _shared) = pair().await;
+    client.send(ask(2, json!({}))).await;
+    let mut session = accept_askable(&mut connections).await;
+    let call = session.receive().await;
+    session.respond(&call, r#"{"content":[]}"#).await;
+    assert_eq!(client.receive().await["id"], 2);
+    let ended = tokio::time::timeout(Duration::from_secs(310), async {
+        while session.next().await.is_some() {}
+    });
+    assert!(ended.await.is_ok());
+}
