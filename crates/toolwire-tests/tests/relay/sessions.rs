@@ -115,6 +115,33 @@ async fn lost_session_is_opened_again_for_the_next_request() {
     client.expect(event).await;
 }
 
+#[tokio::test]
+async fn log_level_and_subscriptions_are_requested_again() {
+    let (_relay, mut client, mut connections, mut server) = pair().await;
+    let requests = [
+        legacy(2, "logging/setLevel", json!({"level": "debug"})),
+        legacy(3, "resources/subscribe", json!({"uri": "file:///a"})),
+        legacy(4, "resources/subscribe", json!({"uri": "file:///b"})),
+        legacy(5, "resources/unsubscribe", json!({"uri": "file:///a"})),
+    ];
+    for request in &requests {
+        client.send(request).await;
+        let received = server.receive().await;
+        server.respond(&received, "{}").await;
+        client.receive().await;
+    }
+    drop(server);
+    client.send(legacy(6, "ping", json!({}))).await;
+    let mut server = accept_again(&mut connections).await;
+    for expected in [&requests[0], &requests[2]] {
+        let repeated = server.receive().await;
+        assert_eq!(repeated["method"], expected["method"]);
+        assert_eq!(repeated["params"], expected["params"]);
+        server.respond(&repeated, "{}").await;
+    }
+    assert_eq!(server.receive().await["method"], "ping");
+}
+
 #[tokio::test(start_paused = true)]
 async fn lost_session_is_opened_again_without_a_request() {
     let (_relay, mut client, mut connections, server) = pair().await;

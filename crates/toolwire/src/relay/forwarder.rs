@@ -196,7 +196,11 @@ impl RelayInner {
         let upstream = self.upstream_of(&session).await.map_err(unreachable)?;
         match &session.client {
             Some(client) => client.serve(&upstream, exchange).await,
-            None => upstream.forward(exchange).await,
+            None => {
+                let result = upstream.forward(exchange).await?;
+                session.requests.record(exchange);
+                Ok(result)
+            }
         }
     }
 

@@ -36,6 +36,7 @@ mod round_client;
 mod session_changes;
 mod session_opening;
 mod session_owner;
+mod session_requests;
 mod sessions;
 mod shared_upstream;
 mod upstream;

@@ -203,6 +203,7 @@ impl RelayInner {
         let upstream = self.connector.open_legacy(initialize, messages).await?;
         if let Handshake::Initialized(params) = session.handshake() {
             upstream.client.forward_initialized(params).await?;
+            session.requests.repeat(&upstream).await;
         }
         Ok(upstream)
     }

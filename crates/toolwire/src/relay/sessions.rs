@@ -10,6 +10,7 @@ use crate::relay::connection::UpstreamConnection;
 use crate::relay::legacy_client::LegacyClient;
 use crate::relay::messages::send;
 use crate::relay::notification_gate::NotificationGate;
+use crate::relay::session_requests::SessionRequests;
 use crate::sync::lock;
 
 /// The session of a legacy client.
@@ -30,6 +31,8 @@ pub(super) struct RelaySession {
     /// The notifications of the client that are not forwarded yet.
     pub(super) gate: Arc<NotificationGate>,
     handshake: Mutex<Handshake>,
+    /// What the client requested for the whole session.
+    pub(super) requests: SessionRequests,
     /// The channel to the client outside of its requests.
     channel: Mutex<Option<Arc<dyn TransportContext>>>,
     /// The state of the client's connection. While it is held, its address names the connection.
@@ -65,6 +68,7 @@ impl RelaySession {
             initialized,
             gate: Arc::default(),
             handshake: Mutex::default(),
+            requests: SessionRequests::default(),
             channel: Mutex::default(),
             state,
         }

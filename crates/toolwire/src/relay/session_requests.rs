@@ -1,0 +1,111 @@
+//! What a legacy client requested for its whole session, to request it again after the session was lost.
+
+use std::collections::BTreeSet;
+use std::sync::Mutex;
+use std::time::Duration;
+
+use serde_json::json;
+use toolwire_proto::uri_template::MAX_URI_BYTES;
+use toolwire_types::{RawJson, SubscribeRequestParams};
+
+use crate::relay::connection::UpstreamConnection;
+use crate::server::request::Exchange;
+use crate::sync::lock;
+
+/// The maximum number of subscriptions that are requested again.
+const MAX_SUBSCRIPTIONS: usize = 1000;
+
+/// How long the upstream server may take to respond to all requests of a session that is opened again.
+const REPEAT_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// The log level and the subscriptions of one session.
+#[derive(Debug, Default)]
+pub(super) struct SessionRequests(Mutex<Requested>);
+
+#[derive(Debug, Clone, Default)]
+struct Requested {
+    /// The parameters of the last `logging/setLevel`.
+    log_level: Option<RawJson>,
+    /// The URIs of resources.
+    subscriptions: BTreeSet<String>,
+}
+
+impl SessionRequests {
+    /// Records a request that succeeded.
+    pub(super) fn record(&self, exchange: &Exchange) {
+        let uri = || {
+            let params: Option<SubscribeRequestParams> = exchange.decode_params().ok();
+            params.map(|params| params.uri)
+        };
+        match exchange.route().name() {
+            "logging/setLevel" => lock(&self.0).log_level = exchange.params().cloned(),
+            "resources/subscribe" => {
+                if let Some(uri) = uri() {
+                    self.subscribe(uri);
+                }
+            }
+            "resources/unsubscribe" => {
+                if let Some(uri) = uri() {
+                    lock(&self.0).subscriptions.remove(&uri);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn subscribe(&self, uri: String) {
+        let subscriptions = &mut lock(&self.0).subscriptions;
+        if subscriptions.len() < MAX_SUBSCRIPTIONS && uri.len() <= MAX_URI_BYTES {
+            subscriptions.insert(uri);
+        }
+    }
+
+    /// Sends the requests again. A server that does not respond to them still serves the session.
+    pub(super) async fn repeat(&self, upstream: &UpstreamConnection) {
+        let requested = lock(&self.0).clone();
+        let level = requested.log_level.map(|level| ("logging/setLevel", level));
+        let subscriptions = requested.subscriptions.into_iter().map(|uri| {
+            let params = RawJson::from(json!({ "uri": uri }));
+            ("resources/subscribe", params)
+        });
+        let repeating = async {
+            for (method, params) in level.into_iter().chain(subscriptions) {
+                let id = upstream.client.next_request_id();
+                let response = upstream.client.forward(id, method, Some(params)).await;
+                match response {
+                    Ok(Ok(_)) => {}
+                    Ok(Err(error)) => {
+                        tracing::debug!(method, %error, "the server rejected a request of a lost session");
+                    }
+                    Err(error) => {
+                        tracing::debug!(method, %error, "a request of a lost session was not repeated");
+                        return;
+                    }
+                }
+            }
+        };
+        if tokio::time::timeout(REPEAT_TIMEOUT, repeating)
+            .await
+            .is_err()
+        {
+            tracing::warn!("the upstream server did not respond to the requests of a lost session");
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn subscriptions_are_limited_in_number_and_length() {
+        let requests = SessionRequests::default();
+        requests.subscribe("x".repeat(MAX_URI_BYTES + 1));
+        requests.subscribe("x".repeat(MAX_URI_BYTES));
+        assert_eq!(lock(&requests.0).subscriptions.len(), 1);
+        for number in 0..MAX_SUBSCRIPTIONS {
+            requests.subscribe(format!("file:///{number}"));
+        }
+        assert_eq!(lock(&requests.0).subscriptions.len(), MAX_SUBSCRIPTIONS);
+    }
+}
