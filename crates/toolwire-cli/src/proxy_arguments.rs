@@ -1,5 +1,7 @@
 //! The arguments of `toolwire proxy`.
 
+use std::num::NonZeroUsize;
+
 use clap::Args;
 
 use crate::arguments::Server;
@@ -29,6 +31,9 @@ pub(crate) struct Proxy {
     /// credentials
     #[arg(long, requires = "listen")]
     pub(crate) insecure_open: bool,
+    /// The maximum number of connections to the server at a time; for a command, of its processes
+    #[arg(long, value_name = "COUNT")]
+    pub(crate) max_sessions: Option<NonZeroUsize>,
     /// Connect when the first client sends a message, instead of at the start
     #[arg(long)]
     pub(crate) lazy: bool,

@@ -2,6 +2,7 @@
 
 use std::io::Write as _;
 use std::net::SocketAddr;
+use std::num::NonZeroUsize;
 use std::sync::Arc;
 
 use toolwire::ProcessTracker;
@@ -38,7 +39,11 @@ pub(crate) async fn proxy(arguments: &Proxy, screen: &Arc<Screen>) -> Result<Exi
     // Without an address, standard input belongs to the client.
     let may_paste = addresses.is_some() && Screen::is_interactive();
     let processes = ProcessTracker::new();
-    let relay = connect::upstream(&target, server, may_paste, screen, &processes)?.relay();
+    let mut upstream = connect::upstream(&target, server, may_paste, screen, &processes)?;
+    if let Some(limit) = arguments.max_sessions.map(NonZeroUsize::get) {
+        upstream = upstream.with_max_sessions(limit).with_max_processes(limit);
+    }
+    let relay = upstream.relay();
     let connecting = async {
         if arguments.lazy {
             return Ok(());

@@ -25,6 +25,11 @@ async fn client_on_stdio_reaches_a_command() {
         command.args(["--", PROGRAM, "proxy", "--", PROGRAM, "demo", "--stdio"]);
         assert_adds(command).await;
     }
+    // The connection of the start makes room for the session of the client.
+    let mut command = add("legacy");
+    command.args(["--", PROGRAM, "proxy", "--max-sessions", "1"]);
+    command.args(["--", PROGRAM, "demo", "--stdio"]);
+    assert_adds(command).await;
 }
 
 #[tokio::test]
