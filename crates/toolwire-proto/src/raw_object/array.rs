@@ -1,5 +1,7 @@
 //! A JSON array as the list of its elements.
 
+use std::borrow::Cow;
+
 use serde_json::value::RawValue;
 use toolwire_types::RawJson;
 
@@ -72,6 +74,13 @@ impl<'a> RawArray<'a> {
     /// Returns the elements, in order. An element inside which something was edited is left out.
     pub fn iter(&self) -> impl Iterator<Item = RawMember<'_>> {
         self.elements.iter().filter_map(EditedValue::text)
+    }
+
+    /// Returns the text of an element as it will be written, with the edits inside it. Returns `None` beyond the end.
+    #[must_use]
+    pub fn written_at(&self, index: usize) -> Option<Cow<'_, str>> {
+        let element = self.elements.get(index)?;
+        Some(element.written())
     }
 
     /// Returns the elements that are objects, to be edited.

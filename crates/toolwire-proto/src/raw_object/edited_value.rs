@@ -1,9 +1,11 @@
 //! A value inside an edited container.
 
+use std::borrow::Cow;
+
 use toolwire_types::RawJson;
 
 use crate::param_members::RawMember;
-use crate::raw_object::{RawArray, RawObject};
+use crate::raw_object::{RawArray, RawObject, raw_json};
 
 #[derive(Debug, Clone)]
 pub(super) enum EditedValue<'a> {
@@ -38,6 +40,18 @@ impl<'a> EditedValue<'a> {
             Self::Array(array) => array.source().filter(|_| !array.is_edited()),
         };
         text.map(RawMember::checked)
+    }
+
+    /// Returns the text of the value, with the edits inside it.
+    pub(super) fn written(&self) -> Cow<'_, str> {
+        match self.text() {
+            Some(text) => Cow::Borrowed(text.get()),
+            None => {
+                let mut out = Vec::new();
+                self.write(&mut out);
+                Cow::Owned(raw_json(out).get().to_owned())
+            }
+        }
     }
 
     pub(super) fn object_mut(&mut self) -> Option<&mut RawObject<'a>> {

@@ -141,6 +141,12 @@ impl<'a> RawObject<'a> {
         self.get(name)?.text()
     }
 
+    /// Returns the text of a member as it will be written, with the edits inside it.
+    #[must_use]
+    pub fn written(&self, name: &str) -> Option<Cow<'_, str>> {
+        Some(self.members[self.position(name)?].value.written())
+    }
+
     /// Returns the names with their values, in order. A value inside which something was edited is left out.
     pub fn iter(&self) -> impl Iterator<Item = (Cow<'_, str>, RawMember<'_>)> {
         self.members.iter().filter_map(|member| {

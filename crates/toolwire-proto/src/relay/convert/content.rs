@@ -33,10 +33,8 @@ const FEATURES: [Feature; 4] = [
 impl Conversion {
     /// Converts the blocks of a list.
     pub(super) fn blocks(self, blocks: &mut RawArray<'_>) {
-        let replaced: Vec<(usize, RawJson)> = blocks
-            .iter()
-            .enumerate()
-            .filter_map(|(index, block)| Some((index, self.replacement(block.get())?)))
+        let replaced: Vec<(usize, RawJson)> = (0..blocks.len())
+            .filter_map(|index| Some((index, self.replacement(&blocks.written_at(index)?)?)))
             .collect();
         for (index, block) in replaced {
             blocks.set(index, block);
@@ -47,8 +45,8 @@ impl Conversion {
     /// Converts the single block of a prompt message.
     pub(super) fn content_member(self, message: &mut RawObject<'_>) {
         let replacement = message
-            .get("content")
-            .and_then(|block| self.replacement(block.get()));
+            .written("content")
+            .and_then(|block| self.replacement(&block));
         match replacement {
             Some(block) => message.set("content", block),
             None => {

@@ -634,3 +634,58 @@ fn handshake_results_follow_the_era() {
     assert_eq!(same.unwrap().get(), expected);
     assert!(initialize_result(raw("1").as_raw_value(), V2026_07_28, V2025_06_18).is_none());
 }
+
+#[test]
+fn blocks_are_replaced_at_their_own_place_after_edits() {
+    let audio = r#"{"type":"audio","data":"aGk=","mimeType":"audio/wav"}"#;
+    let link = r#"{"type":"resource_link","uri":"x://a","name":"a"}"#;
+    let result = raw(&format!(
+        r#"{{"content":[{{"type":"text","text":"first"}},{audio},{link}]}}"#
+    ));
+    let conversion = Conversion::new(V2025_06_18, V2024_11_05);
+    let convert = |edit: &dyn Fn(&mut RawObject<'_>)| {
+        let mut result = RawObject::parse(result.as_raw_value()).unwrap();
+        edit(&mut result);
+        let members = ResultMembers::default();
+        conversion
+            .result("tools/call", &mut result, &members)
+            .unwrap();
+        result.finish().to_value().unwrap()
+    };
+    let unedited = convert(&|_| {});
+    assert_eq!(unedited["content"][1]["type"], "text", "{unedited}");
+    let edited = convert(&|result| {
+        let content = result.array_mut("content").unwrap();
+        for block in content.objects_mut() {
+            block.set_text("x-seen", "yes");
+        }
+    });
+    assert_eq!(edited["content"][0]["text"], "first", "{edited}");
+    for index in 0..3 {
+        assert_eq!(edited["content"][index]["type"], "text", "{edited}");
+    }
+    let expected = unedited["content"][2]["text"].as_str().unwrap();
+    let renamed = convert(&|result| {
+        let content = result.array_mut("content").unwrap();
+        let link = content.objects_mut().nth(2).unwrap();
+        link.set_text("uri", "x://b");
+    });
+    assert_eq!(
+        renamed["content"][2]["text"],
+        expected.replace("x://a", "x://b")
+    );
+
+    let message = raw(&format!(
+        r#"{{"messages":[{{"role":"user","content":{audio}}}]}}"#
+    ));
+    let mut message = RawObject::parse(message.as_raw_value()).unwrap();
+    let messages = message.array_mut("messages").unwrap();
+    for message in messages.objects_mut() {
+        message.object_mut("content").unwrap().set_text("x", "y");
+    }
+    conversion
+        .result("prompts/get", &mut message, &ResultMembers::default())
+        .unwrap();
+    let message = message.finish().to_value().unwrap();
+    assert_eq!(message["messages"][0]["content"]["type"], "text");
+}
