@@ -88,9 +88,12 @@ fn merge_values(first: &RawValue, values: &[&RawValue], depth: usize) -> RawJson
 
 /// Returns the instructions of several upstreams, each below a heading with the name of the upstream.
 ///
-/// The text of an upstream cannot pass for that of another one or of the relay: its own headings are indented. The
-/// result has at most [`MAX_INSTRUCTIONS_BYTES`]; each upstream has an equal share, and the share that one does not need
-/// is for the others. Returns `None` if there are no instructions.
+/// Lines of an upstream that start with `#` are indented, so that they do not look like the heading of another upstream.
+/// Its text can still imitate others in other ways, and stays as untrusted as the upstream.
+///
+/// The result has at most [`MAX_INSTRUCTIONS_BYTES`]. Longer texts are cut to an equal share, and the share that one does
+/// not need is for the others. The last upstreams are left out if less than 128 bytes remain for each of them. Returns
+/// `None` if there are no instructions.
 #[must_use]
 pub fn instructions<'a>(upstreams: impl IntoIterator<Item = (&'a str, &'a str)>) -> Option<String> {
     let mut sections: Vec<(String, String)> = upstreams
