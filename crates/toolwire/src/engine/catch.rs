@@ -1,4 +1,4 @@
-//! A future that turns a panic into a value.
+//! Panics as values.
 //!
 //! A panic in a handler fails only its own request, with −32603. A panic while the handler is dropped is caught as
 //! well.
@@ -13,6 +13,11 @@ use pin_project_lite::pin_project;
 /// A panic of a handler. The panic hook has already reported its location.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Panicked;
+
+/// Runs `work` and catches its panic.
+pub(crate) fn catch_panic<T>(work: impl FnOnce() -> T) -> Result<T, Panicked> {
+    catch_unwind(AssertUnwindSafe(work)).map_err(|_| Panicked)
+}
 
 pin_project! {
     /// A future that yields `Err(Panicked)` instead of unwinding.

@@ -34,7 +34,7 @@ mod url_elicitations;
 use std::pin::Pin;
 
 pub use cancellation::Cancellation;
-pub(crate) use catch::CatchPanic;
+pub(crate) use catch::{CatchPanic, catch_panic};
 pub(crate) use client_requests::ClientRequests;
 #[cfg(any(
     feature = "client",

@@ -9,7 +9,8 @@ use serde::Serialize;
 use toolwire_proto::trace_context::TraceContext;
 use toolwire_types::{RawJson, RequestId};
 
-use crate::engine::{BoxFuture, Principal};
+use crate::engine::{BoxFuture, CatchPanic, Principal, catch_panic};
+use crate::server::middleware::chain::panic_error;
 use crate::server::middleware::{Middleware, Next, Outcome, Request};
 
 /// Writes a line of JSON for each exchange: who called what, and how it ended.
@@ -45,7 +46,8 @@ pub struct Audit {
 }
 
 impl Audit {
-    /// Creates an audit log. The sink gets each line without its line end. It should not block.
+    /// Creates an audit log. The sink gets each line without its line end. It should not block. If it panics, the line is
+    /// lost and the request continues.
     pub fn new(sink: impl Fn(&str) + Send + Sync + 'static) -> Self {
         Self {
             sink: Arc::new(sink),
@@ -77,7 +79,10 @@ impl Middleware for Audit {
                 line: AuditLine::of(request, self.arguments_of(request)),
                 start: Instant::now(),
             };
-            let outcome = next.run(request).await;
+            let outcome = match CatchPanic::new(next.run(request)).await {
+                Ok(outcome) => outcome,
+                Err(_) => panic_error(request).into(),
+            };
             entry.line.end(&outcome);
             outcome
         })
@@ -102,7 +107,11 @@ impl Drop for AuditEntry<'_> {
         let duration = self.start.elapsed().as_millis();
         self.line.duration_ms = u64::try_from(duration).unwrap_or(u64::MAX);
         match serde_json::to_string(&self.line) {
-            Ok(line) => (self.sink)(&line),
+            Ok(line) => {
+                if catch_panic(|| (self.sink)(&line)).is_err() {
+                    let _ = catch_panic(|| tracing::error!("the sink of the audit log panicked"));
+                }
+            }
             Err(error) => tracing::error!(%error, "an audit entry could not be written as JSON"),
         }
     }

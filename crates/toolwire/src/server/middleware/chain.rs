@@ -89,7 +89,7 @@ fn changes_connection(method: &str) -> bool {
 }
 
 #[cold]
-fn panic_error(request: &Request) -> ErrorObject {
+pub(super) fn panic_error(request: &Request) -> ErrorObject {
     let method = request.method();
     // A subscriber may panic as well. The request still receives its response.
     let report = || tracing::error!(method, "a middleware panicked");

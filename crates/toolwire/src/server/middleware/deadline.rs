@@ -10,7 +10,8 @@ use crate::server::middleware::{Middleware, Next, Outcome, Request, is_stream};
 
 /// Ends requests that take too long with −32603 and `data.reason` `"deadline"`. The handler is cancelled.
 ///
-/// Streams (`subscriptions/listen`, `events/stream`) have no deadline.
+/// Streams (`subscriptions/listen`, `events/stream`) have no deadline, and neither has `tasks/result`, which waits for a
+/// task (2025-11-25).
 ///
 /// ```
 /// use std::time::Duration;
@@ -37,7 +38,7 @@ impl Deadline {
 impl Middleware for Deadline {
     fn handle<'a>(&'a self, request: &'a mut Request, next: Next<'a>) -> BoxFuture<'a, Outcome> {
         Box::pin(async move {
-            if is_stream(request.method()) {
+            if is_stream(request.method()) || request.method() == "tasks/result" {
                 return next.run(request).await;
             }
             match tokio::time::timeout(self.time, next.run(request)).await {
