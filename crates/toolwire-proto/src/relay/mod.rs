@@ -3,7 +3,6 @@
 //! A relay forwards messages as text and changes only what it must. The modules of this folder decide what that is.
 //! They send nothing, store nothing outside of the values that their callers own, and read no clock.
 
-#[cfg(feature = "relay")]
 pub mod convert;
 #[cfg(feature = "relay")]
 pub mod errors;

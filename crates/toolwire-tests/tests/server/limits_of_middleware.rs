@@ -5,8 +5,11 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use tokio::sync::Notify;
-use toolwire::middleware::{Audit, ConcurrencyLimit, Deadline, RateLimit, ResponseBudget};
-use toolwire::{ErrorObject, Server, ToolError};
+use toolwire::middleware::{
+    Audit, ConcurrencyLimit, Deadline, Next, RateLimit, Request, ResponseBudget, from_fn,
+};
+use toolwire::types::InputRequests;
+use toolwire::{CallToolResult, ErrorObject, RequestContext, Server, ToolError, ToolResponse};
 use toolwire_tests::peer::{Peer, call, cancel, complete, failed, modern, plain, server, text};
 
 /// Returns a server with a tool that waits for the notification.
@@ -192,5 +195,70 @@ async fn audit_has_a_line_for_each_exchange() {
     assert_eq!(
         (&lines[0]["id"], &lines[0]["version"]),
         (&json!("q"), &json!("2026-07-28"))
+    );
+}
+
+#[tokio::test]
+async fn only_rounds_with_a_sealed_state_are_exempt_from_the_rate() {
+    let asking = plain("ask", |ctx: RequestContext| async move {
+        match ctx.request_state() {
+            "" => ToolResponse::input_required(InputRequests::new(), Some("half".to_owned())),
+            _ => ToolResponse::complete(CallToolResult::text("whole")),
+        }
+    });
+    let limit = || RateLimit::per_caller(1, Duration::from_secs(3600));
+    let round = |id: u64, more: Value| {
+        let mut request = call(id, "ask", json!({}));
+        let params = request["params"].as_object_mut().unwrap();
+        params.extend(more.as_object().unwrap().clone());
+        request
+    };
+    let server_with = || server().tool(asking.clone()).with_middleware(limit());
+    let mut peer = Peer::connect(&server_with());
+    let first = peer.result_of(call(1, "ask", json!({}))).await;
+    let state = json!({"requestState": first["requestState"], "inputResponses": {}});
+    peer.send(round(2, state)).await;
+    peer.expect(complete(2, text("whole"))).await;
+    let limited = peer
+        .error_of(round(3, json!({"inputResponses": {}})), -32603)
+        .await;
+    assert_eq!(limited["data"]["reason"], "rate_limited", "{limited}");
+
+    let open = server_with().without_sealed_request_state();
+    let mut peer = Peer::connect(&open);
+    peer.result_of(call(1, "ask", json!({}))).await;
+    let forged = round(2, json!({"requestState": "half"}));
+    let limited = peer.error_of(forged, -32603).await;
+    assert_eq!(limited["data"]["reason"], "rate_limited", "{limited}");
+}
+
+#[tokio::test]
+async fn audit_survives_panics_and_writes_them_as_errors() {
+    let lines = Arc::new(Mutex::new(Vec::<Value>::new()));
+    let sink = {
+        let lines = Arc::clone(&lines);
+        move |line: &str| {
+            let line: Value = serde_json::from_str(line).expect("a line of JSON");
+            assert_ne!(line["name"], "quick", "expected");
+            lines.lock().expect("not poisoned").push(line);
+        }
+    };
+    let panicking = from_fn(async |request: &mut Request, next: Next<'_>| {
+        assert_ne!(request.name(), Some("wait"), "expected");
+        next.run(request).await
+    });
+    let (server, ..) = waiting();
+    let server = server
+        .with_middleware(Audit::new(sink))
+        .with_middleware(panicking);
+    let mut peer = Peer::connect(&server);
+    peer.error_of(call(1, "wait", json!({})), -32603).await;
+    peer.send(call(2, "quick", json!({}))).await;
+    peer.expect(complete(2, text("quick"))).await;
+    let lines = lines.lock().unwrap();
+    assert_eq!(lines.len(), 1, "the sink panicked for the other");
+    assert_eq!(
+        (&lines[0]["outcome"], &lines[0]["code"]),
+        (&json!("error"), &json!(-32603))
     );
 }

@@ -102,13 +102,22 @@ impl Snapshot {
         token: Option<&TokenInfo>,
     ) -> Cow<'_, ScopeSet> {
         let viewer = self.viewer(|| Caller::of_request(token, request));
+        // If a rule panics, the request fails when it is dispatched, where the rule runs again.
+        self.catch_rule_panic(request.method.name(), || {
+            self.scopes_seen_by(&viewer, request)
+        })
+        .unwrap_or_default()
+    }
+
+    /// Returns the scopes that a request needs for an entry that its caller sees.
+    fn scopes_seen_by(&self, viewer: &Viewer<'_>, request: &Admitted<'_>) -> Cow<'_, ScopeSet> {
         let scopes = match request.method.name() {
             "tools/call" => {
                 let name = request.name.as_deref().unwrap_or_default();
-                let tool = self.find_tool(name, &viewer);
+                let tool = self.find_tool(name, viewer);
                 tool.map(|tool| Cow::Borrowed(&tool.access().scopes))
             }
-            _ => self.scopes_of_kind(request, &viewer).map(Cow::Owned),
+            _ => self.scopes_of_kind(request, viewer).map(Cow::Owned),
         };
         scopes.unwrap_or_default()
     }

@@ -55,6 +55,25 @@ fn dispatch_through_middleware(exchange: Exchange) -> Dispatch {
 
 /// Routes a request to its handler.
 pub(crate) fn route(exchange: Exchange) -> Dispatch {
+    if exchange.snapshot().is_filtered {
+        return route_filtered(exchange);
+    }
+    route_visible(exchange)
+}
+
+/// Routes a request of a server with visibility rules, which may panic.
+#[cold]
+fn route_filtered(exchange: Exchange) -> Dispatch {
+    let context = exchange.context.clone();
+    let method = context.scope().route.name();
+    let snapshot = &context.scope().snapshot;
+    snapshot
+        .catch_rule_panic(method, || route_visible(exchange))
+        .unwrap_or_else(|error| Dispatch::Now(Err(stamp::stamp_error(error, context.version()))))
+}
+
+#[inline]
+fn route_visible(exchange: Exchange) -> Dispatch {
     #[cfg(feature = "relay")]
     if let Some(forwarder) = &exchange.snapshot().forwarder {
         let forwarder = std::sync::Arc::clone(forwarder);

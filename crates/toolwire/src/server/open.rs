@@ -12,10 +12,10 @@ use toolwire_types::{ClientCapabilities, ErrorObject, LoggingLevel, RawJson};
 use crate::engine::{Cancellation, TransportContext};
 use crate::server::Server;
 use crate::server::context::RequestContext;
-use crate::server::request::{Exchange, MethodRoute, RequestParams, RequestScope};
+use crate::server::request::{Exchange, MethodRoute, RequestParams, RequestScope, RoundState};
 use crate::server::rounds;
 use crate::server::snapshot::Snapshot;
-use crate::server::visibility::Viewer;
+use crate::server::visibility::Caller;
 
 /// The minimum log level for legacy clients that never set one.
 const DEFAULT_LOG_LEVEL: LoggingLevel = LoggingLevel::Info;
@@ -44,8 +44,11 @@ impl Server {
         };
         // A tool call needs only its name and arguments, so the other parameters are not copied, unless it asks for a
         // task.
-        let is_raw = snapshot.forwards() || snapshot.has_raw_entries && snapshot.is_raw(admitted);
-        let needs_params = route.name() != "tools/call" || admitted.task().is_some() || is_raw;
+        let is_raw = snapshot.forwards()
+            || snapshot.has_raw_entries && snapshot.is_raw(admitted, &*transport)?;
+        let may_become_raw = !is_raw && snapshot.may_become_raw(admitted);
+        let needs_params =
+            route.name() != "tools/call" || admitted.task().is_some() || is_raw || may_become_raw;
         let params = admitted.params().filter(|_| needs_params);
         let scope = RequestScope {
             version: admitted.version,
@@ -57,9 +60,13 @@ impl Server {
             round: if is_raw {
                 rounds::of_raw_request(admitted)
             } else {
-                rounds::of_request(&snapshot, admitted, &*transport)?
+                match rounds::of_request(&snapshot, admitted, &*transport) {
+                    Err(error) if may_become_raw => RoundState::rejected(error),
+                    round => round?,
+                }
             },
             request_params: RequestParams::of(admitted),
+            sent_params: None,
             params: params.map(RawJson::from),
             id: admitted.id.clone(),
             progress_token: admitted.progress_token(),
@@ -87,22 +94,41 @@ impl Server {
 }
 
 impl Snapshot {
-    /// Returns `true` if a request is for a raw entry, whose source reads the input of the client itself.
+    /// Returns `true` if a request is for a raw entry that its caller sees. The source of such an entry reads the input of
+    /// the client itself.
     #[cold]
-    fn is_raw(&self, request: &Admitted<'_>) -> bool {
+    fn is_raw(
+        &self,
+        request: &Admitted<'_>,
+        transport: &dyn TransportContext,
+    ) -> Result<bool, ErrorObject> {
         let name = request.name.as_deref().unwrap_or_default();
-        match request.method.name() {
-            "tools/call" => self.tools.get(name).is_some_and(|tool| tool.raw.is_some()),
+        let method = request.method.name();
+        let viewer = self.viewer(|| Caller::of_admitted(transport, request));
+        self.catch_rule_panic(method, || match method {
+            "tools/call" => {
+                let tool = self.find_tool(name, &viewer);
+                tool.is_some_and(|tool| tool.raw.is_some())
+            }
             "prompts/get" => {
-                let prompt = self.prompts.get(name);
+                let prompt = self.find_prompt(name, &viewer);
                 prompt.is_some_and(|prompt| prompt.raw.is_some())
             }
             "resources/read" => {
-                let resource = self.find_resource(name, &Viewer::unfiltered());
+                let resource = self.find_resource(name, &viewer);
                 resource.is_some_and(|resource| resource.raw_entry().is_some())
             }
             _ => false,
-        }
+        })
+    }
+
+    /// Returns `true` if a middleware may change the name of a request to that of a raw entry. All parameters are then
+    /// needed, and its state may belong to another server.
+    fn may_become_raw(&self, request: &Admitted<'_>) -> bool {
+        let middleware = self.middleware.as_ref();
+        self.has_raw_entries
+            && middleware.is_some_and(|chain| !chain.is_empty())
+            && request.method.may_ask_input()
     }
 }
 

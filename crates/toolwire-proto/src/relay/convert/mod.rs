@@ -3,25 +3,34 @@
 //! [`crate::stamp`] does the same for typed values that a server of this SDK writes. A relay does not own the messages
 //! that it forwards, so here a member is removed only if the sender's revision defines it and the receiver's does not.
 //! Everything else passes unchanged, also members with names of later revisions. If both revisions are the same, only
-//! [`HopMeta`] and the subscription id change a message. All functions edit a [`RawObject`], so that a relay can change
+//! `HopMeta` and the subscription id change a message. All functions edit a [`RawObject`], so that a relay can change
 //! names and URIs in the same pass.
 
+#[cfg(feature = "relay")]
 mod capabilities;
 mod content;
 mod descriptors;
+#[cfg(feature = "relay")]
 mod errors;
+#[cfg(feature = "relay")]
 mod handshake;
+#[cfg(feature = "relay")]
 mod hop_meta;
+#[cfg(feature = "relay")]
 mod input;
 mod results;
-#[cfg(test)]
+#[cfg(all(test, feature = "relay"))]
 mod tests;
 
 use toolwire_types::{ProtocolVersion, meta_key};
 
+#[cfg(feature = "relay")]
 pub use self::errors::url_input_required;
+#[cfg(feature = "relay")]
 pub use self::handshake::{discover_result, initialize_result};
+#[cfg(feature = "relay")]
 pub use self::hop_meta::{HopMeta, RELAY_KEY};
+#[cfg(feature = "relay")]
 pub use self::input::name_upstream;
 pub use self::results::{IncompleteResult, ResultMembers};
 use crate::features::VersionFeatures;
@@ -79,7 +88,7 @@ impl Conversion {
         self.from == self.to
     }
 
-    /// Converts the parameters of a client's request, without those of [`HopMeta`].
+    /// Converts the parameters of a client's request, without those of `HopMeta`.
     pub fn request(self, method: &str, params: &mut RawObject<'_>) {
         let rules: &[MemberRule] = match method {
             "completion/complete" => &[("context", ProtocolVersion::has_completion_context)],

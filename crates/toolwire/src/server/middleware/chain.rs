@@ -118,7 +118,7 @@ pub(crate) type TransportWork = dyn FnOnce(Exchange) -> BoxFuture<'static, engin
 impl Endpoint {
     pub(crate) async fn run(self, request: &mut Request) -> Outcome {
         if matches!(self, Self::Handler)
-            && let Some(chain) = request.mount_chain()
+            && let Some(chain) = request.enter_mount()
         {
             let next = Next::new(&chain.0, Self::Routed);
             return boxed_run(next, request).await;

@@ -16,7 +16,12 @@ use crate::sync::lock;
 /// `"rate_limited"` and `data.retryAfterMs`.
 ///
 /// A caller is the principal of an access token. Without one, it is the client's connection or session; anonymous callers
-/// of 2026-07-28 over HTTP have neither and share one limit. Further rounds of a call do not count.
+/// of 2026-07-28 over HTTP have neither and share one limit.
+///
+/// A further round of a call does not count if it carries request state that this server sealed for it. Input without such
+/// a state proves nothing, so a round counts whose handler returned no state, whose state is unsealed
+/// ([`Server::without_sealed_request_state`](crate::Server::without_sealed_request_state)), or whose entry is raw and has
+/// the state of another server.
 ///
 /// ```
 /// use std::time::Duration;
@@ -58,10 +63,11 @@ impl RateLimit {
     }
 
     /// Limits only the calls of tools whose names match a pattern, in which `*` stands for any text and `?` for one
-    /// character. With several patterns, one has to match. All of them share the limit.
+    /// character. Reads, prompts and other methods are then not limited. With several patterns, one has to match. The calls
+    /// of all matching tools count together.
     ///
     /// # Panics
-    /// Panics if the pattern is longer than 256 bytes.
+    /// Panics if the pattern is empty or longer than 256 bytes.
     #[must_use]
     pub fn for_tools(mut self, pattern: &str) -> Self {
         match pattern.parse() {
@@ -72,7 +78,7 @@ impl RateLimit {
     }
 
     fn applies_to(&self, request: &Request) -> bool {
-        if request.is_retry() {
+        if request.scope().round.has_opened_state() {
             return false;
         }
         if self.tools.is_empty() {

@@ -19,6 +19,8 @@ pub struct Request {
     context: RequestContext,
     /// The name that a mounted server has for the entry, while its middleware runs.
     shown_name: Option<Arc<str>>,
+    /// Whether the middleware of a mount runs.
+    is_in_mount: bool,
 }
 
 impl Request {
@@ -26,6 +28,7 @@ impl Request {
         Self {
             context: exchange.context,
             shown_name: None,
+            is_in_mount: false,
         }
     }
 
@@ -76,15 +79,25 @@ impl Request {
 
     /// Returns `true` if the client repeats a request with input that an earlier outcome asked for. The rounds of one
     /// call are several requests (2026-07-28).
+    ///
+    /// A client may send such input without an earlier round, so do not exempt these requests from a check.
     #[must_use]
     pub fn is_retry(&self) -> bool {
         self.scope().round.is_retry()
     }
 
-    /// Sets the name of the tool or prompt, or the URI of the resource. It has no effect on methods without one, and in
-    /// the middleware of a mounted server.
+    /// Sets the name of the tool or prompt, or the URI of the resource. It has no effect on methods without one.
+    ///
+    /// The middleware of a mount and of a mounted server cannot set it: the request would leave the mount, without the
+    /// middleware of its new target. The name then stays, and a warning is logged. Set it in a middleware of the server
+    /// that has the transports.
     pub fn set_name(&mut self, name: &str) {
-        if self.shown_name.is_none() {
+        if self.is_in_mount {
+            tracing::warn!(
+                name,
+                "the middleware of a mount cannot set the name of a request"
+            );
+        } else {
             self.change(&ParamChange::Name(name));
         }
     }
@@ -94,8 +107,8 @@ impl Request {
         self.change(&ParamChange::Arguments(arguments.as_raw_value()));
     }
 
-    /// Sets the `_meta` of the request. The version, the progress token and what the client declared about itself were
-    /// read before, so changes of these have no effect.
+    /// Sets the `_meta` of the request. The version, the progress token, the log level and what the client declared about
+    /// itself keep the values that the client sent.
     ///
     /// # Panics
     /// Panics if a value of `_meta` cannot be written as JSON.
@@ -105,7 +118,7 @@ impl Request {
     }
 
     /// Sets a function that sees every notification of this request before it is sent. It returns the notification to
-    /// send, or `None` to drop it.
+    /// send, or `None` to drop it. If it panics, the notification is dropped.
     pub fn on_notification(
         &mut self,
         observe: impl Fn(Notification) -> Option<Notification> + Send + Sync + 'static,
@@ -121,9 +134,11 @@ impl Request {
         std::mem::replace(&mut self.shown_name, name)
     }
 
-    /// Returns the middleware of the mount that the request is for.
-    pub(crate) fn mount_chain(&self) -> Option<Chain> {
-        self.exchange().mount_chain()
+    /// Returns the middleware of the mount that the request is for. From then on, its name cannot change.
+    pub(crate) fn enter_mount(&mut self) -> Option<Chain> {
+        let chain = self.exchange().mount_chain()?;
+        self.is_in_mount = true;
+        Some(chain)
     }
 
     fn change(&mut self, change: &ParamChange<'_>) {

@@ -5,8 +5,10 @@ use std::sync::Arc;
 
 use serde_json::value::RawValue;
 use toolwire_proto::raw_object::RawObject;
+use toolwire_proto::relay::convert::{Conversion, ResultMembers};
+use toolwire_proto::relay::names::FULL_NAME_KEY;
 use toolwire_proto::stamp;
-use toolwire_types::{ErrorObject, RawJson};
+use toolwire_types::{ErrorObject, Meta, ProtocolVersion, RawJson};
 
 use crate::engine::{BoxFuture, EncodedResult, Outcome};
 use crate::server::RequestContext;
@@ -30,12 +32,33 @@ impl RawHandler {
         Self(Arc::new(move |ctx, params| Box::pin(handler(ctx, params))))
     }
 
-    /// Runs the handler, and adds the members to its result that the revision requires.
+    /// Runs the handler, and converts its result to the revision of the request.
     pub(crate) async fn respond(&self, exchange: &Exchange, params: RawJson) -> Outcome {
         let result = (self.0)(exchange.context.clone(), params).await?;
-        let target = exchange.snapshot().target(exchange.context.version());
+        let version = exchange.context.version();
+        let result = converted(exchange.route().name(), result, version)?;
+        let target = exchange.snapshot().target(version);
         Ok(EncodedResult::Json(stamp::stamp_raw(result, &target)))
     }
+}
+
+/// Returns a result of the newest revision without what the revision of the request does not define.
+fn converted(
+    method: &str,
+    result: RawJson,
+    version: ProtocolVersion,
+) -> Result<RawJson, ErrorObject> {
+    let conversion = Conversion::new(ProtocolVersion::LATEST, version);
+    if conversion.is_same_revision() {
+        return Ok(result);
+    }
+    let Some(mut object) = RawObject::parse(result.as_raw_value()) else {
+        return Ok(result);
+    };
+    let conversion = conversion.result(method, &mut object, &ResultMembers::default());
+    conversion.map_err(|error| ErrorObject::internal(error.to_string()))?;
+    let edited = object.finish_if_edited();
+    Ok(edited.unwrap_or(result))
 }
 
 impl fmt::Debug for RawHandler {
@@ -72,9 +95,8 @@ impl RawEntry {
         if let Some(name) = &self.local_name {
             object.set_text("name", name);
         }
-        // A middleware may have changed them.
-        let arguments = exchange.arguments().map(RawJson::from);
         if let Some(hidden) = &self.hidden {
+            let arguments = exchange.arguments().map(RawJson::from);
             let arguments = arguments.unwrap_or_else(RawJson::empty_object);
             object.set("arguments", hidden.complete(arguments.as_raw_value()));
         }
@@ -94,5 +116,18 @@ impl RawEntry {
             entry.descriptor = object.finish();
         }
         entry
+    }
+    /// Returns the entry with the full name of a tool or prompt whose name is shortened in the `_meta` of its descriptor.
+    /// The other members of `_meta` keep their text.
+    pub(crate) fn with_full_name(mut self, meta: Option<&Meta>) -> Self {
+        let full = meta.and_then(|meta| meta.get(FULL_NAME_KEY));
+        if let Some(full) = full
+            && let Some(mut object) = RawObject::parse(self.descriptor.as_raw_value())
+        {
+            let meta = object.object_or_empty_mut("_meta");
+            meta.set(FULL_NAME_KEY, full.clone());
+            self.descriptor = object.finish();
+        }
+        self
     }
 }

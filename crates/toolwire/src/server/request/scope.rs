@@ -49,6 +49,8 @@ pub struct RequestScope {
     pub(crate) minimum_log_level: Option<LoggingLevel>,
     pub(crate) progress_token: Option<ProgressToken>,
     pub(crate) request_params: RequestParams,
+    /// The name and arguments that the client sent, if a middleware changed them.
+    pub(crate) sent_params: Option<Box<RequestParams>>,
     /// Parsed at first use.
     pub(crate) meta: OnceLock<Box<Meta>>,
     pub(crate) client_info: OnceLock<Option<Arc<Implementation>>>,
@@ -257,11 +259,21 @@ impl RequestScope {
         let Some(member) = change.member(&self.route) else {
             return;
         };
-        self.request_params = self.request_params.changed(change);
+        // It is read at first use, and must not come from a changed `_meta`.
+        let _ = self.client_info();
+        let changed = self.request_params.changed(change);
+        let sent = std::mem::replace(&mut self.request_params, changed);
+        self.sent_params.get_or_insert_with(|| Box::new(sent));
         if let Some(params) = &mut self.params {
             *params = change.apply(member, params);
         }
         self.meta = OnceLock::new();
+    }
+
+    /// Returns the parameters that the client sent. It repeats them in the next round, so request state belongs to them.
+    #[cfg(feature = "input")]
+    pub(crate) fn sent_params(&self) -> &RequestParams {
+        self.sent_params.as_deref().unwrap_or(&self.request_params)
     }
 
     pub(crate) fn notify<P: Stamp + serde::Serialize>(

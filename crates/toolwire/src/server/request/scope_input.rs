@@ -69,6 +69,7 @@ impl RequestScope {
             minimum_log_level: self.minimum_log_level,
             progress_token: self.progress_token.clone(),
             request_params: self.request_params.clone(),
+            sent_params: self.sent_params.clone(),
             meta: OnceLock::new(),
             client_info: OnceLock::new(),
             cancellation: self.cancellation.clone(),

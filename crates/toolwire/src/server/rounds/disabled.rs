@@ -18,7 +18,7 @@ pub(crate) fn of_request(
     _: &dyn TransportContext,
 ) -> Result<RoundState, ErrorObject> {
     match admitted.request_state() {
-        None => Ok(RoundState),
+        None => Ok(RoundState::default()),
         Some(_) => Err(ErrorObject::invalid_params(
             "requestState: this server never asks for input",
         )),
@@ -27,7 +27,7 @@ pub(crate) fn of_request(
 
 /// Returns the only round of a request for a raw entry.
 pub(crate) fn of_raw_request(_: &Admitted<'_>) -> RoundState {
-    RoundState
+    RoundState::default()
 }
 
 /// The outcome of a handler run without a result.
@@ -52,9 +52,10 @@ impl<'a> RequestRounds<'a> {
         Self { exchange }
     }
 
-    /// Returns `None`, because no state is single-use.
+    /// Returns the work before the round, if any: the rejection of its input. No state is single-use.
     pub(crate) fn mark_state_used(&self) -> Option<BoxFuture<'a, Result<(), ErrorObject>>> {
-        None
+        let rejection = self.exchange.context.scope().round.rejection()?;
+        Some(Box::pin(std::future::ready(Err(rejection.clone()))))
     }
 
     pub(crate) fn context(&self) -> &RequestContext {

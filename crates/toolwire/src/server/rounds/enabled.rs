@@ -78,7 +78,7 @@ fn read_retry(
     let opened = snapshot.options.seal.open(&purpose, &token)?;
     Ok(RoundState::new(input_responses, opened.author_state)
         .with_journal(opened.journal)
-        .with_single_use_state(opened.single_use_state))
+        .with_state_origin(opened.is_sealed, opened.single_use_state))
 }
 
 /// The outcome of a handler run without a result.
@@ -115,10 +115,14 @@ impl<'a> RequestRounds<'a> {
         }
     }
 
-    /// Returns the work before the first round, if any: marking a single-use state as used.
+    /// Returns the work before the first round, if any: rejecting its input, or marking a single-use state as used.
     pub(crate) fn mark_state_used(&self) -> Option<BoxFuture<'a, Result<(), ErrorObject>>> {
         let exchange = self.exchange;
-        let state = exchange.context.scope().round.single_use_state()?;
+        let round = &exchange.context.scope().round;
+        if let Some(rejection) = round.rejection() {
+            return Some(Box::pin(std::future::ready(Err(rejection.clone()))));
+        }
+        let state = round.single_use_state()?;
         Some(Box::pin(exchange.snapshot().options.seal.mark_used(state)))
     }
 
@@ -201,11 +205,12 @@ impl<'a> RequestRounds<'a> {
     /// Encodes the input requests as the result and seals the state.
     fn to_input_required(&self, mut input_required: InputRequiredResult) -> Outcome {
         remove_forbidden_meta(&mut input_required, self.method.name, self.exchange.name());
+        let sent = self.context().scope().sent_params();
         let purpose = StatePurpose {
             principal: &Principal::of(self.context().auth()),
             method: self.method.name,
-            name: self.exchange.name().unwrap_or_default(),
-            arguments: self.exchange.arguments(),
+            name: sent.name().unwrap_or_default(),
+            arguments: sent.arguments(),
         };
         for request in input_required
             .input_requests

@@ -165,6 +165,7 @@ fn scope_of_task(
             call.meta.as_ref().map(RawJson::as_raw_value),
             Some(call.arguments.as_raw_value()),
         ),
+        sent_params: None,
         meta: OnceLock::new(),
         client_info: OnceLock::from(call.client_info.map(Arc::new)),
         cancellation: None,

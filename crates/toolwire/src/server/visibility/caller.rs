@@ -5,9 +5,10 @@ use std::fmt;
 use std::sync::Arc;
 
 use toolwire_proto::admit::Admitted;
+use toolwire_proto::features::VersionFeatures as _;
 use toolwire_types::{Implementation, Meta, meta_key};
 
-use crate::engine::{Principal, TokenInfo};
+use crate::engine::{Principal, TokenInfo, TransportContext};
 use crate::server::request::RequestScope;
 
 /// The caller of a request, for decisions about what it sees.
@@ -31,14 +32,44 @@ impl<'a> Caller<'a> {
 
     /// Returns the caller of an admitted request on a transport with tokens. A legacy client is not known yet.
     pub(crate) fn of_request(token: Option<&'a TokenInfo>, request: &Admitted<'_>) -> Self {
-        let meta = request.meta();
-        let meta = meta.and_then(|meta| serde_json::from_str::<Meta>(meta.get()).ok());
-        let client = meta.and_then(|meta| meta.get_as(meta_key::CLIENT_INFO).ok().flatten());
         Self {
             token: token.unwrap_or(TokenInfo::none()),
             uses_tokens: true,
+            client: declared_client(request).map(Cow::Owned),
+        }
+    }
+
+    /// Returns the caller of an admitted request whose scope does not exist yet. It is the same as that of the scope.
+    pub(crate) fn of_admitted(transport: &'a dyn TransportContext, request: &Admitted<'_>) -> Self {
+        let client = if request.version.is_stateless() {
+            declared_client(request)
+        } else {
+            let state = transport.connection_state();
+            let client = state.and_then(|state| state.client_info());
+            client.map(Arc::unwrap_or_clone)
+        };
+        Self {
+            token: transport.auth(),
+            uses_tokens: transport.uses_tokens(),
             client: client.map(Cow::Owned),
         }
+    }
+
+    pub(crate) fn new(
+        token: &'a TokenInfo,
+        uses_tokens: bool,
+        client: Option<Cow<'a, Implementation>>,
+    ) -> Self {
+        Self {
+            token,
+            uses_tokens,
+            client,
+        }
+    }
+
+    /// Returns the client's description of itself.
+    pub(crate) fn into_client(self) -> Option<Implementation> {
+        self.client.map(Cow::into_owned)
     }
 
     /// Returns what the transport verified about the caller's access token.
@@ -65,6 +96,12 @@ impl<'a> Caller<'a> {
     pub fn client_info(&self) -> Option<&Implementation> {
         self.client.as_deref()
     }
+}
+
+/// Returns the client's description in the `_meta` of a request. An invalid one counts as absent.
+fn declared_client(request: &Admitted<'_>) -> Option<Implementation> {
+    let meta: Meta = serde_json::from_str(request.meta()?.get()).ok()?;
+    meta.get_as(meta_key::CLIENT_INFO).ok().flatten()
 }
 
 /// A rule that returns `true` if a caller sees the tool or prompt of this name, or the resource or template of this URI.

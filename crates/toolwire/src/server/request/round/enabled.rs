@@ -4,7 +4,7 @@ use std::sync::{LazyLock, Mutex, MutexGuard};
 use std::time::Duration;
 
 use toolwire_proto::journal::{Journal, RoundLimitError};
-use toolwire_types::{InputRequests, InputResponses};
+use toolwire_types::{ErrorObject, InputRequests, InputResponses};
 
 use crate::engine::Principal;
 use crate::sync::lock;
@@ -26,6 +26,10 @@ struct RetryInput {
     request_state: Option<String>,
     /// Set if the state may be used only once.
     single_use: Option<SingleUseState>,
+    /// Whether this server sealed the state for this request and opened it.
+    has_opened_state: bool,
+    /// Why the input is invalid, unless it belongs to another server.
+    rejection: Option<ErrorObject>,
 }
 
 static NO_RESPONSES: LazyLock<InputResponses> = LazyLock::new(InputResponses::new);
@@ -47,6 +51,8 @@ impl RoundState {
             input_responses,
             request_state,
             single_use: None,
+            has_opened_state: false,
+            rejection: None,
         };
         Self {
             retry: Some(Box::new(retry)),
@@ -54,15 +60,47 @@ impl RoundState {
         }
     }
 
-    /// Sets the record of a single-use state.
-    pub(crate) fn with_single_use_state(mut self, single_use: Option<SingleUseState>) -> Self {
-        self.retry.get_or_insert_default().single_use = single_use;
+    /// Creates the round of a request whose input this server rejects, unless a middleware gives the request to a raw
+    /// entry.
+    #[cold]
+    pub(crate) fn rejected(error: ErrorObject) -> Self {
+        let retry = RetryInput {
+            rejection: Some(error),
+            ..RetryInput::default()
+        };
+        Self {
+            retry: Some(Box::new(retry)),
+            journal: Mutex::default(),
+        }
+    }
+
+    /// Returns why this server rejects the input of the request.
+    pub(crate) fn rejection(&self) -> Option<&ErrorObject> {
+        self.retry.as_ref()?.rejection.as_ref()
+    }
+
+    /// Sets what is known about the state besides its content.
+    pub(crate) fn with_state_origin(
+        mut self,
+        is_sealed: bool,
+        single_use: Option<SingleUseState>,
+    ) -> Self {
+        let retry = self.retry.get_or_insert_default();
+        retry.has_opened_state = is_sealed;
+        retry.single_use = single_use;
         self
     }
 
-    /// Returns `true` if the request carries the input that an earlier round asked for.
+    /// Returns `true` if the request says that it carries the input that an earlier round asked for.
     pub(crate) fn is_retry(&self) -> bool {
         self.retry.is_some()
+    }
+
+    /// Returns `true` if the request carries a state that this server sealed for it, so that an earlier round is certain.
+    pub(crate) fn has_opened_state(&self) -> bool {
+        self.retry
+            .as_ref()
+            .is_some_and(|retry| retry.has_opened_state)
     }
 
     /// Returns the client's responses to the input requests of the previous round.
