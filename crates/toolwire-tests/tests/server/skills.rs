@@ -323,3 +323,41 @@ async fn embedded_files_are_skills() {
     });
     assert_eq!(outer["frontmatter"], expected);
 }
+
+#[tokio::test]
+async fn files_of_a_hidden_skill_are_hidden() {
+    let hiding = skilled().with_visibility(|_, uri| uri != RELEASE);
+    let reference = server()
+        .skills(daily())
+        .with_visibility(|_, uri| uri != RELEASE);
+    let (mut peer, mut reference) = (Peer::connect(&hiding), Peer::connect(&reference));
+    let requests = [
+        ("skills/list", json!({})),
+        ("skills/get", json!({"uri": RELEASE})),
+        ("resources/read", json!({"uri": RELEASE})),
+        (
+            "resources/read",
+            json!({"uri": "skill://team/release/logo.png"}),
+        ),
+        (
+            "resources/directory/read",
+            json!({"uri": "skill://team/release"}),
+        ),
+        ("resources/directory/read", json!({"uri": "skill://team"})),
+        ("skills/get", json!({"uri": "skill://daily/SKILL.md"})),
+    ];
+    for (method, params) in requests {
+        let request = modern(1, method, params);
+        peer.send(&request).await;
+        reference.send(&request).await;
+        let expected = reference.receive_text().await;
+        assert_eq!(peer.receive_text().await, expected, "{request}");
+    }
+    let shown = skilled().with_visibility(|_, uri| !uri.ends_with("logo.png"));
+    let mut peer = Peer::connect(&shown);
+    let params = json!({"uri": "skill://team/release"});
+    let read = modern(2, "resources/directory/read", params);
+    let read = peer.result_of(read).await;
+    let children = read["resources"].as_array().unwrap();
+    assert_eq!(children.len(), 2, "`SKILL.md` and a directory: {read}");
+}

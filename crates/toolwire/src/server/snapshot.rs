@@ -271,10 +271,9 @@ impl Snapshot {
             return Some(entry.resolve());
         }
         #[cfg(feature = "skills")]
-        if let Some(file) = self
-            .skills
-            .as_ref()
-            .and_then(|skills| skills.files.get(uri))
+        if let Some(skills) = &self.skills
+            && let Some(file) = skills.files.get(uri)
+            && skills.sees_file(uri, viewer)
         {
             return Some(file.resource.resolve());
         }

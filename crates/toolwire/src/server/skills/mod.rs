@@ -15,6 +15,7 @@ mod rescan;
 mod scan;
 mod skill;
 mod source;
+mod visible;
 
 pub(crate) use catalog::SkillCatalog;
 pub use directory::SkillDirectory;
