@@ -23,6 +23,7 @@ mod macro_metadata;
 mod macros;
 mod meta_keys;
 mod middleware;
+mod mount_changes;
 mod mounts;
 mod notifications;
 mod own_transport;

@@ -423,3 +423,63 @@ async fn rounds_of_a_call_are_told_apart() {
     peer.result_of(modern(2, "tools/call", params)).await;
     assert_eq!(*rounds.lock().unwrap(), [(false, true), (true, false)]);
 }
+
+#[tokio::test]
+async fn rounds_continue_after_a_middleware_changed_the_request() {
+    let changing = from_fn(async |request: &mut Request, next: Next<'_>| {
+        if request.name() == Some("old") {
+            request.set_name("ask");
+            request.set_arguments(&RawJson::from_value(&json!({"word": "changed"})));
+        }
+        next.run(request).await
+    });
+    let asking = plain("ask", |ctx: RequestContext| async move {
+        match ctx.request_state() {
+            "" => ToolResponse::input_required(InputRequests::new(), Some("half".to_owned())),
+            _ => ToolResponse::complete(CallToolResult::text("whole")),
+        }
+    });
+    let server = server().tool(asking).with_middleware(changing);
+    let mut peer = Peer::connect(&server);
+    let first = peer.result_of(call(1, "old", json!({"a": 1}))).await;
+    let state = &first["requestState"];
+    let params = json!({"name": "old", "arguments": {"a": 1}, "requestState": state});
+    peer.send(modern(2, "tools/call", params)).await;
+    peer.expect(complete(2, text("whole"))).await;
+    let other = json!({"name": "old", "arguments": {"a": 2}, "requestState": state});
+    peer.error_of(modern(3, "tools/call", other), -32602).await;
+}
+
+#[tokio::test]
+async fn observer_of_a_stream_may_cause_the_next_change() {
+    let server = everything();
+    let observed = server.clone();
+    let observing = from_fn_with(
+        observed,
+        async |server: &Server, request: &mut Request, next: Next<'_>| {
+            let server = server.clone();
+            request.on_notification(move |notification| {
+                if notification.method == "notifications/tools/list_changed" {
+                    server.prompts_changed();
+                }
+                assert_ne!(notification.method, "notifications/resources/list_changed");
+                Some(notification)
+            });
+            next.run(request).await
+        },
+    );
+    let server = server.with_middleware(observing);
+    let mut peer = Peer::connect(&server);
+    let filter =
+        json!({"toolsListChanged": true, "promptsListChanged": true, "resourcesListChanged": true});
+    let params = json!({"notifications": filter});
+    peer.send(modern("l", "subscriptions/listen", params)).await;
+    peer.receive().await;
+    server.resources_changed();
+    server.tools_changed();
+    for list in ["tools", "prompts"] {
+        let changed = peer.receive().await;
+        let expected = format!("notifications/{list}/list_changed");
+        assert_eq!(changed["method"], expected, "the panicking one is dropped");
+    }
+}

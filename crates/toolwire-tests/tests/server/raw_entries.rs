@@ -1,6 +1,7 @@
 //! Raw entries of a source: descriptors, parameters and results are passed on as they are.
 
 use serde_json::json;
+use toolwire::middleware::{Next, Request, from_fn};
 use toolwire::{Catalog, ErrorObject, Mount, RawJson, RequestContext, Server, Source};
 use toolwire_tests::peer::{Peer, call, legacy, modern, server};
 
@@ -21,6 +22,12 @@ async fn echo(_: RequestContext, params: RawJson) -> Result<RawJson, ErrorObject
     }
     let asks = params.get("requestState").is_none();
     let text = serde_json::to_string(&params).expect("JSON");
+    if params.get("name") == Some(&json!("media")) {
+        let content = r#"[{"type":"audio","data":"aGk=","mimeType":"audio/wav"},{"type":"text","text":"t","x":1.0}]"#;
+        let result =
+            format!(r#"{{"resultType":"complete","content":{content},"structuredContent":[1]}}"#);
+        return Ok(json(&result));
+    }
     let result = if asks && params.get("name") == Some(&json!("ask")) {
         format!(r#"{{"resultType":"input_required","requestState":"theirs","echo":{text}}}"#)
     } else {
@@ -36,6 +43,7 @@ impl Source for Raw {
             catalog.add_raw_tool(json(TOOL), echo),
             catalog.add_raw_tool(json(r#"{"name":"ask","inputSchema":{}}"#), echo),
             catalog.add_raw_tool(json(r#"{"name":"broken","inputSchema":true}"#), echo),
+            catalog.add_raw_tool(json(r#"{"name":"media","inputSchema":{}}"#), echo),
             catalog.add_raw_prompt(
                 json(r#"{"name":"p","q":1.0,"arguments":[{"name":"a","title":"A"}]}"#),
                 echo,
@@ -159,4 +167,145 @@ async fn input_of_a_raw_call_belongs_to_its_source() {
     let second = peer.result_of(modern(2, "tools/call", params)).await;
     assert_eq!(second["echo"]["requestState"], "theirs");
     assert_eq!(second["echo"]["inputResponses"]["q"]["x"], 1);
+}
+
+#[tokio::test]
+async fn results_have_the_form_of_the_clients_revision() {
+    let mut peer = Peer::connect(&mounted());
+    let modern_result = peer.result_of(call(1, "raw_media", json!({}))).await;
+    assert_eq!(modern_result["content"][0]["type"], "audio");
+    assert_eq!(modern_result["structuredContent"], json!([1]));
+    let mut peer = Peer::connect(&mounted());
+    peer.initialize("2024-11-05").await;
+    peer.send(legacy(1, "tools/call", json!({"name": "raw_media"})))
+        .await;
+    let received = peer.receive_text().await;
+    assert!(!received.contains("aGk="), "{received}");
+    assert!(!received.contains("structuredContent"), "{received}");
+    assert!(!received.contains("resultType"), "{received}");
+    assert!(
+        received.contains(r#"{"type":"text","text":"t","x":1.0}"#),
+        "{received}"
+    );
+    let asks = legacy(2, "tools/call", json!({"name": "raw_ask"}));
+    let error = peer.error_of(asks, -32603).await;
+    let message = error["message"].as_str().unwrap();
+    assert!(message.contains("input_required"), "{message}");
+}
+
+#[tokio::test]
+async fn hidden_raw_entries_get_the_responses_of_unknown_ones() {
+    let hidden = server().mount_with(Mount::new("raw", Raw).with_filter(|_, _| false));
+    let reference = server().mount_with(Mount::new("other", Raw).with_filter(|_, _| false));
+    let (mut peer, mut reference) = (Peer::connect(&hidden), Peer::connect(&reference));
+    let requests = [
+        ("tools/call", json!({"name": "raw_ask"})),
+        ("prompts/get", json!({"name": "raw_p"})),
+        ("resources/read", json!({"uri": "y://a"})),
+    ];
+    for (method, params) in requests {
+        for more in [
+            json!({}),
+            json!({"requestState": "theirs"}),
+            json!({"inputResponses": 7}),
+        ] {
+            let mut params = params.clone();
+            let members = params.as_object_mut().unwrap();
+            members.extend(more.as_object().unwrap().clone());
+            let request = modern(1, method, params);
+            peer.send(&request).await;
+            reference.send(&request).await;
+            let expected = reference.receive_text().await;
+            assert_eq!(peer.receive_text().await, expected, "{request}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn request_that_is_renamed_to_a_raw_tool_keeps_its_parameters() {
+    let renaming = from_fn(async |request: &mut Request, next: Next<'_>| {
+        if request.name() == Some("question") {
+            request.set_name("raw_ask");
+        }
+        next.run(request).await
+    });
+    let mut peer = Peer::connect(&mounted().with_middleware(renaming));
+    let params = json!({"name": "question", "arguments": {"a": 1}, "own": 2});
+    let first = peer
+        .result_of(modern(1, "tools/call", params.clone()))
+        .await;
+    let echo = json!({"name": "ask", "arguments": {"a": 1}, "own": 2});
+    assert_eq!(first["echo"], echo, "{first}");
+    let mut params = params;
+    params["requestState"] = first["requestState"].clone();
+    let second = peer
+        .result_of(modern(2, "tools/call", params.clone()))
+        .await;
+    assert_eq!(second["echo"]["requestState"], "theirs", "{second}");
+    params["name"] = json!("unknown");
+    let error = peer.error_of(modern(3, "tools/call", params), -32602).await;
+    assert_eq!(error["message"], "unknown tool `unknown`");
+}
+
+#[tokio::test]
+async fn fixed_argument_of_the_inner_mount_applies() {
+    let inner = server().mount_with(Mount::new("raw", Raw).fix_argument("fetch", "key", "inner"));
+    let outer =
+        server().mount_with(Mount::new("m", inner).fix_argument("raw_fetch", "key", "outer"));
+    let mut peer = Peer::connect(&outer);
+    let called = peer.result_of(call(1, "m_raw_fetch", json!({}))).await;
+    assert_eq!(called["echo"]["arguments"], json!({"key": "inner"}));
+}
+
+#[tokio::test]
+async fn shortened_names_of_raw_entries_are_in_their_meta() {
+    struct Long;
+    impl Source for Long {
+        fn catalog(&self) -> Catalog {
+            let mut catalog = Catalog::new();
+            let name = "n".repeat(70);
+            let prompt = format!(r#"{{"name":"{name}","_meta":{{"x":1.0}}}}"#);
+            catalog.add_raw_prompt(json(&prompt), echo).expect("valid");
+            let tool = format!(r#"{{"name":"{name}","inputSchema":{{}}}}"#);
+            catalog.add_raw_tool(json(&tool), echo).expect("valid");
+            catalog
+        }
+    }
+    for (mount, full) in [
+        (Mount::flat(Long), "n".repeat(70)),
+        (Mount::new("p", Long), format!("p_{}", "n".repeat(70))),
+    ] {
+        let mut peer = Peer::connect(&server().mount_with(mount));
+        for list in ["prompts", "tools"] {
+            let method = format!("{list}/list");
+            let listed = peer.result_of(modern(1, &method, json!({}))).await;
+            let entry = &listed[list][0];
+            assert_eq!(entry["name"].as_str().unwrap().len(), 64, "{entry}");
+            assert_eq!(entry["_meta"]["toolwire/fullName"], full, "{entry}");
+        }
+        peer.send(modern(2, "prompts/list", json!({}))).await;
+        let listed = peer.receive_text().await;
+        assert!(listed.contains(r#""_meta":{"x":1.0,"#), "{listed}");
+    }
+}
+
+#[test]
+fn catalog_is_limited_in_entries_and_bytes() {
+    let descriptor = |bytes: usize| {
+        let start = r#"{"name":"t","inputSchema":{},"x":""#;
+        let text = format!("{start}{}\"}}", "x".repeat(bytes - start.len() - 2));
+        assert_eq!(text.len(), bytes);
+        json(&text)
+    };
+    let mut catalog = Catalog::new();
+    catalog.add_raw_tool(descriptor(64 * 1024), echo).unwrap();
+    let error = catalog.add_raw_tool(descriptor(64 * 1024 + 1), echo);
+    let error = error.unwrap_err().to_string();
+    assert!(error.contains("the limit is 65536"), "{error}");
+    let small = json(r#"{"name":"t","inputSchema":{}}"#);
+    for _ in 1..10_000 {
+        catalog.add_raw_tool(small.clone(), echo).unwrap();
+    }
+    let error = catalog.add_raw_tool(small, echo).unwrap_err().to_string();
+    assert!(error.contains("10000 entries"), "{error}");
 }

@@ -245,6 +245,14 @@ impl Server {
         }
     }
 
+    pub(crate) fn shared(&self) -> &Arc<ServerInner> {
+        &self.shared
+    }
+
+    pub(crate) fn of_shared(shared: Arc<ServerInner>) -> Self {
+        Self { shared }
+    }
+
     pub(crate) fn hub(&self) -> &Arc<Hub> {
         &self.shared.hub
     }

@@ -119,6 +119,8 @@ fn subscribe(snapshot: &Snapshot, exchange: &Exchange, subscribes: bool) -> Outc
         if subscribes {
             connection.subscribe(&request.uri)?;
             let subscription = exchange.context.server().subscribe_to(&request.uri);
+            let subscription =
+                subscription.inspect_err(|_| connection.unsubscribe(&request.uri))?;
             connection.hold_subscription(&request.uri, Box::new(subscription));
         } else {
             connection.unsubscribe(&request.uri);

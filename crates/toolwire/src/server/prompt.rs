@@ -362,7 +362,8 @@ impl PromptEntry {
     pub(crate) fn mounted(&self, descriptor: Prompt, access: &Access, origin: Arc<Origin>) -> Self {
         let raw = self.raw.as_ref().map(|raw| {
             let name = json_string(&descriptor.name);
-            Arc::new(raw.with_members([("name", name.as_raw_value())]))
+            let raw = raw.with_members([("name", name.as_raw_value())]);
+            Arc::new(raw.with_full_name(descriptor.meta.as_ref()))
         });
         Self {
             descriptor,

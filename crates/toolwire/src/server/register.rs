@@ -245,16 +245,16 @@ impl Server {
     }
 
     /// Removes a tool from a running server and notifies clients. Running calls continue. Returns `true` if the tool
-    /// existed.
+    /// existed. The tools of a mount stay.
     pub fn remove_tool(&self, name: &str) -> bool {
         let removed = self.change(|snapshot| {
-            let removed = snapshot.tools.shift_remove(name).is_some();
+            let removed = remove_own(&mut snapshot.tools, name);
             snapshot.emptied.tools |= removed;
             removed
         });
         if removed {
             self.tools_changed();
-            self.refresh_mounts();
+            self.restore_hidden_entries();
         }
         removed
     }
@@ -282,13 +282,13 @@ impl Server {
     /// Removes a prompt from a running server and notifies clients. Returns `true` if the prompt existed.
     pub fn remove_prompt(&self, name: &str) -> bool {
         let removed = self.change(|snapshot| {
-            let removed = snapshot.prompts.shift_remove(name).is_some();
+            let removed = remove_own(&mut snapshot.prompts, name);
             snapshot.emptied.prompts |= removed;
             removed
         });
         if removed {
             self.prompts_changed();
-            self.refresh_mounts();
+            self.restore_hidden_entries();
         }
         removed
     }
@@ -316,13 +316,13 @@ impl Server {
     /// Removes a resource from a running server and notifies clients. Returns `true` if the resource existed.
     pub fn remove_resource(&self, uri: &str) -> bool {
         let removed = self.change(|snapshot| {
-            let removed = snapshot.resources.shift_remove(uri).is_some();
+            let removed = remove_own(&mut snapshot.resources, uri);
             snapshot.emptied.resources |= removed;
             removed
         });
         if removed {
             self.resources_changed();
-            self.refresh_mounts();
+            self.restore_hidden_entries();
         }
         removed
     }
@@ -361,13 +361,13 @@ impl Server {
     /// Removes a resource template from a running server and notifies clients. Returns `true` if the template existed.
     pub fn remove_resource_template(&self, template: &str) -> bool {
         let removed = self.change(|snapshot| {
-            let removed = snapshot.templates.shift_remove(template).is_some();
+            let removed = remove_own(&mut snapshot.templates, template);
             snapshot.emptied.resources |= removed;
             removed
         });
         if removed {
             self.resources_changed();
-            self.refresh_mounts();
+            self.restore_hidden_entries();
         }
         removed
     }
@@ -407,6 +407,12 @@ fn check_free<T: CatalogEntry>(
         Some(taken) if taken.origin().is_some() => Err(conflict(kind, name, taken.origin(), None)),
         Some(_) => Err(RegistrationError::duplicate(kind, name)),
     }
+}
+
+/// Removes an entry of the server itself. Returns `true` if it existed.
+fn remove_own<T: CatalogEntry>(entries: &mut NameMap<Arc<T>>, name: &str) -> bool {
+    let is_own = |entry: &Arc<T>| entry.origin().is_none();
+    entries.get(name).is_some_and(is_own) && entries.shift_remove(name).is_some()
 }
 
 fn insert<T>(

@@ -10,7 +10,6 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 use serde_json::value::RawValue;
 use toolwire_proto::param_headers::{self, ParamHeader};
-use toolwire_proto::relay::names::FULL_NAME_KEY;
 use toolwire_proto::schema_budget::SchemaLimits;
 use toolwire_types::{CallToolResult, ErrorObject, RawJson, Tool, ToolAnnotations};
 
@@ -382,22 +381,17 @@ impl ToolEntry {
         if hidden.is_some() {
             changed.push("inputSchema");
         }
-        if self
-            .descriptor
-            .meta
-            .as_ref()
-            .is_some_and(|meta| meta.contains_key(FULL_NAME_KEY))
-        {
-            changed.push("_meta");
-        }
         let members = changed
             .into_iter()
             .filter_map(|name| Some((name, own.get(name)?.as_raw_value())));
-        let mut raw = raw.with_members(members);
+        let mut raw = raw
+            .with_members(members)
+            .with_full_name(self.descriptor.meta.as_ref());
         raw.hidden = match (raw.hidden.take(), hidden) {
-            (Some(mut inner), Some(hidden)) => {
-                inner.values.extend(hidden.values);
-                Some(inner)
+            // The inner mount is nearer to the tool, so its values apply, as for other tools.
+            (Some(inner), Some(mut hidden)) => {
+                hidden.values.extend(inner.values);
+                Some(hidden)
             }
             (inner, hidden) => inner.or(hidden),
         };

@@ -9,6 +9,7 @@ use toolwire_types::{Notification, RawJson};
 use crate::engine::encoding::encode;
 use crate::engine::{
     BoxFuture, Cancellation, ConnectionState, OutgoingNotification, TokenInfo, TransportContext,
+    catch_panic,
 };
 use crate::error::Error;
 
@@ -38,7 +39,14 @@ impl ObservedTransport {
         }
 
         let Message { method, params } = serde_json::from_slice(message).ok()?;
-        let notification = (self.observe)(Notification::new(method, params))?;
+        let notification = Notification::new(method, params);
+        // A change of the server is sent by the request that causes it, which must not fail.
+        let Ok(observed) = catch_panic(|| (self.observe)(notification)) else {
+            let _ =
+                catch_panic(|| tracing::error!("a function that observes notifications panicked"));
+            return None;
+        };
+        let notification = observed?;
         let written = encode(&notification);
         if let Err(error) = &written {
             tracing::warn!(%error, "a notification that a middleware changed could not be written as JSON");
@@ -83,6 +91,10 @@ impl TransportContext for ObservedTransport {
 
     fn client_channel(&self) -> Option<Arc<dyn TransportContext>> {
         self.transport.client_channel()
+    }
+
+    fn ended(&self) -> Option<Cancellation> {
+        self.transport.ended()
     }
 
     fn streaming(&self) -> bool {

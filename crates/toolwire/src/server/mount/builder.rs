@@ -65,7 +65,7 @@ impl Mount {
         }
     }
 
-    /// Mounts a source without a prefix.
+    /// Mounts a source without a prefix. Names of tools and prompts that hosts do not accept are shortened, as with one.
     #[must_use]
     pub fn flat(source: impl Source) -> Self {
         Self {

@@ -1,24 +1,22 @@
-//! Installs the entries of mounts on a server, and keeps them up to date.
+//! Mounts sources on a server, and keeps their entries up to date.
 
 use std::any::Any;
+use std::collections::HashSet;
 use std::sync::{Arc, Mutex};
 
 use toolwire_proto::subscriptions::Change;
 
 use crate::server::Server;
-use crate::server::middleware::Chain;
 use crate::server::mount::part::Part;
-use crate::server::mount::{CatalogEntry, Mount, Origin, Source, SourceListener};
-use crate::server::optional_methods::{COMPLETION, PROMPTS, RESOURCES};
+use crate::server::mount::{Mount, Source, SourceListener};
 use crate::server::register::unwrap_or_panic;
-use crate::server::registry::{NameMap, RegistrationError};
-use crate::server::snapshot::Snapshot;
+use crate::server::registry::RegistrationError;
 use crate::sync::lock;
 
 /// The mounts of a server, in the order of their numbers.
 #[derive(Default)]
 pub(crate) struct Mounts {
-    /// Locked while entries are replaced, so that an older catalog never replaces a newer one.
+    /// Locked while entries are replaced. Code of sources runs outside the lock.
     records: Mutex<MountRecords>,
 }
 
@@ -30,18 +28,17 @@ struct MountRecords {
 
 struct MountRecord {
     number: usize,
-    mount: Mount,
+    mount: Arc<Mount>,
+    /// The entries of the newest catalog, also those that are hidden because another entry has their name.
+    part: Part,
+    /// The number of refreshes that started.
+    started: u64,
+    /// The refresh that `part` comes from. A refresh that started earlier must not replace it.
+    installed: u64,
+    /// The problems of the newest catalog. Each is logged only when it appears.
+    problems: HashSet<String>,
     /// The value that the source returned. Dropping it ends its reports.
     _watch: Option<Box<dyn Any + Send + Sync>>,
-}
-
-/// What happens if two entries have one name.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum OnConflict {
-    /// The mount is rejected.
-    Reject,
-    /// The later entry is hidden, and a warning is logged.
-    Hide,
 }
 
 impl Server {
@@ -102,25 +99,35 @@ impl Server {
                 mount.label()
             )));
         }
-        let source = Arc::clone(&mount.source);
-        let (number, changes) = {
+        let mount = Arc::new(mount);
+        let number = {
             let mut records = lock(&self.shared.mounts.records);
-            let number = records.next;
-            let part = mount.part(number);
+            records.next += 1;
+            records.next - 1
+        };
+        let part = mount.part(number);
+        let changes = {
+            let mut records = lock(&self.shared.mounts.records);
             let changes = self.change(|snapshot| {
                 snapshot.check_part(number, &part)?;
-                Ok(snapshot.replace_part(number, part, OnConflict::Reject))
+                Ok(snapshot.replace_part(number, [(number, &part)]))
             })?;
-            records.next += 1;
-            records.mounts.push(MountRecord {
+            let mut record = MountRecord {
                 number,
-                mount,
+                mount: Arc::clone(&mount),
+                part,
+                started: 0,
+                installed: 0,
+                problems: HashSet::new(),
                 _watch: None,
-            });
-            (number, changes)
+            };
+            record.report_problems(Vec::new());
+            records.mounts.push(record);
+            records.mounts.sort_by_key(|record| record.number);
+            changes
         };
-        self.publish_all(&changes);
-        let watch = source.watch(SourceListener {
+        self.publish_mounted(&changes);
+        let watch = mount.source.watch(SourceListener {
             server: Arc::downgrade(&self.shared),
             mount: number,
         });
@@ -142,36 +149,56 @@ impl Server {
             return false;
         };
         let record = records.mounts.remove(position);
-        let changes = self.change(|snapshot| {
-            snapshot.replace_part(record.number, Part::default(), OnConflict::Hide)
-        });
+        let changes = self.change(|snapshot| snapshot.replace_part(record.number, records.parts()));
         drop(records);
-        self.publish_all(&changes);
-        self.refresh_mounts();
+        // The source may react when its watch is dropped, so this happens outside the lock.
+        drop(record);
+        self.publish_mounted(&changes);
         true
     }
 
     /// Replaces the entries of a mount by those that its source offers now.
     pub(crate) fn refresh_mount(&self, number: usize) {
+        let (mount, refresh) = {
+            let mut records = lock(&self.shared.mounts.records);
+            let Some(record) = records.find(number) else {
+                return;
+            };
+            record.started += 1;
+            (Arc::clone(&record.mount), record.started)
+        };
+        let part = mount.part(number);
         let mut records = lock(&self.shared.mounts.records);
         let Some(record) = records.find(number) else {
             return;
         };
-        let part = record.mount.part(number);
-        let changes = self.change(|snapshot| snapshot.replace_part(number, part, OnConflict::Hide));
+        // A source reports a change after it has made it, so the refresh that started last has seen all changes.
+        if refresh < record.installed {
+            return;
+        }
+        record.installed = refresh;
+        record.part = part;
+        let (changes, hidden) = self.change(|snapshot| {
+            let changes = snapshot.replace_part(number, records.parts());
+            let part = records.part(number);
+            (changes, part.map(|part| snapshot.conflicts(number, part)))
+        });
+        if let Some(record) = records.find(number) {
+            record.report_problems(hidden.unwrap_or_default());
+        }
         drop(records);
-        self.publish_all(&changes);
+        self.publish_mounted(&changes);
     }
 
-    /// Looks at all mounts again, because a name has become free.
-    pub(crate) fn refresh_mounts(&self) {
-        let numbers: Vec<usize> = {
-            let records = lock(&self.shared.mounts.records);
-            records.mounts.iter().map(|record| record.number).collect()
-        };
-        for number in numbers {
-            self.refresh_mount(number);
+    /// Shows the entries of mounts that were hidden because their name was taken, and is free now.
+    pub(crate) fn restore_hidden_entries(&self) {
+        let records = lock(&self.shared.mounts.records);
+        if records.mounts.is_empty() {
+            return;
         }
+        let changes = self.change(|snapshot| snapshot.restore_entries(records.parts()));
+        drop(records);
+        self.publish_mounted(&changes);
     }
 
     /// Returns `true` if this server is `other`, or mounts it directly or through other servers.
@@ -197,10 +224,13 @@ impl Server {
         Some(Arc::clone(&record.mount.source))
     }
 
-    fn publish_all(&self, changes: &[Change]) {
+    /// Notifies clients of changed lists, and sources of the subscriptions to resources that they have now.
+    fn publish_mounted(&self, changes: &[Change]) {
         for change in changes {
             self.publish(change);
         }
+        // A resource may have another source although its entry looks the same.
+        self.update_subscriptions();
     }
 }
 
@@ -209,177 +239,29 @@ impl MountRecords {
         let mut mounts = self.mounts.iter_mut();
         mounts.find(|record| record.number == number)
     }
-}
 
-impl Snapshot {
-    /// Rejects a part with a name that is taken.
-    fn check_part(&self, number: usize, part: &Part) -> Result<(), RegistrationError> {
-        check_names("tool", &self.tools, number, &part.tools)?;
-        check_names("prompt", &self.prompts, number, &part.prompts)?;
-        check_names("resource", &self.resources, number, &part.resources)?;
-        check_names(
-            "resource template",
-            &self.templates,
-            number,
-            &part.templates,
-        )
+    fn part(&self, number: usize) -> Option<&Part> {
+        let mut parts = self.parts();
+        let (_, part) = parts.find(|(mount, _)| *mount == number)?;
+        Some(part)
     }
 
-    /// Replaces the entries of a mount. Returns the lists that changed.
-    fn replace_part(&mut self, number: usize, part: Part, on_conflict: OnConflict) -> Vec<Change> {
-        if !part.prompts.is_empty() {
-            self.install(&PROMPTS);
-            self.install(&COMPLETION);
-        }
-        if !part.resources.is_empty() || !part.templates.is_empty() {
-            self.install(&RESOURCES);
-            self.install(&COMPLETION);
-        }
-        self.options.resource_subscriptions |= part.has_subscriptions;
-        let mut changes = Vec::new();
-        if replace("tool", &mut self.tools, number, part.tools, on_conflict) {
-            self.emptied.tools = true;
-            changes.push(Change::ToolsListChanged);
-        }
-        if replace(
-            "prompt",
-            &mut self.prompts,
-            number,
-            part.prompts,
-            on_conflict,
-        ) {
-            self.emptied.prompts = true;
-            changes.push(Change::PromptsListChanged);
-        }
-        let resources = replace(
-            "resource",
-            &mut self.resources,
-            number,
-            part.resources,
-            on_conflict,
-        );
-        let templates = replace(
-            "resource template",
-            &mut self.templates,
-            number,
-            part.templates,
-            on_conflict,
-        );
-        if resources || templates {
-            self.emptied.resources = true;
-            changes.push(Change::ResourcesListChanged);
-        }
-        self.note_origins();
-        changes
-    }
-
-    /// Notes whether entries have rules or middleware of their own.
-    fn note_origins(&mut self) {
-        let tools = self.tools.values().filter_map(|entry| entry.origin());
-        let prompts = self.prompts.values().filter_map(|entry| entry.origin());
-        let resources = self.resources.values().filter_map(|entry| entry.origin());
-        let templates = self.templates.values().filter_map(|entry| entry.origin());
-        let mut origins = tools.chain(prompts).chain(resources).chain(templates);
-        let (mut has_rules, mut has_chains) = (false, false);
-        origins.by_ref().for_each(|origin| {
-            has_rules |= !origin.rules.is_empty();
-            has_chains |= origin.chain.is_some();
-        });
-        drop(origins);
-        self.has_raw_entries = self.tools.values().any(|entry| entry.raw.is_some())
-            || self.prompts.values().any(|entry| entry.raw.is_some())
-            || self
-                .resources
-                .values()
-                .any(|entry| entry.raw_entry().is_some())
-            || self
-                .templates
-                .values()
-                .any(|entry| entry.raw_entry().is_some());
-        self.is_filtered = has_rules || self.visibility.is_some();
-        if has_chains {
-            self.middleware.get_or_insert_with(Chain::empty);
-        }
+    /// Returns the entries of all mounts, with the numbers of the mounts.
+    fn parts(&self) -> impl Iterator<Item = (usize, &Part)> {
+        let mounts = self.mounts.iter();
+        mounts.map(|record| (record.number, &record.part))
     }
 }
 
-fn check_names<T: CatalogEntry>(
-    kind: &str,
-    entries: &NameMap<Arc<T>>,
-    number: usize,
-    added: &[(String, Arc<T>)],
-) -> Result<(), RegistrationError> {
-    for (index, (name, entry)) in added.iter().enumerate() {
-        let of_others = entries
-            .get(name)
-            .filter(|entry| entry.origin().is_none_or(|origin| origin.mount != number));
-        let earlier = added[..index].iter().find(|(earlier, _)| earlier == name);
-        if let Some(taken) = of_others.or(earlier.map(|(_, entry)| entry)) {
-            return Err(conflict(kind, name, taken.origin(), entry.origin()));
+impl MountRecord {
+    /// Logs the problems of the newest catalog that its predecessor did not have.
+    fn report_problems(&mut self, hidden: Vec<String>) {
+        let hidden = hidden.into_iter();
+        let shortened = self.part.shortened.iter().cloned();
+        let problems: HashSet<String> = hidden.chain(shortened).collect();
+        for problem in problems.difference(&self.problems) {
+            tracing::warn!("{problem}");
         }
-    }
-    Ok(())
-}
-
-/// Returns the error of two entries with one name.
-pub(crate) fn conflict(
-    kind: &str,
-    name: &str,
-    first: Option<&Arc<Origin>>,
-    second: Option<&Arc<Origin>>,
-) -> RegistrationError {
-    let from = |origin: Option<&Arc<Origin>>| match origin {
-        Some(origin) => origin.label.to_string(),
-        None => "the server itself".to_owned(),
-    };
-    RegistrationError::new(format!(
-        "{kind} `{name}` comes from {} and from {}; rename one, or set another prefix",
-        from(first),
-        from(second)
-    ))
-}
-
-/// Replaces the entries of a mount in one list. Returns `true` if the list changed.
-fn replace<T: CatalogEntry>(
-    kind: &str,
-    entries: &mut NameMap<Arc<T>>,
-    number: usize,
-    added: Vec<(String, Arc<T>)>,
-    on_conflict: OnConflict,
-) -> bool {
-    let is_of_mount = |entry: &Arc<T>| entry.origin().is_some_and(|origin| origin.mount == number);
-    let mut before = Vec::new();
-    entries.retain(|_, entry| {
-        let is_removed = is_of_mount(entry);
-        if is_removed {
-            before.push(Arc::clone(entry));
-        }
-        !is_removed
-    });
-    for (name, entry) in added {
-        match entries.get(&name) {
-            None => drop(entries.insert(name, entry)),
-            Some(taken) if on_conflict == OnConflict::Hide => {
-                let problem = conflict(kind, &name, taken.origin(), entry.origin());
-                tracing::warn!(%problem, "an entry of a mount is hidden");
-            }
-            // It was checked before.
-            Some(_) => {}
-        }
-    }
-    sort(entries);
-    let after: Vec<&Arc<T>> = entries
-        .values()
-        .filter(|entry| is_of_mount(entry))
-        .collect();
-    let is_equal = |(before, after): (&Arc<T>, &&Arc<T>)| before.is_listed_as(after);
-    before.len() != after.len() || !before.iter().zip(&after).all(is_equal)
-}
-
-/// Puts the entries of mounts after those of the server, in the order of the mounts.
-pub(crate) fn sort<T: CatalogEntry>(entries: &mut NameMap<Arc<T>>) {
-    let rank = |entry: &Arc<T>| entry.origin().map_or(0, |origin| origin.mount + 1);
-    if !entries.values().is_sorted_by_key(rank) {
-        entries.sort_by_key(|_, entry| rank(entry));
+        self.problems = problems;
     }
 }

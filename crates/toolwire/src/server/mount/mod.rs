@@ -5,6 +5,7 @@
 
 mod arguments;
 mod builder;
+mod entries;
 mod install;
 mod origin;
 mod part;
@@ -14,7 +15,8 @@ mod subscriptions;
 
 pub(crate) use arguments::HiddenArguments;
 pub use builder::Mount;
-pub(crate) use install::{Mounts, conflict, sort};
+pub(crate) use entries::{conflict, sort};
+pub(crate) use install::Mounts;
 pub(crate) use origin::{CatalogEntry, Origin};
 pub use source::{Catalog, Source, SourceListener};
 pub(crate) use subscriptions::{SubscriptionCounts, UriSubscription};

@@ -13,6 +13,8 @@ use crate::server::visibility::{Caller, Visibility};
 pub(crate) struct Origin {
     /// The number of the mount on its server. Mounts are numbered in their order.
     pub(crate) mount: usize,
+    /// The position of the entry in the catalog of its source.
+    pub(crate) position: usize,
     /// The mount in messages: `mount "weather"`.
     pub(crate) label: Arc<str>,
     /// The rules of all levels, with the name of the entry on each level.

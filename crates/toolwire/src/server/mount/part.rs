@@ -15,14 +15,19 @@ use crate::server::registry::{RegistrationError, check_name};
 use crate::server::resource::{ResourceEntry, TemplateEntry};
 use crate::server::tool::ToolEntry;
 
+/// An entry with the name that clients see, or its URI or template.
+pub(crate) type PartEntry<T> = (String, Arc<T>);
+
 /// The entries of a mount.
 #[derive(Default)]
 pub(crate) struct Part {
-    pub(crate) tools: Vec<(String, Arc<ToolEntry>)>,
-    pub(crate) prompts: Vec<(String, Arc<PromptEntry>)>,
-    pub(crate) resources: Vec<(String, Arc<ResourceEntry>)>,
-    pub(crate) templates: Vec<(String, Arc<TemplateEntry>)>,
+    pub(crate) tools: Vec<PartEntry<ToolEntry>>,
+    pub(crate) prompts: Vec<PartEntry<PromptEntry>>,
+    pub(crate) resources: Vec<PartEntry<ResourceEntry>>,
+    pub(crate) templates: Vec<PartEntry<TemplateEntry>>,
     pub(crate) has_subscriptions: bool,
+    /// The names that had to be shortened, as messages.
+    pub(crate) shortened: Vec<String>,
 }
 
 impl Mount {
@@ -45,14 +50,17 @@ impl Mount {
     pub(crate) fn part(&self, mount: usize) -> Part {
         let catalog = self.source.catalog();
         let label: Arc<str> = self.label().into();
-        let origin = |local_name: &str, inner: Option<&Arc<Origin>>| {
-            Arc::new(self.origin(mount, &label, &catalog, local_name, inner))
+        let origin = |position: usize, local_name: &str, inner: Option<&Arc<Origin>>| {
+            Arc::new(Origin {
+                position,
+                ..self.origin(mount, &label, &catalog, local_name, inner)
+            })
         };
         let mut part = Part {
             has_subscriptions: catalog.has_subscriptions,
             ..Part::default()
         };
-        for tool in catalog.tools.iter() {
+        for (position, tool) in catalog.tools.iter().enumerate() {
             let local_name = tool.descriptor.name.as_str();
             if !self.offers_tool(local_name) {
                 continue;
@@ -60,7 +68,7 @@ impl Mount {
             let mut descriptor = tool.descriptor.clone();
             let name = match self.names.get(local_name) {
                 Some(name) => name.clone(),
-                None => self.exposed_name(local_name, &mut descriptor.meta),
+                None => self.exposed_name(local_name, &mut descriptor.meta, &mut part.shortened),
             };
             descriptor.name.clone_from(&name);
             if let Some(title) = self.titles.get(local_name) {
@@ -70,27 +78,29 @@ impl Mount {
             if let Some(hidden) = hidden {
                 descriptor.input_schema = hidden.without_hidden(&descriptor.input_schema);
             }
-            let origin = origin(local_name, tool.origin.as_ref());
+            let origin = origin(position, local_name, tool.origin.as_ref());
             let mounted = tool.mounted(descriptor, &self.access, origin, hidden.cloned());
             part.tools.push((name, Arc::new(mounted)));
         }
-        for prompt in &catalog.prompts {
+        for (position, prompt) in catalog.prompts.iter().enumerate() {
             let local_name = prompt.descriptor.name.as_str();
             let mut descriptor = prompt.descriptor.clone();
-            let name = self.exposed_name(local_name, &mut descriptor.meta);
+            let name = self.exposed_name(local_name, &mut descriptor.meta, &mut part.shortened);
             descriptor.name.clone_from(&name);
-            let origin = origin(local_name, prompt.origin.as_ref());
+            let origin = origin(position, local_name, prompt.origin.as_ref());
             let mounted = prompt.mounted(descriptor, &self.access, origin);
             part.prompts.push((name, Arc::new(mounted)));
         }
-        for resource in &catalog.resources {
+        for (position, resource) in catalog.resources.iter().enumerate() {
             let uri = &resource.descriptor.uri;
-            let mounted = resource.mounted(&self.access, origin(uri, resource.origin()));
+            let origin = origin(position, uri, resource.origin());
+            let mounted = resource.mounted(&self.access, origin);
             part.resources.push((uri.clone(), Arc::new(mounted)));
         }
-        for template in &catalog.templates {
+        for (position, template) in catalog.templates.iter().enumerate() {
             let uri = &template.descriptor.uri_template;
-            let mounted = template.mounted(&self.access, origin(uri, template.origin()));
+            let origin = origin(position, uri, template.origin());
+            let mounted = template.mounted(&self.access, origin);
             part.templates.push((uri.clone(), Arc::new(mounted)));
         }
         part
@@ -105,15 +115,22 @@ impl Mount {
         is_included && !self.excluded.iter().any(matches)
     }
 
-    /// Returns the name with the prefix. If it has to be shortened, the full name is in `_meta`.
-    fn exposed_name(&self, local_name: &str, meta: &mut Option<Meta>) -> String {
-        let Some(prefix) = self.prefix.as_deref() else {
-            return local_name.to_owned();
-        };
-        let name = exposed_name(Some(prefix), local_name);
-        let full = full_name(Some(prefix), local_name);
+    /// Returns the name with the prefix, if there is one. If hosts do not accept it, it is shortened, and the full name is
+    /// in `_meta`.
+    fn exposed_name(
+        &self,
+        local_name: &str,
+        meta: &mut Option<Meta>,
+        shortened: &mut Vec<String>,
+    ) -> String {
+        let prefix = self.prefix.as_deref();
+        let name = exposed_name(prefix, local_name);
+        let full = full_name(prefix, local_name);
         if name != full {
-            tracing::warn!(name, full, "the name of an entry of a mount is shortened");
+            let label = self.label();
+            shortened.push(format!(
+                "{label}: hosts do not accept the name `{full}`, so it is shortened to `{name}`"
+            ));
             let meta = meta.get_or_insert_default();
             meta.insert(FULL_NAME_KEY, Value::String(full));
         }
@@ -149,6 +166,7 @@ impl Mount {
         };
         Origin {
             mount,
+            position: 0,
             label: Arc::clone(label),
             rules: rules.chain(inner_rules).collect(),
             chain: self.chain(catalog, local_name, inner_chain),

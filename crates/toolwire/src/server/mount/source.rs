@@ -41,7 +41,14 @@ pub trait Source: Send + Sync + 'static {
     }
 }
 
-/// The tools, prompts, resources and templates that a source offers.
+/// The maximum number of entries of a catalog.
+const MAX_ENTRIES: usize = 10_000;
+
+/// The maximum bytes of a raw descriptor.
+const MAX_DESCRIPTOR_BYTES: usize = 64 * 1024;
+
+/// The tools, prompts, resources and templates that a source offers: at most 10,000 in all. The JSON of a raw entry has at
+/// most 64 KiB.
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
 pub struct Catalog {
@@ -69,6 +76,7 @@ impl Catalog {
     /// Returns an error if its name is invalid, or if its schema does not compile.
     pub fn add_tool(&mut self, tool: impl IntoTool) -> Result<(), RegistrationError> {
         let tool = tool.into_tool().with_view_metadata()?.prepare()?;
+        self.check_room()?;
         self.tools.push(Arc::new(tool));
         Ok(())
     }
@@ -78,7 +86,9 @@ impl Catalog {
     /// # Errors
     /// Returns an error if it has no name.
     pub fn add_prompt(&mut self, prompt: impl IntoPrompt) -> Result<(), RegistrationError> {
-        self.prompts.push(Arc::new(prompt.into_prompt().prepare()?));
+        let prompt = prompt.into_prompt().prepare()?;
+        self.check_room()?;
+        self.prompts.push(Arc::new(prompt));
         Ok(())
     }
 
@@ -87,8 +97,9 @@ impl Catalog {
     /// # Errors
     /// Returns an error if its URI has no scheme.
     pub fn add_resource(&mut self, resource: impl IntoResource) -> Result<(), RegistrationError> {
-        self.resources
-            .push(Arc::new(resource.into_resource().prepare()?));
+        let resource = resource.into_resource().prepare()?;
+        self.check_room()?;
+        self.resources.push(Arc::new(resource));
         Ok(())
     }
 
@@ -100,8 +111,9 @@ impl Catalog {
         &mut self,
         template: impl IntoResourceTemplate,
     ) -> Result<(), RegistrationError> {
-        self.templates
-            .push(Arc::new(template.into_resource_template().prepare()?));
+        let template = template.into_resource_template().prepare()?;
+        self.check_room()?;
+        self.templates.push(Arc::new(template));
         Ok(())
     }
 
@@ -109,11 +121,12 @@ impl Catalog {
     /// its result as JSON. For sources that forward requests.
     ///
     /// Unknown members, the order of members and the text of numbers are preserved. Schemas are not compiled, and neither
-    /// arguments nor results are checked. The result may be an `input_required`: the handler then gets the
-    /// `inputResponses` and the `requestState` of the next round unchanged.
+    /// arguments nor results are checked. A result is one of 2026-07-28: what the revision of the client does not define is
+    /// removed or replaced. It may be an `input_required`: the handler then gets the `inputResponses` and the `requestState`
+    /// of the next round unchanged. Clients of earlier revisions cannot get such a result and receive −32603.
     ///
     /// # Errors
-    /// Returns an error if the descriptor is not that of a tool.
+    /// Returns an error if the descriptor is not that of a tool or has more than 64 KiB, and beyond 10,000 entries.
     pub fn add_raw_tool<F, Fut>(
         &mut self,
         descriptor: RawJson,
@@ -123,6 +136,7 @@ impl Catalog {
         F: Fn(RequestContext, RawJson) -> Fut + Send + Sync + 'static,
         Fut: Future<Output = Result<RawJson, ErrorObject>> + Send + 'static,
     {
+        let descriptor = self.checked_descriptor(descriptor)?;
         let tool = ToolEntry::raw(descriptor, RawHandler::new(handler))?;
         self.tools.push(Arc::new(tool));
         Ok(())
@@ -141,6 +155,7 @@ impl Catalog {
         F: Fn(RequestContext, RawJson) -> Fut + Send + Sync + 'static,
         Fut: Future<Output = Result<RawJson, ErrorObject>> + Send + 'static,
     {
+        let descriptor = self.checked_descriptor(descriptor)?;
         let prompt = PromptEntry::raw(descriptor, RawHandler::new(handler))?;
         self.prompts.push(Arc::new(prompt));
         Ok(())
@@ -159,6 +174,7 @@ impl Catalog {
         F: Fn(RequestContext, RawJson) -> Fut + Send + Sync + 'static,
         Fut: Future<Output = Result<RawJson, ErrorObject>> + Send + 'static,
     {
+        let descriptor = self.checked_descriptor(descriptor)?;
         let resource = ResourceEntry::raw(descriptor, RawHandler::new(handler))?;
         self.resources.push(Arc::new(resource));
         Ok(())
@@ -177,6 +193,7 @@ impl Catalog {
         F: Fn(RequestContext, RawJson) -> Fut + Send + Sync + 'static,
         Fut: Future<Output = Result<RawJson, ErrorObject>> + Send + 'static,
     {
+        let descriptor = self.checked_descriptor(descriptor)?;
         let template = TemplateEntry::raw(descriptor, RawHandler::new(handler))?;
         self.templates.push(Arc::new(template));
         Ok(())
@@ -200,6 +217,37 @@ impl Catalog {
     pub fn with_resource_subscriptions(mut self) -> Self {
         self.has_subscriptions = true;
         self
+    }
+}
+
+impl Catalog {
+    /// Rejects an entry beyond the limit.
+    fn check_room(&self) -> Result<(), RegistrationError> {
+        let lists = [
+            self.tools.len(),
+            self.prompts.len(),
+            self.resources.len(),
+            self.templates.len(),
+        ];
+        if lists.iter().sum::<usize>() < MAX_ENTRIES {
+            return Ok(());
+        }
+        Err(RegistrationError::new(format!(
+            "the catalog already has {MAX_ENTRIES} entries; offer fewer, or split the source"
+        )))
+    }
+
+    /// Rejects a raw entry beyond the limits.
+    fn checked_descriptor(&self, descriptor: RawJson) -> Result<RawJson, RegistrationError> {
+        self.check_room()?;
+        let bytes = descriptor.get().len();
+        if bytes <= MAX_DESCRIPTOR_BYTES {
+            return Ok(descriptor);
+        }
+        let start: String = descriptor.get().chars().take(80).collect();
+        Err(RegistrationError::new(format!(
+            "the descriptor `{start}…` has {bytes} bytes; the limit is {MAX_DESCRIPTOR_BYTES}"
+        )))
     }
 }
 
@@ -255,7 +303,8 @@ impl Source for Server {
     }
 
     fn set_subscribed(&self, uri: &str, is_subscribed: bool) {
-        self.count_subscription(uri, is_subscribed);
+        // A source that panics was logged.
+        let _ = self.count_subscription(uri, is_subscribed);
     }
 
     fn as_server(&self) -> Option<&Server> {

@@ -3,14 +3,59 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, Weak};
 
+use toolwire_types::ErrorObject;
+
+use crate::engine::catch_panic;
 use crate::server::mount::Source;
 use crate::server::visibility::Viewer;
 use crate::server::{Server, ServerInner};
 use crate::sync::lock;
 
-/// The number of subscriptions to each URI.
+/// The subscriptions to each URI.
 #[derive(Default)]
-pub(crate) struct SubscriptionCounts(Mutex<HashMap<String, usize>>);
+pub(crate) struct SubscriptionCounts(Mutex<HashMap<String, UriSubscriptions>>);
+
+/// The subscriptions to one URI.
+#[derive(Default)]
+struct UriSubscriptions {
+    count: usize,
+    /// The source that was told that there are subscriptions.
+    told: Option<Arc<dyn Source>>,
+    /// Whether a thread is calling a source. It looks again when the source returns, so sources are told in order.
+    is_telling: bool,
+}
+
+/// What a source has to be told.
+struct Report {
+    source: Arc<dyn Source>,
+    is_subscribed: bool,
+}
+
+impl UriSubscriptions {
+    /// Returns the next report. `owner` is the source that the resource comes from now.
+    fn next_report(&self, owner: Option<Arc<dyn Source>>) -> Option<Report> {
+        if self.is_telling {
+            return None;
+        }
+        let wanted = owner.filter(|_| self.count > 0);
+        match (&self.told, wanted) {
+            (Some(told), Some(wanted)) if is_same(told, &wanted) => None,
+            (Some(told), _) => Some(Report {
+                source: Arc::clone(told),
+                is_subscribed: false,
+            }),
+            (None, Some(source)) => Some(Report {
+                source,
+                is_subscribed: true,
+            }),
+            (None, None) => None,
+        }
+    }
+}
+
+fn is_same(one: &Arc<dyn Source>, other: &Arc<dyn Source>) -> bool {
+    std::ptr::addr_eq(Arc::as_ptr(one), Arc::as_ptr(other))
+}
 
 /// A subscription to a URI, which ends when the value is dropped.
 pub(crate) struct UriSubscription {
@@ -21,7 +66,9 @@ pub(crate) struct UriSubscription {
 impl Drop for UriSubscription {
     fn drop(&mut self) {
         if let Some(shared) = self.server.upgrade() {
-            Server { shared }.count_subscription(&self.uri, false);
+            let server = Server { shared };
+            // A source that panics was logged. The subscription has ended nevertheless.
+            let _ = server.count_subscription(&self.uri, false);
         }
     }
 }
@@ -34,34 +81,80 @@ impl std::fmt::Debug for UriSubscription {
 
 impl Server {
     /// Counts a subscription to a resource, for as long as the returned value lives.
-    pub(crate) fn subscribe_to(&self, uri: &str) -> UriSubscription {
-        self.count_subscription(uri, true);
-        UriSubscription {
+    ///
+    /// # Errors
+    /// Returns an error if the source of the resource panics.
+    pub(crate) fn subscribe_to(&self, uri: &str) -> Result<UriSubscription, ErrorObject> {
+        let counted = self.count_subscription(uri, true);
+        let subscription = UriSubscription {
             server: Arc::downgrade(&self.shared),
             uri: uri.to_owned(),
-        }
+        };
+        counted.map(|()| subscription)
     }
 
     /// Counts the start or the end of a subscription.
-    pub(crate) fn count_subscription(&self, uri: &str, starts: bool) {
-        let is_edge = {
-            let mut counts = lock(&self.shared.subscriptions.0);
-            let count = counts.entry(uri.to_owned()).or_default();
+    pub(crate) fn count_subscription(&self, uri: &str, starts: bool) -> Result<(), ErrorObject> {
+        {
+            let mut all = lock(&self.shared.subscriptions.0);
+            let subscriptions = all.entry(uri.to_owned()).or_default();
             if starts {
-                *count += 1;
-                *count == 1
+                subscriptions.count += 1;
             } else {
-                *count = count.saturating_sub(1);
-                let is_last = *count == 0;
-                if is_last {
-                    counts.remove(uri);
-                }
-                is_last
+                subscriptions.count = subscriptions.count.saturating_sub(1);
             }
-        };
-        if is_edge && let Some(source) = self.source_of(uri) {
-            source.set_subscribed(uri, starts);
         }
+        self.tell_sources(uri)
+    }
+
+    /// Tells the sources of all subscriptions what changed, because resources may have another source now.
+    pub(crate) fn update_subscriptions(&self) {
+        let uris: Vec<String> = {
+            let all = lock(&self.shared.subscriptions.0);
+            all.keys().cloned().collect()
+        };
+        for uri in uris {
+            // A source that panics was logged.
+            let _ = self.tell_sources(&uri);
+        }
+    }
+
+    /// Tells sources about the subscriptions to a URI, until they know what is true now.
+    fn tell_sources(&self, uri: &str) -> Result<(), ErrorObject> {
+        let mut outcome = Ok(());
+        loop {
+            let owner = self.source_of(uri);
+            let Some(report) = self.next_report(uri, owner) else {
+                return outcome;
+            };
+            let Report {
+                source,
+                is_subscribed,
+            } = report;
+            if catch_panic(|| source.set_subscribed(uri, is_subscribed)).is_err() {
+                let _ = catch_panic(|| tracing::error!(uri, "a source panicked"));
+                let message = format!("the source of `{uri}` failed unexpectedly");
+                outcome = Err(ErrorObject::internal(message));
+            }
+            let mut all = lock(&self.shared.subscriptions.0);
+            if let Some(subscriptions) = all.get_mut(uri) {
+                subscriptions.is_telling = false;
+                subscriptions.told = is_subscribed.then_some(source);
+            }
+        }
+    }
+
+    /// Begins the next report about a URI, and forgets a URI without subscriptions.
+    fn next_report(&self, uri: &str, owner: Option<Arc<dyn Source>>) -> Option<Report> {
+        let mut all = lock(&self.shared.subscriptions.0);
+        let subscriptions = all.get_mut(uri)?;
+        let report = subscriptions.next_report(owner);
+        if report.is_some() {
+            subscriptions.is_telling = true;
+        } else if subscriptions.count == 0 && !subscriptions.is_telling {
+            all.remove(uri);
+        }
+        report
     }
 
     /// Returns the source that a resource comes from, if it is mounted.

@@ -34,13 +34,14 @@ use toolwire_types::{ErrorObject, ProtocolVersion, RawJson, RequestId, ResponseI
 use crate::engine::encoding::{encode_error, encode_outcome};
 use crate::engine::{
     BoxFuture, Cancellation, ClientRequests, ConnectionState, MessageSize, Outcome, PeerText,
-    Principal, TokenInfo, TransportContext,
+    TokenInfo, TransportContext,
 };
 use crate::server::Server;
 use crate::server::dispatch::Dispatch;
 use crate::server::hub::{ClientGuard, ListenerGuard};
 use crate::server::middleware::Chain;
 use crate::server::snapshot::Snapshot;
+use crate::server::visibility::StoredCaller;
 use crate::transport::batch;
 use crate::transport::chunk::{Chunk, ChunkSender};
 use crate::transport::duplex::backpressure::Backpressure;
@@ -368,11 +369,15 @@ impl MessageLoop {
             return self.listen_in(&chain, admitted, filter);
         }
         let out = Arc::clone(self.out()) as Arc<dyn MessageSink>;
-        let token = self.context.token.as_deref();
-        let principal = token.map(Principal::of).unwrap_or_default();
+        let token = self.context.token.clone();
+        let caller = StoredCaller::new(&self.server, token, self.context.token.is_some(), admitted);
         let request = (id.clone(), admitted.version);
-        let stream = ListenStream::open(&self.server, request, filter, out, principal);
-        self.listen_streams.insert(id, OpenListen::Stream(stream));
+        match ListenStream::open(&self.server, request, filter, out, caller) {
+            Ok(stream) => {
+                self.listen_streams.insert(id, OpenListen::Stream(stream));
+            }
+            Err(error) => self.respond(encode_error(ResponseId::Id(id), error)),
+        }
     }
 
     /// Opens a stream of changes inside the middleware of the server, in a task of its own.

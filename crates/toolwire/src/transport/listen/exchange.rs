@@ -4,9 +4,10 @@ use std::sync::Arc;
 
 use toolwire_proto::outbox::OutgoingKind;
 
-use crate::engine::{BoxFuture, OutgoingNotification, Principal, TransportContext};
+use crate::engine::{BoxFuture, OutgoingNotification, TransportContext};
 use crate::server::Server;
 use crate::server::middleware::Endpoint;
+use crate::server::visibility::StoredCaller;
 use crate::transport::listen::{ListenFilter, ListenStream};
 use crate::transport::outgoing_queue::MessageSink;
 
@@ -32,9 +33,9 @@ pub(crate) fn listen_work(
         Box::pin(async move {
             let context = &exchange.context;
             let sink = Arc::new(RequestSink(Arc::clone(context.scope().transport())));
-            let principal = Principal::of(context.auth());
             let request = (context.request_id().clone(), context.version());
-            let stream = ListenStream::open(&server, request, filter, sink, principal);
+            let caller = StoredCaller::of_scope(context.scope());
+            let stream = ListenStream::open(&server, request, filter, sink, caller)?;
             ended.await;
             if end == ListenEnd::Cancelled {
                 stream.send_cancelled();

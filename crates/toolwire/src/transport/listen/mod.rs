@@ -1,9 +1,10 @@
 //! Delivers changes on one connection: `subscriptions/listen` streams, and the notifications of legacy clients.
 
 mod exchange;
+mod stream_queue;
 mod tasks;
 
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::{Arc, Weak};
 
 use toolwire_proto::admit::Admitted;
 use toolwire_proto::decode_message::decode_message;
@@ -17,11 +18,12 @@ use toolwire_types::{
 };
 
 use crate::engine::encoding::encode_outcome;
-use crate::engine::{ConnectionState, Outcome, Principal};
-use crate::server::Server;
+use crate::engine::{ConnectionState, Outcome};
 use crate::server::hub::{ChangeListener, ListenerGuard};
 use crate::server::mount::UriSubscription;
-use crate::sync::lock;
+use crate::server::visibility::StoredCaller;
+use crate::server::{Server, ServerInner};
+use crate::transport::listen::stream_queue::{StreamMessage, StreamQueue};
 use crate::transport::listen::tasks::{RunningFeed, TaskFeed};
 use crate::transport::outgoing_queue::MessageSink;
 
@@ -42,18 +44,10 @@ struct ListenState {
     id: RequestId,
     filter: Filter,
     out: Arc<dyn MessageSink>,
-    /// Locked while a message is sent: the acknowledgement is first, and nothing follows the end.
-    phase: Mutex<StreamPhase>,
+    queue: StreamQueue,
     tasks: TaskFeed,
-}
-
-/// The phase of a stream.
-#[derive(Debug)]
-enum StreamPhase {
-    /// The acknowledgement was not sent yet. Changes wait for it.
-    Opening(Vec<Change>),
-    Open,
-    Closed,
+    server: Weak<ServerInner>,
+    caller: StoredCaller,
 }
 
 /// The validated filter of a `subscriptions/listen` request.
@@ -96,29 +90,40 @@ impl ListenFilter {
 }
 
 impl ListenStream {
-    /// Acknowledges the request, and delivers changes from then on. `principal` is the owner of the tasks that the filter
-    /// may name.
+    /// Acknowledges the request, and delivers changes from then on. The caller owns the tasks that the filter may name. A
+    /// resource that is hidden from it is acknowledged like an unknown one, and its changes are not delivered.
+    ///
+    /// # Errors
+    /// Returns an error if a visibility rule or a source panics.
     pub(crate) fn open(
         server: &Server,
         (id, version): (RequestId, ProtocolVersion),
         filter: ListenFilter,
         out: Arc<dyn MessageSink>,
-        principal: Principal,
-    ) -> Self {
+        caller: StoredCaller,
+    ) -> Result<Self, ErrorObject> {
         let ListenFilter { accepted, filter } = filter;
+        let principal = caller.principal();
         let shared = Arc::new(ListenState {
             id,
             filter,
             out,
-            phase: Mutex::new(StreamPhase::Opening(Vec::new())),
+            queue: StreamQueue::default(),
             tasks: Default::default(),
+            server: Arc::downgrade(server.shared()),
+            caller,
         });
         // Registered before the acknowledgement is sent: no change is lost in between.
         let listening = server
             .hub()
             .listen(Arc::clone(&shared) as Arc<dyn ChangeListener>);
-        let uris = accepted.resource_subscriptions.iter().flatten();
-        let subscriptions = uris.map(|uri| server.subscribe_to(uri)).collect();
+        let mut subscriptions = Vec::new();
+        let snapshot = server.snapshot();
+        for uri in accepted.resource_subscriptions.iter().flatten() {
+            if !snapshot.hides_resource(uri, &shared.caller)? {
+                subscriptions.push(server.subscribe_to(uri)?);
+            }
+        }
         let feed = match TaskFeed::start(&shared, server, accepted, principal) {
             Ok(feed) => Some(feed),
             Err(accepted) => {
@@ -126,18 +131,18 @@ impl ListenStream {
                 None
             }
         };
-        Self {
+        Ok(Self {
             shared,
             version,
             _listening: listening,
             _feed: feed,
             _subscriptions: subscriptions,
-        }
+        })
     }
 
     /// Ends the stream without another message, because the client cancelled it.
     pub(crate) fn close_silently(self) {
-        *self.shared.lock() = StreamPhase::Closed;
+        self.shared.queue.close();
     }
 
     /// Ends the stream from the server side, on a connection that stays open. The specification requires two different
@@ -149,8 +154,7 @@ impl ListenStream {
 
     /// Closes the stream and sends the notification that the server cancels it.
     fn send_cancelled(&self) {
-        let mut phase = self.shared.lock();
-        *phase = StreamPhase::Closed;
+        self.shared.queue.close();
         let cancelled = CancelledNotificationParams::new(self.shared.id.clone());
         if let Ok(params) = RawJson::from_serialize(&cancelled) {
             self.shared.out.notify(
@@ -171,7 +175,7 @@ impl ListenStream {
 
     /// Closes the stream and returns its result.
     fn close(&self, server: &Server) -> Outcome {
-        *self.shared.lock() = StreamPhase::Closed;
+        self.shared.queue.close();
         let result = SubscriptionsListenResult::new(&self.shared.id);
         server.snapshot().finish(result, self.version)
     }
@@ -180,49 +184,50 @@ impl ListenStream {
 impl ListenState {
     /// Sends the acknowledgement, and the changes that waited for it.
     fn acknowledge(&self, accepted: SubscriptionFilter) {
-        let mut phase = self.lock();
-        let waiting = match &mut *phase {
-            StreamPhase::Opening(waiting) => std::mem::take(waiting),
-            StreamPhase::Open | StreamPhase::Closed => return,
-        };
-        self.out.notify(
-            &subscriptions::acknowledgement(&self.id, accepted),
-            OutgoingKind::Other,
-        );
-        for change in &waiting {
-            self.send(change);
-        }
-        *phase = StreamPhase::Open;
-    }
-
-    /// Sends a change. The caller holds the lock.
-    fn send(&self, change: &Change) -> bool {
-        let notification = change.to_notification();
-        if let Some(notification) = &notification {
-            self.out.notify(
-                &subscriptions::stamp(notification.clone(), &self.id),
-                kind(change, Some(&self.id)),
-            );
-        }
-        notification.is_some()
+        self.queue
+            .acknowledge(accepted, |message| self.send(message));
     }
 
     /// Sends the state of a task.
     #[cfg(feature = "tasks")]
     fn send_task(&self, id: &str, notification: Notification) {
-        let phase = self.lock();
-        if matches!(*phase, StreamPhase::Open) {
-            let kind = OutgoingKind::TaskChanged {
-                task: id.to_owned(),
-                subscription: Some(self.id.to_string()),
-            };
-            self.out
-                .notify(&subscriptions::stamp(notification, &self.id), kind);
+        self.queue
+            .add_task(id, notification, |message| self.send(message));
+    }
+
+    fn send(&self, message: StreamMessage) {
+        match message {
+            StreamMessage::Acknowledgement(accepted) => self.out.notify(
+                &subscriptions::acknowledgement(&self.id, accepted),
+                OutgoingKind::Other,
+            ),
+            StreamMessage::Change(change) => {
+                if let Some(notification) = change.to_notification() {
+                    self.out.notify(
+                        &subscriptions::stamp(notification, &self.id),
+                        kind(&change, Some(&self.id)),
+                    );
+                }
+            }
+            #[cfg(feature = "tasks")]
+            StreamMessage::Task(task, notification) => {
+                let subscription = Some(self.id.to_string());
+                let kind = OutgoingKind::TaskChanged { task, subscription };
+                self.out
+                    .notify(&subscriptions::stamp(notification, &self.id), kind);
+            }
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, StreamPhase> {
-        lock(&self.phase)
+    /// Returns `true` if a resource is hidden from the caller now.
+    fn is_hidden(&self, change: &Change) -> bool {
+        let (Change::ResourceUpdated(uri), Some(shared)) = (change, self.server.upgrade()) else {
+            return false;
+        };
+        let snapshot = Server::of_shared(shared).snapshot();
+        // A resource whose rule panics is not shown.
+        let is_hidden = snapshot.hides_resource(uri, &self.caller);
+        is_hidden.unwrap_or(true)
     }
 }
 
@@ -234,17 +239,10 @@ impl ChangeListener for ListenState {
         if let Change::Task(id) = change {
             return self.tasks.add(id);
         }
-        let mut phase = self.lock();
-        match &mut *phase {
-            StreamPhase::Opening(waiting) => {
-                if !waiting.contains(change) {
-                    waiting.push(change.clone());
-                }
-                true
-            }
-            StreamPhase::Open => self.send(change),
-            StreamPhase::Closed => false,
+        if change.to_notification().is_none() || self.is_hidden(change) {
+            return false;
         }
+        self.queue.add_change(change, |message| self.send(message))
     }
 
     #[cfg(feature = "http-server")]

@@ -8,11 +8,11 @@ use toolwire_proto::features::Era;
 use toolwire_proto::param_headers;
 use toolwire_types::{ErrorObject, RequestId, ResponseId};
 
-use crate::engine::{BoxFuture, Principal, TransportContext};
+use crate::engine::{BoxFuture, TransportContext};
 use crate::server::Server;
 use crate::server::dispatch::Dispatch;
 use crate::server::middleware::Chain;
-use crate::server::visibility::Caller;
+use crate::server::visibility::{Caller, StoredCaller};
 use crate::transport::http::endpoint::HttpEndpoint;
 use crate::transport::http::exchange::context::PeerState;
 use crate::transport::http::exchange::running::{
@@ -110,7 +110,8 @@ fn check_param_headers(
     };
     let caller = || Caller::of_request(post.auth.as_deref(), admitted);
     let viewer = post.snapshot.viewer(caller);
-    let Some(tool) = post.snapshot.find_tool(name, &viewer) else {
+    let find = || post.snapshot.find_tool(name, &viewer);
+    let Some(tool) = post.snapshot.catch_rule_panic("tools/call", find)? else {
         return Ok(());
     };
     param_headers::check(&tool.param_headers, admitted.arguments(), |header| {
@@ -138,9 +139,10 @@ fn listen(post: &IncomingRequest<'_>, admitted: &Admitted<'_>) -> Result<Dispatc
     }
     let queue = Arc::new(endpoint.queue());
     let sink = Arc::clone(&queue) as Arc<dyn MessageSink>;
-    let principal = post.auth.as_deref().map(Principal::of).unwrap_or_default();
+    let caller = StoredCaller::new(&endpoint.server, post.auth.clone(), true, admitted);
     let request = (admitted.id.clone(), admitted.version);
-    let stream = ListenStream::open(&endpoint.server, request, filter, sink, principal);
+    let stream = ListenStream::open(&endpoint.server, request, filter, sink, caller)
+        .map_err(|error| reject(admitted.id, admitted.era, error))?;
     let source = ListenEvents {
         queue,
         stream: Some(stream),
