@@ -1,16 +1,28 @@
-//! A client for any server: connects to a URL or starts a command, lists the tools and calls one.
+//! A client for any server: connects to a URL or starts a command, lists the tools and calls one. A middleware reports
+//! each request.
 //!
 //! Run it with `cargo run -p toolwire-examples --example client -- <url>`, or
 //! `cargo run -p toolwire-examples --example client -- <command> <argument>…`.
 
 use serde_json::json;
+use toolwire::client_middleware::{ClientNext, ClientRequest, from_fn};
 use toolwire::{Client, ServerCommand};
 
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut arguments = std::env::args().skip(1);
     let target = arguments.next().ok_or("pass a URL or a command")?;
-    let builder = Client::builder("example-client", "1.0.0");
+    let reporting = from_fn(async |request: &mut ClientRequest, next: ClientNext<'_>| {
+        let outcome = next.run(request).await;
+        let end = if outcome.is_ok() {
+            "succeeded"
+        } else {
+            "failed"
+        };
+        eprintln!("{} {end}", request.method());
+        outcome
+    });
+    let builder = Client::builder("example-client", "1.0.0").with_middleware(reporting);
     let client = if target.starts_with("http") {
         builder.connect(&target).await?
     } else {

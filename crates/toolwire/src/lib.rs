@@ -80,6 +80,9 @@ pub use toolwire_types::{
 /// The response caches of a client.
 #[cfg(feature = "client")]
 pub use client::cache;
+/// Middleware around the requests of a client.
+#[cfg(feature = "client")]
+pub use client::middleware as client_middleware;
 #[cfg(feature = "client")]
 pub use client::{
     CacheMode, Call, Client, ClientBuilder, ClientLimits, ListCall, ProgressStream, ServerDetails,

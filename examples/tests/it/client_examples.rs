@@ -30,6 +30,7 @@ async fn client_starts_a_server_and_calls_it() {
     let text = output_of("client", &[server.to_str().unwrap()]).await;
     assert!(text.contains("revision 2026-07-28"), "{text}");
     assert!(text.contains("20 + 22 = 42"), "{text}");
+    assert!(text.contains("tools/call succeeded"), "{text}");
 }
 
 #[tokio::test]

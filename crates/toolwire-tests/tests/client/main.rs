@@ -3,4 +3,5 @@
 mod cache;
 mod child_process;
 mod in_process;
+mod middleware;
 mod own_transport;

@@ -17,6 +17,7 @@ use toolwire_types::RawJson;
 
 use crate::client::cache::CacheOptions;
 use crate::client::handlers::ClientHandlers;
+use crate::client::middleware::ClientChain;
 use crate::client::user_interaction::UserInteraction;
 #[cfg(feature = "schema-validation")]
 use crate::engine::schema_pool::CHECK_TIMEOUT;
@@ -107,6 +108,8 @@ pub(crate) struct ClientConfig {
     #[cfg(feature = "schema-validation")]
     pub(crate) validates_output: bool,
     pub(crate) trace: Option<TraceSource>,
+    /// The middleware around every request. `None` without any.
+    pub(crate) middleware: Option<ClientChain>,
     pub(crate) user_interaction: UserInteraction,
     /// The parameters of `initialize`, as the client in front of a relay sent them.
     #[cfg(feature = "relay")]
@@ -127,6 +130,7 @@ impl Default for ClientConfig {
             #[cfg(feature = "schema-validation")]
             validates_output: false,
             trace: None,
+            middleware: None,
             user_interaction: UserInteraction::default(),
             #[cfg(feature = "relay")]
             initialize_params: None,

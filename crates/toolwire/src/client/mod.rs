@@ -24,6 +24,7 @@ mod listen;
 mod listen_queue;
 pub(crate) mod message_router;
 mod methods;
+pub mod middleware;
 #[cfg(feature = "schema-validation")]
 mod output_schema;
 pub(crate) mod pending_sends;

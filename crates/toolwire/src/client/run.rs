@@ -19,9 +19,10 @@ use toolwire_types::{
 use crate::client::Client;
 use crate::client::cache::Lookup;
 use crate::client::call::CallOptions;
+use crate::client::middleware::{ClientNext, ClientRequest};
 use crate::client::session::ActiveConnection;
 use crate::client::transport::{OutgoingRequest, ServerResponse};
-use crate::engine::{deadline_after, warn_if_deprecated};
+use crate::engine::{boxed_cold, deadline_after, warn_if_deprecated};
 use crate::error::Error;
 
 /// A result that is not the end of a call.
@@ -174,8 +175,27 @@ impl Client {
         }
     }
 
-    /// Sends one request and returns its result. Retries if the first attempt cannot have had an effect.
+    /// Sends one request and returns its result, through the middleware of the client if it has any.
     pub(crate) async fn round(
+        &self,
+        method: &Cow<'static, str>,
+        params: Option<&RawJson>,
+        options: &CallOptions,
+    ) -> Result<RawJson, Error> {
+        if let Some(chain) = &self.shared.config.middleware {
+            return boxed_cold(|| async move {
+                let meta = options.meta.as_deref();
+                let mut request = ClientRequest::new(method.clone(), params.cloned(), meta);
+                let next = ClientNext::new(chain, self, options);
+                next.run(&mut request).await
+            })
+            .await;
+        }
+        self.send_round(method, params, options).await
+    }
+
+    /// Sends one request and returns its result. Retries if the first attempt cannot have had an effect.
+    pub(crate) async fn send_round(
         &self,
         method: &Cow<'static, str>,
         params: Option<&RawJson>,

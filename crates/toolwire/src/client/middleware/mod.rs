@@ -1,0 +1,107 @@
+//! Middleware of a client: code that stands around every request that it sends.
+//!
+//! A middleware sees the request before it is sent, and its result or error after it. It can change both, reject the
+//! request, respond without the server, and send the request again.
+//!
+//! Each round of a call that asks for input, and each page of a list, is a request of its own. These requests do not pass:
+//! those that connect (`initialize`, `server/discover`), streams (`subscriptions/listen`, `events/stream`), and those of a
+//! relay. A result from the cache needs no request.
+
+mod from_fn;
+mod next;
+mod request;
+
+use std::sync::Arc;
+
+use toolwire_types::RawJson;
+
+use crate::client::ClientBuilder;
+use crate::engine::BoxFuture;
+use crate::error::Error;
+
+pub use from_fn::{from_fn, from_fn_with};
+pub use next::ClientNext;
+pub use request::ClientRequest;
+
+/// Code that stands around every request of a client.
+///
+/// [`from_fn`] makes one of an async closure. Implement the trait for a middleware with settings:
+///
+/// ```
+/// use toolwire::client_middleware::{ClientMiddleware, ClientNext, ClientRequest};
+/// use toolwire::{BoxFuture, Client, Error, RawJson};
+///
+/// /// Sends a request again that only reads, if the connection fails.
+/// struct RepeatReads {
+///     times: usize,
+/// }
+///
+/// impl ClientMiddleware for RepeatReads {
+///     fn handle<'a>(
+///         &'a self,
+///         request: &'a mut ClientRequest,
+///         next: ClientNext<'a>,
+///     ) -> BoxFuture<'a, Result<RawJson, Error>> {
+///         Box::pin(async move {
+///             let mut left = if request.method().ends_with("/list") { self.times } else { 0 };
+///             loop {
+///                 match next.run(request).await {
+///                     Err(error) if left > 0 && error.rpc().is_none() => left -= 1,
+///                     outcome => return outcome,
+///                 }
+///             }
+///         })
+///     }
+/// }
+///
+/// let builder = Client::builder("agent", "1.0.0").with_middleware(RepeatReads { times: 2 });
+/// # drop(builder);
+/// ```
+///
+/// # Cancellation
+/// If the caller drops the call, the future of the middleware is dropped.
+pub trait ClientMiddleware: Send + Sync + 'static {
+    /// Handles a request. Call [`ClientNext::run`] to send it.
+    ///
+    /// # Errors
+    /// Returns the error that the call ends with.
+    fn handle<'a>(
+        &'a self,
+        request: &'a mut ClientRequest,
+        next: ClientNext<'a>,
+    ) -> BoxFuture<'a, Result<RawJson, Error>>;
+}
+
+/// The middleware of a client, the outermost first.
+pub(crate) type ClientChain = Arc<[Arc<dyn ClientMiddleware>]>;
+
+impl ClientBuilder {
+    /// Adds a middleware around every request that the client sends. The first one is the outermost: it sees a request
+    /// first and its result last.
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), toolwire::Error> {
+    /// use std::time::Instant;
+    /// use toolwire::client_middleware::{ClientNext, ClientRequest, from_fn};
+    /// use toolwire::{Client, Server};
+    ///
+    /// let timed = from_fn(async |request: &mut ClientRequest, next: ClientNext<'_>| {
+    ///     let start = Instant::now();
+    ///     let outcome = next.run(request).await;
+    ///     eprintln!("{} took {:?}", request.method(), start.elapsed());
+    ///     outcome
+    /// });
+    /// let server = Server::new("demo", "1.0.0");
+    /// let client = Client::builder("agent", "1.0.0").with_middleware(timed).in_process(&server).await?;
+    /// # drop(client);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn with_middleware(mut self, middleware: impl ClientMiddleware) -> Self {
+        let outer = self.config.middleware.iter().flat_map(|chain| chain.iter());
+        let inner: Arc<dyn ClientMiddleware> = Arc::new(middleware);
+        self.config.middleware = Some(outer.cloned().chain([inner]).collect());
+        self
+    }
+}
