@@ -20,6 +20,7 @@ use toolwire_types::{
 
 use crate::client::config::{ClientConfig, ClientLimits};
 use crate::client::handlers::{RootList, boxed_handler, request_handler};
+use crate::client::middleware::ClientMiddleware;
 
 /// A builder for [`Client`](crate::client::Client). Clone it to connect to several servers with the same options.
 ///
@@ -101,6 +102,35 @@ impl ClientBuilder {
     /// Sets how long a call waits for a response or progress. Default: 60 s.
     pub fn with_timeout(mut self, timeout: Duration) -> Self {
         self.config.limits.timeout = timeout;
+        self
+    }
+
+    /// Adds a middleware around every request that the client sends. The first one is the outermost: it sees a request
+    /// first and its result last.
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), toolwire::Error> {
+    /// use std::time::Instant;
+    /// use toolwire::client_middleware::{ClientNext, ClientRequest, from_fn};
+    /// use toolwire::{Client, Server};
+    ///
+    /// let timed = from_fn(async |request: &mut ClientRequest, next: ClientNext<'_>| {
+    ///     let start = Instant::now();
+    ///     let outcome = next.run(request).await;
+    ///     eprintln!("{} took {:?}", request.method(), start.elapsed());
+    ///     outcome
+    /// });
+    /// let server = Server::new("demo", "1.0.0");
+    /// let client = Client::builder("agent", "1.0.0").with_middleware(timed).in_process(&server).await?;
+    /// # drop(client);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn with_middleware(mut self, middleware: impl ClientMiddleware) -> Self {
+        let outer = self.config.middleware.iter().flat_map(|chain| chain.iter());
+        let inner: Arc<dyn ClientMiddleware> = Arc::new(middleware);
+        self.config.middleware = Some(outer.cloned().chain([inner]).collect());
         self
     }
 

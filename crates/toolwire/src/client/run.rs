@@ -19,10 +19,10 @@ use toolwire_types::{
 use crate::client::Client;
 use crate::client::cache::Lookup;
 use crate::client::call::CallOptions;
-use crate::client::middleware::{ClientNext, ClientRequest};
+use crate::client::middleware::{ClientNext, ClientRequest, SendRequest};
 use crate::client::session::ActiveConnection;
 use crate::client::transport::{OutgoingRequest, ServerResponse};
-use crate::engine::{boxed_cold, deadline_after, warn_if_deprecated};
+use crate::engine::{BoxFuture, boxed_cold, deadline_after, warn_if_deprecated};
 use crate::error::Error;
 
 /// A result that is not the end of a call.
@@ -186,8 +186,11 @@ impl Client {
             return boxed_cold(|| async move {
                 let meta = options.meta.as_deref();
                 let mut request = ClientRequest::new(method.clone(), params.cloned(), meta);
-                let next = ClientNext::new(chain, self, options);
-                next.run(&mut request).await
+                let sender = RoundSender {
+                    client: self,
+                    options,
+                };
+                ClientNext::new(chain, &sender).run(&mut request).await
             })
             .await;
         }
@@ -311,6 +314,23 @@ impl Client {
             meta.insert(key, value.clone());
         }
         meta
+    }
+}
+
+/// Sends the requests of one round behind the middleware.
+struct RoundSender<'a> {
+    client: &'a Client,
+    options: &'a CallOptions,
+}
+
+impl SendRequest for RoundSender<'_> {
+    fn send<'a>(&'a self, request: &'a ClientRequest) -> BoxFuture<'a, Result<RawJson, Error>> {
+        Box::pin(async move {
+            let mut options = self.options.clone();
+            options.meta = request.checked_meta()?;
+            let (method, params) = request.parts();
+            self.client.send_round(method, params, &options).await
+        })
     }
 }
 

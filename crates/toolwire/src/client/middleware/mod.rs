@@ -15,12 +15,12 @@ use std::sync::Arc;
 
 use toolwire_types::RawJson;
 
-use crate::client::ClientBuilder;
 use crate::engine::BoxFuture;
 use crate::error::Error;
 
 pub use from_fn::{from_fn, from_fn_with};
 pub use next::ClientNext;
+pub(crate) use next::SendRequest;
 pub use request::ClientRequest;
 
 /// Code that stands around every request of a client.
@@ -74,34 +74,3 @@ pub trait ClientMiddleware: Send + Sync + 'static {
 
 /// The middleware of a client, the outermost first.
 pub(crate) type ClientChain = Arc<[Arc<dyn ClientMiddleware>]>;
-
-impl ClientBuilder {
-    /// Adds a middleware around every request that the client sends. The first one is the outermost: it sees a request
-    /// first and its result last.
-    ///
-    /// ```
-    /// # #[tokio::main(flavor = "current_thread")]
-    /// # async fn main() -> Result<(), toolwire::Error> {
-    /// use std::time::Instant;
-    /// use toolwire::client_middleware::{ClientNext, ClientRequest, from_fn};
-    /// use toolwire::{Client, Server};
-    ///
-    /// let timed = from_fn(async |request: &mut ClientRequest, next: ClientNext<'_>| {
-    ///     let start = Instant::now();
-    ///     let outcome = next.run(request).await;
-    ///     eprintln!("{} took {:?}", request.method(), start.elapsed());
-    ///     outcome
-    /// });
-    /// let server = Server::new("demo", "1.0.0");
-    /// let client = Client::builder("agent", "1.0.0").with_middleware(timed).in_process(&server).await?;
-    /// # drop(client);
-    /// # Ok(())
-    /// # }
-    /// ```
-    pub fn with_middleware(mut self, middleware: impl ClientMiddleware) -> Self {
-        let outer = self.config.middleware.iter().flat_map(|chain| chain.iter());
-        let inner: Arc<dyn ClientMiddleware> = Arc::new(middleware);
-        self.config.middleware = Some(outer.cloned().chain([inner]).collect());
-        self
-    }
-}

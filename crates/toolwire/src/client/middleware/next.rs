@@ -5,30 +5,26 @@ use std::sync::Arc;
 
 use toolwire_types::RawJson;
 
-use crate::client::Client;
-use crate::client::call::CallOptions;
 use crate::client::middleware::{ClientMiddleware, ClientRequest};
+use crate::engine::BoxFuture;
 use crate::error::Error;
+
+/// Sends a request behind all middleware.
+pub(crate) trait SendRequest: Sync {
+    /// Sends the request to the server and returns its result.
+    fn send<'a>(&'a self, request: &'a ClientRequest) -> BoxFuture<'a, Result<RawJson, Error>>;
+}
 
 /// The rest of the chain behind a middleware of a client.
 #[derive(Clone, Copy)]
 pub struct ClientNext<'a> {
     rest: &'a [Arc<dyn ClientMiddleware>],
-    client: &'a Client,
-    options: &'a CallOptions,
+    sender: &'a dyn SendRequest,
 }
 
 impl<'a> ClientNext<'a> {
-    pub(crate) fn new(
-        rest: &'a [Arc<dyn ClientMiddleware>],
-        client: &'a Client,
-        options: &'a CallOptions,
-    ) -> Self {
-        Self {
-            rest,
-            client,
-            options,
-        }
+    pub(crate) fn new(rest: &'a [Arc<dyn ClientMiddleware>], sender: &'a dyn SendRequest) -> Self {
+        Self { rest, sender }
     }
 
     /// Sends the request and returns its result, which may be an `input_required`.
@@ -44,12 +40,7 @@ impl<'a> ClientNext<'a> {
     pub async fn run(&self, request: &mut ClientRequest) -> Result<RawJson, Error> {
         match self.rest.split_first() {
             Some((first, rest)) => first.handle(request, ClientNext { rest, ..*self }).await,
-            None => {
-                let mut options = self.options.clone();
-                options.meta = request.checked_meta()?;
-                let (method, params) = request.parts();
-                self.client.send_round(method, params, &options).await
-            }
+            None => self.sender.send(request).await,
         }
     }
 }
