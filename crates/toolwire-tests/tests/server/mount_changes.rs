@@ -42,20 +42,25 @@ impl Settable {
 
     /// Sets the entries and reports the change.
     fn set(&self, tools: &[&'static str], uris: &[&'static str]) {
-        *self.0.tools.lock().unwrap() = tools.to_vec();
-        *self.0.uris.lock().unwrap() = uris.to_vec();
-        let listener = self.0.listener.lock().unwrap().clone();
+        *self.0.tools.lock().expect("not poisoned") = tools.to_vec();
+        *self.0.uris.lock().expect("not poisoned") = uris.to_vec();
+        let listener = self.0.listener.lock().expect("not poisoned").clone();
         if let Some(listener) = listener {
             listener.catalog_changed();
         }
     }
 
     fn listener(&self) -> SourceListener {
-        self.0.listener.lock().unwrap().clone().expect("mounted")
+        self.0
+            .listener
+            .lock()
+            .expect("not poisoned")
+            .clone()
+            .expect("mounted")
     }
 
     fn take_reports(&self) -> Vec<(String, bool)> {
-        std::mem::take(&mut *self.0.reports.lock().unwrap())
+        std::mem::take(&mut *self.0.reports.lock().expect("not poisoned"))
     }
 }
 
@@ -88,9 +93,9 @@ impl Source for Settable {
 
 async fn tools(peer: &mut Peer) -> Vec<String> {
     let listed = peer.result_of(modern(0, "tools/list", json!({}))).await;
-    let tools = listed["tools"].as_array().unwrap().iter();
+    let tools = listed["tools"].as_array().expect("a list").iter();
     tools
-        .map(|tool| tool["name"].as_str().unwrap().to_owned())
+        .map(|tool| tool["name"].as_str().expect("a name").to_owned())
         .collect()
 }
 
@@ -190,11 +195,11 @@ async fn subscriptions_follow_a_resource_to_its_new_source() {
     peer.send(listen("l", &["s://a"])).await;
     peer.receive().await;
     let (subscribed, ended) = (("s://a".to_owned(), true), ("s://a".to_owned(), false));
-    assert_eq!(first.take_reports(), [subscribed.clone()]);
+    assert_eq!(first.take_reports(), std::slice::from_ref(&subscribed));
     second.set(&[], &["s://a"]);
     assert!(second.take_reports().is_empty(), "its entry is hidden");
     first.set(&[], &[]);
-    assert_eq!(first.take_reports(), [ended.clone()]);
+    assert_eq!(first.take_reports(), std::slice::from_ref(&ended));
     assert_eq!(second.take_reports(), [subscribed]);
     peer.send(cancel("l")).await;
     peer.expect_silence().await;
@@ -221,7 +226,7 @@ async fn reports_of_subscriptions_arrive_in_order() {
         thread.join().unwrap();
     }
     let reports = source.take_reports();
-    assert!(!reports.is_empty() && reports.len() % 2 == 0);
+    assert!(!reports.is_empty() && reports.len().is_multiple_of(2));
     for (index, (_, is_subscribed)) in reports.iter().enumerate() {
         assert_eq!(*is_subscribed, index % 2 == 0, "report {index}");
     }

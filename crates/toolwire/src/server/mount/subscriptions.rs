@@ -1,4 +1,4 @@
-//! Counts the subscriptions to resources, and tells the sources of mounts about the first and the last one.
+//! Counts the subscriptions to resources, and reports to the sources of mounts the first and the last one.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, Weak};
@@ -19,13 +19,13 @@ pub(crate) struct SubscriptionCounts(Mutex<HashMap<String, UriSubscriptions>>);
 #[derive(Default)]
 struct UriSubscriptions {
     count: usize,
-    /// The source that was told that there are subscriptions.
-    told: Option<Arc<dyn Source>>,
-    /// Whether a thread is calling a source. It looks again when the source returns, so sources are told in order.
-    is_telling: bool,
+    /// The source that knows that there are subscriptions.
+    reported_to: Option<Arc<dyn Source>>,
+    /// Whether a thread is calling a source. It looks again when the source returns, so reports arrive in order.
+    is_reporting: bool,
 }
 
-/// What a source has to be told.
+/// What a source has to know.
 struct Report {
     source: Arc<dyn Source>,
     is_subscribed: bool,
@@ -34,14 +34,14 @@ struct Report {
 impl UriSubscriptions {
     /// Returns the next report. `owner` is the source that the resource comes from now.
     fn next_report(&self, owner: Option<Arc<dyn Source>>) -> Option<Report> {
-        if self.is_telling {
+        if self.is_reporting {
             return None;
         }
         let wanted = owner.filter(|_| self.count > 0);
-        match (&self.told, wanted) {
-            (Some(told), Some(wanted)) if is_same(told, &wanted) => None,
-            (Some(told), _) => Some(Report {
-                source: Arc::clone(told),
+        match (&self.reported_to, wanted) {
+            (Some(reported), Some(wanted)) if is_same(reported, &wanted) => None,
+            (Some(reported), _) => Some(Report {
+                source: Arc::clone(reported),
                 is_subscribed: false,
             }),
             (None, Some(source)) => Some(Report {
@@ -104,10 +104,10 @@ impl Server {
                 subscriptions.count = subscriptions.count.saturating_sub(1);
             }
         }
-        self.tell_sources(uri)
+        self.report_to_sources(uri)
     }
 
-    /// Tells the sources of all subscriptions what changed, because resources may have another source now.
+    /// Reports all subscriptions again, because resources may have another source now.
     pub(crate) fn update_subscriptions(&self) {
         let uris: Vec<String> = {
             let all = lock(&self.shared.subscriptions.0);
@@ -115,12 +115,12 @@ impl Server {
         };
         for uri in uris {
             // A source that panics was logged.
-            let _ = self.tell_sources(&uri);
+            let _ = self.report_to_sources(&uri);
         }
     }
 
-    /// Tells sources about the subscriptions to a URI, until they know what is true now.
-    fn tell_sources(&self, uri: &str) -> Result<(), ErrorObject> {
+    /// Reports the subscriptions to a URI, until all sources know the current state.
+    fn report_to_sources(&self, uri: &str) -> Result<(), ErrorObject> {
         let mut outcome = Ok(());
         loop {
             let owner = self.source_of(uri);
@@ -138,8 +138,8 @@ impl Server {
             }
             let mut all = lock(&self.shared.subscriptions.0);
             if let Some(subscriptions) = all.get_mut(uri) {
-                subscriptions.is_telling = false;
-                subscriptions.told = is_subscribed.then_some(source);
+                subscriptions.is_reporting = false;
+                subscriptions.reported_to = is_subscribed.then_some(source);
             }
         }
     }
@@ -150,8 +150,8 @@ impl Server {
         let subscriptions = all.get_mut(uri)?;
         let report = subscriptions.next_report(owner);
         if report.is_some() {
-            subscriptions.is_telling = true;
-        } else if subscriptions.count == 0 && !subscriptions.is_telling {
+            subscriptions.is_reporting = true;
+        } else if subscriptions.count == 0 && !subscriptions.is_reporting {
             all.remove(uri);
         }
         report

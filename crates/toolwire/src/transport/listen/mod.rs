@@ -23,7 +23,7 @@ use crate::server::hub::{ChangeListener, ListenerGuard};
 use crate::server::mount::UriSubscription;
 use crate::server::visibility::StoredCaller;
 use crate::server::{Server, ServerInner};
-use crate::transport::listen::stream_queue::{StreamMessage, StreamQueue};
+use crate::transport::listen::stream_queue::{ListenMessage, StreamQueue};
 use crate::transport::listen::tasks::{RunningFeed, TaskFeed};
 use crate::transport::outgoing_queue::MessageSink;
 
@@ -195,13 +195,13 @@ impl ListenState {
             .add_task(id, notification, |message| self.send(message));
     }
 
-    fn send(&self, message: StreamMessage) {
+    fn send(&self, message: ListenMessage) {
         match message {
-            StreamMessage::Acknowledgement(accepted) => self.out.notify(
+            ListenMessage::Acknowledgement(accepted) => self.out.notify(
                 &subscriptions::acknowledgement(&self.id, accepted),
                 OutgoingKind::Other,
             ),
-            StreamMessage::Change(change) => {
+            ListenMessage::Change(change) => {
                 if let Some(notification) = change.to_notification() {
                     self.out.notify(
                         &subscriptions::stamp(notification, &self.id),
@@ -210,7 +210,7 @@ impl ListenState {
                 }
             }
             #[cfg(feature = "tasks")]
-            StreamMessage::Task(task, notification) => {
+            ListenMessage::Task(task, notification) => {
                 let subscription = Some(self.id.to_string());
                 let kind = OutgoingKind::TaskChanged { task, subscription };
                 self.out

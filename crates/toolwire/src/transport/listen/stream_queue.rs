@@ -17,15 +17,15 @@ use crate::sync::lock;
 /// The messages of a stream that were not sent yet. Equal changes are merged, so their number is limited by the filter.
 #[derive(Debug, Default)]
 pub(super) struct StreamQueue {
-    state: Mutex<QueueState>,
+    state: Mutex<StreamQueueState>,
     /// Signalled when a thread has sent its messages.
     idle: Condvar,
 }
 
 #[derive(Debug, Default)]
-struct QueueState {
+struct StreamQueueState {
     phase: StreamPhase,
-    waiting: VecDeque<StreamMessage>,
+    waiting: VecDeque<ListenMessage>,
     /// The thread that sends the waiting messages.
     sender: Option<ThreadId>,
 }
@@ -42,7 +42,7 @@ enum StreamPhase {
 
 /// A message of a stream.
 #[derive(Debug)]
-pub(super) enum StreamMessage {
+pub(super) enum ListenMessage {
     Acknowledgement(SubscriptionFilter),
     Change(Change),
     /// The state of a task.
@@ -52,26 +52,26 @@ pub(super) enum StreamMessage {
 
 impl StreamQueue {
     /// Sends the acknowledgement, and the changes that waited for it. It is sent once.
-    pub(super) fn acknowledge(&self, accepted: SubscriptionFilter, send: impl Fn(StreamMessage)) {
+    pub(super) fn acknowledge(&self, accepted: SubscriptionFilter, send: impl Fn(ListenMessage)) {
         let mut state = lock(&self.state);
         if state.phase == StreamPhase::Opening {
             state.phase = StreamPhase::Open;
-            let first = StreamMessage::Acknowledgement(accepted);
+            let first = ListenMessage::Acknowledgement(accepted);
             state.waiting.push_front(first);
             self.send_waiting(state, send);
         }
     }
 
     /// Sends a change, or leaves it to the acknowledgement. Returns `false` if the stream has ended.
-    pub(super) fn add_change(&self, change: &Change, send: impl Fn(StreamMessage)) -> bool {
+    pub(super) fn add_change(&self, change: &Change, send: impl Fn(ListenMessage)) -> bool {
         let mut state = lock(&self.state);
         if state.phase == StreamPhase::Closed {
             return false;
         }
         let is_equal =
-            |waiting: &StreamMessage| matches!(waiting, StreamMessage::Change(c) if c == change);
+            |waiting: &ListenMessage| matches!(waiting, ListenMessage::Change(c) if c == change);
         if !state.waiting.iter().any(is_equal) {
-            let message = StreamMessage::Change(change.clone());
+            let message = ListenMessage::Change(change.clone());
             state.waiting.push_back(message);
         }
         self.send_waiting(state, send);
@@ -80,14 +80,14 @@ impl StreamQueue {
 
     /// Sends the state of a task on an open stream. It replaces an earlier state that was not sent yet.
     #[cfg(feature = "tasks")]
-    pub(super) fn add_task(&self, id: &str, task: Notification, send: impl Fn(StreamMessage)) {
+    pub(super) fn add_task(&self, id: &str, task: Notification, send: impl Fn(ListenMessage)) {
         let mut state = lock(&self.state);
         if state.phase != StreamPhase::Open {
             return;
         }
         let waiting = &mut state.waiting;
-        waiting.retain(|waiting| !matches!(waiting, StreamMessage::Task(other, _) if other == id));
-        waiting.push_back(StreamMessage::Task(id.to_owned(), task));
+        waiting.retain(|waiting| !matches!(waiting, ListenMessage::Task(other, _) if other == id));
+        waiting.push_back(ListenMessage::Task(id.to_owned(), task));
         self.send_waiting(state, send);
     }
 
@@ -103,7 +103,11 @@ impl StreamQueue {
         }
     }
 
-    fn send_waiting(&self, mut state: MutexGuard<'_, QueueState>, send: impl Fn(StreamMessage)) {
+    fn send_waiting(
+        &self,
+        mut state: MutexGuard<'_, StreamQueueState>,
+        send: impl Fn(ListenMessage),
+    ) {
         if state.sender.is_some() || state.phase == StreamPhase::Opening {
             return;
         }
@@ -126,7 +130,7 @@ struct Sending<'a> {
 }
 
 impl Sending<'_> {
-    fn next(&mut self) -> Option<StreamMessage> {
+    fn next(&mut self) -> Option<ListenMessage> {
         let mut state = lock(&self.queue.state);
         let message = state.waiting.pop_front();
         if message.is_none() {
@@ -153,7 +157,7 @@ mod tests {
 
     use super::*;
 
-    fn names(sent: &RefCell<Vec<String>>) -> impl Fn(StreamMessage) {
+    fn names(sent: &RefCell<Vec<String>>) -> impl Fn(ListenMessage) {
         |message| sent.borrow_mut().push(format!("{message:?}"))
     }
 
@@ -177,8 +181,8 @@ mod tests {
     fn change_during_a_send_is_sent_after_it() {
         let (queue, sent) = (StreamQueue::default(), RefCell::default());
         queue.acknowledge(SubscriptionFilter::default(), names(&sent));
-        let causing = |message: StreamMessage| {
-            if matches!(message, StreamMessage::Change(Change::ToolsListChanged)) {
+        let causing = |message: ListenMessage| {
+            if matches!(message, ListenMessage::Change(Change::ToolsListChanged)) {
                 queue.add_change(&Change::PromptsListChanged, names(&sent));
                 assert_eq!(sent.borrow().len(), 1, "it is not sent in between");
             }
