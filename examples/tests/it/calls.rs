@@ -238,5 +238,8 @@ async fn middleware_limits_calls_and_adds_to_results() {
         assert_eq!(limited["data"]["reason"], "rate_limited", "{limited}");
         let read = client.call("read_line", json!({"number": 3})).await;
         assert_eq!(read["content"][0]["text"], "line 3");
+        let params = json!({"name": "delete_file"});
+        let denied = client.expect_error("tools/call", params).await;
+        assert_eq!(denied["message"], "unknown tool `delete_file`");
     }
 }

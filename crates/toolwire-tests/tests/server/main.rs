@@ -28,6 +28,7 @@ mod mounts;
 mod notifications;
 mod own_transport;
 mod pages;
+mod policy;
 mod progress;
 mod prompts;
 mod raw_entries;

@@ -101,7 +101,9 @@ impl Snapshot {
         request: &Admitted<'_>,
         token: Option<&TokenInfo>,
     ) -> Cow<'_, ScopeSet> {
-        let viewer = self.viewer(|| Caller::of_request(token, request));
+        let viewer = self
+            .viewer(|| Caller::of_request(token, request))
+            .of_call(request.method.name(), request.arguments());
         // If a rule panics, the request fails when it is dispatched, where the rule runs again.
         self.catch_rule_panic(request.method.name(), || {
             self.scopes_seen_by(&viewer, request)

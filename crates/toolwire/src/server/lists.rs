@@ -4,7 +4,7 @@ use toolwire_proto::raw_object::RawObject;
 use toolwire_proto::stamp::{Stamp as _, Target};
 use toolwire_types::{
     CacheScope, ErrorObject, ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult,
-    ListToolsResult, PaginatedRequestParams, RawJson,
+    ListToolsResult, PaginatedRequestParams, RawJson, ToolAnnotations,
 };
 
 use std::sync::Arc;
@@ -28,7 +28,8 @@ macro_rules! list_method {
             let entries = &snapshot.$entries;
             let entry_at = |index: usize| {
                 let (name, entry) = entries.get_index(index)?;
-                Some((name.as_str(), entry.access(), entry.origin()))
+                let shown = (entry.origin(), entry.annotations());
+                Some((name.as_str(), entry.access(), shown))
             };
             let index_of = |name: &str| entries.get_index_of(name);
             let write = |indexes: &[usize], next_cursor: Option<String>, scope: CacheScope| {
@@ -119,14 +120,16 @@ fn with_list(result: &RawJson, member: &'static str, entries: Vec<RawJson>) -> R
 struct List<'a> {
     kind: ListKind,
     length: usize,
-    /// Returns the name, the requirements and the origin of an entry.
+    /// Returns the name and the requirements of an entry, and what decides who sees it.
     entry_at: &'a EntryAt<'a>,
     index_of: &'a dyn Fn(&str) -> Option<usize>,
     /// Writes the entries with these indexes.
     write: &'a WriteList<'a>,
 }
 
-type EntryAt<'a> = dyn Fn(usize) -> Option<(&'a str, &'a Access, Option<&'a Arc<Origin>>)> + 'a;
+type EntryAt<'a> = dyn Fn(usize) -> Option<(&'a str, &'a Access, Shown<'a>)> + 'a;
+/// The origin and the annotations of an entry.
+type Shown<'a> = (Option<&'a Arc<Origin>>, Option<&'a ToolAnnotations>);
 type WriteList<'a> =
     dyn Fn(&[usize], Option<String>, CacheScope) -> Result<RawJson, ErrorObject> + 'a;
 
@@ -169,8 +172,9 @@ impl List<'_> {
     ) -> Outcome {
         let by_scope = snapshot.options.filter_by_scope;
         let is_shown = |index: &usize| {
-            (self.entry_at)(*index).is_some_and(|(name, access, origin)| {
-                viewer.sees(name, origin) && (!by_scope || exchange.context.may_use(access))
+            (self.entry_at)(*index).is_some_and(|(name, access, (origin, annotations))| {
+                viewer.sees_annotated(name, origin, annotations)
+                    && (!by_scope || exchange.context.may_use(access))
             })
         };
         let shown: Vec<usize> = (0..self.length).filter(is_shown).collect();

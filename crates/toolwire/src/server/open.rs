@@ -104,7 +104,9 @@ impl Snapshot {
     ) -> Result<bool, ErrorObject> {
         let name = request.name.as_deref().unwrap_or_default();
         let method = request.method.name();
-        let viewer = self.viewer(|| Caller::of_admitted(transport, request));
+        let viewer = self
+            .viewer(|| Caller::of_admitted(transport, request))
+            .of_call(method, request.arguments());
         self.catch_rule_panic(method, || match method {
             "tools/call" => {
                 let tool = self.find_tool(name, &viewer);

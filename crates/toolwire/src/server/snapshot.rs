@@ -26,7 +26,7 @@ use crate::server::extension_entry::ExtensionEntry;
 #[cfg(feature = "relay")]
 use crate::server::forward::Forwarder;
 use crate::server::method::MethodEntry;
-use crate::server::middleware::Chain;
+use crate::server::middleware::{Chain, Policy};
 use crate::server::mount::{CatalogEntry as _, Origin};
 use crate::server::notification::NotificationEntry;
 use crate::server::optional_methods::OptionalMethods;
@@ -82,7 +82,9 @@ pub(crate) struct Snapshot {
     pub(crate) middleware: Option<Chain>,
     /// The rule for what a caller sees.
     pub(crate) visibility: Option<Visibility>,
-    /// Whether a rule of the server or of a mount hides entries from some callers.
+    /// The policies of the server.
+    pub(crate) policies: Vec<Policy>,
+    /// Whether a rule or a policy of the server or of a mount hides entries from some callers.
     pub(crate) is_filtered: bool,
     /// Whether a mount has raw entries.
     pub(crate) has_raw_entries: bool,
@@ -170,6 +172,7 @@ impl Snapshot {
             },
             middleware: None,
             visibility: None,
+            policies: Vec::new(),
             is_filtered: false,
             has_raw_entries: false,
             emptied: EmptiedLists::default(),
@@ -235,7 +238,7 @@ impl Snapshot {
     #[inline]
     pub(crate) fn find_tool(&self, name: &str, viewer: &Viewer<'_>) -> Option<&Arc<ToolEntry>> {
         let tool = self.tools.get(name);
-        tool.filter(|tool| viewer.sees(name, tool.origin()))
+        tool.filter(|tool| viewer.sees_annotated(name, tool.origin(), tool.annotations()))
     }
 
     /// Returns a prompt that the caller sees.
@@ -280,8 +283,10 @@ impl Snapshot {
         let mut matching: Vec<_> = self
             .templates
             .values()
-            .filter(|entry| viewer.sees(&entry.descriptor.uri_template, entry.origin()))
             .filter_map(|entry| Some((entry, entry.resolve(uri)?)))
+            .filter(|(entry, _)| {
+                viewer.sees_at(uri, &entry.descriptor.uri_template, entry.origin())
+            })
             .collect();
         // The sort is stable: of two equally specific templates, the first registered is used.
         matching.sort_by_key(|(entry, _)| std::cmp::Reverse(entry.template.specificity()));

@@ -518,6 +518,10 @@ impl CatalogEntry for ToolEntry {
         self.origin.as_ref()
     }
 
+    fn annotations(&self) -> Option<&ToolAnnotations> {
+        self.descriptor.annotations.as_ref()
+    }
+
     fn is_listed_as(&self, other: &Self) -> bool {
         self.descriptor == other.descriptor
     }

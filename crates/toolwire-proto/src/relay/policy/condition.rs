@@ -196,7 +196,7 @@ impl Conditions {
         });
         let scope = self.scope.as_ref().is_none_or(|scope| {
             let scopes = request.scopes;
-            scopes.is_some_and(|scopes| scopes.contains(scope))
+            request.has_every_scope || scopes.is_some_and(|scopes| scopes.contains(scope))
         });
         let claim = self.claim.as_ref().is_none_or(|(name, expected)| {
             let claims = request.claims.and_then(RawObject::parse);

@@ -88,6 +88,7 @@ pub struct PolicyRequest<'a> {
     annotations: Option<&'a RawValue>,
     principal: Option<&'a str>,
     scopes: Option<&'a ScopeSet>,
+    has_every_scope: bool,
     claims: Option<&'a RawValue>,
     arguments: Arguments<'a>,
 }
@@ -113,6 +114,7 @@ impl<'a> PolicyRequest<'a> {
             annotations: None,
             principal: None,
             scopes: None,
+            has_every_scope: false,
             claims: None,
             arguments: Arguments::Unknown,
         }
@@ -136,6 +138,13 @@ impl<'a> PolicyRequest<'a> {
         self.principal = principal;
         self.scopes = scopes;
         self.claims = claims;
+        self
+    }
+
+    /// Gives the caller every scope, for transports that identify no callers.
+    #[must_use]
+    pub fn with_every_scope(mut self) -> Self {
+        self.has_every_scope = true;
         self
     }
 

@@ -257,3 +257,11 @@ fn number_of_rules_is_limited() {
             .contains("1024")
     );
 }
+
+#[test]
+fn caller_of_a_transport_without_tokens_has_every_scope() {
+    let rules = policy([deny(tool("*")).unless(Conditions::new().with_scope("admin"))]);
+    let request = PolicyRequest::entry("u", "t", "t");
+    assert!(!rules.decide(&request).is_allowed);
+    assert!(rules.decide(&request.with_every_scope()).is_allowed);
+}

@@ -23,6 +23,7 @@ use crate::server::middleware::{Middleware, Next, Outcome, Request};
 /// | `client` | the name that the client gives itself, which is unverified |
 /// | `outcome` | `ok`, `tool_error`, `input_required`, `error` or `cancelled` |
 /// | `code` | of an error |
+/// | `rule` | the rule of a [`Policy`](crate::middleware::Policy) that denied the request |
 /// | `retry` | `true` if the request is a further round of a call |
 /// | `durationMs`, `bytes` | of the exchange and of its result |
 /// | `traceId` | of the trace context, absent without one |
@@ -84,6 +85,9 @@ impl Middleware for Audit {
                 Err(_) => panic_error(request).into(),
             };
             entry.line.end(&outcome);
+            if outcome.error().is_some() {
+                entry.line.rule = request.denying_rule();
+            }
             outcome
         })
     }
@@ -133,6 +137,8 @@ struct AuditLine {
     outcome: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
     code: Option<i64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    rule: Option<String>,
     retry: bool,
     duration_ms: u64,
     bytes: usize,
@@ -174,6 +180,7 @@ impl AuditLine {
             version: request.version().as_str(),
             outcome: "cancelled",
             code: None,
+            rule: None,
             retry: request.is_retry(),
             duration_ms: 0,
             bytes: 0,

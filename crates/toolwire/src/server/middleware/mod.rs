@@ -14,6 +14,7 @@ mod from_fn;
 mod next;
 mod notifications;
 mod outcome;
+mod policy;
 mod rate_limit;
 mod request;
 mod response_budget;
@@ -32,6 +33,7 @@ pub use deadline::Deadline;
 pub use from_fn::{FromFn, FromFnWith, from_fn, from_fn_with};
 pub use next::Next;
 pub use outcome::Outcome;
+pub use policy::{Policy, PolicyConditions, PolicyHint, PolicyRule};
 pub use rate_limit::RateLimit;
 pub use request::Request;
 pub use response_budget::ResponseBudget;
@@ -73,11 +75,21 @@ pub use response_budget::ResponseBudget;
 pub trait Middleware: Send + Sync + 'static {
     /// Handles a request. Call [`Next::run`] to pass it on.
     fn handle<'a>(&'a self, request: &'a mut Request, next: Next<'a>) -> BoxFuture<'a, Outcome>;
+
+    /// Returns the policy, if the middleware is one. A policy is evaluated where entries are looked up.
+    #[doc(hidden)]
+    fn policy(&self) -> Option<&Policy> {
+        None
+    }
 }
 
 impl<M: Middleware + ?Sized> Middleware for Arc<M> {
     fn handle<'a>(&'a self, request: &'a mut Request, next: Next<'a>) -> BoxFuture<'a, Outcome> {
         M::handle(self, request, next)
+    }
+
+    fn policy(&self) -> Option<&Policy> {
+        M::policy(self)
     }
 }
 
@@ -124,6 +136,11 @@ impl Server {
 
     fn push_middleware(&self, middleware: Arc<dyn Middleware>) {
         self.change(|snapshot| {
+            if let Some(policy) = middleware.policy() {
+                snapshot.policies.push(policy.clone());
+                snapshot.is_filtered = true;
+                return;
+            }
             snapshot.middleware = Some(Chain::with(snapshot.middleware.as_ref(), middleware));
         });
     }

@@ -134,6 +134,11 @@ impl Request {
         std::mem::replace(&mut self.shown_name, name)
     }
 
+    /// Returns the rule of a policy that denies the request, in words.
+    pub(crate) fn denying_rule(&self) -> Option<String> {
+        self.exchange().denying_rule()
+    }
+
     /// Returns the middleware of the mount that the request is for. From then on, its name cannot change.
     pub(crate) fn enter_mount(&mut self) -> Option<Chain> {
         let chain = self.exchange().mount_chain()?;

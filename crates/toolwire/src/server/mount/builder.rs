@@ -8,7 +8,7 @@ use serde_json::Value;
 use toolwire_types::RawJson;
 
 use crate::server::access::Access;
-use crate::server::middleware::{Chain, Middleware};
+use crate::server::middleware::{Chain, Middleware, Policy};
 use crate::server::mount::{HiddenArguments, Source};
 use crate::server::visibility::{Caller, Visibility};
 
@@ -50,6 +50,7 @@ pub struct Mount {
     pub(crate) rules: Vec<Visibility>,
     pub(crate) access: Access,
     pub(crate) middleware: Option<Chain>,
+    pub(crate) policies: Vec<Policy>,
 }
 
 impl Mount {
@@ -80,6 +81,7 @@ impl Mount {
             rules: Vec::new(),
             access: Access::default(),
             middleware: None,
+            policies: Vec::new(),
         }
     }
 
@@ -164,7 +166,13 @@ impl Mount {
     /// outside the middleware of a mounted server.
     #[must_use]
     pub fn with_middleware(mut self, middleware: impl Middleware) -> Self {
-        self.middleware = Some(Chain::with(self.middleware.as_ref(), Arc::new(middleware)));
+        match middleware.policy() {
+            Some(policy) => self.policies.push(policy.clone()),
+            None => {
+                let chain = Chain::with(self.middleware.as_ref(), Arc::new(middleware));
+                self.middleware = Some(chain);
+            }
+        }
         self
     }
 

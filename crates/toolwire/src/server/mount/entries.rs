@@ -106,7 +106,7 @@ impl Snapshot {
         let mut origins = tools.chain(prompts).chain(resources).chain(templates);
         let (mut has_rules, mut has_chains) = (false, false);
         origins.by_ref().for_each(|origin| {
-            has_rules |= !origin.rules.is_empty();
+            has_rules |= !origin.rules.is_empty() || !origin.policies.is_empty();
             has_chains |= origin.chain.is_some();
         });
         drop(origins);
@@ -120,7 +120,7 @@ impl Snapshot {
                 .templates
                 .values()
                 .any(|entry| entry.raw_entry().is_some());
-        self.is_filtered = has_rules || self.visibility.is_some();
+        self.is_filtered = has_rules || self.visibility.is_some() || !self.policies.is_empty();
         if has_chains {
             self.middleware.get_or_insert_with(Chain::empty);
         }

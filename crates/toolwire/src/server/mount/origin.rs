@@ -3,11 +3,13 @@
 use std::fmt;
 use std::sync::Arc;
 
+use toolwire_types::ToolAnnotations;
+
 use crate::engine::BoxFuture;
 use crate::server::completion::DefaultCompleter;
 use crate::server::middleware::{Chain, Middleware, Next, Outcome, Request};
 use crate::server::raw_entry::RawHandler;
-use crate::server::visibility::{Caller, Visibility};
+use crate::server::visibility::{Caller, PolicyOfLevel, Visibility};
 
 /// The origin of an entry that a mount added.
 pub(crate) struct Origin {
@@ -17,6 +19,12 @@ pub(crate) struct Origin {
     pub(crate) position: usize,
     /// The mount in messages: `mount "weather"`.
     pub(crate) label: Arc<str>,
+    /// The name of the mount. Empty for a mount without a name.
+    pub(crate) source: Arc<str>,
+    /// The name of the entry in its source.
+    pub(crate) local_name: String,
+    /// The policies of the mount and of the levels inside it.
+    pub(crate) policies: Vec<PolicyOfLevel>,
     /// The rules of all levels, with the name of the entry on each level.
     pub(crate) rules: Vec<(Visibility, String)>,
     /// The middleware of the mount and of the mounted server.
@@ -46,6 +54,11 @@ impl fmt::Debug for Origin {
 pub(crate) trait CatalogEntry {
     /// Returns the origin of the entry. `None` if the server itself registered it.
     fn origin(&self) -> Option<&Arc<Origin>>;
+
+    /// Returns the annotations of a tool.
+    fn annotations(&self) -> Option<&ToolAnnotations> {
+        None
+    }
 
     /// Returns `true` if lists show the other entry in the same way.
     fn is_listed_as(&self, other: &Self) -> bool;

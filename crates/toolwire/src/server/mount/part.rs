@@ -14,6 +14,7 @@ use crate::server::prompt::PromptEntry;
 use crate::server::registry::{RegistrationError, check_name};
 use crate::server::resource::{ResourceEntry, TemplateEntry};
 use crate::server::tool::ToolEntry;
+use crate::server::visibility::PolicyOfLevel;
 
 /// An entry with the name that clients see, or its URI or template.
 pub(crate) type PartEntry<T> = (String, Arc<T>);
@@ -168,11 +169,41 @@ impl Mount {
             mount,
             position: 0,
             label: Arc::clone(label),
+            source: self.name.as_deref().unwrap_or_default().into(),
+            local_name: local_name.to_owned(),
+            policies: self.policies(catalog, local_name, inner),
             rules: rules.chain(inner_rules).collect(),
             chain: self.chain(catalog, local_name, inner_chain),
             completer,
             raw_completer,
         }
+    }
+
+    /// Returns the policies for an entry: of the mount, of the source, and of the mounts inside the source.
+    fn policies(
+        &self,
+        catalog: &Catalog,
+        local_name: &str,
+        inner: Option<&Arc<Origin>>,
+    ) -> Vec<PolicyOfLevel> {
+        let of_mount = self.policies.iter().map(|policy| PolicyOfLevel {
+            policy: policy.clone(),
+            upstream: self.name.as_deref().unwrap_or_default().into(),
+            exposed_name: local_name.to_owned(),
+            own_name: local_name.to_owned(),
+        });
+        let of_source = catalog.policies.iter().map(|policy| PolicyOfLevel {
+            policy: policy.clone(),
+            upstream: inner.map_or_else(|| "".into(), |inner| Arc::clone(&inner.source)),
+            exposed_name: local_name.to_owned(),
+            own_name: inner
+                .map_or(local_name, |inner| &inner.local_name)
+                .to_owned(),
+        });
+        let of_inner = inner
+            .iter()
+            .flat_map(|inner| inner.policies.iter().cloned());
+        of_mount.chain(of_source).chain(of_inner).collect()
     }
 
     /// Returns the middleware around an entry: of the mount, of the source, and of the mounts inside the source.

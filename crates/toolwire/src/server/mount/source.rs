@@ -8,7 +8,7 @@ use toolwire_types::{ErrorObject, RawJson};
 
 use crate::server::completion::DefaultCompleter;
 use crate::server::hub::ChangeListener;
-use crate::server::middleware::Chain;
+use crate::server::middleware::{Chain, Policy};
 use crate::server::prompt::{IntoPrompt, PromptEntry};
 use crate::server::raw_entry::RawHandler;
 use crate::server::registry::RegistrationError;
@@ -60,6 +60,7 @@ pub struct Catalog {
     pub(crate) raw_completer: Option<RawHandler>,
     pub(crate) middleware: Option<Chain>,
     pub(crate) visibility: Option<Visibility>,
+    pub(crate) policies: Vec<Policy>,
     pub(crate) has_subscriptions: bool,
 }
 
@@ -294,6 +295,7 @@ impl Source for Server {
             raw_completer: None,
             middleware: snapshot.middleware.clone(),
             visibility: snapshot.visibility.clone(),
+            policies: snapshot.policies.clone(),
             has_subscriptions: snapshot.options.resource_subscriptions,
         }
     }

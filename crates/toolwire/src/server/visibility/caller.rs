@@ -67,6 +67,11 @@ impl<'a> Caller<'a> {
         }
     }
 
+    /// Returns `true` if the transport identifies callers by tokens.
+    pub(crate) fn uses_tokens(&self) -> bool {
+        self.uses_tokens
+    }
+
     /// Returns the client's description of itself.
     pub(crate) fn into_client(self) -> Option<Implementation> {
         self.client.map(Cow::into_owned)

@@ -4,11 +4,14 @@
 //! unknown name. A rule that panics fails the request with −32603.
 
 mod caller;
+mod denied_request;
+mod policies;
 mod rule_panic;
 mod stored_caller;
 mod viewer;
 
 pub use caller::Caller;
 pub(crate) use caller::Visibility;
+pub(crate) use policies::{KnownArguments, PolicyEntry, PolicyOfLevel};
 pub(crate) use stored_caller::StoredCaller;
 pub(crate) use viewer::Viewer;

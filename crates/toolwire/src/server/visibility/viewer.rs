@@ -2,19 +2,42 @@
 
 use std::sync::Arc;
 
+use serde_json::value::RawValue;
+use toolwire_types::ToolAnnotations;
+
 use crate::server::Server;
 use crate::server::mount::Origin;
 use crate::server::request::Exchange;
 use crate::server::snapshot::Snapshot;
-use crate::server::visibility::{Caller, Visibility};
+use crate::server::visibility::policies::CallerFacts;
+use crate::server::visibility::{Caller, KnownArguments, PolicyEntry, Visibility};
 
 /// Decides what one caller sees.
 pub(crate) struct Viewer<'a> {
     /// `None` if every caller sees everything.
-    filter: Option<(&'a Snapshot, Caller<'a>)>,
+    filter: Option<ViewFilter<'a>>,
 }
 
-impl Viewer<'_> {
+/// What decides about the entries that a caller sees.
+struct ViewFilter<'a> {
+    snapshot: &'a Snapshot,
+    caller: Caller<'a>,
+    facts: CallerFacts,
+    arguments: KnownArguments<'a>,
+}
+
+impl<'a> Viewer<'a> {
+    /// Returns the view for a request of this method with these arguments.
+    #[inline]
+    pub(crate) fn of_call(mut self, method: &str, arguments: Option<&'a RawValue>) -> Self {
+        if let Some(filter) = &mut self.filter
+            && is_call(method)
+        {
+            filter.arguments = KnownArguments::Call(arguments);
+        }
+        self
+    }
+
     /// Returns the view of a caller that sees everything.
     pub(crate) fn unfiltered() -> Self {
         Self { filter: None }
@@ -28,15 +51,77 @@ impl Viewer<'_> {
     /// Returns `true` if the caller sees an entry of the snapshot.
     #[inline]
     pub(crate) fn sees(&self, name: &str, origin: Option<&Arc<Origin>>) -> bool {
+        self.sees_entry(name, PolicyEntry::new(name, origin))
+    }
+
+    /// Returns `true` if the caller sees an entry of the snapshot, which may be a tool with annotations.
+    #[inline]
+    pub(crate) fn sees_annotated(
+        &self,
+        name: &str,
+        origin: Option<&Arc<Origin>>,
+        annotations: Option<&ToolAnnotations>,
+    ) -> bool {
+        let entry = PolicyEntry::new(name, origin);
+        self.sees_entry(
+            name,
+            PolicyEntry {
+                annotations,
+                ..entry
+            },
+        )
+    }
+
+    /// Returns `true` if the caller sees a template, and may use it for a URI.
+    pub(crate) fn sees_at(&self, uri: &str, template: &str, origin: Option<&Arc<Origin>>) -> bool {
+        let entry = PolicyEntry::new(uri, origin);
+        self.sees_entry(
+            template,
+            PolicyEntry {
+                template: Some(template),
+                ..entry
+            },
+        )
+    }
+
+    #[inline]
+    fn sees_entry(&self, name: &str, entry: PolicyEntry<'_>) -> bool {
         match &self.filter {
             None => true,
-            Some((snapshot, caller)) => {
-                let shown = snapshot.visibility.as_ref();
-                shown.is_none_or(|rule| rule.shows(caller, name))
-                    && origin.is_none_or(|origin| origin.is_visible_to(caller))
-            }
+            Some(filter) => filter.shows(name, entry),
         }
     }
+
+    /// Returns the rule of a policy that denies an entry, in words.
+    pub(crate) fn denying_rule(&self, entry: PolicyEntry<'_>) -> Option<String> {
+        self.filter.as_ref()?.denying_rule(entry)
+    }
+}
+
+impl ViewFilter<'_> {
+    #[cold]
+    fn shows(&self, name: &str, entry: PolicyEntry<'_>) -> bool {
+        let shown = self.snapshot.visibility.as_ref();
+        shown.is_none_or(|rule| rule.shows(&self.caller, name))
+            && entry
+                .origin
+                .is_none_or(|origin| origin.is_visible_to(&self.caller))
+            && self.denying_rule(entry).is_none()
+    }
+
+    fn denying_rule(&self, entry: PolicyEntry<'_>) -> Option<String> {
+        let (caller, facts) = (&self.caller, &self.facts);
+        self.snapshot
+            .denying_rule(entry, caller, facts, self.arguments)
+    }
+}
+
+/// Returns `true` if a method uses an entry, with the arguments of the request or without any.
+fn is_call(method: &str) -> bool {
+    matches!(
+        method,
+        "tools/call" | "prompts/get" | "resources/read" | "resources/subscribe"
+    )
 }
 
 impl Snapshot {
@@ -44,7 +129,12 @@ impl Snapshot {
     #[inline]
     pub(crate) fn viewer<'a>(&'a self, caller: impl FnOnce() -> Caller<'a>) -> Viewer<'a> {
         Viewer {
-            filter: self.is_filtered.then(|| (self, caller())),
+            filter: self.is_filtered.then(|| ViewFilter {
+                snapshot: self,
+                caller: caller(),
+                facts: CallerFacts::default(),
+                arguments: KnownArguments::Unknown,
+            }),
         }
     }
 }
@@ -54,7 +144,8 @@ impl Exchange {
     #[inline]
     pub(crate) fn viewer(&self) -> Viewer<'_> {
         let caller = || Caller::of_scope(self.context.scope());
-        self.snapshot().viewer(caller)
+        let viewer = self.snapshot().viewer(caller);
+        viewer.of_call(self.route().name(), self.arguments())
     }
 }
 

@@ -110,6 +110,7 @@ fn check_param_headers(
     };
     let caller = || Caller::of_request(post.auth.as_deref(), admitted);
     let viewer = post.snapshot.viewer(caller);
+    let viewer = viewer.of_call("tools/call", admitted.arguments());
     let find = || post.snapshot.find_tool(name, &viewer);
     let Some(tool) = post.snapshot.catch_rule_panic("tools/call", find)? else {
         return Ok(());
