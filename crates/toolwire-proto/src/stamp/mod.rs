@@ -20,7 +20,7 @@ mod tool_result;
 
 use toolwire_types::{Meta, ProtocolVersion, RawJson, meta_key};
 
-#[cfg(feature = "relay")]
+#[cfg(feature = "mount")]
 pub(crate) use descriptors::describes_object;
 pub use elicitation::{project_elicitation, restore_elicitation};
 pub use errors::{resource_not_found, stamp_error, unreadable_id};

@@ -19,7 +19,8 @@ mod hop_meta;
 #[cfg(feature = "relay")]
 mod input;
 mod results;
-#[cfg(all(test, feature = "relay"))]
+#[cfg(test)]
+#[cfg(feature = "relay")]
 mod tests;
 
 use toolwire_types::{ProtocolVersion, meta_key};
