@@ -11,7 +11,6 @@ pub mod glob;
 pub mod input_rounds;
 #[cfg(feature = "relay")]
 pub mod mapping;
-#[cfg(feature = "relay")]
 pub mod merge;
 pub mod names;
 #[cfg(feature = "relay")]
@@ -24,5 +23,4 @@ pub mod progress_tokens;
 pub mod rate_limit;
 #[cfg(feature = "relay")]
 pub mod request_state;
-#[cfg(feature = "relay")]
 pub mod uris;

@@ -275,7 +275,7 @@ fn initialize(snapshot: &Snapshot, exchange: &Exchange) -> Outcome {
         tasks.list = None;
     }
     let mut result = InitializeResult::new(version.as_str(), capabilities, snapshot.info.clone());
-    result.instructions.clone_from(&snapshot.instructions);
+    result.instructions = snapshot.all_instructions();
     snapshot.finish(result, version)
 }
 
@@ -284,7 +284,7 @@ fn discover(snapshot: &Snapshot, version: ProtocolVersion) -> Outcome {
         snapshot.supported.names(),
         snapshot.capabilities_in(version),
     );
-    result.instructions.clone_from(&snapshot.instructions);
+    result.instructions = snapshot.all_instructions();
     let hint = snapshot.options.list_hint();
     result.ttl_ms = Some(hint.ttl_ms());
     result.cache_scope = Some(hint.scope);

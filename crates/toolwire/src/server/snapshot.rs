@@ -1,6 +1,6 @@
 //! Snapshots: the immutable content of a server. A request uses one snapshot, and each change creates the next one.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, Weak};
 use std::time::Duration;
 
@@ -27,7 +27,7 @@ use crate::server::extension_entry::ExtensionEntry;
 use crate::server::forward::Forwarder;
 use crate::server::method::MethodEntry;
 use crate::server::middleware::{Chain, Policy};
-use crate::server::mount::{CatalogEntry as _, Origin};
+use crate::server::mount::{CatalogEntry as _, Declarations, Origin};
 use crate::server::notification::NotificationEntry;
 use crate::server::optional_methods::OptionalMethods;
 use crate::server::prompt::PromptEntry;
@@ -88,6 +88,10 @@ pub(crate) struct Snapshot {
     pub(crate) is_filtered: bool,
     /// Whether a mount has raw entries.
     pub(crate) has_raw_entries: bool,
+    /// Whether the entries come from several mounts, or from a mount and the server itself.
+    pub(crate) has_several_sources: bool,
+    /// What the sources of mounts declare besides their entries, by the number of the mount.
+    pub(crate) declarations: BTreeMap<usize, Declarations>,
     pub(crate) emptied: EmptiedLists,
     /// Serves all requests instead of the handlers.
     #[cfg(feature = "relay")]
@@ -175,6 +179,8 @@ impl Snapshot {
             policies: Vec::new(),
             is_filtered: false,
             has_raw_entries: false,
+            has_several_sources: false,
+            declarations: BTreeMap::new(),
             emptied: EmptiedLists::default(),
             #[cfg(feature = "relay")]
             forwarder: None,

@@ -53,6 +53,10 @@ impl Snapshot {
         parts: impl IntoIterator<Item = (usize, &'p Part)>,
     ) -> Vec<Change> {
         let mut parts: Vec<(usize, &Part)> = parts.into_iter().collect();
+        self.declarations.remove(&number);
+        for (mount, part) in &parts {
+            self.declarations.insert(*mount, part.declarations.clone());
+        }
         parts.sort_by_key(|(mount, _)| (*mount != number, *mount));
         let parts: Vec<&Part> = parts.into_iter().map(|(_, part)| part).collect();
         self.update_entries(Some(number), &parts)
@@ -78,6 +82,13 @@ impl Snapshot {
             self.install(&COMPLETION);
         }
         self.options.resource_subscriptions |= parts.iter().any(|part| part.has_subscriptions);
+        self.options.logging |= parts.iter().any(|part| part.declarations.has_logging);
+        if parts
+            .iter()
+            .any(|part| part.declarations.has_unknown_entries)
+        {
+            self.declare_unknown_entries();
+        }
         let mut changes = Vec::new();
         if update(&mut self.tools, replaced, parts, |part| &part.tools) {
             self.emptied.tools = true;
@@ -121,6 +132,7 @@ impl Snapshot {
                 .values()
                 .any(|entry| entry.raw_entry().is_some());
         self.is_filtered = has_rules || self.visibility.is_some() || !self.policies.is_empty();
+        self.has_several_sources = self.finds_several_sources();
         if has_chains {
             self.middleware.get_or_insert_with(Chain::empty);
         }

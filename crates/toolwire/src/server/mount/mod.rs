@@ -5,6 +5,7 @@
 
 mod arguments;
 mod builder;
+mod declarations;
 mod entries;
 mod install;
 mod origin;
@@ -15,6 +16,7 @@ mod subscriptions;
 
 pub(crate) use arguments::HiddenArguments;
 pub use builder::Mount;
+pub(crate) use declarations::Declarations;
 pub(crate) use entries::{conflict, sort};
 pub(crate) use install::Mounts;
 pub(crate) use origin::{CatalogEntry, Origin};

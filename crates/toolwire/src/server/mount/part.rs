@@ -9,7 +9,7 @@ use toolwire_types::Meta;
 
 use crate::server::middleware::Chain;
 use crate::server::mount::origin::{Border, Origin};
-use crate::server::mount::{Catalog, CatalogEntry as _, Mount};
+use crate::server::mount::{Catalog, CatalogEntry as _, Declarations, Mount};
 use crate::server::prompt::PromptEntry;
 use crate::server::registry::{RegistrationError, check_name};
 use crate::server::resource::{ResourceEntry, TemplateEntry};
@@ -27,6 +27,7 @@ pub(crate) struct Part {
     pub(crate) resources: Vec<PartEntry<ResourceEntry>>,
     pub(crate) templates: Vec<PartEntry<TemplateEntry>>,
     pub(crate) has_subscriptions: bool,
+    pub(crate) declarations: Declarations,
     /// The names that had to be shortened, as messages.
     pub(crate) shortened: Vec<String>,
 }
@@ -59,6 +60,7 @@ impl Mount {
         };
         let mut part = Part {
             has_subscriptions: catalog.has_subscriptions,
+            declarations: catalog.declarations.clone().of_mount(self.name.as_deref()),
             ..Part::default()
         };
         for (position, tool) in catalog.tools.iter().enumerate() {

@@ -9,6 +9,7 @@ use toolwire_types::{ErrorObject, RawJson};
 use crate::server::completion::DefaultCompleter;
 use crate::server::hub::ChangeListener;
 use crate::server::middleware::{Chain, Policy};
+use crate::server::mount::Declarations;
 use crate::server::prompt::{IntoPrompt, PromptEntry};
 use crate::server::raw_entry::RawHandler;
 use crate::server::registry::RegistrationError;
@@ -62,6 +63,7 @@ pub struct Catalog {
     pub(crate) visibility: Option<Visibility>,
     pub(crate) policies: Vec<Policy>,
     pub(crate) has_subscriptions: bool,
+    pub(crate) declarations: Declarations,
 }
 
 impl Catalog {
@@ -219,6 +221,29 @@ impl Catalog {
         self.has_subscriptions = true;
         self
     }
+
+    /// States that the source does not know its entries yet. The server declares tools, prompts and resources, so that its
+    /// clients expect changes of these lists.
+    #[must_use]
+    pub fn with_unknown_entries(mut self) -> Self {
+        self.declarations.has_unknown_entries = true;
+        self
+    }
+
+    /// Declares that the source sends log messages, so that clients can set their level.
+    #[must_use]
+    pub fn with_logging(mut self) -> Self {
+        self.declarations.has_logging = true;
+        self
+    }
+
+    /// Sets the instructions of the source. Clients get them below a heading with the name of the mount, after the
+    /// instructions of the server.
+    #[must_use]
+    pub fn with_instructions(mut self, instructions: impl Into<String>) -> Self {
+        self.declarations.instructions = Some(instructions.into());
+        self
+    }
 }
 
 impl Catalog {
@@ -297,6 +322,7 @@ impl Source for Server {
             visibility: snapshot.visibility.clone(),
             policies: snapshot.policies.clone(),
             has_subscriptions: snapshot.options.resource_subscriptions,
+            declarations: snapshot.declared(),
         }
     }
 
