@@ -8,3 +8,4 @@ mod parked_calls;
 mod raw_upstream;
 mod same_era;
 mod sessions;
+mod source;

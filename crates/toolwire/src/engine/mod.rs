@@ -16,7 +16,7 @@ mod clock;
 mod connection;
 mod deprecation;
 pub(crate) mod encoding;
-#[cfg(all(feature = "events", feature = "http-client"))]
+#[cfg(any(feature = "relay", all(feature = "events", feature = "http-client")))]
 mod key_locks;
 mod name_hashing;
 #[cfg(feature = "http-server")]
@@ -60,7 +60,9 @@ pub(crate) use deprecation::warn_deprecated;
 pub(crate) use deprecation::warn_if_deprecated;
 pub(crate) use encoding::{EncodedResult, Outcome};
 #[cfg(all(feature = "events", feature = "http-client"))]
-pub(crate) use key_locks::{KeyGuard, KeyLocks};
+pub(crate) use key_locks::KeyGuard;
+#[cfg(any(feature = "relay", all(feature = "events", feature = "http-client")))]
+pub(crate) use key_locks::KeyLocks;
 pub(crate) use name_hashing::BuildNameHasher;
 pub(crate) use notification_queue::NotificationQueue;
 pub(crate) use peer_text::PeerText;

@@ -30,6 +30,7 @@ const NOTIFICATION_TIMEOUT: Duration = Duration::from_secs(30);
 #[derive(Debug, Clone)]
 pub struct Relay {
     shared: Arc<RelayInner>,
+    forwarder: Arc<RelayForwarder>,
     server: Server,
 }
 
@@ -52,12 +53,13 @@ impl Relay {
         }
         let shared = Arc::new(RelayInner::new(upstream));
         let server = Server::new("toolwire-relay", env!("CARGO_PKG_VERSION"));
-        let forwarder = RelayForwarder {
+        let forwarder = Arc::new(RelayForwarder {
             relay: Arc::clone(&shared),
             maintenance: Once::new(),
-        };
+        });
         Self {
-            server: server.with_forwarder(Arc::new(forwarder)),
+            server: server.with_forwarder(Arc::clone(&forwarder) as _),
+            forwarder,
             shared,
         }
     }
@@ -66,6 +68,34 @@ impl Relay {
     #[must_use]
     pub fn server(&self) -> &Server {
         &self.server
+    }
+
+    /// Opens the connection of callers without authorization, if it is not open. Returns `true` if the server is modern.
+    ///
+    /// # Errors
+    /// Returns an error if the server cannot be reached.
+    pub(super) async fn open(&self) -> Result<bool, Error> {
+        let opened = self.shared.shared(Principal::anonymous()).await?;
+        Ok(matches!(opened, SharedUpstream::Modern(_)))
+    }
+
+    /// Forwards a request of a source.
+    pub(super) async fn forward(&self, exchange: Exchange) -> Outcome {
+        self.forwarder.serve(exchange).await
+    }
+
+    /// Forwards a notification of a source.
+    pub(super) async fn forward_notification(
+        &self,
+        notification: &NotificationEnvelope<'_>,
+        client: Arc<dyn TransportContext>,
+    ) {
+        self.forwarder.notification(notification, client).await;
+    }
+
+    /// Returns the session of a legacy client, if it has one.
+    pub(super) fn session_of(&self, key: &ClientKey) -> Option<Arc<RelaySession>> {
+        self.shared.sessions.get(key)
     }
 
     /// Connects to the upstream server now, and not with the first request.

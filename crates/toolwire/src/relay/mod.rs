@@ -39,7 +39,9 @@ mod session_owner;
 mod session_requests;
 mod sessions;
 mod shared_upstream;
+mod source;
 mod upstream;
 
 pub use forwarder::Relay;
+pub use source::{UpstreamSource, UpstreamState, UpstreamStatus};
 pub use upstream::{Sharing, Upstream};

@@ -8,7 +8,7 @@ use std::time::Duration;
 use toolwire_proto::features::Era;
 use toolwire_types::RawJson;
 
-use crate::client::{Client, ClientBuilder};
+use crate::client::{Client, ClientBuilder, ClientLimits};
 use crate::engine::BoxFuture;
 use crate::error::Error;
 use crate::relay::connection::UpstreamConnection;
@@ -36,6 +36,14 @@ pub struct Upstream {
     pub(super) max_sessions: usize,
     pub(super) max_processes: usize,
     pub(super) sharing: Sharing,
+    pub(super) input: PermittedInput,
+}
+
+/// The input that an upstream server may request from clients, besides elicitations.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct PermittedInput {
+    pub(super) sampling: bool,
+    pub(super) roots: bool,
 }
 
 /// Which callers share connections to an upstream server.
@@ -67,13 +75,30 @@ impl Upstream {
             max_sessions: DEFAULT_MAX_SESSIONS,
             max_processes: DEFAULT_MAX_PROCESSES,
             sharing: Sharing::default(),
+            input: PermittedInput::default(),
         }
     }
 
-    /// Sets the name of the server in errors and log messages. Default: `upstream`.
+    /// Sets the name of the server in errors, log messages and input requests. Default: `upstream`.
     #[must_use]
     pub fn with_name(mut self, name: impl Into<String>) -> Self {
         self.name = name.into().into();
+        self
+    }
+
+    /// Permits a [mounted](Self::source) server to request sampling from the models of clients. Default: `false`. A
+    /// [relay](Self::relay) forwards such requests always.
+    #[must_use]
+    pub fn with_sampling(mut self, is_permitted: bool) -> Self {
+        self.input.sampling = is_permitted;
+        self
+    }
+
+    /// Permits a [mounted](Self::source) server to request the roots of clients. Default: `false`. A
+    /// [relay](Self::relay) forwards such requests always.
+    #[must_use]
+    pub fn with_roots(mut self, is_permitted: bool) -> Self {
+        self.input.roots = is_permitted;
         self
     }
 
@@ -113,6 +138,11 @@ impl Upstream {
     pub fn with_sharing(mut self, sharing: Sharing) -> Self {
         self.sharing = sharing;
         self
+    }
+
+    /// Returns the limits of the connections.
+    pub(super) fn limits(&self) -> ClientLimits {
+        self.builder.config.limits.clone()
     }
 
     /// Opens a legacy session with these parameters of `initialize`.

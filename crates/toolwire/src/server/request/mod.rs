@@ -1,6 +1,8 @@
 //! The server's view of one request: its parameters, its scope, and the state of its rounds.
 
 mod exchange;
+#[cfg(feature = "relay")]
+mod forwarded;
 mod params;
 mod progress;
 mod round;

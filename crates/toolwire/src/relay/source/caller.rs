@@ -1,0 +1,174 @@
+//! The client's side of a request that a source forwards.
+//!
+//! The upstream server reaches the client only through here: changes go to the source, which announces them, and input
+//! requests need permission and name the server.
+
+use std::sync::{Arc, Weak};
+
+use toolwire_proto::outbox::OutgoingKind;
+use toolwire_proto::raw_object::RawObject;
+use toolwire_types::{ErrorObject, RawJson};
+
+use crate::engine::{
+    BoxFuture, Cancellation, ConnectionState, OutgoingNotification, TokenInfo, TransportContext,
+};
+use crate::error::Error;
+use crate::relay::source::SourceInner;
+use crate::relay::upstream::PermittedInput;
+
+/// The client of a forwarded request, or its channel outside of requests.
+#[derive(Debug)]
+pub(super) struct CallingClient {
+    inner: Arc<dyn TransportContext>,
+    source: Weak<SourceInner>,
+    rules: InputRules,
+}
+
+/// The rules for input requests of an upstream server.
+#[derive(Debug, Clone)]
+pub(super) struct InputRules {
+    pub(super) permitted: PermittedInput,
+    pub(super) upstream: String,
+    /// Whether messages to the user name the server, because others could ask as well.
+    pub(super) names_upstream: bool,
+}
+
+impl CallingClient {
+    pub(super) fn new(
+        inner: Arc<dyn TransportContext>,
+        source: Weak<SourceInner>,
+        rules: InputRules,
+    ) -> Self {
+        Self {
+            inner,
+            source,
+            rules,
+        }
+    }
+}
+
+impl InputRules {
+    /// Returns the parameters of an input request, with the name of the server in the message to the user.
+    ///
+    /// # Errors
+    /// Returns an error if the server may not request this input.
+    pub(super) fn apply(&self, method: &str, params: RawJson) -> Result<RawJson, ErrorObject> {
+        let is_permitted = match method {
+            "sampling/createMessage" => self.permitted.sampling,
+            "roots/list" => self.permitted.roots,
+            _ => true,
+        };
+        if !is_permitted {
+            return Err(ErrorObject::method_not_found(format!(
+                "`{method}` is not permitted for the upstream server `{}`",
+                self.upstream
+            )));
+        }
+        if !self.names_upstream || method != "elicitation/create" {
+            return Ok(params);
+        }
+        let Some(mut members) = RawObject::parse(params.as_raw_value()) else {
+            return Ok(params);
+        };
+        let message = members.text("message").unwrap_or_default();
+        let message = format!("[{}] {message}", self.upstream);
+        members.set_text("message", &message);
+        Ok(members.finish())
+    }
+
+    /// Removes the capabilities for input that the server may not request.
+    pub(super) fn restrict(&self, capabilities: &mut RawObject<'_>) {
+        if !self.permitted.sampling {
+            capabilities.remove("sampling");
+        }
+        if !self.permitted.roots {
+            capabilities.remove("roots");
+        }
+    }
+}
+
+impl TransportContext for CallingClient {
+    fn notify(&self, notification: OutgoingNotification) {
+        match &notification.kind {
+            OutgoingKind::ListChanged { .. } => {
+                if let Some(source) = self.source.upgrade() {
+                    source.signals.lists_changed.notify_one();
+                }
+            }
+            OutgoingKind::ResourceUpdated { uri, .. } => {
+                if let Some(source) = self.source.upgrade() {
+                    source.resource_updated(uri);
+                }
+            }
+            // Tasks of the upstream server are not offered.
+            OutgoingKind::TaskChanged { .. } => {}
+            _ => self.inner.notify(notification),
+        }
+    }
+
+    #[cfg(feature = "events")]
+    fn is_full(&self) -> bool {
+        self.inner.is_full()
+    }
+
+    fn request<'a>(
+        &'a self,
+        method: &'a str,
+        params: RawJson,
+    ) -> BoxFuture<'a, Result<RawJson, Error>> {
+        Box::pin(async move {
+            let params = self.rules.apply(method, params)?;
+            self.inner.request(method, params).await
+        })
+    }
+
+    fn can_request(&self) -> bool {
+        self.inner.can_request()
+    }
+
+    fn connection_state(&self) -> Option<&Arc<ConnectionState>> {
+        self.inner.connection_state()
+    }
+
+    fn connection_token(&self) -> Option<&str> {
+        self.inner.connection_token()
+    }
+
+    fn client_channel(&self) -> Option<Arc<dyn TransportContext>> {
+        let channel = self.inner.client_channel()?;
+        let (source, rules) = (Weak::clone(&self.source), self.rules.clone());
+        Some(Arc::new(Self::new(channel, source, rules)))
+    }
+
+    fn ended(&self) -> Option<Cancellation> {
+        self.inner.ended()
+    }
+
+    fn streaming(&self) -> bool {
+        self.inner.streaming()
+    }
+
+    fn next_event_id(&self) -> Option<String> {
+        self.inner.next_event_id()
+    }
+
+    fn is_cancelled(&self) -> bool {
+        self.inner.is_cancelled()
+    }
+
+    fn cancellation(&self) -> Option<Cancellation> {
+        self.inner.cancellation()
+    }
+
+    fn release_stream(&self) -> bool {
+        self.inner.release_stream()
+    }
+
+    fn uses_tokens(&self) -> bool {
+        self.inner.uses_tokens()
+    }
+
+    fn auth(&self) -> &TokenInfo {
+        self.inner.auth()
+    }
+}

@@ -1,0 +1,182 @@
+//! The lists of an upstream server.
+
+use std::time::Duration;
+
+use serde_json::json;
+use toolwire_proto::pagination::PageCursor;
+use toolwire_proto::raw_object::RawObject;
+use toolwire_types::{RawJson, ServerCapabilities, code};
+
+use crate::client::cache::CacheMode;
+use crate::client::{Client, ClientLimits};
+use crate::error::Error;
+
+/// The entries of an upstream server, as it sent them, and what it declares.
+#[derive(Debug, Default)]
+pub(super) struct UpstreamEntries {
+    /// Whether the lists were read.
+    pub(super) are_known: bool,
+    pub(super) tools: Vec<RawJson>,
+    pub(super) prompts: Vec<RawJson>,
+    pub(super) resources: Vec<RawJson>,
+    pub(super) templates: Vec<RawJson>,
+    pub(super) instructions: Option<String>,
+    pub(super) has_completions: bool,
+    pub(super) has_subscriptions: bool,
+    pub(super) has_logging: bool,
+    /// How long the lists are fresh: the shortest time that the server sent.
+    pub(super) ttl: Duration,
+}
+
+impl UpstreamEntries {
+    /// Reads all lists that the server declares.
+    ///
+    /// # Errors
+    /// Returns an error if the server does not respond, or if a list exceeds the limits of the client.
+    pub(super) async fn read(client: &Client, limits: &ClientLimits) -> Result<Self, Error> {
+        let details = client.server();
+        let declared = details.map(|details| details.capabilities.clone());
+        let declared = declared.unwrap_or_default();
+        let mut reader = ListReader {
+            client,
+            limits,
+            ttl: None,
+        };
+        let mut entries = Self {
+            are_known: true,
+            has_completions: declared.completions.is_some(),
+            has_subscriptions: has_subscriptions(&declared),
+            has_logging: declared.logging.is_some(),
+            instructions: client
+                .server()
+                .and_then(|details| details.instructions.clone()),
+            ..Self::default()
+        };
+        if declared.tools.is_some() {
+            let tools = reader.read("tools/list", "tools").await?;
+            entries.tools = tools.into_iter().filter_map(without_tasks).collect();
+        }
+        if declared.prompts.is_some() {
+            entries.prompts = reader.read("prompts/list", "prompts").await?;
+        }
+        if declared.resources.is_some() {
+            entries.resources = reader.read("resources/list", "resources").await?;
+            let templates = reader.read("resources/templates/list", "resourceTemplates");
+            entries.templates = match templates.await {
+                // Some servers have resources and no templates.
+                Err(error) if is_unknown_method(&error) => Vec::new(),
+                templates => templates?,
+            };
+        }
+        entries.ttl = reader.ttl.unwrap_or_default();
+        Ok(entries)
+    }
+}
+
+fn has_subscriptions(declared: &ServerCapabilities) -> bool {
+    let resources = declared.resources.as_ref();
+    resources.is_some_and(|resources| resources.subscribe == Some(true))
+}
+
+fn is_unknown_method(error: &Error) -> bool {
+    error
+        .rpc()
+        .is_some_and(|rpc| rpc.code == code::METHOD_NOT_FOUND)
+}
+
+/// Returns a tool without its support for tasks, which belong to the connection with the upstream server. Returns `None`
+/// for a tool that runs only as a task.
+fn without_tasks(tool: RawJson) -> Option<RawJson> {
+    let Some(mut members) = RawObject::parse(tool.as_raw_value()) else {
+        return Some(tool);
+    };
+    let Some(execution) = members.object_mut("execution") else {
+        return Some(tool);
+    };
+    if execution.text("taskSupport").as_deref() == Some("required") {
+        let name = members.text("name").unwrap_or_default();
+        tracing::warn!(tool = %name, "a tool that runs only as a task is not offered");
+        return None;
+    }
+    execution.remove("taskSupport");
+    if execution.is_empty() {
+        members.remove("execution");
+    }
+    let edited = members.finish_if_edited();
+    Some(edited.unwrap_or_else(|| tool.clone()))
+}
+
+/// Reads lists to their ends.
+struct ListReader<'a> {
+    client: &'a Client,
+    limits: &'a ClientLimits,
+    /// The shortest `ttlMs` of all pages.
+    ttl: Option<Duration>,
+}
+
+impl ListReader<'_> {
+    async fn read(&mut self, method: &str, member: &str) -> Result<Vec<RawJson>, Error> {
+        let mut pages = PageCursor::new(self.limits.pages);
+        let (mut entries, mut bytes) = (Vec::new(), 0);
+        let mut params = json!({});
+        loop {
+            let call = self.client.request(method, params);
+            let page = call.with_cache(CacheMode::Bypass).await?;
+            bytes += page.get().len();
+            if bytes > self.limits.list_bytes {
+                return Err(Error::limit(format!(
+                    "the result of `{method}` is larger than ClientLimits::list_bytes; raise this limit"
+                )));
+            }
+            let invalid = || Error::protocol(format!("the result of `{method}` has no list"));
+            let page = RawObject::parse(page.as_raw_value()).ok_or_else(invalid)?;
+            let list = page.get(member).ok_or_else(invalid)?;
+            let list: Vec<RawJson> =
+                serde_json::from_str(list.get()).map_err(|error| Error::decode(method, error))?;
+            entries.extend(list);
+            self.note_ttl(&page);
+            let cursor = page.text("nextCursor");
+            let cursor = pages
+                .next(cursor.as_deref())
+                .map_err(|error| Error::limit(error.to_string()))?;
+            match cursor {
+                Some(cursor) => params = json!({ "cursor": cursor }),
+                None => return Ok(entries),
+            }
+        }
+    }
+
+    fn note_ttl(&mut self, page: &RawObject<'_>) {
+        let sent = page.get("ttlMs").and_then(|ttl| ttl.get().parse().ok());
+        let ttl = Duration::from_millis(sent.unwrap_or(0));
+        self.ttl = Some(self.ttl.map_or(ttl, |shortest| shortest.min(ttl)));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tools_lose_task_support_and_nothing_else() {
+        let check = |tool: &str, expected: Option<&str>| {
+            let tool = RawJson::from_string(tool.to_owned()).unwrap();
+            let edited = without_tasks(tool);
+            assert_eq!(edited.as_ref().map(|tool| tool.get()), expected);
+        };
+        let plain = r#"{"name":"a", "x":1.0}"#;
+        check(plain, Some(plain));
+        check(
+            r#"{"name":"a","execution":{"taskSupport":"optional"},"x":1.0}"#,
+            Some(r#"{"name":"a","x":1.0}"#),
+        );
+        check(
+            r#"{"name":"a","execution":{"y":1,"taskSupport":"forbidden"}}"#,
+            Some(r#"{"name":"a","execution":{"y":1}}"#),
+        );
+        check(
+            r#"{"name":"a","execution":{"taskSupport":"required"}}"#,
+            None,
+        );
+    }
+}

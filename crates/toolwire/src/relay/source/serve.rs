@@ -1,0 +1,141 @@
+//! Forwards the requests for entries of an upstream server.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use toolwire_proto::features::VersionFeatures;
+use toolwire_proto::raw_object::RawObject;
+use toolwire_types::{ErrorObject, RawJson, meta_key};
+
+use crate::engine::{EncodedResult, TransportContext};
+use crate::relay::source::SourceInner;
+use crate::relay::source::caller::{CallingClient, InputRules};
+use crate::relay::source::forwarded_state::StateTranslation;
+use crate::relay::source::session::known;
+use crate::server::RequestContext;
+use crate::server::request::Exchange;
+
+impl SourceInner {
+    /// Forwards a request with the names of the upstream server, and returns its result.
+    pub(super) async fn serve(
+        self: &Arc<Self>,
+        method: &'static str,
+        ctx: &RequestContext,
+        params: RawJson,
+    ) -> Result<RawJson, ErrorObject> {
+        let rules = InputRules {
+            permitted: self.input,
+            upstream: self.name.clone(),
+            names_upstream: ctx.scope().snapshot.has_several_sources,
+        };
+        let transport = Arc::clone(ctx.scope().transport());
+        let client = CallingClient::new(transport, Arc::downgrade(self), rules.clone());
+        let client: Arc<dyn TransportContext> = Arc::new(client);
+        let params = prepared(&rules, params);
+        let exchange = ctx
+            .scope()
+            .forwarded(known(method), params, Arc::clone(&client));
+        let outcome = if ctx.version().is_modern() {
+            self.serve_modern(ctx, exchange, &rules).await
+        } else {
+            match self.open_session(ctx, &client, &rules).await {
+                Ok(()) => self.forward(exchange).await,
+                Err(error) => Err(error),
+            }
+        };
+        outcome.map_err(|error| self.named(error))
+    }
+
+    /// Forwards a request of a modern client, whose input requests are part of the result.
+    async fn serve_modern(
+        &self,
+        ctx: &RequestContext,
+        exchange: Exchange,
+        rules: &InputRules,
+    ) -> Result<RawJson, ErrorObject> {
+        let states = StateTranslation::new(&self.name, ctx);
+        // The relay itself seals the states of calls to a legacy server.
+        let translates = self.is_modern.load(Ordering::Acquire);
+        let scope = Arc::clone(exchange.context.scope());
+        let original = Exchange {
+            context: exchange.context.clone(),
+        };
+        let mut exchange = exchange;
+        if translates && let Some(params) = states.open(&exchange)? {
+            let transport = Arc::clone(scope.transport());
+            exchange = scope.forwarded(known(exchange.route().name()), params, transport);
+        }
+        let result = self.forward(exchange).await?;
+        let Some(mut members) = RawObject::parse(result.as_raw_value()) else {
+            return Ok(result);
+        };
+        if members.text("resultType").as_deref() != Some("input_required") {
+            return Ok(result);
+        }
+        if translates {
+            states.seal(&original, &mut members)?;
+        }
+        apply_rules(rules, &mut members)?;
+        Ok(members.finish())
+    }
+
+    async fn forward(&self, exchange: Exchange) -> Result<RawJson, ErrorObject> {
+        match self.relay.forward(exchange).await? {
+            EncodedResult::Json(result) => Ok(result),
+            EncodedResult::Shared(_) | EncodedResult::Message(_) => Err(ErrorObject::internal(
+                "the relay returned a result that is encoded already",
+            )),
+        }
+    }
+
+    /// Adds the name of the server to the error of a server that is not reachable.
+    fn named(&self, mut error: ErrorObject) -> ErrorObject {
+        let data = error.data.as_ref();
+        let Some(mut members) = data.and_then(|data| RawObject::parse(data.as_raw_value())) else {
+            return error;
+        };
+        if members.text("reason").as_deref() == Some("upstream_unreachable") {
+            members.set_text("upstream", &self.name);
+            error.data = Some(members.finish());
+        }
+        error
+    }
+}
+
+/// Returns the parameters without what belongs to the client's connection only.
+fn prepared(rules: &InputRules, params: RawJson) -> RawJson {
+    let Some(mut members) = RawObject::parse(params.as_raw_value()) else {
+        return params;
+    };
+    // Tasks of the upstream server are not offered.
+    members.remove("task");
+    if let Some(meta) = members.object_mut("_meta")
+        && let Some(capabilities) = meta.object_mut(meta_key::CLIENT_CAPABILITIES)
+    {
+        rules.restrict(capabilities);
+    }
+    let edited = members.finish_if_edited();
+    edited.unwrap_or_else(|| params.clone())
+}
+
+/// Applies the rules for input requests to an `input_required` result.
+fn apply_rules(rules: &InputRules, members: &mut RawObject<'_>) -> Result<(), ErrorObject> {
+    let Some(requests) = members.object_mut("inputRequests") else {
+        return Ok(());
+    };
+    let keys: Vec<String> = requests.iter().map(|(key, _)| key.into_owned()).collect();
+    for key in keys {
+        let Some(request) = requests.object_mut(&key) else {
+            continue;
+        };
+        let method = request.text("method").unwrap_or_default().into_owned();
+        let params = request
+            .get("params")
+            .map(|params| RawJson::from(params.raw()));
+        let applied = rules.apply(&method, params.clone().unwrap_or_else(RawJson::null))?;
+        if params.is_some_and(|params| params != applied) {
+            request.set("params", applied);
+        }
+    }
+    Ok(())
+}
