@@ -353,6 +353,7 @@ impl PromptEntry {
                 local_name,
                 handler,
                 hidden: None,
+                exposures: Vec::new(),
             })),
             handler: unused.handler,
         })

@@ -286,6 +286,11 @@ impl Snapshot {
         {
             return Some(file.resource.resolve());
         }
+        if self.has_raw_entries
+            && let Some(found) = self.find_prefixed_resource(uri, viewer)
+        {
+            return Some(found);
+        }
         let mut matching: Vec<_> = self
             .templates
             .values()

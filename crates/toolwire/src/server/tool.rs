@@ -420,6 +420,7 @@ impl ToolEntry {
                 local_name,
                 handler,
                 hidden: None,
+                exposures: Vec::new(),
             })),
             handler: Arc::new(|_: RequestContext, _: &RawValue| {
                 ready_error(ToolError::failed("a raw tool has no other handler"))

@@ -101,6 +101,14 @@ pub fn request(
     }
 }
 
+/// Replaces the URI of the view in the descriptor of a tool.
+pub fn tool(
+    descriptor: &mut RawObject<'_>,
+    mut replace: impl FnMut(UriReference<'_>) -> Option<String>,
+) {
+    view(descriptor, &mut replace);
+}
+
 /// Replaces the URI in the parameters of a notification of an upstream.
 pub fn notification(
     method: &str,

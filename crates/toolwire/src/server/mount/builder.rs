@@ -9,7 +9,7 @@ use toolwire_types::RawJson;
 
 use crate::server::access::Access;
 use crate::server::middleware::{Chain, Middleware, Policy};
-use crate::server::mount::{HiddenArguments, Source};
+use crate::server::mount::{HiddenArguments, Source, UriClaims};
 use crate::server::visibility::{Caller, Visibility};
 
 /// A source, and how a server offers its entries.
@@ -51,6 +51,8 @@ pub struct Mount {
     pub(crate) access: Access,
     pub(crate) middleware: Option<Chain>,
     pub(crate) policies: Vec<Policy>,
+    /// The URIs that the mounts of the server claim.
+    pub(crate) claims: Arc<UriClaims>,
 }
 
 impl Mount {
@@ -82,6 +84,7 @@ impl Mount {
             access: Access::default(),
             middleware: None,
             policies: Vec::new(),
+            claims: Arc::default(),
         }
     }
 

@@ -8,7 +8,7 @@ use toolwire_proto::subscriptions::Change;
 
 use crate::server::Server;
 use crate::server::mount::part::Part;
-use crate::server::mount::{Mount, Source, SourceListener};
+use crate::server::mount::{Mount, Source, SourceListener, UriClaims};
 use crate::server::register::unwrap_or_panic;
 use crate::server::registry::RegistrationError;
 use crate::sync::lock;
@@ -18,6 +18,8 @@ use crate::sync::lock;
 pub(crate) struct Mounts {
     /// Locked while entries are replaced. Code of sources runs outside the lock.
     records: Mutex<MountRecords>,
+    /// The URIs that the mounts claim.
+    pub(crate) claims: Arc<UriClaims>,
 }
 
 #[derive(Default)]
@@ -87,7 +89,8 @@ impl Server {
     ///
     /// # Errors
     /// Returns an error if a name is already registered or invalid, and if the mounted server mounts this one.
-    pub fn add_mount(&self, mount: Mount) -> Result<(), RegistrationError> {
+    pub fn add_mount(&self, mut mount: Mount) -> Result<(), RegistrationError> {
+        mount.claims = Arc::clone(&self.shared.mounts.claims);
         mount.check()?;
         if mount
             .source
@@ -111,7 +114,11 @@ impl Server {
             let changes = self.change(|snapshot| {
                 snapshot.check_part(number, &part)?;
                 Ok(snapshot.replace_part(number, [(number, &part)]))
-            })?;
+            });
+            if changes.is_err() {
+                self.shared.mounts.claims.release(number);
+            }
+            let changes = changes?;
             let mut record = MountRecord {
                 number,
                 mount: Arc::clone(&mount),
@@ -151,9 +158,11 @@ impl Server {
         let record = records.mounts.remove(position);
         let changes = self.change(|snapshot| snapshot.replace_part(record.number, records.parts()));
         drop(records);
+        self.shared.mounts.claims.release(record.number);
         // The source may react when its watch is dropped, so this happens outside the lock.
         drop(record);
         self.publish_mounted(&changes);
+        self.refresh_outdated_mounts();
         true
     }
 
@@ -188,6 +197,14 @@ impl Server {
         }
         drop(records);
         self.publish_mounted(&changes);
+        self.refresh_outdated_mounts();
+    }
+
+    /// Exposes the resources of mounts again whose URIs get or lose a prefix.
+    fn refresh_outdated_mounts(&self) {
+        for outdated in self.shared.mounts.claims.take_outdated() {
+            self.refresh_mount(outdated);
+        }
     }
 
     /// Shows the entries of mounts that were hidden because their name was taken, and is free now.

@@ -13,6 +13,7 @@ mod part;
 mod routing;
 mod source;
 mod subscriptions;
+mod uris;
 
 pub(crate) use arguments::HiddenArguments;
 pub use builder::Mount;
@@ -22,3 +23,4 @@ pub(crate) use install::Mounts;
 pub(crate) use origin::{CatalogEntry, Origin};
 pub use source::{Catalog, Source, SourceListener};
 pub(crate) use subscriptions::{SubscriptionCounts, UriSubscription};
+pub(crate) use uris::{UriClaims, UriExposure};

@@ -9,7 +9,10 @@ use toolwire_types::Meta;
 
 use crate::server::middleware::Chain;
 use crate::server::mount::origin::{Border, Origin};
-use crate::server::mount::{Catalog, CatalogEntry as _, Declarations, Mount};
+use crate::server::mount::uris::MountClaims;
+use crate::server::mount::{
+    Catalog, CatalogEntry as _, Declarations, Mount, UriClaims, UriExposure,
+};
 use crate::server::prompt::PromptEntry;
 use crate::server::registry::{RegistrationError, check_name};
 use crate::server::resource::{ResourceEntry, TemplateEntry};
@@ -30,6 +33,52 @@ pub(crate) struct Part {
     pub(crate) declarations: Declarations,
     /// The names that had to be shortened, as messages.
     pub(crate) shortened: Vec<String>,
+}
+
+impl Part {
+    /// Exposes the URIs of raw entries in a form that no earlier mount claims.
+    fn expose_uris(&mut self, name: Option<&str>, mount: usize, claims: &Arc<UriClaims>) {
+        let uris = self.resources.iter().map(|(uri, _)| uri.clone());
+        let templates = self.templates.iter().map(|(template, _)| template.clone());
+        let claimed = MountClaims {
+            name: name.map(str::to_owned),
+            uris: uris.collect(),
+            templates: templates.collect(),
+        };
+        let exposed = claims.claim(mount, claimed);
+        let exposure = UriExposure {
+            claims: Arc::clone(claims),
+            mount,
+        };
+        for (_, tool) in &mut self.tools {
+            if let Some(tool) = Arc::get_mut(tool)
+                && let Some(raw) = &tool.raw
+            {
+                let mut raw = raw.exposed(&exposure);
+                raw.descriptor = exposure.exposed_tool(raw.descriptor);
+                tool.raw = Some(Arc::new(raw));
+            }
+        }
+        for (_, prompt) in &mut self.prompts {
+            if let Some(prompt) = Arc::get_mut(prompt)
+                && let Some(raw) = &prompt.raw
+            {
+                prompt.raw = Some(Arc::new(raw.exposed(&exposure)));
+            }
+        }
+        for (uri, resource) in &mut self.resources {
+            if let Some(resource) = Arc::get_mut(resource) {
+                resource.expose(&exposure, &exposed.exposed(mount, uri));
+                uri.clone_from(&resource.descriptor.uri);
+            }
+        }
+        for (uri, template) in &mut self.templates {
+            if let Some(template) = Arc::get_mut(template) {
+                template.expose(&exposure, &exposed.exposed_template(mount, uri));
+                uri.clone_from(&template.descriptor.uri_template);
+            }
+        }
+    }
 }
 
 impl Mount {
@@ -106,6 +155,7 @@ impl Mount {
             let mounted = template.mounted(&self.access, origin);
             part.templates.push((uri.clone(), Arc::new(mounted)));
         }
+        part.expose_uris(self.name.as_deref(), mount, &self.claims);
         part
     }
 

@@ -296,8 +296,12 @@ impl SourceListener {
 
     /// Reports that a resource changed. Returns the number of streams reached.
     pub fn resource_updated(&self, uri: impl Into<String>) -> usize {
+        let uri = uri.into();
         match self.server() {
-            Some(server) => server.resource_updated(uri),
+            Some(server) => {
+                let exposed = server.shared.mounts.claims.exposed();
+                server.resource_updated(exposed.exposed(self.mount, &uri))
+            }
             None => 0,
         }
     }

@@ -19,33 +19,41 @@ pub(crate) struct SubscriptionCounts(Mutex<HashMap<String, UriSubscriptions>>);
 #[derive(Default)]
 struct UriSubscriptions {
     count: usize,
-    /// The source that knows that there are subscriptions.
-    reported_to: Option<Arc<dyn Source>>,
+    /// The resource whose source knows that there are subscriptions.
+    reported: Option<MountedResource>,
     /// Whether a thread is calling a source. It looks again when the source returns, so reports arrive in order.
     is_reporting: bool,
 }
 
+/// A resource of a mount.
+#[derive(Clone)]
+struct MountedResource {
+    source: Arc<dyn Source>,
+    /// The URI that the source has for the resource.
+    uri: String,
+}
+
 /// What a source has to know.
 struct Report {
-    source: Arc<dyn Source>,
+    resource: MountedResource,
     is_subscribed: bool,
 }
 
 impl UriSubscriptions {
-    /// Returns the next report. `owner` is the source that the resource comes from now.
-    fn next_report(&self, owner: Option<Arc<dyn Source>>) -> Option<Report> {
+    /// Returns the next report. `found` is the resource that the URI stands for now.
+    fn next_report(&self, found: Option<MountedResource>) -> Option<Report> {
         if self.is_reporting {
             return None;
         }
-        let wanted = owner.filter(|_| self.count > 0);
-        match (&self.reported_to, wanted) {
-            (Some(reported), Some(wanted)) if is_same(reported, &wanted) => None,
+        let wanted = found.filter(|_| self.count > 0);
+        match (&self.reported, wanted) {
+            (Some(reported), Some(wanted)) if reported.is_same(&wanted) => None,
             (Some(reported), _) => Some(Report {
-                source: Arc::clone(reported),
+                resource: reported.clone(),
                 is_subscribed: false,
             }),
-            (None, Some(source)) => Some(Report {
-                source,
+            (None, Some(resource)) => Some(Report {
+                resource,
                 is_subscribed: true,
             }),
             (None, None) => None,
@@ -53,8 +61,12 @@ impl UriSubscriptions {
     }
 }
 
-fn is_same(one: &Arc<dyn Source>, other: &Arc<dyn Source>) -> bool {
-    std::ptr::addr_eq(Arc::as_ptr(one), Arc::as_ptr(other))
+impl MountedResource {
+    fn is_same(&self, other: &Self) -> bool {
+        let is_same_source =
+            std::ptr::addr_eq(Arc::as_ptr(&self.source), Arc::as_ptr(&other.source));
+        is_same_source && self.uri == other.uri
+    }
 }
 
 /// A subscription to a URI, which ends when the value is dropped.
@@ -123,15 +135,16 @@ impl Server {
     fn report_to_sources(&self, uri: &str) -> Result<(), ErrorObject> {
         let mut outcome = Ok(());
         loop {
-            let owner = self.source_of(uri);
-            let Some(report) = self.next_report(uri, owner) else {
+            let found = self.mounted_resource(uri);
+            let Some(report) = self.next_report(uri, found) else {
                 return outcome;
             };
             let Report {
-                source,
+                resource,
                 is_subscribed,
             } = report;
-            if catch_panic(|| source.set_subscribed(uri, is_subscribed)).is_err() {
+            let MountedResource { source, uri: own } = &resource;
+            if catch_panic(|| source.set_subscribed(own, is_subscribed)).is_err() {
                 let _ = catch_panic(|| tracing::error!(uri, "a source panicked"));
                 let message = format!("the source of `{uri}` failed unexpectedly");
                 outcome = Err(ErrorObject::internal(message));
@@ -139,16 +152,16 @@ impl Server {
             let mut all = lock(&self.shared.subscriptions.0);
             if let Some(subscriptions) = all.get_mut(uri) {
                 subscriptions.is_reporting = false;
-                subscriptions.reported_to = is_subscribed.then_some(source);
+                subscriptions.reported = is_subscribed.then_some(resource);
             }
         }
     }
 
     /// Begins the next report about a URI, and forgets a URI without subscriptions.
-    fn next_report(&self, uri: &str, owner: Option<Arc<dyn Source>>) -> Option<Report> {
+    fn next_report(&self, uri: &str, found: Option<MountedResource>) -> Option<Report> {
         let mut all = lock(&self.shared.subscriptions.0);
         let subscriptions = all.get_mut(uri)?;
-        let report = subscriptions.next_report(owner);
+        let report = subscriptions.next_report(found);
         if report.is_some() {
             subscriptions.is_reporting = true;
         } else if subscriptions.count == 0 && !subscriptions.is_reporting {
@@ -157,9 +170,14 @@ impl Server {
         report
     }
 
-    /// Returns the source that a resource comes from, if it is mounted.
-    fn source_of(&self, uri: &str) -> Option<Arc<dyn Source>> {
+    /// Returns the resource at a URI, if it is mounted.
+    fn mounted_resource(&self, uri: &str) -> Option<MountedResource> {
         let resource = self.snapshot().find_resource(uri, &Viewer::unfiltered())?;
-        self.mounted_source(resource.origin()?.mount)
+        let exposed = self.shared.mounts.claims.exposed();
+        let own = exposed.resolve_prefixed(uri);
+        Some(MountedResource {
+            source: self.mounted_source(resource.origin()?.mount)?,
+            uri: own.map_or_else(|| uri.to_owned(), |(_, own)| own.into_owned()),
+        })
     }
 }

@@ -12,7 +12,7 @@ use toolwire_types::{ErrorObject, Meta, ProtocolVersion, RawJson};
 
 use crate::engine::{BoxFuture, EncodedResult, Outcome};
 use crate::server::RequestContext;
-use crate::server::mount::HiddenArguments;
+use crate::server::mount::{HiddenArguments, UriExposure};
 use crate::server::request::Exchange;
 
 type Handler = dyn Fn(RequestContext, RawJson) -> BoxFuture<'static, Result<RawJson, ErrorObject>>
@@ -77,12 +77,23 @@ pub(crate) struct RawEntry {
     pub(crate) handler: RawHandler,
     /// The arguments that callers do not set.
     pub(crate) hidden: Option<HiddenArguments>,
+    /// How the URIs are exposed, on each level of mounts. The outermost is the last.
+    pub(crate) exposures: Vec<UriExposure>,
 }
 
 impl RawEntry {
     /// Responds to a request for the entry.
     pub(crate) async fn respond(&self, exchange: &Exchange) -> Outcome {
-        self.handler.respond(exchange, self.params(exchange)).await
+        let outcome = self.handler.respond(exchange, self.params(exchange)).await;
+        let method = exchange.route().name();
+        let exposures = self.exposures.iter();
+        exposures.fold(outcome, |outcome, exposure| match outcome {
+            Ok(EncodedResult::Json(result)) => {
+                Ok(EncodedResult::Json(exposure.exposed_result(method, result)))
+            }
+            Ok(other) => Ok(other),
+            Err(error) => Err(exposure.exposed_error(error)),
+        })
     }
 
     /// Returns the parameters with the name that the source has for the entry, and with the hidden arguments.
@@ -95,12 +106,22 @@ impl RawEntry {
         if let Some(name) = &self.local_name {
             object.set_text("name", name);
         }
+        for exposure in self.exposures.iter().rev() {
+            exposure.edit_request(exchange.route().name(), &mut object);
+        }
         if let Some(hidden) = &self.hidden {
             let arguments = exchange.arguments().map(RawJson::from);
             let arguments = arguments.unwrap_or_else(RawJson::empty_object);
             object.set("arguments", hidden.complete(arguments.as_raw_value()));
         }
         object.finish()
+    }
+
+    /// Returns the entry as a server exposes it that mounted its source.
+    pub(crate) fn exposed(&self, exposure: &UriExposure) -> Self {
+        let mut entry = self.clone();
+        entry.exposures.push(exposure.clone());
+        entry
     }
 
     /// Returns the entry with other members of its descriptor.

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use toolwire_proto::cache::CacheHint;
+use toolwire_proto::raw_object::json_string;
 use toolwire_proto::uri_template::UriTemplate;
 use toolwire_types::{
     BlobResourceContents, RawJson, ReadResourceResult, Resource, ResourceTemplate,
@@ -17,7 +18,7 @@ use crate::engine::BoxFuture;
 use crate::server::RequestContext;
 use crate::server::access::Access;
 use crate::server::completion::Completers;
-use crate::server::mount::{CatalogEntry, Origin};
+use crate::server::mount::{CatalogEntry, Origin, UriExposure};
 use crate::server::raw_entry::{RawEntry, RawHandler};
 use crate::server::registry::{RegistrationError, parse_raw};
 use crate::server::resource::arguments::TemplateArguments;
@@ -69,11 +70,23 @@ impl ResourceCommon {
             local_name: None,
             handler,
             hidden: None,
+            exposures: Vec::new(),
         };
         Self {
             raw: Some(Arc::new(raw)),
             ..Self::new(|_, _, _| async { String::new() })
         }
+    }
+
+    /// Exposes a raw entry under this URI or template. Returns `false` if the entry is not raw.
+    fn expose(&mut self, exposure: &UriExposure, member: &'static str, exposed: &str) -> bool {
+        let Some(raw) = &self.raw else {
+            return false;
+        };
+        let exposed = json_string(exposed);
+        let entry = raw.with_members([(member, exposed.as_raw_value())]);
+        self.raw = Some(Arc::new(entry.exposed(exposure)));
+        true
     }
 
     fn mounted(&self, access: &Access, origin: Arc<Origin>) -> Self {
@@ -168,6 +181,13 @@ impl ResourceEntry {
         }
     }
 
+    /// Exposes a raw resource under this URI. Others do not change.
+    pub(crate) fn expose(&mut self, exposure: &UriExposure, uri: &str) {
+        if self.serving.expose(exposure, "uri", uri) {
+            uri.clone_into(&mut self.descriptor.uri);
+        }
+    }
+
     pub(crate) fn access(&self) -> &Access {
         &self.serving.access
     }
@@ -210,6 +230,17 @@ impl TemplateEntry {
             descriptor: self.descriptor.clone(),
             completers: self.completers.clone(),
             serving: self.serving.mounted(access, origin),
+        }
+    }
+
+    /// Exposes a raw template under this template. Others do not change.
+    pub(crate) fn expose(&mut self, exposure: &UriExposure, template: &str) {
+        let Ok(parsed) = UriTemplate::parse(template) else {
+            return;
+        };
+        if self.serving.expose(exposure, "uriTemplate", template) {
+            template.clone_into(&mut self.descriptor.uri_template);
+            self.template = parsed;
         }
     }
 
