@@ -59,8 +59,8 @@ impl InputRules {
             _ => true,
         };
         if !is_permitted {
-            return Err(ErrorObject::method_not_found(format!(
-                "`{method}` is not permitted for the upstream server `{}`",
+            return Err(ErrorObject::internal(format!(
+                "the upstream server `{}` requested `{method}`, which is not permitted",
                 self.upstream
             )));
         }
