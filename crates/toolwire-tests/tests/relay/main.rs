@@ -1,6 +1,7 @@
 //! A relay between a client and an upstream server, both played by the test.
 
 mod connections;
+mod credentials;
 mod http_upstream;
 mod legacy_client;
 mod modern_client;

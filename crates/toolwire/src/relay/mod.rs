@@ -22,6 +22,7 @@ mod calls;
 mod change_streams;
 mod connection;
 mod connector;
+mod credentials;
 mod forwarder;
 mod idle_sessions;
 mod inner;
@@ -42,6 +43,7 @@ mod shared_upstream;
 mod source;
 mod upstream;
 
+pub use credentials::{Credential, Credentials, FixedCredential, LoginRequired};
 pub use forwarder::Relay;
 pub use source::{UpstreamSource, UpstreamState, UpstreamStatus};
 pub use upstream::{Sharing, Upstream};

@@ -9,9 +9,12 @@ use toolwire_proto::features::Era;
 use toolwire_types::RawJson;
 
 use crate::client::{Client, ClientBuilder, ClientLimits};
-use crate::engine::BoxFuture;
+use crate::engine::{BoxFuture, Principal};
 use crate::error::Error;
 use crate::relay::connection::UpstreamConnection;
+use crate::relay::credentials::Credentials;
+#[cfg(feature = "http-client")]
+use crate::relay::credentials::CredentialsLayer;
 use crate::relay::messages::UpstreamMessages;
 
 /// How long a request may take by default without a message of the upstream server that belongs to it.
@@ -37,6 +40,9 @@ pub struct Upstream {
     pub(super) max_processes: usize,
     pub(super) sharing: Sharing,
     pub(super) input: PermittedInput,
+    pub(super) credentials: Option<Arc<dyn Credentials>>,
+    /// The caller whose credentials the connections have.
+    caller: Principal,
 }
 
 /// The input that an upstream server may request from clients, besides elicitations.
@@ -76,6 +82,8 @@ impl Upstream {
             max_processes: DEFAULT_MAX_PROCESSES,
             sharing: Sharing::default(),
             input: PermittedInput::default(),
+            credentials: None,
+            caller: Principal::anonymous(),
         }
     }
 
@@ -140,6 +148,27 @@ impl Upstream {
         self
     }
 
+    /// Sets the credentials for a server over HTTP. The token and the headers of a caller are never forwarded.
+    ///
+    /// ```
+    /// use toolwire::relay::{Credential, FixedCredential, Upstream};
+    ///
+    /// let upstream = Upstream::new(|builder| builder.connect("https://api.example.com/mcp"))
+    ///     .with_credentials(FixedCredential::new(Credential::bearer("secret")));
+    /// # drop(upstream);
+    /// ```
+    #[must_use]
+    pub fn with_credentials(mut self, credentials: impl Credentials) -> Self {
+        self.credentials = Some(Arc::new(credentials));
+        self
+    }
+
+    /// Returns the server with the credentials of a caller.
+    pub(super) fn for_caller(mut self, caller: Principal) -> Self {
+        self.caller = caller;
+        self
+    }
+
     /// Returns the limits of the connections.
     pub(super) fn limits(&self) -> ClientLimits {
         self.builder.config.limits.clone()
@@ -171,13 +200,37 @@ impl Upstream {
         messages: Arc<UpstreamMessages>,
     ) -> Result<UpstreamConnection, Error> {
         let relay = Arc::clone(&messages);
-        let client = (self.connect)(builder.with_relay(relay)).await?;
+        let builder = self.with_credentials_layer(builder.with_relay(relay));
+        let client = (self.connect)(builder).await?;
         Ok(UpstreamConnection {
             client,
             messages,
             timeout: self.timeout,
             permit: None,
         })
+    }
+}
+
+#[cfg(feature = "http-client")]
+impl Upstream {
+    fn with_credentials_layer(&self, builder: ClientBuilder) -> ClientBuilder {
+        let Some(credentials) = &self.credentials else {
+            return builder;
+        };
+        builder.with_http_layer(CredentialsLayer {
+            credentials: Arc::clone(credentials),
+            caller: self.caller.clone(),
+            upstream: Arc::clone(&self.name),
+        })
+    }
+}
+
+#[cfg(not(feature = "http-client"))]
+impl Upstream {
+    /// Returns the builder unchanged: only HTTP has credentials.
+    fn with_credentials_layer(&self, builder: ClientBuilder) -> ClientBuilder {
+        tracing::trace!(caller = ?self.caller, "opening a connection");
+        builder
     }
 }
 

@@ -7,10 +7,12 @@ use toolwire_proto::features::VersionFeatures;
 use toolwire_proto::raw_object::RawObject;
 use toolwire_types::{ErrorObject, RawJson, meta_key};
 
-use crate::engine::{EncodedResult, TransportContext};
+use crate::engine::{EncodedResult, Principal, TransportContext};
+use crate::relay::forwarder::Relay;
 use crate::relay::source::SourceInner;
 use crate::relay::source::caller::{CallingClient, InputRules};
 use crate::relay::source::forwarded_state::StateTranslation;
+use crate::relay::source::login::{login_outcome, remove_login_response};
 use crate::relay::source::session::known;
 use crate::server::RequestContext;
 use crate::server::request::Exchange;
@@ -23,6 +25,13 @@ impl SourceInner {
         ctx: &RequestContext,
         params: RawJson,
     ) -> Result<RawJson, ErrorObject> {
+        let caller = Principal::of(ctx.auth());
+        if let Some(credentials) = &self.credentials
+            && let Err(login) = credentials.present(&caller, &self.name).await
+        {
+            return login_outcome(&login, method, &self.name, ctx);
+        }
+        let relay = self.relay_of(&caller);
         let rules = InputRules {
             permitted: self.input,
             upstream: self.name.clone(),
@@ -35,20 +44,17 @@ impl SourceInner {
         let exchange = ctx
             .scope()
             .forwarded(known(method), params, Arc::clone(&client));
-        let outcome = if ctx.version().is_modern() {
-            self.serve_modern(ctx, exchange, &rules).await
-        } else {
-            match self.open_session(ctx, &client, &rules).await {
-                Ok(()) => self.forward(exchange).await,
-                Err(error) => Err(error),
-            }
-        };
-        outcome.map_err(|error| self.named(error))
+        if ctx.version().is_modern() {
+            return self.serve_modern(&relay, ctx, exchange, &rules).await;
+        }
+        self.open_session(&relay, ctx, &client, &rules).await?;
+        forward(&relay, exchange).await
     }
 
     /// Forwards a request of a modern client, whose input requests are part of the result.
     async fn serve_modern(
         &self,
+        relay: &Relay,
         ctx: &RequestContext,
         exchange: Exchange,
         rules: &InputRules,
@@ -65,7 +71,7 @@ impl SourceInner {
             let transport = Arc::clone(scope.transport());
             exchange = scope.forwarded(known(exchange.route().name()), params, transport);
         }
-        let result = self.forward(exchange).await?;
+        let result = forward(relay, exchange).await?;
         let Some(mut members) = RawObject::parse(result.as_raw_value()) else {
             return Ok(result);
         };
@@ -78,27 +84,14 @@ impl SourceInner {
         apply_rules(rules, &mut members)?;
         Ok(members.finish())
     }
+}
 
-    async fn forward(&self, exchange: Exchange) -> Result<RawJson, ErrorObject> {
-        match self.relay.forward(exchange).await? {
-            EncodedResult::Json(result) => Ok(result),
-            EncodedResult::Shared(_) | EncodedResult::Message(_) => Err(ErrorObject::internal(
-                "the relay returned a result that is encoded already",
-            )),
-        }
-    }
-
-    /// Adds the name of the server to the error of a server that is not reachable.
-    fn named(&self, mut error: ErrorObject) -> ErrorObject {
-        let data = error.data.as_ref();
-        let Some(mut members) = data.and_then(|data| RawObject::parse(data.as_raw_value())) else {
-            return error;
-        };
-        if members.text("reason").as_deref() == Some("upstream_unreachable") {
-            members.set_text("upstream", &self.name);
-            error.data = Some(members.finish());
-        }
-        error
+async fn forward(relay: &Relay, exchange: Exchange) -> Result<RawJson, ErrorObject> {
+    match relay.forward(exchange).await? {
+        EncodedResult::Json(result) => Ok(result),
+        EncodedResult::Shared(_) | EncodedResult::Message(_) => Err(ErrorObject::internal(
+            "the relay returned a result that is encoded already",
+        )),
     }
 }
 
@@ -109,6 +102,7 @@ fn prepared(rules: &InputRules, params: RawJson) -> RawJson {
     };
     // Tasks of the upstream server are not offered.
     members.remove("task");
+    remove_login_response(&mut members);
     if let Some(meta) = members.object_mut("_meta")
         && let Some(capabilities) = meta.object_mut(meta_key::CLIENT_CAPABILITIES)
     {

@@ -1,0 +1,223 @@
+//! Credentials for upstream servers over HTTP.
+
+use std::sync::{Arc, Mutex};
+
+use bytes::Bytes;
+use http::StatusCode;
+use serde_json::{Value, json};
+use toolwire::relay::{
+    Credential, Credentials, FixedCredential, LoginRequired, Upstream, UpstreamSource,
+};
+use toolwire::transport::http::{AuthorizationError, Authorizer, HttpOptions};
+use toolwire::{BoxFuture, Principal, RequestContext, ScopeSet, Server, TokenInfo, tool};
+use toolwire_tests::http::endpoint::Endpoint;
+use toolwire_tests::http::named_users::NamedUsers;
+use toolwire_tests::http::request::Request;
+use toolwire_tests::peer::{legacy, modern_with, server};
+
+/// Returns the user that the upstream server knows.
+#[tool]
+async fn whoami(ctx: &RequestContext) -> String {
+    ctx.auth().subject.clone().unwrap_or_default()
+}
+
+/// The authorizer of the upstream server. It stores the headers of all requests, and rejects the token `stale`.
+#[derive(Debug, Clone, Default)]
+struct RecordingAuthorizer {
+    headers: Arc<Mutex<Vec<String>>>,
+}
+
+impl Authorizer for RecordingAuthorizer {
+    fn authorize<'a>(
+        &'a self,
+        head: &'a http::request::Parts,
+    ) -> BoxFuture<'a, Result<TokenInfo, AuthorizationError>> {
+        let mut text = String::new();
+        for (name, value) in &head.headers {
+            text += &format!("{name}: {}\n", String::from_utf8_lossy(value.as_bytes()));
+        }
+        let is_stale = text.contains("Bearer stale");
+        self.headers.lock().unwrap().push(text);
+        if is_stale {
+            let error = AuthorizationError::new(StatusCode::UNAUTHORIZED, "stale");
+            return Box::pin(std::future::ready(Err(error)));
+        }
+        NamedUsers.authorize(head)
+    }
+
+    fn insufficient_scope(&self, scopes: &ScopeSet, token: &TokenInfo) -> AuthorizationError {
+        NamedUsers.insufficient_scope(scopes, token)
+    }
+
+    fn document(&self, path: &str) -> Option<Bytes> {
+        NamedUsers.document(path)
+    }
+}
+
+/// The credentials of the users `ann` and `carl`. The first token of `carl` is not valid any more. Others have to log in.
+#[derive(Debug, Default)]
+struct TokensOfUsers {
+    has_renewed: Mutex<bool>,
+}
+
+impl Credentials for TokensOfUsers {
+    fn present<'a>(
+        &'a self,
+        caller: &'a Principal,
+        upstream: &'a str,
+    ) -> BoxFuture<'a, Result<Credential, LoginRequired>> {
+        let credential = match caller.as_str() {
+            None => Ok(Credential::bearer("gateway")),
+            Some(user) if user.contains("ann") => {
+                Ok(Credential::bearer("up-ann").with_header("x-tenant", "blue"))
+            }
+            Some(user) if user.contains("carl") => {
+                let is_renewed = *self.has_renewed.lock().unwrap();
+                let token = if is_renewed { "up-carl" } else { "stale" };
+                Ok(Credential::bearer(token))
+            }
+            Some(_) => Err(LoginRequired::new(format!("https://login/{upstream}"))),
+        };
+        Box::pin(std::future::ready(credential))
+    }
+
+    fn rejected(&self, _caller: &Principal, _upstream: &str) {
+        *self.has_renewed.lock().unwrap() = true;
+    }
+}
+
+/// A server in front of an upstream server, both over HTTP.
+struct Gateway {
+    front: Endpoint,
+    source: UpstreamSource,
+    headers: Arc<Mutex<Vec<String>>>,
+    _upstream: Endpoint,
+}
+
+async fn gateway(credentials: impl Credentials) -> Gateway {
+    let authorizer = RecordingAuthorizer::default();
+    let headers = Arc::clone(&authorizer.headers);
+    let upstream = Server::new("up", "1.0.0").tool(whoami);
+    let options = HttpOptions::new().with_authorizer(authorizer);
+    let upstream = Endpoint::serve_with(&upstream, options).await;
+    let address = format!("http://{}/mcp", upstream.address);
+    let source = Upstream::new(move |builder| {
+        let address = address.clone();
+        async move { builder.connect(&address).await }
+    });
+    let source = source
+        .with_name("up")
+        .with_credentials(credentials)
+        .source();
+    source
+        .connect()
+        .await
+        .expect("the upstream server is reachable");
+    let server = server().mount("up", source.clone());
+    let options = HttpOptions::new().with_authorizer(NamedUsers);
+    Gateway {
+        front: Endpoint::serve_with(&server, options).await,
+        source,
+        headers,
+        _upstream: upstream,
+    }
+}
+
+impl Gateway {
+    /// Calls the tool as a user with a token, a cookie and a header that must not leave the gateway.
+    async fn call(&self, user: &str, mut params: Value, capabilities: Value) -> Value {
+        params["name"] = "up_whoami".into();
+        params["arguments"] = json!({});
+        let message = modern_with(1, "tools/call", params, capabilities);
+        let request = Request::modern(&message)
+            .with("Authorization", format!("Bearer canary-{user}"))
+            .with("Cookie", "session=canary")
+            .with("X-Own", "canary");
+        let response = self.front.request(&request).await;
+        assert_eq!(response.status(), 200, "{}", response.text());
+        response.message()["result"].clone()
+    }
+
+    async fn text(&self, user: &str) -> Value {
+        let result = self.call(user, json!({}), json!({})).await;
+        result["content"][0]["text"].clone()
+    }
+
+    fn expect_no_canary(&self) {
+        let headers = self.headers.lock().unwrap();
+        assert!(!headers.is_empty());
+        for text in &*headers {
+            assert!(!text.contains("canary"), "{text}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn upstream_server_sees_the_credentials_of_each_caller_and_nothing_of_its_request() {
+    let gateway = gateway(TokensOfUsers::default()).await;
+    assert_eq!(gateway.text("ann").await, "up-ann");
+    // The stale token is replaced once.
+    assert_eq!(gateway.text("carl").await, "up-carl");
+    assert_eq!(gateway.text("ann").await, "up-ann");
+    gateway.expect_no_canary();
+    let sent = gateway.headers.lock().unwrap().concat();
+    assert!(sent.contains("x-tenant: blue"), "{sent}");
+    gateway.source.close().await;
+}
+
+#[tokio::test]
+async fn legacy_session_has_the_credentials_of_its_caller() {
+    let gateway = gateway(TokensOfUsers::default()).await;
+    let post = async |message: Value, session: Option<&str>| {
+        let mut request = Request::post(&message).with("Authorization", "Bearer canary-ann");
+        if let Some(session) = session {
+            request = request.in_session(session, "2025-11-25");
+        }
+        gateway.front.request(&request).await
+    };
+    let params = json!({
+        "protocolVersion": "2025-11-25",
+        "capabilities": {},
+        "clientInfo": {"name": "old", "version": "1"},
+    });
+    let initialized = post(legacy(1, "initialize", params), None).await;
+    let session = initialized.header("mcp-session-id").map(str::to_owned);
+    let call = legacy(
+        2,
+        "tools/call",
+        json!({"name": "up_whoami", "arguments": {}}),
+    );
+    let response = post(call, session.as_deref()).await;
+    let text = response.text();
+    assert!(text.contains("up-ann"), "{text}");
+    gateway.expect_no_canary();
+}
+
+#[tokio::test]
+async fn caller_without_a_credential_is_asked_to_log_in() {
+    let gateway = gateway(TokensOfUsers::default()).await;
+    let failed = gateway.call("bob", json!({}), json!({})).await;
+    assert_eq!(failed["isError"], true);
+    let text = failed["content"][0]["text"].as_str().expect("a text");
+    assert!(text.contains("https://login/up"), "{text}");
+    let url = json!({"elicitation": {"url": {}}});
+    let required = gateway.call("bob", json!({}), url.clone()).await;
+    assert_eq!(required["resultType"], "input_required");
+    let requests = required["inputRequests"].as_object().expect("requests");
+    let (key, request) = requests.iter().next().expect("one request");
+    assert_eq!(request["params"]["url"], "https://login/up");
+    assert_eq!(request["params"]["mode"], "url");
+    // After the login, the response to the input request is not forwarded.
+    let retry = json!({"inputResponses": {key: {"action": "accept"}}});
+    let result = gateway.call("ann", retry, url).await;
+    assert_eq!(result["content"][0]["text"], "up-ann", "{result}");
+}
+
+#[tokio::test]
+async fn fixed_credential_is_the_same_for_all_callers() {
+    let credential = Credential::bearer("fixed");
+    let gateway = gateway(FixedCredential::new(credential)).await;
+    assert_eq!(gateway.text("ann").await, "fixed");
+    assert_eq!(gateway.text("bob").await, "fixed");
+    gateway.expect_no_canary();
+}
