@@ -755,3 +755,36 @@ async fn permitted_sampling_and_roots_reach_the_client() {
     let response = client.receive().await;
     assert_eq!(response["result"]["inputRequests"], requests);
 }
+
+#[tokio::test]
+async fn earlier_mount_gets_its_uri_from_a_later_one() {
+    let (first, mut first_connections) = raw_upstream();
+    let (second, mut second_connections) = raw_upstream();
+    let (first, second) = (first.source(), second.source());
+    let server = server()
+        .mount("first", first.clone())
+        .mount("second", second.clone());
+    let mut upstreams = Vec::new();
+    let mut client = Peer::connect(&server);
+    for (source, connections, expected) in [
+        (&second, &mut second_connections, json!(["x://a"])),
+        (
+            &first,
+            &mut first_connections,
+            json!(["x://a", "second+x://a"]),
+        ),
+    ] {
+        let serve = async {
+            let mut upstream = connections.accept().await;
+            serve_modern_lists(&mut upstream, TOOL).await;
+            upstream
+        };
+        let (connected, upstream) = tokio::join!(source.connect(), serve);
+        connected.expect("the upstream server responds");
+        upstreams.push(upstream);
+        let listed = listed(&mut client, "resources/list").await;
+        let resources = listed["resources"].as_array().expect("a list");
+        let uris: Vec<&Value> = resources.iter().map(|entry| &entry["uri"]).collect();
+        assert_eq!(json!(uris), expected);
+    }
+}
