@@ -1,4 +1,4 @@
-//! Examples that request input: `ask_the_user`, `ask_the_model`, `roots`, `input_required`.
+//! Examples that request input: `ask_the_user`, also through `upstreams`, `ask_the_model`, `roots`, `input_required`.
 
 use std::cell::Cell;
 
@@ -43,6 +43,26 @@ async fn user_accepts_declines_or_cancels() {
         let short = json!({"action": "accept", "content": {"email": "ada@example.com"}});
         let result = book(revision, &short).await;
         assert_eq!(text(&result), "1 × Second to Rome, sent to ada@example.com");
+    }
+}
+
+#[tokio::test]
+async fn form_of_an_upstream_server_names_it() {
+    for revision in BOTH {
+        let capabilities = json!({"elicitation": {"form": {}}});
+        let mut client = Client::start_with("upstreams", revision, capabilities).await;
+        let sum = client.call_text("calc_add", json!({"a": 1, "b": 2})).await;
+        assert_eq!(sum, "3");
+        let reply = |method: &str, params: &Value| {
+            assert_eq!(method, "elicitation/create");
+            assert_eq!(params["message"], "[trains] A ticket to Rome: who travels?");
+            json!({"action": "accept", "content": {"email": "ada@example.com"}})
+        };
+        let result = client
+            .call_and_reply("trains_book", json!({"destination": "Rome"}), reply)
+            .await;
+        assert_eq!(text(&result), "1 × Second to Rome, sent to ada@example.com");
+        client.end().await;
     }
 }
 

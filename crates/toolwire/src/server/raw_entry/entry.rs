@@ -72,7 +72,7 @@ impl fmt::Debug for RawHandler {
 pub(crate) struct RawEntry {
     /// The entry of the list.
     pub(crate) descriptor: RawJson,
-    /// The name of the tool or prompt at its source. `None` for resources, whose URIs do not change.
+    /// The name of the tool or prompt at its source. `None` for resources, whose URIs are in `exposures`.
     pub(crate) local_name: Option<String>,
     pub(crate) handler: RawHandler,
     /// The arguments that callers do not set.
