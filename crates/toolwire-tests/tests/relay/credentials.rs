@@ -37,7 +37,7 @@ impl Authorizer for RecordingAuthorizer {
             text += &format!("{name}: {}\n", String::from_utf8_lossy(value.as_bytes()));
         }
         let is_stale = text.contains("Bearer stale");
-        self.headers.lock().unwrap().push(text);
+        self.headers.lock().expect("no test panicked").push(text);
         if is_stale {
             let error = AuthorizationError::new(StatusCode::UNAUTHORIZED, "stale");
             return Box::pin(std::future::ready(Err(error)));
@@ -72,7 +72,7 @@ impl Credentials for TokensOfUsers {
                 Ok(Credential::bearer("up-ann").with_header("x-tenant", "blue"))
             }
             Some(user) if user.contains("carl") => {
-                let is_renewed = *self.has_renewed.lock().unwrap();
+                let is_renewed = *self.has_renewed.lock().expect("no test panicked");
                 let token = if is_renewed { "up-carl" } else { "stale" };
                 Ok(Credential::bearer(token))
             }
@@ -82,7 +82,7 @@ impl Credentials for TokensOfUsers {
     }
 
     fn rejected(&self, _caller: &Principal, _upstream: &str) {
-        *self.has_renewed.lock().unwrap() = true;
+        *self.has_renewed.lock().expect("no test panicked") = true;
     }
 }
 
@@ -144,7 +144,7 @@ impl Gateway {
     }
 
     fn expect_no_canary(&self) {
-        let headers = self.headers.lock().unwrap();
+        let headers = self.headers.lock().expect("no test panicked");
         assert!(!headers.is_empty());
         for text in &*headers {
             assert!(!text.contains("canary"), "{text}");
@@ -160,7 +160,7 @@ async fn upstream_server_sees_the_credentials_of_each_caller_and_nothing_of_its_
     assert_eq!(gateway.text("carl").await, "up-carl");
     assert_eq!(gateway.text("ann").await, "up-ann");
     gateway.expect_no_canary();
-    let sent = gateway.headers.lock().unwrap().concat();
+    let sent = gateway.headers.lock().expect("no test panicked").concat();
     assert!(sent.contains("x-tenant: blue"), "{sent}");
     gateway.source.close().await;
 }
