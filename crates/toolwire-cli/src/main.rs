@@ -25,7 +25,6 @@ mod server_files;
 mod server_hints;
 mod shell_words;
 mod show;
-mod similar_names;
 mod skill_arguments;
 mod target;
 mod task_arguments;

@@ -62,6 +62,7 @@ pub mod sampling_rules;
 pub mod schema_budget;
 pub mod scopes;
 pub mod server_card;
+pub mod similar_names;
 #[cfg(feature = "skills")]
 pub mod skills;
 pub mod sse;

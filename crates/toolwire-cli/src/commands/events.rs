@@ -3,12 +3,12 @@
 use serde_json::{Value, json};
 use toolwire::events::{EventItem, EventOccurrence, EventType};
 use toolwire::types::events::EXTENSION_ID;
+use toolwire_proto::similar_names::similar;
 
 use crate::commands::{Session, failed, first_and_rest};
 use crate::event_arguments::Watch;
 use crate::failure::{Exit, Failure};
 use crate::show::{self, plain_text};
-use crate::similar_names::similar;
 use crate::tool_arguments::{ParsedArguments, Schema, object};
 
 /// Lists the types of events.

@@ -2,13 +2,13 @@
 
 use serde_json::{Map, Value, json};
 use toolwire::types::{GetPromptResult, Prompt};
+use toolwire_proto::similar_names::similar;
 
 use crate::arguments;
 use crate::commands::call::missing_arguments;
 use crate::commands::{Session, failed, first_and_rest, is_unknown_method};
 use crate::failure::{Exit, Failure};
 use crate::show::{self, Style};
-use crate::similar_names::similar;
 use crate::tool_arguments::{ParsedArguments, missing, strings};
 
 /// Lists prompts, or shows one prompt.

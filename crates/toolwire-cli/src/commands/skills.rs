@@ -8,6 +8,7 @@ use serde_json::json;
 use toolwire::skills::{LoadedSkill, SkillDirectory, SkillEntry, SkillFault, approval_hash};
 use toolwire::types::skills::EXTENSION_ID;
 use toolwire::{Client, Error, Server};
+use toolwire_proto::similar_names::similar;
 use toolwire_proto::skills::check_entry;
 
 use crate::commands::save::save;
@@ -15,7 +16,6 @@ use crate::commands::{Session, failed, first_and_rest, is_unknown_method};
 use crate::failure::{Exit, Failure};
 use crate::screen::Screen;
 use crate::show::{self, Attachment};
-use crate::similar_names::similar;
 use crate::skill_arguments::{Check, Load};
 
 /// Lists the skills. No file is read.

@@ -1,11 +1,11 @@
 //! Lists the tools of a server.
 
 use toolwire::Tool;
+use toolwire_proto::similar_names::similar;
 
 use crate::commands::{Session, failed, is_unknown_method};
 use crate::failure::{Exit, Failure};
 use crate::show;
-use crate::similar_names::similar;
 
 /// Lists tools, or shows one tool.
 pub(crate) async fn list_tools(session: &Session, name: Option<String>) -> Result<Exit, Failure> {

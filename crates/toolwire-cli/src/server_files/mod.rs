@@ -16,6 +16,7 @@ mod variables;
 use std::path::Path;
 
 use serde_json::{Map, Value};
+use toolwire_proto::similar_names::did_you_mean;
 
 use self::entry::Entry;
 use self::inputs::InputDefinition;
@@ -25,7 +26,6 @@ use crate::arguments::Lookup;
 use crate::failure::Failure;
 use crate::screen::Screen;
 use crate::server_hints;
-use crate::similar_names::did_you_mean;
 use crate::target::Target;
 
 pub(crate) use list::list;

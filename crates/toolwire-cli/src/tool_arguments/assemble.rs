@@ -1,9 +1,9 @@
 //! Assembles the arguments of a call from the command line.
 
 use serde_json::{Map, Value};
+use toolwire_proto::similar_names::did_you_mean;
 
 use crate::failure::Failure;
-use crate::similar_names::did_you_mean;
 use crate::tool_arguments::convert::convert_any;
 use crate::tool_arguments::parse::{ArgumentValue, Assignment, ParsedArguments};
 use crate::tool_arguments::schema::Schema;

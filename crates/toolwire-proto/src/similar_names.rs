@@ -4,7 +4,8 @@
 const MAX_NAMES: usize = 3;
 
 /// Returns the known names that are similar to `name`, the most similar first.
-pub(crate) fn similar<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Vec<&'a str> {
+#[must_use]
+pub fn similar<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Vec<&'a str> {
     let name = name.to_lowercase();
     let mut close: Vec<_> = known
         .into_iter()
@@ -20,7 +21,8 @@ pub(crate) fn similar<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) 
 }
 
 /// Returns `; did you mean …?` with the similar names, or an empty text if no name is similar.
-pub(crate) fn did_you_mean<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> String {
+#[must_use]
+pub fn did_you_mean<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> String {
     let names = similar(name, known).into_iter();
     let names: Vec<_> = names.map(|name| format!("`{name}`")).collect();
     if names.is_empty() {
