@@ -95,6 +95,14 @@ impl Mount {
         self
     }
 
+    /// Offers tools and prompts under the names of the source, as [`flat`](Self::flat) does. The mount keeps its name, by
+    /// which it can be removed.
+    #[must_use]
+    pub fn without_prefix(mut self) -> Self {
+        self.prefix = None;
+        self
+    }
+
     /// Sets the name by which clients know a tool of the source. It gets no prefix.
     #[must_use]
     pub fn rename_tool(mut self, name: impl Into<String>, new_name: impl Into<String>) -> Self {

@@ -6,6 +6,7 @@
 mod arguments;
 mod builder;
 mod declarations;
+mod edit;
 mod entries;
 mod install;
 mod origin;

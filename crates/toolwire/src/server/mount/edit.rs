@@ -1,0 +1,191 @@
+//! Reading and changing a catalog, for sources that wrap another source.
+
+use std::sync::Arc;
+
+use serde::Serialize;
+use toolwire_types::{ErrorObject, RawJson};
+
+use crate::server::RequestContext;
+use crate::server::mount::Catalog;
+use crate::server::prompt::PromptEntry;
+use crate::server::raw_entry::{RawEntry, RawHandler};
+use crate::server::registry::RegistrationError;
+use crate::server::tool::ToolEntry;
+
+impl Catalog {
+    /// Returns the tools in their order: the name, and the entry of the list as JSON.
+    #[must_use]
+    pub fn tools(&self) -> Vec<(String, RawJson)> {
+        let tools = self.tools.iter();
+        let described = tools.map(|entry| {
+            let json = json_of(&entry.descriptor, entry.raw.as_deref());
+            (entry.descriptor.name.clone(), json)
+        });
+        described.collect()
+    }
+
+    /// Returns the prompts in their order: the name, and the entry of the list as JSON.
+    #[must_use]
+    pub fn prompts(&self) -> Vec<(String, RawJson)> {
+        let prompts = self.prompts.iter();
+        let described = prompts.map(|entry| {
+            let json = json_of(&entry.descriptor, entry.raw.as_deref());
+            (entry.descriptor.name.clone(), json)
+        });
+        described.collect()
+    }
+
+    /// Returns the resources in their order: the URI, and the entry of the list as JSON.
+    #[must_use]
+    pub fn resources(&self) -> Vec<(String, RawJson)> {
+        let resources = self.resources.iter();
+        let described = resources.map(|entry| {
+            let json = json_of(&entry.descriptor, entry.raw_entry().map(|raw| &**raw));
+            (entry.descriptor.uri.clone(), json)
+        });
+        described.collect()
+    }
+
+    /// Returns the resource templates in their order: the text of the template, and the entry of the list as JSON.
+    #[must_use]
+    pub fn resource_templates(&self) -> Vec<(String, RawJson)> {
+        let templates = self.templates.iter();
+        let described = templates.map(|entry| {
+            let json = json_of(&entry.descriptor, entry.raw_entry().map(|raw| &**raw));
+            (entry.descriptor.uri_template.clone(), json)
+        });
+        described.collect()
+    }
+
+    /// Removes the tools for whose names `keep` returns `false`.
+    pub fn retain_tools(&mut self, mut keep: impl FnMut(&str) -> bool) {
+        self.tools.retain(|entry| keep(&entry.descriptor.name));
+    }
+
+    /// Removes the prompts for whose names `keep` returns `false`.
+    pub fn retain_prompts(&mut self, mut keep: impl FnMut(&str) -> bool) {
+        self.prompts.retain(|entry| keep(&entry.descriptor.name));
+    }
+
+    /// Replaces the tool of the same name, at its place in the list, by a raw one; see
+    /// [`add_raw_tool`](Self::add_raw_tool). Without such a tool, it is added at the end.
+    ///
+    /// # Errors
+    /// Returns an error if the descriptor is not that of a tool.
+    pub fn replace_raw_tool<F, Fut>(
+        &mut self,
+        descriptor: RawJson,
+        handler: F,
+    ) -> Result<(), RegistrationError>
+    where
+        F: Fn(RequestContext, RawJson) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = Result<RawJson, ErrorObject>> + Send + 'static,
+    {
+        let tool = Arc::new(ToolEntry::raw(descriptor, RawHandler::new(handler))?);
+        let is_same = |entry: &&mut Arc<ToolEntry>| entry.descriptor.name == tool.descriptor.name;
+        match self.tools.iter_mut().find(is_same) {
+            Some(entry) => *entry = tool,
+            None => self.tools.push(tool),
+        }
+        Ok(())
+    }
+
+    /// Replaces a prompt, as [`replace_raw_tool`](Self::replace_raw_tool) replaces a tool.
+    ///
+    /// # Errors
+    /// Returns an error if the descriptor is not that of a prompt.
+    pub fn replace_raw_prompt<F, Fut>(
+        &mut self,
+        descriptor: RawJson,
+        handler: F,
+    ) -> Result<(), RegistrationError>
+    where
+        F: Fn(RequestContext, RawJson) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = Result<RawJson, ErrorObject>> + Send + 'static,
+    {
+        let prompt = Arc::new(PromptEntry::raw(descriptor, RawHandler::new(handler))?);
+        let is_same =
+            |entry: &&mut Arc<PromptEntry>| entry.descriptor.name == prompt.descriptor.name;
+        match self.prompts.iter_mut().find(is_same) {
+            Some(entry) => *entry = prompt,
+            None => self.prompts.push(prompt),
+        }
+        Ok(())
+    }
+}
+
+/// Returns the entry of a list as JSON: that of the source if the entry is raw.
+fn json_of(descriptor: &impl Serialize, raw: Option<&RawEntry>) -> RawJson {
+    match raw {
+        Some(raw) => raw.descriptor.clone(),
+        None => RawJson::from_serialize(descriptor).expect("descriptors consist of JSON values"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn json(text: &str) -> RawJson {
+        RawJson::from_string(text.to_owned()).expect("the text is JSON")
+    }
+
+    async fn reject(_: RequestContext, _: RawJson) -> Result<RawJson, ErrorObject> {
+        Err(ErrorObject::internal("no"))
+    }
+
+    #[test]
+    fn tools_are_listed_replaced_and_removed() {
+        let mut catalog = Catalog::new();
+        for name in ["a", "b", "c"] {
+            let tool = format!(r#"{{"x":1.0,"name":"{name}","inputSchema":{{"type":"object"}}}}"#);
+            catalog.add_raw_tool(json(&tool), reject).unwrap();
+        }
+        let replaced = r#"{"name":"b","inputSchema":{"type":"object"},"y":1}"#;
+        catalog.replace_raw_tool(json(replaced), reject).unwrap();
+        catalog.retain_tools(|name| name != "a");
+        let tools: Vec<(String, String)> = catalog
+            .tools()
+            .into_iter()
+            .map(|(name, tool)| (name, tool.get().to_owned()))
+            .collect();
+        let last = r#"{"x":1.0,"name":"c","inputSchema":{"type":"object"}}"#;
+        assert_eq!(
+            tools,
+            [
+                ("b".to_owned(), replaced.to_owned()),
+                ("c".to_owned(), last.to_owned())
+            ]
+        );
+    }
+
+    #[test]
+    fn prompts_are_replaced_or_added() {
+        let mut catalog = Catalog::new();
+        catalog
+            .replace_raw_prompt(json(r#"{"name":"p"}"#), reject)
+            .unwrap();
+        catalog
+            .replace_raw_prompt(json(r#"{"name":"p","title":"P"}"#), reject)
+            .unwrap();
+        let prompts = catalog.prompts();
+        assert_eq!(prompts.len(), 1);
+        assert_eq!(prompts[0].1.get(), r#"{"name":"p","title":"P"}"#);
+        catalog.retain_prompts(|_| false);
+        assert!(catalog.prompts().is_empty());
+    }
+
+    #[test]
+    fn resources_and_templates_are_listed() {
+        let mut catalog = Catalog::new();
+        let resource = r#"{"name":"r","uri":"a:b","size":1.0}"#;
+        catalog.add_raw_resource(json(resource), reject).unwrap();
+        let template = r#"{"name":"t","uriTemplate":"a:{x}"}"#;
+        catalog
+            .add_raw_resource_template(json(template), reject)
+            .unwrap();
+        assert_eq!(catalog.resources()[0].0, "a:b");
+        assert_eq!(catalog.resources()[0].1.get(), resource);
+        assert_eq!(catalog.resource_templates()[0].0, "a:{x}");
+    }
+}
