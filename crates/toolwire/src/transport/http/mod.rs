@@ -10,6 +10,7 @@ mod byte_budget;
 mod cluster;
 mod endpoint;
 mod exchange;
+mod further_services;
 pub(crate) mod http_sse;
 mod limits;
 mod listener;

@@ -22,6 +22,7 @@ use crate::transport::http::authorizer;
 use crate::transport::http::byte_budget::Reservation;
 use crate::transport::http::endpoint::HttpEndpoint;
 use crate::transport::http::exchange::message;
+use crate::transport::http::further_services::FurtherServices;
 use crate::transport::http::http_sse::routes;
 use crate::transport::http::options::HttpOptions;
 use crate::transport::http::request::body::{self, BodyBytes, BodyError, BodySource};
@@ -47,6 +48,7 @@ const REQUEST_OVERHEAD: usize = 2 * 1024;
 #[derive(Debug, Clone)]
 pub struct HttpService {
     endpoint: Arc<HttpEndpoint>,
+    further: Arc<FurtherServices<Self>>,
     /// The local address of the connection, if the listener knows it.
     local_address: Option<SocketAddr>,
     /// The address of the client, or of a reverse proxy in front of it, if the listener knows it.
@@ -95,6 +97,7 @@ impl HttpService {
         }
         Self {
             endpoint,
+            further: Arc::new(FurtherServices::new()),
             local_address: None,
             peer_address: None,
         }
@@ -143,9 +146,38 @@ impl HttpService {
         self.endpoint.stores.check().await
     }
 
+    /// Serves another service through this one, at the path of its own options, as long as both exist. A service that
+    /// was added before at that path is replaced.
+    ///
+    /// One listener can so serve several servers. The limits of connections are those of this service, and each service
+    /// has limits of its own for requests. If this service has an authorizer, the other one should have the same.
+    ///
+    /// ```
+    /// use toolwire::Server;
+    /// use toolwire::transport::http::{HttpOptions, HttpService};
+    ///
+    /// let service = HttpService::new(Server::new("all", "1.0.0"), HttpOptions::new());
+    /// let notes = HttpOptions::new().with_path("/mcp/notes");
+    /// service.add_service(HttpService::new(Server::new("notes", "1.0.0"), notes));
+    /// assert!(service.remove_service("/mcp/notes"));
+    /// ```
+    pub fn add_service(&self, service: Self) {
+        let path = service.endpoint.options.path.clone();
+        self.further.add(path, service);
+    }
+
+    /// Ends the service at a path that [`add_service`](Self::add_service) added. Its running requests continue. Returns
+    /// `true` if there was one.
+    pub fn remove_service(&self, path: &str) -> bool {
+        self.further.remove(path)
+    }
+
     /// Waits until no request is running, including requests whose client has disconnected.
     pub(crate) async fn wait_until_idle(&self) {
         self.endpoint.requests.wait_idle().await;
+        for service in self.further.all() {
+            service.endpoint.requests.wait_idle().await;
+        }
     }
 
     /// Serves one request. Dropping the future or the response body is treated as a disconnect of the client.
@@ -196,32 +228,39 @@ impl HttpService {
         B::Data: Send,
         B::Error: Into<Box<dyn StdError + Send + Sync>>,
     {
-        let reservation = match self.reserve(head, &body) {
+        let further = self.further_service(parts.uri.path());
+        let service = further.as_ref().unwrap_or(self);
+        let reservation = match service.reserve(head, &body) {
             Ok(reservation) => reservation,
             Err(rejection) => return rejection,
         };
-        let response = match self.endpoint.route(parts, head, self.local_address) {
+        let response = match service.endpoint.route(parts, head, service.local_address) {
             Ok(Route::Message) => {
                 // All steps are in one future, for the reasons given at `message::serve`.
                 let mut response = 'served: {
-                    let token = match self.endpoint.options.authorizer {
+                    let token = match service.endpoint.options.authorizer {
                         None => Ok(token_from_extensions(parts)),
-                        Some(_) => boxed_cold(|| self.token(parts)).await,
+                        Some(_) => boxed_cold(|| service.token(parts)).await,
                     };
                     let token = match token {
                         Ok(token) => token,
                         Err(rejection) => break 'served rejection,
                     };
-                    let post =
-                        IncomingRequest::new(&self.endpoint, parts, head, token, self.peer_address);
-                    self.endpoint.join_cluster();
+                    let post = IncomingRequest::new(
+                        &service.endpoint,
+                        parts,
+                        head,
+                        token,
+                        service.peer_address,
+                    );
+                    service.endpoint.join_cluster();
                     if let Err(rejection) = guard::check_message_headers(head) {
                         break 'served rejection;
                     }
-                    let limits = &self.endpoint.options.limits;
+                    let limits = &service.endpoint.options.limits;
                     let message = match body {
                         BodySource::Complete(body) => body::complete(body, limits.body_bytes),
-                        streaming => boxed_cold(|| self.read(streaming, reservation)).await,
+                        streaming => boxed_cold(|| service.read(streaming, reservation)).await,
                     };
                     match message {
                         Ok(message) => message::serve(&post, &message).await,
@@ -232,7 +271,7 @@ impl HttpService {
                 response
             }
             Ok(Route::Other(route)) => {
-                boxed_cold(|| self.respond_other(route, parts, head, body)).await
+                boxed_cold(|| service.respond_other(route, parts, head, body)).await
             }
             Err(rejection) => rejection,
         };
@@ -240,6 +279,17 @@ impl HttpService {
             log_response(parts, &response);
         }
         response
+    }
+
+    /// Returns the further service at a path, for the connection of this one.
+    #[inline]
+    fn further_service(&self, path: &str) -> Option<Self> {
+        let found = self.further.find(path)?;
+        Some(Self {
+            local_address: self.local_address,
+            peer_address: self.peer_address,
+            ..found
+        })
     }
 
     /// Serves a request that is not a message to the endpoint.
