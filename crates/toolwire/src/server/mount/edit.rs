@@ -57,6 +57,26 @@ impl Catalog {
         described.collect()
     }
 
+    /// Returns `true` if the source does not know its entries yet; see
+    /// [`with_unknown_entries`](Self::with_unknown_entries).
+    #[must_use]
+    pub fn has_unknown_entries(&self) -> bool {
+        self.declarations.has_unknown_entries
+    }
+
+    /// Returns the instructions of the source.
+    #[must_use]
+    pub fn instructions(&self) -> Option<&str> {
+        self.declarations.instructions.as_deref()
+    }
+
+    /// Removes the instructions of the source.
+    #[must_use]
+    pub fn without_instructions(mut self) -> Self {
+        self.declarations.instructions = None;
+        self
+    }
+
     /// Removes the tools for whose names `keep` returns `false`.
     pub fn retain_tools(&mut self, mut keep: impl FnMut(&str) -> bool) {
         self.tools.retain(|entry| keep(&entry.descriptor.name));
