@@ -42,10 +42,11 @@ const SERVER_ALONE: &[&str] = &[
 ];
 
 /// The packages with published documentation.
-const DOCUMENTED: [&str; 7] = [
+const DOCUMENTED: [&str; 8] = [
     "toolwire",
     "toolwire-auth",
     "toolwire-cli",
+    "toolwire-gateway",
     "toolwire-macros",
     "toolwire-proto",
     "toolwire-redis",

@@ -1,0 +1,272 @@
+//! The keys of a configuration, and the errors of mistakes.
+
+use std::time::Duration;
+
+use toolwire_proto::relay::pins::PinMode;
+
+use super::*;
+
+fn parse(text: &str) -> Result<GatewayConfig, ConfigError> {
+    let environment = |name: &str| (name == "KEY").then(|| "s3cret".to_owned());
+    GatewayConfig::parse("dir/gateway.toml", text, &environment)
+}
+
+fn config(text: &str) -> GatewayConfig {
+    parse(text).unwrap_or_else(|error| panic!("{error}"))
+}
+
+/// Checks the line and a part of the message and the advice.
+#[track_caller]
+fn check_error(text: &str, line: Option<usize>, part: &str) {
+    let error = parse(text).expect_err(text);
+    let shown = format!("{error}; {}", error.advice().unwrap_or_default());
+    assert!(shown.contains(part), "{shown}");
+    assert_eq!(error.line(), line, "{shown}");
+}
+
+#[test]
+fn every_key_is_read() {
+    let config = config(
+        r#"
+listen = "127.0.0.1:0"
+public_hosts = ["tools.example.com"]
+lock_file = "other.lock"
+[auth]
+issuer = "https://id.example.com"
+audience = "https://tools.example.com/mcp"
+scopes = ["tools"]
+[upstream.zeta]
+url = "https://api.example.com/mcp"
+headers = { X-Key = "${KEY}" }
+credentials = { bearer = "${KEY}" }
+tools = { allow = ["get_*"], deny = ["get_secret"] }
+prefix = "z"
+limit = { calls = 60, per = "1m", key = "upstream" }
+pin = "block"
+required = true
+sampling = true
+roots = true
+timeout = "30s"
+[upstream.alpha]
+command = ["server", "--key", "${KEY}"]
+env = { API_KEY = "${KEY}" }
+directory = "work"
+children = 4
+sharing = "shared"
+flat = true
+[[rule]]
+deny = { tool = "*", hint = "destructive" }
+unless = { scope = "admin" }
+[[rule]]
+allow = { upstream = "zeta", principal = "a*", claim = { name = "team", value = "blue" }, argument = { path = "a.b", starts_with = "/x/" } }
+[audit]
+file = "audit.jsonl"
+arguments = ["path"]
+max_bytes = 4096
+files = 2
+on_full = "drop"
+[limits]
+calls_at_once = 10
+result_bytes = 1000
+call_timeout = "5m"
+"#,
+    );
+    // The order of the file, not of the alphabet.
+    let names: Vec<&str> = config
+        .upstreams
+        .iter()
+        .map(|upstream| &*upstream.name)
+        .collect();
+    assert_eq!(names, ["zeta", "alpha"]);
+    let zeta = &config.upstreams[0];
+    assert_eq!(zeta.prefix.as_deref(), Some("z"));
+    assert_eq!(zeta.pin, Some(PinMode::Block));
+    assert!(zeta.is_required && zeta.may_sample && zeta.sees_roots);
+    assert_eq!(zeta.timeout, Some(Duration::from_secs(30)));
+    let limit = zeta.limit.expect("a limit");
+    assert_eq!((limit.calls, limit.key), (60, LimitKey::Upstream));
+    let alpha = &config.upstreams[1];
+    assert_eq!(alpha.prefix, None);
+    assert_eq!(alpha.children, Some(4));
+    assert_eq!(alpha.sharing, toolwire::relay::Sharing::Shared);
+    let UpstreamTransport::Command(command) = &alpha.transport else {
+        panic!("{alpha:?}");
+    };
+    assert_eq!(command.arguments, ["--key", "s3cret"]);
+    assert_eq!(command.environment["API_KEY"].expose(), "s3cret");
+    assert_eq!(command.directory.as_deref(), Some(Path::new("dir/work")));
+    assert_eq!(config.lock_file, Path::new("dir/other.lock"));
+    let audit = config.audit.as_ref().expect("an audit log");
+    assert_eq!(audit.file, Path::new("dir/audit.jsonl"));
+    assert_eq!(audit.on_full, OnFull::Drop);
+    assert_eq!(config.limits.calls_at_once, Some(10));
+    assert!(config.policy.depends_on_caller());
+}
+
+#[test]
+fn defaults_need_one_upstream() {
+    let config = config("[upstream.a]\nurl = \"https://a.example\"");
+    assert_eq!(config.listen, DEFAULT_LISTEN);
+    assert_eq!(config.upstreams[0].prefix.as_deref(), Some("a"));
+    assert_eq!(config.lock_file, Path::new("dir/toolwire.lock"));
+    check_error("", None, "1 to 256 upstreams");
+}
+
+#[test]
+fn secrets_are_not_printed() {
+    let config = config(
+        "[upstream.a]\nurl = \"https://a.example\"\nheaders = { X = \"${KEY}\" }\ncredentials = { bearer = \"${KEY}\" }",
+    );
+    assert!(!format!("{config:?}").contains("s3cret"));
+}
+
+#[test]
+fn unknown_keys_have_a_line_and_a_suggestion() {
+    let upstream = "[upstream.a]\nurl = \"https://a.example\"\n";
+    check_error(
+        &format!("{upstream}tols = {{}}\n"),
+        Some(3),
+        "unknown key `tols` in `upstream.a`; did you mean `tools`?",
+    );
+    check_error(
+        &format!("lisen = \"\"\n{upstream}"),
+        Some(1),
+        "did you mean `listen`?",
+    );
+    check_error(
+        &format!("{upstream}tools = {{ alow = [] }}"),
+        Some(3),
+        "did you mean `allow`?",
+    );
+    check_error(
+        &format!("{upstream}[[rule]]\ndeny = {{ tol = \"x\" }}"),
+        Some(4),
+        "did you mean `tool`?",
+    );
+    check_error(
+        &format!("{upstream}[audit]\nfiel = \"x\""),
+        Some(3),
+        "needs `file`",
+    );
+}
+
+#[test]
+fn mistakes_are_named() {
+    let with = |lines: &str| format!("[upstream.a]\nurl = \"https://a.example\"\n{lines}");
+    check_error("[upstream.a]\n", Some(1), "needs `url` or `command`");
+    check_error(
+        "[upstream.a]\nurl = 5",
+        Some(2),
+        "`upstream.a.url` must be a text",
+    );
+    check_error(
+        "[upstream.a]\nurl = \"ftp://a\"",
+        Some(2),
+        "not a valid URL",
+    );
+    check_error("[upstream.a]\ncommand = []", Some(2), "is empty");
+    check_error(
+        "[upstream.\"a b\"]\nurl = \"https://a\"",
+        Some(1),
+        "letters, digits",
+    );
+    check_error(&with("command = [\"x\"]"), Some(3), "beside `url`");
+    check_error(&with("env = { A = \"b\" }"), Some(3), "with `command`");
+    check_error(
+        "[upstream.a]\ncommand = [\"x\"]\nheaders = { A = \"b\" }",
+        Some(3),
+        "with `url`",
+    );
+    check_error(
+        &with("headers = { \"a b\" = \"c\" }"),
+        Some(3),
+        "HTTP header",
+    );
+    check_error(&with("headers = { a = \"c\\nd\" }"), Some(3), "HTTP header");
+    check_error(
+        &with("credentials = { bearer = \"${NOPE}\" }"),
+        Some(3),
+        "NOPE, which is not set",
+    );
+    check_error(
+        &with("credentials = { bearer = \"a b\" }"),
+        Some(3),
+        "bearer token",
+    );
+    check_error(&with("credentials = { }"), Some(3), "exactly one of");
+    check_error(
+        &with("credentials = { bearer_file = \"none\" }"),
+        Some(3),
+        "cannot be read",
+    );
+    check_error(
+        &with("limit = { calls = 0, per = \"1m\" }"),
+        Some(3),
+        "from 1 to 1000000",
+    );
+    check_error(
+        &with("limit = { calls = 1, per = \"soon\" }"),
+        Some(3),
+        "a duration",
+    );
+    check_error(
+        &with("limit = { calls = 1 }"),
+        Some(3),
+        "needs `calls` and `per`",
+    );
+    check_error(
+        &with("pin = \"maybe\""),
+        Some(3),
+        "one of \"ask\", \"block\", \"warn\"",
+    );
+    check_error(&with("children = 2"), Some(3), "with `command`");
+    check_error(&with("sharing = \"all\""), Some(3), "\"shared\"");
+    check_error(&with("required = 1"), Some(3), "true or false");
+    check_error(&with("tools = { allow = [\"\"] }"), Some(3), "is invalid");
+    check_error(
+        &with("[[rule]]\nunless = {}"),
+        Some(3),
+        "exactly one of `allow` and `deny`",
+    );
+    check_error(
+        &with("[[rule]]\ndeny = { hint = \"x\" }"),
+        Some(4),
+        "one of \"read-only\"",
+    );
+    check_error(
+        &with("[auth]\nissuer = \"x\""),
+        Some(3),
+        "`issuer` and `audience`",
+    );
+    check_error(&with("[limits]\ncalls_at_once = 0"), Some(4), "from 1 to");
+    check_error("[upstream.a]\nurl = \n", Some(2), "");
+}
+
+#[test]
+fn sizes_are_limited() {
+    let tools = |count: usize| {
+        let names = vec!["\"a\""; count].join(",");
+        format!("[upstream.a]\nurl = \"https://a\"\ntools = {{ allow = [{names}] }}")
+    };
+    assert!(parse(&tools(MAX_LIST)).is_ok());
+    check_error(&tools(MAX_LIST + 1), Some(3), "more than 256");
+    let upstreams = |count: usize| {
+        let tables = (0..count).map(|n| format!("[upstream.u{n}]\nurl = \"https://a\"\n"));
+        tables.collect::<String>()
+    };
+    assert!(parse(&upstreams(MAX_UPSTREAMS)).is_ok());
+    check_error(&upstreams(MAX_UPSTREAMS + 1), None, "and not 257");
+}
+
+#[test]
+fn large_files_are_not_read() {
+    let path = std::env::temp_dir().join(format!("toolwire-gateway-{}.toml", std::process::id()));
+    let comment = "#".repeat(usize::try_from(MAX_FILE_BYTES).unwrap());
+    std::fs::write(&path, comment + "#").unwrap();
+    let error = GatewayConfig::load(&path).unwrap_err();
+    std::fs::remove_file(&path).unwrap();
+    assert!(
+        error.to_string().contains("more than 1048576 bytes"),
+        "{error}"
+    );
+}

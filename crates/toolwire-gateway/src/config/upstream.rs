@@ -1,0 +1,416 @@
+//! `[upstream.NAME]`: a server behind the gateway.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use toolwire::relay::Sharing;
+use toolwire_auth::documents::Secret;
+use toolwire_proto::relay::glob::Glob;
+use toolwire_proto::relay::pins::PinMode;
+
+use crate::config::section::{Field, Section};
+use crate::config::{ConfigError, MAX_LIST};
+
+/// The longest name of an upstream.
+pub const MAX_NAME_LENGTH: usize = 32;
+
+/// A server behind the gateway, and how it is offered.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub struct UpstreamConfig {
+    /// The name: in names of tools, in addresses, in messages and in the audit log.
+    pub name: String,
+    /// How the server is reached.
+    pub transport: UpstreamTransport,
+    /// Patterns of the tools that are offered. Empty: all.
+    pub allowed_tools: Vec<Glob>,
+    /// Patterns of the tools that are not offered.
+    pub denied_tools: Vec<Glob>,
+    /// The prefix of the names of tools and prompts. `None`: the names of the server. Default: the name.
+    pub prefix: Option<String>,
+    /// The limit of calls.
+    pub limit: Option<CallLimit>,
+    /// What happens to tools, prompts and instructions that are new or have changed. `None`: nothing.
+    pub pin: Option<PinMode>,
+    /// Whether the gateway does not start without the server. Default: `false`.
+    pub is_required: bool,
+    /// Whether the server may send sampling requests to clients. Default: `false`.
+    pub may_sample: bool,
+    /// Whether the server may see the roots of clients. Default: `false`.
+    pub sees_roots: bool,
+    /// The processes at a time, if the server is a command. Default: 8.
+    pub children: Option<usize>,
+    /// Which callers share connections. Default: each principal has connections of its own.
+    pub sharing: Sharing,
+    /// How long a request may take without a message of the server that belongs to it. Default: 10 min.
+    pub timeout: Option<Duration>,
+}
+
+/// How an upstream server is reached.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub enum UpstreamTransport {
+    /// An address of a server over HTTP.
+    Http(HttpUpstream),
+    /// A command that starts a server on standard input and output.
+    Command(CommandUpstream),
+}
+
+/// An upstream over HTTP.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub struct HttpUpstream {
+    /// The URL.
+    pub url: String,
+    /// Headers of every request.
+    pub headers: Vec<(String, Secret)>,
+    /// The credentials of the gateway.
+    pub credentials: Option<UpstreamCredentials>,
+}
+
+/// The credentials of the gateway at an upstream. Tokens of callers are never sent there.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub enum UpstreamCredentials {
+    /// A bearer token.
+    Bearer(Secret),
+    /// The OAuth client credentials of the gateway.
+    Client {
+        /// The id of the client.
+        id: String,
+        /// Its secret.
+        secret: Secret,
+        /// The scopes to request, separated by spaces.
+        scopes: Option<String>,
+    },
+    /// The login that `toolwire login URL` stored.
+    Login,
+}
+
+/// An upstream that is a process.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub struct CommandUpstream {
+    /// The program.
+    pub program: String,
+    /// Its arguments.
+    pub arguments: Vec<String>,
+    /// Environment variables that it gets besides `PATH`, `HOME` and other harmless ones.
+    pub environment: BTreeMap<String, Secret>,
+    /// Its working directory. `None`: that of the gateway.
+    pub directory: Option<PathBuf>,
+}
+
+/// A number of calls in a period.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct CallLimit {
+    /// The number of calls, which may come at once.
+    pub calls: u32,
+    /// The period.
+    pub period: Duration,
+    /// Who shares the limit.
+    pub key: LimitKey,
+}
+
+/// Who shares a limit of calls.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum LimitKey {
+    /// Each caller has a limit.
+    Principal,
+    /// All callers share one limit.
+    Upstream,
+}
+
+impl UpstreamConfig {
+    /// Creates an upstream with the defaults.
+    ///
+    /// # Errors
+    /// Returns an error if the name is not 1 to 32 letters, digits, `-` or `_`.
+    pub fn new(name: impl Into<String>, transport: UpstreamTransport) -> Result<Self, String> {
+        let name = name.into();
+        let is_valid =
+            |character: char| character.is_ascii_alphanumeric() || "-_".contains(character);
+        if name.is_empty() || name.len() > MAX_NAME_LENGTH || !name.chars().all(is_valid) {
+            return Err(format!(
+                "the name {name:?} of an upstream must be 1 to {MAX_NAME_LENGTH} letters, digits, `-` or `_`"
+            ));
+        }
+        Ok(Self {
+            prefix: Some(name.clone()),
+            name,
+            transport,
+            allowed_tools: Vec::new(),
+            denied_tools: Vec::new(),
+            limit: None,
+            pin: None,
+            is_required: false,
+            may_sample: false,
+            sees_roots: false,
+            children: None,
+            sharing: Sharing::default(),
+            timeout: None,
+        })
+    }
+}
+
+impl HttpUpstream {
+    /// Creates an upstream without credentials.
+    #[must_use]
+    pub fn new(url: impl Into<String>) -> Self {
+        Self {
+            url: url.into(),
+            headers: Vec::new(),
+            credentials: None,
+        }
+    }
+}
+
+impl CommandUpstream {
+    /// Creates an upstream from a program and its arguments.
+    #[must_use]
+    pub fn new<S: Into<String>>(
+        program: impl Into<String>,
+        arguments: impl IntoIterator<Item = S>,
+    ) -> Self {
+        Self {
+            program: program.into(),
+            arguments: arguments.into_iter().map(Into::into).collect(),
+            environment: BTreeMap::new(),
+            directory: None,
+        }
+    }
+}
+
+/// Reads one table of `[upstream]`.
+pub(super) fn read(name: &str, field: Field<'_>) -> Result<UpstreamConfig, ConfigError> {
+    let start = field.start();
+    let mut section = field.section()?;
+    let transport = transport(&mut section, start)?;
+    let mut upstream =
+        UpstreamConfig::new(name, transport).map_err(|problem| section.error(start, problem))?;
+    if let Some(field) = section.take("tools") {
+        let mut tools = field.section()?;
+        upstream.allowed_tools = patterns(tools.take("allow"))?;
+        upstream.denied_tools = patterns(tools.take("deny"))?;
+        tools.finish()?;
+    }
+    if let Some(prefix) = section.take("prefix") {
+        upstream.prefix = Some(prefix.text()?);
+    }
+    if let Some(flat) = section.take("flat")
+        && flat.flag()?
+    {
+        upstream.prefix = None;
+    }
+    if let Some(limit) = section.take("limit") {
+        upstream.limit = Some(read_limit(limit)?);
+    }
+    if let Some(pin) = section.take("pin") {
+        let modes = [
+            ("ask", PinMode::Ask),
+            ("block", PinMode::Block),
+            ("warn", PinMode::Warn),
+        ];
+        upstream.pin = Some(pin.one_of(&modes)?);
+    }
+    let flag = |field: Option<Field<'_>>| field.map_or(Ok(false), |field| field.flag());
+    upstream.is_required = flag(section.take("required"))?;
+    upstream.may_sample = flag(section.take("sampling"))?;
+    upstream.sees_roots = flag(section.take("roots"))?;
+    if let Some(children) = section.take("children") {
+        if matches!(upstream.transport, UpstreamTransport::Http(_)) {
+            return Err(children.error("is for an upstream with `command`"));
+        }
+        upstream.children = usize::try_from(children.number(1..1025)?).ok();
+    }
+    if let Some(sharing) = section.take("sharing") {
+        upstream.sharing = sharing.one_of(&[
+            ("principal", Sharing::PerPrincipal),
+            ("shared", Sharing::Shared),
+        ])?;
+    }
+    if let Some(timeout) = section.take("timeout") {
+        upstream.timeout = Some(timeout.duration()?);
+    }
+    section.finish()?;
+    Ok(upstream)
+}
+
+fn transport(section: &mut Section<'_>, start: usize) -> Result<UpstreamTransport, ConfigError> {
+    let (url, command) = (section.take("url"), section.take("command"));
+    let (headers, credentials) = (section.take("headers"), section.take("credentials"));
+    let (environment, directory) = (section.take("env"), section.take("directory"));
+    match (url, command) {
+        (Some(url), None) => {
+            if let Some(field) = environment.or(directory) {
+                return Err(field.error("is for an upstream with `command`"));
+            }
+            read_http(&url, headers, credentials).map(UpstreamTransport::Http)
+        }
+        (None, Some(command)) => {
+            if let Some(field) = headers.or(credentials) {
+                return Err(field
+                    .error("is for an upstream with `url`")
+                    .with_advice("pass secrets to a command with `env`"));
+            }
+            read_command(command, environment, directory).map(UpstreamTransport::Command)
+        }
+        (Some(_), Some(command)) => Err(command
+            .error("stands beside `url`")
+            .with_advice("remove one of them")),
+        (None, None) => Err(section
+            .error(start, "an upstream needs `url` or `command`")
+            .with_advice("write url = \"https://…\", or command = [\"program\", \"argument\"]")),
+    }
+}
+
+fn read_http(
+    url: &Field<'_>,
+    headers: Option<Field<'_>>,
+    credentials: Option<Field<'_>>,
+) -> Result<HttpUpstream, ConfigError> {
+    let mut upstream = HttpUpstream::new(url.text()?);
+    let parsed = upstream.url.parse::<http::Uri>();
+    let is_http = parsed.is_ok_and(|url| {
+        url.host().is_some() && matches!(url.scheme_str(), Some("http" | "https"))
+    });
+    if !is_http {
+        return Err(url
+            .error("is not a valid URL")
+            .with_advice("write https:// and a host"));
+    }
+    if let Some(headers) = headers {
+        for (name, field) in headers.section()?.take_all() {
+            let value = field.text()?;
+            if http::HeaderName::try_from(name.as_str()).is_err()
+                || http::HeaderValue::try_from(value.as_str()).is_err()
+            {
+                return Err(field.error("is not a valid HTTP header"));
+            }
+            upstream.headers.push((name, value.into()));
+        }
+    }
+    upstream.credentials = credentials.map(read_credentials).transpose()?;
+    Ok(upstream)
+}
+
+fn read_credentials(field: Field<'_>) -> Result<UpstreamCredentials, ConfigError> {
+    let start = field.start();
+    let mut section = field.section()?;
+    let (bearer, file) = (section.take("bearer"), section.take("bearer_file"));
+    let (client, login) = (section.take("client"), section.take("login"));
+    let kinds = [&bearer, &file, &client, &login];
+    if kinds.iter().filter(|kind| kind.is_some()).count() != 1 {
+        return Err(section
+            .error(
+                start,
+                "`credentials` needs exactly one of bearer, bearer_file, client, login",
+            )
+            .with_advice("write credentials = { bearer = \"${TOKEN}\" }"));
+    }
+    let credentials = if let Some(bearer) = bearer {
+        UpstreamCredentials::Bearer(bearer_token(&bearer, &bearer.text()?)?)
+    } else if let Some(file) = file {
+        let text = std::fs::read_to_string(file.path()?)
+            .map_err(|error| file.error(format_args!("cannot be read: {error}")))?;
+        UpstreamCredentials::Bearer(bearer_token(&file, text.trim())?)
+    } else if let Some(client) = client {
+        read_client(client)?
+    } else {
+        let is_login = login.as_ref().map_or(Ok(false), Field::flag)?;
+        if !is_login {
+            return Err(section.error(start, "`credentials.login` must be true"));
+        }
+        UpstreamCredentials::Login
+    };
+    section.finish()?;
+    Ok(credentials)
+}
+
+fn bearer_token(field: &Field<'_>, token: &str) -> Result<Secret, ConfigError> {
+    let is_valid = !token.is_empty() && token.bytes().all(|byte| byte.is_ascii_graphic());
+    if is_valid {
+        Ok(Secret::new(token))
+    } else {
+        Err(field
+            .error("is not a bearer token: it is empty, or has characters besides visible ASCII"))
+    }
+}
+
+fn read_client(field: Field<'_>) -> Result<UpstreamCredentials, ConfigError> {
+    let start = field.start();
+    let mut section = field.section()?;
+    let (id, secret) = (section.take("id"), section.take("secret"));
+    let scopes = section.take("scopes").map(|field| field.texts(MAX_LIST));
+    let (Some(id), Some(secret)) = (id, secret) else {
+        return Err(section.error(start, "`credentials.client` needs `id` and `secret`"));
+    };
+    let credentials = UpstreamCredentials::Client {
+        id: id.text()?,
+        secret: secret.text()?.into(),
+        scopes: scopes.transpose()?.map(|scopes| scopes.join(" ")),
+    };
+    section.finish()?;
+    Ok(credentials)
+}
+
+fn read_command(
+    command: Field<'_>,
+    environment: Option<Field<'_>>,
+    directory: Option<Field<'_>>,
+) -> Result<CommandUpstream, ConfigError> {
+    let empty = command
+        .error("is empty")
+        .with_advice("write command = [\"program\", \"argument\"]");
+    let mut words = command.texts(MAX_LIST)?.into_iter();
+    let Some(program) = words.next().filter(|program| !program.is_empty()) else {
+        return Err(empty);
+    };
+    let mut upstream = CommandUpstream::new(program, words);
+    if let Some(environment) = environment {
+        let variables = environment.named_texts(MAX_LIST)?.into_iter();
+        upstream.environment = variables
+            .map(|(name, value)| (name, value.into()))
+            .collect();
+    }
+    if let Some(directory) = directory {
+        upstream.directory = Some(directory.path()?);
+    }
+    Ok(upstream)
+}
+
+fn read_limit(field: Field<'_>) -> Result<CallLimit, ConfigError> {
+    let start = field.start();
+    let mut section = field.section()?;
+    let (calls, period) = (section.take("calls"), section.take("per"));
+    let key = match section.take("key") {
+        Some(key) => key.one_of(&[
+            ("principal", LimitKey::Principal),
+            ("upstream", LimitKey::Upstream),
+        ])?,
+        None => LimitKey::Principal,
+    };
+    let (Some(calls), Some(period)) = (calls, period) else {
+        return Err(section
+            .error(start, "`limit` needs `calls` and `per`")
+            .with_advice("write limit = { calls = 60, per = \"1m\" }"));
+    };
+    let calls = calls.number(1..1_000_001)?;
+    let limit = CallLimit {
+        calls: u32::try_from(calls).unwrap_or(u32::MAX),
+        period: period.duration()?,
+        key,
+    };
+    section.finish()?;
+    Ok(limit)
+}
+
+fn patterns(field: Option<Field<'_>>) -> Result<Vec<Glob>, ConfigError> {
+    match field {
+        Some(field) => field.list(MAX_LIST)?.iter().map(Field::pattern).collect(),
+        None => Ok(Vec::new()),
+    }
+}
