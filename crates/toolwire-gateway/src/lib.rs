@@ -1,8 +1,13 @@
 //! A gateway for the Model Context Protocol: many servers behind one address, with rules, limits, pins and an audit log.
 //!
-//! [`GatewayConfig`] is a TOML file. An unknown key is an error that names the line and a similar key.
+//! * [`GatewayConfig`] is a TOML file. An unknown key is an error that names the line and a similar key.
+//! * [`pins`] detect tools, prompts and instructions that changed after the operator approved them.
 
 mod config;
+pub mod pins;
+mod private_file;
+#[cfg(test)]
+mod scratch;
 
 pub use config::{
     AuditConfig, AuthConfig, CallLimit, CommandUpstream, ConfigError, DEFAULT_LISTEN,

@@ -1,0 +1,71 @@
+//! Files with access for their owner only.
+
+use std::fs::{self, OpenOptions};
+use std::io::{self, Write as _};
+use std::path::Path;
+
+/// Replaces a file at once: other processes read the old or the new content, and a link is replaced, not followed.
+pub(crate) fn replace(path: &Path, content: &[u8]) -> io::Result<()> {
+    let mut name = path.file_name().unwrap_or_default().to_owned();
+    name.push(format!(".{}.new", std::process::id()));
+    let new = path.with_file_name(name);
+    // An earlier process with the same id may have left it.
+    let _ = fs::remove_file(&new);
+    let mut options = OpenOptions::new();
+    options.write(true).create_new(true);
+    restrict(&mut options);
+    let written = options.open(&new).and_then(|mut file| {
+        file.write_all(content)?;
+        file.sync_all()
+    });
+    let replaced = written.and_then(|()| fs::rename(&new, path));
+    if replaced.is_err() {
+        let _ = fs::remove_file(&new);
+    }
+    replaced
+}
+
+#[cfg(unix)]
+fn restrict(options: &mut OpenOptions) {
+    use std::os::unix::fs::OpenOptionsExt as _;
+
+    use rustix::fs::OFlags;
+
+    // Opening a pipe does not block.
+    let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
+    options.mode(0o600).custom_flags(flags.bits().cast_signed());
+}
+
+// On other platforms, files in a user's directory belong to the user.
+#[cfg(not(unix))]
+fn restrict(_options: &mut OpenOptions) {}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use std::os::unix::fs::{PermissionsExt as _, symlink};
+
+    use super::*;
+    use crate::scratch::Scratch;
+
+    #[test]
+    fn files_are_private_and_links_are_not_followed() {
+        let scratch = Scratch::new("private-file");
+        let (file, link, target) = (
+            scratch.path("f"),
+            scratch.path("link"),
+            scratch.path("target"),
+        );
+        replace(&file, b"one").unwrap();
+        assert_eq!(fs::read(&file).unwrap(), b"one");
+        let mode = fs::metadata(&file).unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o600);
+
+        fs::write(&target, "target").unwrap();
+        symlink(&target, &link).unwrap();
+        replace(&link, b"new").unwrap();
+        assert_eq!(fs::read(&target).unwrap(), b"target");
+        assert_eq!(fs::read(&link).unwrap(), b"new");
+        // No other file is left.
+        assert_eq!(fs::read_dir(scratch.directory()).unwrap().count(), 3);
+    }
+}
