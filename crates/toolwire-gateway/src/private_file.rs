@@ -1,8 +1,20 @@
 //! Files with access for their owner only.
 
-use std::fs::{self, OpenOptions};
+use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write as _};
 use std::path::Path;
+
+/// Opens a file to append to it, and creates it if necessary. A link as the last part of the path is not followed.
+pub(crate) fn append(path: &Path) -> io::Result<File> {
+    let mut options = OpenOptions::new();
+    options.append(true).create(true);
+    restrict(&mut options);
+    let file = options.open(path)?;
+    if !file.metadata()?.is_file() {
+        return Err(io::Error::other("it is not a regular file"));
+    }
+    Ok(file)
+}
 
 /// Replaces a file at once: other processes read the old or the new content, and a link is replaced, not followed.
 pub(crate) fn replace(path: &Path, content: &[u8]) -> io::Result<()> {
@@ -56,12 +68,14 @@ mod tests {
             scratch.path("target"),
         );
         replace(&file, b"one").unwrap();
-        assert_eq!(fs::read(&file).unwrap(), b"one");
+        append(&file).unwrap().write_all(b" two").unwrap();
+        assert_eq!(fs::read(&file).unwrap(), b"one two");
         let mode = fs::metadata(&file).unwrap().permissions().mode();
         assert_eq!(mode & 0o777, 0o600);
 
         fs::write(&target, "target").unwrap();
         symlink(&target, &link).unwrap();
+        assert!(append(&link).is_err());
         replace(&link, b"new").unwrap();
         assert_eq!(fs::read(&target).unwrap(), b"target");
         assert_eq!(fs::read(&link).unwrap(), b"new");

@@ -270,3 +270,23 @@ fn large_files_are_not_read() {
         "{error}"
     );
 }
+
+/// Returns the TOML of a page.
+fn toml_of(page: &str) -> &str {
+    let (_, after) = page.split_once("```toml\n").expect("a block");
+    after.split_once("```").expect("the end of the block").0
+}
+
+#[test]
+fn configurations_of_the_documentation_are_valid() {
+    let environment = |_: &str| Some("0123456789abcdef".to_owned());
+    let texts = [
+        toml_of(include_str!("../guide/gateway.md")),
+        include_str!("../../../../examples/gateway/gateway.toml"),
+    ];
+    for text in texts {
+        let parsed = GatewayConfig::parse("gateway.toml", text, &environment);
+        let config = parsed.unwrap_or_else(|error| panic!("{error}"));
+        assert_eq!(config.upstreams.len(), 2);
+    }
+}

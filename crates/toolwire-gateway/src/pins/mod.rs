@@ -3,6 +3,7 @@
 mod difference;
 mod lock_file;
 mod review;
+mod store;
 
 pub use toolwire_proto::relay::pins::{PinKind, PinMode, PinStatus};
 
@@ -11,3 +12,4 @@ pub use self::lock_file::{
     LockFile, LockFileError, MAX_LOCK_BYTES, PinnedEntry, PinnedText, UpstreamPins,
 };
 pub use self::review::{EntryReview, Offer, Review};
+pub(crate) use self::store::PinStore;

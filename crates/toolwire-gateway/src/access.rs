@@ -1,0 +1,81 @@
+//! The policy of the gateway: which caller may use which entry of which upstream.
+
+use std::sync::{Arc, Mutex};
+
+use serde_json::value::RawValue;
+use toolwire::{RawJson, ScopeSet, TokenInfo};
+use toolwire_proto::relay::policy::{Decision, Policy, PolicyRequest};
+
+use crate::sync::lock;
+
+/// An entry of an upstream, as rules see it.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct RuledEntry<'a> {
+    pub(crate) upstream: &'a str,
+    /// The name that the gateway exposes at its main address.
+    pub(crate) exposed_name: &'a str,
+    /// The name at the upstream.
+    pub(crate) own_name: &'a str,
+    pub(crate) annotations: Option<&'a RawValue>,
+}
+
+/// The use of an entry.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum EntryUse<'a> {
+    /// It is listed.
+    List,
+    /// It is called with these arguments.
+    Call(Option<&'a RawValue>),
+}
+
+/// The policy, which changes with the configuration.
+#[derive(Debug)]
+pub(crate) struct AccessRules {
+    policy: Mutex<Arc<Policy>>,
+}
+
+impl AccessRules {
+    pub(crate) fn new(policy: Policy) -> Self {
+        Self {
+            policy: Mutex::new(Arc::new(policy)),
+        }
+    }
+
+    /// Replaces the policy. Returns `true` if it is another one.
+    pub(crate) fn replace(&self, policy: &Policy) -> bool {
+        let mut current = lock(&self.policy);
+        let is_changed = **current != *policy;
+        if is_changed {
+            *current = Arc::new(policy.clone());
+        }
+        is_changed
+    }
+
+    /// Decides whether a caller may use an entry.
+    pub(crate) fn decide(
+        &self,
+        entry: &RuledEntry<'_>,
+        token: &TokenInfo,
+        entry_use: EntryUse<'_>,
+    ) -> Decision {
+        let policy = Arc::clone(&lock(&self.policy));
+        let request = PolicyRequest::entry(entry.upstream, entry.exposed_name, entry.own_name)
+            .with_annotations(entry.annotations);
+        let request = match entry_use {
+            EntryUse::List => request,
+            EntryUse::Call(arguments) => request.with_arguments(arguments),
+        };
+        if !policy.depends_on_caller() {
+            return policy.decide(&request);
+        }
+        let principal = token.subject.as_deref().or(token.client_id.as_deref());
+        let scopes = ScopeSet::from_trusted(token.scopes.iter().cloned());
+        let claims = RawJson::from_serialize(&token.claims).ok();
+        let claims = claims.as_ref().map(RawJson::as_raw_value);
+        policy.decide(&request.with_caller(
+            principal.filter(|_| token.valid),
+            Some(&scopes),
+            claims,
+        ))
+    }
+}

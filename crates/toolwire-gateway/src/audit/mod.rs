@@ -1,0 +1,197 @@
+//! The audit log: one line of JSON per exchange, written by a thread of its own.
+
+mod line;
+mod writer;
+
+use std::io;
+use std::sync::{Arc, Mutex};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use serde_json::json;
+use toolwire::ErrorObject;
+use toolwire::middleware::{Outcome, Request};
+use toolwire_proto::relay::policy::Decision;
+
+use self::line::ExchangeLine;
+use self::writer::AuditQueue;
+use crate::config::{AuditConfig, OnFull};
+use crate::sync::lock;
+
+/// How long the end of a gateway waits for the last lines.
+const CLOSE_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// The audit log of a gateway, which changes with the configuration.
+#[derive(Debug, Default)]
+pub(crate) struct AuditLog {
+    current: Mutex<Option<Arc<OpenLog>>>,
+}
+
+#[derive(Debug)]
+struct OpenLog {
+    config: AuditConfig,
+    queue: AuditQueue,
+    thread: Mutex<Option<JoinHandle<()>>>,
+}
+
+impl AuditLog {
+    /// Replaces the log, unless its configuration is the same.
+    pub(crate) fn configure(&self, config: Option<&AuditConfig>) -> io::Result<()> {
+        let mut current = lock(&self.current);
+        if current.as_ref().map(|log| &log.config) == config {
+            return Ok(());
+        }
+        *current = match config {
+            Some(config) => {
+                let (queue, thread) = AuditQueue::start(config)?;
+                Some(Arc::new(OpenLog {
+                    config: config.clone(),
+                    queue,
+                    thread: Mutex::new(Some(thread)),
+                }))
+            }
+            None => None,
+        };
+        Ok(())
+    }
+
+    /// Opens the file again, after another program has moved it.
+    pub(crate) fn reopen(&self) {
+        if let Some(log) = &*lock(&self.current) {
+            log.queue.reopen();
+        }
+    }
+
+    /// Begins the line of a request. Returns `None` without a log.
+    ///
+    /// # Errors
+    /// Returns an error if the queue is full, and the request is a call that must not run without a line.
+    pub(crate) fn begin(&self, request: &Request) -> Result<Option<AuditedExchange>, ErrorObject> {
+        let Some(log) = lock(&self.current).clone() else {
+            return Ok(None);
+        };
+        let is_full = log.queue.is_full();
+        if is_full && log.config.on_full == OnFull::Reject && is_call(request.method()) {
+            let error =
+                ErrorObject::internal("the audit log of the gateway is full; try again later");
+            return Err(error.with_data(json!({ "reason": "overloaded" })));
+        }
+        let line = ExchangeLine::of(request, &log.config.arguments);
+        Ok(Some(AuditedExchange {
+            line: Some(line),
+            log,
+        }))
+    }
+
+    /// Ends the log after the lines of all exchanges that have ended.
+    pub(crate) async fn close(&self) {
+        let Some(log) = lock(&self.current).take() else {
+            return;
+        };
+        let thread = lock(&log.thread).take();
+        drop(log);
+        let ended = tokio::task::spawn_blocking(move || thread.map(JoinHandle::join));
+        if tokio::time::timeout(CLOSE_TIMEOUT, ended).await.is_err() {
+            tracing::warn!("the last lines of the audit log may not be written");
+        }
+    }
+}
+
+/// Returns `true` if a method runs code of an upstream.
+fn is_call(method: &str) -> bool {
+    let lists = [
+        "tools/list",
+        "prompts/list",
+        "resources/list",
+        "resources/templates/list",
+    ];
+    let others = [
+        "initialize",
+        "server/discover",
+        "ping",
+        "subscriptions/listen",
+    ];
+    !lists.contains(&method) && !others.contains(&method)
+}
+
+/// An exchange whose line is written when the value is dropped, also if the request is cancelled.
+#[derive(Debug)]
+pub(crate) struct AuditedExchange {
+    /// `None` after it was written.
+    line: Option<ExchangeLine>,
+    log: Arc<OpenLog>,
+}
+
+impl AuditedExchange {
+    pub(crate) fn set_decision(&mut self, upstream: &str, decision: Decision) {
+        if let Some(line) = &mut self.line {
+            line.set_decision(upstream, decision);
+        }
+    }
+
+    pub(crate) fn end(&mut self, outcome: &Outcome) {
+        if let Some(line) = &mut self.line {
+            line.end(outcome);
+        }
+    }
+}
+
+impl Drop for AuditedExchange {
+    fn drop(&mut self) {
+        let Some(line) = self.line.take() else {
+            return;
+        };
+        let is_full = self.log.queue.is_full();
+        if is_full && self.log.config.on_full == OnFull::Drop {
+            self.log.queue.lose();
+        } else {
+            self.log.queue.push(line.finish());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+    use toolwire::{Client, RequestContext, Server, ToolHandler};
+    use toolwire_proto::relay::policy::Policy;
+
+    use super::*;
+    use crate::access::AccessRules;
+    use crate::audit::writer::MAX_QUEUED_LINES;
+    use crate::guard::{Guard, SharedSources};
+
+    #[tokio::test]
+    async fn full_queue_rejects_calls_or_loses_lines() {
+        for (on_full, is_rejected) in [(OnFull::Reject, true), (OnFull::Drop, false)] {
+            let (queue, _receiver) = AuditQueue::stalled();
+            for _ in 0..MAX_QUEUED_LINES {
+                queue.push(String::new());
+            }
+            let mut config = AuditConfig::new("unused");
+            config.on_full = on_full;
+            let log = Arc::new(OpenLog {
+                config,
+                queue,
+                thread: Mutex::default(),
+            });
+            let audit = AuditLog {
+                current: Mutex::new(Some(Arc::clone(&log))),
+            };
+            let access = Arc::new(AccessRules::new(Policy::default()));
+            let guard = Guard::new(SharedSources::default(), false, access, Arc::new(audit));
+            let tool = ToolHandler::typed("t", |_: RequestContext, _: serde_json::Value| async {
+                "ok"
+            });
+            let server = Server::new("test", "1.0.0")
+                .tool(tool)
+                .with_middleware(guard);
+            let client = Client::in_process(&server).await.unwrap();
+            // Lists do not run code of an upstream.
+            assert_eq!(client.list_tools().await.unwrap().len(), 1);
+            let called = client.call_tool("t", json!({})).await;
+            assert_eq!(called.is_err(), is_rejected, "{on_full:?}");
+            assert_eq!(log.queue.lost() > 0, !is_rejected, "{on_full:?}");
+        }
+    }
+}

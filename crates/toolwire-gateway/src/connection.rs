@@ -1,0 +1,179 @@
+//! The connections to the upstreams.
+
+use std::fmt;
+use std::sync::Arc;
+
+use toolwire::relay::{Upstream, UpstreamSource};
+use toolwire::types::Implementation;
+use toolwire::{ClientBuilder, ProcessTracker, ServerCommand};
+use toolwire_auth::client::{OAuthConfig, RegisteredClient};
+
+use crate::config::{
+    CommandUpstream, HttpUpstream, UpstreamConfig, UpstreamCredentials, UpstreamTransport,
+};
+
+type StderrListener = dyn Fn(&str, &str) + Send + Sync;
+
+/// What a gateway needs besides its configuration.
+#[derive(Clone, Default)]
+#[non_exhaustive]
+pub struct GatewayOptions {
+    processes: Option<ProcessTracker>,
+    logins: Option<OAuthConfig>,
+    on_stderr: Option<Arc<StderrListener>>,
+    pub(crate) listen: Option<String>,
+    pub(crate) is_read_only: bool,
+}
+
+impl GatewayOptions {
+    /// Creates options without logins.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Sets the tracker of server processes, with which a program waits for their end.
+    #[must_use]
+    pub fn with_processes(mut self, processes: &ProcessTracker) -> Self {
+        self.processes = Some(processes.clone());
+        self
+    }
+
+    /// Sets the logins for upstreams with `credentials = { login = true }`.
+    #[must_use]
+    pub fn with_logins(mut self, logins: OAuthConfig) -> Self {
+        self.logins = Some(logins);
+        self
+    }
+
+    /// Sets the address to listen on, instead of that of the configuration.
+    #[must_use]
+    pub fn with_listen(mut self, address: impl Into<String>) -> Self {
+        self.listen = Some(address.into());
+        self
+    }
+
+    /// Writes no files: no audit log, and no lock file. To look at what a gateway offers.
+    #[must_use]
+    pub fn read_only(mut self) -> Self {
+        self.is_read_only = true;
+        self
+    }
+
+    /// Sets a function that gets each line that a server process writes to standard error, with the name of its upstream.
+    #[must_use]
+    pub fn on_stderr(mut self, listener: impl Fn(&str, &str) + Send + Sync + 'static) -> Self {
+        self.on_stderr = Some(Arc::new(listener));
+        self
+    }
+}
+
+impl fmt::Debug for GatewayOptions {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("GatewayOptions").finish_non_exhaustive()
+    }
+}
+
+/// Creates the source of an upstream. It connects later.
+///
+/// # Errors
+/// Returns an error if a header is invalid, or if there is no login that the configuration needs.
+pub(crate) fn upstream_source(
+    config: &UpstreamConfig,
+    options: &GatewayOptions,
+) -> Result<UpstreamSource, String> {
+    let info = Implementation::new("toolwire-gateway", env!("CARGO_PKG_VERSION"));
+    let builder = ClientBuilder::default().with_info(info);
+    let upstream = match &config.transport {
+        UpstreamTransport::Http(http) => http_upstream(http, builder, options)?,
+        UpstreamTransport::Command(command) => {
+            command_upstream(&config.name, command, options).with_builder(builder)
+        }
+    };
+    let upstream = upstream
+        .with_name(&config.name)
+        .with_sampling(config.may_sample)
+        .with_roots(config.sees_roots)
+        .with_sharing(config.sharing);
+    let upstream = match config.children {
+        Some(children) => upstream.with_max_processes(children),
+        None => upstream,
+    };
+    let upstream = match config.timeout {
+        Some(timeout) => upstream.with_timeout(timeout),
+        None => upstream,
+    };
+    Ok(upstream.source())
+}
+
+/// Returns `true` if two configurations have the same connections.
+pub(crate) fn has_same_connection(one: &UpstreamConfig, other: &UpstreamConfig) -> bool {
+    one.name == other.name
+        && one.transport == other.transport
+        && one.may_sample == other.may_sample
+        && one.sees_roots == other.sees_roots
+        && one.children == other.children
+        && one.sharing == other.sharing
+        && one.timeout == other.timeout
+}
+
+fn http_upstream(
+    config: &HttpUpstream,
+    mut builder: ClientBuilder,
+    options: &GatewayOptions,
+) -> Result<Upstream, String> {
+    for (name, value) in &config.headers {
+        let added = builder.with_header(name, value.expose());
+        builder = added.map_err(|error| error.to_string())?;
+    }
+    match &config.credentials {
+        None => {}
+        Some(UpstreamCredentials::Bearer(token)) => {
+            let value = format!("Bearer {}", token.expose());
+            let added = builder.with_header("Authorization", &value);
+            builder = added.map_err(|error| error.to_string())?;
+        }
+        Some(UpstreamCredentials::Client { id, secret, scopes }) => {
+            let client = RegisteredClient::new(id).with_secret(secret.clone());
+            let mut oauth = OAuthConfig::client_credentials(client);
+            if let Some(scopes) = scopes {
+                oauth = oauth
+                    .with_scopes(scopes)
+                    .map_err(|error| error.to_string())?;
+            }
+            builder = builder.with_http_layer(oauth);
+        }
+        Some(UpstreamCredentials::Login) => {
+            let logins = options.logins.clone();
+            let logins = logins.ok_or("no logins are stored; log in with `toolwire login URL`")?;
+            builder = builder.with_http_layer(logins);
+        }
+    }
+    let url = config.url.clone();
+    let upstream = Upstream::new(move |builder| {
+        let url = url.clone();
+        async move { builder.connect(&url).await }
+    });
+    Ok(upstream.with_builder(builder))
+}
+
+fn command_upstream(name: &str, config: &CommandUpstream, options: &GatewayOptions) -> Upstream {
+    let (name, config, options) = (name.to_owned(), config.clone(), options.clone());
+    Upstream::new(move |builder| {
+        let mut command = ServerCommand::new(&config.program).args(&config.arguments);
+        for (name, value) in &config.environment {
+            command = command.env(name, value.expose());
+        }
+        if let Some(directory) = &config.directory {
+            command = command.current_dir(directory);
+        }
+        if let Some(processes) = &options.processes {
+            command = command.with_tracker(processes);
+        }
+        if let Some(listener) = options.on_stderr.clone() {
+            let name = name.clone();
+            command = command.on_stderr(move |line| listener(&name, line));
+        }
+        async move { builder.spawn(command).await }
+    })
+}

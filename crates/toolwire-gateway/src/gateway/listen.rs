@@ -1,0 +1,92 @@
+//! Binds a gateway to an address.
+
+use std::net::SocketAddr;
+
+use http::Uri;
+use toolwire::transport::http::{HttpListener, HttpOptions, HttpService};
+
+use crate::config::{AuthConfig, GatewayConfig};
+use crate::error::GatewayError;
+use crate::gateway::running::RunningUpstream;
+use crate::gateway::{Gateway, PATH};
+use crate::sync::lock;
+
+impl Gateway {
+    /// Binds the gateway to the address of its configuration: all upstreams at `/mcp`, and each one alone at
+    /// `/mcp/NAME`.
+    ///
+    /// # Errors
+    /// Returns an error if the address cannot be bound. Also returns an error if other machines can reach the address and
+    /// there is no `[auth]`, unless `is_open` permits it.
+    pub async fn bind(&self, is_open: bool) -> Result<HttpListener, GatewayError> {
+        let state = self.inner.state.lock().await;
+        let listen = self
+            .inner
+            .options
+            .listen
+            .as_ref()
+            .unwrap_or(&state.config.listen);
+        let failed = |problem: String| GatewayError::Setting(format!("listen {listen}: {problem}"));
+        let found = tokio::net::lookup_host(listen).await;
+        let found = found.map_err(|error| {
+            failed(format!(
+                "{error}; give a host and a port, such as 127.0.0.1:8080"
+            ))
+        })?;
+        let addresses: Vec<SocketAddr> = found.collect();
+        let is_local = addresses.iter().all(|address| address.ip().is_loopback());
+        if !is_local && self.inner.auth.is_none() && !is_open {
+            return Err(failed(
+                "other machines could use the gateway without authorization; add [auth], listen on 127.0.0.1, or \
+                 permit it with --insecure-open"
+                    .to_owned(),
+            ));
+        }
+        let options = self.http_options(&state.config);
+        let server = self.inner.server.clone();
+        let listener = HttpListener::bind(server, &addresses[..], options).await;
+        let listener = listener.map_err(|error| failed(error.to_string()))?;
+        let service = listener.service().clone();
+        for upstream in &state.upstreams {
+            self.serve_alone(&service, upstream, &state.config);
+        }
+        *lock(&self.inner.service) = Some(service);
+        Ok(listener)
+    }
+
+    /// Adds the address at which an upstream is alone.
+    pub(super) fn serve_alone(
+        &self,
+        service: &HttpService,
+        upstream: &RunningUpstream,
+        config: &GatewayConfig,
+    ) {
+        let options = self.http_options(config).with_path(upstream.path());
+        service.add_service(HttpService::new(upstream.alone.clone(), options));
+    }
+
+    fn http_options(&self, config: &GatewayConfig) -> HttpOptions {
+        let options = HttpOptions::new()
+            .with_path(PATH)
+            .with_public_hosts(public_hosts(config))
+            .without_signals()
+            .without_start_message();
+        match &self.inner.auth {
+            Some(auth) => options.with_authorizer(auth.clone()),
+            None => options,
+        }
+    }
+}
+
+/// Returns the host names that remote clients use: those of the configuration, and that of the public URL.
+fn public_hosts(config: &GatewayConfig) -> Vec<String> {
+    let mut hosts = config.public_hosts.clone();
+    if let Some(AuthConfig::ResourceServer { audience, .. }) = &config.auth
+        && let Ok(url) = audience.parse::<Uri>()
+        && let Some(host) = url.host()
+        && !hosts.iter().any(|known| known == host)
+    {
+        hosts.push(host.to_owned());
+    }
+    hosts
+}

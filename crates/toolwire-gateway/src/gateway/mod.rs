@@ -1,0 +1,234 @@
+//! A running gateway.
+
+mod listen;
+mod reload;
+mod report;
+mod running;
+#[cfg(test)]
+mod tests;
+
+use std::fmt;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use tokio::task::JoinSet;
+use toolwire::Server;
+use toolwire::transport::http::HttpService;
+use toolwire_proto::relay::policy::Policy;
+
+use self::running::{Common, RunningUpstream};
+use crate::access::AccessRules;
+use crate::audit::AuditLog;
+use crate::config::GatewayConfig;
+use crate::connection::{GatewayOptions, upstream_source};
+use crate::error::GatewayError;
+use crate::front_auth::FrontAuth;
+use crate::guard::{Guard, SharedSources};
+use crate::limits::CommonLimits;
+use crate::pins::PinStore;
+use crate::sync::lock;
+
+pub use self::reload::ConfigFile;
+pub use self::report::{EntryReport, GatewayReport, UpstreamReport};
+
+/// The path of the main address.
+const PATH: &str = "/mcp";
+
+/// How long the start waits for upstreams that are not required. They connect in the background then.
+const START_WAIT: Duration = Duration::from_secs(2);
+
+/// A gateway: one server that offers the tools, prompts and resources of its upstreams.
+///
+/// Clones are handles to the same gateway.
+#[derive(Clone)]
+pub struct Gateway {
+    inner: Arc<GatewayInner>,
+}
+
+struct GatewayInner {
+    options: GatewayOptions,
+    server: Server,
+    sources: SharedSources,
+    common: Common,
+    auth: Option<FrontAuth>,
+    /// The configuration and the upstreams. Locked while a configuration is taken.
+    state: tokio::sync::Mutex<GatewayState>,
+    /// The HTTP service, after the gateway was bound to an address.
+    service: Mutex<Option<HttpService>>,
+}
+
+struct GatewayState {
+    config: GatewayConfig,
+    limits: CommonLimits,
+    upstreams: Vec<RunningUpstream>,
+}
+
+impl Gateway {
+    /// Creates a gateway without connecting to its upstreams. Requires a tokio runtime.
+    ///
+    /// # Errors
+    /// Returns an error if a file that the configuration names cannot be used, and if the lock file is not valid.
+    pub fn new(config: GatewayConfig, options: GatewayOptions) -> Result<Self, GatewayError> {
+        let setting = GatewayError::Setting;
+        let pins = PinStore::open(config.lock_file.clone(), options.is_read_only);
+        let pins = pins.map_err(|error| setting(error.to_string()))?;
+        let auth = config.auth.as_ref().map(FrontAuth::new).transpose();
+        let auth = auth.map_err(setting)?;
+        let audit = AuditLog::default();
+        if !options.is_read_only {
+            configure_audit(&audit, &config)?;
+        }
+        let common = Common {
+            access: Arc::new(AccessRules::new(config.policy.clone())),
+            audit: Arc::new(audit),
+            pins: Arc::new(pins),
+        };
+        let sources = SharedSources::default();
+        let guard = Guard::new(
+            Arc::clone(&sources),
+            false,
+            Arc::clone(&common.access),
+            Arc::clone(&common.audit),
+        );
+        let server = Server::new("toolwire-gateway", env!("CARGO_PKG_VERSION"));
+        let server = server.with_middleware(guard);
+        let limits = CommonLimits::new(&config.limits);
+        let mut upstreams = Vec::new();
+        for upstream in &config.upstreams {
+            let name = &upstream.name;
+            let named = |problem| setting(format!("upstream `{name}`: {problem}"));
+            let connection = upstream_source(upstream, &options).map_err(named)?;
+            let running =
+                RunningUpstream::new(upstream, connection, &limits, has_rules(&config), &common);
+            upstreams.push(running.map_err(named)?);
+        }
+        let gateway = Self {
+            inner: Arc::new(GatewayInner {
+                options,
+                server,
+                sources,
+                common,
+                auth,
+                state: tokio::sync::Mutex::new(GatewayState {
+                    config,
+                    limits,
+                    upstreams: upstreams.clone(),
+                }),
+                service: Mutex::default(),
+            }),
+        };
+        gateway.mount_all(&upstreams)?;
+        Ok(gateway)
+    }
+
+    /// Connects to the upstreams. Waits for the required ones, and up to 2 s for the others, which go on in the
+    /// background.
+    ///
+    /// # Errors
+    /// Returns an error if a required upstream is not reachable.
+    pub async fn connect(&self) -> Result<(), GatewayError> {
+        let upstreams = self.inner.state.lock().await.upstreams.clone();
+        let (required, others): (Vec<_>, Vec<_>) = upstreams
+            .into_iter()
+            .partition(|upstream| upstream.config.is_required);
+        let mut connecting = connect_all(others);
+        let mut required = connect_all(required);
+        while let Some(ended) = required.join_next().await {
+            let Ok((name, connected)) = ended else {
+                continue;
+            };
+            if let Err(reason) = connected {
+                return Err(GatewayError::Upstream { name, reason });
+            }
+        }
+        let all = async { while connecting.join_next().await.is_some() {} };
+        let _ = tokio::time::timeout(START_WAIT, all).await;
+        connecting.detach_all();
+        Ok(())
+    }
+
+    /// Connects to all upstreams and waits for every attempt. The report has the failures.
+    pub async fn connect_all(&self) {
+        let upstreams = self.inner.state.lock().await.upstreams.clone();
+        let mut connecting = connect_all(upstreams);
+        while connecting.join_next().await.is_some() {}
+    }
+
+    /// Returns the server that offers all upstreams.
+    #[must_use]
+    pub fn server(&self) -> &Server {
+        &self.inner.server
+    }
+
+    /// Ends all streams, and lets running requests finish.
+    pub async fn shutdown(&self) {
+        self.inner.server.shutdown();
+        for upstream in &self.inner.state.lock().await.upstreams {
+            upstream.alone.shutdown();
+        }
+    }
+
+    /// Closes the connections to the upstreams and the audit log.
+    pub async fn close(&self) {
+        self.shutdown().await;
+        let upstreams = self.inner.state.lock().await.upstreams.clone();
+        let mut closing = JoinSet::new();
+        for upstream in upstreams {
+            closing.spawn(async move { upstream.connection.close().await });
+        }
+        while closing.join_next().await.is_some() {}
+        self.inner.common.audit.close().await;
+    }
+
+    /// Mounts upstreams on the main server, after those that are mounted.
+    fn mount_all(&self, upstreams: &[RunningUpstream]) -> Result<(), GatewayError> {
+        for upstream in upstreams {
+            let mount = upstream.mount(&self.inner.common);
+            self.inner.server.add_mount(mount).map_err(|error| {
+                GatewayError::Setting(format!("upstream `{}`: {error}", upstream.config.name))
+            })?;
+            Arc::make_mut(&mut lock(&self.inner.sources)).push(upstream.source.clone());
+        }
+        Ok(())
+    }
+}
+
+/// Returns `true` if the policy of a configuration has rules. Otherwise lists are the same for all callers.
+fn has_rules(config: &GatewayConfig) -> bool {
+    config.policy != Policy::default()
+}
+
+/// Opens the audit log of a configuration.
+fn configure_audit(audit: &AuditLog, config: &GatewayConfig) -> Result<(), GatewayError> {
+    let configured = audit.configure(config.audit.as_ref());
+    configured.map_err(|error| {
+        let file = config.audit.as_ref().map(|audit| audit.file.display());
+        let file = file.map(|file| file.to_string()).unwrap_or_default();
+        GatewayError::Setting(format!("the audit log {file} cannot be opened: {error}"))
+    })
+}
+
+/// The outcome of an attempt: the name of the upstream, and the reason of a failure.
+type Attempt = (String, Result<(), String>);
+
+fn connect_all(upstreams: Vec<RunningUpstream>) -> JoinSet<Attempt> {
+    let mut connecting = JoinSet::new();
+    for upstream in upstreams {
+        connecting.spawn(async move {
+            let connected = upstream.connection.connect().await;
+            let connected = connected.map_err(|error| error.to_string());
+            if let Err(reason) = &connected {
+                let upstream = upstream.config.name.as_str();
+                tracing::warn!(upstream, reason, "an upstream is not reachable");
+            }
+            (upstream.config.name, connected)
+        });
+    }
+    connecting
+}
+
+impl fmt::Debug for Gateway {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Gateway").finish_non_exhaustive()
+    }
+}

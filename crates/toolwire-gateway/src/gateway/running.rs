@@ -1,0 +1,104 @@
+//! An upstream of a running gateway: its connections, and how it is offered.
+
+use std::sync::{Arc, Mutex};
+
+use toolwire::relay::UpstreamSource;
+use toolwire::{Mount, Server};
+
+use crate::access::AccessRules;
+use crate::audit::AuditLog;
+use crate::config::UpstreamConfig;
+use crate::gateway::PATH;
+use crate::guard::Guard;
+use crate::limits::{CommonLimits, UpstreamLimit};
+use crate::pins::PinStore;
+use crate::source::{GatewaySource, Pinning};
+
+/// What all upstreams of a gateway share.
+pub(super) struct Common {
+    pub(super) access: Arc<AccessRules>,
+    pub(super) audit: Arc<AuditLog>,
+    pub(super) pins: Arc<PinStore>,
+}
+
+/// An upstream of a running gateway. Clones are the same one.
+#[derive(Clone)]
+pub(super) struct RunningUpstream {
+    pub(super) config: UpstreamConfig,
+    pub(super) limits: CommonLimits,
+    /// Whether there are rules, so that callers may see different lists.
+    pub(super) is_ruled: bool,
+    pub(super) connection: UpstreamSource,
+    pub(super) source: GatewaySource,
+    pub(super) limit: Option<UpstreamLimit>,
+    /// The server that offers this upstream alone.
+    pub(super) alone: Server,
+}
+
+impl RunningUpstream {
+    pub(super) fn new(
+        config: &UpstreamConfig,
+        connection: UpstreamSource,
+        limits: &CommonLimits,
+        is_ruled: bool,
+        common: &Common,
+    ) -> Result<Self, String> {
+        let pinning = config
+            .pin
+            .map(|mode| Pinning::new(mode, Arc::clone(&common.pins)));
+        let source = GatewaySource::new(
+            &config.name,
+            config.prefix.as_deref(),
+            connection.clone(),
+            pinning,
+        );
+        let guard = Guard::new(
+            Arc::new(Mutex::new(Arc::new(vec![source.clone()]))),
+            true,
+            Arc::clone(&common.access),
+            Arc::clone(&common.audit),
+        );
+        let alone = Server::new(&config.name, env!("CARGO_PKG_VERSION")).with_middleware(guard);
+        let upstream = Self {
+            config: config.clone(),
+            limits: limits.clone(),
+            is_ruled,
+            connection,
+            source,
+            limit: config.limit.as_ref().map(UpstreamLimit::new),
+            alone,
+        };
+        let mount = upstream.mount(common).without_prefix();
+        let mounted = upstream.alone.add_mount(mount);
+        mounted.map_err(|error| error.to_string())?;
+        Ok(upstream)
+    }
+
+    /// Returns the mount of this upstream at the main address.
+    pub(super) fn mount(&self, common: &Common) -> Mount {
+        let config = &self.config;
+        let mut mount = Mount::new(&config.name, self.source.clone());
+        mount = match &config.prefix {
+            Some(prefix) => mount.with_prefix(prefix),
+            None => mount.without_prefix(),
+        };
+        for pattern in &config.allowed_tools {
+            mount = mount.with_tools(pattern.as_str());
+        }
+        for pattern in &config.denied_tools {
+            mount = mount.without_tools(pattern.as_str());
+        }
+        if self.is_ruled {
+            mount = mount.with_filter(self.source.visibility(&common.access));
+        }
+        if let Some(limit) = &self.limit {
+            mount = limit.add_to(mount);
+        }
+        self.limits.add_to(mount)
+    }
+
+    /// Returns the path of the address at which this upstream is alone.
+    pub(super) fn path(&self) -> String {
+        format!("{}/{}", PATH, self.config.name)
+    }
+}

@@ -1,0 +1,60 @@
+//! The address of a gateway, and who may use it.
+
+use toolwire::Client;
+use toolwire::ClientBuilder;
+
+use super::*;
+
+const TOKEN: &str = "0123456789abcdef";
+
+#[tokio::test]
+async fn address_beyond_loopback_needs_authorization() {
+    let scratch = Scratch::new("gateway");
+    let upstream = TestUpstream::start(server_with(&["read"])).await;
+    let open = "listen = \"0.0.0.0:0\"\n".to_owned() + &table("files", &upstream, "");
+    let gateway = Gateway::new(parse(&scratch, &open), GatewayOptions::new()).unwrap();
+    let error = gateway.bind(false).await.unwrap_err();
+    assert!(
+        error.to_string().contains("without authorization"),
+        "{error}"
+    );
+    assert!(gateway.bind(true).await.is_ok());
+    gateway.close().await;
+
+    std::fs::write(scratch.path("tokens"), format!("ann {TOKEN}")).unwrap();
+    let protected = open + "[auth]\nbearer_file = \"tokens\"\n";
+    let gateway = Gateway::new(parse(&scratch, &protected), GatewayOptions::new()).unwrap();
+    assert!(gateway.bind(false).await.is_ok());
+    gateway.close().await;
+}
+
+#[tokio::test]
+async fn bearer_token_is_required_at_every_path_and_never_forwarded() {
+    let scratch = Scratch::new("gateway");
+    std::fs::write(scratch.path("tokens"), format!("ann {TOKEN} admin")).unwrap();
+    let upstream = TestUpstream::start(server_with(&["read", "delete"])).await;
+    let text = "listen = \"127.0.0.1:0\"\n[auth]\nbearer_file = \"tokens\"\n".to_owned()
+        + &table("files", &upstream, "")
+        + "[[rule]]\ndeny = { tool = \"delete\" }\nunless = { scope = \"root\" }\n"
+        + "[[rule]]\nallow = { principal = \"ann\" }\n";
+    let gateway = start(&scratch, &text).await;
+    let listener = gateway.bind(false).await.expect("a port is free");
+    let url = listener.url().to_owned();
+    let serving = tokio::spawn(listener.run());
+    for (path, expected) in [("", "files_read"), ("/files", "read")] {
+        let url = format!("{url}{path}");
+        assert!(within(Client::connect(&url)).await.is_err(), "{path}");
+        let builder = ClientBuilder::new("test", "1.0.0");
+        let builder = builder
+            .with_header("Authorization", &format!("Bearer {TOKEN}"))
+            .unwrap();
+        let client = within(builder.connect(&url))
+            .await
+            .expect("the token is known");
+        assert_eq!(tools(&client).await, [expected]);
+        assert!(call(&client, expected).await.is_ok());
+        client.close().await;
+    }
+    gateway.close().await;
+    within(serving).await.expect("it ends").expect("no failure");
+}

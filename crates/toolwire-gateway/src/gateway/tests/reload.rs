@@ -1,0 +1,40 @@
+//! New configurations of a running gateway.
+
+use super::*;
+use crate::gateway::ConfigFile;
+
+#[tokio::test]
+async fn changed_file_is_taken_and_a_broken_one_is_not() {
+    let scratch = Scratch::new("gateway");
+    let path = scratch.path("gateway.toml");
+    let one = TestUpstream::start(server_with(&["read"])).await;
+    let other = TestUpstream::start(server_with(&["write"])).await;
+    let first = table("one", &one, "");
+    std::fs::write(&path, &first).unwrap();
+    let gateway = start(&scratch, &first).await;
+    let client = client(&gateway).await;
+    let mut file = ConfigFile::new(&path);
+    let mut take = async |text: &str| {
+        std::fs::write(&path, text).unwrap();
+        file.update(&gateway, false).await;
+    };
+    let connections = one.discoveries.load(Ordering::Relaxed);
+
+    take(&(table("other", &other, "") + &table("one", &one, "prefix = \"o\""))).await;
+    until(async || tools(&client).await == ["other_write", "o_read"]).await;
+    assert_eq!(call(&client, "o_read").await, Ok("read".to_owned()));
+    // The upstream whose connection settings are the same keeps its connection.
+    assert_eq!(one.discoveries.load(Ordering::Relaxed), connections);
+
+    take("this is not TOML").await;
+    assert_eq!(tools(&client).await, ["other_write", "o_read"]);
+
+    let rule = "[[rule]]\ndeny = { tool = \"write\" }\n";
+    take(&(table("other", &other, "") + rule + &table("one", &one, "prefix = \"o\""))).await;
+    assert_eq!(tools(&client).await, ["o_read"]);
+
+    take(&first).await;
+    assert_eq!(tools(&client).await, ["one_read"]);
+    assert_eq!(one.discoveries.load(Ordering::Relaxed), connections);
+    gateway.close().await;
+}

@@ -1,0 +1,115 @@
+//! Rules, limits and the audit log.
+
+use serde_json::json;
+use toolwire::types::ToolAnnotations;
+
+use super::*;
+
+/// Returns a server with a tool that changes nothing, and one that deletes.
+fn hinted_server() -> Server {
+    let read_only = ToolAnnotations::default();
+    let mut read_only = read_only;
+    read_only.read_only_hint = Some(true);
+    let read = named_tool("read", "reads").with_annotations(read_only);
+    Server::new("upstream", "1.0.0")
+        .tool(read)
+        .tool(named_tool("delete", "deletes"))
+}
+
+#[tokio::test]
+async fn denied_tool_looks_like_an_unknown_one() {
+    let scratch = Scratch::new("gateway");
+    let upstream = TestUpstream::start(hinted_server()).await;
+    let rules = "[[rule]]\ndeny = { hint = \"destructive\" }\n[audit]\nfile = \"audit.jsonl\"\n";
+    let gateway = start(&scratch, &(table("files", &upstream, "") + rules)).await;
+    let client = client(&gateway).await;
+    assert_eq!(tools(&client).await, ["files_read"]);
+    let message = |name: &str| Err(format!("unknown tool `{name}`"));
+    assert_eq!(call(&client, "files_delete").await, message("files_delete"));
+    assert_eq!(call(&client, "files_none").await, message("files_none"));
+    assert_eq!(call(&client, "files_read").await, Ok("read".to_owned()));
+    client.close().await;
+    gateway.close().await;
+
+    let lines = audit_lines(&scratch, "tools/call");
+    let told: Vec<Value> = lines
+        .iter()
+        .map(|line| {
+            json!([
+                line["name"],
+                line["upstream"],
+                line["decision"],
+                line["rule"],
+                line["outcome"]
+            ])
+        })
+        .collect();
+    assert_eq!(
+        told,
+        [
+            json!(["files_delete", "files", "deny", 1, "error"]),
+            json!(["files_none", null, null, null, "error"]),
+            json!(["files_read", "files", "allow", null, "ok"]),
+        ]
+    );
+}
+
+/// Returns the lines of the audit log for a method.
+fn audit_lines(scratch: &Scratch, method: &str) -> Vec<Value> {
+    let text = std::fs::read_to_string(scratch.path("audit.jsonl")).expect("there is a log");
+    let lines = text.lines().map(serde_json::from_str::<Value>);
+    let lines = lines.map(|line| line.expect("each line is JSON"));
+    lines.filter(|line| line["method"] == method).collect()
+}
+
+#[tokio::test]
+async fn rule_about_arguments_decides_about_each_call() {
+    let scratch = Scratch::new("gateway");
+    let upstream = TestUpstream::start(server_with(&["read"])).await;
+    let rules = r#"
+        [[rule]]
+        allow = { upstream = "files", tool = "read", argument = { path = "path", starts_with = "/public/" } }
+        [audit]
+        file = "audit.jsonl"
+        arguments = ["path"]
+    "#;
+    let gateway = start(&scratch, &(table("files", &upstream, "") + rules)).await;
+    let client = client(&gateway).await;
+    assert_eq!(tools(&client).await, ["files_read"]);
+    let read = async |path: &str| {
+        let arguments = json!({ "path": path, "token": "canary" });
+        call_with(&client, "files_read", arguments).await
+    };
+    assert_eq!(read("/public/a").await, Ok("read".to_owned()));
+    let denied = Err("unknown tool `files_read`".to_owned());
+    assert_eq!(read("/private/a").await, denied);
+    assert_eq!(read("/public/../private/a").await, denied);
+    client.close().await;
+    gateway.close().await;
+    let lines = audit_lines(&scratch, "tools/call");
+    assert_eq!(lines[0]["arguments"], json!({ "path": "/public/a" }));
+    assert_eq!(lines[1]["decision"], "deny");
+    let text = std::fs::read_to_string(scratch.path("audit.jsonl")).unwrap();
+    assert!(!text.contains("canary"), "{text}");
+}
+
+#[tokio::test]
+async fn limits_reject_calls_beyond_them() {
+    let scratch = Scratch::new("gateway");
+    let upstream = TestUpstream::start(server_with(&["read"])).await;
+    let limited = |key: &str| format!("limit = {{ calls = 2, per = \"1h\", key = \"{key}\" }}");
+    for key in ["principal", "upstream"] {
+        let gateway = start(&scratch, &table("files", &upstream, &limited(key))).await;
+        let client = client(&gateway).await;
+        assert!(call(&client, "files_read").await.is_ok());
+        assert!(call(&client, "files_read").await.is_ok());
+        let rejected = call(&client, "files_read").await.unwrap_err();
+        assert!(rejected.contains("too many calls"), "{key}: {rejected}");
+        gateway.close().await;
+    }
+    let text = table("files", &upstream, "") + "[limits]\nresult_bytes = 10\n";
+    let gateway = start(&scratch, &text).await;
+    let shortened = call(&client(&gateway).await, "files_read").await.unwrap();
+    assert!(shortened.contains("the limit is 10"), "{shortened}");
+    gateway.close().await;
+}

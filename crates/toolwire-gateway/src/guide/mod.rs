@@ -1,0 +1,4 @@
+//! Guides of the gateway.
+
+#[doc = include_str!("gateway.md")]
+pub mod gateway {}

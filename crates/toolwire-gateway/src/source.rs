@@ -1,0 +1,273 @@
+//! The source that the gateway mounts for an upstream: its entries, after the comparison with the approved ones.
+
+use std::any::Any;
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, Weak};
+
+use serde_json::json;
+use toolwire::relay::UpstreamSource;
+use toolwire::{Catalog, ErrorObject, Source, SourceListener};
+use toolwire_proto::relay::pins::{PinKind, PinMode, PinStatus};
+
+use crate::access::{AccessRules, EntryUse};
+use crate::entries::EntryTable;
+use crate::pins::{EntryReview, Offer, PinStore, Review, UpstreamPins};
+use crate::sync::lock;
+
+/// An upstream as the gateway offers it. Clones are the same source.
+#[derive(Clone)]
+pub(crate) struct GatewaySource(Arc<GatewaySourceInner>);
+
+struct GatewaySourceInner {
+    name: String,
+    prefix: Option<String>,
+    upstream: UpstreamSource,
+    pinning: Option<Pinning>,
+    table: Mutex<Arc<EntryTable>>,
+    listeners: Mutex<SourceListeners>,
+}
+
+#[derive(Default)]
+struct SourceListeners {
+    next: u64,
+    by_number: BTreeMap<u64, SourceListener>,
+}
+
+/// How changes of the upstream are treated.
+pub(crate) struct Pinning {
+    pub(crate) mode: PinMode,
+    pub(crate) store: Arc<PinStore>,
+    /// The last comparison, so that each change is logged once.
+    logged: Mutex<Vec<LoggedDifference>>,
+}
+
+/// The kind and the name of an entry, and how it differs.
+type LoggedDifference = (&'static str, String, PinStatus);
+
+impl Pinning {
+    pub(crate) fn new(mode: PinMode, store: Arc<PinStore>) -> Self {
+        Self {
+            mode,
+            store,
+            logged: Mutex::default(),
+        }
+    }
+}
+
+impl GatewaySource {
+    pub(crate) fn new(
+        name: &str,
+        prefix: Option<&str>,
+        upstream: UpstreamSource,
+        pinning: Option<Pinning>,
+    ) -> Self {
+        Self(Arc::new(GatewaySourceInner {
+            name: name.to_owned(),
+            prefix: prefix.map(str::to_owned),
+            upstream,
+            pinning,
+            table: Mutex::default(),
+            listeners: Mutex::default(),
+        }))
+    }
+
+    /// Compares the entries again, because the approved ones have changed.
+    pub(crate) fn refresh(&self) {
+        let listeners: Vec<SourceListener> = {
+            let listeners = lock(&self.0.listeners);
+            listeners.by_number.values().cloned().collect()
+        };
+        for listener in listeners {
+            listener.catalog_changed();
+        }
+    }
+
+    /// Returns `true` if both are the same source.
+    pub(crate) fn is(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+
+    /// Returns the entries as they were listed last.
+    pub(crate) fn table(&self) -> Arc<EntryTable> {
+        Arc::clone(&lock(&self.0.table))
+    }
+
+    /// Returns the rule for lists: whether a caller sees the entry with this name at the upstream.
+    pub(crate) fn visibility(
+        &self,
+        access: &Arc<AccessRules>,
+    ) -> impl Fn(&toolwire::Caller<'_>, &str) -> bool + Send + Sync + 'static {
+        let (source, access) = (self.clone(), Arc::clone(access));
+        move |caller, own_name| {
+            let table = source.table();
+            let exposed = table.exposed(own_name);
+            let entry = table.ruled(&exposed, own_name);
+            let decision = access.decide(&entry, caller.token(), EntryUse::List);
+            decision.is_allowed
+        }
+    }
+
+    /// Applies the pins to what the upstream offers.
+    fn apply(&self, pinning: &Pinning, catalog: &mut Catalog) {
+        let upstream = &self.0.name;
+        let is_known = !catalog.has_unknown_entries();
+        let offer = Offer::of(catalog);
+        let approved = pinning.store.approved(upstream);
+        let approved = match approved {
+            Some(mut approved) => {
+                if is_known && approved.mark_removed(&offer) {
+                    let change = |pins: &mut UpstreamPins| pins.mark_removed(&offer);
+                    pinning.store.change(upstream, change);
+                }
+                approved
+            }
+            // The first contact, which the mode `block` does not trust.
+            None if is_known && pinning.mode != PinMode::Block => {
+                let first = UpstreamPins::of(&offer);
+                tracing::info!(upstream, "the entries of a new upstream are approved");
+                pinning.store.change(upstream, |pins| {
+                    *pins = first.clone();
+                    true
+                });
+                first
+            }
+            None => UpstreamPins::default(),
+        };
+        let review = Review::of(&approved, &offer);
+        pinning.log(upstream, &review);
+        if pinning.mode == PinMode::Warn {
+            return;
+        }
+        for entry in &review.entries {
+            match entry.status {
+                PinStatus::New => hide(catalog, entry),
+                PinStatus::Changed => self.restore(catalog, entry),
+                _ => {}
+            }
+        }
+        if review.instructions != PinStatus::Same {
+            let unchanged = std::mem::take(catalog).without_instructions();
+            *catalog = match approved.instructions {
+                Some(pinned) if review.instructions == PinStatus::Changed => {
+                    unchanged.with_instructions(pinned.text)
+                }
+                _ => unchanged,
+            };
+        }
+    }
+
+    /// Lists a changed entry as it was approved, and rejects its use.
+    fn restore(&self, catalog: &mut Catalog, entry: &EntryReview) {
+        let Some(descriptor) = entry.approved.clone() else {
+            return hide(catalog, entry);
+        };
+        let error = changed_error(&self.0.name, entry);
+        let handler = move |_, _| std::future::ready(Err(error.clone()));
+        let restored = match entry.kind {
+            PinKind::Prompt => catalog.replace_raw_prompt(descriptor, handler),
+            _ => catalog.replace_raw_tool(descriptor, handler),
+        };
+        if let Err(error) = restored {
+            tracing::warn!(upstream = self.0.name, %error, "an approved entry cannot be listed");
+            hide(catalog, entry);
+        }
+    }
+}
+
+/// Returns the error of a call of an entry that has changed.
+fn changed_error(upstream: &str, entry: &EntryReview) -> ErrorObject {
+    let kind = kind_name(entry.kind);
+    ErrorObject::internal(format!(
+        "the {kind} `{}` of `{upstream}` has changed since it was approved; `toolwire pins` shows the change to the \
+         operator of the gateway",
+        entry.name
+    ))
+    .with_data(json!({ "reason": "changed_after_approval", "upstream": upstream }))
+}
+
+fn kind_name(kind: PinKind) -> &'static str {
+    match kind {
+        PinKind::Prompt => "prompt",
+        _ => "tool",
+    }
+}
+
+fn hide(catalog: &mut Catalog, entry: &EntryReview) {
+    match entry.kind {
+        PinKind::Prompt => catalog.retain_prompts(|name| name != entry.name),
+        _ => catalog.retain_tools(|name| name != entry.name),
+    }
+}
+
+impl Pinning {
+    /// Logs the differences that were not logged before.
+    fn log(&self, upstream: &str, review: &Review) {
+        let differing = review.entries.iter();
+        let differing = differing.filter(|entry| entry.status != PinStatus::Same);
+        let mut found: Vec<LoggedDifference> = differing
+            .map(|entry| (kind_name(entry.kind), entry.name.clone(), entry.status))
+            .collect();
+        if review.instructions != PinStatus::Same {
+            found.push(("instructions", String::new(), review.instructions));
+        }
+        let mut logged = lock(&self.logged);
+        for difference in &found {
+            if !logged.contains(difference) {
+                let (kind, name, status) = difference;
+                tracing::warn!(
+                    upstream,
+                    kind,
+                    name,
+                    ?status,
+                    "an entry differs from the approved one; `toolwire pins` shows it"
+                );
+            }
+        }
+        *logged = found;
+    }
+}
+
+impl Source for GatewaySource {
+    fn catalog(&self) -> Catalog {
+        let mut catalog = self.0.upstream.catalog();
+        if let Some(pinning) = &self.0.pinning {
+            self.apply(pinning, &mut catalog);
+        }
+        let table = EntryTable::new(&self.0.name, self.0.prefix.as_deref(), &catalog);
+        *lock(&self.0.table) = Arc::new(table);
+        catalog
+    }
+
+    fn watch(&self, listener: SourceListener) -> Box<dyn Any + Send + Sync> {
+        let mut listeners = lock(&self.0.listeners);
+        let number = listeners.next;
+        listeners.next += 1;
+        listeners.by_number.insert(number, listener.clone());
+        drop(listeners);
+        Box::new(WatchedSource {
+            source: Arc::downgrade(&self.0),
+            number,
+            _upstream: self.0.upstream.watch(listener),
+        })
+    }
+
+    fn set_subscribed(&self, uri: &str, is_subscribed: bool) {
+        self.0.upstream.set_subscribed(uri, is_subscribed);
+    }
+}
+
+/// The interest of a server in the changes of a source, until it is dropped.
+struct WatchedSource {
+    source: Weak<GatewaySourceInner>,
+    number: u64,
+    _upstream: Box<dyn Any + Send + Sync>,
+}
+
+impl Drop for WatchedSource {
+    fn drop(&mut self) {
+        if let Some(source) = self.source.upgrade() {
+            let removed = lock(&source.listeners).by_number.remove(&self.number);
+            drop(removed);
+        }
+    }
+}
