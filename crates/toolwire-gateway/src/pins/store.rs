@@ -1,7 +1,9 @@
 //! The approved entries in memory, and the lock file.
 
-use std::path::PathBuf;
+use std::fs::Metadata;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
+use std::time::SystemTime;
 
 use crate::pins::{LockFile, LockFileError, UpstreamPins};
 use crate::sync::lock;
@@ -16,6 +18,8 @@ pub(crate) struct PinStore {
     content: Mutex<StoreContent>,
     /// Held while the file is written.
     writing: Mutex<()>,
+    /// The file when it was read last.
+    seen: Mutex<Option<FileStamp>>,
     is_read_only: bool,
 }
 
@@ -24,6 +28,38 @@ struct StoreContent {
     file: LockFile,
     /// The file as it was read or written last.
     stored: LockFile,
+}
+
+/// What changes if a file is replaced.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct FileStamp {
+    modified: SystemTime,
+    bytes: u64,
+    /// The number of the file on its device. Two replacements can be so close that their times are equal.
+    number: u64,
+}
+
+impl FileStamp {
+    fn of(path: &Path) -> Option<Self> {
+        let metadata = std::fs::metadata(path).ok()?;
+        Some(Self {
+            modified: metadata.modified().ok()?,
+            bytes: metadata.len(),
+            number: file_number(&metadata),
+        })
+    }
+}
+
+#[cfg(unix)]
+fn file_number(metadata: &Metadata) -> u64 {
+    use std::os::unix::fs::MetadataExt as _;
+
+    metadata.ino()
+}
+
+#[cfg(not(unix))]
+fn file_number(_metadata: &Metadata) -> u64 {
+    0
 }
 
 impl PinStore {
@@ -37,13 +73,21 @@ impl PinStore {
                 file,
             }),
             writing: Mutex::default(),
+            seen: Mutex::default(),
             is_read_only,
         })
     }
 
-    /// Reads the file again. Returns `true` if another process has changed it.
+    /// Reads the file again, unless it is the same as before. Returns `true` if another process has changed it.
+    ///
+    /// # Errors
+    /// Returns an error, once for each change, if the file is not valid. The approved entries stay as they are.
     pub(crate) fn reload(&self) -> Result<bool, LockFileError> {
         let _writing = lock(&self.writing);
+        let now = FileStamp::of(&self.path);
+        if std::mem::replace(&mut *lock(&self.seen), now) == now && now.is_some() {
+            return Ok(false);
+        }
         let file = LockFile::read(&self.path)?;
         let mut content = lock(&self.content);
         if file == content.stored {

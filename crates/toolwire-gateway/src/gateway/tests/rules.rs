@@ -1,6 +1,7 @@
 //! Rules, limits and the audit log.
 
 use serde_json::json;
+use toolwire::ResourceHandler;
 use toolwire::types::ToolAnnotations;
 
 use super::*;
@@ -91,6 +92,41 @@ async fn rule_about_arguments_decides_about_each_call() {
     assert_eq!(lines[1]["decision"], "deny");
     let text = std::fs::read_to_string(scratch.path("audit.jsonl")).unwrap();
     assert!(!text.contains("canary"), "{text}");
+}
+
+#[tokio::test]
+async fn denied_resource_looks_like_an_unknown_one() {
+    let scratch = Scratch::new("gateway");
+    let resource = |uri: &str| {
+        let read = |_: RequestContext, uri: String| async move { uri };
+        ResourceHandler::new(uri, "note", read)
+    };
+    let one = Server::new("one", "1.0.0").resource(resource("notes:public"));
+    let one = TestUpstream::start(one).await;
+    let other = Server::new("other", "1.0.0")
+        .resource(resource("notes:public"))
+        .resource(resource("notes:private"));
+    let other = TestUpstream::start(other).await;
+    let rules = "[[rule]]\ndeny = { upstream = \"other\", tool = \"notes:*\" }\n";
+    let text = table("one", &one, "") + &table("other", &other, "") + rules;
+    let gateway = start(&scratch, &text).await;
+    let client = client(&gateway).await;
+    let read = async |uri: &str| {
+        let result = within(client.read_resource(uri).into_future()).await;
+        result.map_err(|error| {
+            error
+                .rpc()
+                .map(|rpc| (rpc.code, rpc.message.replace(uri, "")))
+        })
+    };
+    // The rule is about the other upstream, whose resource of this URI has a prefix.
+    assert!(read("notes:public").await.is_ok());
+    let unknown = read("notes:none").await.unwrap_err();
+    assert!(unknown.is_some());
+    for denied in ["notes:private", "other+notes:public"] {
+        assert_eq!(read(denied).await.unwrap_err(), unknown, "{denied}");
+    }
+    gateway.close().await;
 }
 
 #[tokio::test]
