@@ -282,6 +282,7 @@ fn configurations_of_the_documentation_are_valid() {
     let environment = |_: &str| Some("0123456789abcdef".to_owned());
     let texts = [
         toml_of(include_str!("../guide/gateway.md")),
+        toml_of(include_str!("../guide/moving.md")),
         include_str!("../../../../examples/gateway/gateway.toml"),
     ];
     for text in texts {

@@ -2,3 +2,6 @@
 
 #[doc = include_str!("gateway.md")]
 pub mod gateway {}
+
+#[doc = include_str!("moving.md")]
+pub mod moving {}
