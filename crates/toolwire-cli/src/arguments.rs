@@ -12,6 +12,7 @@ use crate::accounts::arguments::{LogIn, LogOut, WhoAmI};
 use crate::doctor_arguments::Doctor;
 #[cfg(feature = "events")]
 use crate::event_arguments::Events;
+use crate::gateway_arguments::{GATEWAY_HELP, Gateway, PINS_HELP, Pins};
 use crate::proxy_arguments::{PROXY_HELP, Proxy};
 use crate::skill_arguments::Skills;
 use crate::task_arguments::Task;
@@ -21,8 +22,9 @@ use crate::view_arguments::View;
 pub(crate) const EXIT_CODES: &str = "\
 Exit codes:
     0  success
-    1  the tool reported an error, or `skills check` or `doctor` found a fault
-    2  the command line or an argument of the tool is invalid
+    1  the tool reported an error, `skills check` or `doctor` found a fault, or
+       `pins` found a change
+    2  the command line, an argument of the tool or a configuration is invalid
     3  no connection: DNS, TCP, TLS, or a command that does not run
     4  the server returned an error or violated the protocol
     5  timeout
@@ -145,6 +147,18 @@ pub(crate) enum Command {
     )]
     #[command(after_help = format!("{PROXY_HELP}\n\n{SERVER_HELP}\n\n{EXIT_CODES}"))]
     Proxy(Proxy),
+    /// Serve many servers at one address, with rules, limits and an audit log
+    #[command(
+        override_usage = "toolwire gateway [OPTIONS] --config <FILE>\n       toolwire gateway [OPTIONS] --from <FILE>"
+    )]
+    #[command(after_help = format!("{GATEWAY_HELP}\n\n{EXIT_CODES}"))]
+    Gateway(Gateway),
+    /// Show and approve the changes of the servers of a gateway
+    #[command(
+        override_usage = "toolwire pins [OPTIONS] --config <FILE>\n       toolwire pins [OPTIONS] --config <FILE> accept <NAME|--all>"
+    )]
+    #[command(after_help = format!("{PINS_HELP}\n\n{EXIT_CODES}"))]
+    Pins(Pins),
     /// List the servers of all configuration files
     Servers(Servers),
     /// Log in to a server; other commands then use and renew the login
@@ -186,6 +200,8 @@ impl Command {
             Self::Complete(command) => &command.server.output,
             Self::Listen(command) => &command.server.output,
             Self::Proxy(command) => &command.server.output,
+            Self::Gateway(command) => &command.output,
+            Self::Pins(command) => &command.output,
             Self::Servers(command) => &command.output,
             Self::Login(command) => &command.output,
             Self::Logout(command) => &command.output,

@@ -21,6 +21,19 @@ impl Interrupts {
     /// reports which signals are ignored.
     #[cfg(unix)]
     pub(crate) fn listen() -> Self {
+        Self::listen_to(true)
+    }
+
+    /// Starts to receive SIGINT and SIGTERM only, for a command that does not end at SIGHUP; see [`Hangups`].
+    pub(crate) fn listen_except_hangup() -> Self {
+        #[cfg(unix)]
+        return Self::listen_to(false);
+        #[cfg(windows)]
+        return Self::listen();
+    }
+
+    #[cfg(unix)]
+    fn listen_to(with_hangup: bool) -> Self {
         use tokio::signal::unix::{SignalKind, signal};
 
         let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
@@ -29,9 +42,9 @@ impl Interrupts {
             (SignalKind::terminate(), Exit::Terminated),
             (SignalKind::hangup(), Exit::TerminalClosed),
         ];
-        let wanted = kinds
-            .into_iter()
-            .filter(|(kind, _)| *kind != SignalKind::hangup() || !is_ignored(&status, *kind));
+        let wanted = kinds.into_iter().filter(|(kind, _)| {
+            *kind != SignalKind::hangup() || (with_hangup && !is_ignored(&status, *kind))
+        });
         let signals = wanted.filter_map(|(kind, exit)| Some((signal(kind).ok()?, exit)));
         Self {
             signals: signals.collect(),
@@ -70,6 +83,37 @@ impl Interrupts {
             outcome = work => outcome,
             exit = self.next() => Err(Failure::silent(exit)),
         }
+    }
+}
+
+/// Receives SIGHUP, at which a command reads its files again. Other systems than Unix have no such signal.
+pub(crate) struct Hangups {
+    #[cfg(unix)]
+    signal: Option<tokio::signal::unix::Signal>,
+}
+
+impl Hangups {
+    pub(crate) fn listen() -> Self {
+        #[cfg(unix)]
+        {
+            use tokio::signal::unix::{SignalKind, signal};
+
+            let signal = signal(SignalKind::hangup()).ok();
+            Self { signal }
+        }
+        #[cfg(windows)]
+        Self {}
+    }
+
+    /// Waits for the next signal.
+    pub(crate) async fn next(&mut self) {
+        #[cfg(unix)]
+        if let Some(signal) = &mut self.signal
+            && signal.recv().await.is_some()
+        {
+            return;
+        }
+        std::future::pending::<()>().await;
     }
 }
 

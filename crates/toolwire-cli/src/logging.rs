@@ -7,15 +7,21 @@ use tracing_subscriber::field::RecordFields;
 use tracing_subscriber::fmt::FormatFields;
 use tracing_subscriber::fmt::format::{DefaultFields, Writer};
 
-use crate::arguments::{Colour, Output};
+use crate::arguments::{Colour, Command};
 use crate::screen;
 use crate::show::plain_text;
 
+/// What a gateway logs unless `RUST_LOG` selects something else.
+const GATEWAY_FILTER: &str = "warn,toolwire_gateway=info";
+
 /// Logs to standard error: all protocol messages with `--verbose`, otherwise what `RUST_LOG` selects.
-pub(crate) fn start(output: Option<&Output>) {
+pub(crate) fn start(command: &Command) {
+    let output = command.output();
     let colour = output.map_or(Colour::Auto, |output| output.color);
     let filter = if output.is_some_and(|output| output.verbose) {
         EnvFilter::new("toolwire=debug,toolwire::wire=trace")
+    } else if matches!(command, Command::Gateway(_)) && std::env::var_os("RUST_LOG").is_none() {
+        EnvFilter::new(GATEWAY_FILTER)
     } else {
         EnvFilter::from_default_env()
     };

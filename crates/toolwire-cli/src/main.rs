@@ -14,6 +14,7 @@ mod elicitation;
 #[cfg(feature = "events")]
 mod event_arguments;
 mod failure;
+mod gateway_arguments;
 mod interrupts;
 mod legacy_servers;
 mod logging;
@@ -44,7 +45,7 @@ fn main() -> ExitCode {
         Ok(arguments) => arguments,
         Err(error) => return command_line_error::report(error),
     };
-    logging::start(arguments.command.output());
+    logging::start(&arguments.command);
     let runtime = match tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()

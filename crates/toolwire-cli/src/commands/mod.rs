@@ -7,6 +7,7 @@ mod doctor;
 mod domain;
 #[cfg(feature = "events")]
 mod events;
+mod gateway;
 mod listen;
 mod prompts;
 mod proxy;
@@ -32,6 +33,7 @@ pub(crate) use doctor::check_redis;
 pub(crate) use domain::Domain;
 #[cfg(feature = "events")]
 pub(crate) use events::{WatchPlan, list_events};
+pub(crate) use gateway::{gateway, pins};
 pub(crate) use listen::ListenPlan;
 pub(crate) use prompts::{PromptPlan, list_prompts};
 pub(crate) use proxy::proxy;

@@ -74,6 +74,30 @@ pub(crate) async fn look_up(
         .map_err(|failure| failure.with_context(&format!("`{name}` in {}: ", file.shown_path())))
 }
 
+/// Reads all servers of a file that are not disabled, in their order.
+pub(crate) async fn read_all(
+    path: &Path,
+    screen: &Screen,
+) -> Result<Vec<(String, Target)>, Failure> {
+    let file = read(locations::named(path))?;
+    let lookup = Lookup {
+        config: None,
+        inputs: Vec::new(),
+    };
+    let mut targets = Vec::new();
+    for (name, entry) in &file.servers {
+        let context = format!("`{name}` in {}: ", file.shown_path());
+        let parsed = Entry::parse(entry).map_err(|failure| failure.with_context(&context))?;
+        if parsed.is_disabled() {
+            continue;
+        }
+        let target = target(&file, entry, &lookup, screen).await;
+        let target = target.map_err(|failure| failure.with_context(&context))?;
+        targets.push((name.clone(), target));
+    }
+    Ok(targets)
+}
+
 /// Returns `true` if a configuration file has a server of this name.
 pub(crate) fn contains(name: &str, lookup: &Lookup) -> Result<bool, Failure> {
     let (files, _) = read_files(lookup.config.as_deref())?;

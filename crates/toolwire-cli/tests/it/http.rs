@@ -116,7 +116,7 @@ impl HttpDemo {
     }
 
     /// Waits for a clean exit.
-    async fn exits_successfully(mut self) {
+    pub(crate) async fn exits_successfully(mut self) {
         let status = within(self.child.wait()).await.expect("the process exits");
         assert!(status.success(), "{status}");
     }

@@ -6,6 +6,7 @@ mod cancellation;
 mod client;
 mod exit;
 mod framing;
+mod gateway;
 mod http;
 mod large_messages;
 mod load;

@@ -1,0 +1,147 @@
+//! `toolwire gateway`: many servers behind one address, and `toolwire pins`: what they may change.
+
+mod check;
+mod pins;
+mod settings;
+
+use std::io::Write as _;
+use std::sync::Arc;
+use std::time::Duration;
+
+use toolwire::ProcessTracker;
+use toolwire::transport::http::HttpListener;
+use toolwire_gateway::{ConfigFile, Gateway, GatewayError, GatewayOptions};
+
+use self::settings::load;
+use crate::accounts;
+use crate::closing::close;
+use crate::failure::{Exit, Failure};
+use crate::gateway_arguments;
+use crate::interrupts::{Hangups, Interrupts};
+use crate::screen::Screen;
+use crate::show::plain_text;
+
+pub(crate) use self::pins::pins;
+
+/// How often the configuration file is looked at.
+const LOOK_INTERVAL: Duration = Duration::from_secs(1);
+
+/// Serves until a signal, or reports what would be served. No server process outlives it.
+pub(crate) async fn gateway(
+    arguments: &gateway_arguments::Gateway,
+    screen: &Arc<Screen>,
+) -> Result<Exit, Failure> {
+    // One receiver for all steps, so that no signal between two steps is lost.
+    let mut interrupts = Interrupts::listen_except_hangup();
+    let hangups = Hangups::listen();
+    // A change after this moment is noticed.
+    let file = arguments.settings.config.as_deref().map(ConfigFile::new);
+    let config = interrupts.or(load(&arguments.settings, screen)).await?;
+    let processes = ProcessTracker::new();
+    let mut options = options(screen, &processes)?;
+    if let Some(listen) = &arguments.listen {
+        options = options.with_listen(listen);
+    }
+    if arguments.check {
+        options = options.read_only();
+    }
+    let gateway = Gateway::new(config, options);
+    let gateway = gateway.map_err(|error| failed(&error))?;
+    let outcome = if arguments.check {
+        interrupts.or(check::check(&gateway, screen)).await
+    } else {
+        let watching = watch(&gateway, file, hangups);
+        serve(&gateway, arguments.insecure_open, watching, &mut interrupts).await
+    };
+    close(gateway.close(), &processes, &mut interrupts).await?;
+    outcome
+}
+
+async fn serve(
+    gateway: &Gateway,
+    is_open: bool,
+    watching: impl Future<Output = ()>,
+    interrupts: &mut Interrupts,
+) -> Result<Exit, Failure> {
+    let starting = async {
+        let listener = gateway.bind(is_open).await;
+        let listener = listener.map_err(|error| failed(&error))?;
+        gateway.connect().await.map_err(|error| failed(&error))?;
+        Ok(listener)
+    };
+    let listener = interrupts.or(starting).await?;
+    // The gateway also runs if standard error is closed.
+    let _ = writeln!(std::io::stderr(), "listening on {}", listener.url());
+    tokio::select! {
+        served = run(gateway, listener, interrupts) => served,
+        () = watching => Ok(Exit::Success),
+    }
+}
+
+/// Serves until a signal. Requests in flight then finish, unless another signal arrives.
+async fn run(
+    gateway: &Gateway,
+    listener: HttpListener,
+    interrupts: &mut Interrupts,
+) -> Result<Exit, Failure> {
+    let mut serving = std::pin::pin!(listener.run());
+    let served = tokio::select! {
+        served = &mut serving => served,
+        _ = interrupts.next() => {
+            gateway.shutdown().await;
+            tokio::select! {
+                served = serving => served,
+                exit = interrupts.next() => return Err(Failure::silent(exit)),
+            }
+        }
+    };
+    served.map_err(|error| Failure::new(Exit::NoConnection, error.to_string()))?;
+    Ok(Exit::Success)
+}
+
+/// Passes changes of the configuration file and of the lock file to the gateway. Never ends.
+async fn watch(gateway: &Gateway, mut file: Option<ConfigFile>, mut hangups: Hangups) {
+    let mut looks = tokio::time::interval(LOOK_INTERVAL);
+    loop {
+        let is_forced = tokio::select! {
+            _ = looks.tick() => false,
+            () = hangups.next() => true,
+        };
+        match &mut file {
+            Some(file) => file.update(gateway, is_forced).await,
+            None if is_forced => gateway.reopen_audit(),
+            None => {}
+        }
+    }
+}
+
+/// Returns what a gateway needs besides its configuration.
+fn options(screen: &Arc<Screen>, processes: &ProcessTracker) -> Result<GatewayOptions, Failure> {
+    let lines = Arc::clone(screen);
+    let options = GatewayOptions::new()
+        .with_processes(processes)
+        .on_stderr(move |upstream, line| lines.show_line(&format!("{upstream}: {line}")));
+    Ok(match accounts::stored()? {
+        Some(logins) => options.with_logins(logins),
+        None => options,
+    })
+}
+
+/// Returns text of an upstream in one line without control characters.
+fn one_line(text: &str) -> String {
+    plain_text(text).replace(['\n', '\r'], "\u{fffd}")
+}
+
+fn failed(error: &GatewayError) -> Failure {
+    match error {
+        GatewayError::Config(config) => {
+            let failure = Failure::usage(config.to_string());
+            match config.advice() {
+                Some(advice) => failure.with_advice(advice),
+                None => failure,
+            }
+        }
+        GatewayError::Upstream { .. } => Failure::new(Exit::NoConnection, error.to_string()),
+        _ => Failure::usage(error.to_string()),
+    }
+}

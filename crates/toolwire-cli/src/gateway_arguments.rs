@@ -1,0 +1,79 @@
+//! The arguments of `toolwire gateway` and `toolwire pins`.
+
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand};
+
+use crate::arguments::Output;
+
+pub(crate) const GATEWAY_HELP: &str = "\
+Examples:
+    toolwire gateway --config gateway.toml          many servers at one address
+    toolwire gateway --from mcp.json                all servers of a host's file
+    toolwire gateway --config gateway.toml --check  what would be offered
+All servers are at /mcp, and each one alone at /mcp/NAME. The file is read again
+when it changes, and at SIGHUP.";
+
+pub(crate) const PINS_HELP: &str = "\
+Examples:
+    toolwire pins --config gateway.toml                        what has changed
+    toolwire pins --config gateway.toml accept files           one upstream
+    toolwire pins --config gateway.toml accept files/read_file one tool or prompt
+    toolwire pins --config gateway.toml accept --all           all upstreams";
+
+/// Where the configuration of a gateway comes from.
+#[derive(Debug, Args)]
+#[group(required = true, multiple = false)]
+pub(crate) struct GatewaySettings {
+    /// The configuration of the gateway, a TOML file
+    #[arg(long, value_name = "FILE")]
+    pub(crate) config: Option<PathBuf>,
+    /// A configuration file of an MCP host, such as mcp.json: each of its servers becomes an upstream
+    #[arg(long, value_name = "FILE")]
+    pub(crate) from: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Gateway {
+    #[command(flatten)]
+    pub(crate) settings: GatewaySettings,
+    /// Serve at this address, instead of the one of the configuration; port 0 selects a free port
+    #[arg(long, value_name = "ADDRESS", conflicts_with = "check")]
+    pub(crate) listen: Option<String>,
+    /// Read the configuration, connect, show what would be offered, and exit
+    #[arg(long)]
+    pub(crate) check: bool,
+    /// Permit an address that other machines can reach without authorization; each of them can use all servers
+    #[arg(long)]
+    pub(crate) insecure_open: bool,
+    #[command(flatten)]
+    pub(crate) output: Output,
+}
+
+#[derive(Debug, Args)]
+#[command(args_conflicts_with_subcommands = false)]
+pub(crate) struct Pins {
+    #[command(flatten)]
+    pub(crate) settings: GatewaySettings,
+    #[command(flatten)]
+    pub(crate) output: Output,
+    #[command(subcommand)]
+    pub(crate) action: Option<PinsAction>,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum PinsAction {
+    /// Approve what an upstream offers now
+    Accept(AcceptPins),
+}
+
+#[derive(Debug, Args)]
+#[group(required = true, multiple = true)]
+pub(crate) struct AcceptPins {
+    /// An upstream (`files`), or one of its tools or prompts (`files/read_file`)
+    #[arg(value_name = "NAME", conflicts_with = "all")]
+    pub(crate) names: Vec<String>,
+    /// Approve everything of all upstreams
+    #[arg(long)]
+    pub(crate) all: bool,
+}

@@ -1,0 +1,176 @@
+//! `toolwire gateway` and `toolwire pins`, in front of real server processes.
+
+use crate::client::{TempDirectory, run, run_command};
+use crate::http::HttpDemo;
+use crate::process::toolwire;
+
+const PROGRAM: &str = env!("CARGO_BIN_EXE_toolwire");
+
+/// Returns the table of an upstream that is the demo server, with further lines.
+fn demo(name: &str, lines: &str) -> String {
+    format!("[upstream.{name}]\ncommand = [{PROGRAM:?}, \"demo\", \"--stdio\"]\n{lines}\n")
+}
+
+/// Writes a configuration with a free port.
+fn configuration(directory: &TempDirectory, tables: &str) -> String {
+    let text = format!("listen = \"127.0.0.1:0\"\n{tables}");
+    directory.write("gateway.toml", &text)
+}
+
+async fn assert_adds(url: &str, tool: &str, era: &str) {
+    let call = ["call", url, tool, "a=1", "b=2", "--json", "--era", era];
+    let output = run(&call).await.json();
+    assert_eq!(output["structuredContent"]["sum"], 3, "{output}");
+}
+
+#[tokio::test]
+async fn commands_are_served_together_and_alone() {
+    let directory = TempDirectory::new("gateway");
+    let tables = demo("one", "") + &demo("two", "tools = { allow = [\"add\"] }");
+    let config = configuration(&directory, &tables);
+    let gateway = toolwire(&["gateway", "--config", &config]);
+    let gateway = HttpDemo::start_command(gateway).await;
+    for era in ["modern", "legacy"] {
+        assert_adds(&gateway.url(), "one_add", era).await;
+        assert_adds(&gateway.url(), "two_add", era).await;
+        assert_adds(&format!("{}/two", gateway.url()), "add", era).await;
+    }
+    let failed = run(&["call", &gateway.url(), "two_echo", "text=a"])
+        .await
+        .failed(4);
+    assert!(failed.contains("two_echo"), "{failed}");
+}
+
+#[tokio::test]
+async fn servers_of_a_host_file_become_upstreams() {
+    let directory = TempDirectory::new("gateway");
+    let servers = serde_json::json!({"mcpServers": {
+        "my demo": {"command": PROGRAM, "args": ["demo", "--stdio"]},
+        "off": {"command": "no-such-command", "disabled": true},
+    }});
+    let file = directory.write("mcp.json", &servers.to_string());
+    let gateway = toolwire(&["gateway", "--from", &file, "--listen", "127.0.0.1:0"]);
+    let gateway = HttpDemo::start_command(gateway).await;
+    assert_adds(&gateway.url(), "my_demo_add", "modern").await;
+}
+
+#[tokio::test]
+async fn check_shows_what_is_offered() {
+    let directory = TempDirectory::new("gateway");
+    let both = demo("one", "flat = true\ntools = { allow = [\"add\"] }")
+        + &demo("two", "flat = true\ntools = { allow = [\"add\"] }");
+    let config = configuration(&directory, &both);
+    let shown = run(&["gateway", "--config", &config, "--check"]).await.ok();
+    assert!(shown.contains("  tool      add\n"), "{shown}");
+    assert!(
+        shown.contains("conflict: tool `add` of `two` is hidden"),
+        "{shown}"
+    );
+    let gone = demo("one", "") + "[upstream.gone]\ncommand = [\"no-such-server-command\"]\n";
+    let config = configuration(&directory, &gone);
+    let output = run(&["gateway", "--config", &config, "--check"]).await;
+    assert_eq!(output.code, Some(3), "{output:?}");
+    assert!(output.stdout.contains("gone  not reachable"), "{output:?}");
+}
+
+#[tokio::test]
+async fn mistakes_end_the_command() {
+    let directory = TempDirectory::new("gateway");
+    let config = configuration(&directory, &demo("one", "tols = {}"));
+    let failed = run(&["gateway", "--config", &config]).await.failed(2);
+    let expected =
+        "gateway.toml, line 4: unknown key `tols` in `upstream.one`; did you mean `tools`?";
+    assert!(failed.contains(expected), "{failed}");
+
+    let config = configuration(&directory, &demo("one", ""));
+    let open = ["gateway", "--config", &config, "--listen", "0.0.0.0:0"];
+    let failed = run(&open).await.failed(2);
+    assert!(failed.contains("without authorization"), "{failed}");
+
+    let gone = "[upstream.gone]\ncommand = [\"no-such-server-command\"]\nrequired = true\n";
+    let config = configuration(&directory, gone);
+    let failed = run(&["gateway", "--config", &config]).await.failed(3);
+    assert!(failed.contains("required upstream `gone`"), "{failed}");
+    assert_eq!(run(&["gateway"]).await.code, Some(2));
+}
+
+#[tokio::test]
+async fn pins_are_shown_and_accepted() {
+    let directory = TempDirectory::new("gateway");
+    let tables = demo("one", "pin = \"block\"") + &demo("two", "");
+    let config = configuration(&directory, &tables);
+    let pins = ["pins", "--config", &config];
+    let output = run(&pins).await;
+    assert_eq!(output.code, Some(1), "{output:?}");
+    assert!(output.stdout.contains("one/add: new tool\n"), "{output:?}");
+    assert!(!output.stdout.contains("two/"), "{output:?}");
+
+    let accept = |name| [&pins[..], &["accept", name]].concat();
+    assert_eq!(run(&accept("one/add")).await.ok(), "approved one/add\n");
+    let output = run(&pins).await;
+    assert_eq!(output.code, Some(1), "{output:?}");
+    assert!(!output.stdout.contains("one/add:"), "{output:?}");
+    run(&accept("one/none")).await.failed(2);
+    run(&accept("two")).await.failed(2);
+    run(&accept("--all")).await.ok();
+    assert_eq!(run(&pins).await.ok(), "one: as approved\n");
+
+    // A tool that was described otherwise when it was approved.
+    let lock = directory.0.join("toolwire.lock");
+    let mut file: serde_json::Value =
+        serde_json::from_str(&std::fs::read_to_string(&lock).unwrap()).unwrap();
+    let tools = &mut file["upstreams"]["one"]["tools"];
+    let echo = tools["echo"].clone();
+    tools["add"] = echo;
+    std::fs::write(&lock, file.to_string()).unwrap();
+    let output = run(&pins).await;
+    assert_eq!(output.code, Some(1), "{output:?}");
+    assert!(
+        output
+            .stdout
+            .contains("one/add: changed tool\n    name\n    - echo\n    + add\n"),
+        "{output:?}"
+    );
+    std::fs::write(&lock, "{").unwrap();
+    let failed = run(&pins).await.failed(2);
+    assert!(failed.contains("toolwire.lock is not valid"), "{failed}");
+    let failed = run_command(toolwire(&["gateway", "--config", &config]))
+        .await
+        .failed(2);
+    assert!(failed.contains("toolwire.lock is not valid"), "{failed}");
+}
+
+#[cfg(target_os = "linux")]
+mod signals {
+    use std::time::Duration;
+
+    use rustix::process::{Pid, Signal, kill_process};
+
+    use super::*;
+    use crate::process::within;
+
+    fn signal(gateway: &HttpDemo, signal: Signal) {
+        let id = Pid::from_raw(gateway.process_id().cast_signed()).expect("it is not zero");
+        kill_process(id, signal).expect("the process is a child of this process");
+    }
+
+    #[tokio::test]
+    async fn hangup_reads_the_file_again_and_term_ends_the_gateway() {
+        let directory = TempDirectory::new("gateway");
+        let config = configuration(&directory, &demo("one", ""));
+        let gateway = toolwire(&["gateway", "--config", &config]);
+        let gateway = HttpDemo::start_command(gateway).await;
+        assert_adds(&gateway.url(), "one_add", "modern").await;
+        configuration(&directory, &demo("one", "prefix = \"first\""));
+        signal(&gateway, Signal::HUP);
+        let call = ["call", &gateway.url(), "first_add", "a=1", "b=2"];
+        within(async {
+            while run(&call).await.code != Some(0) {
+                tokio::time::sleep(Duration::from_millis(20)).await;
+            }
+        })
+        .await;
+        signal(&gateway, Signal::TERM);
+        gateway.exits_successfully().await;
+    }
+}
