@@ -32,6 +32,7 @@ mod guard;
 pub mod guide;
 mod hidden_characters;
 mod limits;
+mod mounted_source;
 mod pin_review;
 pub mod pins;
 mod private_file;

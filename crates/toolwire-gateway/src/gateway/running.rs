@@ -11,6 +11,7 @@ use crate::config::UpstreamConfig;
 use crate::gateway::PATH;
 use crate::guard::Guard;
 use crate::limits::{CommonLimits, UpstreamLimit};
+use crate::mounted_source::MountedSource;
 use crate::pins::PinStore;
 use crate::source::{GatewaySource, Pinning};
 
@@ -77,7 +78,7 @@ impl RunningUpstream {
     /// Returns the mount of this upstream at the main address.
     pub(super) fn mount(&self, common: &Common) -> Mount {
         let config = &self.config;
-        let mut mount = Mount::new(&config.name, self.source.clone());
+        let mut mount = Mount::new(&config.name, MountedSource::new(self.source.clone()));
         mount = match &config.prefix {
             Some(prefix) => mount.with_prefix(prefix),
             None => mount.without_prefix(),

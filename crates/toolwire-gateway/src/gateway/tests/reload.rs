@@ -38,3 +38,18 @@ async fn changed_file_is_taken_and_a_broken_one_is_not() {
     assert_eq!(one.discoveries.load(Ordering::Relaxed), connections);
     gateway.close().await;
 }
+
+#[tokio::test]
+async fn name_that_two_upstreams_have_does_not_prevent_a_new_configuration() {
+    let scratch = Scratch::new("gateway");
+    let one = TestUpstream::start(server_with(&["read", "list"])).await;
+    let other = TestUpstream::start(server_with(&["read", "write"])).await;
+    let text = table("one", &one, "") + &table("other", &other, "");
+    let gateway = start(&scratch, &text).await;
+    let client = client(&gateway).await;
+    let flat = table("one", &one, "flat = true") + &table("other", &other, "flat = true");
+    gateway.reload(parse(&scratch, &flat)).await.unwrap();
+    assert_eq!(tools(&client).await, ["read", "list", "write"]);
+    assert_eq!(gateway.report().await.conflicts.len(), 1);
+    gateway.close().await;
+}
