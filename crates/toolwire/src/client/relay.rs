@@ -8,7 +8,6 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use toolwire_proto::features::VersionFeatures;
-use toolwire_proto::negotiate::Channel;
 use toolwire_types::{ListToolsResult, RawJson, code};
 
 use crate::client::relay_messages::RelayMessages;
@@ -31,11 +30,6 @@ impl ClientBuilder {
 }
 
 impl Client {
-    /// Returns the kind of the connection.
-    pub(crate) fn channel(&self) -> Channel {
-        self.shared.connector.channel()
-    }
-
     /// Returns `true` if the server is a process that the client started.
     pub(crate) fn starts_process(&self) -> bool {
         self.shared.connector.starts_process()

@@ -7,7 +7,8 @@ use std::sync::{Arc, Mutex};
 
 use tokio::sync::Notify;
 use toolwire_proto::relay::convert::Conversion;
-use toolwire_types::{RawJson, RequestId};
+use toolwire_proto::relay::progress_tokens::ProgressTokens;
+use toolwire_types::{ProgressToken, RawJson, RequestId};
 
 use crate::engine::TransportContext;
 use crate::relay::connection::LogFilter;
@@ -24,8 +25,8 @@ pub(super) struct ForwardedCall {
     pub(super) connection: Option<usize>,
     /// The conversion of messages of the upstream server to the client's revision.
     pub(super) conversion: Conversion,
-    /// The progress token in the request to the upstream, and the client's token.
-    pub(super) progress: Option<ProgressTokens>,
+    /// The progress token, if the request has one.
+    pub(super) progress: Option<CallToken>,
     /// Notified of each message that belongs to the request.
     pub(super) activity: Arc<Notify>,
     pub(super) logs: LogFilter,
@@ -58,25 +59,43 @@ impl Drop for WaitingForClient {
     }
 }
 
-/// The progress token of a forwarded request on both sides.
+/// The progress token of a forwarded request.
 #[derive(Debug)]
-pub(super) struct ProgressTokens {
-    pub(super) upstream: RawJson,
-    pub(super) client: RawJson,
+pub(super) enum CallToken {
+    /// The client's token, which the upstream gets unchanged.
+    Unchanged(RawJson),
+    /// A token that is unique on the connection, instead of the client's.
+    Replaced {
+        upstream: ProgressToken,
+        client: RawJson,
+    },
 }
 
 /// The forwarded requests of one upstream connection, by the id of the request to the upstream.
 #[derive(Default)]
-pub(super) struct ForwardedCalls(Mutex<BTreeMap<i64, Arc<ForwardedCall>>>);
+pub(super) struct ForwardedCalls(Mutex<CallTable>);
+
+#[derive(Default)]
+struct CallTable {
+    calls: BTreeMap<i64, Arc<ForwardedCall>>,
+    /// The replaced tokens, with the ids of their requests.
+    tokens: ProgressTokens<i64>,
+}
 
 impl ForwardedCalls {
     /// Adds a request until the returned value is dropped.
     pub(super) fn add(self: &Arc<Self>, id: i64, call: Arc<ForwardedCall>) -> CallEntry {
-        lock(&self.0).insert(id, call);
+        lock(&self.0).calls.insert(id, call);
         CallEntry {
             calls: Arc::clone(self),
             id,
         }
+    }
+
+    /// Returns a progress token that is unique on the connection, for a request that is added next. Returns `None` if
+    /// the request gets no progress.
+    pub(super) fn unique_token(&self, id: i64, client_token: &RawJson) -> Option<ProgressToken> {
+        lock(&self.0).tokens.insert(client_token, id)
     }
 
     /// Returns the request with this id.
@@ -86,33 +105,37 @@ impl ForwardedCalls {
             // Some servers repeat a number as text.
             RequestId::String(text) => text.parse().ok()?,
         };
-        lock(&self.0).get(&id).cloned()
+        lock(&self.0).calls.get(&id).cloned()
     }
 
-    /// Returns the request with this progress token.
+    /// Returns the request with this progress token, which is JSON text.
     pub(super) fn with_progress_token(&self, token: &str) -> Option<Arc<ForwardedCall>> {
-        let calls = lock(&self.0);
-        let has_token = |call: &&Arc<ForwardedCall>| {
-            let tokens = call.progress.as_ref();
-            tokens.is_some_and(|tokens| tokens.upstream.get() == token)
+        let table = lock(&self.0);
+        let unique = serde_json::from_str::<ProgressToken>(token).ok();
+        if let Some((_, id)) = unique.and_then(|unique| table.tokens.get(&unique)) {
+            return table.calls.get(id).cloned();
+        }
+        let has_token = |call: &&Arc<ForwardedCall>| match &call.progress {
+            Some(CallToken::Unchanged(own)) => own.get() == token,
+            Some(CallToken::Replaced { .. }) | None => false,
         };
-        calls.values().find(has_token).cloned()
+        table.calls.values().find(has_token).cloned()
     }
 
     /// Returns the newest request, if a message that names no request can only belong to its client.
     pub(super) fn only_client(&self) -> Option<Arc<ForwardedCall>> {
-        let calls = lock(&self.0);
-        let last = calls.values().next_back()?;
+        let table = lock(&self.0);
+        let last = table.calls.values().next_back()?;
         let is_same = |call: &Arc<ForwardedCall>| {
             call.connection.is_some() && call.connection == last.connection
         };
-        (calls.len() == 1 || calls.values().all(is_same)).then(|| Arc::clone(last))
+        (table.calls.len() == 1 || table.calls.values().all(is_same)).then(|| Arc::clone(last))
     }
 }
 
 impl fmt::Debug for ForwardedCalls {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_set().entries(lock(&self.0).keys()).finish()
+        f.debug_set().entries(lock(&self.0).calls.keys()).finish()
     }
 }
 
@@ -125,6 +148,14 @@ pub(super) struct CallEntry {
 
 impl Drop for CallEntry {
     fn drop(&mut self) {
-        lock(&self.calls.0).remove(&self.id);
+        let mut table = lock(&self.calls.0);
+        let call = table.calls.remove(&self.id);
+        let progress = call.as_ref().and_then(|call| call.progress.as_ref());
+        if let Some(CallToken::Replaced { upstream, .. }) = progress {
+            table.tokens.remove(upstream);
+        }
+        // A call has channels to its client, which are dropped outside of the lock.
+        drop(table);
+        drop(call);
     }
 }

@@ -7,7 +7,6 @@ use std::time::Duration;
 
 use serde_json::json;
 use tokio::sync::Notify;
-use toolwire_proto::negotiate::Channel;
 use toolwire_proto::raw_object::RawObject;
 use toolwire_proto::relay::convert::Conversion;
 use toolwire_types::{
@@ -18,7 +17,7 @@ use toolwire_types::{
 use crate::client::Client;
 use crate::engine::TransportContext;
 use crate::error::{Error, chain};
-use crate::relay::calls::{ForwardedCall, ProgressTokens};
+use crate::relay::calls::{CallToken, ForwardedCall};
 use crate::relay::messages::UpstreamMessages;
 use crate::relay::open_connections::ConnectionPermit;
 use crate::relay::sessions::connection_number;
@@ -169,7 +168,7 @@ impl UpstreamConnection {
         &self,
         id: i64,
         params: Option<RawJson>,
-    ) -> (Option<RawJson>, Option<ProgressTokens>) {
+    ) -> (Option<RawJson>, Option<CallToken>) {
         let Some(params) = params else {
             return (None, None);
         };
@@ -182,30 +181,24 @@ impl UpstreamConnection {
         let token = meta
             .get(meta_key::PROGRESS_TOKEN)
             .map(|token| RawJson::from(token.raw()));
-        let Some(token) = token else {
+        let Some(client) = token else {
             return (Some(params), None);
         };
-        let is_shared = self.client.channel() == Channel::Stdio && self.messages.is_shared();
-        if !is_shared {
-            let tokens = ProgressTokens {
-                upstream: token.clone(),
-                client: token,
-            };
-            return (Some(params), Some(tokens));
+        if !self.messages.is_shared() {
+            return (Some(params), Some(CallToken::Unchanged(client)));
         }
-        // The token keeps its JSON type. The id of the request is unique.
-        let unique = if token.get().starts_with('"') {
-            RawJson::from_value(&id.to_string().into())
-        } else {
-            RawJson::from_value(&id.into())
+        let Some(upstream) = self.messages.calls.unique_token(id, &client) else {
+            // The client's token is invalid or too long, or there are too many. So the request gets no progress.
+            meta.remove(meta_key::PROGRESS_TOKEN);
+            return (Some(members.finish()), None);
         };
-        meta.set(meta_key::PROGRESS_TOKEN, unique.clone());
+        let text = RawJson::from_serialize(&upstream).expect("a token is text or a number");
+        meta.set(meta_key::PROGRESS_TOKEN, text);
         let replaced = members.finish();
-        let tokens = ProgressTokens {
-            upstream: unique,
-            client: token,
-        };
-        (Some(replaced), Some(tokens))
+        (
+            Some(replaced),
+            Some(CallToken::Replaced { upstream, client }),
+        )
     }
 
     /// Returns `true` if the connection is closed.

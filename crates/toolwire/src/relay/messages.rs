@@ -13,7 +13,7 @@ use toolwire_types::{ErrorObject, RawJson, RequestId, meta_key};
 use crate::client::relay_messages::RelayMessages;
 use crate::engine::{BoxFuture, OutgoingNotification, PeerText, TransportContext};
 use crate::error::Error;
-use crate::relay::calls::{ForwardedCall, ForwardedCalls};
+use crate::relay::calls::{CallToken, ForwardedCall, ForwardedCalls};
 use crate::sync::lock;
 
 /// Receives the messages of one upstream connection.
@@ -212,13 +212,13 @@ impl ForwardedCall {
         let Some(mut members) = RawObject::parse(params.as_raw_value()) else {
             return params;
         };
-        if let Some(tokens) = self.progress.as_ref().filter(|_| is_progress)
-            && members
-                .get("progressToken")
-                .is_some_and(|token| token.get() == tokens.upstream.get())
-            && tokens.upstream != tokens.client
+        if let Some(CallToken::Replaced { upstream, client }) = &self.progress
+            && is_progress
+            && members.get("progressToken").is_some_and(|token| {
+                serde_json::from_str(token.get()).ok().as_ref() == Some(upstream)
+            })
         {
-            members.set("progressToken", tokens.client.clone());
+            members.set("progressToken", client.clone());
         }
         if !self.conversion.is_same_revision() {
             self.conversion.notification(method, &mut members);

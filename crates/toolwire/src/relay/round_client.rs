@@ -2,9 +2,11 @@
 
 use std::sync::{Arc, Mutex};
 
+use serde_json::value::RawValue;
 use tokio::sync::{mpsc, oneshot};
 use toolwire_proto::outbox::OutgoingKind;
-use toolwire_types::{ErrorObject, RawJson};
+use toolwire_proto::raw_object::RawObject;
+use toolwire_types::{ErrorObject, ProgressToken, RawJson};
 
 use crate::engine::transport::no_channel;
 use crate::engine::{BoxFuture, OutgoingNotification, TransportContext};
@@ -28,12 +30,46 @@ pub(super) struct RoundClient {
     inputs: Option<mpsc::Sender<PendingInput>>,
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Round {
     /// `None` while the call is parked.
     client: Option<Arc<dyn TransportContext>>,
+    token: RoundToken,
     /// The newest progress since the call was parked.
     progress: Option<OutgoingNotification>,
+}
+
+/// The progress token of a round.
+#[derive(Debug)]
+enum RoundToken {
+    /// The token of the call's first request, which progress notifications already have.
+    First,
+    /// The token of a later request. `None` if it has none, so that its client gets no progress.
+    Later(Option<ProgressToken>),
+}
+
+impl RoundToken {
+    /// Returns a progress notification with the token of the round.
+    fn apply(&self, mut notification: OutgoingNotification) -> Option<OutgoingNotification> {
+        match self {
+            Self::First => Some(notification),
+            Self::Later(token) => {
+                let token = token.as_ref()?;
+                notification.message = with_token(&notification.message, token)?;
+                notification.kind = OutgoingKind::Progress(token.clone());
+                Some(notification)
+            }
+        }
+    }
+}
+
+/// Returns the message of a progress notification with another token.
+fn with_token(message: &[u8], token: &ProgressToken) -> Option<Vec<u8>> {
+    let message: &RawValue = serde_json::from_slice(message).ok()?;
+    let mut message = RawObject::parse(message)?;
+    let token = RawJson::from_serialize(token).ok()?;
+    message.object_mut("params")?.set("progressToken", token);
+    Some(message.finish().get().as_bytes().to_vec())
 }
 
 impl RoundClient {
@@ -53,6 +89,7 @@ impl RoundClient {
     fn new(client: Arc<dyn TransportContext>, inputs: Option<mpsc::Sender<PendingInput>>) -> Self {
         let round = Round {
             client: Some(client),
+            token: RoundToken::First,
             progress: None,
         };
         Self {
@@ -66,10 +103,12 @@ impl RoundClient {
         lock(&self.round).client = None;
     }
 
-    /// Starts the next round.
-    pub(super) fn resume(&self, client: Arc<dyn TransportContext>) {
+    /// Starts the next round, whose request has this progress token.
+    pub(super) fn resume(&self, client: Arc<dyn TransportContext>, token: Option<ProgressToken>) {
         let mut round = lock(&self.round);
-        if let Some(progress) = round.progress.take() {
+        round.token = RoundToken::Later(token);
+        let stored = round.progress.take();
+        if let Some(progress) = stored.and_then(|progress| round.token.apply(progress)) {
             client.notify(progress);
         }
         round.client = Some(client);
@@ -79,11 +118,15 @@ impl RoundClient {
 impl TransportContext for RoundClient {
     fn notify(&self, notification: OutgoingNotification) {
         let mut round = lock(&self.round);
+        let is_progress = matches!(notification.kind, OutgoingKind::Progress(_));
         match &round.client {
-            Some(client) => client.notify(notification),
-            None if matches!(notification.kind, OutgoingKind::Progress(_)) => {
-                round.progress = Some(notification);
+            Some(client) if is_progress => {
+                if let Some(progress) = round.token.apply(notification) {
+                    client.notify(progress);
+                }
             }
+            Some(client) => client.notify(notification),
+            None if is_progress => round.progress = Some(notification),
             None => {}
         }
     }

@@ -102,7 +102,9 @@ impl ParkedCalls {
                         is_stored: true,
                     };
                     running.respond(responses);
-                    running.resume(Arc::clone(&exchange.context.scope().transport));
+                    let scope = exchange.context.scope();
+                    let token = scope.progress_token.clone();
+                    running.resume(Arc::clone(&scope.transport), token);
                     return self.run(exchange, running, guard).await;
                 }
                 Some((Round::Repeat(outcome), ..)) => return Ok(RoundEnd::Asked(outcome)),

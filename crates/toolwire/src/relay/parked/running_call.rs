@@ -6,7 +6,7 @@ use std::sync::Arc;
 use tokio::sync::mpsc;
 use toolwire_proto::relay::convert::Conversion;
 use toolwire_proto::relay::parked::MAX_OPEN_REQUESTS;
-use toolwire_types::{ErrorObject, RawJson};
+use toolwire_types::{ErrorObject, ProgressToken, RawJson};
 
 use crate::engine::{BoxFuture, TransportContext};
 use crate::error::Error;
@@ -96,9 +96,9 @@ impl RunningCall {
         self.client.park();
     }
 
-    /// Starts the next round.
-    pub(super) fn resume(&self, client: Arc<dyn TransportContext>) {
-        self.client.resume(client);
+    /// Starts the next round, whose request has this progress token.
+    pub(super) fn resume(&self, client: Arc<dyn TransportContext>, token: Option<ProgressToken>) {
+        self.client.resume(client, token);
     }
 
     /// Returns the session after the end of the call.
