@@ -1,11 +1,14 @@
-//! Progress that passes through a relay.
+//! Progress, changes and subscriptions that pass through a relay.
 
+use http::StatusCode;
 use serde_json::{Value, json};
 use toolwire::relay::Relay;
-use toolwire_tests::peer::{Peer, modern, modern_with, notification};
+use toolwire_tests::peer::{Peer, cancel, modern, modern_with, notification};
 
 use crate::raw_http::raw_http;
 use crate::raw_upstream::{RawConnection, RawUpstream, raw_upstream};
+
+const TOOLS_CHANGED: &str = "notifications/tools/list_changed";
 
 /// Returns a relay to a legacy server, a client, and the session without capabilities.
 async fn legacy_upstream() -> (Relay, Peer, RawUpstream, RawConnection) {
@@ -49,6 +52,16 @@ fn ask(id: i64, mut params: Value, token: &str) -> Value {
     let mut request = modern_with(id, "tools/call", params, json!({"roots": {}}));
     request["params"]["_meta"]["progressToken"] = token.into();
     request
+}
+
+fn listen(id: impl Into<Value>, filter: Value) -> Value {
+    modern(id, "subscriptions/listen", json!({"notifications": filter}))
+}
+
+/// Returns a notification of a subscription.
+fn subscribed(method: &str, id: impl Into<Value>, mut params: Value) -> Value {
+    params["_meta"] = json!({"io.modelcontextprotocol/subscriptionId": id.into()});
+    notification(method, params)
 }
 
 fn progress(token: &Value, progress: i64) -> Value {
@@ -116,4 +129,101 @@ async fn progress_of_a_later_round_has_the_token_of_its_request() {
     client.expect(progress(&json!("third"), 4)).await;
     session.respond(&call, r#"{"content":[]}"#).await;
     assert_eq!(client.receive().await["id"], 4);
+}
+
+#[tokio::test]
+async fn change_waits_for_the_acknowledgement() {
+    let (_relay, mut client, _connections, mut shared) = legacy_upstream().await;
+    let filter = json!({"toolsListChanged": true, "resourceSubscriptions": ["file:///a"]});
+    client.send(listen("l", filter)).await;
+    let subscribe = shared.receive().await;
+    let updated = "notifications/resources/updated";
+    for number in 1..=2 {
+        let params = json!({"uri": "file:///a", "x": number});
+        shared.send(notification(updated, params)).await;
+    }
+    shared.respond(&subscribe, "{}").await;
+    let first = client.receive().await;
+    assert_eq!(first["method"], "notifications/subscriptions/acknowledged");
+    let params = json!({"uri": "file:///a", "x": 2});
+    client.expect(subscribed(updated, "l", params)).await;
+}
+
+#[tokio::test]
+async fn subscription_does_not_overtake_the_end_of_an_earlier_one() {
+    let (_relay, mut client, _connections, mut shared) = legacy_upstream().await;
+    let filter = json!({"resourceSubscriptions": ["file:///a"]});
+    client.send(listen("one", filter.clone())).await;
+    let subscribe = shared.receive().await;
+    assert_eq!(subscribe["method"], "resources/subscribe");
+    shared.respond(&subscribe, "{}").await;
+    client.receive().await;
+    client.send(cancel("one")).await;
+    let unsubscribe = shared.receive().await;
+    assert_eq!(unsubscribe["method"], "resources/unsubscribe");
+    client.send(listen("two", filter)).await;
+    // The next message of the relay is that of another request: the subscription waits.
+    client.send(modern(3, "tools/list", json!({}))).await;
+    let list = shared.receive().await;
+    assert_eq!(list["method"], "tools/list");
+    shared.respond(&unsubscribe, "{}").await;
+    let subscribe = shared.receive().await;
+    assert_eq!(subscribe["method"], "resources/subscribe");
+    shared.respond(&subscribe, "{}").await;
+    let acknowledged = client.receive().await;
+    assert_eq!(
+        acknowledged["method"],
+        "notifications/subscriptions/acknowledged"
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn subscription_without_a_response_fails_after_30_s() {
+    let (_relay, mut client, _connections, mut shared) = legacy_upstream().await;
+    let filter = json!({"resourceSubscriptions": ["file:///a"]});
+    client.send(listen("l", filter)).await;
+    let subscribe = shared.receive().await;
+    let start = tokio::time::Instant::now();
+    let error = client.expect_error("l", -32603).await;
+    assert_eq!(error["data"]["reason"], "upstream_unreachable");
+    assert_eq!(start.elapsed().as_secs(), 30);
+    let cancelled = shared.receive().await;
+    assert_eq!(cancelled["method"], "notifications/cancelled");
+    assert_eq!(cancelled["params"]["requestId"], subscribe["id"]);
+}
+
+#[tokio::test]
+async fn new_session_gets_the_subscriptions_of_the_lost_one() {
+    let (upstream, mut posts) = raw_http();
+    let relay = upstream.relay();
+    let mut client = Peer::connect(relay.server());
+    let filter = json!({"toolsListChanged": true, "resourceSubscriptions": ["file:///a"]});
+    client.send(listen("l", filter)).await;
+    posts.accept_legacy("one").await;
+    posts.expect("resources/subscribe").await.respond(json!({}));
+    client.receive().await;
+    client.send(modern(2, "tools/list", json!({}))).await;
+    let list = posts.expect("tools/list").await;
+    assert_eq!(list.session.as_deref(), Some("one"));
+    list.finish(StatusCode::NOT_FOUND);
+    posts.accept_legacy("two").await;
+    // The repeated request and the subscription have no order.
+    for _ in 0..2 {
+        let post = posts.next().await;
+        assert_eq!(post.session.as_deref(), Some("two"));
+        match post.message["method"].as_str() {
+            Some("resources/subscribe") => post.respond(json!({})),
+            Some("tools/list") => post.respond(json!({"tools": []})),
+            other => panic!("unexpected: {other:?}"),
+        }
+    }
+    let mut received = Vec::new();
+    for _ in 0..3 {
+        let message = client.receive().await;
+        let method = message["method"].as_str().unwrap_or("the response");
+        received.push(method.to_owned());
+    }
+    received.sort();
+    let updated = "notifications/resources/updated";
+    assert_eq!(received, [updated, TOOLS_CHANGED, "the response"]);
 }

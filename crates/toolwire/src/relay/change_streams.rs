@@ -1,20 +1,21 @@
 //! The `subscriptions/listen` requests of modern clients of a legacy upstream server.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use serde_json::json;
 use toolwire_proto::requests::overloaded_error;
 use toolwire_proto::subscriptions::{self, Change, Filter, accepted_filter, acknowledgement};
 use toolwire_types::{
-    ErrorObject, Notification, RawJson, RequestId, SubscriptionsListenRequestParams,
+    ErrorObject, Notification, RawJson, RequestId, SubscriptionFilter,
+    SubscriptionsListenRequestParams,
 };
 
 use crate::engine::TransportContext;
 use crate::error::Error;
 use crate::relay::connection::{UpstreamConnection, unreachable};
 use crate::relay::messages::{ChangeReceiver, send};
+use crate::relay::resource_subscriptions::ResourceSubscriptions;
 use crate::server::request::Exchange;
 use crate::sync::lock;
 
@@ -28,15 +29,14 @@ const CHECK_INTERVAL: Duration = Duration::from_secs(2);
 #[derive(Debug)]
 pub(super) struct ChangeStreams {
     session: UpstreamConnection,
-    streams: Mutex<Streams>,
+    resources: Arc<ResourceSubscriptions>,
+    streams: Arc<Mutex<Streams>>,
 }
 
 #[derive(Debug, Default)]
 struct Streams {
     next: u64,
     open: BTreeMap<u64, ChangeStream>,
-    /// The number of streams for each resource.
-    resources: HashMap<String, usize>,
 }
 
 #[derive(Debug)]
@@ -44,13 +44,24 @@ struct ChangeStream {
     client: Arc<dyn TransportContext>,
     id: RequestId,
     filter: Filter,
+    phase: StreamPhase,
+}
+
+/// The phase of a stream.
+#[derive(Debug)]
+enum StreamPhase {
+    /// The acknowledgement was not sent yet. Changes wait for it, each once, with the parameters of their newest
+    /// notification. So the filter limits their number.
+    Opening(BTreeMap<Change, Option<RawJson>>),
+    Open,
 }
 
 impl ChangeStreams {
     pub(super) fn new(session: UpstreamConnection) -> Self {
         Self {
+            resources: Arc::new(ResourceSubscriptions::new(session.clone())),
             session,
-            streams: Mutex::default(),
+            streams: Arc::default(),
         }
     }
 
@@ -70,25 +81,24 @@ impl ChangeStreams {
             client: Arc::clone(&scope.transport),
             id: scope.id.clone(),
             filter,
+            phase: StreamPhase::Opening(BTreeMap::new()),
         };
-        let _guard = self.add(stream, &uris)?;
-        for uri in uris {
-            self.subscribe("resources/subscribe", uri).await?;
+        let guard = self.add(stream, uris)?;
+        for uri in &guard.uris {
+            self.resources.subscribe(uri).await?;
         }
-        let acknowledged = acknowledgement(&scope.id, accepted);
-        let params = acknowledged.params.as_ref();
-        send(&*scope.transport, &acknowledged.method, params);
+        guard.acknowledge(accepted);
         while !self.session.is_closed() {
             tokio::time::sleep(CHECK_INTERVAL).await;
         }
         Err(unreachable(&Error::closed()))
     }
 
-    /// Adds a stream until the returned value is dropped.
+    /// Adds a stream until the returned value is dropped. Changes wait until it is acknowledged.
     fn add(
-        self: &Arc<Self>,
+        &self,
         stream: ChangeStream,
-        uris: &[String],
+        uris: Vec<String>,
     ) -> Result<ChangeStreamGuard, ErrorObject> {
         let mut streams = lock(&self.streams);
         if streams.open.len() >= MAX_STREAMS {
@@ -99,79 +109,103 @@ impl ChangeStreams {
         let number = streams.next;
         streams.next += 1;
         streams.open.insert(number, stream);
-        for uri in uris {
-            *streams.resources.entry(uri.clone()).or_default() += 1;
-        }
+        drop(streams);
+        self.resources.add_stream(&uris);
         Ok(ChangeStreamGuard {
-            streams: Arc::clone(self),
+            streams: Arc::clone(&self.streams),
+            resources: Arc::clone(&self.resources),
             number,
-            uris: uris.to_vec(),
+            uris,
         })
-    }
-
-    async fn subscribe(&self, method: &str, uri: String) -> Result<(), ErrorObject> {
-        let id = self.session.client.next_request_id();
-        let params = RawJson::from(json!({ "uri": uri }));
-        let response = self.session.client.forward(id, method, Some(params)).await;
-        response
-            .unwrap_or_else(|error| Err(unreachable(&error)))
-            .map(|_| ())
     }
 }
 
 impl ChangeReceiver for ChangeStreams {
     fn on_change(&self, change: &Change, params: Option<&RawJson>) {
-        let Some(notification) = change.to_notification() else {
-            return;
-        };
-        let streams = lock(&self.streams);
-        for stream in streams.open.values() {
+        lock(&self.streams).deliver(change, params);
+    }
+
+    fn on_session_renewed(&self) {
+        let lost = self.resources.on_session_renewed();
+        let (resources, streams) = (Arc::clone(&self.resources), Arc::clone(&self.streams));
+        tokio::spawn(async move {
+            for uri in lost {
+                if let Err(error) = resources.subscribe(&uri).await {
+                    tracing::warn!(%error, "a subscription could not be made again after a session was lost");
+                }
+                // The resource may have changed while the session had no subscription.
+                lock(&streams).deliver(&Change::ResourceUpdated(uri), None);
+            }
+        });
+    }
+}
+
+impl Streams {
+    /// Sends a change to the streams whose filter accepts it. `params` are those of the notification.
+    fn deliver(&mut self, change: &Change, params: Option<&RawJson>) {
+        for stream in self.open.values_mut() {
             if !stream.filter.accepts(change) {
                 continue;
             }
-            let changed = Notification::new(notification.method.clone(), params.cloned());
-            let changed = subscriptions::stamp(changed, &stream.id);
-            send(&*stream.client, &changed.method, changed.params.as_ref());
+            match &mut stream.phase {
+                StreamPhase::Opening(waiting) => {
+                    waiting.insert(change.clone(), params.cloned());
+                }
+                StreamPhase::Open => stream.send(change, params),
+            }
         }
+    }
+}
+
+impl ChangeStream {
+    /// Sends the acknowledgement, and the changes that waited for it.
+    fn acknowledge(&mut self, accepted: SubscriptionFilter) {
+        let acknowledged = acknowledgement(&self.id, accepted);
+        let params = acknowledged.params.as_ref();
+        send(&*self.client, &acknowledged.method, params);
+        if let StreamPhase::Opening(waiting) = std::mem::replace(&mut self.phase, StreamPhase::Open)
+        {
+            for (change, params) in &waiting {
+                self.send(change, params.as_ref());
+            }
+        }
+    }
+
+    /// Sends a change, with the parameters that the upstream server sent.
+    fn send(&self, change: &Change, params: Option<&RawJson>) {
+        let Some(mut changed) = change.to_notification() else {
+            return;
+        };
+        if let Some(params) = params {
+            changed = Notification::new(changed.method, Some(params.clone()));
+        }
+        let changed = subscriptions::stamp(changed, &self.id);
+        send(&*self.client, &changed.method, changed.params.as_ref());
     }
 }
 
 /// The registration of a stream, which ends when the guard is dropped.
 #[derive(Debug)]
 struct ChangeStreamGuard {
-    streams: Arc<ChangeStreams>,
+    streams: Arc<Mutex<Streams>>,
+    resources: Arc<ResourceSubscriptions>,
     number: u64,
     uris: Vec<String>,
 }
 
+impl ChangeStreamGuard {
+    fn acknowledge(&self, accepted: SubscriptionFilter) {
+        if let Some(stream) = lock(&self.streams).open.get_mut(&self.number) {
+            stream.acknowledge(accepted);
+        }
+    }
+}
+
 impl Drop for ChangeStreamGuard {
     fn drop(&mut self) {
-        let mut streams = lock(&self.streams.streams);
-        streams.open.remove(&self.number);
-        let mut unused = Vec::new();
-        for uri in std::mem::take(&mut self.uris) {
-            let Some(count) = streams.resources.get_mut(&uri) else {
-                continue;
-            };
-            *count -= 1;
-            if *count == 0 {
-                streams.resources.remove(&uri);
-                unused.push(uri);
-            }
-        }
-        drop(streams);
-        if unused.is_empty() || self.streams.session.is_closed() {
-            return;
-        }
-        if let Ok(runtime) = tokio::runtime::Handle::try_current() {
-            let streams = Arc::clone(&self.streams);
-            runtime.spawn(async move {
-                for uri in unused {
-                    if let Err(error) = streams.subscribe("resources/unsubscribe", uri).await {
-                        tracing::debug!(%error, "a subscription could not be ended");
-                    }
-                }
-            });
-        }
+        let stream = lock(&self.streams).open.remove(&self.number);
+        // Dropped outside of the lock.
+        drop(stream);
+        self.resources.remove_stream(&self.uris);
     }
 }

@@ -26,6 +26,9 @@ use crate::server::request::Exchange;
 /// The `reason` in the data of an error for a request that got no response.
 const UNREACHABLE: &str = "upstream_unreachable";
 
+/// How long the upstream server may take for a request of the relay itself, such as a subscription.
+const OWN_REQUEST_TIMEOUT: Duration = Duration::from_secs(30);
+
 /// A connection to the upstream server.
 #[derive(Debug, Clone)]
 pub(super) struct UpstreamConnection {
@@ -161,6 +164,21 @@ impl UpstreamConnection {
         } else {
             while_active(self.timeout, &call, response).await
         }
+    }
+
+    /// Sends a request of the relay itself, and returns the result or the error of the upstream server. Without a response
+    /// in time, returns an error of the relay.
+    pub(super) async fn request(
+        &self,
+        method: &str,
+        params: RawJson,
+    ) -> Result<RawJson, ErrorObject> {
+        let id = self.client.next_request_id();
+        let response = self.client.forward(id, method, Some(params));
+        let timeout = self.timeout.min(OWN_REQUEST_TIMEOUT);
+        let response = tokio::time::timeout(timeout, response).await;
+        let response = response.unwrap_or_else(|_| Err(Error::timeout()));
+        response.unwrap_or_else(|error| Err(unreachable(&error)))
     }
 
     /// Replaces the progress token by one that is unique on the connection, if other clients use it, too.

@@ -47,6 +47,9 @@ enum NamedCall {
 pub(super) trait ChangeReceiver: fmt::Debug + Send + Sync {
     /// Handles a change, without waiting. `params` are those of the notification.
     fn on_change(&self, change: &Change, params: Option<&RawJson>);
+
+    /// Handles the replacement of a lost session by a new one, without waiting.
+    fn on_session_renewed(&self);
 }
 
 impl UpstreamMessages {
@@ -181,6 +184,11 @@ impl RelayMessages for UpstreamMessages {
             if let Some(notification) = change.to_notification() {
                 self.on_other_notification(&notification.method, None);
             }
+        }
+        if let OtherMessages::Changes(receiver) = self.other_messages()
+            && let Some(receiver) = receiver.upgrade()
+        {
+            receiver.on_session_renewed();
         }
     }
 }

@@ -33,6 +33,7 @@ mod modern_client;
 mod notification_gate;
 mod open_connections;
 mod parked;
+mod resource_subscriptions;
 mod round_client;
 mod session_changes;
 mod session_opening;

@@ -93,7 +93,10 @@ impl LegacyUpstream {
             }
             Action::RespondHere => match method {
                 "server/discover" => self.discover(exchange),
-                "subscriptions/listen" => self.changes.serve(exchange).await,
+                "subscriptions/listen" => {
+                    let outcome = self.changes.serve(exchange).await;
+                    self.converted(exchange, outcome)
+                }
                 _ => Err(ErrorObject::method_not_found(method.to_owned())),
             },
             _ => Err(ErrorObject::method_not_found(method.to_owned())),
@@ -256,14 +259,12 @@ async fn set_log_level(session: &UpstreamConnection, exchange: &Exchange) {
     let LogFilter::From(Some(level)) = LogFilter::of_modern(exchange) else {
         return;
     };
-    let client = &session.client;
-    let declares = client.server();
+    let declares = session.client.server();
     if declares.is_none_or(|server| server.capabilities.logging.is_none()) {
         return;
     }
     let params = RawJson::from(json!({ "level": level }));
-    let id = client.next_request_id();
-    if let Err(error) = client.forward(id, "logging/setLevel", Some(params)).await {
+    if let Err(error) = session.request("logging/setLevel", params).await {
         tracing::debug!(%error, "the upstream server did not accept the log level");
     }
 }
