@@ -159,6 +159,11 @@ impl RawStream {
     pub(crate) fn respond(self, result: Value) {
         self.send(&json!({"jsonrpc": "2.0", "id": self.id, "result": result}));
     }
+
+    /// Waits until the relay closes the stream.
+    pub(crate) async fn expect_end(&self) {
+        within(self.sender.closed()).await;
+    }
 }
 
 struct Events(mpsc::UnboundedReceiver<Bytes>);

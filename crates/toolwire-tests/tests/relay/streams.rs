@@ -132,6 +132,66 @@ async fn progress_of_a_later_round_has_the_token_of_its_request() {
 }
 
 #[tokio::test]
+async fn change_on_the_stream_of_a_call_goes_to_the_subscriptions() {
+    let (upstream, mut posts) = raw_http();
+    let relay = upstream.relay();
+    let mut listener = Peer::connect(relay.server());
+    let mut caller = Peer::connect(relay.server());
+    let mut other = Peer::connect(relay.server());
+    listener
+        .send(listen("l", json!({"toolsListChanged": true})))
+        .await;
+    posts.accept_modern().await;
+    let acknowledged = "notifications/subscriptions/acknowledged";
+    let post = posts.expect("subscriptions/listen").await;
+    let id = post.message["id"].clone();
+    let first = post.stream();
+    first.send(&subscribed(acknowledged, id, json!({"notifications": {}})));
+    assert_eq!(listener.receive().await["method"], acknowledged);
+    other
+        .send(listen("o", json!({"promptsListChanged": true})))
+        .await;
+    let post = posts.expect("subscriptions/listen").await;
+    let id = post.message["id"].clone();
+    let second = post.stream();
+    second.send(&subscribed(acknowledged, id, json!({"notifications": {}})));
+    assert_eq!(other.receive().await["method"], acknowledged);
+
+    caller.send(call(1, "p")).await;
+    let stream = posts.expect("tools/call").await.stream();
+    stream.send(&notification(TOOLS_CHANGED, json!({"x": 1})));
+    let expected = subscribed(TOOLS_CHANGED, "l", json!({"x": 1}));
+    listener.expect(expected).await;
+    let prompts_changed = "notifications/prompts/list_changed";
+    stream.send(&json!({"jsonrpc": "2.0", "method": prompts_changed}));
+    other
+        .expect(subscribed(prompts_changed, "o", json!({})))
+        .await;
+    stream.respond(json!({"resultType": "complete", "content": []}));
+    assert_eq!(caller.receive().await["id"], 1);
+}
+
+#[tokio::test]
+async fn change_on_the_session_of_a_call_goes_to_the_subscriptions() {
+    let (relay, mut listener, mut connections, _shared) = legacy_upstream().await;
+    listener
+        .send(listen("l", json!({"toolsListChanged": true})))
+        .await;
+    listener.receive().await;
+    let mut caller = Peer::connect(relay.server());
+    caller.send(ask(2, json!({}), "p")).await;
+    let mut session = connections.accept().await;
+    accept_initialize(&mut session).await;
+    let call = session.receive().await;
+    session.send(notification(TOOLS_CHANGED, json!({}))).await;
+    listener
+        .expect(subscribed(TOOLS_CHANGED, "l", json!({})))
+        .await;
+    session.respond(&call, r#"{"content":[]}"#).await;
+    assert_eq!(caller.receive().await["id"], 2);
+}
+
+#[tokio::test]
 async fn change_waits_for_the_acknowledgement() {
     let (_relay, mut client, _connections, mut shared) = legacy_upstream().await;
     let filter = json!({"toolsListChanged": true, "resourceSubscriptions": ["file:///a"]});

@@ -2,13 +2,14 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use tokio::sync::Notify;
 use toolwire_proto::relay::convert::Conversion;
 use toolwire_proto::relay::progress_tokens::ProgressTokens;
-use toolwire_types::{ProgressToken, RawJson, RequestId};
+use toolwire_proto::subscriptions::{Change, Filter};
+use toolwire_types::{ProgressToken, RawJson, RequestId, SubscriptionsListenRequestParams};
 
 use crate::engine::TransportContext;
 use crate::relay::connection::LogFilter;
@@ -32,6 +33,8 @@ pub(super) struct ForwardedCall {
     pub(super) logs: LogFilter,
     /// The number of requests of the upstream that wait for the client.
     pub(super) waiting: AtomicUsize,
+    /// The subscription, if the request is `subscriptions/listen`.
+    pub(super) listening: Option<Listening>,
 }
 
 impl ForwardedCall {
@@ -56,6 +59,41 @@ impl Drop for WaitingForClient {
         // The upstream works again, so its time starts again.
         self.0.activity.notify_one();
         self.0.waiting.fetch_sub(1, Ordering::AcqRel);
+    }
+}
+
+/// A forwarded `subscriptions/listen`.
+#[derive(Debug)]
+pub(super) struct Listening {
+    filter: Filter,
+    /// Set when the upstream server has acknowledged the subscription.
+    is_acknowledged: AtomicBool,
+}
+
+impl Listening {
+    /// Reads the subscription of a request. Returns `None` for other methods.
+    pub(super) fn of(method: &str, params: Option<&RawJson>) -> Option<Self> {
+        if method != "subscriptions/listen" {
+            return None;
+        }
+        let request: Option<SubscriptionsListenRequestParams> =
+            params.and_then(|params| params.parse().ok());
+        // The upstream server rejects an invalid filter.
+        let filter = request.and_then(|request| Filter::new(&request.notifications).ok());
+        Some(Self {
+            filter: filter.unwrap_or_default(),
+            is_acknowledged: AtomicBool::new(false),
+        })
+    }
+
+    /// Records that the client gets the acknowledgement.
+    pub(super) fn set_acknowledged(&self) {
+        self.is_acknowledged.store(true, Ordering::Release);
+    }
+
+    /// Returns `true` if the client gets a change now. Nothing precedes the acknowledgement.
+    fn accepts(&self, change: &Change) -> bool {
+        self.is_acknowledged.load(Ordering::Acquire) && self.filter.accepts(change)
     }
 }
 
@@ -120,6 +158,16 @@ impl ForwardedCalls {
             Some(CallToken::Replaced { .. }) | None => false,
         };
         table.calls.values().find(has_token).cloned()
+    }
+
+    /// Returns the subscriptions that a change belongs to.
+    pub(super) fn listening_for(&self, change: &Change) -> Vec<Arc<ForwardedCall>> {
+        let table = lock(&self.0);
+        let accepts = |call: &&Arc<ForwardedCall>| {
+            let listening = call.listening.as_ref();
+            listening.is_some_and(|listening| listening.accepts(change))
+        };
+        table.calls.values().filter(accepts).cloned().collect()
     }
 
     /// Returns the newest request, if a message that names no request can only belong to its client.

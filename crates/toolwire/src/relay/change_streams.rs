@@ -1,7 +1,7 @@
 //! The `subscriptions/listen` requests of modern clients of a legacy upstream server.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, Weak};
 use std::time::Duration;
 
 use toolwire_proto::requests::overloaded_error;
@@ -63,6 +63,12 @@ impl ChangeStreams {
             session,
             streams: Arc::default(),
         }
+    }
+
+    /// Returns a receiver for the changes of a session that has no subscriptions of its own.
+    pub(super) fn receiver_of_other_session(&self) -> Weak<dyn ChangeReceiver> {
+        let streams: Weak<Mutex<Streams>> = Arc::downgrade(&self.streams);
+        streams
     }
 
     /// Serves a request until the client cancels it or the session with the upstream server is lost.
@@ -137,6 +143,12 @@ impl ChangeReceiver for ChangeStreams {
                 lock(&streams).deliver(&Change::ResourceUpdated(uri), None);
             }
         });
+    }
+}
+
+impl ChangeReceiver for Mutex<Streams> {
+    fn on_change(&self, change: &Change, params: Option<&RawJson>) {
+        lock(self).deliver(change, params);
     }
 }
 

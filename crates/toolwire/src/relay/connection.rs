@@ -17,7 +17,7 @@ use toolwire_types::{
 use crate::client::Client;
 use crate::engine::TransportContext;
 use crate::error::{Error, chain};
-use crate::relay::calls::{CallToken, ForwardedCall};
+use crate::relay::calls::{CallToken, ForwardedCall, Listening};
 use crate::relay::messages::UpstreamMessages;
 use crate::relay::open_connections::ConnectionPermit;
 use crate::relay::sessions::connection_number;
@@ -145,6 +145,7 @@ impl UpstreamConnection {
     ) -> Result<Result<RawJson, ErrorObject>, Error> {
         let method = &*request.method;
         let id = self.client.next_request_id();
+        let listening = Listening::of(method, request.params.as_ref());
         let (params, progress) = self.with_progress_token(id, request.params);
         let call = Arc::new(ForwardedCall {
             connection: connection_number(&*request.client),
@@ -155,10 +156,11 @@ impl UpstreamConnection {
             activity: request.activity,
             logs: request.logs,
             waiting: AtomicUsize::new(0),
+            listening,
         });
         let _entry = self.messages.calls.add(id, Arc::clone(&call));
         let response = self.client.forward(id, method, params);
-        if method == "subscriptions/listen" {
+        if call.listening.is_some() {
             // A subscription is quiet until something changes.
             response.await
         } else {

@@ -7,8 +7,8 @@ use toolwire_proto::envelope::{NotificationEnvelope, RequestEnvelope};
 use toolwire_proto::outbox::OutgoingKind;
 use toolwire_proto::raw_object::RawObject;
 use toolwire_proto::relay::mapping::{Action, Sender, action};
-use toolwire_proto::subscriptions::{Change, subscription_of};
-use toolwire_types::{ErrorObject, RawJson, RequestId, meta_key};
+use toolwire_proto::subscriptions::{self, Change, subscription_of};
+use toolwire_types::{ErrorObject, Notification, RawJson, RequestId, meta_key};
 
 use crate::client::relay_messages::RelayMessages;
 use crate::engine::{BoxFuture, OutgoingNotification, PeerText, TransportContext};
@@ -48,8 +48,9 @@ pub(super) trait ChangeReceiver: fmt::Debug + Send + Sync {
     /// Handles a change, without waiting. `params` are those of the notification.
     fn on_change(&self, change: &Change, params: Option<&RawJson>);
 
-    /// Handles the replacement of a lost session by a new one, without waiting.
-    fn on_session_renewed(&self);
+    /// Handles the replacement of a lost session by a new one, without waiting. Does nothing for a session without
+    /// subscriptions.
+    fn on_session_renewed(&self) {}
 }
 
 impl UpstreamMessages {
@@ -108,24 +109,50 @@ impl UpstreamMessages {
 
     /// Handles a notification that names no request.
     fn on_other_notification(&self, method: &str, params: Option<RawJson>) {
-        let change = Change::of_notification(method, params.as_ref().map(RawJson::as_raw_value));
-        match (self.other_messages(), change) {
+        match (self.other_messages(), self.calls.only_client()) {
             (OtherMessages::Client(client), _) => send(&*client, method, params.as_ref()),
-            (OtherMessages::Changes(receiver), Some(change)) => {
+            (OtherMessages::None | OtherMessages::Changes(_), Some(call)) => {
+                call.notify(method, params);
+            }
+            (OtherMessages::None | OtherMessages::Changes(_), None) => {
+                tracing::debug!(method = %PeerText::new(method), "dropped a notification of the upstream server that belongs to no client");
+            }
+        }
+    }
+
+    /// Announces a change to all clients that subscribe to it. `call` is the request on whose stream it arrived. Only a
+    /// client that has the connection to itself gets it on that stream, as the upstream server sent it.
+    fn announce(
+        &self,
+        change: &Change,
+        method: &str,
+        params: Option<RawJson>,
+        call: Option<NamedCall>,
+    ) {
+        match (self.other_messages(), call) {
+            (OtherMessages::Client(_), Some(NamedCall::Open(call))) => call.notify(method, params),
+            (OtherMessages::Client(client), _) => send(&*client, method, params.as_ref()),
+            (OtherMessages::Changes(receiver), _) => {
                 if let Some(receiver) = receiver.upgrade() {
-                    receiver.on_change(&change, params.as_ref());
+                    receiver.on_change(change, params.as_ref());
                 }
             }
-            (OtherMessages::None | OtherMessages::Changes(_), _) => {
-                match self.calls.only_client() {
-                    Some(call) => call.notify(method, params),
-                    None => {
-                        tracing::debug!(method = %PeerText::new(method), "dropped a notification of the upstream server that belongs to no client");
-                    }
+            (OtherMessages::None, _) => {
+                for call in self.calls.listening_for(change) {
+                    call.announce(method, params.clone());
                 }
             }
         }
     }
+}
+
+/// Returns the change of a notification that the upstream server sends to all of its clients. The notification of a task,
+/// and one with a subscription id, belongs to one request.
+fn announced_change(notification: &NotificationEnvelope<'_>) -> Option<Change> {
+    let change = Change::of_notification(&notification.method, notification.params)?;
+    let is_for_all = !matches!(change, Change::Task(_))
+        && notification.params.and_then(subscription_of).is_none();
+    is_for_all.then_some(change)
 }
 
 impl RelayMessages for UpstreamMessages {
@@ -136,13 +163,17 @@ impl RelayMessages for UpstreamMessages {
             return;
         }
         let params = notification.params.map(RawJson::from);
-        match self.call_of(notification, origin) {
-            Some(NamedCall::Open(call)) => {
-                call.activity.notify_one();
-                call.notify(method, params);
-            }
-            Some(NamedCall::Unknown) => self.on_late_notification(method, params),
-            None => self.on_other_notification(method, params),
+        let call = self.call_of(notification, origin);
+        let mut is_listening = false;
+        if let Some(NamedCall::Open(call)) = &call {
+            call.activity.notify_one();
+            is_listening = call.listening.is_some();
+        }
+        match (call, announced_change(notification)) {
+            (call, Some(change)) if !is_listening => self.announce(&change, method, params, call),
+            (Some(NamedCall::Open(call)), _) => call.notify(method, params),
+            (Some(NamedCall::Unknown), _) => self.on_late_notification(method, params),
+            (None, _) => self.on_other_notification(method, params),
         }
     }
 
@@ -182,7 +213,7 @@ impl RelayMessages for UpstreamMessages {
             Change::ResourcesListChanged,
         ] {
             if let Some(notification) = change.to_notification() {
-                self.on_other_notification(&notification.method, None);
+                self.announce(&change, &notification.method, None, None);
             }
         }
         if let OtherMessages::Changes(receiver) = self.other_messages()
@@ -206,8 +237,23 @@ impl ForwardedCall {
         if method == "notifications/message" && !self.logs.accepts(params.as_ref()) {
             return;
         }
+        if let Some(listening) = &self.listening
+            && method == "notifications/subscriptions/acknowledged"
+        {
+            listening.set_acknowledged();
+        }
         let params = params.map(|params| self.converted(method, params));
         send(&*self.client, method, params.as_ref());
+    }
+
+    /// Sends a change that the upstream server announced to all clients, as a message of this subscription.
+    fn announce(&self, method: &str, params: Option<RawJson>) {
+        if !self.conversion.is_same_revision() {
+            return self.notify(method, params);
+        }
+        let changed = Notification::new(method.to_owned(), params);
+        let changed = subscriptions::stamp(changed, &self.client_id);
+        send(&*self.client, method, changed.params.as_ref());
     }
 
     /// Returns the parameters of a notification with the client's token and ids.

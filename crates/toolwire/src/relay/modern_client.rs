@@ -197,6 +197,7 @@ impl LegacyUpstream {
             return Ok(session);
         }
         let messages = Arc::new(UpstreamMessages::default());
+        messages.set_change_receiver(self.changes.receiver_of_other_session());
         let session = self.connector.open_legacy(identity, messages).await?;
         session.client.forward_initialized(None).await?;
         Ok(session)
