@@ -1,8 +1,14 @@
 //! Progress, changes and subscriptions that pass through a relay.
 
+use std::time::{Duration, SystemTime};
+
 use http::StatusCode;
 use serde_json::{Value, json};
+use toolwire::TokenInfo;
 use toolwire::relay::Relay;
+use toolwire::transport::http::{HttpOptions, HttpService};
+use toolwire_tests::http::direct::next_chunk;
+use toolwire_tests::http::request::Request;
 use toolwire_tests::peer::{Peer, cancel, modern, modern_with, notification};
 
 use crate::raw_http::raw_http;
@@ -286,4 +292,70 @@ async fn new_session_gets_the_subscriptions_of_the_lost_one() {
     received.sort();
     let updated = "notifications/resources/updated";
     assert_eq!(received, [updated, TOOLS_CHANGED, "the response"]);
+}
+
+#[tokio::test]
+async fn shutdown_ends_a_forwarded_subscription_with_its_result() {
+    let (upstream, mut connections) = raw_upstream();
+    let relay = upstream.relay();
+    let mut client = Peer::connect(relay.server());
+    client
+        .send(listen("l", json!({"toolsListChanged": true})))
+        .await;
+    let mut server = connections.accept_modern().await;
+    let request = server.receive().await;
+    let acknowledged = "notifications/subscriptions/acknowledged";
+    server
+        .send(subscribed(acknowledged, request["id"].clone(), json!({})))
+        .await;
+    client.receive().await;
+    relay.server().shutdown();
+    client
+        .expect(notification(
+            "notifications/cancelled",
+            json!({"requestId": "l"}),
+        ))
+        .await;
+    let ended = client.receive().await;
+    assert_eq!(ended["id"], "l");
+    assert_eq!(ended["result"]["resultType"], "complete");
+    let meta = json!({"io.modelcontextprotocol/subscriptionId": "l"});
+    assert_eq!(ended["result"]["_meta"], meta);
+    let cancelled = server.receive().await;
+    assert_eq!(cancelled["params"]["requestId"], request["id"]);
+    client.expect_end().await;
+}
+
+/// A subscription over HTTP ends as one of the server itself does, and so does the one behind the relay.
+#[tokio::test(start_paused = true)]
+async fn shutdown_and_expired_token_end_a_forwarded_http_subscription() {
+    for is_shutdown in [true, false] {
+        let (upstream, mut posts) = raw_http();
+        let relay = upstream.relay();
+        let service = HttpService::new(relay.server().clone(), HttpOptions::new());
+        let message = listen("l", json!({"toolsListChanged": true}));
+        let mut request = Request::modern(&message).to_http();
+        let expiry = SystemTime::now() + Duration::from_secs(600);
+        let token = TokenInfo::verified().with_expires_at(expiry);
+        request.extensions_mut().insert(token);
+        let responding = tokio::spawn(async move { service.respond(request).await });
+        posts.accept_modern().await;
+        let post = posts.expect("subscriptions/listen").await;
+        let id = post.message["id"].clone();
+        let stream = post.stream();
+        let acknowledged = "notifications/subscriptions/acknowledged";
+        stream.send(&subscribed(acknowledged, id, json!({})));
+        let mut body = Box::pin(responding.await.unwrap().into_body());
+        let first = next_chunk(&mut body).await.unwrap();
+        assert!(first.contains(acknowledged), "{first}");
+        if is_shutdown {
+            relay.server().shutdown();
+        } else {
+            tokio::time::advance(Duration::from_secs(601)).await;
+        }
+        let last = next_chunk(&mut body).await.unwrap();
+        assert!(last.contains(r#""id":"l","result":"#), "{last}");
+        assert_eq!(next_chunk(&mut body).await, None);
+        stream.expect_end().await;
+    }
 }

@@ -340,14 +340,17 @@ impl ConnectionState {
         in_flight.enter(id, cancellable, cancellation, size)
     }
 
-    /// Sets the cancellation flag of each running request with this id. Unknown ids are ignored.
-    pub(crate) fn cancel(&self, id: &RequestId) {
+    /// Sets the cancellation flag of each running request with this id. Returns `false` if there is none.
+    pub(crate) fn cancel(&self, id: &RequestId) -> bool {
         let mut in_flight = self.in_flight();
+        let mut is_running = false;
         for key in in_flight.ledger.cancel(id) {
             if let Some(running) = in_flight.ledger.data(key) {
                 running.cancellation.cancel();
+                is_running = true;
             }
         }
+        is_running
     }
 
     /// Removes a request from the ledger. Returns `true` if its response may still be sent.

@@ -46,7 +46,7 @@ use crate::transport::batch;
 use crate::transport::chunk::{Chunk, ChunkSender};
 use crate::transport::duplex::backpressure::Backpressure;
 use crate::transport::duplex::event_streams::EventStreams;
-use crate::transport::duplex::open_listen::OpenListen;
+use crate::transport::duplex::open_listen::{ForwardedListen, OpenListen};
 use crate::transport::duplex::reader::LineReader;
 use crate::transport::duplex::response_buffer::ResponseBuffer;
 pub(crate) use crate::transport::duplex::running::HandlerFuture;
@@ -83,7 +83,7 @@ pub(crate) struct MessageLoop {
     listen_streams: HashMap<RequestId, OpenListen>,
     event_streams: EventStreams,
     /// The subscriptions that the server forwards. They have no end of their own.
-    forwarded_subscriptions: Vec<Cancellation>,
+    forwarded_subscriptions: Vec<ForwardedListen>,
     /// Number of completed requests at the last overload. If unchanged, the connection is still overloaded.
     completed_at_overload: Option<u64>,
     _legacy: ListenerGuard,
@@ -314,8 +314,12 @@ impl MessageLoop {
         };
         if admitted.method.name() == "subscriptions/listen" {
             let open = &mut self.forwarded_subscriptions;
-            open.retain(|flag| !flag.is_reusable() && !flag.is_cancelled());
-            open.push(cancellation.clone());
+            open.retain(ForwardedListen::is_open);
+            open.push(ForwardedListen {
+                id: admitted.id.clone(),
+                version: admitted.version,
+                cancellation: cancellation.clone(),
+            });
         }
         let size = MessageSize {
             bytes: admitted.params().map_or(0, |params| params.get().len()),

@@ -159,7 +159,7 @@ impl LineReader {
         }
         self.connection.event_streams.cancel_all();
         for subscription in self.connection.forwarded_subscriptions.drain(..) {
-            subscription.cancel();
+            subscription.cancellation.cancel();
         }
         self.connection.context.client_requests.close();
         self.drain().await;
@@ -181,6 +181,10 @@ impl LineReader {
     async fn on_shutdown(&mut self) {
         for (_, stream) in self.connection.listen_streams.drain() {
             stream.cancel_and_conclude(&self.connection.server);
+        }
+        let context = &self.connection.context;
+        for subscription in self.connection.forwarded_subscriptions.drain(..) {
+            subscription.cancel_and_conclude(&context.state, &context.out);
         }
         self.drain().await;
     }

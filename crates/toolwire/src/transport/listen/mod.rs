@@ -11,6 +11,7 @@ use toolwire_proto::decode_message::decode_message;
 use toolwire_proto::features::VersionFeatures;
 use toolwire_proto::methods;
 use toolwire_proto::outbox::OutgoingKind;
+use toolwire_proto::stamp::{Stamp as _, Target};
 use toolwire_proto::subscriptions::{self, Change, Filter};
 use toolwire_types::{
     CancelledNotificationParams, ErrorObject, Notification, ProtocolVersion, RawJson, RequestId,
@@ -18,7 +19,7 @@ use toolwire_types::{
 };
 
 use crate::engine::encoding::encode_outcome;
-use crate::engine::{ConnectionState, Outcome};
+use crate::engine::{ConnectionState, EncodedResult, Outcome};
 use crate::server::hub::{ChangeListener, ListenerGuard};
 use crate::server::mount::UriSubscription;
 use crate::server::visibility::StoredCaller;
@@ -155,13 +156,8 @@ impl ListenStream {
     /// Closes the stream and sends the notification that the server cancels it.
     fn send_cancelled(&self) {
         self.shared.queue.close();
-        let cancelled = CancelledNotificationParams::new(self.shared.id.clone());
-        if let Ok(params) = RawJson::from_serialize(&cancelled) {
-            self.shared.out.notify(
-                &Notification::new("notifications/cancelled", Some(params)),
-                OutgoingKind::Other,
-            );
-        }
+        let cancelled = cancelled_by_server(&self.shared.id);
+        self.shared.out.notify(&cancelled, OutgoingKind::Other);
     }
 
     /// Ends the stream from the server side with its result: `basic/patterns/subscriptions`, "Graceful Closure".
@@ -179,6 +175,23 @@ impl ListenStream {
         let result = SubscriptionsListenResult::new(&self.shared.id);
         server.snapshot().finish(result, self.version)
     }
+}
+
+/// Returns the notification that the server cancels a stream.
+pub(crate) fn cancelled_by_server(id: &RequestId) -> Notification {
+    let cancelled = CancelledNotificationParams::new(id.clone());
+    let params = RawJson::from_serialize(&cancelled).expect("an id always serializes");
+    Notification::new("notifications/cancelled", Some(params))
+}
+
+/// Returns the result of a forwarded stream that this server ends. It does not name this server, because the client
+/// knows only the server behind it.
+pub(crate) fn forwarded_end(id: &RequestId, version: ProtocolVersion) -> Outcome {
+    let mut result = SubscriptionsListenResult::new(id);
+    result.stamp(&Target::new(version));
+    let result = RawJson::from_serialize(&result);
+    let result = result.map_err(|error| ErrorObject::internal(error.to_string()))?;
+    Ok(EncodedResult::Json(result))
 }
 
 impl ListenState {

@@ -8,7 +8,7 @@ use toolwire_proto::features::Era;
 use toolwire_proto::param_headers;
 use toolwire_types::{ErrorObject, RequestId, ResponseId};
 
-use crate::engine::{BoxFuture, TransportContext};
+use crate::engine::{BoxFuture, Outcome, TransportContext};
 use crate::server::Server;
 use crate::server::dispatch::Dispatch;
 use crate::server::middleware::Chain;
@@ -25,7 +25,7 @@ use crate::transport::http::request::incoming::{IncomingRequest, params_bytes};
 use crate::transport::http::response::event_queue::EventQueue;
 use crate::transport::http::response::stream_source::{StreamSource, StreamState};
 use crate::transport::http::response::{self, FinalMessage, HttpResponse, status};
-use crate::transport::listen::{ListenEnd, ListenFilter, ListenStream, listen_work};
+use crate::transport::listen::{ListenEnd, ListenFilter, ListenStream, forwarded_end, listen_work};
 use crate::transport::outgoing_queue::MessageSink;
 
 /// Returns `true` if a request opens a stream of changes.
@@ -68,6 +68,11 @@ fn start(post: &IncomingRequest<'_>, admitted: &Admitted<'_>) -> Result<Dispatch
             Dispatched::Finished(response::from_final_message(Some(finished)))
         }
         Dispatch::Later(future) => {
+            let future = if is_listen(admitted) {
+                until_stream_end(post, admitted, future)
+            } else {
+                future
+            };
             let future = ExchangeFuture::One { id, era, future };
             Dispatched::Running(RunningHandler::new(
                 future,
@@ -75,6 +80,24 @@ fn start(post: &IncomingRequest<'_>, admitted: &Admitted<'_>) -> Result<Dispatch
                 OnDisconnect::Cancel,
                 permit,
             ))
+        }
+    })
+}
+
+/// Ends a forwarded subscription when the server shuts down or the token expires.
+#[cold]
+fn until_stream_end(
+    post: &IncomingRequest<'_>,
+    admitted: &Admitted<'_>,
+    future: BoxFuture<'static, Outcome>,
+) -> BoxFuture<'static, Outcome> {
+    let (id, version) = (admitted.id.clone(), admitted.version);
+    let ended = stream_end(post);
+    Box::pin(async move {
+        tokio::select! {
+            biased;
+            outcome = future => outcome,
+            () = ended => forwarded_end(&id, version),
         }
     })
 }

@@ -298,7 +298,9 @@ impl ActiveSession {
     /// Applies a signal of another node to the session.
     pub(crate) fn on_signal(&self, signal: SessionSignal) {
         match signal {
-            SessionSignal::Cancelled { id } => self.state.cancel(&id),
+            SessionSignal::Cancelled { id } => {
+                self.state.cancel(&id);
+            }
             SessionSignal::Updated { record, revision } => {
                 self.refresh(&StoredSession::new(Arc::new(*record), revision));
             }
