@@ -2,6 +2,7 @@
 
 mod connections;
 mod credentials;
+mod errors;
 mod http_upstream;
 mod legacy_client;
 mod modern_client;

@@ -310,8 +310,9 @@ fn lost(exchange: &Exchange) -> UpstreamOutcome {
         let result = lost_call(LostCall::Unknown);
         return Ok(RawJson::from_serialize(&result).expect("a result holds only text"));
     }
-    Err(ErrorObject::internal(
-        "the requested input is not needed any more; send the request again without `requestState`",
+    Err(ErrorObject::invalid_params(
+        "params.requestState: the input request is no longer open, because the response came too late or the relay was \
+         restarted; send the request without a state",
     ))
 }
 
