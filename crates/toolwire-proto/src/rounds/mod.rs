@@ -192,11 +192,17 @@ impl RoundCounter {
     /// # Errors
     /// Returns an error if the limit of rounds is reached.
     pub fn next_round(&mut self, result: &InputRequiredResult) -> Result<Duration, TooManyRounds> {
+        let requests = result.input_requests.as_ref();
+        self.next_pause(requests.is_some_and(|requests| !requests.is_empty()))
+    }
+
+    /// Counts another round and returns how long to wait before it. `requests_input` is `false` if the result has no input
+    /// requests.
+    ///
+    /// # Errors
+    /// Returns an error if the limit of rounds is reached.
+    pub fn next_pause(&mut self, requests_input: bool) -> Result<Duration, TooManyRounds> {
         self.left = self.left.checked_sub(1).ok_or(TooManyRounds)?;
-        let requests_input = result
-            .input_requests
-            .as_ref()
-            .is_some_and(|requests| !requests.is_empty());
         if requests_input {
             self.pause = FIRST_PAUSE;
             return Ok(Duration::ZERO);

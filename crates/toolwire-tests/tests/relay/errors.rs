@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use toolwire::relay::Relay;
-use toolwire_tests::peer::{Peer, modern_with};
+use toolwire_tests::peer::{Peer, legacy, modern_with, result_response};
 
 use crate::raw_upstream::{RawConnection, RawUpstream, raw_upstream};
 
@@ -14,6 +14,30 @@ fn details() -> Value {
         "capabilities": {"tools": {}, "prompts": {}},
         "serverInfo": {"name": "old", "version": "1"},
     })
+}
+
+fn initialize(capabilities: Value) -> Value {
+    let params = json!({
+        "protocolVersion": "2025-11-25",
+        "capabilities": capabilities,
+        "clientInfo": {"name": "old", "version": "1"},
+    });
+    legacy(1, "initialize", params)
+}
+
+/// Returns a legacy client and a modern server.
+async fn legacy_client() -> (Relay, Peer, RawConnection) {
+    let (upstream, mut connections) = raw_upstream();
+    let relay = upstream.relay();
+    let mut client = Peer::connect(relay.server());
+    client.send(initialize(json!({"roots": {}}))).await;
+    let mut rejecting = connections.accept().await;
+    let request = rejecting.receive().await;
+    let error = r#"{"code":-32601,"message":"unknown method"}"#;
+    rejecting.reject(&request, error).await;
+    let server = connections.accept_modern().await;
+    client.receive().await;
+    (relay, client, server)
 }
 
 /// Sends a modern request of a client that can be asked to a legacy server, and returns the session of the request.
@@ -59,4 +83,64 @@ async fn retry_of_a_dropped_prompt_is_an_error() {
     let error = client.expect_error(2, -32602).await;
     let message = error["message"].as_str().unwrap();
     assert!(message.contains("no longer open"), "{message}");
+}
+
+#[tokio::test]
+async fn input_request_that_cannot_be_converted_does_not_park_the_call() {
+    let (upstream, mut connections) = raw_upstream();
+    let relay = upstream.relay();
+    let capabilities = json!({"elicitation": {}});
+    let request = modern_with(1, "tools/call", json!({"name": "ask"}), capabilities);
+    let (mut client, mut session, call) = asking(&relay, &mut connections, request).await;
+    let invalid =
+        json!({"jsonrpc": "2.0", "id": "s", "method": "elicitation/create", "params": {}});
+    session.send(invalid).await;
+    let rejected = session.receive().await;
+    assert_eq!(rejected["error"]["code"], -32602, "{rejected}");
+    session.respond(&call, r#"{"content":[]}"#).await;
+    assert_eq!(client.receive().await["result"]["resultType"], "complete");
+}
+
+#[tokio::test(start_paused = true)]
+async fn input_required_without_requests_is_repeated_with_its_state() {
+    let (_relay, mut client, mut server) = legacy_client().await;
+    client
+        .send(legacy(2, "tools/call", json!({"name": "busy"})))
+        .await;
+    let mut request = server.receive().await;
+    for result in [
+        json!({"resultType": "input_required", "requestState": "one"}),
+        json!({"resultType": "input_required", "requestState": "two", "inputRequests": {}}),
+    ] {
+        server.respond(&request, &result.to_string()).await;
+        request = server.receive().await;
+        assert_eq!(request["params"]["requestState"], result["requestState"]);
+        assert!(
+            request["params"].get("inputResponses").is_none(),
+            "{request}"
+        );
+    }
+    let result = json!({"resultType": "complete", "content": []});
+    server.respond(&request, &result.to_string()).await;
+    client
+        .expect(result_response(2, json!({"content": []})))
+        .await;
+}
+
+#[tokio::test]
+async fn input_required_without_requests_and_state_is_an_error() {
+    for result in [
+        json!({"resultType": "input_required"}),
+        json!({"resultType": "input_required", "inputRequests": {}}),
+    ] {
+        let (_relay, mut client, mut server) = legacy_client().await;
+        client
+            .send(legacy(2, "tools/call", json!({"name": "odd"})))
+            .await;
+        let request = server.receive().await;
+        server.respond(&request, &result.to_string()).await;
+        let error = client.expect_error(2, -32603).await;
+        let message = error["message"].as_str().unwrap();
+        assert!(message.contains("without a state"), "{message}");
+    }
 }

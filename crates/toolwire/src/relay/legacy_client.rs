@@ -14,7 +14,7 @@ use toolwire_proto::relay::input_rounds::{
     write_round,
 };
 use toolwire_proto::relay::mapping::{Action, Sender, action};
-use toolwire_proto::rounds::DEFAULT_ROUNDS;
+use toolwire_proto::rounds::{DEFAULT_ROUNDS, RoundCounter};
 use toolwire_types::{
     ErrorObject, LoggingLevel, ProgressToken, ProtocolVersion, RawJson, SetLevelRequestParams,
     SubscribeRequestParams,
@@ -151,7 +151,8 @@ impl LegacyClient {
         self.hop(upstream, scope.progress_token.clone())
             .write(&mut params);
         let mut asked = 0;
-        for _ in 0..DEFAULT_ROUNDS {
+        let mut rounds = RoundCounter::new(DEFAULT_ROUNDS);
+        loop {
             let request = UpstreamRequest::of(exchange, Some(params.finish()));
             let result = upstream.send(request).await;
             let result = result.map_err(|error| converted_error(to_client, &error, exchange))?;
@@ -171,12 +172,24 @@ impl LegacyClient {
             };
             let required = read_input_required(&members).map_err(invalid)?;
             let required = required.unwrap_or_default();
+            let has_requests = !required.requests.is_empty();
+            if !has_requests && required.request_state.is_none() {
+                return Err(ErrorObject::internal(format!(
+                    "the upstream server asked for input of `{method}` without input requests and without a state"
+                )));
+            }
             asked += required.requests.len();
             if asked > MAX_INPUT_REQUESTS {
                 return Err(ErrorObject::internal(format!(
                     "`{method}` asked for input more than {MAX_INPUT_REQUESTS} times, which is the limit of the relay"
                 )));
             }
+            let pause = rounds.next_pause(has_requests).map_err(|_| {
+                ErrorObject::internal(format!(
+                    "`{method}` asked for input more than {DEFAULT_ROUNDS} times"
+                ))
+            })?;
+            tokio::time::sleep(pause).await;
             let mut round = RawInputRound::default();
             round.responses = self
                 .request_input(upstream, exchange, required.requests)
@@ -184,9 +197,6 @@ impl LegacyClient {
             round.request_state = required.request_state;
             write_round(&mut params, &round);
         }
-        Err(ErrorObject::internal(format!(
-            "`{method}` asked for input more than {DEFAULT_ROUNDS} times"
-        )))
     }
 
     /// Sends input requests to the client, all at once, and returns the responses.
