@@ -13,7 +13,7 @@ use crate::doctor_arguments::Doctor;
 #[cfg(feature = "events")]
 use crate::event_arguments::Events;
 use crate::gateway_arguments::{GATEWAY_HELP, Gateway, PINS_HELP, Pins};
-use crate::proxy_arguments::{PROXY_HELP, Proxy};
+use crate::proxy_arguments::{PROXY_HELP, PROXY_TIMEOUT_HELP, Proxy};
 use crate::skill_arguments::Skills;
 use crate::task_arguments::Task;
 use crate::view_arguments::View;
@@ -146,6 +146,7 @@ pub(crate) enum Command {
         override_usage = "toolwire proxy [OPTIONS] <SERVER>\n       toolwire proxy [OPTIONS] -- <COMMAND>..."
     )]
     #[command(after_help = format!("{PROXY_HELP}\n\n{SERVER_HELP}\n\n{EXIT_CODES}"))]
+    #[command(mut_arg("timeout", |timeout| timeout.help(PROXY_TIMEOUT_HELP)))]
     Proxy(Proxy),
     /// Serve many servers at one address, with rules, limits and an audit log
     #[command(
@@ -546,17 +547,19 @@ mod tests {
 
     #[test]
     fn help_states_the_default_timeouts() {
-        let mut command = Arguments::command();
-        let tools = command.find_subcommand_mut("tools").expect("the command");
-        let help = tools.render_help().to_string();
-        let help: Vec<&str> = help.split_whitespace().collect();
+        let check = |name: &str, expected: &str| {
+            let mut command = Arguments::command();
+            let command = command.find_subcommand_mut(name).expect("the command");
+            let help = command.render_help().to_string();
+            let help: Vec<&str> = help.split_whitespace().collect();
+            assert!(help.join(" ").contains(expected), "{help:?}");
+        };
         let limits = toolwire::ClientLimits::default();
-        let expected = format!(
-            "[default: {}s, and {}s for connecting]",
-            limits.timeout.as_secs(),
-            limits.connect_timeout.as_secs()
-        );
-        assert!(help.join(" ").contains(&expected), "{help:?}");
+        let (timeout, connecting) = (limits.timeout.as_secs(), limits.connect_timeout.as_secs());
+        let expected = format!("[default: {timeout}s, and {connecting}s for connecting]");
+        check("tools", &expected);
+        let expected = format!("[default: 10m, and {connecting}s for connecting]");
+        check("proxy", &expected);
     }
 
     #[test]

@@ -13,6 +13,11 @@ Examples:
                                                       a command, over HTTP
 Messages pass unchanged. Standard output has nothing but messages.";
 
+/// The help of `--timeout`, whose default differs from that of other commands.
+pub(crate) const PROXY_TIMEOUT_HELP: &str = "\
+Time out after this long without a message from the server that belongs to a request, and if connecting takes longer \
+in total: `30s`, `500ms`, `2m` [default: 10m, and 30s for connecting]";
+
 #[derive(Debug, Args)]
 pub(crate) struct Proxy {
     #[command(flatten)]
