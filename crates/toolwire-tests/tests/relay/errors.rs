@@ -4,7 +4,10 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use toolwire::relay::Relay;
-use toolwire_tests::peer::{Peer, legacy, modern_with, result_response};
+use toolwire::types::ElicitResult;
+use toolwire::{Client, relay::Upstream};
+use toolwire_tests::channel_transport::{ChannelReader, ChannelWriter};
+use toolwire_tests::peer::{Peer, legacy, modern, modern_with, result_response};
 
 use crate::raw_upstream::{RawConnection, RawUpstream, raw_upstream};
 
@@ -143,4 +146,29 @@ async fn input_required_without_requests_and_state_is_an_error() {
         let message = error["message"].as_str().unwrap();
         assert!(message.contains("without a state"), "{message}");
     }
+}
+
+#[tokio::test]
+async fn handlers_of_the_builder_announce_nothing() {
+    let (opened, mut connections) = tokio::sync::mpsc::unbounded_channel();
+    let upstream = Upstream::new(move |builder| {
+        let (to_server, incoming) = tokio::sync::mpsc::channel(16);
+        let (outgoing, from_server) = tokio::sync::mpsc::channel::<Vec<u8>>(16);
+        opened.send((incoming, outgoing)).expect("the test waits");
+        builder.connect_messages(ChannelReader(from_server), ChannelWriter(to_server))
+    });
+    let builder = Client::builder("relay", "1")
+        .on_elicitation(|_| async { Ok(ElicitResult::accept()) })
+        .with_extension("com.example/x", json!({}));
+    let relay = upstream.with_builder(builder).relay();
+    let client = Peer::connect(relay.server());
+    client.send(modern(1, "tools/list", json!({}))).await;
+    let (mut incoming, _outgoing) = connections.recv().await.expect("a connection");
+    let discover: Value =
+        serde_json::from_slice(&incoming.recv().await.expect("a message")).unwrap();
+    let meta = &discover["params"]["_meta"];
+    assert_eq!(
+        meta["io.modelcontextprotocol/clientCapabilities"],
+        json!({})
+    );
 }

@@ -10,15 +10,19 @@ use std::sync::atomic::Ordering;
 use toolwire_proto::features::VersionFeatures;
 use toolwire_types::{ListToolsResult, RawJson, code};
 
+use crate::client::handlers::ClientHandlers;
 use crate::client::relay_messages::RelayMessages;
 use crate::client::transport::{OutgoingRequest, ServerResponse};
 use crate::client::{Client, ClientBuilder};
 use crate::error::Error;
 
 impl ClientBuilder {
-    /// Passes all messages of the server to a relay.
+    /// Passes all messages of the server to a relay, instead of the handlers. So the client announces no capabilities.
     pub(crate) fn with_relay(mut self, relay: Arc<dyn RelayMessages>) -> Self {
-        self.config.handlers.relay = Some(relay);
+        self.config.handlers = ClientHandlers {
+            relay: Some(relay),
+            ..ClientHandlers::default()
+        };
         self
     }
 

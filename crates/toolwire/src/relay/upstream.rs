@@ -110,7 +110,10 @@ impl Upstream {
         self
     }
 
-    /// Sets the options of the connections, such as their limits. Handlers of the builder are never called, so set none.
+    /// Sets the options of the connections, such as their limits.
+    ///
+    /// Handlers and extensions of the builder have no effect: the upstream server sees the capabilities of the relay's
+    /// clients.
     #[must_use]
     pub fn with_builder(mut self, builder: ClientBuilder) -> Self {
         self.builder = builder;
