@@ -7,7 +7,7 @@ use toolwire::relay::Relay;
 use toolwire::types::ElicitResult;
 use toolwire::{Client, relay::Upstream};
 use toolwire_tests::channel_transport::{ChannelReader, ChannelWriter};
-use toolwire_tests::peer::{Peer, legacy, modern, modern_with, result_response};
+use toolwire_tests::peer::{Peer, legacy, modern, modern_with, notification, result_response};
 
 use crate::raw_upstream::{RawConnection, RawUpstream, raw_upstream};
 
@@ -26,6 +26,17 @@ fn initialize(capabilities: Value) -> Value {
         "clientInfo": {"name": "old", "version": "1"},
     });
     legacy(1, "initialize", params)
+}
+
+/// Returns a legacy client and a legacy server.
+async fn legacy_pair() -> (Relay, Peer, RawConnection) {
+    let (upstream, mut connections) = raw_upstream();
+    let relay = upstream.relay();
+    let mut client = Peer::connect(relay.server());
+    client.send(initialize(json!({}))).await;
+    let (server, _) = connections.accept_legacy(&details().to_string()).await;
+    client.receive().await;
+    (relay, client, server)
 }
 
 /// Returns a legacy client and a modern server.
@@ -171,4 +182,20 @@ async fn handlers_of_the_builder_announce_nothing() {
         meta["io.modelcontextprotocol/clientCapabilities"],
         json!({})
     );
+}
+
+#[tokio::test]
+async fn cancellation_keeps_its_reason() {
+    let (_relay, client, mut server) = legacy_pair().await;
+    client
+        .send(legacy(5, "tools/call", json!({"name": "slow"})))
+        .await;
+    let call = server.receive().await;
+    let params = json!({"requestId": 5, "reason": "the user pressed stop"});
+    client
+        .send(notification("notifications/cancelled", params))
+        .await;
+    let expected = json!({"requestId": call["id"], "reason": "the user pressed stop"});
+    let cancelled = server.receive().await;
+    assert_eq!(cancelled, notification("notifications/cancelled", expected));
 }

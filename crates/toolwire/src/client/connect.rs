@@ -345,6 +345,7 @@ impl Connecting<'_> {
             params: Some(params),
             version,
             mirrored,
+            forwarded: None,
         };
         // Until the server responds, assume that it uses the version of the request.
         opened.incoming.set_version(version);

@@ -239,6 +239,7 @@ impl SubscriptionTask {
             params: Some(sent),
             version: session.version(),
             mirrored,
+            forwarded: None,
         };
         let (_guard, incoming) = session.incoming.listen(Some(id), None);
         let exchange = session.transport.exchange(&request);

@@ -14,6 +14,7 @@ use crate::client::handlers::ClientHandlers;
 use crate::client::relay_messages::RelayMessages;
 use crate::client::transport::{OutgoingRequest, ServerResponse};
 use crate::client::{Client, ClientBuilder};
+use crate::engine::Cancellation;
 use crate::error::Error;
 
 impl ClientBuilder {
@@ -56,7 +57,19 @@ impl Client {
         method: &str,
         params: Option<RawJson>,
     ) -> Result<ServerResponse, Error> {
-        let first = self.forward_once(id, method, params.clone()).await;
+        self.forward_for(None, id, method, params).await
+    }
+
+    /// Sends a request like [`forward`](Self::forward). If the future is dropped, the server gets the reason of `request`,
+    /// the cancellation flag of the client's request.
+    pub(crate) async fn forward_for(
+        &self,
+        request: Option<&Cancellation>,
+        id: i64,
+        method: &str,
+        params: Option<RawJson>,
+    ) -> Result<ServerResponse, Error> {
+        let first = self.forward_once(request, id, method, params.clone()).await;
         let rejected = match &first {
             Ok(Err(error)) => Some(error.code),
             Err(error) => error.rpc().map(|rpc| rpc.code),
@@ -67,13 +80,14 @@ impl Client {
             && self.version().has_routing_headers()
             && Box::pin(self.relist_tools(method, params.as_ref())).await
         {
-            return Box::pin(self.forward_once(id, method, params)).await;
+            return Box::pin(self.forward_once(request, id, method, params)).await;
         }
         first
     }
 
     async fn forward_once(
         &self,
+        forwarded: Option<&Cancellation>,
         id: i64,
         method: &str,
         params: Option<RawJson>,
@@ -91,6 +105,7 @@ impl Client {
             params,
             version,
             mirrored,
+            forwarded: forwarded.cloned(),
         };
         let response = session.transport.exchange(&request).await?;
         if method == "tools/list"

@@ -279,6 +279,7 @@ impl Client {
             params: Some(params),
             version,
             mirrored,
+            forwarded: None,
         };
         let limits = &shared.config.limits;
         let timeouts = RequestTimeouts {

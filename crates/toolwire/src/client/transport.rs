@@ -17,7 +17,7 @@ use toolwire_types::{
 
 use crate::client::incoming::IncomingMessages;
 use crate::client::send::{encode_notification, trace_wire};
-use crate::engine::BoxFuture;
+use crate::engine::{BoxFuture, Cancellation};
 use crate::error::Error;
 
 /// The bytes of a request besides its method and parameters, with an id of up to 19 digits.
@@ -41,6 +41,8 @@ pub(crate) struct OutgoingRequest {
     pub(crate) version: ProtocolVersion,
     /// Headers that repeat parts of the body (HTTP, modern era): names and encoded values.
     pub(crate) mirrored: Vec<MirroredHeader>,
+    /// The cancellation flag of the request that a relay forwards.
+    pub(crate) forwarded: Option<Cancellation>,
 }
 
 impl OutgoingRequest {
@@ -75,8 +77,9 @@ impl OutgoingRequest {
 
     /// Encodes the notification that cancels the request.
     pub(crate) fn encode_cancellation(&self) -> Vec<u8> {
-        let params = CancelledNotificationParams::new(self.id.clone())
-            .with_reason("the caller stopped waiting");
+        let given = self.forwarded.as_ref().and_then(Cancellation::reason);
+        let reason = given.unwrap_or("the caller stopped waiting").to_owned();
+        let params = CancelledNotificationParams::new(self.id.clone()).with_reason(reason);
         let params = RawJson::from_serialize(&params).expect("a notification always serialises");
         encode_notification("notifications/cancelled", Some(params))
     }

@@ -2,8 +2,8 @@
 
 use std::future::poll_fn;
 use std::pin::pin;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::task::Poll;
 
 use tokio::sync::Notify;
@@ -21,6 +21,8 @@ pub struct Cancellation {
 struct FlagState {
     flag: AtomicBool,
     cancelled: Notify,
+    /// The reason that the client gave.
+    reason: OnceLock<Box<str>>,
 }
 
 impl Cancellation {
@@ -34,6 +36,17 @@ impl Cancellation {
     pub fn cancel(&self) {
         self.shared.flag.store(true, Ordering::Release);
         self.shared.cancelled.notify_waiters();
+    }
+
+    /// Sets the flag, with the reason that the client gave. Only the first reason is stored.
+    pub(crate) fn cancel_because(&self, reason: &str) {
+        self.shared.reason.get_or_init(|| reason.into());
+        self.cancel();
+    }
+
+    /// Returns the reason that the client gave.
+    pub(crate) fn reason(&self) -> Option<&str> {
+        self.shared.reason.get().map(|reason| &**reason)
     }
 
     /// Returns `true` if the flag is set. Costs one atomic load.

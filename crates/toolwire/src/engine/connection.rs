@@ -340,13 +340,17 @@ impl ConnectionState {
         in_flight.enter(id, cancellable, cancellation, size)
     }
 
-    /// Sets the cancellation flag of each running request with this id. Returns `false` if there is none.
-    pub(crate) fn cancel(&self, id: &RequestId) -> bool {
+    /// Sets the cancellation flag of each running request with this id, with the client's reason. Returns `false` if there
+    /// is no such request.
+    pub(crate) fn cancel(&self, id: &RequestId, reason: Option<&str>) -> bool {
         let mut in_flight = self.in_flight();
         let mut is_running = false;
         for key in in_flight.ledger.cancel(id) {
             if let Some(running) = in_flight.ledger.data(key) {
-                running.cancellation.cancel();
+                match reason {
+                    Some(reason) => running.cancellation.cancel_because(reason),
+                    None => running.cancellation.cancel(),
+                }
                 is_running = true;
             }
         }

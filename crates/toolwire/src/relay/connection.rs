@@ -15,7 +15,7 @@ use toolwire_types::{
 };
 
 use crate::client::Client;
-use crate::engine::TransportContext;
+use crate::engine::{Cancellation, TransportContext};
 use crate::error::{Error, chain};
 use crate::relay::calls::{CallToken, ForwardedCall, Listening};
 use crate::relay::messages::UpstreamMessages;
@@ -55,6 +55,8 @@ pub(super) struct UpstreamRequest<'a> {
     pub(super) activity: Arc<Notify>,
     /// The log messages that the client gets.
     pub(super) logs: LogFilter,
+    /// The cancellation flag of the client's request, which has the reason of a cancellation.
+    pub(super) cancellation: Option<Cancellation>,
 }
 
 /// The log messages of the upstream server that a client gets.
@@ -99,6 +101,7 @@ impl<'a> UpstreamRequest<'a> {
             client_version: scope.version,
             activity: Arc::default(),
             logs: LogFilter::All,
+            cancellation: scope.cancellation.clone(),
         }
     }
 
@@ -112,6 +115,7 @@ impl<'a> UpstreamRequest<'a> {
             client_version: self.client_version,
             activity: self.activity,
             logs: self.logs,
+            cancellation: self.cancellation,
         }
     }
 }
@@ -159,7 +163,8 @@ impl UpstreamConnection {
             listening,
         });
         let _entry = self.messages.calls.add(id, Arc::clone(&call));
-        let response = self.client.forward(id, method, params);
+        let cancellation = request.cancellation.as_ref();
+        let response = self.client.forward_for(cancellation, id, method, params);
         if call.listening.is_some() {
             // A subscription is quiet until something changes.
             response.await

@@ -150,6 +150,7 @@ impl Listening {
                 client_version: self.version,
                 activity: Arc::clone(&activity),
                 logs: LogFilter::All,
+                cancellation: None,
             };
             let mut listening = pin!(self.upstream.send(request));
             let ended = tokio::select! {

@@ -129,5 +129,6 @@ fn request(delivery: &EventDelivery) -> Result<OutgoingRequest, Error> {
         params: Some(sent),
         version: session.version(),
         mirrored,
+        forwarded: None,
     })
 }

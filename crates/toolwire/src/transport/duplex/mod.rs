@@ -415,7 +415,7 @@ impl MessageLoop {
                 }
                 self.event_streams.cancel(&request_id);
                 self.responses.remove(&request_id);
-                self.context.state.cancel(&request_id);
+                self.context.state.cancel(&request_id, reason.as_deref());
                 // The cancelled request is about to finish.
                 self.completed_at_overload = None;
             }

@@ -61,7 +61,7 @@ impl ForwardedListen {
     /// Ends the subscription because the server shuts down, with the same messages as a stream of the server itself.
     pub(super) fn cancel_and_conclude(self, state: &ConnectionState, out: &OutgoingQueue) {
         // From now on the request sends no response of its own.
-        if !state.cancel(&self.id) {
+        if !state.cancel(&self.id, None) {
             return;
         }
         out.notify(&cancelled_by_server(&self.id), OutgoingKind::Other);

@@ -100,6 +100,7 @@ impl SessionRenewal {
             params: Some(params),
             version,
             mirrored: Vec::new(),
+            forwarded: None,
         };
         let exchange = self.session.attempt(&request, &self.router);
         let response = tokio::time::timeout(self.session.limits.connect_timeout, exchange);

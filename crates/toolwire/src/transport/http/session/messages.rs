@@ -28,7 +28,7 @@ pub(crate) async fn on_notification(
     match action {
         NotificationAction::Cancel { request_id, reason } => {
             tracing::debug!(id = %request_id, reason = reason.as_deref(), "cancelled by the client");
-            session.state.cancel(&request_id);
+            session.state.cancel(&request_id, reason.as_deref());
             let signal = SessionSignal::Cancelled { id: request_id };
             let sent = request.endpoint.signal(&session.key.id, signal).await;
             sent.map_err(|error| response::store_error(&error))

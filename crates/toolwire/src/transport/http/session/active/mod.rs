@@ -299,7 +299,7 @@ impl ActiveSession {
     pub(crate) fn on_signal(&self, signal: SessionSignal) {
         match signal {
             SessionSignal::Cancelled { id } => {
-                self.state.cancel(&id);
+                self.state.cancel(&id, None);
             }
             SessionSignal::Updated { record, revision } => {
                 self.refresh(&StoredSession::new(Arc::new(*record), revision));
