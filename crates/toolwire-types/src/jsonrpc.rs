@@ -7,8 +7,9 @@ use std::borrow::Cow;
 use std::fmt;
 use std::sync::Arc;
 
-use serde::de::{self, Visitor};
-use serde::ser::SerializeStruct;
+use indexmap::IndexMap;
+use serde::de::{self, MapAccess, Visitor};
+use serde::ser::{SerializeMap, SerializeStruct};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::raw::RawJson;
@@ -273,7 +274,7 @@ pub mod code {
 }
 
 /// The JSON-RPC error that the peer receives when a request fails.
-#[derive(Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, PartialEq)]
 #[non_exhaustive]
 pub struct ErrorObject {
     /// A code from [`code`] or an application-defined code.
@@ -281,8 +282,9 @@ pub struct ErrorObject {
     /// A one-sentence description for users and logs.
     pub message: Cow<'static, str>,
     /// Structured details.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub data: Option<RawJson>,
+    /// The members that JSON-RPC does not define, as the peer sent them. Boxed, because few errors have one.
+    unknown: Option<Box<IndexMap<String, RawJson>>>,
 }
 
 impl ErrorObject {
@@ -295,6 +297,7 @@ impl ErrorObject {
             code,
             message: message.into(),
             data: None,
+            unknown: None,
         }
     }
 
@@ -330,6 +333,68 @@ impl ErrorObject {
 
     setters! {
         with_data(data: into RawJson);
+    }
+}
+
+impl Serialize for ErrorObject {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut members = serializer.serialize_map(None)?;
+        members.serialize_entry("code", &self.code)?;
+        members.serialize_entry("message", &self.message)?;
+        if let Some(data) = &self.data {
+            members.serialize_entry("data", data)?;
+        }
+        for (name, value) in self.unknown.iter().flat_map(|unknown| unknown.iter()) {
+            members.serialize_entry(name, value)?;
+        }
+        members.end()
+    }
+}
+
+impl<'de> Deserialize<'de> for ErrorObject {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_map(ErrorVisitor)
+    }
+}
+
+struct ErrorVisitor;
+
+impl<'de> Visitor<'de> for ErrorVisitor {
+    type Value = ErrorObject;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an error object")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<ErrorObject, A::Error> {
+        let (mut code, mut message, mut data) = (None, None, None);
+        let mut unknown = IndexMap::new();
+        while let Some(name) = members.next_key::<String>()? {
+            let is_repeated = match &*name {
+                "code" => code.replace(members.next_value::<i64>()?).is_some(),
+                "message" => message.replace(members.next_value::<String>()?).is_some(),
+                "data" => {
+                    let value = members.next_value::<Option<RawJson>>()?;
+                    data.replace(value).is_some()
+                }
+                _ => {
+                    let value = members.next_value::<RawJson>()?;
+                    unknown.insert(name.clone(), value).is_some()
+                }
+            };
+            if is_repeated {
+                let message = format!("the error has the member `{name}` twice");
+                return Err(de::Error::custom(message));
+            }
+        }
+        Ok(ErrorObject {
+            code: code.ok_or_else(|| de::Error::missing_field("code"))?,
+            message: message
+                .ok_or_else(|| de::Error::missing_field("message"))?
+                .into(),
+            data: data.flatten(),
+            unknown: (!unknown.is_empty()).then(|| Box::new(unknown)),
+        })
     }
 }
 

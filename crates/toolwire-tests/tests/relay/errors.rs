@@ -199,3 +199,17 @@ async fn cancellation_keeps_its_reason() {
     let cancelled = server.receive().await;
     assert_eq!(cancelled, notification("notifications/cancelled", expected));
 }
+
+#[tokio::test]
+async fn error_keeps_unknown_members() {
+    let (_relay, mut client, mut server) = legacy_pair().await;
+    client.send(legacy(1, "tools/list", json!({}))).await;
+    let request = server.receive().await;
+    let error =
+        r#"{"code":-31999,"message":"own","data":{"b":1.0},"x-retry":{"after":1.50},"y":null}"#;
+    server.reject(&request, error).await;
+    assert_eq!(
+        client.receive_text().await,
+        format!(r#"{{"jsonrpc":"2.0","id":1,"error":{error}}}"#)
+    );
+}
