@@ -138,6 +138,17 @@ impl IncomingMessages {
         }
     }
 
+    /// Records that the server closed the stream of a request before its response, so that the client resumes it.
+    #[cfg(feature = "http-client")]
+    pub(crate) fn stream_released(&self, request: &RequestId) {
+        #[cfg(feature = "relay")]
+        if let Some(relay) = &self.handlers.relay {
+            relay.on_stream_released(request);
+        }
+        #[cfg(not(feature = "relay"))]
+        let _ = (self, request);
+    }
+
     /// Returns a receiver that changes when a new session replaces a lost one.
     pub(crate) fn renewals(&self) -> watch::Receiver<u64> {
         self.renewals.subscribe()

@@ -22,6 +22,13 @@ pub(crate) trait RelayMessages: fmt::Debug + Send + Sync {
         origin: Option<&RequestId>,
     ) -> BoxFuture<'static, Result<RawJson, ErrorObject>>;
 
+    /// Handles the end of the stream of a request before its response. The relay resumes the stream.
+    #[cfg_attr(
+        not(feature = "http-client"),
+        expect(dead_code, reason = "only HTTP has a stream for each request")
+    )]
+    fn on_stream_released(&self, request: &RequestId);
+
     /// Handles the replacement of a lost session by a new one.
     #[cfg_attr(
         not(feature = "http-client"),

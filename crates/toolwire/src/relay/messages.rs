@@ -205,6 +205,13 @@ impl RelayMessages for UpstreamMessages {
         })
     }
 
+    fn on_stream_released(&self, request: &RequestId) {
+        if let Some(call) = self.calls.get(request) {
+            // A client whose revision or transport cannot resume a stream waits on it.
+            call.client.release_stream();
+        }
+    }
+
     fn on_session_renewed(&self) {
         // The lists of the new session may differ from those of the lost one.
         for change in [

@@ -151,6 +151,12 @@ impl TransportContext for RoundClient {
         })
     }
 
+    fn release_stream(&self) -> bool {
+        let round = lock(&self.round);
+        let client = round.client.as_ref();
+        client.is_some_and(|client| client.release_stream())
+    }
+
     fn can_request(&self) -> bool {
         self.inputs.is_some()
     }

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use toolwire_proto::http::is_session_lost;
 use toolwire_proto::sse::{Reconnects, SseEvent};
+use toolwire_types::RequestId;
 
 use crate::client::http::ClientBody;
 use crate::error::Error;
@@ -20,6 +21,8 @@ use crate::transport::http_client::session::LegacySession;
 #[derive(Debug)]
 pub(super) struct ResumableEvents<'a> {
     session: &'a Arc<LegacySession>,
+    /// The request that the stream belongs to.
+    request: &'a RequestId,
     events: EventReader,
     last_event_id: Option<String>,
     /// The last reconnection time that the server requested.
@@ -28,9 +31,14 @@ pub(super) struct ResumableEvents<'a> {
 }
 
 impl<'a> ResumableEvents<'a> {
-    pub(super) fn new(session: &'a Arc<LegacySession>, body: ClientBody) -> Self {
+    pub(super) fn new(
+        session: &'a Arc<LegacySession>,
+        request: &'a RequestId,
+        body: ClientBody,
+    ) -> Self {
         Self {
             session,
+            request,
             events: EventReader::new(body, session.endpoint.message_bytes),
             last_event_id: None,
             retry: None,
@@ -75,6 +83,7 @@ impl<'a> ResumableEvents<'a> {
             return Ok(false);
         };
         self.retry = self.events.reconnect_after().or(self.retry);
+        self.session.incoming.stream_released(self.request);
         loop {
             let Ok(pause) = self.reconnects.next(self.retry) else {
                 return Ok(false);

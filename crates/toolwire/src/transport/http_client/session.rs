@@ -210,7 +210,7 @@ impl LegacySession {
             }
             PostResponse::Json(body) => response::read_json(body, limit, router, &request.id).await,
             PostResponse::Events(body) => {
-                let mut stream = ResumableEvents::new(self, body);
+                let mut stream = ResumableEvents::new(self, &request.id, body);
                 while let Some(event) = stream.next().await? {
                     response::check_transport(&event)?;
                     let response = response::route(router, event.data.as_bytes(), &request.id)?;
