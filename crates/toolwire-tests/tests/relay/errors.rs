@@ -4,11 +4,15 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use toolwire::relay::Relay;
+use toolwire::transport::http::{HttpOptions, HttpService};
 use toolwire::types::ElicitResult;
 use toolwire::{Client, relay::Upstream};
 use toolwire_tests::channel_transport::{ChannelReader, ChannelWriter};
+use toolwire_tests::http::direct::InProcessClient;
+use toolwire_tests::http::request::Request;
 use toolwire_tests::peer::{Peer, legacy, modern, modern_with, notification, result_response};
 
+use crate::raw_http::raw_http;
 use crate::raw_upstream::{RawConnection, RawUpstream, raw_upstream};
 
 fn details() -> Value {
@@ -212,4 +216,41 @@ async fn error_keeps_unknown_members() {
         client.receive_text().await,
         format!(r#"{{"jsonrpc":"2.0","id":1,"error":{error}}}"#)
     );
+}
+
+#[tokio::test]
+async fn headers_that_repeat_arguments_are_checked_in_front() {
+    let (upstream, mut posts) = raw_http();
+    let relay = upstream.relay();
+    let service = HttpService::new(relay.server().clone(), HttpOptions::new());
+    let client = InProcessClient::new(&service);
+    let listing = tokio::spawn({
+        let client = client.clone();
+        let list = Request::modern(&modern(1, "tools/list", json!({})));
+        async move { client.request(list).await }
+    });
+    posts.accept_modern().await;
+    let region = json!({"type": "string", "x-mcp-header": "Region"});
+    let schema = json!({"type": "object", "properties": {"region": region}});
+    posts.expect("tools/list").await.respond(json!({
+        "resultType": "complete",
+        "tools": [{"name": "deploy", "inputSchema": schema}],
+        "ttlMs": 0,
+        "cacheScope": "public",
+    }));
+    assert_eq!(listing.await.unwrap().status, 200);
+    let params = json!({"name": "deploy", "arguments": {"region": "eu"}});
+    let call = Request::modern(&modern(2, "tools/call", params));
+    for request in [call.clone().with("Mcp-Param-Region", "us"), call.clone()] {
+        let rejected = client.request(request).await;
+        assert_eq!(rejected.status, 400, "{}", rejected.body);
+        assert!(rejected.body.contains("-32020"), "{}", rejected.body);
+    }
+    let calling =
+        tokio::spawn(async move { client.request(call.with("Mcp-Param-Region", "eu")).await });
+    // The rejected calls did not reach the server.
+    let post = posts.expect("tools/call").await;
+    assert_eq!(post.message["params"]["arguments"]["region"], "eu");
+    post.respond(json!({"resultType": "complete", "content": []}));
+    assert_eq!(calling.await.unwrap().status, 200);
 }

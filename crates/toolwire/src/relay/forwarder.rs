@@ -5,6 +5,8 @@ use std::time::Duration;
 
 use toolwire_proto::envelope::NotificationEnvelope;
 use toolwire_proto::features::VersionFeatures;
+#[cfg(feature = "http-server")]
+use toolwire_proto::param_headers::ParamHeader;
 use toolwire_proto::relay::mapping::{Action, Sender, action};
 use toolwire_types::{ErrorObject, RawJson};
 
@@ -177,6 +179,16 @@ impl Forwarder for RelayForwarder {
             }
             drop(entry);
         })
+    }
+
+    #[cfg(feature = "http-server")]
+    fn param_headers(&self, tool: &str, principal: Principal) -> Vec<ParamHeader> {
+        let owner = self.relay.connector.owner(principal);
+        match self.relay.shared.open(&owner) {
+            Some(SharedUpstream::Modern(upstream)) => upstream.client.param_headers(tool),
+            // Older revisions have no such headers.
+            Some(SharedUpstream::Legacy(_)) | None => Vec::new(),
+        }
     }
 
     fn session_opened(&self, state: &Arc<ConnectionState>, session: &str) {

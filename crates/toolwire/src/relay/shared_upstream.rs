@@ -94,6 +94,12 @@ impl SharedUpstreams {
         Ok(opened)
     }
 
+    /// Returns the connection of a principal, if it is open.
+    #[cfg(feature = "http-server")]
+    pub(super) fn open(&self, principal: &Principal) -> Option<SharedUpstream> {
+        lock(&self.0).get(principal)?.open()
+    }
+
     fn open_in(&self, entry: &PrincipalUpstream) -> Option<SharedUpstream> {
         let _entries = lock(&self.0);
         entry.open()

@@ -4,7 +4,11 @@ use std::fmt;
 use std::sync::Arc;
 
 use toolwire_proto::envelope::NotificationEnvelope;
+#[cfg(feature = "http-server")]
+use toolwire_proto::param_headers::ParamHeader;
 
+#[cfg(feature = "http-server")]
+use crate::engine::Principal;
 use crate::engine::{BoxFuture, ConnectionState, Outcome, TransportContext};
 use crate::server::Server;
 use crate::server::request::Exchange;
@@ -20,6 +24,10 @@ pub(crate) trait Forwarder: fmt::Debug + Send + Sync {
         notification: &NotificationEnvelope<'_>,
         client: Arc<dyn TransportContext>,
     ) -> BoxFuture<'static, ()>;
+
+    /// Returns the headers that repeat arguments of a tool, as far as the server behind has listed it to the principal.
+    #[cfg(feature = "http-server")]
+    fn param_headers(&self, tool: &str, principal: Principal) -> Vec<ParamHeader>;
 
     /// Handles the creation of an HTTP session for a connection that was initialized with `state`.
     #[cfg_attr(

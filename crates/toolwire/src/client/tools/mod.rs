@@ -222,6 +222,13 @@ impl Client {
         Ok(headers)
     }
 
+    /// Returns the headers that repeat arguments of a tool, as the last list with this tool states them.
+    #[cfg(all(feature = "relay", feature = "http-server"))]
+    pub(crate) fn param_headers(&self, tool: &str) -> Vec<ParamHeader> {
+        let known = self.shared.tools.get(tool);
+        known.map_or_else(Vec::new, |known| known.headers.clone())
+    }
+
     /// Lists the tools again after the server rejected a header. Returns `true` if the call would now have other headers,
     /// so that a second attempt is useful.
     pub(crate) async fn relist_tools(&self, method: &str, params: Option<&RawJson>) -> bool {

@@ -5,9 +5,11 @@ use std::task::{Context, Poll};
 
 use toolwire_proto::admit::{Admitted, http_status_before_dispatch};
 use toolwire_proto::features::Era;
-use toolwire_proto::param_headers;
+use toolwire_proto::param_headers::{self, ParamHeader};
 use toolwire_types::{ErrorObject, RequestId, ResponseId};
 
+#[cfg(feature = "relay")]
+use crate::engine::Principal;
 use crate::engine::{BoxFuture, Outcome, TransportContext};
 use crate::server::Server;
 use crate::server::dispatch::Dispatch;
@@ -131,17 +133,26 @@ fn check_param_headers(
     let (Some(name), "tools/call") = (&admitted.name, admitted.method.name()) else {
         return Ok(());
     };
+    let check = |expected: &[ParamHeader]| {
+        param_headers::check(expected, admitted.arguments(), |header| {
+            guard::lookup_named(&post.parts.headers, header)
+        })
+        .map_err(ErrorObject::from)
+    };
+    #[cfg(feature = "relay")]
+    if let Some(forwarder) = &post.snapshot.forwarder {
+        let principal = post.auth.as_deref().map(Principal::of);
+        let principal = principal.unwrap_or_else(Principal::anonymous);
+        return check(&forwarder.param_headers(name, principal));
+    }
     let caller = || Caller::of_request(post.auth.as_deref(), admitted);
     let viewer = post.snapshot.viewer(caller);
     let viewer = viewer.of_call("tools/call", admitted.arguments());
     let find = || post.snapshot.find_tool(name, &viewer);
-    let Some(tool) = post.snapshot.catch_rule_panic("tools/call", find)? else {
-        return Ok(());
-    };
-    param_headers::check(&tool.param_headers, admitted.arguments(), |header| {
-        guard::lookup_named(&post.parts.headers, header)
-    })
-    .map_err(ErrorObject::from)
+    match post.snapshot.catch_rule_panic("tools/call", find)? {
+        Some(tool) => check(&tool.param_headers),
+        None => Ok(()),
+    }
 }
 
 /// Returns the response to a request that was rejected before its handler ran.
