@@ -4,8 +4,8 @@ use std::path::Path;
 use std::process::Stdio;
 use std::time::Duration;
 
-use tokio::io::{AsyncBufReadExt as _, BufReader};
-use tokio::process::{Child, ChildStdout, Command};
+use tokio::io::{AsyncBufReadExt as _, AsyncRead, BufReader};
+use tokio::process::{Child, Command};
 use tokio::time::timeout;
 
 use crate::Problem;
@@ -44,18 +44,31 @@ impl Fixture {
             .spawn()
             .map_err(|error| Problem::new(format!("cannot start {}: {error}", binary.display())))?;
         let stdout = process.stdout.take().expect("stdout is piped");
-        let line = timeout(START_TIMEOUT, first_line(stdout))
-            .await
-            .map_err(|_| Problem::new("the server does not print its address"))?;
-        let url = line.strip_prefix(ADDRESS_PREFIX).ok_or_else(|| {
-            Problem::new(format!(
-                "the server printed {line:?} instead of its address"
-            ))
-        })?;
-        Ok(Self {
-            url: url.trim_end().to_owned(),
-            process,
-        })
+        let url = address(stdout).await?;
+        Ok(Self { url, process })
+    }
+
+    /// Starts `toolwire proxy` in front of the server with this URL, and waits until it listens.
+    ///
+    /// # Errors
+    /// Returns an error if the process does not start or does not print its address.
+    pub async fn start_proxy(command: &Path, url: &str) -> Result<Self, Problem> {
+        let mut process = Command::new(command)
+            .args(["proxy", "--listen", "127.0.0.1:0", url])
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped())
+            .kill_on_drop(true)
+            .spawn()
+            .map_err(|error| {
+                Problem::new(format!(
+                    "cannot start {}: {error}; run `cargo build -p toolwire-cli` first",
+                    command.display()
+                ))
+            })?;
+        let stderr = process.stderr.take().expect("stderr is piped");
+        let url = address(stderr).await?;
+        Ok(Self { url, process })
     }
 
     /// Kills the process at once (SIGKILL on Unix) and waits until it has ended.
@@ -74,10 +87,23 @@ impl Fixture {
     }
 }
 
+/// Returns the address that the server prints first.
+async fn address(output: impl AsyncRead + Unpin) -> Result<String, Problem> {
+    let line = timeout(START_TIMEOUT, first_line(output))
+        .await
+        .map_err(|_| Problem::new("the server does not print its address"))?;
+    let url = line.strip_prefix(ADDRESS_PREFIX).ok_or_else(|| {
+        Problem::new(format!(
+            "the server printed {line:?} instead of its address"
+        ))
+    })?;
+    Ok(url.trim_end().to_owned())
+}
+
 /// Returns the first line, or an empty string if there is no line.
-async fn first_line(stdout: ChildStdout) -> String {
+async fn first_line(output: impl AsyncRead + Unpin) -> String {
     let mut line = String::new();
     // A failed read leaves the line empty, which the caller reports.
-    let _ = BufReader::new(stdout).read_line(&mut line).await;
+    let _ = BufReader::new(output).read_line(&mut line).await;
     line
 }

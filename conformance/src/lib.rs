@@ -74,6 +74,24 @@ pub async fn check_server(
     Ok(Verdict::of(spec_version, &expected, &outcomes))
 }
 
+/// Starts the server `binary` behind the proxy of `command`, and runs all scenarios of a revision with the proxy.
+///
+/// # Errors
+/// Returns the same errors as [`check_server`].
+pub async fn check_proxy(
+    suite: &Suite,
+    command: &Path,
+    binary: &Path,
+    spec_version: &str,
+    results: &Path,
+) -> Result<Verdict, Problem> {
+    let expected = suite.server_scenarios(spec_version).await?;
+    let server = Fixture::start(binary).await?;
+    let proxy = Fixture::start_proxy(command, server.url()).await?;
+    let outcomes = suite.run_server(proxy.url(), spec_version, results).await?;
+    Ok(Verdict::of(spec_version, &expected, &outcomes))
+}
+
 /// Starts the server `binary` and runs the server scenarios of extensions, which have no revision.
 ///
 /// # Errors

@@ -1,8 +1,9 @@
-//! Runs the official suite with `conformance-server`, `conformance-client` and `conformance-authorization`: one test
-//! per revision and subject. Also tests tasks of `conformance-server` whose process is killed.
+//! Runs the official suite with `conformance-server`, `conformance-client` and `conformance-authorization`, and with
+//! `toolwire proxy` in front of the server: one test per revision and subject. Also tests tasks of `conformance-server` whose process is killed.
 
 mod authorization;
 mod client;
+mod proxy;
 mod server;
 mod task_faults;
 
