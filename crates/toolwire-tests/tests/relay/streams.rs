@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use toolwire::TokenInfo;
 use toolwire::relay::Relay;
 use toolwire::transport::http::{HttpOptions, HttpService};
-use toolwire_tests::http::direct::next_chunk;
+use toolwire_tests::http::direct::{InProcessClient, next_chunk};
 use toolwire_tests::http::request::Request;
 use toolwire_tests::peer::{Peer, cancel, modern, modern_with, notification};
 
@@ -358,4 +358,33 @@ async fn shutdown_and_expired_token_end_a_forwarded_http_subscription() {
         assert_eq!(next_chunk(&mut body).await, None);
         stream.expect_end().await;
     }
+}
+
+#[tokio::test]
+async fn legacy_http_client_gets_changes_before_its_first_request() {
+    let (upstream, mut connections) = raw_upstream();
+    let relay = upstream.relay();
+    let service = HttpService::new(relay.server().clone(), HttpOptions::new());
+    let client = InProcessClient::new(&service);
+    let opening = tokio::spawn(async move { client.open_session().await });
+    let mut rejecting = connections.accept().await;
+    let initialize = rejecting.receive().await;
+    let error = r#"{"code":-32601,"message":"unknown method"}"#;
+    rejecting.reject(&initialize, error).await;
+    let mut server = connections.accept().await;
+    let discover = server.receive().await;
+    let result = json!({
+        "resultType": "complete",
+        "supportedVersions": ["2026-07-28"],
+        "capabilities": {"tools": {"listChanged": true}},
+        "ttlMs": 0,
+        "cacheScope": "public",
+    });
+    server.respond(&discover, &result.to_string()).await;
+    opening.await.unwrap();
+    // The notification of the client starts the subscription.
+    let request = server.receive().await;
+    assert_eq!(request["method"], "subscriptions/listen", "{request}");
+    let filter = json!({"toolsListChanged": true});
+    assert_eq!(request["params"]["notifications"], filter);
 }

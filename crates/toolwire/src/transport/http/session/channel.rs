@@ -57,6 +57,11 @@ impl TransportContext for SessionChannel {
         Some(&self.session.state)
     }
 
+    fn client_channel(&self) -> Option<Arc<dyn TransportContext>> {
+        let session = Arc::clone(&self.session);
+        Some(Arc::new(Self::new(session, self.auth.clone())))
+    }
+
     fn ended(&self) -> Option<Cancellation> {
         Some(self.session.key.ended.clone())
     }
