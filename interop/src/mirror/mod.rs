@@ -13,11 +13,13 @@ mod revision;
 mod script;
 mod server;
 mod server_requests;
+mod structure;
 mod wire;
 
 pub use http_server::serve_http;
 pub use recording::{Recording, differences};
 pub use revision::Revision;
-pub use script::run_script;
+pub use script::{run_script, run_script_with};
 pub use server::serve_lines;
+pub use structure::member_differences;
 pub use wire::{HttpWire, ScriptWire, StdioWire};

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use serde_json::Value;
+
 use crate::mirror::server::Message;
 
 /// The messages that a client received, as text.
@@ -36,6 +38,16 @@ impl Recording {
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
+    }
+
+    /// Returns the messages by step. An invalid message is a text.
+    pub(crate) fn messages(&self) -> BTreeMap<(usize, String), Vec<Value>> {
+        let parse = |text: &String| {
+            serde_json::from_str(text).unwrap_or_else(|_| Value::String(text.clone()))
+        };
+        let entries = self.0.iter();
+        let entries = entries.map(|(key, texts)| (key.clone(), texts.iter().map(parse).collect()));
+        entries.collect()
     }
 
     fn lines(&self) -> Vec<String> {

@@ -5,7 +5,7 @@ use crate::mirror::objects::{
     server_capabilities, task, text_block, text_contents, tool,
 };
 use crate::mirror::revision::{ALL, LEGACY, MODERN, Member, Revision};
-use crate::mirror::server_requests::input_requests;
+use crate::mirror::server_requests::{input_request, input_requests};
 
 /// Returns the result of a method, or `None` if the revision does not have it. `echo` is what the server received.
 pub(crate) fn result(revision: Revision, method: &str, echo: &str) -> Option<String> {
@@ -88,9 +88,19 @@ pub(crate) fn created_task(revision: Revision, echo: &str) -> String {
 
 /// Returns the modern result that asks for input.
 pub(crate) fn input_required(revision: Revision, echo: &str) -> String {
+    asking(revision, echo, &input_requests(revision))
+}
+
+/// Returns the modern result that asks for the input of one tool.
+pub(crate) fn input_required_of(revision: Revision, echo: &str, tool: &str) -> String {
+    let request = input_request(revision, tool).unwrap_or_default();
+    asking(revision, echo, &format!(r#"{{"q1":{request}}}"#))
+}
+
+fn asking(revision: Revision, echo: &str, requests: &str) -> String {
     revision.object(&[
         (ALL, "requestState", r#""state \u00e9""#),
-        (ALL, "inputRequests", &input_requests(revision)),
+        (ALL, "inputRequests", requests),
         (ALL, "x-echo", echo),
         (ALL, "_meta", &result_meta(revision)),
         (ALL, "resultType", r#""input_required""#),

@@ -9,7 +9,7 @@ use std::time::Duration;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use crate::mirror::results::{created_task, error, input_required, result};
+use crate::mirror::results::{created_task, error, input_required, input_required_of, result};
 use crate::mirror::revision::{ALL, MODERN, Revision};
 use crate::mirror::server_requests::server_request;
 
@@ -65,8 +65,8 @@ struct State {
     /// The notifications of the client, without cancellations.
     received: Vec<String>,
     cancellations: usize,
-    /// The id of the modern subscription, as text.
-    subscription: Option<String>,
+    /// The ids of the modern subscriptions, as text. The last one is in use.
+    subscriptions: Vec<String>,
 }
 
 /// What follows after a message is handled.
@@ -106,9 +106,9 @@ impl Session {
             }
             (method, None) => self.notified(method, &message),
             ("subscriptions/listen", Some(id)) if self.revision.is_modern() => {
-                self.state().subscription = Some(id.get().to_owned());
+                self.state().subscriptions.push(id.get().to_owned());
                 let filter = message.param("notifications").unwrap_or_default();
-                let params = self.params(&[("notifications", &filter)]);
+                let params = self.subscribed_params(&[("notifications", &filter)]);
                 send(&notification(
                     "notifications/subscriptions/acknowledged",
                     &params,
@@ -134,7 +134,11 @@ impl Session {
     fn notified(&self, method: &str, message: &Message<'_>) {
         let mut state = self.state();
         if method == "notifications/cancelled" {
-            state.cancellations += 1;
+            // The end of a subscription is not counted.
+            let id = message.param("requestId");
+            if id.is_none_or(|id| !state.subscriptions.contains(&id)) {
+                state.cancellations += 1;
+            }
         } else {
             let params = message.params.map_or("", RawValue::get);
             state.received.push(format!("{method} {params}"));
@@ -155,7 +159,8 @@ impl Session {
         let Some(result) = result(revision, method, &echo) else {
             return Some(Err(error(revision, -32601)));
         };
-        if message.param("x-ask").is_some() && message.param("inputResponses").is_none() {
+        let asks = revision.is_modern() && message.param("x-ask").is_some();
+        if asks && message.param("inputResponses").is_none() {
             return Some(Ok(input_required(revision, &echo)));
         }
         if method != "tools/call" {
@@ -192,17 +197,24 @@ impl Session {
             }
             _ => {}
         }
-        if let Some((method, params)) =
-            server_request(revision, name).filter(|_| !revision.is_modern())
-        {
-            let mut response = self.ask(method, &params, send);
+        if let Some((method, params)) = server_request(revision, name) {
+            let mut response = if revision.is_modern() {
+                match message.param("inputResponses") {
+                    Some(responses) => response_of(&responses),
+                    None => return Some(Ok(input_required_of(revision, &echo, name))),
+                }
+            } else {
+                self.ask(method, &params, send)
+            };
             if method == "ping" && response.starts_with('{') {
                 // A ping checks one connection, so a proxy may respond by itself.
                 response = "true".to_owned();
             }
-            return Some(Ok(
-                revision.object(&[(ALL, "x-response", &response), (ALL, "content", "[]")])
-            ));
+            return Some(Ok(revision.object(&[
+                (ALL, "x-response", &response),
+                (ALL, "content", "[]"),
+                (MODERN, "resultType", r#""complete""#),
+            ])));
         }
         Some(Ok(result))
     }
@@ -234,9 +246,9 @@ impl Session {
         let revision = self.revision;
         for list in ["tools", "prompts", "resources"] {
             let method = format!("notifications/{list}/list_changed");
-            (self.outside)(&notification(&method, &self.params(&[])));
+            (self.outside)(&notification(&method, &self.subscribed_params(&[])));
         }
-        let uri = self.params(&[("uri", r#""file:///a%20b""#)]);
+        let uri = self.subscribed_params(&[("uri", r#""file:///a%20b""#)]);
         (self.outside)(&notification("notifications/resources/updated", &uri));
         if revision.is_in(&(3..=3)) {
             let task = crate::mirror::objects::task(revision, "completed");
@@ -269,16 +281,27 @@ impl Session {
 
     /// Returns the parameters of a notification.
     fn params(&self, members: &[(&str, &str)]) -> String {
-        let subscription = self.state().subscription.clone().unwrap_or_default();
-        let meta = if subscription.is_empty() {
-            self.revision.meta()
-        } else {
-            let key = "io.modelcontextprotocol/subscriptionId";
-            self.revision.object(&[(MODERN, key, &subscription)])
+        self.params_with(&self.revision.meta(), members)
+    }
+
+    /// Returns the parameters of a notification of the subscription, if there is one.
+    fn subscribed_params(&self, members: &[(&str, &str)]) -> String {
+        let subscription = self.state().subscriptions.last().cloned();
+        let Some(subscription) = subscription else {
+            return self.params(members);
         };
+        let key = "io.modelcontextprotocol/subscriptionId";
+        let meta = self.revision.object(&[
+            (MODERN, key, &subscription),
+            (ALL, "com.example/trace", r#""a/b""#),
+        ]);
+        self.params_with(&meta, members)
+    }
+
+    fn params_with(&self, meta: &str, members: &[(&str, &str)]) -> String {
         let members = members.iter().map(|(name, value)| (ALL, *name, *value));
         let mut members: Vec<_> = members.collect();
-        members.insert(0, (ALL, "_meta", &meta));
+        members.insert(0, (ALL, "_meta", meta));
         self.revision.object(&members)
     }
 
@@ -334,6 +357,13 @@ fn progress_token(message: &Message<'_>) -> Option<String> {
     let meta = message.param("_meta")?;
     let meta: HashMap<String, &RawValue> = serde_json::from_str(&meta).ok()?;
     Some(meta.get("progressToken")?.get().to_owned())
+}
+
+/// Returns the response to the only input request.
+fn response_of(responses: &str) -> String {
+    let responses: HashMap<String, &RawValue> = serde_json::from_str(responses).unwrap_or_default();
+    let response = responses.into_values().next();
+    response.map_or_else(|| "null".to_owned(), |response| response.get().to_owned())
 }
 
 /// Returns the parameters of a request. A proxy may replace a progress token by another one of the same type.

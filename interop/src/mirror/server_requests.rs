@@ -182,16 +182,18 @@ fn model(revision: Revision, with_tools: bool) -> String {
 
 /// Returns the requests for input in a modern result: all that the revision has.
 pub(crate) fn input_requests(revision: Revision) -> String {
-    let known = SERVER_REQUESTS
-        .iter()
-        .filter(|(_, _, range)| revision.is_in(range));
-    let requests = known.filter_map(|(tool, method, _)| {
-        let (_, params) = server_request(revision, tool)?;
-        let method = format!(r#""{method}""#);
-        let request = revision.object(&[(ALL, "params", &params), (ALL, "method", &method)]);
+    let requests = SERVER_REQUESTS.iter().filter_map(|(tool, _, _)| {
+        let request = input_request(revision, tool)?;
         Some(format!(r#""{tool}":{request}"#))
     });
     format!("{{{}}}", requests.collect::<Vec<_>>().join(","))
+}
+
+/// Returns the request for the input of one tool.
+pub(crate) fn input_request(revision: Revision, tool: &str) -> Option<String> {
+    let (method, params) = server_request(revision, tool)?;
+    let method = format!(r#""{method}""#);
+    Some(revision.object(&[(ALL, "params", &params), (ALL, "method", &method)]))
 }
 
 /// Returns the responses to all input requests.
