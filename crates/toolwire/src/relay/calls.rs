@@ -34,7 +34,7 @@ pub(super) struct ForwardedCall {
     /// The number of requests of the upstream that wait for the client.
     pub(super) waiting: AtomicUsize,
     /// The subscription, if the request is `subscriptions/listen`.
-    pub(super) listening: Option<Listening>,
+    pub(super) listening: Option<ListenCall>,
 }
 
 impl ForwardedCall {
@@ -64,13 +64,13 @@ impl Drop for WaitingForClient {
 
 /// A forwarded `subscriptions/listen`.
 #[derive(Debug)]
-pub(super) struct Listening {
+pub(super) struct ListenCall {
     filter: Filter,
     /// Set when the upstream server has acknowledged the subscription.
     is_acknowledged: AtomicBool,
 }
 
-impl Listening {
+impl ListenCall {
     /// Reads the subscription of a request. Returns `None` for other methods.
     pub(super) fn of(method: &str, params: Option<&RawJson>) -> Option<Self> {
         if method != "subscriptions/listen" {

@@ -44,12 +44,12 @@ struct ChangeStream {
     client: Arc<dyn TransportContext>,
     id: RequestId,
     filter: Filter,
-    phase: StreamPhase,
+    phase: ChangeStreamPhase,
 }
 
 /// The phase of a stream.
 #[derive(Debug)]
-enum StreamPhase {
+enum ChangeStreamPhase {
     /// The acknowledgement was not sent yet. Changes wait for it, each once, with the parameters of their newest
     /// notification. So the filter limits their number.
     Opening(BTreeMap<Change, Option<RawJson>>),
@@ -87,7 +87,7 @@ impl ChangeStreams {
             client: Arc::clone(&scope.transport),
             id: scope.id.clone(),
             filter,
-            phase: StreamPhase::Opening(BTreeMap::new()),
+            phase: ChangeStreamPhase::Opening(BTreeMap::new()),
         };
         let guard = self.add(stream, uris)?;
         for uri in &guard.uris {
@@ -160,10 +160,10 @@ impl Streams {
                 continue;
             }
             match &mut stream.phase {
-                StreamPhase::Opening(waiting) => {
+                ChangeStreamPhase::Opening(waiting) => {
                     waiting.insert(change.clone(), params.cloned());
                 }
-                StreamPhase::Open => stream.send(change, params),
+                ChangeStreamPhase::Open => stream.send(change, params),
             }
         }
     }
@@ -175,7 +175,8 @@ impl ChangeStream {
         let acknowledged = acknowledgement(&self.id, accepted);
         let params = acknowledged.params.as_ref();
         send(&*self.client, &acknowledged.method, params);
-        if let StreamPhase::Opening(waiting) = std::mem::replace(&mut self.phase, StreamPhase::Open)
+        if let ChangeStreamPhase::Opening(waiting) =
+            std::mem::replace(&mut self.phase, ChangeStreamPhase::Open)
         {
             for (change, params) in &waiting {
                 self.send(change, params.as_ref());

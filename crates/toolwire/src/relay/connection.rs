@@ -17,7 +17,7 @@ use toolwire_types::{
 use crate::client::Client;
 use crate::engine::{Cancellation, TransportContext};
 use crate::error::{Error, chain};
-use crate::relay::calls::{CallToken, ForwardedCall, Listening};
+use crate::relay::calls::{CallToken, ForwardedCall, ListenCall};
 use crate::relay::messages::UpstreamMessages;
 use crate::relay::open_connections::ConnectionPermit;
 use crate::relay::sessions::connection_number;
@@ -149,7 +149,7 @@ impl UpstreamConnection {
     ) -> Result<Result<RawJson, ErrorObject>, Error> {
         let method = &*request.method;
         let id = self.client.next_request_id();
-        let listening = Listening::of(method, request.params.as_ref());
+        let listening = ListenCall::of(method, request.params.as_ref());
         let (params, progress) = self.with_progress_token(id, request.params);
         let call = Arc::new(ForwardedCall {
             connection: connection_number(&*request.client),
