@@ -15,10 +15,6 @@ use crate::param_members::ParamMembers;
     clippy::exhaustive_enums,
     reason = "JSON-RPC has exactly these kinds of messages"
 )]
-#[expect(
-    clippy::large_enum_variant,
-    reason = "most messages are requests, and a box would be an allocation for each"
-)]
 pub enum Envelope<'a> {
     /// Has `method` and `id`.
     Request(RequestEnvelope<'a>),
