@@ -6,7 +6,6 @@ use toolwire_types::events::EventOccurrence;
 /// An item of a subscription to events.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
-#[expect(clippy::large_enum_variant, reason = "almost all items are events")]
 pub enum EventItem {
     /// An event. Its data is untrusted, and it permits nothing.
     Event(EventOccurrence),

@@ -24,7 +24,6 @@ const MAX_QUEUED_BYTES: usize = 4 * 1024 * 1024;
 
 /// A message of an event stream.
 #[derive(Debug, PartialEq)]
-#[expect(clippy::large_enum_variant, reason = "almost all messages are events")]
 pub(super) enum StreamMessage {
     Active {
         cursor: Option<String>,
