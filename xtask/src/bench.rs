@@ -54,10 +54,8 @@ fn run_with(root: &Path, server: &[&str], arguments: &[&str]) -> Outcome {
 fn proxy(root: &Path, arguments: &[&str]) -> Outcome {
     let nginx = NGINX.find_or_install()?;
     build(root)?;
-    run(cargo(
-        root,
-        &["build", "--release", "--package", "toolwire-cli"],
-    ))?;
+    let build_command = ["build", "--release", "--package", "toolwire-cli"];
+    run(&mut cargo(root, &build_command))?;
     run_built(root, arguments, &["--nginx".to_owned(), nginx])
 }
 

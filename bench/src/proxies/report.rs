@@ -143,11 +143,12 @@ mod tests {
     use super::*;
 
     fn sample(cpu_us: f64, per_second: f64) -> Sample {
-        let mut sample = Sample::default();
-        sample.cpu_us = Some(cpu_us);
-        sample.p50_us = Some(cpu_us * 2.0);
-        sample.per_second = Some(per_second);
-        sample
+        Sample {
+            cpu_us: Some(cpu_us),
+            p50_us: Some(cpu_us * 2.0),
+            per_second: Some(per_second),
+            ..Sample::default()
+        }
     }
 
     fn figures(toolwire_us: f64) -> CaseFigures {

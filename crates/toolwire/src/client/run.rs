@@ -175,14 +175,18 @@ impl Client {
         }
     }
 
-    /// Sends one request and returns its result, through the middleware of the client if it has any.
+    /// Sends one request and returns its result, through the middleware of the client if it has any. Retries if the first
+    /// attempt cannot have had an effect.
     pub(crate) async fn round(
         &self,
         method: &Cow<'static, str>,
         params: Option<&RawJson>,
         options: &CallOptions,
     ) -> Result<RawJson, Error> {
-        if let Some(chain) = &self.shared.config.middleware {
+        // One future for both paths: a nested one would make each call larger.
+        if let Some(chain) = &self.shared.config.middleware
+            && !options.is_behind_middleware
+        {
             return boxed_cold(|| async move {
                 let meta = options.meta.as_deref();
                 let mut request = ClientRequest::new(method.clone(), params.cloned(), meta);
@@ -194,16 +198,6 @@ impl Client {
             })
             .await;
         }
-        self.send_round(method, params, options).await
-    }
-
-    /// Sends one request and returns its result. Retries if the first attempt cannot have had an effect.
-    pub(crate) async fn send_round(
-        &self,
-        method: &Cow<'static, str>,
-        params: Option<&RawJson>,
-        options: &CallOptions,
-    ) -> Result<RawJson, Error> {
         let session = self.session();
         let error = match self.exchange(&session, method, params, options).await {
             Ok(result) => return Ok(result),
@@ -329,8 +323,9 @@ impl SendRequest for RoundSender<'_> {
         Box::pin(async move {
             let mut options = self.options.clone();
             options.meta = request.checked_meta()?;
+            options.is_behind_middleware = true;
             let (method, params) = request.parts();
-            self.client.send_round(method, params, &options).await
+            self.client.round(method, params, &options).await
         })
     }
 }

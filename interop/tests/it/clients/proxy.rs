@@ -25,18 +25,8 @@ fn typescript_2_speaks_2026_07_28_over_http() {
 }
 
 #[test]
-fn typescript_2_speaks_2025_06_18_over_http() {
-    check(Peer::TypeScript2, Wire::Http, "2025-06-18");
-}
-
-#[test]
 fn typescript_1_speaks_2025_11_25_over_stdio() {
     check(Peer::TypeScript1, Wire::Stdio, "2025-11-25");
-}
-
-#[test]
-fn typescript_1_speaks_2025_11_25_over_http() {
-    check(Peer::TypeScript1, Wire::Http, "2025-11-25");
 }
 
 #[test]

@@ -154,7 +154,7 @@ const MISSING_FEATURES: &[MissingFeature] = &[
 
 /// Checks that a connection through a proxy does not have.
 struct ExcludedChecks {
-    applies: fn(Setting, ProtocolVersion) -> bool,
+    applies: fn(Setting) -> bool,
     checks: &'static [&'static str],
     #[expect(dead_code, reason = "it documents the table")]
     reason: &'static str,
@@ -162,7 +162,7 @@ struct ExcludedChecks {
 
 const NOT_THROUGH_A_PROXY: &[ExcludedChecks] = &[
     ExcludedChecks {
-        applies: |_, _| true,
+        applies: |_| true,
         checks: &[
             "starts_from_a_detected_era",
             "resumes_a_cut_stream",
@@ -173,19 +173,14 @@ const NOT_THROUGH_A_PROXY: &[ExcludedChecks] = &[
         reason: "they connect to the server itself, or restart it",
     },
     ExcludedChecks {
-        applies: |_, _| true,
+        applies: |_| true,
         checks: &["resumes_a_released_stream"],
         reason: "the proxy keeps its own stream to the client open",
     },
     ExcludedChecks {
-        applies: |setting, _| setting.route == Route::HttpProxy,
+        applies: |setting| setting.route == Route::HttpProxy,
         checks: &["dropped_client_ends_its_child"],
         reason: "the server is a child of the proxy",
-    },
-    ExcludedChecks {
-        applies: |setting, version| setting.peer == TypeScript1 && version.is_modern(),
-        checks: &["caches_results"],
-        reason: "the results of a legacy server have no cache hints",
     },
 ];
 
@@ -246,9 +241,9 @@ fn checks_for(setting: Setting, version: ProtocolVersion) -> impl Iterator<Item 
                 && (missing.versions)(version)
                 && missing.checks.contains(&check.name)
         });
-        let is_excluded = NOT_THROUGH_A_PROXY.iter().any(|excluded| {
-            excluded.checks.contains(&check.name) && (excluded.applies)(setting, version)
-        });
+        let is_excluded = NOT_THROUGH_A_PROXY
+            .iter()
+            .any(|excluded| excluded.checks.contains(&check.name) && (excluded.applies)(setting));
         (check.needs)(version, wire) && !is_missing && (route == Route::Direct || !is_excluded)
     })
 }
@@ -315,24 +310,23 @@ settings! {
     everything_over_sse: Everything, Sse, ANY => V2025_11_25;
 }
 
-// A proxy serves all revisions, so a client without a preference is modern, also in front of a legacy server.
 settings! {
     HttpProxy;
     typescript_2_over_stdio_through_http: TypeScript2, Stdio, ANY => V2026_07_28;
     typescript_2_over_http_through_http: TypeScript2, Http, ANY => V2026_07_28;
     typescript_2_over_http_through_http_in_2025_11_25: TypeScript2, Http, Some(ProtocolVersion::V2025_11_25) => V2025_11_25;
-    typescript_1_over_stdio_through_http: TypeScript1, Stdio, ANY => V2026_07_28;
+    typescript_1_over_stdio_through_http_in_2025_11_25: TypeScript1, Stdio, Some(ProtocolVersion::V2025_11_25) => V2025_11_25;
     typescript_1_over_http_through_http_in_2025_03_26: TypeScript1, Http, Some(ProtocolVersion::V2025_03_26) => V2025_03_26;
     python_over_http_through_http: Python, Http, ANY => V2026_07_28;
-    everything_over_stdio_through_http: Everything, Stdio, ANY => V2026_07_28;
+    everything_over_stdio_through_http_in_2025_11_25: Everything, Stdio, Some(ProtocolVersion::V2025_11_25) => V2025_11_25;
 }
 
 settings! {
     StdioProxy;
     typescript_2_over_http_through_stdio: TypeScript2, Http, ANY => V2026_07_28;
     typescript_2_over_stdio_through_stdio_in_2025_06_18: TypeScript2, Stdio, Some(ProtocolVersion::V2025_06_18) => V2025_06_18;
-    typescript_1_over_http_through_stdio: TypeScript1, Http, ANY => V2026_07_28;
-    typescript_1_over_sse_through_stdio: TypeScript1, Sse, ANY => V2026_07_28;
+    typescript_1_over_http_through_stdio_in_2025_11_25: TypeScript1, Http, Some(ProtocolVersion::V2025_11_25) => V2025_11_25;
+    typescript_1_over_sse_through_stdio_in_2024_11_05: TypeScript1, Sse, Some(ProtocolVersion::V2024_11_05) => V2024_11_05;
     python_over_stdio_through_stdio_in_2025_11_25: Python, Stdio, Some(ProtocolVersion::V2025_11_25) => V2025_11_25;
     everything_over_http_through_stdio_in_2025_11_25: Everything, Http, Some(ProtocolVersion::V2025_11_25) => V2025_11_25;
 }
