@@ -45,6 +45,10 @@ impl Cancellation {
     }
 
     /// Returns the reason that the client gave.
+    #[cfg_attr(
+        not(feature = "client"),
+        expect(dead_code, reason = "only a relay forwards the reason")
+    )]
     pub(crate) fn reason(&self) -> Option<&str> {
         self.shared.reason.get().map(|reason| &**reason)
     }
