@@ -15,7 +15,8 @@ use crate::server::visibility::{Caller, KnownArguments, PolicyEntry, Visibility}
 /// Decides what one caller sees.
 pub(crate) struct Viewer<'a> {
     /// `None` if every caller sees everything.
-    filter: Option<ViewFilter<'a>>,
+    /// In a box, because most servers have no filter, and a view is moved for each request.
+    filter: Option<Box<ViewFilter<'a>>>,
 }
 
 /// What decides about the entries that a caller sees.
@@ -129,11 +130,13 @@ impl Snapshot {
     #[inline]
     pub(crate) fn viewer<'a>(&'a self, caller: impl FnOnce() -> Caller<'a>) -> Viewer<'a> {
         Viewer {
-            filter: self.is_filtered.then(|| ViewFilter {
-                snapshot: self,
-                caller: caller(),
-                facts: CallerFacts::default(),
-                arguments: KnownArguments::Unknown,
+            filter: self.is_filtered.then(|| {
+                Box::new(ViewFilter {
+                    snapshot: self,
+                    caller: caller(),
+                    facts: CallerFacts::default(),
+                    arguments: KnownArguments::Unknown,
+                })
             }),
         }
     }

@@ -35,10 +35,11 @@ impl<S: Clone> FurtherServices<S> {
     }
 
     #[inline]
+    pub(crate) fn is_empty(&self) -> bool {
+        !self.has_some.load(Ordering::Acquire)
+    }
+
     pub(crate) fn find(&self, path: &str) -> Option<S> {
-        if !self.has_some.load(Ordering::Acquire) {
-            return None;
-        }
         lock(&self.by_path).get(path).cloned()
     }
 

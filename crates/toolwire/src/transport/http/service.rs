@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use http::request::Parts;
-use http::{Request, Response};
+use http::{Request, Response, Uri};
 use http_body::Body;
 use tokio::runtime::Handle;
 use toolwire_proto::deprecations::DeprecatedFeature;
@@ -228,7 +228,7 @@ impl HttpService {
         B::Data: Send,
         B::Error: Into<Box<dyn StdError + Send + Sync>>,
     {
-        let further = self.further_service(parts.uri.path());
+        let further = self.further_service(&parts.uri);
         let service = further.as_ref().unwrap_or(self);
         let reservation = match service.reserve(head, &body) {
             Ok(reservation) => reservation,
@@ -281,10 +281,13 @@ impl HttpService {
         response
     }
 
-    /// Returns the further service at a path, for the connection of this one.
+    /// Returns the further service at the path of a URI, for the connection of this one.
     #[inline]
-    fn further_service(&self, path: &str) -> Option<Self> {
-        let found = self.further.find(path)?;
+    fn further_service(&self, uri: &Uri) -> Option<Self> {
+        if self.further.is_empty() {
+            return None;
+        }
+        let found = self.further.find(uri.path())?;
         Some(Self {
             local_address: self.local_address,
             peer_address: self.peer_address,
