@@ -38,6 +38,7 @@ pin_project! {
 }
 
 impl<F: Future> CatchPanic<F> {
+    #[inline]
     pub(crate) fn new(future: F) -> Self {
         Self {
             future: Some(future),
@@ -48,6 +49,7 @@ impl<F: Future> CatchPanic<F> {
 impl<F: Future> Future for CatchPanic<F> {
     type Output = Result<F::Output, Panicked>;
 
+    #[inline]
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let Some(future) = self.project().future.as_pin_mut() else {
             return Poll::Ready(Err(Panicked));

@@ -53,6 +53,7 @@ impl<'a> RequestRounds<'a> {
     }
 
     /// Returns the work before the round, if any: the rejection of its input. No state is single-use.
+    #[inline]
     pub(crate) fn mark_state_used(&self) -> Option<BoxFuture<'a, Result<(), ErrorObject>>> {
         let rejection = self.exchange.context.scope().round.rejection()?;
         Some(Box::pin(std::future::ready(Err(rejection.clone()))))

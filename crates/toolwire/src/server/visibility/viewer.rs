@@ -146,6 +146,9 @@ impl Exchange {
     /// Returns what the caller of the request sees.
     #[inline]
     pub(crate) fn viewer(&self) -> Viewer<'_> {
+        if !self.snapshot().is_filtered {
+            return Viewer::unfiltered();
+        }
         let caller = || Caller::of_scope(self.context.scope());
         let viewer = self.snapshot().viewer(caller);
         viewer.of_call(self.route().name(), self.arguments())
