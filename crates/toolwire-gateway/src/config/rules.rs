@@ -85,7 +85,7 @@ fn read_argument(field: Field<'_>) -> Result<ArgumentCondition, ConfigError> {
     let test = match (equals, starts_with, matches) {
         (Some(value), None, None) => ArgumentTest::Equals(value.json()?),
         (None, Some(start), None) => ArgumentTest::StartsWith(start.text()?),
-        (None, None, Some(pattern)) => ArgumentTest::Matches(pattern.pattern()?),
+        (None, None, Some(pattern)) => ArgumentTest::Matches(pattern.pattern()?.into()),
         _ => return Err(incomplete),
     };
     let Some(path) = path else {

@@ -6,6 +6,7 @@ use serde_json::value::RawValue;
 use crate::param_members::RawMember;
 use crate::raw_object::{RawArray, RawObject};
 use crate::relay::glob::Glob;
+use crate::relay::policy::uri::{UriPattern, may_start, starts_surely};
 use crate::relay::policy::{Arguments, PolicyRequest};
 
 /// Whether a condition holds.
@@ -40,6 +41,22 @@ impl Knowledge {
 pub(super) enum Strictness {
     Allow,
     Deny,
+}
+
+impl Strictness {
+    fn matches(self, pattern: &UriPattern, text: &str) -> bool {
+        match self {
+            Self::Allow => pattern.matches_surely(text),
+            Self::Deny => pattern.may_match(text),
+        }
+    }
+
+    fn starts(self, text: &str, start: &str) -> bool {
+        match self {
+            Self::Allow => starts_surely(text, start),
+            Self::Deny => may_start(text, start),
+        }
+    }
 }
 
 /// A hint in the annotations of a tool. A tool without the hint has the default of the specification.
@@ -84,7 +101,7 @@ impl Hint {
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Conditions {
     upstream: Option<Glob>,
-    tool: Option<Glob>,
+    tool: Option<UriPattern>,
     hint: Option<Hint>,
     principal: Option<Glob>,
     scope: Option<String>,
@@ -106,13 +123,14 @@ impl Conditions {
         self
     }
 
-    /// Requires a name of the tool, prompt or resource.
+    /// Requires a name of the tool or prompt, or a URI of the resource. URIs are compared as [`uri`](crate::relay::policy::uri)
+    /// describes.
     ///
     /// A deny rule matches the exposed name and the upstream's own name. An allow rule matches the own name only if it
     /// also requires an upstream: otherwise an upstream could choose names that are allowed for another one.
     #[must_use]
     pub fn with_tool(mut self, tool: Glob) -> Self {
-        self.tool = Some(tool);
+        self.tool = Some(UriPattern::new(tool));
         self
     }
 
@@ -185,7 +203,8 @@ impl Conditions {
     fn tool_holds(&self, request: &PolicyRequest<'_>, strictness: Strictness) -> bool {
         let reads_own_name = strictness == Strictness::Deny || self.upstream.is_some();
         self.tool.as_ref().is_none_or(|tool| {
-            tool.matches(request.exposed_name) || (reads_own_name && tool.matches(request.own_name))
+            strictness.matches(tool, request.exposed_name)
+                || (reads_own_name && strictness.matches(tool, request.own_name))
         })
     }
 
@@ -235,13 +254,11 @@ pub struct ArgumentCondition {
 pub enum ArgumentTest {
     /// The argument is this value. Numbers are compared by value.
     Equals(Value),
-    /// The argument is text that starts with this one.
-    ///
-    /// The text is not resolved as a path. Text with a segment `..` may refer to anything, so it passes no allow rule and
-    /// is caught by each deny rule.
+    /// The argument is text that starts with this one. Paths and URIs are compared as
+    /// [`uri`](crate::relay::policy::uri) describes: text with a segment `..` passes no allow rule.
     StartsWith(String),
-    /// The argument is text that matches this pattern.
-    Matches(Glob),
+    /// The argument is text that matches this pattern. Paths and URIs are compared like those of `StartsWith`.
+    Matches(UriPattern),
 }
 
 impl ArgumentCondition {
@@ -265,16 +282,12 @@ impl ArgumentCondition {
         match &self.test {
             ArgumentTest::Equals(expected) => serde_json::from_str::<Value>(value.get())
                 .is_ok_and(|actual| is_equal(&actual, expected)),
-            ArgumentTest::StartsWith(start) => value.text().is_some_and(|text| {
-                if has_parent_segment(&text) {
-                    strictness == Strictness::Deny
-                } else {
-                    text.starts_with(start)
-                }
-            }),
-            ArgumentTest::Matches(pattern) => {
-                value.text().is_some_and(|text| pattern.matches(&text))
-            }
+            ArgumentTest::StartsWith(start) => value
+                .text()
+                .is_some_and(|text| strictness.starts(&text, start)),
+            ArgumentTest::Matches(pattern) => value
+                .text()
+                .is_some_and(|text| strictness.matches(pattern, &text)),
         }
     }
 }
@@ -284,13 +297,6 @@ fn member<'a>(object: RawMember<'a>, name: &str) -> Option<RawMember<'a>> {
     let mut members = crate::strict_json::walk::object_members(object.get())?;
     let (_, value) = members.find(|(member, _)| member.means(name))?;
     Some(RawMember::checked(value))
-}
-
-/// Returns `true` if a segment of a path is `..`, also with escapes of URIs.
-fn has_parent_segment(text: &str) -> bool {
-    let text = text.to_ascii_lowercase().replace("%2e", ".");
-    let text = text.replace("%2f", "/").replace("%5c", "/");
-    text.split(['/', '\\']).any(|segment| segment == "..")
 }
 
 fn is_equal(actual: &Value, expected: &Value) -> bool {

@@ -7,6 +7,7 @@
 mod condition;
 #[cfg(test)]
 mod tests;
+pub mod uri;
 
 use std::fmt;
 

@@ -238,12 +238,38 @@ fn arguments_are_compared_by_value() {
         true,
     );
     check(ArgumentTest::Equals(json!(null)), json!(null), true);
-    check(ArgumentTest::Matches(glob("get_*")), json!("get_x"), true);
     check(
-        ArgumentTest::Matches(glob("get_*")),
+        ArgumentTest::Matches(glob("get_*").into()),
+        json!("get_x"),
+        true,
+    );
+    check(
+        ArgumentTest::Matches(glob("get_*").into()),
         json!(["get_x"]),
         false,
     );
+}
+
+#[test]
+fn no_form_of_a_uri_gets_around_a_rule() {
+    let decide = |rules: &Policy, own_uri: &str| {
+        let exposed = format!("fs+{own_uri}");
+        rules
+            .decide(&PolicyRequest::entry("fs", &exposed, own_uri))
+            .is_allowed
+    };
+    let denied = policy([deny(tool("file:///secret/*"))]);
+    let allowed = policy([allow(tool("file:///public/*").with_upstream(glob("fs")))]);
+    assert!(decide(&denied, "file:///public/a") && decide(&allowed, "file:///public/a"));
+    for uri in [
+        "file:///public/../secret/a",
+        "file:///public/%2e%2e/secret/a",
+        "file:////secret/a",
+        "file:///%73ecret/a",
+        "FILE:///secret/a",
+    ] {
+        assert!(!decide(&denied, uri) && !decide(&allowed, uri), "{uri}");
+    }
 }
 
 #[test]

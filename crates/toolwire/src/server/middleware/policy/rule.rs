@@ -258,7 +258,7 @@ impl ArgumentConfig {
         let test = match (&self.equals, &self.starts_with, &self.matches) {
             (Some(value), None, None) => ArgumentTest::Equals(value.clone()),
             (None, Some(start), None) => ArgumentTest::StartsWith(start.clone()),
-            (None, None, Some(pattern)) => ArgumentTest::Matches(glob("argument", pattern)?),
+            (None, None, Some(pattern)) => ArgumentTest::Matches(glob("argument", pattern)?.into()),
             _ => {
                 let problem = "`argument` needs one of `equals`, `starts_with` and `matches`";
                 return Err(problem.to_owned());
