@@ -116,6 +116,26 @@ async fn first_matching_rule_decides_and_an_allow_rule_denies_the_rest() {
 }
 
 #[tokio::test]
+async fn rule_about_a_hint_applies_to_tools_only() {
+    let rules = json!([{"deny": {"hint": "destructive"}}]);
+    for server in [
+        files().with_middleware(policy(rules.clone())),
+        server().mount_with(Mount::flat(files()).with_middleware(policy(rules))),
+    ] {
+        let mut peer = Peer::connect(&server);
+        assert_eq!(tools(&mut peer).await, ["read_file"]);
+        peer.result_of(modern(1, "prompts/get", json!({"name": "drop_prompt"})))
+            .await;
+        for uri in ["x://drop_a", "x://t/a"] {
+            peer.result_of(modern(2, "resources/read", json!({"uri": uri})))
+                .await;
+        }
+        let listed = peer.result_of(modern(3, "resources/list", json!({}))).await;
+        assert_eq!(listed["resources"][0]["uri"], "x://drop_a");
+    }
+}
+
+#[tokio::test]
 async fn rule_about_arguments_decides_before_the_handler() {
     let public = PolicyConditions::new()
         .with_tool("read_file")

@@ -4,7 +4,7 @@ use toolwire_proto::raw_object::RawObject;
 use toolwire_proto::stamp::{Stamp as _, Target};
 use toolwire_types::{
     CacheScope, ErrorObject, ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult,
-    ListToolsResult, PaginatedRequestParams, RawJson, ToolAnnotations,
+    ListToolsResult, PaginatedRequestParams, RawJson,
 };
 
 use std::sync::Arc;
@@ -19,7 +19,7 @@ use crate::server::request::Exchange;
 use crate::server::resource::{ResourceEntry, TemplateEntry};
 use crate::server::snapshot::{ListKind, Snapshot};
 use crate::server::tool::ToolEntry;
-use crate::server::visibility::Viewer;
+use crate::server::visibility::{EntryKind, Viewer};
 
 macro_rules! list_method {
     ($name:ident, $entries:ident, $list:ident, $result:ident, $member:literal, $raw:expr) => {
@@ -28,7 +28,7 @@ macro_rules! list_method {
             let entries = &snapshot.$entries;
             let entry_at = |index: usize| {
                 let (name, entry) = entries.get_index(index)?;
-                let shown = (entry.origin(), entry.annotations());
+                let shown = (entry.origin(), entry.kind());
                 Some((name.as_str(), entry.access(), shown))
             };
             let index_of = |name: &str| entries.get_index_of(name);
@@ -128,8 +128,8 @@ struct List<'a> {
 }
 
 type EntryAt<'a> = dyn Fn(usize) -> Option<(&'a str, &'a Access, Shown<'a>)> + 'a;
-/// The origin and the annotations of an entry.
-type Shown<'a> = (Option<&'a Arc<Origin>>, Option<&'a ToolAnnotations>);
+/// The origin and the kind of an entry.
+type Shown<'a> = (Option<&'a Arc<Origin>>, EntryKind<'a>);
 type WriteList<'a> =
     dyn Fn(&[usize], Option<String>, CacheScope) -> Result<RawJson, ErrorObject> + 'a;
 
@@ -172,8 +172,8 @@ impl List<'_> {
     ) -> Outcome {
         let by_scope = snapshot.options.filter_by_scope;
         let is_shown = |index: &usize| {
-            (self.entry_at)(*index).is_some_and(|(name, access, (origin, annotations))| {
-                viewer.sees_annotated(name, origin, annotations)
+            (self.entry_at)(*index).is_some_and(|(name, access, (origin, kind))| {
+                viewer.sees_kind(name, origin, kind)
                     && (!by_scope || exchange.context.may_use(access))
             })
         };

@@ -244,7 +244,7 @@ impl Snapshot {
     #[inline]
     pub(crate) fn find_tool(&self, name: &str, viewer: &Viewer<'_>) -> Option<&Arc<ToolEntry>> {
         let tool = self.tools.get(name);
-        tool.filter(|tool| viewer.sees_annotated(name, tool.origin(), tool.annotations()))
+        tool.filter(|tool| viewer.sees_kind(name, tool.origin(), tool.kind()))
     }
 
     /// Returns a prompt that the caller sees.

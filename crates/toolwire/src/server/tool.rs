@@ -31,6 +31,7 @@ use crate::server::tool_arguments::{ArgumentDecoder, invalid_arguments};
 use crate::server::tool_error::ToolError;
 #[cfg(feature = "apps")]
 use crate::server::view::ToolViewEntry;
+use crate::server::visibility::EntryKind;
 
 type Outcome = Result<ToolResponse, ToolError>;
 type Handler = dyn Fn(RequestContext, &RawValue) -> BoxFuture<'static, Outcome> + Send + Sync;
@@ -519,8 +520,8 @@ impl CatalogEntry for ToolEntry {
         self.origin.as_ref()
     }
 
-    fn annotations(&self) -> Option<&ToolAnnotations> {
-        self.descriptor.annotations.as_ref()
+    fn kind(&self) -> EntryKind<'_> {
+        EntryKind::Tool(self.descriptor.annotations.as_ref())
     }
 
     fn is_listed_as(&self, other: &Self) -> bool {

@@ -134,7 +134,7 @@ impl Conditions {
         self
     }
 
-    /// Requires a hint of the tool.
+    /// Requires a tool with this hint. Prompts and resources have no hints.
     #[must_use]
     pub fn with_hint(mut self, hint: Hint) -> Self {
         self.hint = Some(hint);
@@ -173,9 +173,7 @@ impl Conditions {
         let is_met = self.upstream_holds(request)
             && self.tool_holds(request, strictness)
             && self.caller_holds(request)
-            && self
-                .hint
-                .is_none_or(|hint| hint.applies(request.annotations));
+            && self.hint_holds(request);
         match (&self.argument, request.arguments) {
             _ if !is_met => Knowledge::False,
             (None, _) => Knowledge::True,
@@ -206,6 +204,11 @@ impl Conditions {
             strictness.matches(tool, request.exposed_name)
                 || (reads_own_name && strictness.matches(tool, request.own_name))
         })
+    }
+
+    fn hint_holds(&self, request: &PolicyRequest<'_>) -> bool {
+        self.hint
+            .is_none_or(|hint| request.tool.is_some_and(|tool| hint.applies(tool)))
     }
 
     fn caller_holds(&self, request: &PolicyRequest<'_>) -> bool {

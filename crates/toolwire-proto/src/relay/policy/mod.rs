@@ -86,7 +86,8 @@ pub struct PolicyRequest<'a> {
     upstream: &'a str,
     exposed_name: &'a str,
     own_name: &'a str,
-    annotations: Option<&'a RawValue>,
+    /// Set for a tool, with its annotations.
+    tool: Option<Option<&'a RawValue>>,
     principal: Option<&'a str>,
     scopes: Option<&'a ScopeSet>,
     has_every_scope: bool,
@@ -112,7 +113,7 @@ impl<'a> PolicyRequest<'a> {
             upstream,
             exposed_name,
             own_name,
-            annotations: None,
+            tool: None,
             principal: None,
             scopes: None,
             has_every_scope: false,
@@ -121,10 +122,10 @@ impl<'a> PolicyRequest<'a> {
         }
     }
 
-    /// Sets the annotations of the tool.
+    /// Makes the entry a tool with these annotations. For prompts and resources, no condition on a hint holds.
     #[must_use]
     pub fn with_annotations(mut self, annotations: Option<&'a RawValue>) -> Self {
-        self.annotations = annotations;
+        self.tool = Some(annotations);
         self
     }
 

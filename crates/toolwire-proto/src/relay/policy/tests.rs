@@ -149,7 +149,7 @@ fn destructive_tools_need_the_scope_of_the_exception() {
         .unless(Conditions::new().with_scope("admin"))]);
     let read_only = RawJson::from(json!({"readOnlyHint": true}));
     let admin = ScopeSet::parse("admin").unwrap();
-    let entry = PolicyRequest::entry("db", "a", "a");
+    let entry = PolicyRequest::entry("db", "a", "a").with_annotations(None);
     check(&rules, entry, false, Some(0));
     check(
         &rules,
@@ -163,6 +163,17 @@ fn destructive_tools_need_the_scope_of_the_exception() {
         true,
         None,
     );
+}
+
+#[test]
+fn hints_are_conditions_on_tools_only() {
+    let hint = || Conditions::new().with_hint(Hint::Destructive);
+    let resource = PolicyRequest::entry("db", "x://a", "x://a");
+    let tool = PolicyRequest::entry("db", "a", "a").with_annotations(None);
+    check(&policy([deny(hint())]), resource, true, None);
+    check(&policy([deny(hint())]), tool, false, Some(0));
+    check(&policy([allow(hint())]), resource, false, None);
+    check(&policy([allow(hint())]), tool, true, Some(0));
 }
 
 #[test]

@@ -3,13 +3,11 @@
 use std::fmt;
 use std::sync::Arc;
 
-use toolwire_types::ToolAnnotations;
-
 use crate::engine::BoxFuture;
 use crate::server::completion::DefaultCompleter;
 use crate::server::middleware::{Chain, Middleware, Next, Outcome, Request};
 use crate::server::raw_entry::RawHandler;
-use crate::server::visibility::{Caller, PolicyOfLevel, Visibility};
+use crate::server::visibility::{Caller, EntryKind, PolicyOfLevel, Visibility};
 
 /// The origin of an entry that a mount added.
 pub(crate) struct Origin {
@@ -55,9 +53,9 @@ pub(crate) trait CatalogEntry {
     /// Returns the origin of the entry. `None` if the server itself registered it.
     fn origin(&self) -> Option<&Arc<Origin>>;
 
-    /// Returns the annotations of a tool.
-    fn annotations(&self) -> Option<&ToolAnnotations> {
-        None
+    /// Returns the kind of the entry.
+    fn kind(&self) -> EntryKind<'_> {
+        EntryKind::Other
     }
 
     /// Returns `true` if lists show the other entry in the same way.

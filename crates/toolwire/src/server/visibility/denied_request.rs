@@ -13,11 +13,7 @@ impl Exchange {
         match self.route().name() {
             "tools/call" => {
                 let tool = snapshot.find_tool(name, &everything)?;
-                let entry = PolicyEntry::new(name, tool.origin());
-                viewer.denying_rule(PolicyEntry {
-                    annotations: tool.annotations(),
-                    ..entry
-                })
+                viewer.denying_rule(PolicyEntry::new(name, tool.origin()).of_kind(tool.kind()))
             }
             "prompts/get" => {
                 let prompt = snapshot.find_prompt(name, &everything)?;

@@ -12,6 +12,6 @@ mod viewer;
 
 pub use caller::Caller;
 pub(crate) use caller::Visibility;
-pub(crate) use policies::{KnownArguments, PolicyEntry, PolicyOfLevel};
+pub(crate) use policies::{EntryKind, KnownArguments, PolicyEntry, PolicyOfLevel};
 pub(crate) use stored_caller::StoredCaller;
 pub(crate) use viewer::Viewer;

@@ -29,7 +29,7 @@ pub(crate) struct PolicyEntry<'a> {
     /// The template that the URI matches.
     pub(crate) template: Option<&'a str>,
     pub(crate) origin: Option<&'a Arc<Origin>>,
-    pub(crate) annotations: Option<&'a ToolAnnotations>,
+    pub(crate) kind: EntryKind<'a>,
 }
 
 impl<'a> PolicyEntry<'a> {
@@ -38,9 +38,21 @@ impl<'a> PolicyEntry<'a> {
             name,
             template: None,
             origin,
-            annotations: None,
+            kind: EntryKind::Other,
         }
     }
+
+    pub(crate) fn of_kind(self, kind: EntryKind<'a>) -> Self {
+        Self { kind, ..self }
+    }
+}
+
+/// The kind of an entry. Rules about hints apply to tools only.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum EntryKind<'a> {
+    Tool(Option<&'a ToolAnnotations>),
+    /// A prompt, a resource or a template.
+    Other,
 }
 
 /// The arguments of a request.
@@ -81,19 +93,22 @@ impl Snapshot {
         if self.policies.is_empty() && of_levels.is_empty() {
             return None;
         }
-        let annotations = entry
-            .annotations
-            .and_then(|all| RawJson::from_serialize(all).ok());
+        let annotations = match entry.kind {
+            EntryKind::Tool(annotations) => {
+                annotations.and_then(|all| RawJson::from_serialize(all).ok())
+            }
+            EntryKind::Other => None,
+        };
         let (scopes, claims) = facts.read(caller);
         let principal = caller.token().subject.as_deref();
         let principal = principal.filter(|_| caller.token().valid);
         let deny = |policy: &Policy, request: PolicyRequest<'_>| {
-            let annotations = annotations.as_ref().map(RawJson::as_raw_value);
-            let mut request = request.with_annotations(annotations).with_caller(
-                principal,
-                Some(scopes),
-                Some(claims.as_raw_value()),
-            );
+            let mut request =
+                request.with_caller(principal, Some(scopes), Some(claims.as_raw_value()));
+            if let EntryKind::Tool(_) = entry.kind {
+                let annotations = annotations.as_ref().map(RawJson::as_raw_value);
+                request = request.with_annotations(annotations);
+            }
             if !caller.uses_tokens() {
                 request = request.with_every_scope();
             }

@@ -3,14 +3,13 @@
 use std::sync::Arc;
 
 use serde_json::value::RawValue;
-use toolwire_types::ToolAnnotations;
 
 use crate::server::Server;
 use crate::server::mount::Origin;
 use crate::server::request::Exchange;
 use crate::server::snapshot::Snapshot;
 use crate::server::visibility::policies::CallerFacts;
-use crate::server::visibility::{Caller, KnownArguments, PolicyEntry, Visibility};
+use crate::server::visibility::{Caller, EntryKind, KnownArguments, PolicyEntry, Visibility};
 
 /// Decides what one caller sees.
 pub(crate) struct Viewer<'a> {
@@ -55,22 +54,15 @@ impl<'a> Viewer<'a> {
         self.sees_entry(name, PolicyEntry::new(name, origin))
     }
 
-    /// Returns `true` if the caller sees an entry of the snapshot, which may be a tool with annotations.
+    /// Returns `true` if the caller sees an entry of the snapshot of this kind.
     #[inline]
-    pub(crate) fn sees_annotated(
+    pub(crate) fn sees_kind(
         &self,
         name: &str,
         origin: Option<&Arc<Origin>>,
-        annotations: Option<&ToolAnnotations>,
+        kind: EntryKind<'_>,
     ) -> bool {
-        let entry = PolicyEntry::new(name, origin);
-        self.sees_entry(
-            name,
-            PolicyEntry {
-                annotations,
-                ..entry
-            },
-        )
+        self.sees_entry(name, PolicyEntry::new(name, origin).of_kind(kind))
     }
 
     /// Returns `true` if the caller sees a template, and may use it for a URI.

@@ -148,7 +148,7 @@ impl PolicyConditions {
         self
     }
 
-    /// Requires a hint of the tool.
+    /// Requires a tool with this hint. Prompts and resources do not meet the condition.
     #[must_use]
     pub fn with_hint(mut self, hint: PolicyHint) -> Self {
         self.hint = Some(hint);
