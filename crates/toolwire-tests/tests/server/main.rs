@@ -29,6 +29,7 @@ mod notifications;
 mod own_transport;
 mod pages;
 mod policy;
+mod policy_uris;
 mod progress;
 mod prompts;
 mod raw_entries;

@@ -286,22 +286,24 @@ impl Snapshot {
         {
             return Some(file.resource.resolve());
         }
-        if self.has_raw_entries
-            && let Some(found) = self.find_prefixed_resource(uri, viewer)
-        {
-            return Some(found);
-        }
+        let mut matching = self.templates_at(uri).into_iter();
+        let (_, found) = matching.find(|(entry, _)| viewer.sees_at(uri, entry))?;
+        Some(found)
+    }
+
+    /// Returns the templates that match a URI, with the resource there. The most specific one is first.
+    pub(crate) fn templates_at(&self, uri: &str) -> Vec<(&Arc<TemplateEntry>, ResolvedResource)> {
         let mut matching: Vec<_> = self
             .templates
             .values()
             .filter_map(|entry| Some((entry, entry.resolve(uri)?)))
-            .filter(|(entry, _)| {
-                viewer.sees_at(uri, &entry.descriptor.uri_template, entry.origin())
-            })
             .collect();
         // The sort is stable: of two equally specific templates, the first registered is used.
         matching.sort_by_key(|(entry, _)| std::cmp::Reverse(entry.template.specificity()));
-        matching.into_iter().next().map(|(_, found)| found)
+        if self.has_raw_entries {
+            matching.splice(0..0, self.prefixed_templates_at(uri));
+        }
+        matching
     }
 
     /// Returns `true` if a forwarder serves all requests instead of the handlers.

@@ -203,6 +203,10 @@ impl Conditions {
         self.tool.as_ref().is_none_or(|tool| {
             strictness.matches(tool, request.exposed_name)
                 || (reads_own_name && strictness.matches(tool, request.own_name))
+                || (strictness == Strictness::Deny
+                    && request.template.is_some_and(|(exposed, own)| {
+                        tool.may_match(exposed) || tool.may_match(own)
+                    }))
         })
     }
 

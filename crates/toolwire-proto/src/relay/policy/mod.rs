@@ -86,6 +86,8 @@ pub struct PolicyRequest<'a> {
     upstream: &'a str,
     exposed_name: &'a str,
     own_name: &'a str,
+    /// The template of a resource, exposed and at the upstream.
+    template: Option<(&'a str, &'a str)>,
     /// Set for a tool, with its annotations.
     tool: Option<Option<&'a RawValue>>,
     principal: Option<&'a str>,
@@ -113,6 +115,7 @@ impl<'a> PolicyRequest<'a> {
             upstream,
             exposed_name,
             own_name,
+            template: None,
             tool: None,
             principal: None,
             scopes: None,
@@ -120,6 +123,14 @@ impl<'a> PolicyRequest<'a> {
             claims: None,
             arguments: Arguments::Unknown,
         }
+    }
+
+    /// Sets the template that the URI of a resource matches: the exposed text, and the text at the upstream. Deny rules
+    /// match it like the URI, so that a denied template cannot be used.
+    #[must_use]
+    pub fn with_template(mut self, exposed: &'a str, own: &'a str) -> Self {
+        self.template = Some((exposed, own));
+        self
     }
 
     /// Makes the entry a tool with these annotations. For prompts and resources, no condition on a hint holds.

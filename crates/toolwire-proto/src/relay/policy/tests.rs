@@ -284,6 +284,18 @@ fn no_form_of_a_uri_gets_around_a_rule() {
 }
 
 #[test]
+fn denied_template_cannot_be_used() {
+    let used =
+        PolicyRequest::entry("fs", "fs+x://a", "x://a").with_template("fs+x://{id}", "x://{id}");
+    check(&policy([deny(tool("x://{id}"))]), used, false, Some(0));
+    check(&policy([deny(tool("x://a"))]), used, false, Some(0));
+    check(&policy([deny(tool("x://b"))]), used, true, None);
+    // An allowed template does not allow all of its URIs.
+    check(&policy([allow(tool("fs+x://{id}"))]), used, false, None);
+    check(&policy([allow(tool("fs+x://a"))]), used, true, Some(0));
+}
+
+#[test]
 fn number_of_rules_is_limited() {
     let rules = |count| Policy::new(vec![deny(tool("a")); count]);
     assert!(rules(MAX_RULES).is_ok());

@@ -156,7 +156,8 @@ impl Mount {
     }
 
     /// Sets which callers see an entry. The rule gets the name of a tool or prompt in the source, the URI of a resource,
-    /// or the text of a template. What is hidden gets the same responses as what does not exist.
+    /// or the text of a template. To use a template, the caller must see both the template and the URI. What is hidden
+    /// gets the same responses as what does not exist.
     #[must_use]
     pub fn with_filter(
         mut self,

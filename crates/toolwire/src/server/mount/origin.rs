@@ -7,7 +7,9 @@ use crate::engine::BoxFuture;
 use crate::server::completion::DefaultCompleter;
 use crate::server::middleware::{Chain, Middleware, Next, Outcome, Request};
 use crate::server::raw_entry::RawHandler;
-use crate::server::visibility::{Caller, EntryKind, PolicyOfLevel, Visibility};
+use crate::server::visibility::{
+    Caller, EntryKind, LevelName, PolicyOfLevel, UsedTemplate, Visibility,
+};
 
 /// The origin of an entry that a mount added.
 pub(crate) struct Origin {
@@ -24,7 +26,7 @@ pub(crate) struct Origin {
     /// The policies of the mount and of the levels inside it.
     pub(crate) policies: Vec<PolicyOfLevel>,
     /// The rules of all levels, with the name of the entry on each level.
-    pub(crate) rules: Vec<(Visibility, String)>,
+    pub(crate) rules: Vec<(Visibility, LevelName)>,
     /// The middleware of the mount and of the mounted server.
     pub(crate) chain: Option<Chain>,
     /// The completer of the mounted server, and the name or template by which it knows the entry.
@@ -34,9 +36,16 @@ pub(crate) struct Origin {
 }
 
 impl Origin {
-    pub(crate) fn is_visible_to(&self, caller: &Caller<'_>) -> bool {
-        let mut rules = self.rules.iter();
-        rules.all(|(rule, name)| rule.shows(caller, name))
+    /// Returns `true` if the rules of all levels show the entry, and the URI on their level for which it is used.
+    pub(crate) fn is_visible_to(
+        &self,
+        caller: &Caller<'_>,
+        template: Option<&UsedTemplate>,
+    ) -> bool {
+        self.rules.iter().all(|(rule, level)| {
+            let uri = template.map(|template| template.uri(level.depth));
+            rule.shows(caller, &level.name) && uri.is_none_or(|uri| rule.shows(caller, uri))
+        })
     }
 }
 

@@ -17,7 +17,7 @@ use crate::server::prompt::PromptEntry;
 use crate::server::registry::{RegistrationError, check_name};
 use crate::server::resource::{ResourceEntry, TemplateEntry};
 use crate::server::tool::ToolEntry;
-use crate::server::visibility::PolicyOfLevel;
+use crate::server::visibility::{LevelName, PolicyOfLevel};
 
 /// An entry with the name that clients see, or its URI or template.
 pub(crate) type PartEntry<T> = (String, Arc<T>);
@@ -200,8 +200,9 @@ impl Mount {
         inner: Option<&Arc<Origin>>,
     ) -> Origin {
         let rules = self.rules.iter().chain(&catalog.visibility);
-        let rules = rules.map(|rule| (rule.clone(), local_name.to_owned()));
-        let inner_rules = inner.map(|inner| inner.rules.clone()).unwrap_or_default();
+        let rules = rules.map(|rule| (rule.clone(), in_source(local_name)));
+        let inner_rules = inner.iter().flat_map(|inner| &inner.rules);
+        let inner_rules = inner_rules.map(|(rule, name)| (rule.clone(), name.inside()));
         let inner_chain = inner.and_then(|inner| inner.chain.as_ref());
         let completer = match inner {
             Some(inner) => inner.completer.clone(),
@@ -241,20 +242,24 @@ impl Mount {
         let of_mount = self.policies.iter().map(|policy| PolicyOfLevel {
             policy: policy.clone(),
             upstream: self.name.as_deref().unwrap_or_default().into(),
-            exposed_name: local_name.to_owned(),
-            own_name: local_name.to_owned(),
+            exposed_name: in_source(local_name),
+            own_name: in_source(local_name),
         });
         let of_source = catalog.policies.iter().map(|policy| PolicyOfLevel {
             policy: policy.clone(),
             upstream: inner.map_or_else(|| "".into(), |inner| Arc::clone(&inner.source)),
-            exposed_name: local_name.to_owned(),
-            own_name: inner
-                .map_or(local_name, |inner| &inner.local_name)
-                .to_owned(),
+            exposed_name: in_source(local_name),
+            own_name: inner.map_or_else(
+                || in_source(local_name),
+                |inner| in_source(&inner.local_name).inside(),
+            ),
         });
-        let of_inner = inner
-            .iter()
-            .flat_map(|inner| inner.policies.iter().cloned());
+        let of_inner = inner.iter().flat_map(|inner| &inner.policies);
+        let of_inner = of_inner.map(|level| PolicyOfLevel {
+            exposed_name: level.exposed_name.inside(),
+            own_name: level.own_name.inside(),
+            ..level.clone()
+        });
         of_mount.chain(of_source).chain(of_inner).collect()
     }
 
@@ -273,5 +278,13 @@ impl Mount {
             chain = Some(Chain::joined(chain.as_ref(), further));
         }
         chain
+    }
+}
+
+/// Returns the name that the source of a mount has for an entry.
+fn in_source(local_name: &str) -> LevelName {
+    LevelName {
+        name: local_name.to_owned(),
+        depth: 1,
     }
 }

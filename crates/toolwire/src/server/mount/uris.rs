@@ -13,9 +13,8 @@ use toolwire_proto::relay::uris::rewrite::{self, UriReference};
 use toolwire_types::{ErrorObject, RawJson};
 
 use crate::server::mount::CatalogEntry as _;
-use crate::server::resource::ResolvedResource;
+use crate::server::resource::{ResolvedResource, TemplateEntry};
 use crate::server::snapshot::Snapshot;
-use crate::server::visibility::Viewer;
 use crate::sync::lock;
 
 /// The prefix of a mount without a name.
@@ -188,6 +187,13 @@ impl UriExposure {
         });
     }
 
+    /// Returns the URI that the source has for an exposed one.
+    pub(crate) fn own_uri(&self, exposed: &str) -> String {
+        let table = self.claims.exposed();
+        let resolved = table.resolve_prefixed(exposed);
+        resolved.map_or_else(|| exposed.to_owned(), |(_, uri)| uri.into_owned())
+    }
+
     /// Returns a result with the exposed URIs.
     pub(crate) fn exposed_result(&self, method: &str, result: RawJson) -> RawJson {
         let exposed = self.claims.exposed();
@@ -235,21 +241,27 @@ impl UriExposure {
 }
 
 impl Snapshot {
-    /// Returns the resource at a URI with the prefix of a mount, if a template of this mount matches it.
-    pub(crate) fn find_prefixed_resource(
+    /// Returns the templates that match a URI with the prefix of their mount.
+    pub(crate) fn prefixed_templates_at(
         &self,
         uri: &str,
-        viewer: &Viewer<'_>,
-    ) -> Option<ResolvedResource> {
-        let server = self.server.upgrade()?;
+    ) -> Vec<(&Arc<TemplateEntry>, ResolvedResource)> {
+        let Some(server) = self.server.upgrade() else {
+            return Vec::new();
+        };
         let exposed = server.mounts.claims.exposed();
-        let (mount, own) = exposed.resolve_prefixed(uri)?;
-        let mut templates = self.templates.values().filter(|entry| {
+        let Some((mount, own)) = exposed.resolve_prefixed(uri) else {
+            return Vec::new();
+        };
+        let of_mount = self.templates.values().filter(|entry| {
             let origin = entry.origin();
             origin.is_some_and(|origin| origin.mount == mount)
-                && viewer.sees(&entry.descriptor.uri_template, origin)
         });
-        templates.find_map(|entry| entry.resolve(uri).or_else(|| entry.resolve(&own)))
+        let matching = of_mount.filter_map(|entry| {
+            let found = entry.resolve(uri).or_else(|| entry.resolve(&own))?;
+            Some((entry, found))
+        });
+        matching.collect()
     }
 }
 

@@ -24,6 +24,7 @@ use crate::server::registry::{RegistrationError, parse_raw};
 use crate::server::resource::arguments::TemplateArguments;
 use crate::server::resource::response::{IntoResourceResponse, ResourceData, ResourceResponse};
 use crate::server::tool_error::ToolError;
+use crate::server::visibility::UsedTemplate;
 
 type Outcome = Result<ResourceResponse, ToolError>;
 type Reader =
@@ -246,6 +247,21 @@ impl TemplateEntry {
 
     pub(crate) fn access(&self) -> &Access {
         &self.serving.access
+    }
+
+    /// Returns the use of the template for a URI, as rules see it.
+    pub(crate) fn used_for(&self, uri: &str) -> UsedTemplate {
+        let mut uris = vec![uri.to_owned()];
+        let exposures = self.raw_entry().map(|raw| raw.exposures.as_slice());
+        let mut own = uri.to_owned();
+        for exposure in exposures.unwrap_or_default().iter().rev() {
+            own = exposure.own_uri(&own);
+            uris.push(own.clone());
+        }
+        UsedTemplate {
+            template: self.descriptor.uri_template.clone(),
+            uris,
+        }
     }
 
     /// Returns the resource at a URI, if the template matches it.

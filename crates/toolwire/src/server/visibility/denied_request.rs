@@ -20,8 +20,12 @@ impl Exchange {
                 viewer.denying_rule(PolicyEntry::new(name, prompt.origin()))
             }
             "resources/read" | "resources/subscribe" => {
-                let resource = snapshot.find_resource(name, &everything)?;
-                viewer.denying_rule(PolicyEntry::new(name, resource.origin()))
+                if let Some(resource) = snapshot.find_fixed_resource(name, &everything) {
+                    return viewer.denying_rule(PolicyEntry::new(name, resource.origin()));
+                }
+                let (template, _) = snapshot.templates_at(name).into_iter().next()?;
+                let used = template.used_for(name);
+                viewer.denying_rule(PolicyEntry::new(name, template.origin()).of_template(&used))
             }
             _ => None,
         }

@@ -12,6 +12,8 @@ mod viewer;
 
 pub use caller::Caller;
 pub(crate) use caller::Visibility;
-pub(crate) use policies::{EntryKind, KnownArguments, PolicyEntry, PolicyOfLevel};
+pub(crate) use policies::{
+    EntryKind, KnownArguments, LevelName, PolicyEntry, PolicyOfLevel, UsedTemplate,
+};
 pub(crate) use stored_caller::StoredCaller;
 pub(crate) use viewer::Viewer;

@@ -17,8 +17,48 @@ use crate::server::visibility::Caller;
 pub(crate) struct PolicyOfLevel {
     pub(crate) policy: Policy,
     pub(crate) upstream: Arc<str>,
-    pub(crate) exposed_name: String,
-    pub(crate) own_name: String,
+    pub(crate) exposed_name: LevelName,
+    pub(crate) own_name: LevelName,
+}
+
+/// The name of an entry on one level of mounts.
+#[derive(Debug, Clone)]
+pub(crate) struct LevelName {
+    /// The name of a tool or prompt, the URI of a resource, or the text of a template.
+    pub(crate) name: String,
+    /// The number of mounts between the server and this level.
+    pub(crate) depth: usize,
+}
+
+impl LevelName {
+    /// Returns the name as a server has it that mounts the level.
+    pub(crate) fn inside(&self) -> Self {
+        Self {
+            name: self.name.clone(),
+            depth: self.depth + 1,
+        }
+    }
+
+    /// Returns the URI on this level if a template is used, or the name.
+    fn used<'n>(&'n self, template: Option<&'n UsedTemplate>) -> &'n str {
+        template.map_or(&self.name, |template| template.uri(self.depth))
+    }
+}
+
+/// A template that is used for a URI.
+#[derive(Debug)]
+pub(crate) struct UsedTemplate {
+    pub(crate) template: String,
+    /// The URI on each level of mounts, the outermost first.
+    pub(crate) uris: Vec<String>,
+}
+
+impl UsedTemplate {
+    /// Returns the URI behind this number of mounts.
+    pub(crate) fn uri(&self, depth: usize) -> &str {
+        let uri = self.uris.get(depth).or(self.uris.last());
+        uri.map_or("", String::as_str)
+    }
 }
 
 /// The entry that a policy decides about.
@@ -26,8 +66,8 @@ pub(crate) struct PolicyOfLevel {
 pub(crate) struct PolicyEntry<'a> {
     /// The name or URI that the caller uses.
     pub(crate) name: &'a str,
-    /// The template that the URI matches.
-    pub(crate) template: Option<&'a str>,
+    /// The template that is used for the URI.
+    pub(crate) template: Option<&'a UsedTemplate>,
     pub(crate) origin: Option<&'a Arc<Origin>>,
     pub(crate) kind: EntryKind<'a>,
 }
@@ -39,6 +79,13 @@ impl<'a> PolicyEntry<'a> {
             template: None,
             origin,
             kind: EntryKind::Other,
+        }
+    }
+
+    pub(crate) fn of_template(self, used: &'a UsedTemplate) -> Self {
+        Self {
+            template: Some(used),
+            ..self
         }
     }
 
@@ -118,21 +165,31 @@ impl Snapshot {
             let decision = policy.decide(&request);
             (!decision.is_allowed).then(|| policy.describe(decision))
         };
-        let (upstream, own_name) = match entry.origin {
+        let (upstream, local_name) = match entry.origin {
             Some(origin) => (&*origin.source, origin.local_name.as_str()),
-            None => ("", entry.name),
+            None => ("", entry.template.map_or(entry.name, |used| &used.template)),
         };
-        let own_name = entry.template.unwrap_or(own_name);
-        let mut own = self.policies.iter();
-        let denied = own
-            .find_map(|policy| deny(policy, PolicyRequest::entry(upstream, entry.name, own_name)));
+        let request = match entry.template {
+            Some(used) => PolicyRequest::entry(upstream, entry.name, used.uri(1))
+                .with_template(&used.template, local_name),
+            None => PolicyRequest::entry(upstream, entry.name, local_name),
+        };
+        let denied = self
+            .policies
+            .iter()
+            .find_map(|policy| deny(policy, request));
         denied.or_else(|| {
             of_levels.iter().find_map(|level| {
-                let (exposed, own) = match entry.template {
-                    Some(template) => (entry.name, template),
-                    None => (&*level.exposed_name, &*level.own_name),
+                let (exposed, own) = (&level.exposed_name, &level.own_name);
+                let request = PolicyRequest::entry(
+                    &level.upstream,
+                    exposed.used(entry.template),
+                    own.used(entry.template),
+                );
+                let request = match entry.template {
+                    Some(_) => request.with_template(&exposed.name, &own.name),
+                    None => request,
                 };
-                let request = PolicyRequest::entry(&level.upstream, exposed, own);
                 deny(&level.policy, request)
             })
         })

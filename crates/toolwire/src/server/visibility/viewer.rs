@@ -5,8 +5,9 @@ use std::sync::Arc;
 use serde_json::value::RawValue;
 
 use crate::server::Server;
-use crate::server::mount::Origin;
+use crate::server::mount::{CatalogEntry as _, Origin};
 use crate::server::request::Exchange;
+use crate::server::resource::TemplateEntry;
 use crate::server::snapshot::Snapshot;
 use crate::server::visibility::policies::CallerFacts;
 use crate::server::visibility::{Caller, EntryKind, KnownArguments, PolicyEntry, Visibility};
@@ -51,7 +52,7 @@ impl<'a> Viewer<'a> {
     /// Returns `true` if the caller sees an entry of the snapshot.
     #[inline]
     pub(crate) fn sees(&self, name: &str, origin: Option<&Arc<Origin>>) -> bool {
-        self.sees_entry(name, PolicyEntry::new(name, origin))
+        self.sees_entry(PolicyEntry::new(name, origin))
     }
 
     /// Returns `true` if the caller sees an entry of the snapshot of this kind.
@@ -62,26 +63,23 @@ impl<'a> Viewer<'a> {
         origin: Option<&Arc<Origin>>,
         kind: EntryKind<'_>,
     ) -> bool {
-        self.sees_entry(name, PolicyEntry::new(name, origin).of_kind(kind))
+        self.sees_entry(PolicyEntry::new(name, origin).of_kind(kind))
     }
 
     /// Returns `true` if the caller sees a template, and may use it for a URI.
-    pub(crate) fn sees_at(&self, uri: &str, template: &str, origin: Option<&Arc<Origin>>) -> bool {
-        let entry = PolicyEntry::new(uri, origin);
-        self.sees_entry(
-            template,
-            PolicyEntry {
-                template: Some(template),
-                ..entry
-            },
-        )
+    pub(crate) fn sees_at(&self, uri: &str, template: &TemplateEntry) -> bool {
+        if !self.is_filtered() {
+            return true;
+        }
+        let used = template.used_for(uri);
+        self.sees_entry(PolicyEntry::new(uri, template.origin()).of_template(&used))
     }
 
     #[inline]
-    fn sees_entry(&self, name: &str, entry: PolicyEntry<'_>) -> bool {
+    fn sees_entry(&self, entry: PolicyEntry<'_>) -> bool {
         match &self.filter {
             None => true,
-            Some(filter) => filter.shows(name, entry),
+            Some(filter) => filter.shows(entry),
         }
     }
 
@@ -93,12 +91,17 @@ impl<'a> Viewer<'a> {
 
 impl ViewFilter<'_> {
     #[cold]
-    fn shows(&self, name: &str, entry: PolicyEntry<'_>) -> bool {
+    fn shows(&self, entry: PolicyEntry<'_>) -> bool {
+        let caller = &self.caller;
         let shown = self.snapshot.visibility.as_ref();
-        shown.is_none_or(|rule| rule.shows(&self.caller, name))
-            && entry
-                .origin
-                .is_none_or(|origin| origin.is_visible_to(&self.caller))
+        shown.is_none_or(|rule| {
+            // A template that is hidden cannot be used, whatever its URI is.
+            let of_template = entry.template.map(|used| used.template.as_str());
+            of_template.is_none_or(|template| rule.shows(caller, template))
+                && rule.shows(caller, entry.name)
+        }) && entry
+            .origin
+            .is_none_or(|origin| origin.is_visible_to(caller, entry.template))
             && self.denying_rule(entry).is_none()
     }
 
@@ -149,7 +152,8 @@ impl Exchange {
 
 impl Server {
     /// Sets which tools, prompts, resources and templates a caller sees. The rule gets the name of a tool or prompt, the
-    /// URI of a resource, or the text of a template.
+    /// URI of a resource, or the text of a template. To use a template, the caller must see both the template and the
+    /// URI.
     ///
     /// What is hidden from a caller gets the same responses as what does not exist. Lists are then specific to the
     /// caller and are not shared.
