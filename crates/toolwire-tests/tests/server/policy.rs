@@ -154,6 +154,33 @@ async fn rule_about_arguments_decides_before_the_handler() {
 }
 
 #[tokio::test]
+async fn policies_behind_a_mount_see_its_fixed_arguments() {
+    let denying = || policy(json!([{"deny": {"argument": {"path": "path", "equals": "/secret"}}}]));
+    let fixing =
+        |source: Server| Mount::new("m", source).fix_argument("read_file", "path", "/secret");
+    let expect = async |server: Server, name: &str, is_denied: bool| {
+        let mut peer = Peer::connect(&server);
+        let request = call(1, name, json!({"path": "/public"}));
+        if is_denied {
+            peer.error_of(request, -32602).await;
+        } else {
+            peer.result_of(request).await;
+        }
+    };
+    // The server sees what the caller sent. The mount and what is inside it see the fixed argument.
+    let outside = server()
+        .mount_with(fixing(files()))
+        .with_middleware(denying());
+    expect(outside, "m_read_file", false).await;
+    let of_mount = server().mount_with(fixing(files()).with_middleware(denying()));
+    expect(of_mount, "m_read_file", true).await;
+    let inside = || fixing(files().with_middleware(denying()));
+    expect(server().mount_with(inside()), "m_read_file", true).await;
+    let deeper = server().mount("outer", server().mount_with(inside()));
+    expect(deeper, "outer_m_read_file", true).await;
+}
+
+#[tokio::test]
 async fn denied_raw_tool_is_not_told_apart_by_its_state() {
     struct Raw;
     impl Source for Raw {

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use crate::engine::BoxFuture;
 use crate::server::completion::DefaultCompleter;
 use crate::server::middleware::{Chain, Middleware, Next, Outcome, Request};
+use crate::server::mount::HiddenArguments;
 use crate::server::raw_entry::RawHandler;
 use crate::server::visibility::{
     Caller, EntryKind, LevelName, PolicyOfLevel, UsedTemplate, Visibility,
@@ -27,6 +28,8 @@ pub(crate) struct Origin {
     pub(crate) policies: Vec<PolicyOfLevel>,
     /// The rules of all levels, with the name of the entry on each level.
     pub(crate) rules: Vec<(Visibility, LevelName)>,
+    /// The arguments of a tool that the mount and the mounts inside it fix, the outermost first.
+    pub(crate) fixed: Vec<Option<HiddenArguments>>,
     /// The middleware of the mount and of the mounted server.
     pub(crate) chain: Option<Chain>,
     /// The completer of the mounted server, and the name or template by which it knows the entry.

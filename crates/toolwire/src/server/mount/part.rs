@@ -101,11 +101,12 @@ impl Mount {
     pub(crate) fn part(&self, mount: usize) -> Part {
         let catalog = self.source.catalog();
         let label: Arc<str> = self.label().into();
+        let new_origin = |position: usize, local_name: &str, inner: Option<&Arc<Origin>>| Origin {
+            position,
+            ..self.origin(mount, &label, &catalog, local_name, inner)
+        };
         let origin = |position: usize, local_name: &str, inner: Option<&Arc<Origin>>| {
-            Arc::new(Origin {
-                position,
-                ..self.origin(mount, &label, &catalog, local_name, inner)
-            })
+            Arc::new(new_origin(position, local_name, inner))
         };
         let mut part = Part {
             has_subscriptions: catalog.has_subscriptions,
@@ -130,8 +131,9 @@ impl Mount {
             if let Some(hidden) = hidden {
                 descriptor.input_schema = hidden.without_hidden(&descriptor.input_schema);
             }
-            let origin = origin(position, local_name, tool.origin.as_ref());
-            let mounted = tool.mounted(descriptor, &self.access, origin, hidden.cloned());
+            let mut origin = new_origin(position, local_name, tool.origin.as_ref());
+            origin.fixed.insert(0, hidden.cloned());
+            let mounted = tool.mounted(descriptor, &self.access, Arc::new(origin), hidden.cloned());
             part.tools.push((name, Arc::new(mounted)));
         }
         for (position, prompt) in catalog.prompts.iter().enumerate() {
@@ -226,6 +228,7 @@ impl Mount {
             local_name: local_name.to_owned(),
             policies: self.policies(catalog, local_name, inner),
             rules: rules.chain(inner_rules).collect(),
+            fixed: inner.map(|inner| inner.fixed.clone()).unwrap_or_default(),
             chain: self.chain(catalog, local_name, inner_chain),
             completer,
             raw_completer,

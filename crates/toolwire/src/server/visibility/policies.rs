@@ -110,6 +110,45 @@ pub(crate) enum KnownArguments<'a> {
     Call(Option<&'a RawValue>),
 }
 
+/// The arguments of a call on each level of mounts.
+struct LevelArguments<'a> {
+    sent: KnownArguments<'a>,
+    /// The arguments behind each mount. Empty if no mount fixes arguments.
+    completed: Vec<RawJson>,
+}
+
+impl<'a> LevelArguments<'a> {
+    fn new(sent: KnownArguments<'a>, origin: Option<&Arc<Origin>>) -> Self {
+        let fixed = origin.map(|origin| origin.fixed.as_slice());
+        let fixed = fixed.unwrap_or_default();
+        let mut completed = Vec::new();
+        if let KnownArguments::Call(arguments) = sent
+            && fixed.iter().any(Option::is_some)
+        {
+            let mut current = arguments.map_or_else(RawJson::empty_object, RawJson::from);
+            for fixed in fixed {
+                if let Some(fixed) = fixed {
+                    current = fixed.complete(current.as_raw_value());
+                }
+                completed.push(current.clone());
+            }
+        }
+        Self { sent, completed }
+    }
+
+    /// Returns the arguments behind this number of mounts.
+    fn at(&self, depth: usize) -> KnownArguments<'_> {
+        let completed = match depth.checked_sub(1) {
+            Some(index) => self.completed.get(index).or(self.completed.last()),
+            None => None,
+        };
+        match completed {
+            Some(completed) => KnownArguments::Call(Some(completed.as_raw_value())),
+            None => self.sent,
+        }
+    }
+}
+
 /// What policies need to know about a caller, read at first use.
 #[derive(Debug, Default)]
 pub(super) struct CallerFacts(OnceLock<(ScopeSet, RawJson)>);
@@ -149,7 +188,8 @@ impl Snapshot {
         let (scopes, claims) = facts.read(caller);
         let principal = caller.token().subject.as_deref();
         let principal = principal.filter(|_| caller.token().valid);
-        let deny = |policy: &Policy, request: PolicyRequest<'_>| {
+        let arguments = LevelArguments::new(arguments, entry.origin);
+        let deny = |policy: &Policy, request: PolicyRequest<'_>, depth: usize| {
             let mut request =
                 request.with_caller(principal, Some(scopes), Some(claims.as_raw_value()));
             if let EntryKind::Tool(_) = entry.kind {
@@ -159,7 +199,7 @@ impl Snapshot {
             if !caller.uses_tokens() {
                 request = request.with_every_scope();
             }
-            if let KnownArguments::Call(arguments) = arguments {
+            if let KnownArguments::Call(arguments) = arguments.at(depth) {
                 request = request.with_arguments(arguments);
             }
             let decision = policy.decide(&request);
@@ -177,7 +217,7 @@ impl Snapshot {
         let denied = self
             .policies
             .iter()
-            .find_map(|policy| deny(policy, request));
+            .find_map(|policy| deny(policy, request, 0));
         denied.or_else(|| {
             of_levels.iter().find_map(|level| {
                 let (exposed, own) = (&level.exposed_name, &level.own_name);
@@ -190,7 +230,7 @@ impl Snapshot {
                     Some(_) => request.with_template(&exposed.name, &own.name),
                     None => request,
                 };
-                deny(&level.policy, request)
+                deny(&level.policy, request, exposed.depth)
             })
         })
     }
