@@ -254,6 +254,8 @@ fn invalid_rules_are_rejected_with_their_place() {
         "`argument` needs one of",
     );
     check(json!([{"deny": {"hint": "bad"}}]), "unknown variant `bad`");
+    check(json!([{"deny": {"scope": "a b"}}]), "rule 1: `scope`");
+    check(json!([{"deny": {"scope": "a\"b"}}]), "rule 1: `scope`");
     let rules = vec![PolicyRule::deny(PolicyConditions::new()); 1025];
     let problem = Policy::new(rules.clone()).unwrap_err().to_string();
     assert!(problem.contains("1024"), "{problem}");

@@ -157,7 +157,9 @@ impl CallerFacts {
     fn read(&self, caller: &Caller<'_>) -> &(ScopeSet, RawJson) {
         self.0.get_or_init(|| {
             let token = caller.token();
-            let scopes = ScopeSet::parse(&token.scopes.join(" ")).unwrap_or_default();
+            // A malformed scope must not remove the others: a rule that denies one of them would not match.
+            let scopes = token.scopes.iter().filter(|_| token.valid);
+            let scopes = ScopeSet::from_trusted(scopes.cloned());
             let claims = RawJson::from_serialize(&token.claims).unwrap_or_default();
             (scopes, claims)
         })
@@ -233,5 +235,19 @@ impl Snapshot {
                 deny(&level.policy, request, exposed.depth)
             })
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::engine::TokenInfo;
+
+    #[test]
+    fn malformed_scope_does_not_remove_the_others() {
+        let token = TokenInfo::verified().with_scopes(["guest", "not\"valid", "last"]);
+        let facts = CallerFacts::default();
+        let (scopes, _) = facts.read(&Caller::new(&token, true, None));
+        assert!(scopes.contains("guest") && scopes.contains("last"));
     }
 }

@@ -65,7 +65,7 @@ impl Policy {
     ///
     /// # Errors
     /// Returns an error if a rule has not exactly one of `allow` and `deny`, if a pattern is empty or longer than 256
-    /// bytes, and if there are more than 1024 rules.
+    /// bytes, if a scope is not one valid scope, and if there are more than 1024 rules.
     pub fn new(rules: impl IntoIterator<Item = PolicyRule>) -> Result<Self, RegistrationError> {
         let (mut names, mut parsed) = (Vec::new(), Vec::new());
         for rule in rules {

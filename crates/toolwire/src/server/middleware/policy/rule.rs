@@ -6,6 +6,7 @@ use toolwire_proto::relay::glob::Glob;
 use toolwire_proto::relay::policy::{
     ArgumentCondition, ArgumentTest, Conditions, Effect, Hint, PolicyRule as ParsedRule,
 };
+use toolwire_proto::scopes::ScopeSet;
 
 /// A rule of a [`Policy`](crate::middleware::Policy): what it allows or denies, and its exceptions.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
@@ -231,7 +232,7 @@ impl PolicyConditions {
             conditions = conditions.with_principal(glob("principal", principal)?);
         }
         if let Some(scope) = &self.scope {
-            conditions = conditions.with_scope(scope);
+            conditions = conditions.with_scope(checked_scope(scope)?);
         }
         if let Some(claim) = &self.claim {
             let value = glob("claim", &claim.value)?;
@@ -268,6 +269,17 @@ impl ArgumentConfig {
             ArgumentPath::Name(name) => ArgumentCondition::new([name.as_str()], test),
             ArgumentPath::Names(names) => ArgumentCondition::new(names, test),
         })
+    }
+}
+
+/// Rejects a scope that no token can have, because a rule with it would never match.
+fn checked_scope(scope: &str) -> Result<&str, String> {
+    match ScopeSet::parse(scope) {
+        Ok(set) if set.iter().eq([scope]) => Ok(scope),
+        Ok(_) => Err(format!(
+            "`scope`: `{scope}` is not one scope; write a rule for each"
+        )),
+        Err(error) => Err(format!("`scope`: {error}")),
     }
 }
 
