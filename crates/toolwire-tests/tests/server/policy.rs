@@ -3,11 +3,14 @@
 use std::sync::{Arc, Mutex};
 
 use serde_json::{Value, json};
-use toolwire::middleware::{Audit, Policy, PolicyConditions, PolicyHint, PolicyRule};
+use toolwire::middleware::{
+    Audit, Middleware, Next, Outcome, Policy, PolicyConditions, PolicyHint, PolicyRule, Request,
+};
+use toolwire::relay::Upstream;
 use toolwire::types::ToolAnnotations;
 use toolwire::{
-    Catalog, ErrorObject, Mount, PromptHandler, RawJson, RequestContext, ResourceHandler,
-    ResourceTemplateHandler, Server, Source,
+    BoxFuture, Catalog, ErrorObject, Mount, PromptHandler, RawJson, RequestContext,
+    ResourceHandler, ResourceTemplateHandler, Server, Source,
 };
 use toolwire_tests::peer::{Peer, call, complete, modern, plain, server, text};
 
@@ -230,6 +233,45 @@ async fn audit_names_the_rule() {
     let rules: Vec<&Value> = lines.iter().map(|line| &line["rule"]).collect();
     let (never, none) = (json!("never drop"), json!("no rule allows it"));
     assert_eq!(rules, [&never, &none, &Value::Null, &Value::Null]);
+}
+
+#[tokio::test]
+async fn policy_inside_another_middleware_rejects_everything() {
+    struct Wrapped(Policy);
+    impl Middleware for Wrapped {
+        fn handle<'a>(
+            &'a self,
+            request: &'a mut Request,
+            next: Next<'a>,
+        ) -> BoxFuture<'a, Outcome> {
+            self.0.handle(request, next)
+        }
+    }
+    let allowing = policy(json!([{"allow": {}}]));
+    let mut peer = Peer::connect(&files().with_middleware(Wrapped(allowing)));
+    let error = peer.error_of(call(1, "read_file", json!({})), -32603).await;
+    assert_eq!(
+        error["message"],
+        "the policy of the server is not set up correctly"
+    );
+}
+
+fn relay_server() -> Server {
+    let upstream = Upstream::new(|builder| async move { builder.in_process(&files()).await });
+    upstream.relay().server().clone()
+}
+
+#[test]
+#[should_panic(expected = "a policy has no effect on the server of a relay")]
+fn server_of_a_relay_accepts_no_policy() {
+    let denying = policy(json!([{"deny": {"tool": "drop_*"}}]));
+    drop(relay_server().with_middleware(denying));
+}
+
+#[test]
+#[should_panic(expected = "a visibility rule has no effect on the server of a relay")]
+fn server_of_a_relay_accepts_no_visibility_rule() {
+    drop(relay_server().with_visibility(|_, _| false));
 }
 
 #[test]

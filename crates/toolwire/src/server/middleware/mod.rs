@@ -128,13 +128,21 @@ impl Server {
     /// let server = Server::new("demo", "1.0.0").with_middleware(timed);
     /// # drop(server);
     /// ```
+    ///
+    /// # Panics
+    /// Panics if the middleware is a [`Policy`] and the server is that of a relay, which has no entries to decide about.
     #[must_use]
+    #[track_caller]
     pub fn with_middleware(self, middleware: impl Middleware) -> Self {
         self.push_middleware(Arc::new(middleware));
         self
     }
 
+    #[track_caller]
     fn push_middleware(&self, middleware: Arc<dyn Middleware>) {
+        if middleware.policy().is_some() {
+            self.expect_entries("a policy");
+        }
         self.change(|snapshot| {
             if let Some(policy) = middleware.policy() {
                 snapshot.policies.push(policy.clone());

@@ -151,6 +151,16 @@ impl Exchange {
 }
 
 impl Server {
+    /// Panics if the server forwards its requests, so that a rule about entries would have no effect.
+    #[track_caller]
+    pub(crate) fn expect_entries(&self, rule: &str) {
+        assert!(
+            !self.snapshot().forwards(),
+            "{rule} has no effect on the server of a relay; mount the upstream server with `Upstream::source`, and set it \
+             on the server that mounts it"
+        );
+    }
+
     /// Sets which tools, prompts, resources and templates a caller sees. The rule gets the name of a tool or prompt, the
     /// URI of a resource, or the text of a template. To use a template, the caller must see both the template and the
     /// URI.
@@ -165,11 +175,16 @@ impl Server {
     ///     .with_visibility(|caller: &Caller<'_>, name: &str| !name.starts_with("admin_") || caller.has_scope("admin"));
     /// # drop(server);
     /// ```
+    ///
+    /// # Panics
+    /// Panics if the server is that of a relay, which has no entries to decide about.
     #[must_use]
+    #[track_caller]
     pub fn with_visibility(
         self,
         rule: impl Fn(&Caller<'_>, &str) -> bool + Send + Sync + 'static,
     ) -> Self {
+        self.expect_entries("a visibility rule");
         let rule = Visibility::new(rule);
         self.change(|snapshot| {
             snapshot.visibility = Some(rule);

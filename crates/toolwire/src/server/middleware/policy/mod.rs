@@ -6,6 +6,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use toolwire_proto::relay::policy::{Decision, Policy as Rules, PolicyRequest};
+use toolwire_types::ErrorObject;
 
 use crate::engine::BoxFuture;
 use crate::server::middleware::{Middleware, Next, Outcome, Request};
@@ -22,6 +23,10 @@ pub use rule::{PolicyConditions, PolicyHint, PolicyRule};
 /// The rules are evaluated where an entry is looked up: after all middleware, whatever their order, and before the
 /// handler. A policy of a mount sees the names of the source. [`Audit`](crate::middleware::Audit) writes the rule that
 /// denied a request.
+///
+/// Pass the policy itself to `with_middleware`. If another middleware contains it, its rules cannot be evaluated, and each
+/// request fails with −32603. The server of a relay has no entries of its own, so it accepts no policy: mount the upstream
+/// server instead.
 ///
 /// ```
 /// use toolwire::Server;
@@ -102,8 +107,16 @@ fn label(index: usize, name: Option<&str>) -> String {
 }
 
 impl Middleware for Policy {
+    /// Rejects the request. A registered policy is not part of a chain, so another middleware contains this one, and its
+    /// rules would not be evaluated.
     fn handle<'a>(&'a self, request: &'a mut Request, next: Next<'a>) -> BoxFuture<'a, Outcome> {
-        Box::pin(next.run(request))
+        drop(next);
+        tracing::error!(
+            method = request.method(),
+            "a policy is inside another middleware; pass the policy itself to `with_middleware`"
+        );
+        let error = ErrorObject::internal("the policy of the server is not set up correctly");
+        Box::pin(std::future::ready(error.into()))
     }
 
     fn policy(&self) -> Option<&Policy> {
