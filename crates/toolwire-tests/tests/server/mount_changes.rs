@@ -6,7 +6,9 @@ use std::sync::{Arc, Mutex};
 
 use serde_json::{Value, json};
 use toolwire::middleware::{Next, Request, from_fn};
-use toolwire::{Catalog, Mount, ResourceHandler, Server, Source, SourceListener};
+use toolwire::{
+    Catalog, Mount, RawJson, RequestContext, ResourceHandler, Server, Source, SourceListener,
+};
 use toolwire_tests::peer::{
     Peer, call, cancel, complete, legacy, modern, plain, result_response, server, text,
 };
@@ -182,6 +184,60 @@ async fn older_catalog_never_replaces_a_newer_one() {
     let listener = source.0.1.lock().unwrap().clone().unwrap();
     listener.catalog_changed();
     assert_eq!(tools(&mut Peer::connect(&outer)).await, ["t3"]);
+}
+
+#[tokio::test]
+async fn older_catalog_claims_no_uris() {
+    /// A source with a raw resource in some of its catalogs. The third catalog is overtaken by the fourth one.
+    #[derive(Clone)]
+    struct Overtaken {
+        lists: fn(usize) -> bool,
+        state: Arc<(AtomicUsize, Mutex<Option<SourceListener>>)>,
+    }
+    impl Overtaken {
+        fn new(lists: fn(usize) -> bool) -> Self {
+            let state = Arc::default();
+            Self { lists, state }
+        }
+        fn listener(&self) -> SourceListener {
+            let listener = self.state.1.lock().expect("not poisoned").clone();
+            listener.expect("the source is mounted")
+        }
+    }
+    impl Source for Overtaken {
+        fn catalog(&self) -> Catalog {
+            let number = self.state.0.fetch_add(1, Ordering::Relaxed);
+            if number == 2 {
+                self.listener().catalog_changed();
+            }
+            let mut catalog = Catalog::new();
+            if (self.lists)(number) {
+                let resource = RawJson::from_value(&json!({"uri": "s://a", "name": "a"}));
+                let read = |_: RequestContext, params: RawJson| async move { Ok(params) };
+                let added = catalog.add_raw_resource(resource, read);
+                added.expect("a valid resource");
+            }
+            catalog
+        }
+        fn watch(&self, listener: SourceListener) -> Box<dyn Any + Send + Sync> {
+            *self.state.1.lock().expect("not poisoned") = Some(listener);
+            Box::new(())
+        }
+    }
+    let first = Overtaken::new(|number| number == 2);
+    let second = Overtaken::new(|_| true);
+    let outer = server()
+        .mount("first", first.clone())
+        .mount("second", second.clone());
+    let listed = async || {
+        let mut peer = Peer::connect(&outer);
+        let listed = peer.result_of(modern(1, "resources/list", json!({}))).await;
+        listed["resources"].clone()
+    };
+    assert_eq!(listed().await, json!([{"uri": "s://a", "name": "a"}]));
+    first.listener().catalog_changed();
+    second.listener().catalog_changed();
+    assert_eq!(listed().await, json!([{"uri": "s://a", "name": "a"}]));
 }
 
 #[tokio::test]

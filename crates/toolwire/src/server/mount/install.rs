@@ -108,9 +108,10 @@ impl Server {
             records.next += 1;
             records.next - 1
         };
-        let part = mount.part(number);
+        let mut part = mount.part(number);
         let changes = {
             let mut records = lock(&self.shared.mounts.records);
+            part.expose_uris(&mount, number);
             let changes = self.change(|snapshot| {
                 snapshot.check_part(number, &part)?;
                 Ok(snapshot.replace_part(number, [(number, &part)]))
@@ -157,8 +158,8 @@ impl Server {
         };
         let record = records.mounts.remove(position);
         let changes = self.change(|snapshot| snapshot.replace_part(record.number, records.parts()));
-        drop(records);
         self.shared.mounts.claims.release(record.number);
+        drop(records);
         // The source may react when its watch is dropped, so this happens outside the lock.
         drop(record);
         self.publish_mounted(&changes);
@@ -176,7 +177,7 @@ impl Server {
             record.started += 1;
             (Arc::clone(&record.mount), record.started)
         };
-        let part = mount.part(number);
+        let mut part = mount.part(number);
         let mut records = lock(&self.shared.mounts.records);
         let Some(record) = records.find(number) else {
             return;
@@ -185,6 +186,8 @@ impl Server {
         if refresh < record.installed {
             return;
         }
+        // Only the newest catalog of a mount that still exists claims URIs.
+        part.expose_uris(&mount, number);
         record.installed = refresh;
         record.part = part;
         let (changes, hidden) = self.change(|snapshot| {

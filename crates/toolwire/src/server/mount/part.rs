@@ -10,9 +10,7 @@ use toolwire_types::Meta;
 use crate::server::middleware::Chain;
 use crate::server::mount::origin::{Border, Origin};
 use crate::server::mount::uris::MountClaims;
-use crate::server::mount::{
-    Catalog, CatalogEntry as _, Declarations, Mount, UriClaims, UriExposure,
-};
+use crate::server::mount::{Catalog, CatalogEntry as _, Declarations, Mount, UriExposure};
 use crate::server::prompt::PromptEntry;
 use crate::server::registry::{RegistrationError, check_name};
 use crate::server::resource::{ResourceEntry, TemplateEntry};
@@ -36,19 +34,21 @@ pub(crate) struct Part {
 }
 
 impl Part {
-    /// Exposes the URIs of raw entries in a form that no earlier mount claims.
-    fn expose_uris(&mut self, name: Option<&str>, mount: usize, claims: &Arc<UriClaims>) {
+    /// Claims the URIs, and exposes those of raw entries in a form that no earlier mount claims. `number` is that of the
+    /// mount.
+    pub(crate) fn expose_uris(&mut self, mount: &Mount, number: usize) {
+        let claims = &mount.claims;
         let uris = self.resources.iter().map(|(uri, _)| uri.clone());
         let templates = self.templates.iter().map(|(template, _)| template.clone());
         let claimed = MountClaims {
-            name: name.map(str::to_owned),
+            name: mount.name.clone(),
             uris: uris.collect(),
             templates: templates.collect(),
         };
-        let exposed = claims.claim(mount, claimed);
+        let exposed = claims.claim(number, claimed);
         let exposure = UriExposure {
             claims: Arc::clone(claims),
-            mount,
+            mount: number,
         };
         for (_, tool) in &mut self.tools {
             if let Some(tool) = Arc::get_mut(tool)
@@ -68,13 +68,13 @@ impl Part {
         }
         for (uri, resource) in &mut self.resources {
             if let Some(resource) = Arc::get_mut(resource) {
-                resource.expose(&exposure, &exposed.exposed(mount, uri));
+                resource.expose(&exposure, &exposed.exposed(number, uri));
                 uri.clone_from(&resource.descriptor.uri);
             }
         }
         for (uri, template) in &mut self.templates {
             if let Some(template) = Arc::get_mut(template) {
-                template.expose(&exposure, &exposed.exposed_template(mount, uri));
+                template.expose(&exposure, &exposed.exposed_template(number, uri));
                 uri.clone_from(&template.descriptor.uri_template);
             }
         }
@@ -97,7 +97,7 @@ impl Mount {
         Ok(())
     }
 
-    /// Returns the entries that the source offers now. `mount` is the number of the mount.
+    /// Returns the entries that the source offers now, with the URIs of the source. `mount` is the number of the mount.
     pub(crate) fn part(&self, mount: usize) -> Part {
         let catalog = self.source.catalog();
         let label: Arc<str> = self.label().into();
@@ -157,7 +157,6 @@ impl Mount {
             let mounted = template.mounted(&self.access, origin);
             part.templates.push((uri.clone(), Arc::new(mounted)));
         }
-        part.expose_uris(self.name.as_deref(), mount, &self.claims);
         part
     }
 
