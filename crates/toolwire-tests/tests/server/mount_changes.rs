@@ -1,13 +1,14 @@
 //! Mounts whose sources change, fail or report at any time.
 
 use std::any::Any;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use serde_json::{Value, json};
 use toolwire::middleware::{Next, Request, from_fn};
 use toolwire::{
-    Catalog, Mount, RawJson, RequestContext, ResourceHandler, Server, Source, SourceListener,
+    Caller, Catalog, Mount, RawJson, RequestContext, ResourceHandler, Server, Source,
+    SourceListener,
 };
 use toolwire_tests::peer::{
     Peer, call, cancel, complete, legacy, modern, plain, result_response, server, text,
@@ -307,6 +308,29 @@ async fn hidden_resource_is_neither_subscribed_nor_delivered() {
     assert_eq!(source.listener().resource_updated("s://shown"), 1);
     let updated = peer.receive().await;
     assert_eq!(updated["params"]["uri"], "s://shown", "{updated}");
+}
+
+#[tokio::test]
+async fn resource_that_is_hidden_later_is_not_delivered_to_a_legacy_client() {
+    let source = Settable::new(&[], &["s://a"]);
+    let is_shown = Arc::new(AtomicBool::new(true));
+    let rule = {
+        let is_shown = Arc::clone(&is_shown);
+        move |_: &Caller<'_>, _: &str| is_shown.load(Ordering::Relaxed)
+    };
+    let outer = server()
+        .with_resource_subscriptions()
+        .mount_with(Mount::new("s", source.clone()).with_filter(rule));
+    let mut peer = Peer::connect(&outer);
+    peer.initialize("2025-06-18").await;
+    let subscribe = legacy(1, "resources/subscribe", json!({"uri": "s://a"}));
+    peer.result_of(subscribe).await;
+    assert_eq!(source.listener().resource_updated("s://a"), 1);
+    let updated = peer.receive().await;
+    assert_eq!(updated["params"]["uri"], "s://a", "{updated}");
+    is_shown.store(false, Ordering::Relaxed);
+    assert_eq!(source.listener().resource_updated("s://a"), 0);
+    peer.expect_silence().await;
 }
 
 #[tokio::test]

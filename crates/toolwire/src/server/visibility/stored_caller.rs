@@ -53,7 +53,8 @@ impl StoredCaller {
         self.token.as_deref().map(Principal::of).unwrap_or_default()
     }
 
-    fn caller(&self) -> Caller<'_> {
+    /// Returns the caller, for decisions about what it sees now.
+    pub(crate) fn caller(&self) -> Caller<'_> {
         let token = self.token.as_deref().unwrap_or(TokenInfo::none());
         let client = self.client.as_deref().map(Cow::Borrowed);
         Caller::new(token, self.uses_tokens, client)
@@ -61,19 +62,19 @@ impl StoredCaller {
 }
 
 impl Snapshot {
-    /// Returns `true` if a resource exists and the caller does not see it.
+    /// Returns `true` if a resource exists and the caller of a subscription does not see it.
     ///
     /// # Errors
     /// Returns an error if a visibility rule panics.
-    pub(crate) fn hides_resource(
-        &self,
+    pub(crate) fn hides_resource<'a>(
+        &'a self,
         uri: &str,
-        caller: &StoredCaller,
+        caller: impl FnOnce() -> Caller<'a>,
     ) -> Result<bool, ErrorObject> {
         if !self.is_filtered {
             return Ok(false);
         }
-        let viewer = self.viewer(|| caller.caller());
+        let viewer = self.viewer(caller);
         self.catch_rule_panic("subscriptions/listen", || {
             self.find_resource(uri, &viewer).is_none()
                 && self.find_resource(uri, &Viewer::unfiltered()).is_some()

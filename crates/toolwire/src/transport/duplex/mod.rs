@@ -104,8 +104,12 @@ impl MessageLoop {
     ) -> Self {
         let state = Arc::new(ConnectionState::with_limit(limits.requests_in_flight));
         let timeout = server.snapshot().options.client_response_timeout;
-        let listener =
-            LegacyListener::new(Arc::clone(&out) as Arc<dyn MessageSink>, Arc::clone(&state));
+        let listener = LegacyListener::new(
+            Arc::clone(&out) as Arc<dyn MessageSink>,
+            Arc::clone(&state),
+            &server,
+            (token.clone(), token.is_some()),
+        );
         let response_sink = Arc::new(ResponseSink {
             out: Arc::clone(&out),
             state: Arc::clone(&state),

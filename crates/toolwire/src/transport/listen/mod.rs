@@ -4,6 +4,7 @@ mod exchange;
 mod stream_queue;
 mod tasks;
 
+use std::borrow::Cow;
 use std::sync::{Arc, Weak};
 
 use toolwire_proto::admit::Admitted;
@@ -19,10 +20,10 @@ use toolwire_types::{
 };
 
 use crate::engine::encoding::encode_outcome;
-use crate::engine::{ConnectionState, EncodedResult, Outcome};
+use crate::engine::{ConnectionState, EncodedResult, Outcome, TokenInfo};
 use crate::server::hub::{ChangeListener, ListenerGuard};
 use crate::server::mount::UriSubscription;
-use crate::server::visibility::StoredCaller;
+use crate::server::visibility::{Caller, StoredCaller};
 use crate::server::{Server, ServerInner};
 use crate::transport::listen::stream_queue::{ListenMessage, StreamQueue};
 use crate::transport::listen::tasks::{RunningFeed, TaskFeed};
@@ -121,7 +122,7 @@ impl ListenStream {
         let mut subscriptions = Vec::new();
         let snapshot = server.snapshot();
         for uri in accepted.resource_subscriptions.iter().flatten() {
-            if !snapshot.hides_resource(uri, &shared.caller)? {
+            if !snapshot.hides_resource(uri, || shared.caller.caller())? {
                 subscriptions.push(server.subscribe_to(uri)?);
             }
         }
@@ -239,7 +240,7 @@ impl ListenState {
         };
         let snapshot = Server::of_shared(shared).snapshot();
         // A resource whose rule panics is not shown.
-        let is_hidden = snapshot.hides_resource(uri, &self.caller);
+        let is_hidden = snapshot.hides_resource(uri, || self.caller.caller());
         is_hidden.unwrap_or(true)
     }
 }
@@ -271,15 +272,47 @@ impl ChangeListener for ListenState {
 pub(crate) struct LegacyListener {
     out: Arc<dyn MessageSink>,
     state: Arc<ConnectionState>,
+    server: Weak<ServerInner>,
+    token: Option<Arc<TokenInfo>>,
+    uses_tokens: bool,
 }
 
 impl LegacyListener {
-    pub(crate) fn new(out: Arc<dyn MessageSink>, state: Arc<ConnectionState>) -> Self {
-        Self { out, state }
+    /// Creates the listener of a connection. The token is that of the client, on transports that use tokens.
+    pub(crate) fn new(
+        out: Arc<dyn MessageSink>,
+        state: Arc<ConnectionState>,
+        server: &Server,
+        (token, uses_tokens): (Option<Arc<TokenInfo>>, bool),
+    ) -> Self {
+        Self {
+            out,
+            state,
+            server: Arc::downgrade(server.shared()),
+            token,
+            uses_tokens,
+        }
     }
-}
 
-impl LegacyListener {
+    /// Returns `true` if a resource is hidden from the client now. Rules may have changed since it subscribed.
+    fn is_hidden(&self, uri: &str) -> bool {
+        let Some(shared) = self.server.upgrade() else {
+            return false;
+        };
+        let snapshot = Server::of_shared(shared).snapshot();
+        let client = self.state.client_info();
+        let is_hidden = snapshot.hides_resource(uri, || {
+            let token = self.token.as_deref().unwrap_or(TokenInfo::none());
+            Caller::new(
+                token,
+                self.uses_tokens,
+                client.as_deref().map(Cow::Borrowed),
+            )
+        });
+        // A resource whose rule panics is not shown.
+        is_hidden.unwrap_or(true)
+    }
+
     /// Returns `true` if the client has completed the handshake of a legacy revision.
     fn is_legacy(&self) -> bool {
         self.state.is_initialized()
@@ -297,7 +330,7 @@ impl ChangeListener for LegacyListener {
             Change::ToolsListChanged
             | Change::PromptsListChanged
             | Change::ResourcesListChanged => true,
-            Change::ResourceUpdated(uri) => self.state.is_subscribed(uri),
+            Change::ResourceUpdated(uri) => self.state.is_subscribed(uri) && !self.is_hidden(uri),
             _ => false,
         };
         let notification = change

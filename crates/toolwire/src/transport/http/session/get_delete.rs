@@ -40,8 +40,8 @@ pub(crate) async fn get(post: &IncomingRequest<'_>) -> HttpResponse {
     };
     let token_expires_at = token_expiry::expiry_instant(post.auth.as_deref());
     let outcome = match guard::text(guard::lookup(&post.parts.headers, &LAST_EVENT_ID)) {
-        Ok(None) => open(post.endpoint, session, token_expires_at).await,
-        Ok(Some(id)) => resume(post.endpoint, session, EventId::parse(id), token_expires_at).await,
+        Ok(None) => open(post, session, token_expires_at).await,
+        Ok(Some(id)) => resume(post, session, EventId::parse(id), token_expires_at).await,
         Err(()) => Err(reject_event_id()),
     };
     outcome.unwrap_or_else(|rejection| rejection)
@@ -64,10 +64,11 @@ pub(crate) async fn delete(post: &IncomingRequest<'_>) -> HttpResponse {
 }
 
 async fn open(
-    endpoint: &Arc<HttpEndpoint>,
+    get: &IncomingRequest<'_>,
     session: Arc<ActiveSession>,
     token_expires_at: Option<Instant>,
 ) -> Result<HttpResponse, HttpResponse> {
+    let endpoint = get.endpoint;
     let permit = endpoint.stream_permit(0)?;
     endpoint.node.wait_until_joined().await;
     let name = random_id(PUSH_STREAM, 16).map_err(|error| response::store_error(&error))?;
@@ -78,18 +79,19 @@ async fn open(
     let priming_event = priming_event(endpoint, &session, &control);
     // A change from now on reaches the reader.
     let attachment = control.attach(endpoint.streams.bytes());
-    let push = Some(read_pushed(endpoint, &session, &control));
+    let push = Some(read_pushed(get, &session, &control));
     let context = endpoint.reader_context(&session, attachment, push, token_expires_at);
     let events = LogReader::new(context, 0, None, priming_event);
     Ok(stream(endpoint, permit, events))
 }
 
 async fn resume(
-    endpoint: &Arc<HttpEndpoint>,
+    get: &IncomingRequest<'_>,
     session: Arc<ActiveSession>,
     last: Option<EventId<'_>>,
     token_expires_at: Option<Instant>,
 ) -> Result<HttpResponse, HttpResponse> {
+    let endpoint = get.endpoint;
     let last = last.ok_or_else(reject_event_id)?;
     // Acquired before the current reader of the stream is detached.
     let permit = endpoint.stream_permit(0)?;
@@ -132,7 +134,7 @@ async fn resume(
         let continued = session.push_task().filter(|_| is_written_here);
         // A change from now on reaches the reader.
         let attachment = control.attach(endpoint.streams.bytes());
-        let push = read_pushed(endpoint, &session, &control);
+        let push = read_pushed(get, &session, &control);
         if continued.is_none_or(|push| push.has_changes()) {
             missed_changes = session.push_task();
         }
@@ -147,18 +149,19 @@ async fn resume(
 }
 
 fn read_pushed(
-    endpoint: &Arc<HttpEndpoint>,
+    get: &IncomingRequest<'_>,
     session: &Arc<ActiveSession>,
     control: &Arc<ResumableStream>,
 ) -> PushReader {
-    session.read_pushed(control, || start_push(endpoint, session, control))
+    session.read_pushed(control, || start_push(get, session, control))
 }
 
 fn start_push(
-    endpoint: &HttpEndpoint,
+    get: &IncomingRequest<'_>,
     session: &Arc<ActiveSession>,
     control: &Arc<ResumableStream>,
 ) -> PushReader {
+    let endpoint = get.endpoint;
     let server = &endpoint.server;
     let pushed = PushedSession {
         key: session.key.clone(),
@@ -166,10 +169,11 @@ fn start_push(
         idle: endpoint.options.limits.session_idle,
         shutdown: server.shutdown_signal().clone(),
         channel: Arc::new(SessionChannel::new(Arc::clone(session), None)),
+        token: get.auth.clone(),
     };
     PushTask::start(
         pushed,
-        server.hub(),
+        server,
         endpoint.queue(),
         endpoint.stream_writer(),
         control,

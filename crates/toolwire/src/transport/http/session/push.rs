@@ -14,8 +14,11 @@ use bytes::Bytes;
 use tokio::time::Instant;
 use toolwire_proto::outbox::OutgoingKind;
 
-use crate::engine::{BoxFuture, Cancellation, ConnectionState, TransportContext, deadline_after};
-use crate::server::hub::{ChangeListener as _, ClientGuard, Hub, ListenerGuard};
+use crate::engine::{
+    BoxFuture, Cancellation, ConnectionState, TokenInfo, TransportContext, deadline_after,
+};
+use crate::server::Server;
+use crate::server::hub::{ChangeListener as _, ClientGuard, ListenerGuard};
 use crate::store::LogEntry;
 use crate::sync::lock;
 use crate::transport::http::response::event_queue::EventQueue;
@@ -50,6 +53,8 @@ pub(crate) struct PushedSession {
     /// The channel to the client. It keeps the session active on this node while the task runs, so that no second task
     /// starts.
     pub(crate) channel: Arc<dyn TransportContext>,
+    /// The token of the request that started the task.
+    pub(crate) token: Option<Arc<TokenInfo>>,
 }
 
 /// The registrations of a session at the server.
@@ -76,14 +81,19 @@ impl PushTask {
     /// the first stream.
     pub(crate) fn start(
         session: PushedSession,
-        hub: &Arc<Hub>,
+        server: &Server,
         queue: EventQueue,
         writer: StreamWriter,
         control: &Arc<ResumableStream>,
     ) -> PushReader {
         let queue = Arc::new(queue);
         let sink = Arc::clone(&queue) as Arc<dyn MessageSink>;
-        let listener = Arc::new(LegacyListener::new(sink, Arc::clone(&session.state)));
+        let listener = Arc::new(LegacyListener::new(
+            sink,
+            Arc::clone(&session.state),
+            server,
+            (session.token.clone(), true),
+        ));
         // The stream is added before the task hears of changes, so that none is lost.
         let targets = PushStreams {
             list: vec![PushStream {
@@ -99,8 +109,8 @@ impl PushTask {
             has_changes: AtomicBool::new(false),
         });
         let registered = Registration {
-            _listener: hub.listen(listener),
-            _client: hub.connect(Arc::clone(&session.channel)),
+            _listener: server.hub().listen(listener),
+            _client: server.hub().connect(Arc::clone(&session.channel)),
         };
         let running: BoxFuture<'_, ()> =
             Box::pin(run(session, writer, Arc::clone(&push), registered));
