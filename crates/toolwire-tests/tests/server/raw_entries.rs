@@ -306,6 +306,22 @@ fn catalog_is_limited_in_entries_and_bytes() {
     for _ in 1..10_000 {
         catalog.add_raw_tool(small.clone(), echo).unwrap();
     }
-    let error = catalog.add_raw_tool(small, echo).unwrap_err().to_string();
-    assert!(error.contains("10000 entries"), "{error}");
+    let error = catalog.add_raw_tool(small.clone(), echo).unwrap_err();
+    assert!(error.to_string().contains("10000 entries"), "{error}");
+    // A full catalog permits to replace an entry, and not to add one.
+    catalog.replace_raw_tool(small, echo).unwrap();
+    let other = json(r#"{"name":"other","inputSchema":{}}"#);
+    for error in [
+        catalog.replace_raw_tool(other.clone(), echo).unwrap_err(),
+        catalog.replace_raw_prompt(other, echo).unwrap_err(),
+    ] {
+        assert!(error.to_string().contains("10000 entries"), "{error}");
+    }
+    for error in [
+        catalog.replace_raw_tool(descriptor(64 * 1024 + 1), echo),
+        catalog.replace_raw_prompt(descriptor(64 * 1024 + 1), echo),
+    ] {
+        let error = error.unwrap_err().to_string();
+        assert!(error.contains("the limit is 65536"), "{error}");
+    }
 }

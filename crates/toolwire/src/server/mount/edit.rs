@@ -7,6 +7,7 @@ use toolwire_types::{ErrorObject, RawJson};
 
 use crate::server::RequestContext;
 use crate::server::mount::Catalog;
+use crate::server::mount::catalog_limits::check_descriptor;
 use crate::server::prompt::PromptEntry;
 use crate::server::raw_entry::{RawEntry, RawHandler};
 use crate::server::registry::RegistrationError;
@@ -91,7 +92,7 @@ impl Catalog {
     /// [`add_raw_tool`](Self::add_raw_tool). Without such a tool, it is added at the end.
     ///
     /// # Errors
-    /// Returns an error if the descriptor is not that of a tool.
+    /// Returns the errors of [`add_raw_tool`](Self::add_raw_tool). A tool that is replaced needs no room.
     pub fn replace_raw_tool<F, Fut>(
         &mut self,
         descriptor: RawJson,
@@ -101,19 +102,16 @@ impl Catalog {
         F: Fn(RequestContext, RawJson) -> Fut + Send + Sync + 'static,
         Fut: Future<Output = Result<RawJson, ErrorObject>> + Send + 'static,
     {
-        let tool = Arc::new(ToolEntry::raw(descriptor, RawHandler::new(handler))?);
-        let is_same = |entry: &&mut Arc<ToolEntry>| entry.descriptor.name == tool.descriptor.name;
-        match self.tools.iter_mut().find(is_same) {
-            Some(entry) => *entry = tool,
-            None => self.tools.push(tool),
-        }
-        Ok(())
+        check_descriptor(&descriptor)?;
+        let tool = ToolEntry::raw(descriptor, RawHandler::new(handler))?;
+        let room = self.check_room();
+        replace(&mut self.tools, tool, |tool| &tool.descriptor.name, room)
     }
 
     /// Replaces a prompt, as [`replace_raw_tool`](Self::replace_raw_tool) replaces a tool.
     ///
     /// # Errors
-    /// Returns an error if the descriptor is not that of a prompt.
+    /// Returns the errors of [`add_raw_prompt`](Self::add_raw_prompt). A prompt that is replaced needs no room.
     pub fn replace_raw_prompt<F, Fut>(
         &mut self,
         descriptor: RawJson,
@@ -123,15 +121,33 @@ impl Catalog {
         F: Fn(RequestContext, RawJson) -> Fut + Send + Sync + 'static,
         Fut: Future<Output = Result<RawJson, ErrorObject>> + Send + 'static,
     {
-        let prompt = Arc::new(PromptEntry::raw(descriptor, RawHandler::new(handler))?);
-        let is_same =
-            |entry: &&mut Arc<PromptEntry>| entry.descriptor.name == prompt.descriptor.name;
-        match self.prompts.iter_mut().find(is_same) {
-            Some(entry) => *entry = prompt,
-            None => self.prompts.push(prompt),
-        }
-        Ok(())
+        check_descriptor(&descriptor)?;
+        let prompt = PromptEntry::raw(descriptor, RawHandler::new(handler))?;
+        let room = self.check_room();
+        replace(
+            &mut self.prompts,
+            prompt,
+            |prompt| &prompt.descriptor.name,
+            room,
+        )
     }
+}
+
+/// Replaces the entry of the same name, or adds the entry if there is room.
+fn replace<T>(
+    entries: &mut Vec<Arc<T>>,
+    entry: T,
+    name: impl Fn(&T) -> &String,
+    room: Result<(), RegistrationError>,
+) -> Result<(), RegistrationError> {
+    match entries.iter_mut().find(|other| name(other) == name(&entry)) {
+        Some(place) => *place = Arc::new(entry),
+        None => {
+            room?;
+            entries.push(Arc::new(entry));
+        }
+    }
+    Ok(())
 }
 
 /// Returns the entry of a list as JSON: that of the source if the entry is raw.

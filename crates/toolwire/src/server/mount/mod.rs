@@ -5,6 +5,7 @@
 
 mod arguments;
 mod builder;
+mod catalog_limits;
 mod declarations;
 mod edit;
 mod entries;

@@ -10,6 +10,7 @@ use crate::server::completion::DefaultCompleter;
 use crate::server::hub::ChangeListener;
 use crate::server::middleware::{Chain, Policy};
 use crate::server::mount::Declarations;
+use crate::server::mount::catalog_limits::check_descriptor;
 use crate::server::prompt::{IntoPrompt, PromptEntry};
 use crate::server::raw_entry::RawHandler;
 use crate::server::registry::RegistrationError;
@@ -41,12 +42,6 @@ pub trait Source: Send + Sync + 'static {
         None
     }
 }
-
-/// The maximum number of entries of a catalog.
-const MAX_ENTRIES: usize = 10_000;
-
-/// The maximum bytes of a raw descriptor.
-const MAX_DESCRIPTOR_BYTES: usize = 64 * 1024;
 
 /// The tools, prompts, resources and templates that a source offers: at most 10,000 in all. The JSON of a raw entry has at
 /// most 64 KiB.
@@ -139,7 +134,8 @@ impl Catalog {
         F: Fn(RequestContext, RawJson) -> Fut + Send + Sync + 'static,
         Fut: Future<Output = Result<RawJson, ErrorObject>> + Send + 'static,
     {
-        let descriptor = self.checked_descriptor(descriptor)?;
+        self.check_room()?;
+        check_descriptor(&descriptor)?;
         let tool = ToolEntry::raw(descriptor, RawHandler::new(handler))?;
         self.tools.push(Arc::new(tool));
         Ok(())
@@ -158,7 +154,8 @@ impl Catalog {
         F: Fn(RequestContext, RawJson) -> Fut + Send + Sync + 'static,
         Fut: Future<Output = Result<RawJson, ErrorObject>> + Send + 'static,
     {
-        let descriptor = self.checked_descriptor(descriptor)?;
+        self.check_room()?;
+        check_descriptor(&descriptor)?;
         let prompt = PromptEntry::raw(descriptor, RawHandler::new(handler))?;
         self.prompts.push(Arc::new(prompt));
         Ok(())
@@ -177,7 +174,8 @@ impl Catalog {
         F: Fn(RequestContext, RawJson) -> Fut + Send + Sync + 'static,
         Fut: Future<Output = Result<RawJson, ErrorObject>> + Send + 'static,
     {
-        let descriptor = self.checked_descriptor(descriptor)?;
+        self.check_room()?;
+        check_descriptor(&descriptor)?;
         let resource = ResourceEntry::raw(descriptor, RawHandler::new(handler))?;
         self.resources.push(Arc::new(resource));
         Ok(())
@@ -196,7 +194,8 @@ impl Catalog {
         F: Fn(RequestContext, RawJson) -> Fut + Send + Sync + 'static,
         Fut: Future<Output = Result<RawJson, ErrorObject>> + Send + 'static,
     {
-        let descriptor = self.checked_descriptor(descriptor)?;
+        self.check_room()?;
+        check_descriptor(&descriptor)?;
         let template = TemplateEntry::raw(descriptor, RawHandler::new(handler))?;
         self.templates.push(Arc::new(template));
         Ok(())
@@ -243,37 +242,6 @@ impl Catalog {
     pub fn with_instructions(mut self, instructions: impl Into<String>) -> Self {
         self.declarations.instructions = Some(instructions.into());
         self
-    }
-}
-
-impl Catalog {
-    /// Rejects an entry beyond the limit.
-    fn check_room(&self) -> Result<(), RegistrationError> {
-        let lists = [
-            self.tools.len(),
-            self.prompts.len(),
-            self.resources.len(),
-            self.templates.len(),
-        ];
-        if lists.iter().sum::<usize>() < MAX_ENTRIES {
-            return Ok(());
-        }
-        Err(RegistrationError::new(format!(
-            "the catalog already has {MAX_ENTRIES} entries; offer fewer, or split the source"
-        )))
-    }
-
-    /// Rejects a raw entry beyond the limits.
-    fn checked_descriptor(&self, descriptor: RawJson) -> Result<RawJson, RegistrationError> {
-        self.check_room()?;
-        let bytes = descriptor.get().len();
-        if bytes <= MAX_DESCRIPTOR_BYTES {
-            return Ok(descriptor);
-        }
-        let start: String = descriptor.get().chars().take(80).collect();
-        Err(RegistrationError::new(format!(
-            "the descriptor `{start}…` has {bytes} bytes; the limit is {MAX_DESCRIPTOR_BYTES}"
-        )))
     }
 }
 
