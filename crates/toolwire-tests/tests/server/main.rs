@@ -24,6 +24,7 @@ mod macros;
 mod meta_keys;
 mod middleware;
 mod mount_changes;
+mod mount_instructions;
 mod mounts;
 mod notifications;
 mod own_transport;

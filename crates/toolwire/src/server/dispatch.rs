@@ -9,8 +9,8 @@ use serde::Serialize;
 use toolwire_proto::methods::not_offered;
 use toolwire_proto::stamp::{self, Stamp, Target};
 use toolwire_types::{
-    DiscoverResult, EmptyResult, ErrorObject, InitializeRequestParams, InitializeResult,
-    ProtocolVersion, RawJson, SetLevelRequestParams,
+    CacheScope, DiscoverResult, EmptyResult, ErrorObject, InitializeRequestParams,
+    InitializeResult, ProtocolVersion, RawJson, SetLevelRequestParams,
 };
 use tracing::{Instrument as _, Span};
 
@@ -98,7 +98,7 @@ fn route_visible(exchange: Exchange) -> Dispatch {
     match exchange.route().name() {
         "ping" => now(snapshot.finish(EmptyResult::new(), version)),
         "initialize" => now(initialize(snapshot, &exchange)),
-        "server/discover" => now(discover(snapshot, version)),
+        "server/discover" => now(discover(snapshot, &exchange)),
         "tools/list" => now(lists::tools(snapshot, &exchange)),
         "logging/setLevel" => now(set_level(snapshot, &exchange)),
         "tools/call" => dispatch_later(exchange),
@@ -275,19 +275,24 @@ fn initialize(snapshot: &Snapshot, exchange: &Exchange) -> Outcome {
         tasks.list = None;
     }
     let mut result = InitializeResult::new(version.as_str(), capabilities, snapshot.info.clone());
-    result.instructions = snapshot.all_instructions();
+    result.instructions = snapshot.instructions_for(&exchange.viewer());
     snapshot.finish(result, version)
 }
 
-fn discover(snapshot: &Snapshot, version: ProtocolVersion) -> Outcome {
+fn discover(snapshot: &Snapshot, exchange: &Exchange) -> Outcome {
+    let version = exchange.context.version();
     let mut result = DiscoverResult::new(
         snapshot.supported.names(),
         snapshot.capabilities_in(version),
     );
-    result.instructions = snapshot.all_instructions();
+    result.instructions = snapshot.instructions_for(&exchange.viewer());
     let hint = snapshot.options.list_hint();
     result.ttl_ms = Some(hint.ttl_ms());
-    result.cache_scope = Some(hint.scope);
+    result.cache_scope = Some(if snapshot.has_private_instructions() {
+        CacheScope::Private
+    } else {
+        hint.scope
+    });
     snapshot.finish(result, version)
 }
 

@@ -1,10 +1,15 @@
 //! What the source of a mount declares besides its entries.
 
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
 use toolwire_proto::relay::merge;
 
-use crate::server::mount::CatalogEntry as _;
+use crate::server::mount::CatalogEntry;
 use crate::server::optional_methods::{PROMPTS, RESOURCES};
+use crate::server::registry::NameMap;
 use crate::server::snapshot::Snapshot;
+use crate::server::visibility::Viewer;
 
 /// The heading of the instructions of a mount without a name.
 const UNNAMED: &str = "Mounted server";
@@ -15,6 +20,8 @@ pub(crate) struct Declarations {
     /// The name of the mount.
     name: Option<String>,
     pub(crate) instructions: Option<String>,
+    /// What the mounts of the source declare, by their numbers there.
+    pub(crate) mounted: BTreeMap<usize, Declarations>,
     pub(crate) has_logging: bool,
     /// Whether the source does not know its entries yet.
     pub(crate) has_unknown_entries: bool,
@@ -28,6 +35,10 @@ impl Declarations {
         self.name = name.map(str::to_owned);
         self
     }
+
+    fn has_instructions(&self) -> bool {
+        self.instructions.is_some() || self.mounted.values().any(Self::has_instructions)
+    }
 }
 
 impl Snapshot {
@@ -35,7 +46,8 @@ impl Snapshot {
     pub(crate) fn declared(&self) -> Declarations {
         Declarations {
             name: None,
-            instructions: self.all_instructions(),
+            instructions: self.instructions.clone(),
+            mounted: self.declarations.clone(),
             has_logging: self
                 .declarations
                 .values()
@@ -56,16 +68,37 @@ impl Snapshot {
         self.emptied.resources = true;
     }
 
-    /// Returns the instructions of the server and of its mounts.
-    pub(crate) fn all_instructions(&self) -> Option<String> {
-        let mounted = self.declarations.values().filter_map(|declared| {
-            let name = declared.name.as_deref().unwrap_or(UNNAMED);
-            Some((name, declared.instructions.as_deref()?))
-        });
-        match (self.instructions.clone(), merge::instructions(mounted)) {
-            (Some(own), Some(mounted)) => Some(format!("{own}\n\n{mounted}")),
-            (own, mounted) => own.or(mounted),
+    /// Returns the instructions of the server, and of the mounts of which the caller sees an entry.
+    pub(crate) fn instructions_for(&self, viewer: &Viewer<'_>) -> Option<String> {
+        let visible = viewer.is_filtered().then(|| self.visible_mounts(viewer));
+        let instructions = Instructions { visible };
+        let own = self.instructions.as_deref();
+        instructions.merged(own, &self.declarations, &mut Vec::new())
+    }
+
+    /// Returns `true` if callers may get different instructions.
+    pub(crate) fn has_private_instructions(&self) -> bool {
+        let mut mounted = self.declarations.values();
+        self.is_filtered && mounted.any(Declarations::has_instructions)
+    }
+
+    /// Returns the mounts of which a caller sees an entry, by their numbers on each level.
+    fn visible_mounts(&self, viewer: &Viewer<'_>) -> BTreeSet<&[usize]> {
+        fn visible<'s, T: CatalogEntry>(
+            entries: &'s NameMap<Arc<T>>,
+            viewer: &Viewer<'_>,
+        ) -> impl Iterator<Item = &'s [usize]> {
+            entries.iter().filter_map(|(name, entry)| {
+                let origin = entry.origin()?;
+                let is_visible = viewer.sees_kind(name, Some(origin), entry.kind());
+                is_visible.then_some(origin.path.as_slice())
+            })
         }
+        visible(&self.tools, viewer)
+            .chain(visible(&self.prompts, viewer))
+            .chain(visible(&self.resources, viewer))
+            .chain(visible(&self.templates, viewer))
+            .collect()
     }
 
     /// Returns `true` if the entries come from several mounts, or from a mount and the server itself.
@@ -82,5 +115,44 @@ impl Snapshot {
                 .declarations
                 .values()
                 .any(|declared| declared.has_several_sources)
+    }
+}
+
+/// Merges the instructions of a server and its mounts.
+struct Instructions<'a> {
+    /// The mounts that the caller sees. `None` if it sees all.
+    visible: Option<BTreeSet<&'a [usize]>>,
+}
+
+impl Instructions<'_> {
+    /// Returns the instructions of a source at a path of mounts, and those of the mounts inside it.
+    fn merged(
+        &self,
+        own: Option<&str>,
+        mounted: &BTreeMap<usize, Declarations>,
+        path: &mut Vec<usize>,
+    ) -> Option<String> {
+        let mut texts = Vec::new();
+        for (mount, declared) in mounted {
+            path.push(*mount);
+            if self.is_visible(path)
+                && let Some(text) =
+                    self.merged(declared.instructions.as_deref(), &declared.mounted, path)
+            {
+                texts.push((declared.name.as_deref().unwrap_or(UNNAMED), text));
+            }
+            path.pop();
+        }
+        let texts = texts.iter().map(|(name, text)| (*name, text.as_str()));
+        match (own.map(str::to_owned), merge::instructions(texts)) {
+            (Some(own), Some(mounted)) => Some(format!("{own}\n\n{mounted}")),
+            (own, mounted) => own.or(mounted),
+        }
+    }
+
+    fn is_visible(&self, path: &[usize]) -> bool {
+        self.visible
+            .as_ref()
+            .is_none_or(|visible| visible.iter().any(|mount| mount.starts_with(path)))
     }
 }

@@ -65,16 +65,17 @@ impl Catalog {
         self.declarations.has_unknown_entries
     }
 
-    /// Returns the instructions of the source.
+    /// Returns the instructions of the source, without those of its mounts.
     #[must_use]
     pub fn instructions(&self) -> Option<&str> {
         self.declarations.instructions.as_deref()
     }
 
-    /// Removes the instructions of the source.
+    /// Removes the instructions of the source and of its mounts.
     #[must_use]
     pub fn without_instructions(mut self) -> Self {
         self.declarations.instructions = None;
+        self.declarations.mounted.clear();
         self
     }
 

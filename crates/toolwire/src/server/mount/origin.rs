@@ -16,6 +16,8 @@ use crate::server::visibility::{
 pub(crate) struct Origin {
     /// The number of the mount on its server. Mounts are numbered in their order.
     pub(crate) mount: usize,
+    /// The numbers of the mounts between the server and the source of the entry, the outermost first.
+    pub(crate) path: Vec<usize>,
     /// The position of the entry in the catalog of its source.
     pub(crate) position: usize,
     /// The mount in messages: `mount "weather"`.

@@ -219,8 +219,10 @@ impl Mount {
                 completer.map(|completer| (completer, local_name.to_owned()))
             }
         };
+        let inner_path = inner.map(|inner| inner.path.as_slice());
         Origin {
             mount,
+            path: [&[mount], inner_path.unwrap_or_default()].concat(),
             position: 0,
             label: Arc::clone(label),
             source: self.name.as_deref().unwrap_or_default().into(),

@@ -1,0 +1,60 @@
+//! The instructions of mounted servers.
+
+use serde_json::{Value, json};
+use toolwire::{Caller, Mount, Server};
+use toolwire_tests::peer::{Peer, modern, plain, server};
+
+fn part(name: &str) -> Server {
+    server()
+        .with_instructions(format!("Use {name}."))
+        .tool(plain("tool", |_| async { "t" }))
+}
+
+fn is_shown(_: &Caller<'_>, name: &str) -> bool {
+    !name.starts_with("secret")
+}
+
+async fn discovered(server: &Server) -> Value {
+    let mut peer = Peer::connect(server);
+    peer.result_of(modern(1, "server/discover", json!({})))
+        .await
+}
+
+#[tokio::test]
+async fn instructions_of_mounts_are_below_their_names() {
+    let inner = part("middle").mount("inner", part("inner"));
+    let outer = part("outer").mount("middle", inner);
+    let found = discovered(&outer).await;
+    let text = found["instructions"].as_str().expect("a text");
+    assert!(text.starts_with("Use outer.\n\n# middle\n"), "{text}");
+    assert!(
+        text.contains("Use middle.") && text.contains("Use inner."),
+        "{text}"
+    );
+    assert_eq!(found["cacheScope"], "public");
+}
+
+#[tokio::test]
+async fn instructions_of_hidden_mounts_are_hidden() {
+    let outer = part("outer")
+        .mount("open", part("open"))
+        .mount_with(Mount::new("a", part("secret a")).with_filter(|_, _| false))
+        .mount("secret", part("secret b"))
+        .mount(
+            "level",
+            part("level")
+                .mount("secret", part("secret c"))
+                .with_visibility(is_shown),
+        )
+        .with_visibility(is_shown);
+    let found = discovered(&outer).await;
+    let text = found["instructions"].as_str().expect("a text");
+    for shown in ["Use outer.", "Use open.", "Use level."] {
+        assert!(text.contains(shown), "{text}");
+    }
+    assert!(!text.contains("secret"), "{text}");
+    assert_eq!(found["cacheScope"], "private");
+    let mut legacy = Peer::connect(&outer);
+    let initialized = legacy.initialize("2025-06-18").await;
+    assert_eq!(initialized["instructions"], text);
+}
