@@ -85,7 +85,8 @@ pub(crate) struct CallOptions {
     pub(crate) returns_input_required: bool,
     /// Whether a task is returned to the caller instead of its outcome.
     pub(crate) returns_task: bool,
-    /// Whether the middleware of the client has handled the request already.
+    /// Whether the request is sent without the middleware of the client, because it has passed it already, or because
+    /// the client needs it for another request.
     pub(crate) is_behind_middleware: bool,
 }
 

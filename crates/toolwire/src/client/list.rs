@@ -53,6 +53,12 @@ impl<P, T> ListCall<P, T> {
         self
     }
 
+    /// Sends the requests without the middleware of the client, for lists that the client itself needs.
+    pub(crate) fn without_middleware(mut self) -> Self {
+        self.options.is_behind_middleware = true;
+        self
+    }
+
     /// Sets how the call uses cached pages. Default: [`CacheMode::Use`].
     pub fn with_cache(mut self, mode: CacheMode) -> Self {
         self.options.cache = mode;

@@ -4,8 +4,9 @@
 //! request, respond without the server, and send the request again.
 //!
 //! Each round of a call that asks for input, and each page of a list, is a request of its own. These requests do not pass:
-//! those that connect (`initialize`, `server/discover`), streams (`subscriptions/listen`, `events/stream`), and those of a
-//! relay. A result from the cache needs no request.
+//! those that connect (`initialize`, `server/discover`), streams (`subscriptions/listen`, `events/stream`), those of a
+//! relay, and those that the client adds to a call: the lists after a rejected header, and the second attempt of the call.
+//! A result from the cache needs no request.
 
 mod from_fn;
 mod next;
@@ -58,8 +59,12 @@ pub use request::ClientRequest;
 /// # drop(builder);
 /// ```
 ///
+/// # Panics
+/// A panic in a middleware is a panic of the caller that awaits the call.
+///
 /// # Cancellation
-/// If the caller drops the call, the future of the middleware is dropped.
+/// If the caller drops the call, the future of the middleware is dropped. The timeout of a call applies to each request
+/// that [`ClientNext::run`] sends, and not to the time that the middleware waits itself.
 pub trait ClientMiddleware: Send + Sync + 'static {
     /// Handles a request. Call [`ClientNext::run`] to send it.
     ///

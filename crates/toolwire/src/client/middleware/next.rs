@@ -29,6 +29,9 @@ impl<'a> ClientNext<'a> {
 
     /// Sends the request and returns its result, which may be an `input_required`.
     ///
+    /// The client may send it twice, if the server rejected the first attempt before it processed it. It may list the tools
+    /// between the attempts. No middleware sees these requests.
+    ///
     /// It may be called again: each call sends the request once more. Do this only for requests that change nothing, or
     /// that change nothing more the second time.
     ///

@@ -14,6 +14,7 @@ use toolwire_proto::features::VersionFeatures;
 use toolwire_proto::mirrored_headers::{MirroredHeader, routing_headers};
 use toolwire_proto::negotiate::Channel;
 use toolwire_proto::param_headers::{self, InvalidParamHeader, ParamHeader};
+use toolwire_proto::subscriptions::Change;
 #[cfg(feature = "tasks")]
 use toolwire_types::TaskSupport;
 use toolwire_types::{CallToolResult, ListToolsResult, RawJson, Tool};
@@ -231,6 +232,9 @@ impl Client {
 
     /// Lists the tools again after the server rejected a header. Returns `true` if the call would now have other headers,
     /// so that a second attempt is useful.
+    ///
+    /// The list belongs to the call, which has passed the middleware of the client. So the list does not pass it, and is
+    /// not cached for calls that do.
     pub(crate) async fn relist_tools(&self, method: &str, params: Option<&RawJson>) -> bool {
         let Some(params) = params.filter(|_| method == "tools/call") else {
             return false;
@@ -240,7 +244,14 @@ impl Client {
             return false;
         };
         let before = self.mirrored_headers(method, Some(params)).ok();
-        let listed = match self.list_tools().with_cache(CacheMode::Refresh).await {
+        let cache_mode = if self.shared.config.middleware.is_some() {
+            self.shared.cache.invalidate(&Change::ToolsListChanged);
+            CacheMode::Bypass
+        } else {
+            CacheMode::Refresh
+        };
+        let list = self.list_tools().without_middleware();
+        let listed = match list.with_cache(cache_mode).await {
             Ok(listed) => listed,
             Err(error) => {
                 tracing::debug!(%error, "the tools could not be listed again");
