@@ -9,12 +9,13 @@ use http_body_util::Empty;
 use hyper::Request;
 use hyper::body::Bytes;
 use hyper_util::rt::{TokioExecutor, TokioIo};
+use serde_json::json;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinHandle;
-use toolwire::transport::http::{HttpLimits, HttpListener, HttpOptions};
+use toolwire::transport::http::{HttpLimits, HttpListener, HttpOptions, HttpService};
 use toolwire::{Error, Server};
-use toolwire_tests::peer::{server, within};
+use toolwire_tests::peer::{modern, plain, server, within};
 
 /// A running listener.
 pub(crate) struct RunningListener {
@@ -266,6 +267,41 @@ async fn shutdown_closes_idle_connections_immediately() {
     closed(silent).await;
     closed(idle).await;
     within(TcpStream::connect(address)).await.unwrap_err();
+}
+
+#[tokio::test]
+async fn shutdown_ends_the_streams_of_further_services() {
+    let mut limits = HttpLimits::default();
+    limits.drain = Duration::from_secs(3600);
+    let options = || {
+        HttpOptions::new()
+            .with_limits(limits.clone())
+            .without_signals()
+    };
+    let main = server();
+    let listener = HttpListener::bind(main.clone(), "127.0.0.1:0", options())
+        .await
+        .unwrap();
+    let notes = server().tool(plain("t", |_| async { "t" }));
+    let further = HttpService::new(notes, options().with_path("/mcp/notes"));
+    listener.service().add_service(further);
+    let address = listener.local_addr();
+    let running = tokio::spawn(listener.run());
+    let filter = json!({"notifications": {"toolsListChanged": true}});
+    let body = modern("l", "subscriptions/listen", filter).to_string();
+    let request = format!(
+        "POST /mcp/notes HTTP/1.1\r\nHost: {address}\r\nContent-Type: application/json\r\n\
+         Accept: application/json, text/event-stream\r\nMCP-Protocol-Version: 2026-07-28\r\n\
+         Mcp-Method: subscriptions/listen\r\nContent-Length: {}\r\n\r\n{body}",
+        body.len()
+    );
+    let mut stream = within(TcpStream::connect(address)).await.unwrap();
+    stream.write_all(request.as_bytes()).await.unwrap();
+    assert_eq!(status(&mut stream).await, 200);
+    main.shutdown();
+    within(running).await.unwrap().unwrap();
+    let rest = String::from_utf8(closed(stream).await).unwrap();
+    assert!(rest.contains(r#""id":"l","result""#), "{rest}");
 }
 
 #[tokio::test]

@@ -6,11 +6,13 @@ use std::net::SocketAddr;
 use std::pin::pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
+use std::time::Duration;
 
 use http::request::Parts;
 use http::{Request, Response, Uri};
 use http_body::Body;
 use tokio::runtime::Handle;
+use tokio::task::JoinSet;
 use toolwire_proto::deprecations::DeprecatedFeature;
 use tracing::Level;
 use tracing::level_filters::LevelFilter;
@@ -150,7 +152,8 @@ impl HttpService {
     /// was added before at that path is replaced.
     ///
     /// One listener can so serve several servers. The limits of connections are those of this service, and each service
-    /// has limits of its own for requests. If this service has an authorizer, the other one should have the same.
+    /// has limits of its own for requests. If this service has an authorizer, the other one should have the same. A listener
+    /// that shuts down also shuts down the servers of the services that were added.
     ///
     /// ```
     /// use toolwire::Server;
@@ -170,6 +173,23 @@ impl HttpService {
     /// `true` if there was one.
     pub fn remove_service(&self, path: &str) -> bool {
         self.further.remove(path)
+    }
+
+    /// Shuts down the servers of the further services.
+    pub(crate) fn shut_down_further(&self) {
+        for service in self.further.all() {
+            service.endpoint.server.shutdown();
+        }
+    }
+
+    /// Stops the tasks of the server and of the further services. They get this time to end.
+    pub(crate) async fn stop_tasks(&self, grace: Duration) {
+        let mut stopping = JoinSet::new();
+        for service in self.further.all() {
+            stopping.spawn(async move { service.endpoint.server.stop_tasks(grace).await });
+        }
+        self.endpoint.server.stop_tasks(grace).await;
+        while stopping.join_next().await.is_some() {}
     }
 
     /// Waits until no request is running, including requests whose client has disconnected.

@@ -196,12 +196,13 @@ impl HttpListener {
             }
         }
         drop(self.listener);
+        self.service.shut_down_further();
         connections.start_shutdown();
         // Requests of the 2025 revisions continue after their client has disconnected.
         let finished = async {
             let requests =
                 async { tokio::join!(connections.all_ended(), self.service.wait_until_idle()) };
-            tokio::join!(requests, self.server.stop_tasks(self.drain / 2))
+            tokio::join!(requests, self.service.stop_tasks(self.drain / 2))
         };
         tokio::select! {
             _ = finished => {}
