@@ -24,7 +24,7 @@ mod macros;
 mod meta_keys;
 mod middleware;
 mod mount_changes;
-mod mount_instructions;
+mod mount_declarations;
 mod mounts;
 mod notifications;
 mod own_transport;

@@ -52,8 +52,10 @@ impl Snapshot {
                 .declarations
                 .values()
                 .any(|declared| declared.has_logging),
-            // They are declared as empty lists.
-            has_unknown_entries: false,
+            has_unknown_entries: self
+                .declarations
+                .values()
+                .any(|declared| declared.has_unknown_entries),
             has_several_sources: self.has_several_sources,
         }
     }

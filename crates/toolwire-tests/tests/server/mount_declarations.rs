@@ -1,7 +1,7 @@
-//! The instructions of mounted servers.
+//! What mounts declare besides their entries.
 
 use serde_json::{Value, json};
-use toolwire::{Caller, Mount, Server};
+use toolwire::{Caller, Catalog, Mount, Server, Source};
 use toolwire_tests::peer::{Peer, modern, plain, server};
 
 fn part(name: &str) -> Server {
@@ -57,4 +57,34 @@ async fn instructions_of_hidden_mounts_are_hidden() {
     let mut legacy = Peer::connect(&outer);
     let initialized = legacy.initialize("2025-06-18").await;
     assert_eq!(initialized["instructions"], text);
+}
+
+#[tokio::test]
+async fn entries_that_are_not_known_yet_are_declared_on_each_level() {
+    /// A source that does not know its entries yet.
+    struct Unready;
+    impl Source for Unready {
+        fn catalog(&self) -> Catalog {
+            Catalog::new().with_unknown_entries()
+        }
+    }
+    let direct = server().mount("m", Unready);
+    let nested = server().mount("outer", server().mount("m", Unready));
+    let (mut direct, mut nested) = (Peer::connect(&direct), Peer::connect(&nested));
+    for (method, params) in [
+        ("server/discover", json!({})),
+        ("tools/list", json!({})),
+        ("tools/call", json!({"name": "x"})),
+        ("prompts/list", json!({})),
+        ("prompts/get", json!({"name": "x"})),
+        ("resources/list", json!({})),
+        ("resources/read", json!({"uri": "x://a"})),
+    ] {
+        let request = modern(1, method, params);
+        direct.send(&request).await;
+        nested.send(&request).await;
+        let expected = direct.receive_text().await;
+        assert!(!expected.contains("-32601"), "{expected}");
+        assert_eq!(nested.receive_text().await, expected, "{request}");
+    }
 }
