@@ -36,10 +36,7 @@ pub struct CompleteResponse {
 impl InProcessClient {
     /// Returns a client without a token.
     pub fn new(service: &HttpService) -> Self {
-        Self {
-            service: service.clone(),
-            caller: None,
-        }
+        Self::with_caller(service, None)
     }
 
     /// Returns a client with a verified token of this issuer and subject.
@@ -47,9 +44,14 @@ impl InProcessClient {
         let token = TokenInfo::verified()
             .with_issuer(issuer)
             .with_subject(subject);
+        Self::with_caller(service, Some(token))
+    }
+
+    /// Returns a client with this verified token, or without a token.
+    pub fn with_caller(service: &HttpService, caller: Option<TokenInfo>) -> Self {
         Self {
             service: service.clone(),
-            caller: Some(token),
+            caller,
         }
     }
 

@@ -28,6 +28,7 @@ mod middleware;
 mod mirrored_headers;
 mod modern;
 mod mutations;
+mod policy;
 mod principals;
 mod rejecting_authorizer;
 mod rounds;
