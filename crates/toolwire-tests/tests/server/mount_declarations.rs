@@ -1,11 +1,17 @@
 //! What mounts declare besides their entries.
 
+use std::time::Duration;
+
 use serde_json::{Value, json};
-use toolwire::{Caller, Catalog, Mount, Server, Source};
+use toolwire::apps::View;
+use toolwire::{CacheHint, Caller, Catalog, ErrorObject, Mount, RequestContext, Server, Source};
 use toolwire_tests::peer::{Peer, modern, plain, server};
+use toolwire_tests::traces::Traces;
 
 fn part(name: &str) -> Server {
+    let hint = CacheHint::public(Duration::from_secs(60));
     server()
+        .with_list_cache(hint)
         .with_instructions(format!("Use {name}."))
         .tool(plain("tool", |_| async { "t" }))
 }
@@ -87,4 +93,38 @@ async fn entries_that_are_not_known_yet_are_declared_on_each_level() {
         assert!(!expected.contains("-32601"), "{expected}");
         assert_eq!(nested.receive_text().await, expected, "{request}");
     }
+}
+
+#[tokio::test]
+async fn extension_of_views_is_declared_with_mounted_tools() {
+    let clock = plain("clock", |_| async { "noon" })
+        .with_view(View::new("ui://clock/face", "<!doctype html><p>12:00"));
+    let nested = server().mount("m", server().mount("clock", server().tool(clock)));
+    let found = discovered(&nested).await;
+    let extensions = &found["capabilities"]["extensions"];
+    assert!(
+        extensions["io.modelcontextprotocol/ui"].is_object(),
+        "{found}"
+    );
+    let mut peer = Peer::connect(&nested);
+    let read = modern(2, "resources/read", json!({"uri": "ui://clock/face"}));
+    peer.result_of(read).await;
+}
+
+#[tokio::test]
+async fn what_is_not_mounted_is_logged() {
+    let (traces, _guard) = Traces::record();
+    let add = |_: RequestContext, _: Value| async { Ok::<_, ErrorObject>(1) };
+    let child = server()
+        .method("acme/add", add)
+        .with_extension("example.test/own", json!({}));
+    let outer = server().mount("child", child);
+    let text = traces.text();
+    for what in ["method `acme/add`", "extension `example.test/own`"] {
+        let expected = format!("mount `child`: the {what} is not mounted");
+        assert_eq!(text.matches(&expected).count(), 1, "{text}");
+    }
+    let mut peer = Peer::connect(&outer);
+    peer.error_of(modern(1, "acme/add", json!({})), -32601)
+        .await;
 }

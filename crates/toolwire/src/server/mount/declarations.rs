@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use toolwire_proto::relay::merge;
+use toolwire_types::apps;
 
 use crate::server::mount::CatalogEntry;
 use crate::server::optional_methods::{PROMPTS, RESOURCES};
@@ -27,6 +28,8 @@ pub(crate) struct Declarations {
     pub(crate) has_unknown_entries: bool,
     /// Whether the entries of the source come from several sources.
     has_several_sources: bool,
+    /// What the source has and mounts do not offer, in words.
+    pub(crate) left_out: Vec<String>,
 }
 
 impl Declarations {
@@ -57,7 +60,29 @@ impl Snapshot {
                 .values()
                 .any(|declared| declared.has_unknown_entries),
             has_several_sources: self.has_several_sources,
+            left_out: self.left_out(),
         }
+    }
+
+    /// Returns what the server has and servers that mount it do not offer.
+    ///
+    /// Clients know methods, notifications and extensions by names that are no one's to change, so they cannot have the
+    /// prefix of a mount. Without a prefix, a mounted server could replace a method of the server.
+    fn left_out(&self) -> Vec<String> {
+        let methods = self.methods.iter();
+        let methods = methods.filter(|(_, method)| method.extension().is_none());
+        let notifications = self.notifications.iter();
+        let notifications = notifications.filter(|(_, entry)| entry.extension().is_none());
+        // The extension of views is declared with the tools that have them.
+        let extensions = self
+            .extensions
+            .keys()
+            .filter(|id| *id != apps::EXTENSION_ID);
+        methods
+            .map(|(name, _)| format!("method `{name}`"))
+            .chain(notifications.map(|(name, _)| format!("notification `{name}`")))
+            .chain(extensions.map(|id| format!("extension `{id}`")))
+            .collect()
     }
 
     /// Declares the lists of a source that does not know its entries yet.

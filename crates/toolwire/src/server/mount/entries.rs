@@ -89,6 +89,9 @@ impl Snapshot {
         {
             self.declare_unknown_entries();
         }
+        for (_, tool) in parts.iter().flat_map(|part| &part.tools) {
+            self.declare_view(tool);
+        }
         let mut changes = Vec::new();
         if update(&mut self.tools, replaced, parts, |part| &part.tools) {
             self.emptied.tools = true;

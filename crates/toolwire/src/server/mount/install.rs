@@ -50,7 +50,7 @@ impl Server {
     /// The mount is live: what the source adds or removes later appears and disappears here. Handlers of a mounted
     /// server run in requests of this server, so [`RequestContext::server`](crate::RequestContext::server) returns this
     /// one, and tasks, request state and logging are those of this server. Methods, extensions, events and skills of a
-    /// mounted server are not mounted.
+    /// mounted server are not mounted, and a warning names them.
     ///
     /// ```
     /// use toolwire::{Server, tool};
@@ -277,8 +277,8 @@ impl MountRecord {
     /// Logs the problems of the newest catalog that its predecessor did not have.
     fn report_problems(&mut self, hidden: Vec<String>) {
         let hidden = hidden.into_iter();
-        let shortened = self.part.shortened.iter().cloned();
-        let problems: HashSet<String> = hidden.chain(shortened).collect();
+        let of_part = self.part.problems.iter().cloned();
+        let problems: HashSet<String> = hidden.chain(of_part).collect();
         for problem in problems.difference(&self.problems) {
             tracing::warn!("{problem}");
         }

@@ -29,8 +29,8 @@ pub(crate) struct Part {
     pub(crate) templates: Vec<PartEntry<TemplateEntry>>,
     pub(crate) has_subscriptions: bool,
     pub(crate) declarations: Declarations,
-    /// The names that had to be shortened, as messages.
-    pub(crate) shortened: Vec<String>,
+    /// What clients do not get as the source has it, as messages: shortened names, and what is not mounted.
+    pub(crate) problems: Vec<String>,
 }
 
 impl Part {
@@ -113,6 +113,10 @@ impl Mount {
             declarations: catalog.declarations.clone().of_mount(self.name.as_deref()),
             ..Part::default()
         };
+        let left_out = catalog.declarations.left_out.iter();
+        part.problems.extend(left_out.map(|what| {
+            format!("{label}: the {what} is not mounted; register it on the server that mounts it")
+        }));
         for (position, tool) in catalog.tools.iter().enumerate() {
             let local_name = tool.descriptor.name.as_str();
             if !self.offers_tool(local_name) {
@@ -121,7 +125,7 @@ impl Mount {
             let mut descriptor = tool.descriptor.clone();
             let name = match self.names.get(local_name) {
                 Some(name) => name.clone(),
-                None => self.exposed_name(local_name, &mut descriptor.meta, &mut part.shortened),
+                None => self.exposed_name(local_name, &mut descriptor.meta, &mut part.problems),
             };
             descriptor.name.clone_from(&name);
             if let Some(title) = self.titles.get(local_name) {
@@ -139,7 +143,7 @@ impl Mount {
         for (position, prompt) in catalog.prompts.iter().enumerate() {
             let local_name = prompt.descriptor.name.as_str();
             let mut descriptor = prompt.descriptor.clone();
-            let name = self.exposed_name(local_name, &mut descriptor.meta, &mut part.shortened);
+            let name = self.exposed_name(local_name, &mut descriptor.meta, &mut part.problems);
             descriptor.name.clone_from(&name);
             let origin = origin(position, local_name, prompt.origin.as_ref());
             let mounted = prompt.mounted(descriptor, &self.access, origin);
@@ -175,14 +179,14 @@ impl Mount {
         &self,
         local_name: &str,
         meta: &mut Option<Meta>,
-        shortened: &mut Vec<String>,
+        problems: &mut Vec<String>,
     ) -> String {
         let prefix = self.prefix.as_deref();
         let name = exposed_name(prefix, local_name);
         let full = full_name(prefix, local_name);
         if name != full {
             let label = self.label();
-            shortened.push(format!(
+            problems.push(format!(
                 "{label}: hosts do not accept the name `{full}`, so it is shortened to `{name}`"
             ));
             let meta = meta.get_or_insert_default();

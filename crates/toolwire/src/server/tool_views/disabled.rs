@@ -32,6 +32,9 @@ impl Snapshot {
         Ok(false)
     }
 
+    /// Does nothing, because no tool has a view.
+    pub(crate) fn declare_view(&mut self, _: &ToolEntry) {}
+
     /// Returns `None`, because no tool has a view.
     pub(crate) fn tool_without_view(&self) -> Option<(&str, &str)> {
         None

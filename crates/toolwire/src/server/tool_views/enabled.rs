@@ -41,6 +41,14 @@ impl Snapshot {
         }
     }
 
+    /// Declares the extension of views if a mounted tool has one. The resource of the view is mounted with it.
+    pub(crate) fn declare_view(&mut self, tool: &ToolEntry) {
+        if let Some(view) = &tool.view {
+            // Without a resource, this only declares the extension, which cannot fail.
+            let _ = view.install(None, self);
+        }
+    }
+
     /// Returns a tool, and the view that it names and that the server does not have.
     pub(crate) fn tool_without_view(&self) -> Option<(&str, &str)> {
         self.tools.values().find_map(|tool| {
