@@ -1,7 +1,7 @@
 //! `[[rule]]`: who may use what.
 
 use toolwire_proto::relay::policy::{
-    ArgumentCondition, ArgumentTest, Conditions, Effect, Hint, MAX_RULES, Policy, PolicyRule,
+    ArgumentCondition, Conditions, MAX_RULES, Policy, PolicyRule, language,
 };
 
 use crate::config::ConfigError;
@@ -20,11 +20,11 @@ fn read_rule(field: Field<'_>) -> Result<PolicyRule, ConfigError> {
         .error("needs exactly one of `allow` and `deny`")
         .with_advice("write deny = { tool = \"delete_*\" }");
     let mut section = field.section()?;
-    let rule = match (section.take("allow"), section.take("deny")) {
-        (Some(allow), None) => PolicyRule::new(Effect::Allow, read_conditions(allow)?),
-        (None, Some(deny)) => PolicyRule::new(Effect::Deny, read_conditions(deny)?),
-        _ => return Err(only_one),
+    let Ok((effect, conditions)) = language::effect(section.take("allow"), section.take("deny"))
+    else {
+        return Err(only_one);
     };
+    let rule = PolicyRule::new(effect, read_conditions(conditions)?);
     let rule = match section.take("unless") {
         Some(unless) => rule.unless(read_conditions(unless)?),
         None => rule,
@@ -43,19 +43,19 @@ fn read_conditions(field: Field<'_>) -> Result<Conditions, ConfigError> {
         conditions = conditions.with_tool(tool.pattern()?);
     }
     if let Some(hint) = section.take("hint") {
-        let hints = [
-            ("read-only", Hint::ReadOnly),
-            ("destructive", Hint::Destructive),
-            ("idempotent", Hint::Idempotent),
-            ("open-world", Hint::OpenWorld),
-        ];
-        conditions = conditions.with_hint(hint.one_of(&hints)?);
+        let known = language::hint(&hint.text()?);
+        let known = known.or_else(|_| hint.one_of(&language::HINTS))?;
+        conditions = conditions.with_hint(known);
     }
     if let Some(principal) = section.take("principal") {
         conditions = conditions.with_principal(principal.pattern()?);
     }
     if let Some(scope) = section.take("scope") {
-        conditions = conditions.with_scope(scope.text()?);
+        let text = scope.text()?;
+        let checked = language::scope(&text);
+        let checked =
+            checked.map_err(|problem| scope.error(format_args!("is invalid: {problem}")))?;
+        conditions = conditions.with_scope(checked);
     }
     if let Some(claim) = section.take("claim") {
         let missing = claim.error("needs `name` and `value`");
@@ -82,16 +82,15 @@ fn read_argument(field: Field<'_>) -> Result<ArgumentCondition, ConfigError> {
     let equals = section.take("equals");
     let starts_with = section.take("starts_with");
     let matches = section.take("matches");
-    let test = match (equals, starts_with, matches) {
-        (Some(value), None, None) => ArgumentTest::Equals(value.json()?),
-        (None, Some(start), None) => ArgumentTest::StartsWith(start.text()?),
-        (None, None, Some(pattern)) => ArgumentTest::Matches(pattern.pattern()?.into()),
-        _ => return Err(incomplete),
-    };
-    let Some(path) = path else {
+    let test = language::argument_test(
+        equals.as_ref().map(Field::json).transpose()?,
+        starts_with.as_ref().map(Field::text).transpose()?,
+        matches.as_ref().map(Field::pattern).transpose()?,
+    );
+    let (Ok(test), Some(path)) = (test, path) else {
         return Err(incomplete);
     };
     let path = path.text()?;
     section.finish()?;
-    Ok(ArgumentCondition::new(path.split('.'), test))
+    Ok(ArgumentCondition::new(language::argument_path(&path), test))
 }

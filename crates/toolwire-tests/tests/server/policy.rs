@@ -148,6 +148,13 @@ async fn rule_about_arguments_decides_before_the_handler() {
     let mut peer = Peer::connect(&server);
     assert_eq!(tools(&mut peer).await, ["read_file"]);
     let path = |path: &str| json!({"file": {"path": path}});
+    let configured = json!([{"allow": {"hint": "read-only",
+        "argument": {"path": "file.path", "starts_with": "/public/"}}}]);
+    let mut same = Peer::connect(&files().with_middleware(policy(configured)));
+    same.result_of(call(1, "read_file", path("/public/a")))
+        .await;
+    same.error_of(call(1, "read_file", path("/secret")), -32602)
+        .await;
     peer.send(call(1, "read_file", path("/public/a"))).await;
     peer.expect(complete(1, text("read"))).await;
     for denied in [path("/secret"), path("/public/../secret"), json!({})] {
@@ -295,7 +302,7 @@ fn invalid_rules_are_rejected_with_their_place() {
         json!([{"deny": {"argument": {"path": "a"}}}]),
         "`argument` needs one of",
     );
-    check(json!([{"deny": {"hint": "bad"}}]), "unknown variant `bad`");
+    check(json!([{"deny": {"hint": "bad"}}]), "unknown hint `bad`");
     check(json!([{"deny": {"scope": "a b"}}]), "rule 1: `scope`");
     check(json!([{"deny": {"scope": "a\"b"}}]), "rule 1: `scope`");
     let rules = vec![PolicyRule::deny(PolicyConditions::new()); 1025];

@@ -5,6 +5,7 @@
 //! so the same policy decides both. The relay evaluates it before it contacts the upstream.
 
 mod condition;
+pub mod language;
 #[cfg(test)]
 mod tests;
 pub mod uri;

@@ -4,9 +4,8 @@ use serde::Deserialize;
 use serde_json::Value;
 use toolwire_proto::relay::glob::Glob;
 use toolwire_proto::relay::policy::{
-    ArgumentCondition, ArgumentTest, Conditions, Effect, Hint, PolicyRule as ParsedRule,
+    ArgumentCondition, Conditions, Hint, PolicyRule as ParsedRule, language,
 };
-use toolwire_proto::scopes::ScopeSet;
 
 /// A rule of a [`Policy`](crate::middleware::Policy): what it allows or denies, and its exceptions.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
@@ -57,11 +56,7 @@ impl PolicyRule {
     }
 
     pub(super) fn parse(&self) -> Result<ParsedRule, String> {
-        let (effect, conditions) = match (&self.allow, &self.deny) {
-            (Some(allowed), None) => (Effect::Allow, allowed),
-            (None, Some(denied)) => (Effect::Deny, denied),
-            _ => return Err("a rule has either `allow` or `deny`".to_owned()),
-        };
+        let (effect, conditions) = language::effect(self.allow.as_ref(), self.deny.as_ref())?;
         let rule = ParsedRule::new(effect, conditions.parse()?);
         Ok(match &self.unless {
             Some(exceptions) => rule.unless(exceptions.parse()?),
@@ -88,7 +83,7 @@ pub struct PolicyConditions {
 
 /// A hint in the annotations of a tool. A tool without the hint has the default of the specification.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "snake_case")]
+#[serde(try_from = "String")]
 #[non_exhaustive]
 pub enum PolicyHint {
     /// The tool changes nothing.
@@ -99,6 +94,20 @@ pub enum PolicyHint {
     Idempotent,
     /// The tool uses external systems. This is the default.
     OpenWorld,
+}
+
+impl TryFrom<String> for PolicyHint {
+    type Error = String;
+
+    fn try_from(name: String) -> Result<Self, String> {
+        Ok(match language::hint(&name)? {
+            Hint::ReadOnly => Self::ReadOnly,
+            Hint::Idempotent => Self::Idempotent,
+            Hint::OpenWorld => Self::OpenWorld,
+            Hint::Destructive => Self::Destructive,
+            _ => return Err(format!("the hint `{name}` is not supported here")),
+        })
+    }
 }
 
 #[derive(Debug, Clone, PartialEq, Deserialize)]
@@ -120,7 +129,7 @@ struct ArgumentConfig {
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(untagged)]
 enum ArgumentPath {
-    Name(String),
+    Text(String),
     Names(Vec<String>),
 }
 
@@ -232,7 +241,8 @@ impl PolicyConditions {
             conditions = conditions.with_principal(glob("principal", principal)?);
         }
         if let Some(scope) = &self.scope {
-            conditions = conditions.with_scope(checked_scope(scope)?);
+            let scope = language::scope(scope).map_err(|problem| format!("`scope`: {problem}"))?;
+            conditions = conditions.with_scope(scope);
         }
         if let Some(claim) = &self.claim {
             let value = glob("claim", &claim.value)?;
@@ -256,30 +266,15 @@ impl ArgumentConfig {
     }
 
     fn parse(&self) -> Result<ArgumentCondition, String> {
-        let test = match (&self.equals, &self.starts_with, &self.matches) {
-            (Some(value), None, None) => ArgumentTest::Equals(value.clone()),
-            (None, Some(start), None) => ArgumentTest::StartsWith(start.clone()),
-            (None, None, Some(pattern)) => ArgumentTest::Matches(glob("argument", pattern)?.into()),
-            _ => {
-                let problem = "`argument` needs one of `equals`, `starts_with` and `matches`";
-                return Err(problem.to_owned());
-            }
-        };
+        let pattern = self.matches.as_ref();
+        let pattern = pattern
+            .map(|pattern| glob("argument", pattern))
+            .transpose()?;
+        let test = language::argument_test(self.equals.clone(), self.starts_with.clone(), pattern)?;
         Ok(match &self.path {
-            ArgumentPath::Name(name) => ArgumentCondition::new([name.as_str()], test),
+            ArgumentPath::Text(text) => ArgumentCondition::new(language::argument_path(text), test),
             ArgumentPath::Names(names) => ArgumentCondition::new(names, test),
         })
-    }
-}
-
-/// Rejects a scope that no token can have, because a rule with it would never match.
-fn checked_scope(scope: &str) -> Result<&str, String> {
-    match ScopeSet::parse(scope) {
-        Ok(set) if set.iter().eq([scope]) => Ok(scope),
-        Ok(_) => Err(format!(
-            "`scope`: `{scope}` is not one scope; write a rule for each"
-        )),
-        Err(error) => Err(format!("`scope`: {error}")),
     }
 }
 
