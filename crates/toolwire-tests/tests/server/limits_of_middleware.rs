@@ -199,6 +199,34 @@ async fn audit_has_a_line_for_each_exchange() {
 }
 
 #[tokio::test]
+async fn lines_of_the_audit_log_are_limited() {
+    let lines = Arc::new(Mutex::new(Vec::<Value>::new()));
+    let sink = {
+        let lines = Arc::clone(&lines);
+        move |line: &str| {
+            let line = serde_json::from_str(line).expect("a line of JSON");
+            lines.lock().expect("not poisoned").push(line);
+        }
+    };
+    let audit = Audit::new(sink).with_arguments(["a", "b"]);
+    let mut peer = Peer::connect(&server().with_middleware(audit));
+    // The text of an argument has two quotes.
+    let half = |bytes: usize| "x".repeat(bytes - 2);
+    for (name, bytes) in [(512, 8 * 1024), (513, 8 * 1024 + 1)] {
+        let arguments = json!({"a": half(8 * 1024), "b": half(bytes), "c": half(8 * 1024)});
+        let request = call(1, &"\u{e9}".repeat(name), arguments);
+        peer.error_of(request, -32601).await;
+    }
+    let lines = lines.lock().unwrap();
+    for line in &*lines {
+        let name = line["name"].as_str().expect("a name");
+        assert_eq!(name.chars().count(), 512);
+    }
+    assert_eq!(lines[0]["arguments"].as_object().unwrap().len(), 2);
+    assert_eq!(lines[1]["arguments"], Value::Null);
+}
+
+#[tokio::test]
 async fn only_rounds_with_a_sealed_state_are_exempt_from_the_rate() {
     let asking = plain("ask", |ctx: RequestContext| async move {
         match ctx.request_state() {

@@ -26,7 +26,7 @@ use toolwire_proto::methods;
 use crate::engine::BoxFuture;
 use crate::server::Server;
 
-pub use audit::Audit;
+pub use audit::{Audit, AuditLine};
 pub(crate) use chain::{Chain, Endpoint};
 pub use concurrency_limit::ConcurrencyLimit;
 pub use deadline::Deadline;

@@ -1,17 +1,15 @@
 //! A line of JSON for each exchange.
 
+mod line;
+
 use std::fmt;
 use std::sync::Arc;
-use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
-use indexmap::IndexMap;
-use serde::Serialize;
-use toolwire_proto::trace_context::TraceContext;
-use toolwire_types::{RawJson, RequestId};
-
-use crate::engine::{BoxFuture, CatchPanic, Principal, catch_panic};
+use crate::engine::{BoxFuture, CatchPanic, catch_panic};
 use crate::server::middleware::chain::panic_error;
 use crate::server::middleware::{Middleware, Next, Outcome, Request};
+
+pub use line::AuditLine;
 
 /// Writes a line of JSON for each exchange: who called what, and how it ended.
 ///
@@ -29,7 +27,8 @@ use crate::server::middleware::{Middleware, Next, Outcome, Request};
 /// | `traceId` | of the trace context, absent without one |
 /// | `arguments` | those that [`with_arguments`](Self::with_arguments) names |
 ///
-/// Tokens and request states are never written.
+/// Tokens and request states are never written. A name has at most 512 characters, and arguments of more than 16 KiB are left
+/// out.
 ///
 /// ```
 /// use toolwire::Server;
@@ -62,14 +61,6 @@ impl Audit {
         self.arguments.extend(names.into_iter().map(Into::into));
         self
     }
-
-    /// Returns the arguments that may be written.
-    fn arguments_of(&self, request: &Request) -> Option<IndexMap<String, RawJson>> {
-        let arguments = request.arguments().filter(|_| !self.arguments.is_empty())?;
-        let arguments: IndexMap<String, RawJson> = serde_json::from_str(arguments.get()).ok()?;
-        let permitted = |(name, _): &(String, RawJson)| self.arguments.contains(name);
-        Some(arguments.into_iter().filter(permitted).collect())
-    }
 }
 
 impl Middleware for Audit {
@@ -77,16 +68,17 @@ impl Middleware for Audit {
         Box::pin(async move {
             let mut entry = AuditEntry {
                 sink: &*self.sink,
-                line: AuditLine::of(request, self.arguments_of(request)),
-                start: Instant::now(),
+                line: AuditLine::new(request, &self.arguments),
             };
             let outcome = match CatchPanic::new(next.run(request)).await {
                 Ok(outcome) => outcome,
                 Err(_) => panic_error(request).into(),
             };
             entry.line.end(&outcome);
-            if outcome.error().is_some() {
-                entry.line.rule = request.denying_rule();
+            if outcome.error().is_some()
+                && let Some(rule) = request.denying_rule()
+            {
+                entry.line.set_rule(rule);
             }
             outcome
         })
@@ -103,13 +95,11 @@ impl fmt::Debug for Audit {
 struct AuditEntry<'a> {
     sink: &'a (dyn Fn(&str) + Send + Sync),
     line: AuditLine,
-    start: Instant,
 }
 
 impl Drop for AuditEntry<'_> {
     fn drop(&mut self) {
-        let duration = self.start.elapsed().as_millis();
-        self.line.duration_ms = u64::try_from(duration).unwrap_or(u64::MAX);
+        self.line.stop();
         match serde_json::to_string(&self.line) {
             Ok(line) => {
                 if catch_panic(|| (self.sink)(&line)).is_err() {
@@ -118,90 +108,5 @@ impl Drop for AuditEntry<'_> {
             }
             Err(error) => tracing::error!(%error, "an audit entry could not be written as JSON"),
         }
-    }
-}
-
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct AuditLine {
-    time: u64,
-    id: RequestId,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    principal: Option<AuditPrincipal>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    client: Option<String>,
-    method: String,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    name: Option<String>,
-    version: &'static str,
-    outcome: &'static str,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    code: Option<i64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    rule: Option<String>,
-    retry: bool,
-    duration_ms: u64,
-    bytes: usize,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    trace_id: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    arguments: Option<IndexMap<String, RawJson>>,
-}
-
-#[derive(Serialize)]
-struct AuditPrincipal {
-    #[serde(skip_serializing_if = "Option::is_none")]
-    issuer: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    subject: Option<String>,
-}
-
-impl AuditLine {
-    fn of(request: &Request, arguments: Option<IndexMap<String, RawJson>>) -> Self {
-        let scope = request.scope();
-        let token = scope.auth();
-        let is_known = Principal::of(token) != Principal::anonymous();
-        let now = SystemTime::now().duration_since(UNIX_EPOCH);
-        let now = now.unwrap_or_default().as_millis();
-        Self {
-            time: u64::try_from(now).unwrap_or(u64::MAX),
-            id: scope.request_id().clone(),
-            principal: is_known.then(|| AuditPrincipal {
-                issuer: token
-                    .claims
-                    .get("iss")
-                    .and_then(|issuer| issuer.as_str())
-                    .map(str::to_owned),
-                subject: token.subject.clone(),
-            }),
-            client: scope.client_info().map(|client| client.name.clone()),
-            method: request.method().to_owned(),
-            name: request.name().map(str::to_owned),
-            version: request.version().as_str(),
-            outcome: "cancelled",
-            code: None,
-            rule: None,
-            retry: request.is_retry(),
-            duration_ms: 0,
-            bytes: 0,
-            trace_id: TraceContext::from_meta(request.meta())
-                .trace_id()
-                .map(str::to_owned),
-            arguments,
-        }
-    }
-
-    fn end(&mut self, outcome: &Outcome) {
-        self.code = outcome.error().map(|error| error.code);
-        self.bytes = outcome.size();
-        self.outcome = if self.code.is_some() {
-            "error"
-        } else if outcome.is_tool_error() {
-            "tool_error"
-        } else if outcome.is_input_required() {
-            "input_required"
-        } else {
-            "ok"
-        };
     }
 }

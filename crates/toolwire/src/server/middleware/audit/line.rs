@@ -1,0 +1,136 @@
+//! One line of an audit log.
+
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
+
+use indexmap::IndexMap;
+use serde::Serialize;
+use serde_json::value::RawValue;
+use toolwire_proto::trace_context::TraceContext;
+use toolwire_types::{RawJson, RequestId};
+
+use crate::engine::Principal;
+use crate::server::middleware::{Outcome, Request};
+
+/// The maximum length of the written arguments in bytes. Longer ones are left out.
+const MAX_ARGUMENT_BYTES: usize = 16 * 1024;
+
+/// The maximum length of a name that a client sent, in characters.
+const MAX_NAME_CHARACTERS: usize = 512;
+
+/// A line of an audit log: who called what, and how it ended. [`Audit`](crate::middleware::Audit) describes its members.
+///
+/// Serialize it, also as a flattened member of a line with further members, for an audit log of your own. Call
+/// [`end`](Self::end) with the outcome and [`stop`](Self::stop) before. Until then, the outcome is `cancelled`.
+#[derive(Debug, Clone, Serialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct AuditLine {
+    time: u64,
+    id: RequestId,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    principal: Option<AuditPrincipal>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    client: Option<String>,
+    method: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    name: Option<String>,
+    version: &'static str,
+    outcome: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    code: Option<i64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    rule: Option<String>,
+    retry: bool,
+    duration_ms: u64,
+    bytes: usize,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    trace_id: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    arguments: Option<IndexMap<String, RawJson>>,
+    #[serde(skip)]
+    start: Instant,
+}
+
+#[derive(Debug, Clone, Serialize)]
+struct AuditPrincipal {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    issuer: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    subject: Option<String>,
+}
+
+impl AuditLine {
+    /// Starts the line of a request, with those of its arguments that are named here.
+    #[must_use]
+    pub fn new(request: &Request, arguments: &[String]) -> Self {
+        let scope = request.scope();
+        let token = scope.auth();
+        let is_known = Principal::of(token) != Principal::anonymous();
+        let now = SystemTime::now().duration_since(UNIX_EPOCH);
+        let now = now.unwrap_or_default().as_millis();
+        let issuer = token.claims.get("iss").and_then(|issuer| issuer.as_str());
+        Self {
+            time: u64::try_from(now).unwrap_or(u64::MAX),
+            id: scope.request_id().clone(),
+            principal: is_known.then(|| AuditPrincipal {
+                issuer: issuer.map(str::to_owned),
+                subject: token.subject.clone(),
+            }),
+            client: scope.client_info().map(|client| shortened(&client.name)),
+            method: request.method().to_owned(),
+            name: request.name().map(shortened),
+            version: request.version().as_str(),
+            outcome: "cancelled",
+            code: None,
+            rule: None,
+            retry: request.is_retry(),
+            duration_ms: 0,
+            bytes: 0,
+            trace_id: TraceContext::from_meta(request.meta())
+                .trace_id()
+                .map(str::to_owned),
+            arguments: permitted(request.arguments(), arguments),
+            start: Instant::now(),
+        }
+    }
+
+    /// Sets the outcome.
+    pub fn end(&mut self, outcome: &Outcome) {
+        self.code = outcome.error().map(|error| error.code);
+        self.bytes = outcome.size();
+        self.outcome = if self.code.is_some() {
+            "error"
+        } else if outcome.is_tool_error() {
+            "tool_error"
+        } else if outcome.is_input_required() {
+            "input_required"
+        } else {
+            "ok"
+        };
+    }
+
+    /// Sets the rule that denied the request.
+    pub fn set_rule(&mut self, rule: impl Into<String>) {
+        self.rule = Some(rule.into());
+    }
+
+    /// Sets the duration to the time since the line was started.
+    pub fn stop(&mut self) {
+        let duration = self.start.elapsed().as_millis();
+        self.duration_ms = u64::try_from(duration).unwrap_or(u64::MAX);
+    }
+}
+
+fn shortened(text: &str) -> String {
+    text.chars().take(MAX_NAME_CHARACTERS).collect()
+}
+
+/// Returns the arguments that may be written. They keep the text that the client sent.
+fn permitted(arguments: Option<&RawValue>, names: &[String]) -> Option<IndexMap<String, RawJson>> {
+    let arguments = arguments.filter(|_| !names.is_empty())?;
+    let arguments: IndexMap<String, RawJson> = serde_json::from_str(arguments.get()).ok()?;
+    let permitted = arguments.into_iter();
+    let permitted: IndexMap<_, _> = permitted.filter(|(name, _)| names.contains(name)).collect();
+    let bytes: usize = permitted.values().map(|value| value.get().len()).sum();
+    (bytes <= MAX_ARGUMENT_BYTES).then_some(permitted)
+}
