@@ -361,6 +361,30 @@ async fn middleware_of_each_level_sees_its_own_names() {
     assert_eq!(take()[0], "outer: m_i_read_note");
 }
 
+#[tokio::test]
+async fn middleware_of_a_mount_gets_the_names_of_the_source() {
+    let seen = Arc::new(Mutex::new(Vec::new()));
+    let recording = || {
+        from_fn_with(
+            Arc::clone(&seen),
+            async |seen: &Arc<Mutex<Vec<String>>>, request: &mut Request, next: Next<'_>| {
+                let name = request.source_name().unwrap_or("none").to_owned();
+                seen.lock().unwrap().push(name);
+                next.run(request).await
+            },
+        )
+    };
+    let mount = Mount::new("n", notes()).with_middleware(recording());
+    let outer = server().mount_with(mount).with_middleware(recording());
+    let mut peer = Peer::connect(&outer);
+    peer.send(call(1, "n_read_note", json!({}))).await;
+    peer.expect(complete(1, text("note"))).await;
+    let read = modern(2, "resources/read", json!({"uri": "notes://by/me"}));
+    peer.result_of(read).await;
+    let seen = seen.lock().unwrap();
+    assert_eq!(*seen, ["none", "read_note", "none", "notes://by/me"]);
+}
+
 /// A source whose only tool has a name that changes.
 #[derive(Clone, Default)]
 struct Changing {

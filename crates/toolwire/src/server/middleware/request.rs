@@ -19,8 +19,8 @@ pub struct Request {
     context: RequestContext,
     /// The name that a mounted server has for the entry, while its middleware runs.
     shown_name: Option<Arc<str>>,
-    /// Whether the middleware of a mount runs.
-    is_in_mount: bool,
+    /// The name that the source of a mount has for the entry, from its middleware on.
+    source_name: Option<Arc<str>>,
 }
 
 impl Request {
@@ -28,7 +28,7 @@ impl Request {
         Self {
             context: exchange.context,
             shown_name: None,
-            is_in_mount: false,
+            source_name: None,
         }
     }
 
@@ -44,6 +44,15 @@ impl Request {
     pub fn name(&self) -> Option<&str> {
         let actual = self.scope().request_params.name();
         self.shown_name.as_deref().or(actual)
+    }
+
+    /// Returns the name that the source of a mount has for the tool or prompt, or the URI that it has for the resource.
+    /// `None` before the middleware of the mount runs, and for entries of the server itself.
+    ///
+    /// Unlike [`name`](Self::name), it has no prefix and is not shortened. The source is that of the outermost mount.
+    #[must_use]
+    pub fn source_name(&self) -> Option<&str> {
+        self.source_name.as_deref()
     }
 
     /// Returns the arguments of a tool or prompt.
@@ -92,7 +101,7 @@ impl Request {
     /// middleware of its new target. The name then stays, and a warning is logged. Set it in a middleware of the server
     /// that has the transports.
     pub fn set_name(&mut self, name: &str) {
-        if self.is_in_mount {
+        if self.source_name.is_some() {
             tracing::warn!(
                 name,
                 "the middleware of a mount cannot set the name of a request"
@@ -141,9 +150,9 @@ impl Request {
 
     /// Returns the middleware of the mount that the request is for. From then on, its name cannot change.
     pub(crate) fn enter_mount(&mut self) -> Option<Chain> {
-        let chain = self.exchange().mount_chain()?;
-        self.is_in_mount = true;
-        Some(chain)
+        let route = self.exchange().mount_route()?;
+        self.source_name = Some(route.source_name);
+        Some(route.chain)
     }
 
     fn change(&mut self, change: &ParamChange<'_>) {

@@ -8,10 +8,39 @@ use crate::server::middleware::Chain;
 use crate::server::mount::{CatalogEntry as _, Origin};
 use crate::server::request::Exchange;
 
+/// The middleware of a mount, and the entry that the request is for.
+pub(crate) struct MountRoute {
+    pub(crate) chain: Chain,
+    /// The name or URI that the source of the mount has for the entry.
+    pub(crate) source_name: Arc<str>,
+}
+
 impl Exchange {
     /// Returns the middleware of the mount that the request is for, if there is any.
-    pub(crate) fn mount_chain(&self) -> Option<Chain> {
-        self.mount_origin()?.chain.clone()
+    pub(crate) fn mount_route(&self) -> Option<MountRoute> {
+        let origin = self.mount_origin()?;
+        let chain = origin.chain.clone()?;
+        let source_name = match self.route().name() {
+            // The entry may be a template, and the URI may have the prefix of the mount.
+            "resources/read" | "resources/subscribe" => {
+                self.source_uri(origin.mount, self.name().unwrap_or_default())
+            }
+            _ => origin.local_name.as_str().into(),
+        };
+        Some(MountRoute { chain, source_name })
+    }
+
+    /// Returns the URI that the source of a mount has for a resource.
+    fn source_uri(&self, mount: usize, exposed: &str) -> Arc<str> {
+        let server = self.snapshot().server.upgrade();
+        let claims = server.map(|server| server.mounts.claims.exposed());
+        let resolved = claims
+            .as_ref()
+            .and_then(|claims| claims.resolve_prefixed(exposed));
+        match resolved {
+            Some((owner, uri)) if owner == mount => (*uri).into(),
+            _ => exposed.into(),
+        }
     }
 
     fn mount_origin(&self) -> Option<Arc<Origin>> {
