@@ -19,6 +19,15 @@ pub(crate) struct RuledEntry<'a> {
     pub(crate) annotations: Option<&'a RawValue>,
 }
 
+/// The kind of an entry.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum EntryKind {
+    Tool,
+    Prompt,
+    /// A resource or a template.
+    Resource,
+}
+
 /// The use of an entry.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum EntryUse<'a> {

@@ -1,4 +1,4 @@
-//! The entries of an upstream: their names at the gateway and at the upstream.
+//! The entries of an upstream, as rules see them.
 
 use std::collections::{HashMap, HashSet};
 
@@ -7,7 +7,7 @@ use serde_json::value::RawValue;
 use toolwire::{Catalog, RawJson};
 use toolwire_proto::relay::names::exposed_name;
 
-use crate::access::RuledEntry;
+use crate::access::{EntryKind, RuledEntry};
 
 /// The annotations of prompts and resources, which change nothing.
 const READ_ONLY: &str = r#"{"readOnlyHint":true}"#;
@@ -19,21 +19,11 @@ pub(crate) struct EntryTable {
     prefix: Option<String>,
     /// The annotations of tools by their names at the upstream.
     tools: HashMap<String, Option<RawJson>>,
-    /// The names at the upstream by exposed names.
-    tool_names: HashMap<String, String>,
-    prompt_names: HashMap<String, String>,
+    prompts: HashSet<String>,
     resources: Vec<String>,
     templates: Vec<String>,
-    /// The resources and templates.
-    uris: HashSet<String>,
+    template_texts: HashSet<String>,
     read_only: Option<RawJson>,
-}
-
-/// An entry that a request names.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct NamedEntry {
-    pub(crate) exposed_name: String,
-    pub(crate) own_name: String,
 }
 
 #[derive(Deserialize)]
@@ -55,41 +45,19 @@ impl EntryTable {
             let annotations = annotated
                 .and_then(|tool| tool.annotations)
                 .map(RawJson::from);
-            let exposed = exposed_name(prefix, &name);
-            table.tool_names.insert(exposed, name.clone());
+            // The annotations of a name that is listed twice could be those of either tool.
+            let is_listed = table.tools.contains_key(&name);
+            let annotations = annotations.filter(|_| !is_listed);
             table.tools.insert(name, annotations);
         }
-        for (name, _) in catalog.prompts() {
-            table.prompt_names.insert(exposed_name(prefix, &name), name);
-        }
+        let prompts = catalog.prompts().into_iter();
+        table.prompts = prompts.map(|(name, _)| name).collect();
         let resources = catalog.resources().into_iter();
         table.resources = resources.map(|(uri, _)| uri).collect();
         let templates = catalog.resource_templates().into_iter();
         table.templates = templates.map(|(text, _)| text).collect();
-        let uris = table.resources.iter().chain(&table.templates);
-        table.uris = uris.cloned().collect();
+        table.template_texts = table.templates.iter().cloned().collect();
         table
-    }
-
-    /// Finds the tool or prompt that a request names. With `own_names`, tools and prompts have the names of the upstream.
-    pub(crate) fn find(&self, method: &str, name: &str, own_names: bool) -> Option<NamedEntry> {
-        let names = match method {
-            "tools/call" => &self.tool_names,
-            "prompts/get" => &self.prompt_names,
-            _ => return None,
-        };
-        let prefix = self.prefix.as_deref();
-        let (exposed, own) = if own_names {
-            let exposed = exposed_name(prefix, name);
-            (names.get_key_value(&exposed)?.0, name)
-        } else {
-            let (exposed, own) = names.get_key_value(name)?;
-            (exposed, own.as_str())
-        };
-        Some(NamedEntry {
-            exposed_name: exposed.clone(),
-            own_name: own.to_owned(),
-        })
     }
 
     /// Returns the name of the upstream.
@@ -107,26 +75,51 @@ impl EntryTable {
         &self.templates
     }
 
-    /// Returns the entry with this name at the upstream, as rules see it.
-    pub(crate) fn ruled<'a>(&'a self, exposed_name: &'a str, own_name: &'a str) -> RuledEntry<'a> {
-        let annotations = match self.tools.get(own_name) {
-            Some(annotations) => annotations.as_ref(),
-            None => self.read_only.as_ref(),
+    /// Returns `true` if a text is that of a template.
+    pub(crate) fn has_template(&self, text: &str) -> bool {
+        self.template_texts.contains(text)
+    }
+
+    /// Returns the kinds of the entries with this name or URI. A name that is neither that of a tool nor that of a prompt
+    /// is a URI.
+    pub(crate) fn kinds(&self, own_name: &str) -> Vec<EntryKind> {
+        let mut kinds = Vec::new();
+        if self.tools.contains_key(own_name) {
+            kinds.push(EntryKind::Tool);
+        }
+        if self.prompts.contains(own_name) {
+            kinds.push(EntryKind::Prompt);
+        }
+        let is_resource = || self.resources.iter().any(|uri| uri == own_name);
+        if kinds.is_empty() || self.has_template(own_name) || is_resource() {
+            kinds.push(EntryKind::Resource);
+        }
+        kinds
+    }
+
+    /// Returns the name under which the main address exposes a tool or prompt.
+    pub(crate) fn exposed_name(&self, own_name: &str) -> String {
+        exposed_name(self.prefix.as_deref(), own_name)
+    }
+
+    /// Returns an entry as rules see it, with its exposed name or URI. Returns `None` if there is no such tool or prompt.
+    /// The URI of a resource need not be listed, because a template may match it.
+    pub(crate) fn ruled<'a>(
+        &'a self,
+        kind: EntryKind,
+        exposed_name: &'a str,
+        own_name: &'a str,
+    ) -> Option<RuledEntry<'a>> {
+        let annotations = match kind {
+            EntryKind::Tool => self.tools.get(own_name)?.as_ref(),
+            EntryKind::Prompt if !self.prompts.contains(own_name) => return None,
+            EntryKind::Prompt | EntryKind::Resource => self.read_only.as_ref(),
         };
-        RuledEntry {
+        Some(RuledEntry {
             upstream: &self.upstream,
             exposed_name,
             own_name,
             annotations: annotations.map(RawJson::as_raw_value),
-        }
-    }
-
-    /// Returns the exposed name of a tool, prompt, resource or template of the upstream.
-    pub(crate) fn exposed(&self, own_name: &str) -> String {
-        if self.uris.contains(own_name) {
-            own_name.to_owned()
-        } else {
-            exposed_name(self.prefix.as_deref(), own_name)
-        }
+        })
     }
 }

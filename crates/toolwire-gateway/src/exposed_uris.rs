@@ -1,21 +1,55 @@
-//! Finds the upstream of a resource by its URI.
+//! The URIs under which the main address exposes the resources of the upstreams, for rules that name them.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use toolwire_proto::relay::uris::UriTable;
 
 use crate::entries::EntryTable;
+use crate::source::GatewaySource;
+use crate::sync::lock;
 
-/// The URIs of all upstreams of a server, in the order of its mounts. A URI that two upstreams claim has a prefix for the
-/// later one.
+/// The exposed URIs of all upstreams. A URI that two upstreams claim has a prefix for the later one.
+#[derive(Default)]
+pub(crate) struct ExposedUris {
+    /// The upstreams in the order of their mounts.
+    sources: Mutex<Arc<[GatewaySource]>>,
+    /// The names of the last use.
+    current: Mutex<Arc<UriNames>>,
+}
+
+impl ExposedUris {
+    /// Replaces the upstreams.
+    pub(crate) fn set_sources(&self, sources: impl IntoIterator<Item = GatewaySource>) {
+        *lock(&self.sources) = sources.into_iter().collect();
+    }
+
+    /// Returns the URI under which the main address exposes a resource or template of an upstream.
+    pub(crate) fn exposed(&self, source: &GatewaySource, uri: &str) -> String {
+        let sources = Arc::clone(&lock(&self.sources));
+        let tables: Vec<Arc<EntryTable>> = sources.iter().map(GatewaySource::table).collect();
+        let names = {
+            let mut current = lock(&self.current);
+            if !current.is_of(&tables) {
+                *current = Arc::new(UriNames::new(tables));
+            }
+            Arc::clone(&current)
+        };
+        match sources.iter().position(|known| known.is(source)) {
+            Some(position) => names.exposed(position, uri),
+            None => uri.to_owned(),
+        }
+    }
+}
+
+/// The exposed URIs of the entries that upstreams had at one time.
 #[derive(Debug, Default)]
-pub(crate) struct ResourceRoutes {
+struct UriNames {
     tables: Vec<Arc<EntryTable>>,
     uris: UriTable,
 }
 
-impl ResourceRoutes {
-    pub(crate) fn new(tables: Vec<Arc<EntryTable>>) -> Self {
+impl UriNames {
+    fn new(tables: Vec<Arc<EntryTable>>) -> Self {
         let mut uris = UriTable::new();
         for table in &tables {
             uris.add_source(table.upstream());
@@ -31,16 +65,17 @@ impl ResourceRoutes {
         Self { tables, uris }
     }
 
-    /// Returns `true` if the routes were made of these tables.
-    pub(crate) fn is_of(&self, tables: &[Arc<EntryTable>]) -> bool {
+    /// Returns `true` if the names were made of these tables.
+    fn is_of(&self, tables: &[Arc<EntryTable>]) -> bool {
         let mut pairs = self.tables.iter().zip(tables);
         self.tables.len() == tables.len() && pairs.all(|(one, other)| Arc::ptr_eq(one, other))
     }
 
-    /// Returns the index of the upstream of a URI, and its URI there.
-    pub(crate) fn resolve(&self, exposed: &str) -> Option<(usize, String)> {
-        let (source, uri) = self.uris.resolve(exposed)?;
-        Some((source, uri.into_owned()))
+    fn exposed(&self, source: usize, uri: &str) -> String {
+        if self.tables[source].has_template(uri) {
+            return self.uris.exposed_template(source, uri).into_owned();
+        }
+        self.uris.exposed(source, uri).into_owned()
     }
 }
 
@@ -68,23 +103,23 @@ mod tests {
     }
 
     #[test]
-    fn prefixed_uris_belong_to_the_later_upstream() {
+    fn uri_of_two_upstreams_has_a_prefix_for_the_later_one() {
         let tables = vec![
-            table("one", &["a:x"], &["f:{p}"]),
-            table("two", &["a:x", "b:y"], &["f:{p}"]),
+            table("one", &["a:1"], &["a:{x}"]),
+            table("other", &["a:1", "b:1"], &["a:{x}", "b:{y}"]),
         ];
-        let routes = ResourceRoutes::new(tables.clone());
-        assert!(routes.is_of(&tables) && !routes.is_of(&tables[..1]));
-        let check = |uri: &str, expected: Option<(usize, &str)>| {
-            let found = routes.resolve(uri);
-            let found = found.as_ref().map(|(source, uri)| (*source, uri.as_str()));
-            assert_eq!(found, expected, "{uri}");
+        let names = UriNames::new(tables.clone());
+        assert!(names.is_of(&tables));
+        assert!(!names.is_of(&tables[..1]));
+        let check = |source: usize, uri: &str, expected: &str| {
+            assert_eq!(names.exposed(source, uri), expected);
         };
-        check("a:x", Some((0, "a:x")));
-        check("two+a:x", Some((1, "a:x")));
-        check("b:y", Some((1, "b:y")));
-        check("f:q", Some((0, "f:q")));
-        check("two+f:q", Some((1, "f:q")));
-        check("c:z", None);
+        check(0, "a:1", "a:1");
+        check(0, "a:{x}", "a:{x}");
+        check(1, "a:1", "other+a:1");
+        check(1, "a:2", "other+a:2");
+        check(1, "a:{x}", "other+a:{x}");
+        check(1, "b:1", "b:1");
+        check(1, "b:2", "b:2");
     }
 }

@@ -24,8 +24,10 @@ mod access;
 mod audit;
 mod config;
 mod connection;
+mod decision_record;
 mod entries;
 mod error;
+mod exposed_uris;
 mod front_auth;
 mod gateway;
 mod guard;
@@ -36,7 +38,6 @@ mod mounted_source;
 mod pin_review;
 pub mod pins;
 mod private_file;
-mod resource_routes;
 #[cfg(test)]
 mod scratch;
 mod source;

@@ -6,11 +6,14 @@ use std::sync::{Arc, Mutex, Weak};
 
 use serde_json::json;
 use toolwire::relay::UpstreamSource;
-use toolwire::{Catalog, ErrorObject, Source, SourceListener};
+use toolwire::{Catalog, ErrorObject, Source, SourceListener, TokenInfo};
 use toolwire_proto::relay::pins::{PinKind, PinMode, PinStatus};
+use toolwire_proto::relay::policy::Decision;
 
-use crate::access::{AccessRules, EntryUse};
+use crate::access::{AccessRules, EntryKind, EntryUse};
+use crate::decision_record::record;
 use crate::entries::EntryTable;
+use crate::exposed_uris::ExposedUris;
 use crate::pins::{EntryReview, Offer, PinStore, Review, UpstreamPins};
 use crate::sync::lock;
 
@@ -24,6 +27,8 @@ struct GatewaySourceInner {
     upstream: UpstreamSource,
     pinning: Option<Pinning>,
     table: Mutex<Arc<EntryTable>>,
+    /// Held while the entries are read, so that the table is that of the newest entries.
+    reading: Mutex<()>,
     listeners: Mutex<SourceListeners>,
 }
 
@@ -67,6 +72,7 @@ impl GatewaySource {
             upstream,
             pinning,
             table: Mutex::default(),
+            reading: Mutex::default(),
             listeners: Mutex::default(),
         }))
     }
@@ -92,17 +98,54 @@ impl GatewaySource {
         Arc::clone(&lock(&self.0.table))
     }
 
-    /// Returns the rule for lists: whether a caller sees the entry with this name at the upstream.
+    /// Returns the name of the upstream.
+    pub(crate) fn name(&self) -> &str {
+        &self.0.name
+    }
+
+    /// Decides about the entries of these kinds with this name at the upstream. One that is denied, and one that does not
+    /// exist, denies all of them.
+    pub(crate) fn decide(
+        &self,
+        access: &AccessRules,
+        uris: &ExposedUris,
+        (kinds, own_name): (&[EntryKind], &str),
+        token: &TokenInfo,
+        entry_use: EntryUse<'_>,
+    ) -> Decision {
+        let table = self.table();
+        let mut last = Decision::denied();
+        for kind in kinds {
+            let exposed = match kind {
+                EntryKind::Resource => uris.exposed(self, own_name),
+                _ => table.exposed_name(own_name),
+            };
+            last = match table.ruled(*kind, &exposed, own_name) {
+                Some(entry) => access.decide(&entry, token, entry_use),
+                None => Decision::denied(),
+            };
+            if !last.is_allowed {
+                break;
+            }
+        }
+        last
+    }
+
+    /// Returns the rule for lists: whether a caller sees the entries with this name at the upstream.
     pub(crate) fn visibility(
         &self,
         access: &Arc<AccessRules>,
+        uris: &Arc<ExposedUris>,
     ) -> impl Fn(&toolwire::Caller<'_>, &str) -> bool + Send + Sync + 'static {
-        let (source, access) = (self.clone(), Arc::clone(access));
+        let (source, access, uris) = (self.clone(), Arc::clone(access), Arc::clone(uris));
         move |caller, own_name| {
-            let table = source.table();
-            let exposed = table.exposed(own_name);
-            let entry = table.ruled(&exposed, own_name);
-            let decision = access.decide(&entry, caller.token(), EntryUse::List);
+            let kinds = source.table().kinds(own_name);
+            let entries = (&*kinds, own_name);
+            let decision = source.decide(&access, &uris, entries, caller.token(), EntryUse::List);
+            if !decision.is_allowed {
+                // A request for the entry ends here.
+                record(source.name(), decision);
+            }
             decision.is_allowed
         }
     }
@@ -229,6 +272,7 @@ impl Pinning {
 
 impl Source for GatewaySource {
     fn catalog(&self) -> Catalog {
+        let _reading = lock(&self.0.reading);
         let mut catalog = self.0.upstream.catalog();
         if let Some(pinning) = &self.0.pinning {
             self.apply(pinning, &mut catalog);

@@ -1,6 +1,7 @@
 //! The audit log: one line of JSON per exchange, written by a thread of its own.
 
 mod line;
+mod middleware;
 mod writer;
 
 use std::io;
@@ -11,11 +12,12 @@ use std::time::Duration;
 use serde_json::json;
 use toolwire::ErrorObject;
 use toolwire::middleware::{Outcome, Request};
-use toolwire_proto::relay::policy::Decision;
 
 use self::line::ExchangeLine;
+pub(crate) use self::middleware::AuditedServer;
 use self::writer::AuditQueue;
 use crate::config::{AuditConfig, OnFull};
+use crate::decision_record::DecisionRecord;
 use crate::sync::lock;
 
 /// How long the end of a gateway waits for the last lines.
@@ -62,11 +64,15 @@ impl AuditLog {
         }
     }
 
-    /// Begins the line of a request. Returns `None` without a log.
+    /// Begins the line of a request, which gets its decision from the record. Returns `None` without a log.
     ///
     /// # Errors
     /// Returns an error if the queue is full, and the request is a call that must not run without a line.
-    pub(crate) fn begin(&self, request: &Request) -> Result<Option<AuditedExchange>, ErrorObject> {
+    fn begin(
+        &self,
+        request: &Request,
+        decision: &DecisionRecord,
+    ) -> Result<Option<AuditedExchange>, ErrorObject> {
         let Some(log) = lock(&self.current).clone() else {
             return Ok(None);
         };
@@ -79,6 +85,7 @@ impl AuditLog {
         let line = ExchangeLine::of(request, &log.config.arguments);
         Ok(Some(AuditedExchange {
             line: Some(line),
+            decision: decision.clone(),
             log,
         }))
     }
@@ -116,20 +123,15 @@ fn is_call(method: &str) -> bool {
 
 /// An exchange whose line is written when the value is dropped, also if the request is cancelled.
 #[derive(Debug)]
-pub(crate) struct AuditedExchange {
+struct AuditedExchange {
     /// `None` after it was written.
     line: Option<ExchangeLine>,
+    decision: DecisionRecord,
     log: Arc<OpenLog>,
 }
 
 impl AuditedExchange {
-    pub(crate) fn set_decision(&mut self, upstream: &str, decision: Decision) {
-        if let Some(line) = &mut self.line {
-            line.set_decision(upstream, decision);
-        }
-    }
-
-    pub(crate) fn end(&mut self, outcome: &Outcome) {
+    fn end(&mut self, outcome: &Outcome) {
         if let Some(line) = &mut self.line {
             line.end(outcome);
         }
@@ -138,9 +140,12 @@ impl AuditedExchange {
 
 impl Drop for AuditedExchange {
     fn drop(&mut self) {
-        let Some(line) = self.line.take() else {
+        let Some(mut line) = self.line.take() else {
             return;
         };
+        if let Some((upstream, decision)) = self.decision.last() {
+            line.set_decision(&upstream, decision);
+        }
         let is_full = self.log.queue.is_full();
         if is_full && self.log.config.on_full == OnFull::Drop {
             self.log.queue.lose();
@@ -154,12 +159,9 @@ impl Drop for AuditedExchange {
 mod tests {
     use serde_json::json;
     use toolwire::{Client, RequestContext, Server, ToolHandler};
-    use toolwire_proto::relay::policy::Policy;
 
     use super::*;
-    use crate::access::AccessRules;
     use crate::audit::writer::MAX_QUEUED_LINES;
-    use crate::guard::{Guard, SharedSources};
 
     #[tokio::test]
     async fn full_queue_rejects_calls_or_loses_lines() {
@@ -178,14 +180,12 @@ mod tests {
             let audit = AuditLog {
                 current: Mutex::new(Some(Arc::clone(&log))),
             };
-            let access = Arc::new(AccessRules::new(Policy::default()));
-            let guard = Guard::new(SharedSources::default(), false, access, Arc::new(audit));
             let tool = ToolHandler::typed("t", |_: RequestContext, _: serde_json::Value| async {
                 "ok"
             });
             let server = Server::new("test", "1.0.0")
                 .tool(tool)
-                .with_middleware(guard);
+                .with_middleware(AuditedServer::new(Arc::new(audit)));
             let client = Client::in_process(&server).await.unwrap();
             // Lists do not run code of an upstream.
             assert_eq!(client.list_tools().await.unwrap().len(), 1);

@@ -18,15 +18,14 @@ use toolwire_proto::relay::policy::Policy;
 
 use self::running::{Common, RunningUpstream};
 use crate::access::AccessRules;
-use crate::audit::AuditLog;
+use crate::audit::{AuditLog, AuditedServer};
 use crate::config::GatewayConfig;
 use crate::connection::{GatewayOptions, upstream_source};
 use crate::error::GatewayError;
+use crate::exposed_uris::ExposedUris;
 use crate::front_auth::FrontAuth;
-use crate::guard::{Guard, SharedSources};
 use crate::limits::CommonLimits;
 use crate::pins::PinStore;
-use crate::sync::lock;
 
 pub use self::reload::ConfigFile;
 pub use self::report::{EntryReport, GatewayReport, UpstreamReport};
@@ -48,7 +47,6 @@ pub struct Gateway {
 struct GatewayInner {
     options: GatewayOptions,
     server: Server,
-    sources: SharedSources,
     common: Common,
     auth: Option<FrontAuth>,
     /// The configuration and the upstreams. Locked while a configuration is taken.
@@ -82,16 +80,10 @@ impl Gateway {
             access: Arc::new(AccessRules::new(config.policy.clone())),
             audit: Arc::new(audit),
             pins: Arc::new(pins),
+            uris: Arc::new(ExposedUris::default()),
         };
-        let sources = SharedSources::default();
-        let guard = Guard::new(
-            Arc::clone(&sources),
-            false,
-            Arc::clone(&common.access),
-            Arc::clone(&common.audit),
-        );
         let server = Server::new("toolwire-gateway", env!("CARGO_PKG_VERSION"));
-        let server = server.with_middleware(guard);
+        let server = server.with_middleware(AuditedServer::new(Arc::clone(&common.audit)));
         let limits = CommonLimits::new(&config.limits);
         let mut upstreams = Vec::new();
         for upstream in &config.upstreams {
@@ -106,7 +98,6 @@ impl Gateway {
             inner: Arc::new(GatewayInner {
                 options,
                 server,
-                sources,
                 common,
                 auth,
                 state: tokio::sync::Mutex::new(GatewayState {
@@ -117,6 +108,7 @@ impl Gateway {
                 service: Mutex::default(),
             }),
         };
+        gateway.set_sources(&upstreams);
         gateway.mount_all(&upstreams)?;
         Ok(gateway)
     }
@@ -187,9 +179,14 @@ impl Gateway {
             self.inner.server.add_mount(mount).map_err(|error| {
                 GatewayError::Setting(format!("upstream `{}`: {error}", upstream.config.name))
             })?;
-            Arc::make_mut(&mut lock(&self.inner.sources)).push(upstream.source.clone());
         }
         Ok(())
+    }
+
+    /// Sets the upstreams whose resources rules may name, before they are mounted.
+    fn set_sources(&self, upstreams: &[RunningUpstream]) {
+        let sources = upstreams.iter().map(|upstream| upstream.source.clone());
+        self.inner.common.uris.set_sources(sources);
     }
 }
 

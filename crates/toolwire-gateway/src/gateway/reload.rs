@@ -1,7 +1,6 @@
 //! Takes a new configuration while the gateway runs.
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 use crate::config::GatewayConfig;
 use crate::connection::{has_same_connection, upstream_source};
@@ -142,7 +141,7 @@ impl Gateway {
         for upstream in &old[equal..] {
             self.inner.server.remove_mount(&upstream.config.name);
         }
-        Arc::make_mut(&mut lock(&self.inner.sources)).truncate(equal);
+        self.set_sources(new);
         self.mount_all(&new[equal..])
     }
 

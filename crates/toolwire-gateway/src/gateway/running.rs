@@ -1,13 +1,14 @@
 //! An upstream of a running gateway: its connections, and how it is offered.
 
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use toolwire::relay::UpstreamSource;
 use toolwire::{Mount, Server};
 
 use crate::access::AccessRules;
-use crate::audit::AuditLog;
+use crate::audit::{AuditLog, AuditedServer};
 use crate::config::UpstreamConfig;
+use crate::exposed_uris::ExposedUris;
 use crate::gateway::PATH;
 use crate::guard::Guard;
 use crate::limits::{CommonLimits, UpstreamLimit};
@@ -20,6 +21,7 @@ pub(super) struct Common {
     pub(super) access: Arc<AccessRules>,
     pub(super) audit: Arc<AuditLog>,
     pub(super) pins: Arc<PinStore>,
+    pub(super) uris: Arc<ExposedUris>,
 }
 
 /// An upstream of a running gateway. Clones are the same one.
@@ -53,13 +55,8 @@ impl RunningUpstream {
             connection.clone(),
             pinning,
         );
-        let guard = Guard::new(
-            Arc::new(Mutex::new(Arc::new(vec![source.clone()]))),
-            true,
-            Arc::clone(&common.access),
-            Arc::clone(&common.audit),
-        );
-        let alone = Server::new(&config.name, env!("CARGO_PKG_VERSION")).with_middleware(guard);
+        let alone = Server::new(&config.name, env!("CARGO_PKG_VERSION"))
+            .with_middleware(AuditedServer::new(Arc::clone(&common.audit)));
         let upstream = Self {
             config: config.clone(),
             limits: limits.clone(),
@@ -90,8 +87,14 @@ impl RunningUpstream {
             mount = mount.without_tools(pattern.as_str());
         }
         if self.is_ruled {
-            mount = mount.with_filter(self.source.visibility(&common.access));
+            mount = mount.with_filter(self.source.visibility(&common.access, &common.uris));
         }
+        // Before the limits: a denied request does not count.
+        mount = mount.with_middleware(Guard::new(
+            self.source.clone(),
+            Arc::clone(&common.access),
+            Arc::clone(&common.uris),
+        ));
         if let Some(limit) = &self.limit {
             mount = limit.add_to(mount);
         }

@@ -149,3 +149,98 @@ async fn limits_reject_calls_beyond_them() {
     assert!(shortened.contains("the limit is 10"), "{shortened}");
     gateway.close().await;
 }
+
+/// A rule that denies the tool for private paths at one upstream.
+fn private_paths(upstream: &str, tool: &str) -> String {
+    let argument = "{ path = \"path\", starts_with = \"/private/\" }";
+    format!(
+        "[[rule]]\ndeny = {{ upstream = {upstream:?}, tool = {tool:?}, argument = {argument} }}\n"
+    )
+}
+
+/// Returns the client of the server at `/mcp/NAME`.
+async fn client_of_upstream(gateway: &Gateway, name: &str) -> Client {
+    let state = gateway.inner.state.lock().await;
+    let mut upstreams = state.upstreams.iter();
+    let upstream = upstreams.find(|upstream| upstream.config.name == name);
+    let alone = upstream.expect("there is such an upstream").alone.clone();
+    drop(state);
+    let client = within(Client::in_process(&alone)).await;
+    client.expect("the server is in this process")
+}
+
+#[tokio::test]
+async fn rule_about_arguments_applies_to_shortened_names() {
+    const LONG: &str = "read_a_file_of_which_the_name_is_so_long_that_hosts_would_never_accept_it";
+    let scratch = Scratch::new("gateway");
+    let upstream = TestUpstream::start(server_with(&[LONG])).await;
+    let text = table("files", &upstream, "") + &private_paths("files", "read_a_*");
+    let gateway = start(&scratch, &text).await;
+    for client in [
+        client(&gateway).await,
+        client_of_upstream(&gateway, "files").await,
+    ] {
+        let name = tools(&client).await.remove(0);
+        assert_ne!(name, LONG);
+        let read = async |path: &str| call_with(&client, &name, json!({ "path": path })).await;
+        assert_eq!(read("/public/a").await, Ok(LONG.to_owned()));
+        assert_eq!(
+            read("/private/a").await,
+            Err(format!("unknown tool `{name}`"))
+        );
+    }
+    gateway.close().await;
+}
+
+#[tokio::test]
+async fn rule_decides_about_the_upstream_that_serves_a_name() {
+    let scratch = Scratch::new("gateway");
+    let one = TestUpstream::start(server_with(&["read", "list"])).await;
+    let other = TestUpstream::start(server_with(&["read"])).await;
+    // The first upstream has the name, but does not offer it.
+    let text = table("one", &one, "flat = true\ntools = { allow = [\"list\"] }")
+        + &table("other", &other, "flat = true")
+        + &private_paths("other", "read")
+        + "[audit]\nfile = \"audit.jsonl\"\n";
+    let gateway = start(&scratch, &text).await;
+    let client = client(&gateway).await;
+    assert_eq!(tools(&client).await, ["list", "read"]);
+    let read = async |path: &str| call_with(&client, "read", json!({ "path": path })).await;
+    assert_eq!(read("/public/a").await, Ok("read".to_owned()));
+    assert_eq!(
+        read("/private/a").await,
+        Err("unknown tool `read`".to_owned())
+    );
+    gateway.close().await;
+    let lines = audit_lines(&scratch, "tools/call");
+    let told: Vec<Value> = lines
+        .iter()
+        .map(|line| json!([line["upstream"], line["decision"], line["rule"]]))
+        .collect();
+    assert_eq!(
+        told,
+        [json!(["other", "allow", null]), json!(["other", "deny", 1])]
+    );
+}
+
+#[tokio::test]
+async fn rule_about_a_prefixed_uri_applies_where_the_upstream_is_alone() {
+    let scratch = Scratch::new("gateway");
+    let server = || {
+        let read = |_: RequestContext, uri: String| async move { uri };
+        Server::new("notes", "1.0.0").resource(ResourceHandler::new("notes:a", "note", read))
+    };
+    let (one, other) = (
+        TestUpstream::start(server()).await,
+        TestUpstream::start(server()).await,
+    );
+    let rules = "[[rule]]\ndeny = { tool = \"other+notes:*\" }\n";
+    let text = table("one", &one, "") + &table("other", &other, "") + rules;
+    let gateway = start(&scratch, &text).await;
+    for (name, is_permitted) in [("one", true), ("other", false)] {
+        let client = client_of_upstream(&gateway, name).await;
+        let read = within(client.read_resource("notes:a").into_future()).await;
+        assert_eq!(read.is_ok(), is_permitted, "{name}: {read:?}");
+    }
+    gateway.close().await;
+}

@@ -180,6 +180,17 @@ pub struct Decision {
     pub rule: Option<usize>,
 }
 
+impl Decision {
+    /// Returns the decision about what does not exist: no rule is needed to deny it.
+    #[must_use]
+    pub fn denied() -> Self {
+        Self {
+            is_allowed: false,
+            rule: None,
+        }
+    }
+}
+
 /// The rules of a relay, in order.
 ///
 /// ```
