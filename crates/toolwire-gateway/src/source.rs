@@ -1,7 +1,7 @@
 //! The source that the gateway mounts for an upstream: its entries, after the comparison with the approved ones.
 
 use std::any::Any;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::{Arc, Mutex, Weak};
 
 use serde_json::json;
@@ -43,11 +43,11 @@ pub(crate) struct Pinning {
     pub(crate) mode: PinMode,
     pub(crate) store: Arc<PinStore>,
     /// The last comparison, so that each change is logged once.
-    logged: Mutex<Vec<LoggedDifference>>,
+    logged: Mutex<LoggedDifferences>,
 }
 
-/// The kind and the name of an entry, and how it differs.
-type LoggedDifference = (&'static str, String, PinStatus);
+/// How entries differ, by their kinds and names.
+type LoggedDifferences = HashMap<(&'static str, String), PinStatus>;
 
 impl Pinning {
     pub(crate) fn new(mode: PinMode, store: Arc<PinStore>) -> Self {
@@ -181,11 +181,10 @@ impl GatewaySource {
         if pinning.mode == PinMode::Warn {
             return;
         }
+        hide(catalog, &review);
         for entry in &review.entries {
-            match entry.status {
-                PinStatus::New => hide(catalog, entry),
-                PinStatus::Changed => self.restore(catalog, entry),
-                _ => {}
+            if entry.status == PinStatus::Changed {
+                self.restore(catalog, entry);
             }
         }
         if review.instructions != PinStatus::Same {
@@ -202,7 +201,7 @@ impl GatewaySource {
     /// Lists a changed entry as it was approved, and rejects its use.
     fn restore(&self, catalog: &mut Catalog, entry: &EntryReview) {
         let Some(descriptor) = entry.approved.clone() else {
-            return hide(catalog, entry);
+            return;
         };
         let error = changed_error(&self.0.name, entry);
         let handler = move |_, _| std::future::ready(Err(error.clone()));
@@ -212,7 +211,10 @@ impl GatewaySource {
         };
         if let Err(error) = restored {
             tracing::warn!(upstream = self.0.name, %error, "an approved entry cannot be listed");
-            hide(catalog, entry);
+            match entry.kind {
+                PinKind::Prompt => catalog.retain_prompts(|name| name != entry.name),
+                _ => catalog.retain_tools(|name| name != entry.name),
+            }
         }
     }
 }
@@ -235,10 +237,24 @@ fn kind_name(kind: PinKind) -> &'static str {
     }
 }
 
-fn hide(catalog: &mut Catalog, entry: &EntryReview) {
-    match entry.kind {
-        PinKind::Prompt => catalog.retain_prompts(|name| name != entry.name),
-        _ => catalog.retain_tools(|name| name != entry.name),
+/// Removes the new entries, and all but the first entry of a name that is listed more than once.
+fn hide(catalog: &mut Catalog, review: &Review) {
+    let names = |kind: PinKind, holds: fn(&EntryReview) -> bool| -> HashSet<&str> {
+        let entries = review.entries.iter();
+        let entries = entries.filter(|entry| entry.kind == kind && holds(entry));
+        entries.map(|entry| entry.name.as_str()).collect()
+    };
+    for kind in [PinKind::Tool, PinKind::Prompt] {
+        let new = names(kind, |entry| entry.status == PinStatus::New);
+        let repeated = names(kind, |entry| entry.is_listed_twice);
+        let mut seen = HashSet::new();
+        let keep = |name: &str| {
+            !new.contains(name) && (!repeated.contains(name) || seen.insert(name.to_owned()))
+        };
+        match kind {
+            PinKind::Prompt => catalog.retain_prompts(keep),
+            _ => catalog.retain_tools(keep),
+        }
     }
 }
 
@@ -247,16 +263,16 @@ impl Pinning {
     fn log(&self, upstream: &str, review: &Review) {
         let differing = review.entries.iter();
         let differing = differing.filter(|entry| entry.status != PinStatus::Same);
-        let mut found: Vec<LoggedDifference> = differing
-            .map(|entry| (kind_name(entry.kind), entry.name.clone(), entry.status))
+        let mut found: LoggedDifferences = differing
+            .map(|entry| ((kind_name(entry.kind), entry.name.clone()), entry.status))
             .collect();
         if review.instructions != PinStatus::Same {
-            found.push(("instructions", String::new(), review.instructions));
+            found.insert(("instructions", String::new()), review.instructions);
         }
         let mut logged = lock(&self.logged);
-        for difference in &found {
-            if !logged.contains(difference) {
-                let (kind, name, status) = difference;
+        for (difference, status) in &found {
+            if logged.get(difference) != Some(status) {
+                let (kind, name) = difference;
                 tracing::warn!(
                     upstream,
                     kind,

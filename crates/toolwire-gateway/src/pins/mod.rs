@@ -2,6 +2,7 @@
 
 mod difference;
 mod lock_file;
+mod offer;
 mod review;
 mod store;
 
@@ -11,5 +12,6 @@ pub use self::difference::{DifferenceLine, differences, text_differences};
 pub use self::lock_file::{
     LockFile, LockFileError, MAX_LOCK_BYTES, PinnedEntry, PinnedText, UpstreamPins,
 };
-pub use self::review::{EntryReview, Offer, Review};
+pub use self::offer::Offer;
+pub use self::review::{EntryReview, Review};
 pub(crate) use self::store::PinStore;

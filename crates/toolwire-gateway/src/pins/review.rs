@@ -2,48 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use toolwire::{Catalog, RawJson};
+use toolwire::RawJson;
 use toolwire_proto::relay::pins::{self, Pin, PinKind, PinStatus};
 
-use crate::pins::{PinnedEntry, PinnedText, UpstreamPins};
-
-/// What an upstream offers now.
-#[derive(Debug, Clone, Default)]
-#[non_exhaustive]
-pub struct Offer {
-    /// The instructions, if there are any.
-    pub instructions: Option<String>,
-    /// The prompts: names and descriptors.
-    pub prompts: Vec<(String, RawJson)>,
-    /// The tools: names and descriptors.
-    pub tools: Vec<(String, RawJson)>,
-}
-
-impl Offer {
-    /// Returns what a catalog offers.
-    #[must_use]
-    pub fn of(catalog: &Catalog) -> Self {
-        Self {
-            instructions: catalog.instructions().map(str::to_owned),
-            prompts: catalog.prompts(),
-            tools: catalog.tools(),
-        }
-    }
-
-    /// Returns the entries of a kind.
-    #[must_use]
-    pub fn entries(&self, kind: PinKind) -> &[(String, RawJson)] {
-        match kind {
-            PinKind::Prompt => &self.prompts,
-            _ => &self.tools,
-        }
-    }
-
-    fn descriptor(&self, kind: PinKind, name: &str) -> Option<&RawJson> {
-        let mut entries = self.entries(kind).iter();
-        entries.find_map(|(known, descriptor)| (known == name).then_some(descriptor))
-    }
-}
+use crate::pins::offer::OfferedEntry;
+use crate::pins::{Offer, PinnedEntry, PinnedText, UpstreamPins};
 
 /// The comparison of one tool or prompt.
 #[derive(Debug, Clone, PartialEq)]
@@ -59,6 +22,8 @@ pub struct EntryReview {
     pub approved: Option<RawJson>,
     /// The descriptor that is offered now.
     pub offered: Option<RawJson>,
+    /// Whether the upstream lists the name more than once. Such an entry cannot be approved.
+    pub is_listed_twice: bool,
 }
 
 /// The comparison of all that an upstream offers.
@@ -78,7 +43,7 @@ impl Review {
         let tools = review_entries(PinKind::Tool, approved, offer);
         let prompts = review_entries(PinKind::Prompt, approved, offer);
         let pinned = approved.instructions.as_ref().map(|pinned| &*pinned.text);
-        let instructions = match (pinned, offer.instructions.as_deref()) {
+        let instructions = match (pinned, offer.instructions()) {
             (None, Some(_)) => PinStatus::New,
             (Some(_), None) => PinStatus::Removed,
             (pinned, offered) if pinned == offered => PinStatus::Same,
@@ -108,7 +73,7 @@ impl Review {
 
 /// Compares the entries of a kind. A removed entry that was marked before is not part of the result.
 fn review_entries(kind: PinKind, approved: &UpstreamPins, offer: &Offer) -> Vec<EntryReview> {
-    let pinned = approved.entries(kind);
+    let (pinned, offered) = (approved.entries(kind), offer.entries(kind));
     let pins: BTreeMap<String, Pin> = pinned
         .iter()
         .map(|(name, entry)| {
@@ -117,55 +82,69 @@ fn review_entries(kind: PinKind, approved: &UpstreamPins, offer: &Offer) -> Vec<
             (name.clone(), pin)
         })
         .collect();
-    let listed = digests(kind, offer);
+    // A descriptor without a digest is never the approved one.
+    let listed: BTreeMap<String, String> = offered
+        .iter()
+        .map(|(name, entry)| (name.clone(), entry.digest.clone().unwrap_or_default()))
+        .collect();
     let compared = pins::compare(&pins, &listed).into_iter();
     let reviewed = compared
         .filter(|(name, status)| {
             let is_known = pinned.get(*name).is_some_and(|entry| entry.removed);
             *status != PinStatus::Removed || !is_known
         })
-        .map(|(name, status)| EntryReview {
-            kind,
-            name: name.to_owned(),
-            status,
-            approved: pinned.get(name).map(|entry| entry.descriptor.clone()),
-            offered: offer.descriptor(kind, name).cloned(),
+        .map(|(name, status)| {
+            let offered = offered.get(name);
+            EntryReview {
+                kind,
+                name: name.to_owned(),
+                status,
+                approved: pinned.get(name).map(|entry| entry.descriptor.clone()),
+                offered: offered.map(|entry| entry.descriptor.clone()),
+                is_listed_twice: offered.is_some_and(|entry| entry.digest.is_none()),
+            }
         });
     reviewed.collect()
 }
 
-fn digests(kind: PinKind, offer: &Offer) -> BTreeMap<String, String> {
-    let entries = offer.entries(kind).iter();
-    let digests = entries.filter_map(|(name, descriptor)| {
-        let digest = pins::digest(kind, descriptor.as_raw_value())?;
-        Some((name.clone(), digest))
-    });
-    digests.collect()
+impl OfferedEntry {
+    /// Returns the approved entry. `None` if it cannot be approved.
+    fn pinned(&self) -> Option<PinnedEntry> {
+        Some(PinnedEntry {
+            digest: self.digest.clone()?,
+            removed: false,
+            descriptor: self.descriptor.clone(),
+        })
+    }
 }
 
 impl UpstreamPins {
-    /// Approves all that an upstream offers, and forgets what it does not offer.
+    /// Approves all that an upstream offers, and forgets what it does not offer. A name that is listed more than once is
+    /// not approved.
     #[must_use]
     pub fn of(offer: &Offer) -> Self {
         let mut pins = Self::default();
         for kind in [PinKind::Tool, PinKind::Prompt] {
-            for (name, _) in offer.entries(kind) {
-                pins.approve(offer, name);
-            }
+            let offered = offer.entries(kind).iter();
+            let approved = offered
+                .filter_map(|(name, entry)| Some((name.clone(), entry.pinned()?)))
+                .take(pins::MAX_PINS);
+            *pins.entries_mut(kind) = approved.collect();
         }
-        pins.instructions = offer.instructions.as_deref().map(PinnedText::new);
+        pins.instructions = offer.instructions().map(PinnedText::new);
         pins
     }
 
     /// Approves the tool and the prompt of a name as they are offered, or their removal. Returns `false` if neither is
-    /// offered or approved.
+    /// offered or approved, and if the name is listed more than once.
     pub fn approve(&mut self, offer: &Offer, name: &str) -> bool {
         let mut is_known = false;
         for kind in [PinKind::Tool, PinKind::Prompt] {
-            let offered = offer.descriptor(kind, name);
             let entries = self.entries_mut(kind);
-            match offered.and_then(|descriptor| PinnedEntry::new(kind, descriptor)) {
-                Some(entry) if entries.len() < pins::MAX_PINS || entries.contains_key(name) => {
+            match offer.entries(kind).get(name).map(OfferedEntry::pinned) {
+                Some(Some(entry))
+                    if entries.len() < pins::MAX_PINS || entries.contains_key(name) =>
+                {
                     entries.insert(name.to_owned(), entry);
                     is_known = true;
                 }
@@ -181,7 +160,7 @@ impl UpstreamPins {
         let mut is_marked = false;
         for kind in [PinKind::Tool, PinKind::Prompt] {
             for (name, entry) in self.entries_mut(kind) {
-                if !entry.removed && offer.descriptor(kind, name).is_none() {
+                if !entry.removed && !offer.entries(kind).contains_key(name) {
                     entry.removed = true;
                     is_marked = true;
                 }
@@ -201,11 +180,7 @@ mod tests {
             let json = RawJson::from_string(text).expect("the text is JSON");
             ((*name).to_owned(), json)
         });
-        Offer {
-            instructions: instructions.map(str::to_owned),
-            prompts: Vec::new(),
-            tools: tools.collect(),
-        }
+        Offer::new(instructions.map(str::to_owned), Vec::new(), tools.collect())
     }
 
     fn statuses(pins: &UpstreamPins, offer: &Offer) -> Vec<(String, PinStatus)> {
@@ -251,5 +226,43 @@ mod tests {
         assert!(Review::of(&pins, &one).is_same());
         let status = Review::of(&pins, &both).status(PinKind::Tool, "b");
         assert_eq!(status, Some(PinStatus::Changed));
+    }
+
+    #[test]
+    fn name_that_is_listed_twice_is_never_approved() {
+        let mut pins = UpstreamPins::of(&offer(&[("a", "1")], None));
+        for listed in [
+            [("a", "2"), ("a", "1")],
+            [("a", "1"), ("a", "2")],
+            [("a", "1"), ("a", "1")],
+        ] {
+            let twice = offer(&listed, None);
+            let review = Review::of(&pins, &twice);
+            assert_eq!(review.status(PinKind::Tool, "a"), Some(PinStatus::Changed));
+            assert!(review.entries[0].is_listed_twice);
+            assert!(!pins.approve(&twice, "a"), "{listed:?}");
+            assert!(UpstreamPins::of(&twice).is_empty(), "{listed:?}");
+        }
+    }
+
+    #[test]
+    fn digest_of_an_offer_covers_what_is_approved() {
+        let base = offer(&[("a", "1"), ("b", "1")], Some("hi"));
+        let others = [
+            offer(&[("a", "2"), ("b", "1")], Some("hi")),
+            offer(&[("a", "1")], Some("hi")),
+            offer(&[("a", "1"), ("b", "1"), ("c", "1")], Some("hi")),
+            offer(&[("a", "1"), ("b", "1"), ("b", "1")], Some("hi")),
+            offer(&[("a", "1"), ("b", "1")], Some("ho")),
+            offer(&[("a", "1"), ("b", "1")], None),
+        ];
+        for other in &others {
+            assert_ne!(other.digest(), base.digest());
+        }
+        assert_eq!(base.digest().len(), 40);
+        assert_ne!(others[0].digest_of("a"), base.digest_of("a"));
+        assert_eq!(others[0].digest_of("b"), base.digest_of("b"));
+        assert_ne!(others[1].digest_of("b"), base.digest_of("b"));
+        assert_ne!(others[3].digest_of("b"), base.digest_of("b"));
     }
 }
