@@ -167,12 +167,12 @@ impl GatewaySource {
             // The first contact, which the mode `block` does not trust.
             None if is_known && pinning.mode != PinMode::Block => {
                 let first = UpstreamPins::of(&offer);
-                tracing::info!(upstream, "the entries of a new upstream are approved");
-                pinning.store.change(upstream, |pins| {
-                    *pins = first.clone();
-                    true
-                });
-                first
+                if pinning.store.approve_first(upstream, &first) {
+                    tracing::info!(upstream, "the entries of a new upstream are approved");
+                    first
+                } else {
+                    UpstreamPins::default()
+                }
             }
             None => UpstreamPins::default(),
         };

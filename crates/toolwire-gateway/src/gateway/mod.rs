@@ -70,6 +70,7 @@ impl Gateway {
         let setting = GatewayError::Setting;
         let pins = PinStore::open(config.lock_file.clone(), options.is_read_only);
         let pins = pins.map_err(|error| setting(error.to_string()))?;
+        check_pins(&config, &pins)?;
         let auth = config.auth.as_ref().map(FrontAuth::new).transpose();
         let auth = auth.map_err(setting)?;
         let audit = AuditLog::default();
@@ -193,6 +194,16 @@ impl Gateway {
 /// Returns `true` if the policy of a configuration has rules. Otherwise lists are the same for all callers.
 fn has_rules(config: &GatewayConfig) -> bool {
     config.policy != Policy::default()
+}
+
+/// Checks that approvals can be stored, if an upstream has pins.
+fn check_pins(config: &GatewayConfig, pins: &PinStore) -> Result<(), GatewayError> {
+    let mut upstreams = config.upstreams.iter();
+    if upstreams.all(|upstream| upstream.pin.is_none()) {
+        return Ok(());
+    }
+    let checked = pins.check_writable();
+    checked.map_err(|error| GatewayError::Setting(error.to_string()))
 }
 
 /// Opens the audit log of a configuration.

@@ -6,7 +6,7 @@ use crate::config::GatewayConfig;
 use crate::connection::{has_same_connection, upstream_source};
 use crate::error::GatewayError;
 use crate::gateway::running::RunningUpstream;
-use crate::gateway::{Gateway, GatewayState, configure_audit, has_rules};
+use crate::gateway::{Gateway, GatewayState, check_pins, configure_audit, has_rules};
 use crate::limits::CommonLimits;
 use crate::sync::lock;
 
@@ -69,6 +69,7 @@ impl Gateway {
         if config == state.config {
             return Ok(());
         }
+        check_pins(&config, &self.inner.common.pins)?;
         warn_about_restart(&state.config, &config);
         let limits = if config.limits == state.config.limits {
             state.limits.clone()

@@ -111,19 +111,21 @@ impl LockFile {
     /// # Errors
     /// Returns an error if the file cannot be read, is larger than [`MAX_LOCK_BYTES`], or is invalid.
     pub fn read(path: &Path) -> Result<Self, LockFileError> {
-        let failed = |problem: String| LockFileError {
-            path: path.display().to_string(),
-            problem,
-        };
+        Self::read_existing(path).map(Option::unwrap_or_default)
+    }
+
+    /// Reads a file. Returns `None` if it does not exist.
+    pub(crate) fn read_existing(path: &Path) -> Result<Option<Self>, LockFileError> {
+        let failed = |problem: String| LockFileError::new(path, problem, RESTORE);
         let file = match File::open(path) {
             Ok(file) => file,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Self::default()),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             Err(error) => return Err(failed(format!("cannot be read: {error}"))),
         };
         let mut text = String::new();
         let read = file.take(MAX_LOCK_BYTES + 1).read_to_string(&mut text);
         read.map_err(|error| failed(format!("cannot be read: {error}")))?;
-        Self::parse(&text).map_err(failed)
+        Self::parse(&text).map(Some).map_err(failed)
     }
 
     /// Parses the text of a file.
@@ -146,11 +148,33 @@ impl LockFile {
     /// Replaces a file at once. Only its owner can read it.
     ///
     /// # Errors
-    /// Returns an error if the file cannot be written.
-    pub fn write(&self, path: &Path) -> io::Result<()> {
-        let mut text = serde_json::to_string_pretty(self)?;
+    /// Returns an error if the file cannot be written, and if it would be larger than [`MAX_LOCK_BYTES`].
+    pub fn write(&self, path: &Path) -> Result<(), LockFileError> {
+        let text = self.to_text(MAX_LOCK_BYTES).map_err(|problem| {
+            LockFileError::new(path, problem, "offer fewer entries with `tools.deny`")
+        })?;
+        let written = private_file::replace(path, text.as_bytes());
+        written.map_err(|error| LockFileError::unwritable(path, &error))
+    }
+
+    /// Returns the text of the file, if it has at most `limit` bytes. A larger one could not be read back.
+    fn to_text(&self, limit: u64) -> Result<String, String> {
+        let written = serde_json::to_string_pretty(self);
+        let mut text = written.map_err(|error| format!("cannot be written: {error}"))?;
         text.push('\n');
-        private_file::replace(path, text.as_bytes())
+        if text.len() as u64 > limit {
+            return Err(format!("would have more than {limit} bytes"));
+        }
+        Ok(text)
+    }
+
+    /// Checks that a file can be written, without changing it.
+    ///
+    /// # Errors
+    /// Returns an error if its directory does not permit it.
+    pub(crate) fn check_writable(path: &Path) -> Result<(), LockFileError> {
+        let checked = private_file::check_replaceable(path);
+        checked.map_err(|error| LockFileError::unwritable(path, &error))
     }
 }
 
@@ -207,15 +231,42 @@ impl UpstreamPins {
 pub struct LockFileError {
     path: String,
     problem: String,
+    remedy: &'static str,
+}
+
+/// What to do about a file that cannot be used.
+const RESTORE: &str = "restore it, or delete it before the gateway starts and approve all entries again with `toolwire pins`";
+
+impl LockFileError {
+    fn new(path: &Path, problem: impl Into<String>, remedy: &'static str) -> Self {
+        Self {
+            path: path.display().to_string(),
+            problem: problem.into(),
+            remedy,
+        }
+    }
+
+    fn unwritable(path: &Path, error: &io::Error) -> Self {
+        let remedy = "free space and permit the gateway to write to its directory; until then new upstreams are not approved";
+        Self::new(path, format!("cannot be written: {error}"), remedy)
+    }
+
+    /// Returns the error of a file that disappeared while the gateway runs.
+    pub(crate) fn missing(path: &Path) -> Self {
+        let remedy = "restore it; until then the entries that were approved before stay approved";
+        Self::new(path, "has been deleted", remedy)
+    }
+
+    /// Returns the error of a file that another process has changed in the meantime.
+    pub(crate) fn changed(path: &Path) -> Self {
+        let remedy = "the gateway reads it, and then continues";
+        Self::new(path, "was changed by another process", remedy)
+    }
 }
 
 impl fmt::Display for LockFileError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "{} {}; restore it, or delete it and approve all entries again with `toolwire pins`",
-            self.path, self.problem
-        )
+        write!(f, "{} {}; {}", self.path, self.problem, self.remedy)
     }
 }
 
@@ -255,6 +306,24 @@ mod tests {
         let text = std::fs::read_to_string(&path).unwrap();
         assert!(text.find("\"a\": {").unwrap() < text.find("\"b\": {").unwrap());
         assert!(text.contains("1.0"), "{text}");
+    }
+
+    #[test]
+    fn file_that_could_not_be_read_back_is_not_written() {
+        let length = example().to_text(u64::MAX).unwrap().len() as u64;
+        assert!(example().to_text(length).is_ok());
+        let problem = example().to_text(length - 1).unwrap_err();
+        assert!(problem.contains("more than"), "{problem}");
+        let scratch = Scratch::new("lock-file");
+        let path = scratch.path("none/toolwire.lock");
+        let error = example().write(&path).unwrap_err().to_string();
+        assert!(error.contains("cannot be written"), "{error}");
+        assert_eq!(
+            LockFile::check_writable(&path).unwrap_err().to_string(),
+            error
+        );
+        assert!(LockFile::check_writable(&scratch.path("toolwire.lock")).is_ok());
+        assert_eq!(std::fs::read_dir(scratch.directory()).unwrap().count(), 0);
     }
 
     #[test]

@@ -20,6 +20,8 @@ pub(crate) struct PinStore {
     writing: Mutex<()>,
     /// The file when it was read last.
     seen: Mutex<Option<FileStamp>>,
+    /// Why an approval could not be stored.
+    failure: Mutex<Option<LockFileError>>,
     is_read_only: bool,
 }
 
@@ -65,6 +67,7 @@ fn file_number(_metadata: &Metadata) -> u64 {
 impl PinStore {
     /// Reads the lock file. A read-only store never writes it.
     pub(crate) fn open(path: PathBuf, is_read_only: bool) -> Result<Self, LockFileError> {
+        let seen = FileStamp::of(&path);
         let file = LockFile::read(&path)?;
         Ok(Self {
             path,
@@ -73,25 +76,45 @@ impl PinStore {
                 file,
             }),
             writing: Mutex::default(),
-            seen: Mutex::default(),
+            seen: Mutex::new(seen),
+            failure: Mutex::default(),
             is_read_only,
         })
     }
 
-    /// Reads the file again, unless it is the same as before. Returns `true` if another process has changed it.
+    /// Checks that the file can be written.
+    pub(crate) fn check_writable(&self) -> Result<(), LockFileError> {
+        if self.is_read_only {
+            return Ok(());
+        }
+        LockFile::check_writable(&self.path)
+    }
+
+    /// Reads the file again, unless it is the same as before. Returns `true` if the entries have to be compared again:
+    /// another process has changed the file, or an approval could not be stored.
     ///
     /// # Errors
-    /// Returns an error, once for each change, if the file is not valid. The approved entries stay as they are.
+    /// Returns an error, once for each change, if the file is not valid or was deleted. The approved entries stay as they
+    /// are.
     pub(crate) fn reload(&self) -> Result<bool, LockFileError> {
         let _writing = lock(&self.writing);
+        let has_failed = lock(&self.failure).is_some();
         let now = FileStamp::of(&self.path);
-        if std::mem::replace(&mut *lock(&self.seen), now) == now && now.is_some() {
-            return Ok(false);
+        if std::mem::replace(&mut *lock(&self.seen), now) == now {
+            return Ok(has_failed);
         }
-        let file = LockFile::read(&self.path)?;
+        let read = LockFile::read_existing(&self.path)?;
         let mut content = lock(&self.content);
+        let Some(file) = read else {
+            // What an upstream offers now must not count as its first contact.
+            return if content.stored == LockFile::default() {
+                Ok(has_failed)
+            } else {
+                Err(LockFileError::missing(&self.path))
+            };
+        };
         if file == content.stored {
-            return Ok(false);
+            return Ok(has_failed);
         }
         *content = StoreContent {
             stored: file.clone(),
@@ -104,6 +127,35 @@ impl PinStore {
     pub(crate) fn approved(&self, upstream: &str) -> Option<UpstreamPins> {
         let content = lock(&self.content);
         content.file.upstreams.get(upstream).cloned()
+    }
+
+    /// Approves what a new upstream offers. Returns `false` if the file cannot be written: then nothing is approved, because
+    /// after a restart anything would be.
+    pub(crate) fn approve_first(&self, upstream: &str, first: &UpstreamPins) -> bool {
+        let insert = |content: &mut StoreContent| {
+            let upstreams = &mut content.file.upstreams;
+            upstreams.insert(upstream.to_owned(), first.clone())
+        };
+        insert(&mut lock(&self.content));
+        if self.is_read_only {
+            return true;
+        }
+        let written = self.write();
+        let mut failure = lock(&self.failure);
+        match written {
+            Ok(()) => {
+                *failure = None;
+                true
+            }
+            Err(error) => {
+                lock(&self.content).file.upstreams.remove(upstream);
+                if failure.as_ref() != Some(&error) {
+                    tracing::error!(upstream, %error, "the entries of a new upstream are not approved");
+                }
+                *failure = Some(error);
+                false
+            }
+        }
     }
 
     /// Changes the approved entries of an upstream. If `change` returns `true`, the file is written in the background.
@@ -123,35 +175,35 @@ impl PinStore {
         if is_changed && !self.is_read_only {
             let store = Arc::clone(self);
             match tokio::runtime::Handle::try_current() {
-                Ok(runtime) => drop(runtime.spawn_blocking(move || store.write())),
-                Err(_) => store.write(),
+                Ok(runtime) => drop(runtime.spawn_blocking(move || store.write_or_log())),
+                Err(_) => store.write_or_log(),
             }
         }
     }
 
-    /// Writes the file, unless another process has changed it.
-    fn write(&self) {
+    fn write_or_log(&self) {
+        if let Err(error) = self.write() {
+            tracing::error!(%error, "a removed entry is not stored");
+        }
+    }
+
+    /// Writes the file, unless another process has changed or deleted it.
+    fn write(&self) -> Result<(), LockFileError> {
         let _writing = lock(&self.writing);
         let (file, stored) = {
             let content = lock(&self.content);
             (content.file.clone(), content.stored.clone())
         };
-        match LockFile::read(&self.path) {
-            // The next look at the file reads it.
-            Ok(found) if found != stored => return,
-            Ok(_) => {}
-            Err(error) => {
-                tracing::error!(%error, "the lock file is not replaced");
-                return;
+        match LockFile::read_existing(&self.path)? {
+            None if stored != LockFile::default() => {
+                return Err(LockFileError::missing(&self.path));
             }
+            Some(found) if found != stored => return Err(LockFileError::changed(&self.path)),
+            _ => {}
         }
-        match file.write(&self.path) {
-            Ok(()) => lock(&self.content).stored = file,
-            Err(error) => {
-                let path = self.path.display();
-                tracing::error!(%path, %error, "the lock file cannot be written");
-            }
-        }
+        file.write(&self.path)?;
+        lock(&self.content).stored = file;
+        Ok(())
     }
 }
 
@@ -199,5 +251,48 @@ mod tests {
         assert_eq!(std::fs::read_to_string(&path).unwrap(), "{");
         assert!(store.reload().is_err());
         assert!(PinStore::open(path, false).is_err());
+    }
+
+    #[test]
+    fn deleted_file_is_an_error_and_the_pins_stay() {
+        let scratch = Scratch::new("pin-store");
+        let path = scratch.path("toolwire.lock");
+        let store = Arc::new(PinStore::open(path.clone(), false).unwrap());
+        assert!(!store.reload().unwrap());
+        store.change("a", approve("one"));
+        assert!(!store.reload().unwrap());
+        let text = std::fs::read(&path).unwrap();
+        std::fs::remove_file(&path).unwrap();
+        let error = store.reload().unwrap_err().to_string();
+        assert!(error.contains("has been deleted; restore it"), "{error}");
+        assert!(!store.reload().unwrap(), "it is reported once");
+        assert!(store.approved("a").is_some());
+        // Neither a change nor a new upstream creates it again.
+        store.change("a", approve("two"));
+        assert!(!store.approve_first("b", &UpstreamPins::default()));
+        assert!(!path.exists());
+        std::fs::write(&path, text).unwrap();
+        assert!(store.reload().is_ok());
+        assert!(store.approve_first("b", &UpstreamPins::default()));
+    }
+
+    #[test]
+    fn new_upstream_is_not_approved_while_the_file_cannot_be_written() {
+        let scratch = Scratch::new("pin-store");
+        let directory = scratch.path("pins");
+        let path = directory.join("toolwire.lock");
+        let store = PinStore::open(path.clone(), false).unwrap();
+        assert!(store.check_writable().is_err());
+        assert!(!store.approve_first("a", &UpstreamPins::default()));
+        assert_eq!(store.approved("a"), None);
+        assert!(store.reload().unwrap(), "the comparison is repeated");
+        std::fs::create_dir(&directory).unwrap();
+        assert!(store.check_writable().is_ok());
+        assert!(store.approve_first("a", &UpstreamPins::default()));
+        assert!(LockFile::read(&path).unwrap().upstreams.contains_key("a"));
+        assert!(!store.reload().unwrap());
+        let read_only = PinStore::open(scratch.path("none/lock"), true).unwrap();
+        assert!(read_only.check_writable().is_ok());
+        assert!(read_only.approve_first("a", &UpstreamPins::default()));
     }
 }

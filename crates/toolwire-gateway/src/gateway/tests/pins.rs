@@ -26,7 +26,7 @@ async fn changed_tool_stays_listed_as_approved_and_is_not_called() {
     let client = client(&gateway).await;
     assert!(call(&client, "files_read").await.is_ok());
     let lock = scratch.path("toolwire.lock");
-    until(async || lock.exists()).await;
+    assert!(lock.exists());
 
     // A new tool is hidden, and a changed one is listed as before.
     assert!(upstream.server.remove_tool("read"));
@@ -92,6 +92,45 @@ async fn read_only_gateway_writes_no_files() {
     assert_eq!(tools(&client(&gateway).await).await, ["files_read"]);
     gateway.close().await;
     assert_eq!(std::fs::read_dir(scratch.directory()).unwrap().count(), 0);
+}
+
+#[tokio::test]
+async fn lock_file_that_cannot_be_written_blocks_the_start() {
+    let scratch = Scratch::new("gateway");
+    let upstream = TestUpstream::start(server_with(&["read"])).await;
+    let text = "lock_file = \"none/toolwire.lock\"\n".to_owned();
+    let pinned = text.clone() + &table("files", &upstream, "pin = \"ask\"");
+    let error = Gateway::new(parse(&scratch, &pinned), GatewayOptions::new()).unwrap_err();
+    assert!(error.to_string().contains("cannot be written"), "{error}");
+    // Without pins, there is no lock file.
+    let gateway = start(&scratch, &(text + &table("files", &upstream, ""))).await;
+    let error = gateway.reload(parse(&scratch, &pinned)).await.unwrap_err();
+    assert!(error.to_string().contains("cannot be written"), "{error}");
+    gateway.close().await;
+}
+
+#[tokio::test]
+async fn deleted_lock_file_does_not_approve_a_changed_tool() {
+    let scratch = Scratch::new("gateway");
+    let upstream = TestUpstream::start(server_with(&["read"])).await;
+    let text = table("files", &upstream, "pin = \"ask\"");
+    std::fs::write(scratch.path("gateway.toml"), &text).unwrap();
+    let gateway = start(&scratch, &text).await;
+    let client = client(&gateway).await;
+    assert!(call(&client, "files_read").await.is_ok());
+    std::fs::remove_file(scratch.path("toolwire.lock")).unwrap();
+    let mut file = ConfigFile::new(&scratch.path("gateway.toml"));
+    file.update(&gateway, false).await;
+    assert!(upstream.server.remove_tool("read"));
+    upstream
+        .server
+        .add_tool(named_tool("read", "other"))
+        .unwrap();
+    until(async || call(&client, "files_read").await.is_err()).await;
+    file.update(&gateway, false).await;
+    assert!(call(&client, "files_read").await.is_err());
+    assert!(!scratch.path("toolwire.lock").exists());
+    gateway.close().await;
 }
 
 #[tokio::test]
