@@ -133,8 +133,15 @@ fn http_upstream(
             let added = builder.with_header("Authorization", &value);
             builder = added.map_err(|error| error.to_string())?;
         }
-        Some(UpstreamCredentials::Client { id, secret, scopes }) => {
-            let client = RegisteredClient::new(id).with_secret(secret.clone());
+        Some(UpstreamCredentials::Client {
+            id,
+            secret,
+            issuer,
+            scopes,
+        }) => {
+            let client = RegisteredClient::new(id)
+                .with_secret(secret.clone())
+                .with_issuer(issuer);
             let mut oauth = OAuthConfig::client_credentials(client);
             if let Some(scopes) = scopes {
                 oauth = oauth

@@ -3,6 +3,7 @@
 //! An unknown key is an error that names the line and a similar key. `${NAME}` in a text stands for an environment
 //! variable. Relative paths start at the directory of the file.
 
+mod credentials;
 mod duration;
 mod error;
 mod front;
@@ -21,11 +22,12 @@ use toolwire_proto::relay::policy::Policy;
 
 use self::section::Document;
 
+pub use self::credentials::UpstreamCredentials;
 pub use self::error::ConfigError;
 pub use self::front::{AuditConfig, AuthConfig, LimitsConfig, OnFull};
 pub use self::upstream::{
     CallLimit, CommandUpstream, HttpUpstream, LimitKey, MAX_NAME_LENGTH, UpstreamConfig,
-    UpstreamCredentials, UpstreamTransport,
+    UpstreamTransport,
 };
 
 /// The maximum size of a configuration file in bytes.
@@ -114,17 +116,29 @@ impl GatewayConfig {
     /// # Errors
     /// Returns an error if the file cannot be read, is larger than [`MAX_FILE_BYTES`], or is invalid.
     pub fn load(path: &Path) -> Result<Self, ConfigError> {
+        let text = Self::read_text(path)?;
+        Self::parse_file(path, &text)
+    }
+
+    /// Parses the text of a file that was read. `${NAME}` stands for variables of this process.
+    pub(crate) fn parse_file(path: &Path, text: &str) -> Result<Self, ConfigError> {
+        let shown = path.display().to_string();
+        if text.len() as u64 > MAX_FILE_BYTES {
+            let message = format!("has more than {MAX_FILE_BYTES} bytes");
+            return Err(ConfigError::new(shown, message));
+        }
+        Self::parse(&shown, text, &|name| std::env::var(name).ok())
+    }
+
+    /// Reads a file, and not much more than [`MAX_FILE_BYTES`].
+    pub(crate) fn read_text(path: &Path) -> Result<String, ConfigError> {
         let shown = path.display().to_string();
         let unreadable = |error| ConfigError::new(&shown, format!("cannot be read: {error}"));
         let file = File::open(path).map_err(unreadable)?;
         let mut text = String::new();
         let mut limited = file.take(MAX_FILE_BYTES + 1);
         limited.read_to_string(&mut text).map_err(unreadable)?;
-        if text.len() as u64 > MAX_FILE_BYTES {
-            let message = format!("has more than {MAX_FILE_BYTES} bytes");
-            return Err(ConfigError::new(shown, message));
-        }
-        Self::parse(&shown, &text, &|name| std::env::var(name).ok())
+        Ok(text)
     }
 
     /// Parses the text of a file, with values for `${NAME}`.

@@ -115,9 +115,32 @@ fn defaults_need_one_upstream() {
 #[test]
 fn secrets_are_not_printed() {
     let config = config(
-        "[upstream.a]\nurl = \"https://a.example\"\nheaders = { X = \"${KEY}\" }\ncredentials = { bearer = \"${KEY}\" }",
+        "[upstream.a]\nurl = \"https://u:${KEY}@a.example/${KEY}\"\nheaders = { X = \"${KEY}\" }\n\
+         credentials = { bearer = \"${KEY}\" }\n\
+         [upstream.b]\ncommand = [\"${KEY}\", \"${KEY}\"]\nenv = { K = \"${KEY}\" }\ndirectory = \"${KEY}\"\n\
+         [upstream.c]\nurl = \"https://c.example\"\n\
+         credentials = { client = { id = \"i\", secret = \"${KEY}\", issuer = \"https://id.example\" } }",
     );
     assert!(!format!("{config:?}").contains("s3cret"));
+}
+
+#[test]
+fn client_secret_needs_the_issuer_that_gets_it() {
+    let upstream = |client: &str| {
+        let client = format!("credentials = {{ client = {{ {client} }} }}");
+        format!("[upstream.a]\nurl = \"https://a.example\"\n{client}")
+    };
+    let missing = upstream("id = \"i\", secret = \"s\"");
+    check_error(&missing, Some(3), "needs `id`, `secret` and `issuer`");
+    let complete = upstream("id = \"i\", secret = \"s\", issuer = \"https://id.example\"");
+    let config = config(&complete);
+    let UpstreamTransport::Http(http) = &config.upstreams[0].transport else {
+        panic!("{config:?}");
+    };
+    let Some(UpstreamCredentials::Client { issuer, .. }) = &http.credentials else {
+        panic!("{http:?}");
+    };
+    assert_eq!(issuer, "https://id.example");
 }
 
 #[test]

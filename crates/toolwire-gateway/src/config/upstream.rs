@@ -1,6 +1,7 @@
 //! `[upstream.NAME]`: a server behind the gateway.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -10,7 +11,7 @@ use toolwire_proto::relay::glob::Glob;
 use toolwire_proto::relay::pins::PinMode;
 
 use crate::config::section::{Field, Section};
-use crate::config::{ConfigError, MAX_LIST};
+use crate::config::{ConfigError, MAX_LIST, UpstreamCredentials, credentials};
 
 /// The longest name of an upstream.
 pub const MAX_NAME_LENGTH: usize = 32;
@@ -58,7 +59,7 @@ pub enum UpstreamTransport {
 }
 
 /// An upstream over HTTP.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Clone, PartialEq)]
 #[non_exhaustive]
 pub struct HttpUpstream {
     /// The URL.
@@ -69,27 +70,8 @@ pub struct HttpUpstream {
     pub credentials: Option<UpstreamCredentials>,
 }
 
-/// The credentials of the gateway at an upstream. Tokens of callers are never sent there.
-#[derive(Debug, Clone, PartialEq)]
-#[non_exhaustive]
-pub enum UpstreamCredentials {
-    /// A bearer token.
-    Bearer(Secret),
-    /// The OAuth client credentials of the gateway.
-    Client {
-        /// The id of the client.
-        id: String,
-        /// Its secret.
-        secret: Secret,
-        /// The scopes to request, separated by spaces.
-        scopes: Option<String>,
-    },
-    /// The login that `toolwire login URL` stored.
-    Login,
-}
-
 /// An upstream that is a process.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Clone, PartialEq)]
 #[non_exhaustive]
 pub struct CommandUpstream {
     /// The program.
@@ -165,6 +147,25 @@ impl HttpUpstream {
             headers: Vec::new(),
             credentials: None,
         }
+    }
+}
+
+// A URL, and the words of a command, may have secrets from `${NAME}`.
+impl fmt::Debug for HttpUpstream {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("HttpUpstream")
+            .field("headers", &self.headers)
+            .field("credentials", &self.credentials)
+            .finish_non_exhaustive()
+    }
+}
+
+impl fmt::Debug for CommandUpstream {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("CommandUpstream")
+            .field("arguments", &self.arguments.len())
+            .field("environment", &self.environment)
+            .finish_non_exhaustive()
     }
 }
 
@@ -293,68 +294,8 @@ fn read_http(
             upstream.headers.push((name, value.into()));
         }
     }
-    upstream.credentials = credentials.map(read_credentials).transpose()?;
+    upstream.credentials = credentials.map(credentials::read).transpose()?;
     Ok(upstream)
-}
-
-fn read_credentials(field: Field<'_>) -> Result<UpstreamCredentials, ConfigError> {
-    let start = field.start();
-    let mut section = field.section()?;
-    let (bearer, file) = (section.take("bearer"), section.take("bearer_file"));
-    let (client, login) = (section.take("client"), section.take("login"));
-    let kinds = [&bearer, &file, &client, &login];
-    if kinds.iter().filter(|kind| kind.is_some()).count() != 1 {
-        return Err(section
-            .error(
-                start,
-                "`credentials` needs exactly one of bearer, bearer_file, client, login",
-            )
-            .with_advice("write credentials = { bearer = \"${TOKEN}\" }"));
-    }
-    let credentials = if let Some(bearer) = bearer {
-        UpstreamCredentials::Bearer(bearer_token(&bearer, &bearer.text()?)?)
-    } else if let Some(file) = file {
-        let text = std::fs::read_to_string(file.path()?)
-            .map_err(|error| file.error(format_args!("cannot be read: {error}")))?;
-        UpstreamCredentials::Bearer(bearer_token(&file, text.trim())?)
-    } else if let Some(client) = client {
-        read_client(client)?
-    } else {
-        let is_login = login.as_ref().map_or(Ok(false), Field::flag)?;
-        if !is_login {
-            return Err(section.error(start, "`credentials.login` must be true"));
-        }
-        UpstreamCredentials::Login
-    };
-    section.finish()?;
-    Ok(credentials)
-}
-
-fn bearer_token(field: &Field<'_>, token: &str) -> Result<Secret, ConfigError> {
-    let is_valid = !token.is_empty() && token.bytes().all(|byte| byte.is_ascii_graphic());
-    if is_valid {
-        Ok(Secret::new(token))
-    } else {
-        Err(field
-            .error("is not a bearer token: it is empty, or has characters besides visible ASCII"))
-    }
-}
-
-fn read_client(field: Field<'_>) -> Result<UpstreamCredentials, ConfigError> {
-    let start = field.start();
-    let mut section = field.section()?;
-    let (id, secret) = (section.take("id"), section.take("secret"));
-    let scopes = section.take("scopes").map(|field| field.texts(MAX_LIST));
-    let (Some(id), Some(secret)) = (id, secret) else {
-        return Err(section.error(start, "`credentials.client` needs `id` and `secret`"));
-    };
-    let credentials = UpstreamCredentials::Client {
-        id: id.text()?,
-        secret: secret.text()?.into(),
-        scopes: scopes.transpose()?.map(|scopes| scopes.join(" ")),
-    };
-    section.finish()?;
-    Ok(credentials)
 }
 
 fn read_command(
