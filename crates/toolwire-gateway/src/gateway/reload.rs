@@ -1,6 +1,7 @@
 //! Takes a new configuration while the gateway runs.
 
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use crate::config::GatewayConfig;
 use crate::connection::{has_same_connection, upstream_source};
@@ -9,6 +10,9 @@ use crate::gateway::running::RunningUpstream;
 use crate::gateway::{Gateway, GatewayState, check_pins, configure_audit, has_rules};
 use crate::limits::CommonLimits;
 use crate::sync::lock;
+
+/// The time between two looks at a changed file. Only a text that both see is complete.
+const SETTLE_TIME: Duration = Duration::from_millis(150);
 
 /// The configuration file of a running gateway.
 #[derive(Debug)]
@@ -24,7 +28,7 @@ impl ConfigFile {
     pub fn new(path: &Path) -> Self {
         Self {
             path: path.to_owned(),
-            seen: std::fs::read_to_string(path).ok(),
+            seen: GatewayConfig::read_text(path).ok(),
         }
     }
 
@@ -37,14 +41,17 @@ impl ConfigFile {
             gateway.reopen_audit();
         }
         gateway.update_pins().await;
-        let text = std::fs::read_to_string(&self.path).ok();
-        if text == self.seen && !is_forced {
+        let settled = tokio::time::sleep(SETTLE_TIME);
+        let Some(text) = self.changed_text(is_forced, settled).await else {
             return;
-        }
-        self.seen = text;
+        };
         let path = self.path.display();
-        let loaded = GatewayConfig::load(&self.path).map_err(GatewayError::from);
-        let taken = match loaded {
+        let parsed = match text {
+            Some(text) => GatewayConfig::parse_file(&self.path, &text),
+            // The error states why the file cannot be read.
+            None => GatewayConfig::load(&self.path),
+        };
+        let taken = match parsed.map_err(GatewayError::from) {
             Ok(config) => gateway.reload(config).await,
             Err(error) => Err(error),
         };
@@ -54,6 +61,35 @@ impl ConfigFile {
                 tracing::error!(%path, %error, "the new configuration is rejected; the last one goes on");
             }
         }
+    }
+}
+
+impl ConfigFile {
+    /// Returns the current text. `None` if the file cannot be read.
+    fn text(&self) -> Option<String> {
+        GatewayConfig::read_text(&self.path).ok()
+    }
+
+    /// Returns the text, if it has changed since the last one and does not change any more. `Some(None)` if the file cannot
+    /// be read any more. A program may write the file in several parts; the next look then sees the rest.
+    /// The second look follows `settled`.
+    async fn changed_text(
+        &mut self,
+        is_forced: bool,
+        settled: impl Future<Output = ()>,
+    ) -> Option<Option<String>> {
+        let text = self.text();
+        if text == self.seen && !is_forced {
+            return None;
+        }
+        settled.await;
+        if self.text() != text {
+            // The next look reads the file also if this was demanded by a signal.
+            self.seen = None;
+            return None;
+        }
+        self.seen.clone_from(&text);
+        Some(text)
     }
 }
 
@@ -70,16 +106,17 @@ impl Gateway {
             return Ok(());
         }
         check_pins(&config, &self.inner.common.pins)?;
-        warn_about_restart(&state.config, &config);
         let limits = if config.limits == state.config.limits {
             state.limits.clone()
         } else {
             CommonLimits::new(&config.limits)
         };
+        // Everything that can fail comes before the first change.
         let upstreams = self.next_upstreams(&state, &config, &limits)?;
         if !self.inner.options.is_read_only {
             configure_audit(&self.inner.common.audit, &config)?;
         }
+        warn_about_restart(&state.config, &config);
         let old = std::mem::replace(
             &mut *state,
             GatewayState {
@@ -131,19 +168,21 @@ impl Gateway {
         next.collect()
     }
 
-    /// Mounts the new upstreams in their order. The equal ones at the start of both lists stay mounted.
+    /// Mounts the new upstreams in their order. Those that have not changed, with only such ones before them, stay mounted.
     fn remount(
         &self,
         old: &[RunningUpstream],
         new: &[RunningUpstream],
     ) -> Result<(), GatewayError> {
-        let equal = old.iter().zip(new);
-        let equal = equal.take_while(|(old, new)| old.is(new)).count();
-        for upstream in &old[equal..] {
-            self.inner.server.remove_mount(&upstream.config.name);
+        let kept = unchanged_mounts(old, new, RunningUpstream::is);
+        let (kept, mounted) = new.split_at(kept);
+        for upstream in old {
+            if !kept.iter().any(|kept| kept.is(upstream)) {
+                self.inner.server.remove_mount(&upstream.config.name);
+            }
         }
         self.set_sources(new);
-        self.mount_all(&new[equal..])
+        self.mount_all(mounted)
     }
 
     /// Replaces the addresses of single upstreams.
@@ -201,6 +240,16 @@ impl RunningUpstream {
     }
 }
 
+/// Returns how many elements at the start of a new list are in the old list in the same order. A mount is always added at
+/// the end, so these can stay.
+fn unchanged_mounts<T>(old: &[T], new: &[T], is_same: impl Fn(&T, &T) -> bool) -> usize {
+    let mut rest = old.iter();
+    let kept = new
+        .iter()
+        .take_while(|new| rest.any(|old| is_same(old, new)));
+    kept.count()
+}
+
 /// Closes the connections that no upstream uses any more, in the background.
 fn close_unused(old: &[RunningUpstream], new: &[RunningUpstream]) {
     for upstream in old {
@@ -228,5 +277,48 @@ fn warn_about_restart(old: &GatewayConfig, new: &GatewayConfig) {
                 "this setting changes with the next start of the gateway"
             );
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::future::ready;
+
+    use super::*;
+    use crate::scratch::Scratch;
+
+    #[tokio::test]
+    async fn file_that_still_changes_is_not_taken() {
+        let scratch = Scratch::new("config-file");
+        let path = scratch.path("gateway.toml");
+        std::fs::write(&path, "old").unwrap();
+        let mut file = ConfigFile::new(&path);
+        assert_eq!(file.changed_text(false, ready(())).await, None);
+        std::fs::write(&path, "ne").unwrap();
+        let writing = async { std::fs::write(&path, "new").unwrap() };
+        assert_eq!(file.changed_text(false, writing).await, None);
+        let new = Some(Some("new".to_owned()));
+        assert_eq!(file.changed_text(false, ready(())).await, new);
+        assert_eq!(file.changed_text(false, ready(())).await, None);
+        assert_eq!(file.changed_text(true, ready(())).await, new);
+        std::fs::remove_file(&path).unwrap();
+        assert_eq!(file.changed_text(false, ready(())).await, Some(None));
+        assert_eq!(file.changed_text(false, ready(())).await, None);
+    }
+
+    #[test]
+    fn unchanged_mounts_stay_while_their_order_does() {
+        let check = |old: &str, new: &str, expected: usize| {
+            let letters = |text: &str| text.chars().collect::<Vec<char>>();
+            let kept = unchanged_mounts(&letters(old), &letters(new), char::eq);
+            assert_eq!(kept, expected, "{old} {new}");
+        };
+        check("abc", "abc", 3);
+        check("abc", "ac", 2);
+        check("abc", "bc", 2);
+        check("abc", "abcd", 3);
+        check("abc", "aXc", 1);
+        check("abc", "bac", 1);
+        check("abc", "", 0);
     }
 }

@@ -69,7 +69,15 @@ impl RunningUpstream {
         let mount = upstream.mount(common).without_prefix();
         let mounted = upstream.alone.add_mount(mount);
         mounted.map_err(|error| error.to_string())?;
+        upstream.check_mount(common)?;
         Ok(upstream)
+    }
+
+    /// Checks that the main address can mount this upstream, so that a new configuration fails before it changes something.
+    fn check_mount(&self, common: &Common) -> Result<(), String> {
+        let probe = Server::new(&self.config.name, env!("CARGO_PKG_VERSION"));
+        let mounted = probe.add_mount(self.mount(common));
+        mounted.map_err(|error| error.to_string())
     }
 
     /// Returns the mount of this upstream at the main address.

@@ -40,6 +40,26 @@ async fn changed_file_is_taken_and_a_broken_one_is_not() {
 }
 
 #[tokio::test]
+async fn rejected_configuration_changes_nothing() {
+    let scratch = Scratch::new("gateway");
+    let upstream = TestUpstream::start(server_with(&["read", "write"])).await;
+    let first = table("files", &upstream, "");
+    let gateway = start(&scratch, &first).await;
+    let client = client(&gateway).await;
+    let rule = "[[rule]]\ndeny = { tool = \"write\" }\n";
+    let broken = table("files", &upstream, "prefix = \"no good\"") + rule;
+    let error = gateway.reload(parse(&scratch, &broken)).await.unwrap_err();
+    assert!(error.to_string().contains("no good"), "{error}");
+    assert_eq!(tools(&client).await, ["files_read", "files_write"]);
+    assert_eq!(call(&client, "files_write").await, Ok("write".to_owned()));
+    // The configuration that is in force is known.
+    let denied = first + rule;
+    gateway.reload(parse(&scratch, &denied)).await.unwrap();
+    assert_eq!(tools(&client).await, ["files_read"]);
+    gateway.close().await;
+}
+
+#[tokio::test]
 async fn name_that_two_upstreams_have_does_not_prevent_a_new_configuration() {
     let scratch = Scratch::new("gateway");
     let one = TestUpstream::start(server_with(&["read", "list"])).await;
