@@ -234,29 +234,48 @@ async fn only_rounds_with_a_sealed_state_are_exempt_from_the_rate() {
             _ => ToolResponse::complete(CallToolResult::text("whole")),
         }
     });
-    let limit = || RateLimit::per_caller(1, Duration::from_secs(3600));
+    let hour = Duration::from_secs(3600);
     let round = |id: u64, more: Value| {
         let mut request = call(id, "ask", json!({}));
         let params = request["params"].as_object_mut().unwrap();
         params.extend(more.as_object().unwrap().clone());
         request
     };
-    let server_with = || server().tool(asking.clone()).with_middleware(limit());
-    let mut peer = Peer::connect(&server_with());
-    let first = peer.result_of(call(1, "ask", json!({}))).await;
-    let state = json!({"requestState": first["requestState"], "inputResponses": {}});
-    peer.send(round(2, state)).await;
-    peer.expect(complete(2, text("whole"))).await;
-    let limited = peer
-        .error_of(round(3, json!({"inputResponses": {}})), -32603)
-        .await;
-    assert_eq!(limited["data"]["reason"], "rate_limited", "{limited}");
+    for limit in [
+        RateLimit::per_caller(1, hour),
+        RateLimit::of_all_callers(1, hour),
+    ] {
+        let mut peer = Peer::connect(&server().tool(asking.clone()).with_middleware(limit));
+        let first = peer.result_of(call(1, "ask", json!({}))).await;
+        let state = json!({"requestState": first["requestState"], "inputResponses": {}});
+        peer.send(round(2, state)).await;
+        peer.expect(complete(2, text("whole"))).await;
+        let limited = peer
+            .error_of(round(3, json!({"inputResponses": {}})), -32603)
+            .await;
+        assert_eq!(limited["data"]["reason"], "rate_limited", "{limited}");
+    }
 
-    let open = server_with().without_sealed_request_state();
-    let mut peer = Peer::connect(&open);
+    let limit = RateLimit::per_caller(1, hour);
+    let open = server().tool(asking).with_middleware(limit);
+    let mut peer = Peer::connect(&open.without_sealed_request_state());
     peer.result_of(call(1, "ask", json!({}))).await;
     let forged = round(2, json!({"requestState": "half"}));
     let limited = peer.error_of(forged, -32603).await;
+    assert_eq!(limited["data"]["reason"], "rate_limited", "{limited}");
+}
+
+#[tokio::test]
+async fn limit_of_all_callers_is_shared() {
+    let limit = RateLimit::of_all_callers(1, Duration::from_secs(3600));
+    let server = server()
+        .tool(plain("t", |_| async { "ok" }))
+        .with_middleware(limit);
+    let mut first = Peer::connect(&server);
+    first.send(call(1, "t", json!({}))).await;
+    first.expect(complete(1, text("ok"))).await;
+    let mut second = Peer::connect(&server);
+    let limited = second.error_of(call(1, "t", json!({})), -32603).await;
     assert_eq!(limited["data"]["reason"], "rate_limited", "{limited}");
 }
 

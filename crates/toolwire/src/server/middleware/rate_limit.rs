@@ -38,6 +38,7 @@ pub struct RateLimit {
     limiter: Arc<Mutex<RateLimiter<CallerKey>>>,
     start: Instant,
     tools: Vec<Glob>,
+    is_shared: bool,
 }
 
 /// What identifies a caller.
@@ -48,6 +49,8 @@ enum CallerKey {
     /// The address of the state of a connection without a name.
     Connection(usize),
     Unknown,
+    /// All callers together.
+    Everyone,
 }
 
 impl RateLimit {
@@ -59,6 +62,16 @@ impl RateLimit {
             limiter: Arc::new(Mutex::new(limiter)),
             start: Instant::now(),
             tools: Vec::new(),
+            is_shared: false,
+        }
+    }
+
+    /// Creates a limit of this many requests in a period, which all callers share. They may come at once.
+    #[must_use]
+    pub fn of_all_callers(requests: u32, period: Duration) -> Self {
+        Self {
+            is_shared: true,
+            ..Self::per_caller(requests, period)
         }
     }
 
@@ -90,7 +103,12 @@ impl RateLimit {
 
     fn check(&self, request: &Request) -> Result<(), ErrorObject> {
         let now = Instant::now().duration_since(self.start);
-        let checked = lock(&self.limiter).check(CallerKey::of(request), now);
+        let key = if self.is_shared {
+            CallerKey::Everyone
+        } else {
+            CallerKey::of(request)
+        };
+        let checked = lock(&self.limiter).check(key, now);
         checked.map_err(ErrorObject::from)
     }
 }
