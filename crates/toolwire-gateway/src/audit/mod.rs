@@ -32,8 +32,7 @@ pub(crate) struct AuditLog {
 #[derive(Debug)]
 struct OpenLog {
     config: AuditConfig,
-    queue: AuditQueue,
-    thread: Mutex<Option<JoinHandle<()>>>,
+    queue: Arc<AuditQueue>,
 }
 
 impl AuditLog {
@@ -45,12 +44,16 @@ impl AuditLog {
         }
         *current = match config {
             Some(config) => {
-                let (queue, thread) = AuditQueue::start(config)?;
-                Some(Arc::new(OpenLog {
-                    config: config.clone(),
-                    queue,
-                    thread: Mutex::new(Some(thread)),
-                }))
+                let queue = match &*current {
+                    // A file has one writer.
+                    Some(log) if log.config.file == config.file => {
+                        log.queue.configure(config);
+                        Arc::clone(&log.queue)
+                    }
+                    _ => Arc::new(AuditQueue::start(config)?),
+                };
+                let config = config.clone();
+                Some(Arc::new(OpenLog { config, queue }))
             }
             None => None,
         };
@@ -95,7 +98,7 @@ impl AuditLog {
         let Some(log) = lock(&self.current).take() else {
             return;
         };
-        let thread = lock(&log.thread).take();
+        let thread = log.queue.take_thread();
         drop(log);
         let ended = tokio::task::spawn_blocking(move || thread.map(JoinHandle::join));
         if tokio::time::timeout(CLOSE_TIMEOUT, ended).await.is_err() {
@@ -146,12 +149,7 @@ impl Drop for AuditedExchange {
         if let Some((upstream, decision)) = self.decision.last() {
             line.set_decision(&upstream, decision);
         }
-        let is_full = self.log.queue.is_full();
-        if is_full && self.log.config.on_full == OnFull::Drop {
-            self.log.queue.lose();
-        } else {
-            self.log.queue.push(line.finish());
-        }
+        self.log.queue.push(line.finish());
     }
 }
 
@@ -162,6 +160,7 @@ mod tests {
 
     use super::*;
     use crate::audit::writer::MAX_QUEUED_LINES;
+    use crate::scratch::Scratch;
 
     #[tokio::test]
     async fn full_queue_rejects_calls_or_loses_lines() {
@@ -172,11 +171,8 @@ mod tests {
             }
             let mut config = AuditConfig::new("unused");
             config.on_full = on_full;
-            let log = Arc::new(OpenLog {
-                config,
-                queue,
-                thread: Mutex::default(),
-            });
+            let queue = Arc::new(queue);
+            let log = Arc::new(OpenLog { config, queue });
             let audit = AuditLog {
                 current: Mutex::new(Some(Arc::clone(&log))),
             };
@@ -187,11 +183,29 @@ mod tests {
                 .tool(tool)
                 .with_middleware(AuditedServer::new(Arc::new(audit)));
             let client = Client::in_process(&server).await.unwrap();
-            // Lists do not run code of an upstream.
+            // Lists do not run code of an upstream. Their lines are lost.
             assert_eq!(client.list_tools().await.unwrap().len(), 1);
+            let lost = log.queue.lost();
+            assert!(lost > 0, "{on_full:?}");
             let called = client.call_tool("t", json!({})).await;
             assert_eq!(called.is_err(), is_rejected, "{on_full:?}");
-            assert_eq!(log.queue.lost() > 0, !is_rejected, "{on_full:?}");
+            assert_eq!(log.queue.lost() > lost, !is_rejected, "{on_full:?}");
         }
+    }
+
+    #[test]
+    fn other_settings_of_the_same_file_keep_its_writer() {
+        let scratch = Scratch::new("audit");
+        let mut config = AuditConfig::new(scratch.path("a.jsonl"));
+        let audit = AuditLog::default();
+        audit.configure(Some(&config)).unwrap();
+        config.arguments = vec!["path".to_owned()];
+        audit.configure(Some(&config)).unwrap();
+        assert_eq!(
+            lock(&audit.current).as_ref().map(|log| &log.config),
+            Some(&config)
+        );
+        config.file = scratch.path("b.jsonl");
+        audit.configure(Some(&config)).unwrap();
     }
 }

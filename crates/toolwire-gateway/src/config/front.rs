@@ -39,13 +39,13 @@ pub struct AuditConfig {
     pub on_full: OnFull,
 }
 
-/// What happens to calls while the queue of the audit log is full.
+/// What happens to calls while the queue of the audit log is full. A line of the log has the number of lost lines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum OnFull {
-    /// They are rejected.
+    /// They are rejected. The lines of requests that run already, and of lists, are lost.
     Reject,
-    /// They run, and their lines are lost. The log has a line with their number.
+    /// They run, and their lines are lost.
     Drop,
 }
 
