@@ -77,7 +77,8 @@ impl AccessRules {
         if !policy.depends_on_caller() {
             return policy.decide(&request);
         }
-        let principal = token.subject.as_deref().or(token.client_id.as_deref());
+        // A client id is not a subject: it could be equal to that of a user.
+        let principal = token.subject.as_deref();
         let scopes = ScopeSet::from_trusted(token.scopes.iter().cloned());
         let claims = RawJson::from_serialize(&token.claims).ok();
         let claims = claims.as_ref().map(RawJson::as_raw_value);
