@@ -294,7 +294,7 @@ pub(crate) struct Output {
     #[arg(long, short, help_heading = "Output")]
     pub(crate) verbose: bool,
     /// Print the result as protocol JSON
-    #[arg(long, help_heading = "Output")]
+    #[arg(long, global = true, help_heading = "Output")]
     pub(crate) json: bool,
     /// Use colours
     #[arg(long, value_enum, default_value_t = Colour::Auto, help_heading = "Output")]

@@ -16,10 +16,11 @@ when it changes, and at SIGHUP.";
 
 pub(crate) const PINS_HELP: &str = "\
 Examples:
-    toolwire pins --config gateway.toml                        what has changed
-    toolwire pins --config gateway.toml accept files           one upstream
-    toolwire pins --config gateway.toml accept files/read_file one tool or prompt
-    toolwire pins --config gateway.toml accept --all           all upstreams";
+    toolwire pins --config gateway.toml                               what has changed
+    toolwire pins --config gateway.toml accept files@DIGEST           one upstream
+    toolwire pins --config gateway.toml accept files/read_file@DIGEST one tool or prompt
+The digest is that of what was shown. If the upstream offers something else by
+then, nothing is approved.";
 
 /// Where the configuration of a gateway comes from.
 #[derive(Debug, Args)]
@@ -63,17 +64,13 @@ pub(crate) struct Pins {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum PinsAction {
-    /// Approve what an upstream offers now
+    /// Approve what an upstream offers, by the digest that was shown
     Accept(AcceptPins),
 }
 
 #[derive(Debug, Args)]
-#[group(required = true, multiple = true)]
 pub(crate) struct AcceptPins {
-    /// An upstream (`files`), or one of its tools or prompts (`files/read_file`)
-    #[arg(value_name = "NAME", conflicts_with = "all")]
+    /// An upstream (`files@DIGEST`), or one of its tools or prompts (`files/read_file@DIGEST`)
+    #[arg(value_name = "NAME@DIGEST", required = true)]
     pub(crate) names: Vec<String>,
-    /// Approve everything of all upstreams
-    #[arg(long)]
-    pub(crate) all: bool,
 }

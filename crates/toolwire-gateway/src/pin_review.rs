@@ -14,6 +14,8 @@ use crate::pins::{LockFile, Offer, Review};
 pub struct PinnedUpstream {
     /// The name of the upstream.
     pub name: String,
+    /// The approved instructions.
+    pub approved_instructions: Option<String>,
     /// What it offers, and how that differs from what was approved. An error if it is not reachable.
     pub outcome: Result<(Offer, Review), String>,
 }
@@ -35,6 +37,8 @@ pub async fn review_pins(
         let source = upstream_source(upstream, options)
             .map_err(|problem| GatewayError::Setting(format!("upstream `{name}`: {problem}")))?;
         let approved = lock_file.upstreams.get(&name).cloned().unwrap_or_default();
+        let instructions = approved.instructions.as_ref();
+        let approved_instructions = instructions.map(|pinned| pinned.text.clone());
         reviewing.spawn(async move {
             let connected = source.connect().await;
             let outcome = connected.map_err(|error| error.to_string()).map(|()| {
@@ -43,7 +47,12 @@ pub async fn review_pins(
                 (offer, review)
             });
             source.close().await;
-            (index, PinnedUpstream { name, outcome })
+            let reviewed = PinnedUpstream {
+                name,
+                approved_instructions,
+                outcome,
+            };
+            (index, reviewed)
         });
     }
     let mut reviewed = reviewing.join_all().await;

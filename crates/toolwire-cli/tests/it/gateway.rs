@@ -62,6 +62,7 @@ async fn check_shows_what_is_offered() {
     let config = configuration(&directory, &both);
     let shown = run(&["gateway", "--config", &config, "--check"]).await.ok();
     assert!(shown.contains("  tool      add\n"), "{shown}");
+    assert!(shown.contains("warning: there is no [auth]"), "{shown}");
     assert!(
         shown.contains("conflict: tool `add` of `two` is hidden"),
         "{shown}"
@@ -105,14 +106,42 @@ async fn pins_are_shown_and_accepted() {
     assert!(output.stdout.contains("one/add: new tool\n"), "{output:?}");
     assert!(!output.stdout.contains("two/"), "{output:?}");
 
-    let accept = |name| [&pins[..], &["accept", name]].concat();
-    assert_eq!(run(&accept("one/add")).await.ok(), "approved one/add\n");
+    // Everything that would be approved is shown.
+    let (_, add) = output.stdout.split_once("one/add: new tool\n").unwrap();
+    let (add, _) = add.split_once("    digest ").unwrap();
+    assert!(add.contains("    inputSchema\n"), "{add}");
+    assert!(
+        output.stdout.contains("one: new instructions\n    + "),
+        "{output:?}"
+    );
+
+    let accept = async |names: &[&str]| {
+        let accept = [&pins[..], &["accept", "--json"], names].concat();
+        run(&accept).await
+    };
+    let shown = run(&[&pins[..], &["--json"]].concat()).await;
+    let shown: serde_json::Value = serde_json::from_str(&shown.stdout).unwrap();
+    let one = &shown["upstreams"][0];
+    let entries = one["entries"].as_array().unwrap();
+    let digest_of = |name: &str| {
+        let entry = entries.iter().find(|entry| entry["name"] == name).unwrap();
+        entry["digest"].as_str().unwrap()
+    };
+    accept(&["one/add"]).await.failed(2);
+    let other = format!("one/add@{}", digest_of("echo"));
+    let failed = accept(&[&other]).await.failed(1);
+    assert!(failed.contains("nothing is approved"), "{failed}");
+    let add = format!("one/add@{}", digest_of("add"));
+    assert_eq!(accept(&[&add]).await.json()["approved"][0], "one/add");
     let output = run(&pins).await;
     assert_eq!(output.code, Some(1), "{output:?}");
     assert!(!output.stdout.contains("one/add:"), "{output:?}");
-    run(&accept("one/none")).await.failed(2);
-    run(&accept("two")).await.failed(2);
-    run(&accept("--all")).await.ok();
+    let none = format!("one/none@{}", digest_of("add"));
+    accept(&[&none]).await.failed(1);
+    let two = format!("two@{}", digest_of("add"));
+    accept(&[&two]).await.failed(2);
+    let all = format!("one@{}", one["digest"].as_str().unwrap());
+    accept(&[&all]).await.json();
     assert_eq!(run(&pins).await.ok(), "one: as approved\n");
 
     // A tool that was described otherwise when it was approved.
@@ -155,14 +184,26 @@ mod signals {
     }
 
     #[tokio::test]
-    async fn hangup_reads_the_file_again_and_term_ends_the_gateway() {
+    async fn hangup_opens_the_audit_log_again_and_term_ends_the_gateway() {
         let directory = TempDirectory::new("gateway");
-        let config = configuration(&directory, &demo("one", ""));
+        let audit = "[audit]\nfile = \"audit.jsonl\"\n";
+        let config = configuration(&directory, &(demo("one", "") + audit));
         let gateway = toolwire(&["gateway", "--config", &config]);
         let gateway = HttpDemo::start_command(gateway).await;
         assert_adds(&gateway.url(), "one_add", "modern").await;
-        configuration(&directory, &demo("one", "prefix = \"first\""));
+        // Only the signal makes the gateway write to a new file.
+        let log = directory.0.join("audit.jsonl");
+        std::fs::rename(&log, directory.0.join("moved.jsonl")).unwrap();
+        assert_adds(&gateway.url(), "one_add", "modern").await;
+        assert!(!log.exists());
         signal(&gateway, Signal::HUP);
+        within(async {
+            while !log.exists() {
+                tokio::time::sleep(Duration::from_millis(20)).await;
+            }
+        })
+        .await;
+        configuration(&directory, &demo("one", "prefix = \"first\""));
         let call = ["call", &gateway.url(), "first_add", "a=1", "b=2"];
         within(async {
             while run(&call).await.code != Some(0) {

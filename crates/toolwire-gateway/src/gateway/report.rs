@@ -14,6 +14,8 @@ use crate::hidden_characters::{HiddenCharacter, hidden_characters};
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct GatewayReport {
+    /// Whether callers are identified. Otherwise every client that reaches the address may use the gateway.
+    pub has_auth: bool,
     /// The upstreams in their order.
     pub upstreams: Vec<UpstreamReport>,
     /// The entries that are hidden, or have a prefix, because an earlier upstream has their name or URI.
@@ -71,6 +73,7 @@ impl Gateway {
             }
         }
         GatewayReport {
+            has_auth: self.inner.auth.is_some(),
             conflicts,
             upstreams,
         }

@@ -40,6 +40,9 @@ fn as_text(report: &GatewayReport) -> String {
             text += &format!("  {:<8}  {}\n", entry.kind, one_line(&entry.name));
         }
     }
+    if !report.has_auth {
+        text += "warning: there is no [auth]: every client that reaches the address may use all servers\n";
+    }
     for conflict in &report.conflicts {
         text += &format!("conflict: {}\n", one_line(conflict));
     }
@@ -92,5 +95,9 @@ fn as_json(report: &GatewayReport) -> Value {
             "entries": entries.collect::<Vec<_>>(),
         })
     });
-    json!({ "upstreams": upstreams.collect::<Vec<_>>(), "conflicts": report.conflicts })
+    json!({
+        "auth": report.has_auth,
+        "upstreams": upstreams.collect::<Vec<_>>(),
+        "conflicts": report.conflicts,
+    })
 }

@@ -2,6 +2,7 @@
 
 mod check;
 mod pins;
+mod pins_report;
 mod settings;
 
 use std::io::Write as _;

@@ -4,15 +4,13 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 use toolwire::ProcessTracker;
-use toolwire_gateway::pins::{
-    DifferenceLine, EntryReview, LockFile, PinKind, PinStatus, Review, UpstreamPins, differences,
-    text_differences,
-};
+use toolwire_gateway::pins::{LockFile, Offer, UpstreamPins};
 use toolwire_gateway::{GatewayConfig, PinnedUpstream, review_pins};
 
 use crate::closing::close;
+use crate::commands::gateway::pins_report::{as_json, as_text};
 use crate::commands::gateway::settings::load;
-use crate::commands::gateway::{failed, one_line, options};
+use crate::commands::gateway::{failed, options};
 use crate::failure::{Exit, Failure};
 use crate::gateway_arguments::{AcceptPins, Pins, PinsAction};
 use crate::interrupts::Interrupts;
@@ -64,95 +62,8 @@ fn show(reviewed: &[PinnedUpstream], screen: &Screen) -> Result<Exit, Failure> {
     })
 }
 
-fn as_text(upstream: &PinnedUpstream) -> String {
-    let name = &upstream.name;
-    let review = match &upstream.outcome {
-        Err(problem) => return format!("{name}: not reachable: {}\n", one_line(problem)),
-        Ok((_, review)) if review.is_same() => return format!("{name}: as approved\n"),
-        Ok((_, review)) => review,
-    };
-    let mut text = String::new();
-    for entry in differing(review) {
-        let (kind, status) = (kind_name(entry.kind), status_name(entry.status));
-        text += &format!("{name}/{}: {status} {kind}\n", one_line(&entry.name));
-        for line in lines(entry) {
-            text += &match line {
-                DifferenceLine::Member(member) => format!("    {}\n", one_line(&member)),
-                DifferenceLine::Removed(line) => format!("    - {}\n", one_line(&line)),
-                DifferenceLine::Added(line) => format!("    + {}\n", one_line(&line)),
-                _ => String::new(),
-            };
-        }
-    }
-    if review.instructions != PinStatus::Same {
-        text += &format!(
-            "{name}: {} instructions\n",
-            status_name(review.instructions)
-        );
-    }
-    text
-}
-
-/// Returns the lines of an entry: those of a new entry are all new.
-fn lines(entry: &EntryReview) -> Vec<DifferenceLine> {
-    match (&entry.approved, &entry.offered) {
-        (Some(approved), Some(offered)) => differences(approved, offered),
-        (None, Some(offered)) => {
-            text_differences("", description(offered).as_deref().unwrap_or(""))
-        }
-        _ => Vec::new(),
-    }
-}
-
-fn description(descriptor: &toolwire::RawJson) -> Option<String> {
-    let descriptor = descriptor.to_value().ok()?;
-    Some(descriptor.get("description")?.as_str()?.to_owned())
-}
-
-fn as_json(upstream: &PinnedUpstream) -> Value {
-    match &upstream.outcome {
-        Err(problem) => json!({ "name": upstream.name, "problem": problem }),
-        Ok((_, review)) => {
-            let entries = differing(review).map(|entry| {
-                json!({
-                    "kind": kind_name(entry.kind),
-                    "name": entry.name,
-                    "status": status_name(entry.status),
-                    "approved": entry.approved,
-                    "offered": entry.offered,
-                })
-            });
-            json!({
-                "name": upstream.name,
-                "instructions": status_name(review.instructions),
-                "entries": entries.collect::<Vec<_>>(),
-            })
-        }
-    }
-}
-
-fn differing(review: &Review) -> impl Iterator<Item = &EntryReview> {
-    let entries = review.entries.iter();
-    entries.filter(|entry| entry.status != PinStatus::Same)
-}
-
-fn kind_name(kind: PinKind) -> &'static str {
-    match kind {
-        PinKind::Prompt => "prompt",
-        _ => "tool",
-    }
-}
-
-fn status_name(status: PinStatus) -> &'static str {
-    match status {
-        PinStatus::New => "new",
-        PinStatus::Same => "same",
-        PinStatus::Removed => "removed",
-        _ => "changed",
-    }
-}
-
-/// Approves what the names stand for, and writes the lock file.
+/// Approves what the names stand for, and writes the lock file. Each name has the digest of what the operator has seen: an
+/// upstream may offer something else now.
 fn approve(
     accept: &AcceptPins,
     config: &GatewayConfig,
@@ -160,16 +71,9 @@ fn approve(
     reviewed: &[PinnedUpstream],
     screen: &Screen,
 ) -> Result<Exit, Failure> {
-    let names: Vec<&str> = if accept.all {
-        reviewed
-            .iter()
-            .map(|upstream| upstream.name.as_str())
-            .collect()
-    } else {
-        accept.names.iter().map(String::as_str).collect()
-    };
-    let mut report = String::new();
-    for name in names {
+    let mut approved = Vec::new();
+    for name in &accept.names {
+        let (name, digest) = split_digest(name)?;
         let (upstream, entry) = match name.split_once('/') {
             Some((upstream, entry)) => (upstream, Some(entry)),
             None => (name, None),
@@ -184,26 +88,63 @@ fn approve(
         })?;
         match entry {
             None => {
+                check_digest(name, &offer.digest(), digest)?;
                 let pins = UpstreamPins::of(offer);
                 lock_file.upstreams.insert(upstream.to_owned(), pins);
             }
             Some(entry) => {
                 let pins = lock_file.upstreams.entry(upstream.to_owned()).or_default();
-                if !pins.approve(offer, entry) {
-                    let message = format!("{upstream} has no tool or prompt `{entry}`");
-                    return Err(Failure::usage(message)
-                        .with_advice("`toolwire pins` without `accept` lists what has changed"));
-                }
+                approve_entry(pins, offer, (name, entry), digest)?;
             }
         }
-        report += &format!("approved {name}\n");
+        approved.push(name);
     }
-    lock_file.write(&config.lock_file).map_err(|error| {
-        let path = config.lock_file.display();
-        Failure::usage(format!("{path} cannot be written: {error}"))
-    })?;
-    screen.print(&report)?;
+    let written = lock_file.write(&config.lock_file);
+    written.map_err(|error| Failure::usage(error.to_string()))?;
+    if screen.json {
+        screen.print_json(&json!({ "approved": approved }))?;
+    } else {
+        let lines = approved.iter().map(|name| format!("approved {name}\n"));
+        screen.print(&lines.collect::<String>())?;
+    }
     Ok(Exit::Success)
+}
+
+fn approve_entry(
+    pins: &mut UpstreamPins,
+    offer: &Offer,
+    (name, entry): (&str, &str),
+    digest: &str,
+) -> Result<(), Failure> {
+    let offered = offer.digest_of(entry);
+    // An entry that is unknown has a digest, too.
+    if digest == offered && pins.approve(offer, entry) {
+        return Ok(());
+    }
+    check_digest(name, &offered, digest)?;
+    let message = format!("`{name}` is not listed exactly once, so it cannot be approved");
+    Err(Failure::usage(message)
+        .with_advice("`toolwire pins` without `accept` lists what has changed"))
+}
+
+/// Returns the name and the digest of an argument.
+fn split_digest(argument: &str) -> Result<(&str, &str), Failure> {
+    let parts = argument.rsplit_once('@');
+    parts
+        .filter(|(_, digest)| !digest.is_empty())
+        .ok_or_else(|| {
+            Failure::usage(format!("`{argument}` has no digest of what you approve"))
+                .with_advice("write NAME@DIGEST, as `toolwire pins` without `accept` shows it")
+        })
+}
+
+fn check_digest(name: &str, offered: &str, digest: &str) -> Result<(), Failure> {
+    if offered == digest {
+        return Ok(());
+    }
+    let message = format!("what is offered as `{name}` has not this digest; nothing is approved");
+    Err(Failure::new(Exit::ToolFailed, message)
+        .with_advice("look at it again with `toolwire pins`, and use the digest shown there"))
 }
 
 fn unknown(name: &str, reviewed: &[PinnedUpstream]) -> Failure {
