@@ -16,7 +16,18 @@ pub(crate) struct RuledEntry<'a> {
     pub(crate) exposed_name: &'a str,
     /// The name at the upstream.
     pub(crate) own_name: &'a str,
-    pub(crate) annotations: Option<&'a RawValue>,
+    pub(crate) kind: RuledKind<'a>,
+}
+
+/// What rules know about the kind of an entry.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum RuledKind<'a> {
+    /// A tool with these annotations.
+    Tool(Option<&'a RawValue>),
+    /// A template, whose text is the name.
+    Template,
+    /// A prompt or a resource.
+    Other,
 }
 
 /// The kind of an entry.
@@ -68,8 +79,12 @@ impl AccessRules {
         entry_use: EntryUse<'_>,
     ) -> Decision {
         let policy = Arc::clone(&lock(&self.policy));
-        let request = PolicyRequest::entry(entry.upstream, entry.exposed_name, entry.own_name)
-            .with_annotations(entry.annotations);
+        let request = PolicyRequest::entry(entry.upstream, entry.exposed_name, entry.own_name);
+        let request = match (entry.kind, entry_use) {
+            (RuledKind::Tool(annotations), _) => request.with_annotations(annotations),
+            (RuledKind::Template, EntryUse::List) => request.of_template(),
+            _ => request,
+        };
         let request = match entry_use {
             EntryUse::List => request,
             EntryUse::Call(arguments) => request.with_arguments(arguments),

@@ -7,10 +7,7 @@ use serde_json::value::RawValue;
 use toolwire::{Catalog, RawJson};
 use toolwire_proto::relay::names::exposed_name;
 
-use crate::access::{EntryKind, RuledEntry};
-
-/// The annotations of prompts and resources, which change nothing.
-const READ_ONLY: &str = r#"{"readOnlyHint":true}"#;
+use crate::access::{EntryKind, RuledEntry, RuledKind};
 
 /// The entries of one upstream.
 #[derive(Debug, Default)]
@@ -23,7 +20,6 @@ pub(crate) struct EntryTable {
     resources: Vec<String>,
     templates: Vec<String>,
     template_texts: HashSet<String>,
-    read_only: Option<RawJson>,
 }
 
 #[derive(Deserialize)]
@@ -37,7 +33,6 @@ impl EntryTable {
         let mut table = Self {
             upstream: upstream.to_owned(),
             prefix: prefix.map(str::to_owned),
-            read_only: RawJson::from_string(READ_ONLY.to_owned()).ok(),
             ..Self::default()
         };
         for (name, descriptor) in catalog.tools() {
@@ -110,16 +105,20 @@ impl EntryTable {
         exposed_name: &'a str,
         own_name: &'a str,
     ) -> Option<RuledEntry<'a>> {
-        let annotations = match kind {
-            EntryKind::Tool => self.tools.get(own_name)?.as_ref(),
+        let kind = match kind {
+            EntryKind::Tool => {
+                let annotations = self.tools.get(own_name)?;
+                RuledKind::Tool(annotations.as_ref().map(RawJson::as_raw_value))
+            }
             EntryKind::Prompt if !self.prompts.contains(own_name) => return None,
-            EntryKind::Prompt | EntryKind::Resource => self.read_only.as_ref(),
+            EntryKind::Resource if self.has_template(own_name) => RuledKind::Template,
+            EntryKind::Prompt | EntryKind::Resource => RuledKind::Other,
         };
         Some(RuledEntry {
             upstream: &self.upstream,
             exposed_name,
             own_name,
-            annotations: annotations.map(RawJson::as_raw_value),
+            kind,
         })
     }
 }

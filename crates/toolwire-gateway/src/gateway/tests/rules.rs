@@ -1,8 +1,8 @@
 //! Rules, limits and the audit log.
 
 use serde_json::json;
-use toolwire::ResourceHandler;
-use toolwire::types::ToolAnnotations;
+use toolwire::types::{SubscriptionFilter, ToolAnnotations};
+use toolwire::{ResourceHandler, ResourceTemplateHandler, TemplateArguments};
 
 use super::*;
 
@@ -242,5 +242,74 @@ async fn rule_about_a_prefixed_uri_applies_where_the_upstream_is_alone() {
         let read = within(client.read_resource("notes:a").into_future()).await;
         assert_eq!(read.is_ok(), is_permitted, "{name}: {read:?}");
     }
+    gateway.close().await;
+}
+
+/// Returns a server with a template whose resources have their URI as text.
+fn template_server() -> Server {
+    let read = |_: RequestContext, uri: String, _: TemplateArguments| async move { uri };
+    let template = ResourceTemplateHandler::new("notes://by/{+name}", "by name", read);
+    Server::new("notes", "1.0.0")
+        .with_resource_subscriptions()
+        .resource_template(template)
+}
+
+#[tokio::test]
+async fn rules_apply_to_the_uris_of_a_template() {
+    let scratch = Scratch::new("gateway");
+    let upstream = TestUpstream::start(template_server()).await;
+    let rules = [
+        (
+            "[[rule]]\nallow = { upstream = \"notes\", tool = \"notes://by/ann/*\" }\n",
+            true,
+        ),
+        ("[[rule]]\ndeny = { tool = \"notes://by/bob/*\" }\n", false),
+    ];
+    for (rule, needs_permission) in rules {
+        let gateway = start(&scratch, &(table("notes", &upstream, "") + rule)).await;
+        for client in [
+            client(&gateway).await,
+            client_of_upstream(&gateway, "notes").await,
+        ] {
+            let templates = within(client.list_resource_templates().into_future()).await;
+            assert_eq!(templates.unwrap().len(), 1, "{rule}");
+            let read = async |uri: &str| {
+                let read = within(client.read_resource(uri).into_future()).await;
+                read.is_ok()
+            };
+            assert!(read("notes://by/ann/1").await, "{rule}");
+            assert!(!read("notes://by/bob/1").await, "{rule}");
+            assert_eq!(read("notes://by/eve/1").await, !needs_permission, "{rule}");
+            for hidden in [
+                "notes://by/ann/../bob/1",
+                "notes://by/./bob/1",
+                "notes://by//bob/1",
+                "notes://by/%62ob/1",
+                "NOTES://by/bob/1",
+            ] {
+                assert!(!read(hidden).await, "{rule} {hidden}");
+            }
+        }
+        gateway.close().await;
+    }
+}
+
+#[tokio::test]
+async fn rules_apply_to_subscriptions() {
+    let scratch = Scratch::new("gateway");
+    let upstream = TestUpstream::start(template_server()).await;
+    let rule = "[[rule]]\ndeny = { tool = \"notes://by/bob/*\" }\n";
+    let gateway = start(&scratch, &(table("notes", &upstream, "") + rule)).await;
+    let client = client(&gateway).await;
+    let uris = ["notes://by/bob/1", "notes://by/ann/1"];
+    let filter = uris.iter().fold(SubscriptionFilter::new(), |filter, uri| {
+        filter.with_resource(*uri)
+    });
+    let subscription = within(client.listen(filter))
+        .await
+        .expect("it is permitted");
+    until(async || upstream.server.resource_updated(uris[1]) > 0).await;
+    assert_eq!(upstream.server.resource_updated(uris[0]), 0);
+    drop(subscription);
     gateway.close().await;
 }

@@ -36,6 +36,23 @@ impl Knowledge {
     }
 }
 
+impl Knowledge {
+    /// Returns whether both conditions hold.
+    fn and(self, other: Self) -> Self {
+        match (self, other) {
+            (Self::False, _) | (_, Self::False) => Self::False,
+            (Self::True, Self::True) => Self::True,
+            _ => Self::Unknown,
+        }
+    }
+}
+
+impl From<bool> for Knowledge {
+    fn from(holds: bool) -> Self {
+        if holds { Self::True } else { Self::False }
+    }
+}
+
 /// The side on which a doubtful condition errs: a rule that allows matches less, a rule that denies matches more.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Strictness {
@@ -170,23 +187,34 @@ impl Conditions {
     }
 
     pub(super) fn hold(&self, request: &PolicyRequest<'_>, strictness: Strictness) -> Knowledge {
-        let is_met = self.upstream_holds(request)
-            && self.tool_holds(request, strictness)
-            && self.caller_holds(request)
-            && self.hint_holds(request);
-        match (&self.argument, request.arguments) {
-            _ if !is_met => Knowledge::False,
+        let is_met =
+            self.upstream_holds(request) && self.caller_holds(request) && self.hint_holds(request);
+        if !is_met {
+            return Knowledge::False;
+        }
+        let tool = self.name_holds(request, strictness);
+        let argument = match (&self.argument, request.arguments) {
             (None, _) => Knowledge::True,
             (Some(_), Arguments::Unknown) => Knowledge::Unknown,
             (Some(_), Arguments::Absent) => Knowledge::False,
             (Some(argument), Arguments::Known(arguments)) => {
-                if argument.holds(arguments, strictness) {
-                    Knowledge::True
-                } else {
-                    Knowledge::False
-                }
+                Knowledge::from(argument.holds(arguments, strictness))
             }
+        };
+        tool.and(argument)
+    }
+
+    /// Returns whether the name matches. The URIs of a template are not known.
+    fn name_holds(&self, request: &PolicyRequest<'_>, strictness: Strictness) -> Knowledge {
+        let holds = self.tool_holds(request, strictness);
+        let may_hold = |tool: &UriPattern| {
+            tool.may_match_template(request.exposed_name)
+                || tool.may_match_template(request.own_name)
+        };
+        if !holds && request.is_template && self.tool.as_ref().is_some_and(may_hold) {
+            return Knowledge::Unknown;
         }
+        Knowledge::from(holds)
     }
 
     pub(super) fn depend_on_caller(&self) -> bool {

@@ -89,6 +89,8 @@ pub struct PolicyRequest<'a> {
     own_name: &'a str,
     /// The template of a resource, exposed and at the upstream.
     template: Option<(&'a str, &'a str)>,
+    /// Whether the entry is a template in a list, so that any of its URIs are possible.
+    is_template: bool,
     /// Set for a tool, with its annotations.
     tool: Option<Option<&'a RawValue>>,
     principal: Option<&'a str>,
@@ -117,6 +119,7 @@ impl<'a> PolicyRequest<'a> {
             exposed_name,
             own_name,
             template: None,
+            is_template: false,
             tool: None,
             principal: None,
             scopes: None,
@@ -124,6 +127,13 @@ impl<'a> PolicyRequest<'a> {
             claims: None,
             arguments: Arguments::Unknown,
         }
+    }
+
+    /// Makes the entry of a list a template, whose text is the name. It is listed if a rule may permit one of its URIs.
+    #[must_use]
+    pub fn of_template(mut self) -> Self {
+        self.is_template = true;
+        self
     }
 
     /// Sets the template that the URI of a resource matches: the exposed text, and the text at the upstream. Deny rules

@@ -314,3 +314,32 @@ fn caller_of_a_transport_without_tokens_has_every_scope() {
     assert!(!rules.decide(&request).is_allowed);
     assert!(rules.decide(&request.with_every_scope()).is_allowed);
 }
+
+#[test]
+fn template_is_listed_if_a_uri_of_it_may_be_permitted() {
+    let rule = |effect, pattern: &str| {
+        let conditions = Conditions::new().with_tool(pattern.parse().unwrap());
+        PolicyRule::new(effect, conditions)
+    };
+    let check = |effect: Effect, pattern: &str, expected: bool| {
+        let policy = Policy::new(vec![rule(effect, pattern)]).unwrap();
+        let template = PolicyRequest::entry("u", "notes://by/{name}", "notes://by/{name}");
+        let decision = policy.decide(&template.of_template());
+        assert_eq!(decision.is_allowed, expected, "{effect:?} {pattern}");
+    };
+    check(Effect::Allow, "notes://by/ann", true);
+    check(Effect::Allow, "notes://*", true);
+    check(Effect::Allow, "NOTES://by/a*", true);
+    check(Effect::Allow, "notes://of/*", false);
+    check(Effect::Allow, "files*", false);
+    check(Effect::Deny, "notes://by/ann", true);
+    check(Effect::Deny, "notes://by/*", false);
+    check(Effect::Deny, "notes://of/*", true);
+    // The URI itself is decided when it is used.
+    let policy = Policy::new(vec![rule(Effect::Allow, "notes://by/ann")]).unwrap();
+    let read = |uri: &'static str| {
+        let request = PolicyRequest::entry("u", uri, uri).with_arguments(None);
+        policy.decide(&request).is_allowed
+    };
+    assert!(read("notes://by/ann") && !read("notes://by/bob"));
+}

@@ -66,6 +66,16 @@ impl UriPattern {
             }
     }
 
+    /// Returns `true` if the pattern may match a URI of a template (RFC 6570): if the texts before the first `*`, `?` and `{`
+    /// are equal as far as both go.
+    #[must_use]
+    pub fn may_match_template(&self, template: &str) -> bool {
+        let pattern = literal_start(self.written.as_str()).as_bytes();
+        let fixed = &template[..template.find('{').unwrap_or(template.len())];
+        let length = pattern.len().min(fixed.len());
+        pattern[..length].eq_ignore_ascii_case(&fixed.as_bytes()[..length])
+    }
+
     fn normal_pattern(&self) -> &Glob {
         self.normalized.as_ref().unwrap_or(&self.written)
     }
