@@ -3,12 +3,12 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use crate::config::GatewayConfig;
+use crate::config::{GatewayConfig, UpstreamConfig};
 use crate::connection::{has_same_connection, upstream_source};
 use crate::error::GatewayError;
 use crate::gateway::running::RunningUpstream;
 use crate::gateway::{Gateway, GatewayState, check_pins, configure_audit, has_rules};
-use crate::limits::CommonLimits;
+use crate::limits::{CommonLimits, UpstreamLimit};
 use crate::sync::lock;
 
 /// The time between two looks at a changed file. Only a text that both see is complete.
@@ -159,6 +159,7 @@ impl Gateway {
             let common = &self.inner.common;
             connection
                 .and_then(|connection| {
+                    let limits = (limits, upstream_limit(upstream, &state.upstreams));
                     RunningUpstream::new(upstream, connection, limits, is_ruled, common)
                 })
                 .map_err(|problem| {
@@ -237,6 +238,16 @@ impl RunningUpstream {
     /// Returns `true` if both are the same running upstream.
     fn is(&self, other: &Self) -> bool {
         self.source.is(&other.source)
+    }
+}
+
+/// Returns the limit of an upstream. An equal limit of the upstream with its name goes on, with what it has counted.
+fn upstream_limit(config: &UpstreamConfig, old: &[RunningUpstream]) -> Option<UpstreamLimit> {
+    let mut old = old.iter();
+    let known = old.find(|old| old.config.name == config.name && old.config.limit == config.limit);
+    match known {
+        Some(known) => known.limit.clone(),
+        None => config.limit.as_ref().map(UpstreamLimit::new),
     }
 }
 

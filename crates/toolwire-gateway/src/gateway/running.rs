@@ -42,7 +42,7 @@ impl RunningUpstream {
     pub(super) fn new(
         config: &UpstreamConfig,
         connection: UpstreamSource,
-        limits: &CommonLimits,
+        (limits, limit): (&CommonLimits, Option<UpstreamLimit>),
         is_ruled: bool,
         common: &Common,
     ) -> Result<Self, String> {
@@ -63,7 +63,7 @@ impl RunningUpstream {
             is_ruled,
             connection,
             source,
-            limit: config.limit.as_ref().map(UpstreamLimit::new),
+            limit,
             alone,
         };
         let mount = upstream.mount(common).without_prefix();

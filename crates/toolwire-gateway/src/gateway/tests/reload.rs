@@ -40,6 +40,27 @@ async fn changed_file_is_taken_and_a_broken_one_is_not() {
 }
 
 #[tokio::test]
+async fn new_configuration_keeps_the_counts_of_limits() {
+    let scratch = Scratch::new("gateway");
+    let upstream = TestUpstream::start(server_with(&["read"])).await;
+    let limited = |lines: &str| {
+        let limit = "limit = { calls = 1, per = \"1h\", key = \"upstream\" }\n";
+        parse(
+            &scratch,
+            &table("files", &upstream, &format!("{limit}{lines}")),
+        )
+    };
+    let gateway = Gateway::new(limited(""), GatewayOptions::new()).unwrap();
+    within(gateway.connect_all()).await;
+    let client = client(&gateway).await;
+    assert!(call(&client, "files_read").await.is_ok());
+    gateway.reload(limited("prefix = \"f\"")).await.unwrap();
+    let rejected = call(&client, "f_read").await.unwrap_err();
+    assert!(rejected.contains("too many calls"), "{rejected}");
+    gateway.close().await;
+}
+
+#[tokio::test]
 async fn rejected_configuration_changes_nothing() {
     let scratch = Scratch::new("gateway");
     let upstream = TestUpstream::start(server_with(&["read", "write"])).await;
