@@ -1,7 +1,10 @@
 //! The limits of calls, as middleware of the mounts.
 
-use toolwire::Mount;
-use toolwire::middleware::{ConcurrencyLimit, Deadline, RateLimit, ResponseBudget};
+use toolwire::middleware::{
+    ConcurrencyLimit, Deadline, Middleware, Next, Outcome, RateLimit, Request, ResponseBudget,
+};
+use toolwire::{BoxFuture, Mount};
+use toolwire_proto::relay::glob::Glob;
 
 use crate::config::{CallLimit, LimitKey, LimitsConfig};
 
@@ -37,21 +40,52 @@ impl CommonLimits {
     }
 }
 
-/// The limit of one upstream. Clones share what is counted.
-#[derive(Debug, Clone)]
-pub(crate) struct UpstreamLimit(RateLimit);
+/// The limits of one upstream. Clones share what is counted.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct UpstreamLimits(Vec<UpstreamLimit>);
 
-impl UpstreamLimit {
-    pub(crate) fn new(config: &CallLimit) -> Self {
-        let limit = match config.key {
-            LimitKey::Principal => RateLimit::per_caller(config.calls, config.period),
-            LimitKey::Upstream => RateLimit::of_all_callers(config.calls, config.period),
-        };
-        Self(limit)
+/// One limit of an upstream.
+#[derive(Debug, Clone)]
+struct UpstreamLimit {
+    limit: RateLimit,
+    /// Patterns of the names at the upstream. Empty: every request that runs code of the upstream counts.
+    tools: Vec<Glob>,
+}
+
+impl UpstreamLimits {
+    pub(crate) fn new(config: &[CallLimit]) -> Self {
+        let limits = config.iter().map(|config| UpstreamLimit {
+            limit: match config.key {
+                LimitKey::Principal => RateLimit::per_caller(config.calls, config.period),
+                LimitKey::Upstream => RateLimit::of_all_callers(config.calls, config.period),
+            },
+            tools: config.tools.clone(),
+        });
+        Self(limits.collect())
     }
 
-    /// Adds the limit to a mount.
+    /// Adds the limits to a mount.
     pub(crate) fn add_to(&self, mount: Mount) -> Mount {
-        mount.with_middleware(self.0.clone())
+        let add = |mount: Mount, limit: &UpstreamLimit| mount.with_middleware(limit.clone());
+        self.0.iter().fold(mount, add)
+    }
+}
+
+impl UpstreamLimit {
+    /// Returns `true` if a request counts. The names at the upstream decide, because exposed names may be shortened.
+    fn applies_to(&self, request: &Request) -> bool {
+        let name = request.source_name().unwrap_or_default();
+        let is_matching = || self.tools.iter().any(|pattern| pattern.matches(name));
+        self.tools.is_empty() || (request.method() == "tools/call" && is_matching())
+    }
+}
+
+impl Middleware for UpstreamLimit {
+    fn handle<'a>(&'a self, request: &'a mut Request, next: Next<'a>) -> BoxFuture<'a, Outcome> {
+        if self.applies_to(request) {
+            self.limit.handle(request, next)
+        } else {
+            Box::pin(next.run(request))
+        }
     }
 }

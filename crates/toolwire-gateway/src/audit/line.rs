@@ -3,15 +3,14 @@
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use serde::Serialize;
-use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 use toolwire::TraceContext;
 use toolwire::middleware::{Outcome, Request};
 use toolwire::types::RequestId;
 use toolwire_proto::relay::policy::Decision;
 
-/// The maximum length of the written arguments in bytes. Longer ones are left out.
-const MAX_ARGUMENT_BYTES: usize = 16 * 1024;
+use crate::audit::arguments::{chosen, keyed_digest};
+use crate::config::AuditConfig;
 
 /// The maximum length of a name that a client sent, in characters.
 const MAX_NAME_CHARACTERS: usize = 512;
@@ -50,6 +49,8 @@ pub(crate) struct ExchangeLine {
     trace_id: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     arguments: Option<Map<String, Value>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    arguments_digest: Option<String>,
     #[serde(skip)]
     start: Instant,
 }
@@ -66,7 +67,7 @@ struct ExchangePrincipal {
 
 impl ExchangeLine {
     /// Creates the line of a request. Until it ends, its outcome is that it was cancelled.
-    pub(crate) fn of(request: &Request, arguments: &[String]) -> Self {
+    pub(crate) fn of(request: &Request, config: &AuditConfig) -> Self {
         let scope = request.scope();
         let token = scope.auth();
         let principal = token.valid.then(|| ExchangePrincipal {
@@ -97,7 +98,8 @@ impl ExchangeLine {
             duration_ms: 0,
             bytes: 0,
             trace_id: trace.trace_id().map(str::to_owned),
-            arguments: chosen(request.arguments(), arguments),
+            arguments: chosen(request.arguments(), &config.arguments),
+            arguments_digest: keyed_digest(request.arguments(), config.digest_key.as_ref()),
             start: Instant::now(),
         }
     }
@@ -143,37 +145,4 @@ pub(crate) fn now() -> u64 {
 
 fn shortened(text: &str) -> String {
     text.chars().take(MAX_NAME_CHARACTERS).collect()
-}
-
-/// Returns the arguments that may be written.
-fn chosen(arguments: Option<&RawValue>, names: &[String]) -> Option<Map<String, Value>> {
-    let arguments = arguments.filter(|_| !names.is_empty())?;
-    let arguments: Map<String, Value> = serde_json::from_str(arguments.get()).ok()?;
-    let chosen = arguments.into_iter();
-    let chosen: Map<String, Value> = chosen.filter(|(name, _)| names.contains(name)).collect();
-    let length = serde_json::to_string(&chosen).ok()?.len();
-    (length <= MAX_ARGUMENT_BYTES).then_some(chosen)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn only_named_arguments_are_written() {
-        let text = r#"{"path":"/a","token":"x"}"#;
-        let arguments: Box<RawValue> = serde_json::from_str(text).unwrap();
-        let names = ["path".to_owned()];
-        let written = chosen(Some(&arguments), &names).unwrap();
-        assert_eq!(Value::Object(written), serde_json::json!({"path": "/a"}));
-        assert_eq!(chosen(Some(&arguments), &[]), None);
-        let fits = |length: usize| {
-            let text = format!(r#"{{"path":"{}"}}"#, "x".repeat(length));
-            let arguments: Box<RawValue> = serde_json::from_str(&text).unwrap();
-            chosen(Some(&arguments), &names).is_some()
-        };
-        let quotes = r#"{"path":""}"#.len();
-        assert!(fits(MAX_ARGUMENT_BYTES - quotes));
-        assert!(!fits(MAX_ARGUMENT_BYTES - quotes + 1));
-    }
 }

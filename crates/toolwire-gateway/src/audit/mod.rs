@@ -1,5 +1,6 @@
 //! The audit log: one line of JSON per exchange, written by a thread of its own.
 
+mod arguments;
 mod line;
 mod middleware;
 mod writer;
@@ -85,7 +86,7 @@ impl AuditLog {
                 ErrorObject::internal("the audit log of the gateway is full; try again later");
             return Err(error.with_data(json!({ "reason": "overloaded" })));
         }
-        let line = ExchangeLine::of(request, &log.config.arguments);
+        let line = ExchangeLine::of(request, &log.config);
         Ok(Some(AuditedExchange {
             line: Some(line),
             decision: decision.clone(),

@@ -3,8 +3,13 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use toolwire_auth::documents::Secret;
+
 use crate::config::section::Field;
 use crate::config::{ConfigError, MAX_LIST};
+
+/// The minimum length of the key of digests in bytes.
+const MIN_KEY_BYTES: usize = 16;
 
 /// Who may use the gateway.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -24,13 +29,15 @@ pub enum AuthConfig {
 }
 
 /// The audit log.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct AuditConfig {
     /// The file.
     pub file: PathBuf,
     /// The arguments of tools and prompts that are written. Default: none.
     pub arguments: Vec<String>,
+    /// The key of the digests of all arguments. Default: there are no digests.
+    pub digest_key: Option<Secret>,
     /// The size in bytes at which a new file is begun. Default: 100 MiB.
     pub max_bytes: u64,
     /// The number of older files. Default: 5.
@@ -68,6 +75,7 @@ impl AuditConfig {
         Self {
             file: file.into(),
             arguments: Vec::new(),
+            digest_key: None,
             max_bytes: 100 * 1024 * 1024,
             files: 5,
             on_full: OnFull::Reject,
@@ -116,6 +124,15 @@ pub(super) fn read_audit(field: Field<'_>) -> Result<AuditConfig, ConfigError> {
     let mut audit = AuditConfig::new(file.path()?);
     if let Some(arguments) = section.take("arguments") {
         audit.arguments = arguments.texts(MAX_LIST)?;
+    }
+    if let Some(field) = section.take("digest_key") {
+        let key = field.text()?;
+        if key.len() < MIN_KEY_BYTES {
+            return Err(field
+                .error(format_args!("has less than {MIN_KEY_BYTES} bytes"))
+                .with_advice("write digest_key = \"${AUDIT_KEY}\", with a random value"));
+        }
+        audit.digest_key = Some(key.into());
     }
     if let Some(bytes) = section.take("max_bytes") {
         audit.max_bytes = bytes.number(4096..1 << 40)?;

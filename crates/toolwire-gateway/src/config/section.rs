@@ -244,6 +244,18 @@ impl<'a> Field<'a> {
         self.list(most)?.iter().map(Field::text).collect()
     }
 
+    /// Reads a table, or a list of tables.
+    pub(super) fn tables<T>(
+        self,
+        most: usize,
+        read: impl Fn(Self) -> Result<T, ConfigError>,
+    ) -> Result<Vec<T>, ConfigError> {
+        if matches!(self.value.get_ref(), DeValue::Array(_)) {
+            return self.list(most)?.into_iter().map(read).collect();
+        }
+        Ok(vec![read(self)?])
+    }
+
     /// Reads a table.
     pub(super) fn section(self) -> Result<Section<'a>, ConfigError> {
         if !matches!(self.value.get_ref(), DeValue::Table(_)) {

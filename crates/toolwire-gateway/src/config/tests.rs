@@ -54,6 +54,7 @@ directory = "work"
 children = 4
 sharing = "shared"
 flat = true
+limit = [{ calls = 1, per = "1m", tools = ["write_*"] }, { calls = 9, per = "1m" }]
 [[rule]]
 deny = { tool = "*", hint = "destructive" }
 unless = { scope = "admin" }
@@ -62,6 +63,7 @@ allow = { upstream = "zeta", principal = "a*", claim = { name = "team", value = 
 [audit]
 file = "audit.jsonl"
 arguments = ["path"]
+digest_key = "0123456789abcdef"
 max_bytes = 4096
 files = 2
 on_full = "drop"
@@ -83,8 +85,11 @@ call_timeout = "5m"
     assert_eq!(zeta.pin, Some(PinMode::Block));
     assert!(zeta.is_required && zeta.may_sample && zeta.sees_roots);
     assert_eq!(zeta.timeout, Some(Duration::from_secs(30)));
-    let limit = zeta.limit.expect("a limit");
+    let limit = &zeta.limits[0];
     assert_eq!((limit.calls, limit.key), (60, LimitKey::Upstream));
+    let of_alpha = &config.upstreams[1].limits;
+    let patterns: Vec<usize> = of_alpha.iter().map(|limit| limit.tools.len()).collect();
+    assert_eq!(patterns, [1, 0]);
     let alpha = &config.upstreams[1];
     assert_eq!(alpha.prefix, None);
     assert_eq!(alpha.children, Some(4));
@@ -99,6 +104,7 @@ call_timeout = "5m"
     let audit = config.audit.as_ref().expect("an audit log");
     assert_eq!(audit.file, Path::new("dir/audit.jsonl"));
     assert_eq!(audit.on_full, OnFull::Drop);
+    assert!(audit.digest_key.is_some());
     assert_eq!(config.limits.calls_at_once, Some(10));
     assert!(config.policy.depends_on_caller());
 }
@@ -261,6 +267,11 @@ fn mistakes_are_named() {
         Some(3),
         "`issuer` and `audience`",
     );
+    check_error(
+        &with("[audit]\nfile = \"a\"\ndigest_key = \"0123456789abcde\""),
+        Some(5),
+        "less than 16 bytes",
+    );
     check_error(&with("[limits]\ncalls_at_once = 0"), Some(4), "from 1 to");
     check_error("[upstream.a]\nurl = \n", Some(2), "");
 }
@@ -273,6 +284,12 @@ fn sizes_are_limited() {
     };
     assert!(parse(&tools(MAX_LIST)).is_ok());
     check_error(&tools(MAX_LIST + 1), Some(3), "more than 256");
+    let limits = |count: usize| {
+        let limits = vec!["{ calls = 1, per = \"1m\" }"; count].join(",");
+        format!("[upstream.a]\nurl = \"https://a\"\nlimit = [{limits}]")
+    };
+    assert!(parse(&limits(16)).is_ok());
+    check_error(&limits(17), Some(3), "more than 16");
     let upstreams = |count: usize| {
         let tables = (0..count).map(|n| format!("[upstream.u{n}]\nurl = \"https://a\"\n"));
         tables.collect::<String>()

@@ -16,6 +16,9 @@ use crate::config::{ConfigError, MAX_LIST, UpstreamCredentials, credentials};
 /// The longest name of an upstream.
 pub const MAX_NAME_LENGTH: usize = 32;
 
+/// The maximum number of limits of an upstream.
+const MAX_LIMITS: usize = 16;
+
 /// A server behind the gateway, and how it is offered.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
@@ -30,8 +33,8 @@ pub struct UpstreamConfig {
     pub denied_tools: Vec<Glob>,
     /// The prefix of the names of tools and prompts. `None`: the names of the server. Default: the name.
     pub prefix: Option<String>,
-    /// The limit of calls.
-    pub limit: Option<CallLimit>,
+    /// The limits of calls. Each of them has to permit a call.
+    pub limits: Vec<CallLimit>,
     /// What happens to tools, prompts and instructions that are new or have changed. `None`: nothing.
     pub pin: Option<PinMode>,
     /// Whether the gateway does not start without the server. Default: `false`.
@@ -85,7 +88,7 @@ pub struct CommandUpstream {
 }
 
 /// A number of calls in a period.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct CallLimit {
     /// The number of calls, which may come at once.
@@ -94,6 +97,8 @@ pub struct CallLimit {
     pub period: Duration,
     /// Who shares the limit.
     pub key: LimitKey,
+    /// Patterns of the tools whose calls count, by their names at the upstream. Empty: all calls, prompts and reads.
+    pub tools: Vec<Glob>,
 }
 
 /// Who shares a limit of calls.
@@ -126,7 +131,7 @@ impl UpstreamConfig {
             transport,
             allowed_tools: Vec::new(),
             denied_tools: Vec::new(),
-            limit: None,
+            limits: Vec::new(),
             pin: None,
             is_required: false,
             may_sample: false,
@@ -207,7 +212,7 @@ pub(super) fn read(name: &str, field: Field<'_>) -> Result<UpstreamConfig, Confi
         upstream.prefix = None;
     }
     if let Some(limit) = section.take("limit") {
-        upstream.limit = Some(read_limit(limit)?);
+        upstream.limits = limit.tables(MAX_LIMITS, read_limit)?;
     }
     if let Some(pin) = section.take("pin") {
         let modes = [
@@ -344,6 +349,7 @@ fn read_limit(field: Field<'_>) -> Result<CallLimit, ConfigError> {
         calls: u32::try_from(calls).unwrap_or(u32::MAX),
         period: period.duration()?,
         key,
+        tools: patterns(section.take("tools"))?,
     };
     section.finish()?;
     Ok(limit)

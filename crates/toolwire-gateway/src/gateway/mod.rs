@@ -24,7 +24,7 @@ use crate::connection::{GatewayOptions, upstream_source};
 use crate::error::GatewayError;
 use crate::exposed_uris::ExposedUris;
 use crate::front_auth::FrontAuth;
-use crate::limits::{CommonLimits, UpstreamLimit};
+use crate::limits::{CommonLimits, UpstreamLimits};
 use crate::pins::PinStore;
 
 pub use self::reload::ConfigFile;
@@ -91,7 +91,7 @@ impl Gateway {
             let name = &upstream.name;
             let named = |problem| setting(format!("upstream `{name}`: {problem}"));
             let connection = upstream_source(upstream, &options).map_err(named)?;
-            let limits = (&limits, upstream.limit.as_ref().map(UpstreamLimit::new));
+            let limits = (&limits, UpstreamLimits::new(&upstream.limits));
             let running =
                 RunningUpstream::new(upstream, connection, limits, has_rules(&config), &common);
             upstreams.push(running.map_err(named)?);

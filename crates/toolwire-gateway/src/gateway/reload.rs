@@ -8,7 +8,7 @@ use crate::connection::{has_same_connection, upstream_source};
 use crate::error::GatewayError;
 use crate::gateway::running::RunningUpstream;
 use crate::gateway::{Gateway, GatewayState, check_pins, configure_audit, has_rules};
-use crate::limits::{CommonLimits, UpstreamLimit};
+use crate::limits::{CommonLimits, UpstreamLimits};
 use crate::sync::lock;
 
 /// The time between two looks at a changed file. Only a text that both see is complete.
@@ -159,7 +159,7 @@ impl Gateway {
             let common = &self.inner.common;
             connection
                 .and_then(|connection| {
-                    let limits = (limits, upstream_limit(upstream, &state.upstreams));
+                    let limits = (limits, own_limits(upstream, &state.upstreams));
                     RunningUpstream::new(upstream, connection, limits, is_ruled, common)
                 })
                 .map_err(|problem| {
@@ -241,13 +241,14 @@ impl RunningUpstream {
     }
 }
 
-/// Returns the limit of an upstream. An equal limit of the upstream with its name goes on, with what it has counted.
-fn upstream_limit(config: &UpstreamConfig, old: &[RunningUpstream]) -> Option<UpstreamLimit> {
+/// Returns the limits of an upstream. Equal limits of the upstream with its name go on, with what they have counted.
+fn own_limits(config: &UpstreamConfig, old: &[RunningUpstream]) -> UpstreamLimits {
     let mut old = old.iter();
-    let known = old.find(|old| old.config.name == config.name && old.config.limit == config.limit);
+    let known =
+        old.find(|old| old.config.name == config.name && old.config.limits == config.limits);
     match known {
-        Some(known) => known.limit.clone(),
-        None => config.limit.as_ref().map(UpstreamLimit::new),
+        Some(known) => known.own_limits.clone(),
+        None => UpstreamLimits::new(&config.limits),
     }
 }
 

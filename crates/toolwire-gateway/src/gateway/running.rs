@@ -11,7 +11,7 @@ use crate::config::UpstreamConfig;
 use crate::exposed_uris::ExposedUris;
 use crate::gateway::PATH;
 use crate::guard::Guard;
-use crate::limits::{CommonLimits, UpstreamLimit};
+use crate::limits::{CommonLimits, UpstreamLimits};
 use crate::mounted_source::MountedSource;
 use crate::pins::PinStore;
 use crate::source::{GatewaySource, Pinning};
@@ -33,7 +33,7 @@ pub(super) struct RunningUpstream {
     pub(super) is_ruled: bool,
     pub(super) connection: UpstreamSource,
     pub(super) source: GatewaySource,
-    pub(super) limit: Option<UpstreamLimit>,
+    pub(super) own_limits: UpstreamLimits,
     /// The server that offers this upstream alone.
     pub(super) alone: Server,
 }
@@ -42,7 +42,7 @@ impl RunningUpstream {
     pub(super) fn new(
         config: &UpstreamConfig,
         connection: UpstreamSource,
-        (limits, limit): (&CommonLimits, Option<UpstreamLimit>),
+        (limits, own_limits): (&CommonLimits, UpstreamLimits),
         is_ruled: bool,
         common: &Common,
     ) -> Result<Self, String> {
@@ -63,7 +63,7 @@ impl RunningUpstream {
             is_ruled,
             connection,
             source,
-            limit,
+            own_limits,
             alone,
         };
         let mount = upstream.mount(common).without_prefix();
@@ -103,10 +103,7 @@ impl RunningUpstream {
             Arc::clone(&common.access),
             Arc::clone(&common.uris),
         ));
-        if let Some(limit) = &self.limit {
-            mount = limit.add_to(mount);
-        }
-        self.limits.add_to(mount)
+        self.limits.add_to(self.own_limits.add_to(mount))
     }
 
     /// Returns the path of the address at which this upstream is alone.

@@ -143,6 +143,18 @@ async fn limits_reject_calls_beyond_them() {
         assert!(rejected.contains("too many calls"), "{key}: {rejected}");
         gateway.close().await;
     }
+    let several = server_with(&["read", "write_a", "write_b"]);
+    let several = TestUpstream::start(several).await;
+    let limits =
+        "limit = [{ calls = 1, per = \"1h\", tools = [\"write_*\"] }, { calls = 3, per = \"1h\" }]";
+    let gateway = start(&scratch, &table("files", &several, limits)).await;
+    let client_of_all = client(&gateway).await;
+    assert!(call(&client_of_all, "files_write_a").await.is_ok());
+    assert!(call(&client_of_all, "files_write_b").await.is_err());
+    assert!(call(&client_of_all, "files_read").await.is_ok());
+    assert!(call(&client_of_all, "files_read").await.is_ok());
+    assert!(call(&client_of_all, "files_read").await.is_err());
+    gateway.close().await;
     let text = table("files", &upstream, "") + "[limits]\nresult_bytes = 10\n";
     let gateway = start(&scratch, &text).await;
     let shortened = call(&client(&gateway).await, "files_read").await.unwrap();
