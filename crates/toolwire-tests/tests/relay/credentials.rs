@@ -6,7 +6,8 @@ use bytes::Bytes;
 use http::StatusCode;
 use serde_json::{Value, json};
 use toolwire::relay::{
-    Credential, Credentials, FixedCredential, LoginRequired, Upstream, UpstreamSource,
+    Credential, Credentials, FixedCredential, LoginRequired, Relay, Sharing, Upstream,
+    UpstreamSource,
 };
 use toolwire::transport::http::{AuthorizationError, Authorizer, HttpOptions};
 use toolwire::{BoxFuture, Principal, RequestContext, ScopeSet, Server, TokenInfo, tool};
@@ -94,21 +95,25 @@ struct Gateway {
     _upstream: Endpoint,
 }
 
-async fn gateway(credentials: impl Credentials) -> Gateway {
+/// Starts an upstream server, and returns it with a way to reach it.
+async fn upstream(credentials: impl Credentials) -> (Upstream, Endpoint, Arc<Mutex<Vec<String>>>) {
     let authorizer = RecordingAuthorizer::default();
     let headers = Arc::clone(&authorizer.headers);
     let upstream = Server::new("up", "1.0.0").tool(whoami);
     let options = HttpOptions::new().with_authorizer(authorizer);
-    let upstream = Endpoint::serve_with(&upstream, options).await;
-    let address = format!("http://{}/mcp", upstream.address);
-    let source = Upstream::new(move |builder| {
+    let endpoint = Endpoint::serve_with(&upstream, options).await;
+    let address = format!("http://{}/mcp", endpoint.address);
+    let upstream = Upstream::new(move |builder| {
         let address = address.clone();
         async move { builder.connect(&address).await }
     });
-    let source = source
-        .with_name("up")
-        .with_credentials(credentials)
-        .source();
+    let upstream = upstream.with_name("up").with_credentials(credentials);
+    (upstream, endpoint, headers)
+}
+
+async fn gateway(credentials: impl Credentials) -> Gateway {
+    let (upstream, endpoint, headers) = upstream(credentials).await;
+    let source = upstream.source();
     source
         .connect()
         .await
@@ -119,8 +124,21 @@ async fn gateway(credentials: impl Credentials) -> Gateway {
         front: Endpoint::serve_with(&server, options).await,
         source,
         headers,
-        _upstream: upstream,
+        _upstream: endpoint,
     }
+}
+
+/// Calls the tool through a relay as a user, and returns the message of the response.
+async fn call_relay(front: &Endpoint, user: &str) -> Value {
+    let params = json!({"name": "whoami", "arguments": {}});
+    let message = modern_with(1, "tools/call", params, json!({}));
+    let request = Request::modern(&message).with("Authorization", format!("Bearer {user}"));
+    front.request(&request).await.message()
+}
+
+async fn serve_relay(relay: &Relay) -> Endpoint {
+    let options = HttpOptions::new().with_authorizer(NamedUsers);
+    Endpoint::serve_with(relay.server(), options).await
 }
 
 impl Gateway {
@@ -166,14 +184,37 @@ async fn upstream_server_sees_the_credentials_of_each_caller_and_nothing_of_its_
 }
 
 #[tokio::test]
-async fn legacy_session_has_the_credentials_of_its_caller() {
-    let gateway = gateway(TokensOfUsers::default()).await;
+async fn relay_presents_the_credentials_of_each_caller() {
+    for sharing in [Sharing::PerPrincipal, Sharing::Shared] {
+        let (upstream, _endpoint, _) = upstream(TokensOfUsers::default()).await;
+        let relay = upstream.with_sharing(sharing).relay();
+        let front = serve_relay(&relay).await;
+        // A caller that has to log in causes no pause for the others.
+        for _ in 0..6 {
+            let rejected = call_relay(&front, "bob").await;
+            let message = rejected["error"]["message"].as_str().unwrap_or_default();
+            assert!(message.contains("https://login/up"), "{rejected}");
+        }
+        for (user, seen) in [("ann", "up-ann"), ("carl", "up-carl"), ("ann", "up-ann")] {
+            let response = call_relay(&front, user).await;
+            let text = &response["result"]["content"][0]["text"];
+            assert_eq!(text, seen, "{sharing:?} {response}");
+        }
+        let session = call_in_session(&front, "ann", "whoami").await;
+        assert!(session.contains("up-ann"), "{session}");
+        relay.close().await;
+    }
+}
+
+/// Calls a tool as a user in a legacy session, and returns the body of the response.
+async fn call_in_session(front: &Endpoint, user: &str, tool: &str) -> String {
     let post = async |message: Value, session: Option<&str>| {
-        let mut request = Request::post(&message).with("Authorization", "Bearer canary-ann");
+        let token = format!("Bearer {user}");
+        let mut request = Request::post(&message).with("Authorization", token);
         if let Some(session) = session {
             request = request.in_session(session, "2025-11-25");
         }
-        gateway.front.request(&request).await
+        front.request(&request).await
     };
     let params = json!({
         "protocolVersion": "2025-11-25",
@@ -182,13 +223,14 @@ async fn legacy_session_has_the_credentials_of_its_caller() {
     });
     let initialized = post(legacy(1, "initialize", params), None).await;
     let session = initialized.header("mcp-session-id").map(str::to_owned);
-    let call = legacy(
-        2,
-        "tools/call",
-        json!({"name": "up_whoami", "arguments": {}}),
-    );
-    let response = post(call, session.as_deref()).await;
-    let text = response.text();
+    let call = legacy(2, "tools/call", json!({"name": tool, "arguments": {}}));
+    post(call, session.as_deref()).await.text().to_owned()
+}
+
+#[tokio::test]
+async fn legacy_session_has_the_credentials_of_its_caller() {
+    let gateway = gateway(TokensOfUsers::default()).await;
+    let text = call_in_session(&gateway.front, "canary-ann", "up_whoami").await;
     assert!(text.contains("up-ann"), "{text}");
     gateway.expect_no_canary();
 }

@@ -13,6 +13,7 @@ use crate::engine::Principal;
 use crate::error::Error;
 use crate::relay::backoff::UpstreamBackoff;
 use crate::relay::connection::UpstreamConnection;
+use crate::relay::credentials::is_credential_error;
 use crate::relay::idle_sessions::IdleSessions;
 use crate::relay::messages::UpstreamMessages;
 use crate::relay::open_connections::{ConnectionPermit, OpenConnections};
@@ -67,22 +68,26 @@ impl UpstreamConnector {
     /// Returns the principal whose connections a request uses.
     pub(super) fn owner(&self, principal: Principal) -> Principal {
         match self.upstream.sharing {
-            Sharing::PerPrincipal => principal,
-            Sharing::Shared => Principal::anonymous(),
+            Sharing::Shared if !self.upstream.has_credentials_per_caller() => {
+                Principal::anonymous()
+            }
+            Sharing::Shared | Sharing::PerPrincipal => principal,
         }
     }
 
-    /// Opens a legacy session with these parameters of `initialize`.
+    /// Opens a legacy session for a principal, with these parameters of `initialize`.
     ///
     /// # Errors
     /// Returns an error if the server cannot be reached, during the pause after a failure, and if there are too many
     /// connections.
     pub(super) async fn open_legacy(
         &self,
+        principal: &Principal,
         initialize: RawJson,
         messages: Arc<UpstreamMessages>,
     ) -> Result<UpstreamConnection, Error> {
-        let opening = self.upstream.open_legacy(initialize, messages);
+        let owner = self.owner(principal.clone());
+        let opening = self.upstream.open_legacy(&owner, initialize, messages);
         self.open(opening, |error| !is_other_era(error)).await
     }
 
@@ -91,19 +96,26 @@ impl UpstreamConnector {
     /// connection.
     pub(super) async fn try_legacy(
         &self,
+        principal: &Principal,
         initialize: RawJson,
     ) -> Result<UpstreamConnection, Error> {
-        let opening = self.upstream.open_legacy(initialize, Arc::default());
+        let owner = self.owner(principal.clone());
+        let messages = Arc::default();
+        let opening = self.upstream.open_legacy(&owner, initialize, messages);
         self.open(opening, |error| !may_be_modern(error)).await
     }
 
-    /// Opens a connection for modern requests. If the server is legacy, the connection is a session without capabilities,
+    /// Opens a connection for the modern requests of a principal. If the server is legacy, the connection is a session without capabilities,
     /// whose initialization the caller ends.
     ///
     /// # Errors
     /// Returns an error under the conditions of [`open_legacy`](Self::open_legacy).
-    pub(super) async fn open_shared(&self) -> Result<UpstreamConnection, Error> {
-        let opening = self.upstream.open_shared(Arc::default());
+    pub(super) async fn open_shared(
+        &self,
+        principal: &Principal,
+    ) -> Result<UpstreamConnection, Error> {
+        let owner = self.owner(principal.clone());
+        let opening = self.upstream.open_shared(&owner, Arc::default());
         self.open(opening, |_| true).await
     }
 
@@ -122,7 +134,7 @@ impl UpstreamConnector {
         let mut connection = match opening.await {
             Ok(connection) => connection,
             Err(error) => {
-                if is_failure(&error) {
+                if is_failure(&error) && !self.is_failure_of_caller(&error) {
                     attempt.fail(&error);
                 }
                 return Err(error);
@@ -136,6 +148,11 @@ impl UpstreamConnector {
         // The relay may have been closed in the meantime.
         self.check_open()?;
         Ok(connection)
+    }
+
+    /// Returns `true` if the credentials of one caller are the reason of an error. Then other callers need no pause.
+    fn is_failure_of_caller(&self, error: &Error) -> bool {
+        self.upstream.has_credentials_per_caller() && is_credential_error(error)
     }
 
     /// Returns the permit for a connection. Closes an idle connection for it if necessary.

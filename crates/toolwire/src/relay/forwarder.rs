@@ -46,7 +46,7 @@ impl Upstream {
 
 impl Relay {
     fn new(upstream: Upstream) -> Self {
-        if upstream.sharing == Sharing::Shared {
+        if upstream.sharing == Sharing::Shared && !upstream.has_credentials_per_caller() {
             let name = &*upstream.name;
             tracing::info!(
                 name,

@@ -198,7 +198,9 @@ impl LegacyUpstream {
         }
         let messages = Arc::new(UpstreamMessages::default());
         messages.set_change_receiver(self.changes.receiver_of_other_session());
-        let session = self.connector.open_legacy(identity, messages).await?;
+        let principal = &owner.principal;
+        let opening = self.connector.open_legacy(principal, identity, messages);
+        let session = opening.await?;
         session.client.forward_initialized(None).await?;
         Ok(session)
     }

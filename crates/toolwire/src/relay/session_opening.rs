@@ -87,7 +87,7 @@ impl RelayInner {
         {
             return Ok(upstream);
         }
-        let error = match self.connector.try_legacy(params.clone()).await {
+        let error = match self.connector.try_legacy(owner, params.clone()).await {
             Ok(upstream) => return Ok(upstream),
             Err(error) => error,
         };
@@ -199,8 +199,9 @@ impl RelayInner {
         if let Some(channel) = session.channel() {
             messages.set_client(channel);
         }
-        let initialize = session.initialize.clone();
-        let upstream = self.connector.open_legacy(initialize, messages).await?;
+        let (owner, initialize) = (&session.owner, session.initialize.clone());
+        let opening = self.connector.open_legacy(owner, initialize, messages);
+        let upstream = opening.await?;
         if let Handshake::Initialized(params) = session.handshake() {
             upstream.client.forward_initialized(params).await?;
             session.requests.repeat(&upstream).await;

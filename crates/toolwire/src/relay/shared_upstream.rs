@@ -23,9 +23,13 @@ pub(super) enum SharedUpstream {
 }
 
 impl SharedUpstream {
-    /// Opens a connection.
-    async fn open(connector: &Arc<UpstreamConnector>, parked: &ParkedCalls) -> Result<Self, Error> {
-        let upstream = connector.open_shared().await?;
+    /// Opens a connection for a principal.
+    async fn open(
+        owner: &Principal,
+        connector: &Arc<UpstreamConnector>,
+        parked: &ParkedCalls,
+    ) -> Result<Self, Error> {
+        let upstream = connector.open_shared(owner).await?;
         if upstream.version().is_modern() {
             return Ok(Self::Modern(upstream));
         }
@@ -75,7 +79,7 @@ impl SharedUpstreams {
         let entry = {
             let mut entries = lock(&self.0);
             let entry = entries
-                .entry(principal)
+                .entry(principal.clone())
                 .or_insert_with(PrincipalUpstream::new);
             if let Some(open) = entry.open() {
                 return Ok(open);
@@ -89,7 +93,7 @@ impl SharedUpstreams {
         if let Some(lost) = lock(&entry.open).take() {
             connector.record_loss(lost.connection());
         }
-        let opened = SharedUpstream::open(connector, parked).await?;
+        let opened = SharedUpstream::open(&principal, connector, parked).await?;
         *lock(&entry.open) = Some(opened.clone());
         Ok(opened)
     }

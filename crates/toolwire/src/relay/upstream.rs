@@ -41,8 +41,6 @@ pub struct Upstream {
     pub(super) sharing: Sharing,
     pub(super) input: PermittedInput,
     pub(super) credentials: Option<Arc<dyn Credentials>>,
-    /// The caller whose credentials the connections have.
-    caller: Principal,
 }
 
 /// The input that an upstream server may request from clients, besides elicitations.
@@ -59,7 +57,8 @@ pub enum Sharing {
     /// Each verified principal has connections of its own. Callers without authorization share theirs.
     #[default]
     PerPrincipal,
-    /// All principals share connections. The upstream server cannot tell them apart.
+    /// All principals share connections, unless they have credentials of their own. The upstream server cannot tell them
+    /// apart.
     Shared,
 }
 
@@ -83,7 +82,6 @@ impl Upstream {
             sharing: Sharing::default(),
             input: PermittedInput::default(),
             credentials: None,
-            caller: Principal::anonymous(),
         }
     }
 
@@ -166,10 +164,10 @@ impl Upstream {
         self
     }
 
-    /// Returns the server with the credentials of a caller.
-    pub(super) fn for_caller(mut self, caller: Principal) -> Self {
-        self.caller = caller;
-        self
+    /// Returns `true` if each caller has credentials of its own.
+    pub(super) fn has_credentials_per_caller(&self) -> bool {
+        let credentials = self.credentials.as_ref();
+        credentials.is_some_and(|credentials| credentials.is_per_caller())
     }
 
     /// Returns the limits of the connections.
@@ -177,33 +175,36 @@ impl Upstream {
         self.builder.config.limits.clone()
     }
 
-    /// Opens a legacy session with these parameters of `initialize`.
+    /// Opens a legacy session with these parameters of `initialize`, and with the credentials of a caller.
     pub(super) async fn open_legacy(
         &self,
+        caller: &Principal,
         initialize: RawJson,
         messages: Arc<UpstreamMessages>,
     ) -> Result<UpstreamConnection, Error> {
         let builder = self.builder.clone().with_era(Era::Legacy);
         let builder = builder.with_initialize_params(initialize);
-        self.open(builder, messages).await
+        self.open(caller, builder, messages).await
     }
 
-    /// Opens a connection for modern requests. If the server is legacy, the connection is a session without capabilities,
-    /// whose initialization the caller ends.
+    /// Opens a connection for modern requests, with the credentials of a caller. If the server is legacy, the connection
+    /// is a session without capabilities, which is not initialized yet.
     pub(super) async fn open_shared(
         &self,
+        caller: &Principal,
         messages: Arc<UpstreamMessages>,
     ) -> Result<UpstreamConnection, Error> {
-        self.open(self.builder.clone(), messages).await
+        self.open(caller, self.builder.clone(), messages).await
     }
 
     async fn open(
         &self,
+        caller: &Principal,
         builder: ClientBuilder,
         messages: Arc<UpstreamMessages>,
     ) -> Result<UpstreamConnection, Error> {
         let relay = Arc::clone(&messages);
-        let builder = self.with_credentials_layer(builder.with_relay(relay));
+        let builder = self.with_credentials_layer(caller, builder.with_relay(relay));
         let client = (self.connect)(builder).await?;
         Ok(UpstreamConnection {
             client,
@@ -216,13 +217,13 @@ impl Upstream {
 
 #[cfg(feature = "http-client")]
 impl Upstream {
-    fn with_credentials_layer(&self, builder: ClientBuilder) -> ClientBuilder {
+    fn with_credentials_layer(&self, caller: &Principal, builder: ClientBuilder) -> ClientBuilder {
         let Some(credentials) = &self.credentials else {
             return builder;
         };
         builder.with_http_layer(CredentialsLayer {
             credentials: Arc::clone(credentials),
-            caller: self.caller.clone(),
+            caller: caller.clone(),
             upstream: Arc::clone(&self.name),
         })
     }
@@ -231,8 +232,8 @@ impl Upstream {
 #[cfg(not(feature = "http-client"))]
 impl Upstream {
     /// Returns the builder unchanged: only HTTP has credentials.
-    fn with_credentials_layer(&self, builder: ClientBuilder) -> ClientBuilder {
-        tracing::trace!(caller = ?self.caller, "opening a connection");
+    fn with_credentials_layer(&self, caller: &Principal, builder: ClientBuilder) -> ClientBuilder {
+        tracing::trace!(upstream = &*self.name, ?caller, "opening a connection");
         builder
     }
 }

@@ -67,8 +67,10 @@ impl CredentialsLayer {
     /// Returns the request with the headers of the caller's credential.
     async fn authorized(&self, mut request: Request<Bytes>) -> Result<Request<Bytes>, HttpError> {
         let credential = self.credentials.present(&self.caller, &self.upstream).await;
-        let credential =
-            credential.map_err(|login| HttpError::new(HttpPhase::Authorize, login.to_string()))?;
+        let credential = credential.map_err(|login| {
+            let message = "the caller has no credentials for the upstream server";
+            HttpError::new(HttpPhase::Authorize, message).with_source(login)
+        })?;
         for (name, value) in &credential.headers {
             let invalid = || {
                 let message = format!("the credential header {name:?} is not valid in HTTP");

@@ -6,9 +6,11 @@
 #[cfg(feature = "http-client")]
 mod layer;
 
+use std::error::Error as _;
 use std::fmt;
 
 use crate::engine::{BoxFuture, Principal};
+use crate::error::Error;
 
 #[cfg(feature = "http-client")]
 pub(super) use layer::CredentialsLayer;
@@ -159,6 +161,21 @@ impl fmt::Display for LoginRequired {
 }
 
 impl std::error::Error for LoginRequired {}
+
+/// Returns `true` if a request failed because of its credential: there is none, or the server rejected it.
+pub(super) fn is_credential_error(error: &Error) -> bool {
+    if matches!(error.http_status(), Some(401 | 403)) {
+        return true;
+    }
+    let mut source = error.source();
+    while let Some(error) = source {
+        if error.is::<LoginRequired>() {
+            return true;
+        }
+        source = error.source();
+    }
+    false
+}
 
 #[cfg(test)]
 mod tests {

@@ -4,7 +4,6 @@
 //! forwards requests for its entries through the relay. So every pair of revisions works as with a relay.
 
 mod caller;
-mod caller_relays;
 mod entries;
 mod forwarded_state;
 mod login;
@@ -24,13 +23,12 @@ use tokio::task::AbortHandle;
 use toolwire_types::{LoggingLevel, RawJson};
 
 use crate::client::ClientLimits;
-use crate::engine::{BoxFuture, KeyLocks, Principal};
+use crate::engine::{BoxFuture, KeyLocks};
 use crate::error::Error;
 use crate::relay::credentials::Credentials;
 use crate::relay::forwarder::Relay;
 use crate::relay::parked::UpstreamOutcome;
 use crate::relay::sessions::ClientKey;
-use crate::relay::source::caller_relays::CallerRelays;
 use crate::relay::source::entries::UpstreamEntries;
 use crate::relay::source::state::ConnectionStatus;
 use crate::relay::upstream::{PermittedInput, Upstream};
@@ -57,10 +55,8 @@ pub(super) struct SourceInner {
     input: PermittedInput,
     limits: ClientLimits,
     credentials: Option<Arc<dyn Credentials>>,
-    /// The relay that reads the lists, and forwards the requests of callers without credentials of their own.
+    /// The relay that reads the lists and forwards requests.
     relay: Arc<Relay>,
-    /// The relays of callers that have credentials of their own.
-    caller_relays: Option<CallerRelays>,
     /// Whether the upstream server is modern.
     is_modern: AtomicBool,
     entries: Mutex<Arc<UpstreamEntries>>,
@@ -119,10 +115,6 @@ impl UpstreamSource {
     fn new(upstream: Upstream) -> Self {
         let (name, input, limits) = (upstream.name.to_string(), upstream.input, upstream.limits());
         let credentials = upstream.credentials.clone();
-        let is_per_caller = credentials
-            .as_ref()
-            .is_some_and(|credentials| credentials.is_per_caller());
-        let caller_relays = is_per_caller.then(|| CallerRelays::new(upstream.clone()));
         let relay = Arc::new(upstream.relay());
         let inner = SourceInner {
             name,
@@ -130,7 +122,6 @@ impl UpstreamSource {
             limits,
             credentials,
             relay,
-            caller_relays,
             is_modern: AtomicBool::new(false),
             entries: Mutex::default(),
             status: watch::Sender::default(),
@@ -180,9 +171,6 @@ impl UpstreamSource {
         self.inner.status.send_modify(ConnectionStatus::close);
         *lock(&self.inner.entries) = Arc::default();
         self.inner.announce();
-        if let Some(relays) = &self.inner.caller_relays {
-            relays.close().await;
-        }
         self.inner.relay.close().await;
     }
 
@@ -266,14 +254,6 @@ impl SourceInner {
         if updating.is_none() && !self.status.borrow().is_closed() {
             let task = updates::run(Arc::downgrade(self), Arc::clone(&self.signals));
             *updating = Some(tokio::spawn(task).abort_handle());
-        }
-    }
-
-    /// Returns the relay that forwards the requests of a caller.
-    fn relay_of(&self, caller: &Principal) -> Arc<Relay> {
-        match &self.caller_relays {
-            Some(relays) if caller.as_str().is_some() => relays.get(caller),
-            _ => Arc::clone(&self.relay),
         }
     }
 

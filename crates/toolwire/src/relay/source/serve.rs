@@ -8,7 +8,6 @@ use toolwire_proto::raw_object::RawObject;
 use toolwire_types::{ErrorObject, RawJson, meta_key};
 
 use crate::engine::{EncodedResult, Principal, TransportContext};
-use crate::relay::forwarder::Relay;
 use crate::relay::source::SourceInner;
 use crate::relay::source::caller::{CallingClient, InputRules};
 use crate::relay::source::forwarded_state::StateTranslation;
@@ -31,7 +30,6 @@ impl SourceInner {
         {
             return login_outcome(&login, method, &self.name, ctx);
         }
-        let relay = self.relay_of(&caller);
         let rules = InputRules {
             permitted: self.input,
             upstream: self.name.clone(),
@@ -45,16 +43,15 @@ impl SourceInner {
             .scope()
             .forwarded(known(method), params, Arc::clone(&client));
         if ctx.version().is_modern() {
-            return self.serve_modern(&relay, ctx, exchange, &rules).await;
+            return self.serve_modern(ctx, exchange, &rules).await;
         }
-        self.open_session(&relay, ctx, &client, &rules).await?;
-        forward(&relay, exchange).await
+        self.open_session(ctx, &client, &rules).await?;
+        self.forward(exchange).await
     }
 
     /// Forwards a request of a modern client, whose input requests are part of the result.
     async fn serve_modern(
         &self,
-        relay: &Relay,
         ctx: &RequestContext,
         exchange: Exchange,
         rules: &InputRules,
@@ -71,7 +68,7 @@ impl SourceInner {
             let transport = Arc::clone(scope.transport());
             exchange = scope.forwarded(known(exchange.route().name()), params, transport);
         }
-        let result = forward(relay, exchange).await?;
+        let result = self.forward(exchange).await?;
         let Some(mut members) = RawObject::parse(result.as_raw_value()) else {
             return Ok(result);
         };
@@ -84,14 +81,14 @@ impl SourceInner {
         apply_rules(rules, &mut members)?;
         Ok(members.finish())
     }
-}
 
-async fn forward(relay: &Relay, exchange: Exchange) -> Result<RawJson, ErrorObject> {
-    match relay.forward(exchange).await? {
-        EncodedResult::Json(result) => Ok(result),
-        EncodedResult::Shared(_) | EncodedResult::Message(_) => Err(ErrorObject::internal(
-            "the relay returned a result that is encoded already",
-        )),
+    async fn forward(&self, exchange: Exchange) -> Result<RawJson, ErrorObject> {
+        match self.relay.forward(exchange).await? {
+            EncodedResult::Json(result) => Ok(result),
+            EncodedResult::Shared(_) | EncodedResult::Message(_) => Err(ErrorObject::internal(
+                "the relay returned a result that is encoded already",
+            )),
+        }
     }
 }
 

@@ -12,7 +12,6 @@ use toolwire_proto::raw_object::RawObject;
 use toolwire_types::{ErrorObject, RawJson};
 
 use crate::engine::TransportContext;
-use crate::relay::forwarder::Relay;
 use crate::relay::sessions::ClientKey;
 use crate::relay::source::SourceInner;
 use crate::relay::source::caller::InputRules;
@@ -23,7 +22,6 @@ impl SourceInner {
     /// Opens the session of a legacy client if it has none, and sets the log level that the client requested.
     pub(super) async fn open_session(
         &self,
-        relay: &Relay,
         ctx: &RequestContext,
         client: &Arc<dyn TransportContext>,
         rules: &InputRules,
@@ -34,21 +32,20 @@ impl SourceInner {
                 self.name
             )));
         };
-        if relay.session_of(&key).is_none() {
+        if self.relay.session_of(&key).is_none() {
             let _opening = self.opening.lock(&format!("{key:?}")).await;
-            if relay.session_of(&key).is_none() {
-                self.initialize(relay, ctx, client, rules, &key).await?;
+            if self.relay.session_of(&key).is_none() {
+                self.initialize(ctx, client, rules, &key).await?;
                 let mut levels = lock(&self.log_levels);
-                levels.retain(|other, _| *other != key && relay.session_of(other).is_some());
+                levels.retain(|other, _| *other != key && self.relay.session_of(other).is_some());
             }
         }
-        self.set_log_level(relay, ctx, client, &key).await;
+        self.set_log_level(ctx, client, &key).await;
         Ok(())
     }
 
     async fn initialize(
         &self,
-        relay: &Relay,
         ctx: &RequestContext,
         client: &Arc<dyn TransportContext>,
         rules: &InputRules,
@@ -71,8 +68,8 @@ impl SourceInner {
         let request =
             ctx.scope()
                 .forwarded(known("initialize"), params.finish(), Arc::clone(client));
-        relay.forward(request).await?;
-        let session = relay.session_of(key);
+        self.relay.forward(request).await?;
+        let session = self.relay.session_of(key);
         if session.is_some_and(|session| session.client.is_some()) {
             // A modern server has no session, and the source already listens to its changes.
             return Ok(());
@@ -82,14 +79,13 @@ impl SourceInner {
             params: None,
         };
         let client = Arc::clone(client);
-        relay.forward_notification(&initialized, client).await;
+        self.relay.forward_notification(&initialized, client).await;
         Ok(())
     }
 
     /// Passes a changed log level to the upstream server. A server without log messages is no failure.
     async fn set_log_level(
         &self,
-        relay: &Relay,
         ctx: &RequestContext,
         client: &Arc<dyn TransportContext>,
         key: &ClientKey,
@@ -105,7 +101,7 @@ impl SourceInner {
         let params = RawJson::from(json!({ "level": level }));
         let method = known("logging/setLevel");
         let request = ctx.scope().forwarded(method, params, Arc::clone(client));
-        match relay.forward(request).await {
+        match self.relay.forward(request).await {
             Ok(_) => drop(lock(&self.log_levels).insert(key.clone(), level)),
             Err(error) => {
                 tracing::debug!(%error, "the upstream server did not accept the log level");
