@@ -270,6 +270,17 @@ pub(super) fn unreachable(error: &Error) -> ErrorObject {
     ErrorObject::internal(message).with_data(json!({ "reason": UNREACHABLE }))
 }
 
+/// Returns `true` if the upstream server rejected a request that a client of the relay sent. Otherwise there was no
+/// response.
+pub(super) fn is_rejection(error: &Error) -> bool {
+    let Some(rpc) = error.rpc() else {
+        return false;
+    };
+    let data = rpc.data.as_ref().map(RawJson::as_raw_value);
+    let members = data.and_then(RawObject::parse);
+    members.is_none_or(|members| members.text("reason").as_deref() != Some(UNREACHABLE))
+}
+
 /// Adds the name of the upstream server to an error of [`unreachable`].
 pub(super) fn with_upstream_name(error: ErrorObject, name: &str) -> ErrorObject {
     let unnamed = RawJson::from(json!({ "reason": UNREACHABLE }));

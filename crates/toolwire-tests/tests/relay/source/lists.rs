@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use toolwire::relay::UpstreamStatus;
 use toolwire::{Client, ClientLimits};
-use toolwire_tests::peer::{Peer, call, cancel, modern, notification, server};
+use toolwire_tests::peer::{Peer, call, modern, notification, server};
 
 use crate::raw_upstream::{RawConnection, raw_upstream};
 use crate::source::{
@@ -75,29 +75,6 @@ async fn list_change_of_the_upstream_server_reaches_clients_once() {
         let tools = listed(&mut client, "tools/list").await;
         assert_eq!(tools["tools"][0]["name"], "up_other");
     }
-}
-
-#[tokio::test]
-async fn subscriptions_are_forwarded_and_updates_come_back() {
-    let mut mounted = mounted(UpstreamEra::Legacy).await;
-    let mut client = Peer::connect(&mounted.server);
-    let filter = json!({"notifications": {"resourceSubscriptions": ["x://a"]}});
-    client
-        .send(modern("l", "subscriptions/listen", filter))
-        .await;
-    client.receive().await;
-    let subscribe = mounted.upstream.receive().await;
-    assert_eq!(subscribe["method"], "resources/subscribe");
-    assert_eq!(subscribe["params"]["uri"], "x://a");
-    mounted.upstream.respond(&subscribe, "{}").await;
-    let updated = notification("notifications/resources/updated", json!({"uri": "x://a"}));
-    mounted.upstream.send(updated).await;
-    let updated = client.receive().await;
-    assert_eq!(updated["method"], "notifications/resources/updated");
-    assert_eq!(updated["params"]["uri"], "x://a");
-    client.send(cancel("l")).await;
-    let unsubscribe = mounted.upstream.receive().await;
-    assert_eq!(unsubscribe["method"], "resources/unsubscribe");
 }
 
 #[tokio::test]

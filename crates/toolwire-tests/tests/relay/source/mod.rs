@@ -3,6 +3,7 @@
 mod calls;
 mod lists;
 mod several;
+mod subscriptions;
 
 use serde_json::{Value, json};
 use toolwire::relay::{Upstream, UpstreamSource};

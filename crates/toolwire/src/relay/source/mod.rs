@@ -7,6 +7,7 @@ mod caller;
 mod entries;
 mod forwarded_state;
 mod login;
+mod resource_streams;
 mod serve;
 mod session;
 mod state;

@@ -6,12 +6,13 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 use toolwire_proto::features::Era;
-use toolwire_proto::subscriptions::Change;
 use toolwire_types::SubscriptionFilter;
 
 use crate::client::{Client, ClientBuilder, Subscription};
 use crate::error::Error;
+use crate::relay::connection::is_rejection;
 use crate::relay::source::entries::UpstreamEntries;
+use crate::relay::source::resource_streams;
 use crate::relay::source::state::ConnectionStatus;
 use crate::relay::source::{SourceInner, SourceSignals};
 use crate::sync::lock;
@@ -67,37 +68,22 @@ async fn follow(source: &Weak<SourceInner>, signals: &SourceSignals) -> Result<(
     let builder = ClientBuilder::new("toolwire-relay", env!("CARGO_PKG_VERSION"));
     let builder = builder.with_era(Era::Modern).with_limits(limits.clone());
     let client = builder.in_process(relay.server()).await?;
-    let mut changes = SourceChanges::open(&client, source).await?;
+    let mut changes = ListChanges::open(&client).await?;
     let entries = UpstreamEntries::read(&client, &limits).await?;
     let mut ttl = entries.ttl;
     if !replace(source, entries) {
         return Ok(());
     }
+    let resources = resource_streams::follow(&client, source, signals);
+    let mut resources = std::pin::pin!(resources);
     loop {
         let interval = ttl.max(MIN_READ_INTERVAL);
         let announces_lists = changes.announces_lists;
-        let reread = async {
-            if announces_lists {
-                std::future::pending::<()>().await;
-            } else {
-                tokio::time::sleep(interval).await;
-            }
-        };
         tokio::select! {
-            change = changes.next() => {
-                if let Change::ResourceUpdated(uri) = change? {
-                    if let Some(source) = source.upgrade() {
-                        source.resource_updated(&uri);
-                    }
-                    continue;
-                }
-            }
+            changed = changes.next() => changed?,
+            ended = &mut resources => return ended,
             () = signals.lists_changed.notified() => {}
-            () = reread => {}
-            () = signals.subscriptions_changed.notified() => {
-                changes.subscribe(&client, source).await;
-                continue;
-            }
+            () = tokio::time::sleep(interval), if !announces_lists => {}
         }
         let entries = UpstreamEntries::read(&client, &limits).await?;
         ttl = entries.ttl;
@@ -123,35 +109,40 @@ fn replace(source: &Weak<SourceInner>, entries: UpstreamEntries) -> bool {
     true
 }
 
-/// The changes that the upstream server announces.
-struct SourceChanges {
+/// The changes of lists that the upstream server announces.
+struct ListChanges {
     /// `None` if the server announces no changes.
     subscription: Option<Subscription>,
     /// Whether the server announces the changes of all lists that it has.
     announces_lists: bool,
 }
 
-impl SourceChanges {
-    async fn open(client: &Client, source: &Weak<SourceInner>) -> Result<Self, Error> {
-        let (filter, announces_lists) = filter(client, source);
-        let subscription = if filter == SubscriptionFilter::new() {
-            None
-        } else {
-            Some(client.listen(filter).await?)
-        };
-        Ok(Self {
-            subscription,
-            announces_lists,
-        })
-    }
-
-    /// Subscribes to the resources that clients are subscribed to now. The previous subscription ends after that.
-    async fn subscribe(&mut self, client: &Client, source: &Weak<SourceInner>) {
-        match Self::open(client, source).await {
-            Ok(changes) => *self = changes,
-            Err(error) => {
-                tracing::warn!(%error, "the upstream server did not accept a subscription");
+impl ListChanges {
+    /// Subscribes to the changes. A server that rejects this announces none.
+    ///
+    /// # Errors
+    /// Returns an error if the server does not respond.
+    async fn open(client: &Client) -> Result<Self, Error> {
+        let (filter, announces_lists) = filter(client);
+        if filter == SubscriptionFilter::new() {
+            return Ok(Self {
+                subscription: None,
+                announces_lists,
+            });
+        }
+        match client.listen(filter).await {
+            Ok(subscription) => Ok(Self {
+                subscription: Some(subscription),
+                announces_lists,
+            }),
+            Err(error) if is_rejection(&error) => {
+                tracing::warn!(%error, "the upstream server does not announce changes of its lists");
+                Ok(Self {
+                    subscription: None,
+                    announces_lists: false,
+                })
             }
+            Err(error) => Err(error),
         }
     }
 
@@ -159,16 +150,17 @@ impl SourceChanges {
     ///
     /// # Errors
     /// Returns an error if the subscription has ended.
-    async fn next(&mut self) -> Result<Change, Error> {
-        match &mut self.subscription {
-            Some(subscription) => subscription.next().await?.ok_or_else(Error::closed),
-            None => std::future::pending().await,
-        }
+    async fn next(&mut self) -> Result<(), Error> {
+        let Some(subscription) = &mut self.subscription else {
+            return std::future::pending().await;
+        };
+        let change = subscription.next().await?;
+        change.map(drop).ok_or_else(Error::closed)
     }
 }
 
 /// Returns the changes to subscribe to, and whether the server announces the changes of all its lists.
-fn filter(client: &Client, source: &Weak<SourceInner>) -> (SubscriptionFilter, bool) {
+fn filter(client: &Client) -> (SubscriptionFilter, bool) {
     let details = client.server();
     let declared = details.map(|details| details.capabilities.clone());
     let declared = declared.unwrap_or_default();
@@ -176,19 +168,13 @@ fn filter(client: &Client, source: &Weak<SourceInner>) -> (SubscriptionFilter, b
     let prompts = declared
         .prompts
         .map(|prompts| prompts.list_changed == Some(true));
-    let resources = declared.resources.as_ref();
-    let lists = resources.map(|resources| resources.list_changed == Some(true));
+    let resources = declared
+        .resources
+        .map(|resources| resources.list_changed == Some(true));
     let mut filter = SubscriptionFilter::new();
     filter.tools_list_changed = tools.filter(|announces| *announces);
     filter.prompts_list_changed = prompts.filter(|announces| *announces);
-    filter.resources_list_changed = lists.filter(|announces| *announces);
-    if resources.is_some_and(|resources| resources.subscribe == Some(true))
-        && let Some(source) = source.upgrade()
-    {
-        for uri in lock(&source.subscriptions).keys() {
-            filter = filter.with_resource(uri);
-        }
-    }
-    let announces_lists = [tools, prompts, lists].into_iter().flatten().all(|all| all);
-    (filter, announces_lists)
+    filter.resources_list_changed = resources.filter(|announces| *announces);
+    let mut announced = [tools, prompts, resources].into_iter().flatten();
+    (filter, announced.all(|announces| announces))
 }
