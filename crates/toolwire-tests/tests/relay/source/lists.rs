@@ -210,3 +210,54 @@ async fn list_with_too_many_pages_is_rejected() {
         assert_eq!(source.state().tools, if is_accepted { 2 } else { 0 });
     }
 }
+
+#[tokio::test(start_paused = true)]
+async fn list_that_the_upstream_server_rejects_costs_no_other_list() {
+    let (upstream, mut connections) = raw_upstream();
+    let source = upstream.source();
+    let serve = async {
+        let mut upstream = connections.accept().await;
+        let result = json!({
+            "resultType": "complete",
+            "supportedVersions": ["2026-07-28"],
+            "capabilities": {"tools": {}, "prompts": {}, "resources": {}},
+            "ttlMs": 0,
+            "cacheScope": "public",
+        });
+        let mut reads = 0;
+        while reads < 8 {
+            let request = upstream.receive().await;
+            let method = request["method"].as_str().expect("a request");
+            reads += usize::from(method != "server/discover");
+            match method {
+                "server/discover" => upstream.respond(&request, &result.to_string()).await,
+                "prompts/list" => {
+                    let error = r#"{"code":-32601,"message":"unknown method"}"#;
+                    upstream.reject(&request, error).await;
+                }
+                // The second request for this list is rejected, so that the first one stays.
+                "resources/list" if reads > 4 => {
+                    let error = r#"{"code":-32603,"message":"busy"}"#;
+                    upstream.reject(&request, error).await;
+                }
+                _ => upstream.respond(&request, &modern_list(method, TOOL)).await,
+            }
+            if reads == 4 || reads == 8 {
+                // The next reading starts within this time.
+                tokio::time::sleep(Duration::from_secs(61)).await;
+            }
+        }
+        upstream
+    };
+    let (connected, _upstream) = tokio::join!(source.connect(), serve);
+    assert!(connected.is_ok(), "{connected:?}");
+    let state = source.state();
+    assert_eq!(state.status, UpstreamStatus::Connected);
+    let counts = (
+        state.tools,
+        state.prompts,
+        state.resources,
+        state.resource_templates,
+    );
+    assert_eq!(counts, (1, 0, 1, 1));
+}

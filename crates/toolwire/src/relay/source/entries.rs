@@ -10,6 +10,7 @@ use toolwire_types::{RawJson, ServerCapabilities, code};
 use crate::client::cache::CacheMode;
 use crate::client::{Client, ClientLimits};
 use crate::error::Error;
+use crate::relay::connection::is_rejection;
 
 /// The entries of an upstream server, as it sent them, and what it declares.
 #[derive(Debug, Default)]
@@ -26,14 +27,20 @@ pub(super) struct UpstreamEntries {
     pub(super) has_logging: bool,
     /// How long the lists are fresh: the shortest time that the server sent.
     pub(super) ttl: Duration,
+    /// Whether the server rejected the request for a list, so that the list should be read again later.
+    pub(super) has_rejected_list: bool,
 }
 
 impl UpstreamEntries {
-    /// Reads all lists that the server declares.
+    /// Reads all lists that the server declares. A list that the server rejects stays as it was in `previous`.
     ///
     /// # Errors
     /// Returns an error if the server does not respond, or if a list exceeds the limits of the client.
-    pub(super) async fn read(client: &Client, limits: &ClientLimits) -> Result<Self, Error> {
+    pub(super) async fn read(
+        client: &Client,
+        limits: &ClientLimits,
+        previous: &Self,
+    ) -> Result<Self, Error> {
         let details = client.server();
         let declared = details.map(|details| details.capabilities.clone());
         let declared = declared.unwrap_or_default();
@@ -41,6 +48,7 @@ impl UpstreamEntries {
             client,
             limits,
             ttl: None,
+            has_rejection: false,
         };
         let mut entries = Self {
             are_known: true,
@@ -53,21 +61,21 @@ impl UpstreamEntries {
             ..Self::default()
         };
         if declared.tools.is_some() {
-            let tools = reader.read("tools/list", "tools").await?;
+            let tools = reader.list("tools/list", "tools", &previous.tools).await?;
             entries.tools = tools.into_iter().filter_map(without_tasks).collect();
         }
         if declared.prompts.is_some() {
-            entries.prompts = reader.read("prompts/list", "prompts").await?;
+            let prompts = reader.list("prompts/list", "prompts", &previous.prompts);
+            entries.prompts = prompts.await?;
         }
         if declared.resources.is_some() {
-            entries.resources = reader.read("resources/list", "resources").await?;
-            let templates = reader.read("resources/templates/list", "resourceTemplates");
-            entries.templates = match templates.await {
-                // Some servers have resources and no templates.
-                Err(error) if is_unknown_method(&error) => Vec::new(),
-                templates => templates?,
-            };
+            let resources = reader.list("resources/list", "resources", &previous.resources);
+            entries.resources = resources.await?;
+            let (method, member) = ("resources/templates/list", "resourceTemplates");
+            let templates = reader.list(method, member, &previous.templates);
+            entries.templates = templates.await?;
         }
+        entries.has_rejected_list = reader.has_rejection;
         entries.ttl = reader.ttl.unwrap_or_default();
         Ok(entries)
     }
@@ -112,9 +120,33 @@ struct ListReader<'a> {
     limits: &'a ClientLimits,
     /// The shortest `ttlMs` of all pages.
     ttl: Option<Duration>,
+    /// Whether a request was rejected.
+    has_rejection: bool,
 }
 
 impl ListReader<'_> {
+    /// Reads a list. If the server rejects the request, returns the previous list. A server that does not know the method
+    /// has no such entries.
+    async fn list(
+        &mut self,
+        method: &str,
+        member: &str,
+        previous: &[RawJson],
+    ) -> Result<Vec<RawJson>, Error> {
+        match self.read(method, member).await {
+            Err(error) if is_unknown_method(&error) => {
+                tracing::debug!(method, "the upstream server does not have a list");
+                Ok(Vec::new())
+            }
+            Err(error) if is_rejection(&error) => {
+                tracing::warn!(method, %error, "the upstream server rejected the request for a list");
+                self.has_rejection = true;
+                Ok(previous.to_vec())
+            }
+            list => list,
+        }
+    }
+
     async fn read(&mut self, method: &str, member: &str) -> Result<Vec<RawJson>, Error> {
         let mut pages = PageCursor::new(self.limits.pages);
         let (mut entries, mut bytes) = (Vec::new(), 0);

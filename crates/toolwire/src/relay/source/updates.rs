@@ -8,7 +8,7 @@ use tokio::time::Instant;
 use toolwire_proto::features::Era;
 use toolwire_types::SubscriptionFilter;
 
-use crate::client::{Client, ClientBuilder, Subscription};
+use crate::client::{Client, ClientBuilder, ClientLimits, Subscription};
 use crate::error::Error;
 use crate::relay::connection::is_rejection;
 use crate::relay::source::entries::UpstreamEntries;
@@ -69,36 +69,43 @@ async fn follow(source: &Weak<SourceInner>, signals: &SourceSignals) -> Result<(
     let builder = builder.with_era(Era::Modern).with_limits(limits.clone());
     let client = builder.in_process(relay.server()).await?;
     let mut changes = ListChanges::open(&client).await?;
-    let entries = UpstreamEntries::read(&client, &limits).await?;
-    let mut ttl = entries.ttl;
-    if !replace(source, entries) {
+    let Some(mut entries) = read(&client, &limits, source).await? else {
         return Ok(());
-    }
+    };
     let resources = resource_streams::follow(&client, source, signals);
     let mut resources = std::pin::pin!(resources);
     loop {
-        let interval = ttl.max(MIN_READ_INTERVAL);
-        let announces_lists = changes.announces_lists;
+        let interval = entries.ttl.max(MIN_READ_INTERVAL);
+        let reads_again = entries.has_rejected_list || !changes.announces_lists;
         tokio::select! {
             changed = changes.next() => changed?,
             ended = &mut resources => return ended,
             () = signals.lists_changed.notified() => {}
-            () = tokio::time::sleep(interval), if !announces_lists => {}
+            () = tokio::time::sleep(interval), if reads_again => {}
         }
-        let entries = UpstreamEntries::read(&client, &limits).await?;
-        ttl = entries.ttl;
-        if !replace(source, entries) {
+        let read = read(&client, &limits, source).await?;
+        let Some(read) = read else {
             return Ok(());
-        }
+        };
+        entries = read;
     }
 }
 
-/// Replaces the entries. Returns `false` if the source is dropped.
-fn replace(source: &Weak<SourceInner>, entries: UpstreamEntries) -> bool {
-    let Some(source) = source.upgrade() else {
-        return false;
+/// Reads the lists and replaces the entries. Returns `None` if the source is dropped.
+async fn read(
+    client: &Client,
+    limits: &ClientLimits,
+    source: &Weak<SourceInner>,
+) -> Result<Option<Arc<UpstreamEntries>>, Error> {
+    let Some(previous) = source.upgrade().map(|source| source.entries()) else {
+        return Ok(None);
     };
-    *lock(&source.entries) = Arc::new(entries);
+    let entries = UpstreamEntries::read(client, limits, &previous).await?;
+    let entries = Arc::new(entries);
+    let Some(source) = source.upgrade() else {
+        return Ok(None);
+    };
+    *lock(&source.entries) = Arc::clone(&entries);
     source.announce();
     let connect = |status: &mut ConnectionStatus| {
         if !status.is_connected() {
@@ -106,7 +113,7 @@ fn replace(source: &Weak<SourceInner>, entries: UpstreamEntries) -> bool {
         }
     };
     source.status.send_modify(connect);
-    true
+    Ok(Some(entries))
 }
 
 /// The changes of lists that the upstream server announces.
