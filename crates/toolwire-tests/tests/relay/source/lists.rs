@@ -261,3 +261,32 @@ async fn list_that_the_upstream_server_rejects_costs_no_other_list() {
     );
     assert_eq!(counts, (1, 0, 1, 1));
 }
+
+#[tokio::test(start_paused = true)]
+async fn many_announced_changes_cause_one_more_reading() {
+    let mut mounted = mounted(UpstreamEra::Modern).await;
+    let subscription = json!({"io.modelcontextprotocol/subscriptionId": mounted.listen["id"]});
+    let announce = async |upstream: &RawConnection, list: &str| {
+        let method = format!("notifications/{list}/list_changed");
+        let changed = notification(&method, json!({"_meta": subscription}));
+        upstream.send(changed).await;
+    };
+    announce(&mounted.upstream, "tools").await;
+    for reading in 0..2 {
+        for _ in 0..4 {
+            let request = mounted.upstream.receive().await;
+            let method = request["method"].as_str().expect("a request");
+            if reading == 0 && method == "prompts/list" {
+                for _ in 0..10 {
+                    announce(&mounted.upstream, "tools").await;
+                    announce(&mounted.upstream, "prompts").await;
+                    announce(&mounted.upstream, "resources").await;
+                }
+            }
+            let list = modern_list(method, TOOL);
+            mounted.upstream.respond(&request, &list).await;
+        }
+    }
+    let quiet = tokio::time::timeout(Duration::from_secs(30), mounted.upstream.next());
+    assert!(quiet.await.is_err());
+}

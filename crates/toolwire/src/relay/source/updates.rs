@@ -27,6 +27,9 @@ const STABLE_AGE: Duration = Duration::from_secs(60);
 /// The shortest time between two reads of lists whose changes are not announced.
 const MIN_READ_INTERVAL: Duration = Duration::from_secs(60);
 
+/// The pause after a reading of the lists, however many changes the server announces.
+const CHANGE_PAUSE: Duration = Duration::from_millis(100);
+
 /// Connects, and connects again after each loss, until the source is dropped.
 pub(super) async fn run(source: Weak<SourceInner>, signals: Arc<SourceSignals>) {
     let mut pause = FIRST_PAUSE;
@@ -69,25 +72,22 @@ async fn follow(source: &Weak<SourceInner>, signals: &SourceSignals) -> Result<(
     let builder = builder.with_era(Era::Modern).with_limits(limits.clone());
     let client = builder.in_process(relay.server()).await?;
     let mut changes = ListChanges::open(&client).await?;
-    let Some(mut entries) = read(&client, &limits, source).await? else {
-        return Ok(());
-    };
-    let resources = resource_streams::follow(&client, source, signals);
-    let mut resources = std::pin::pin!(resources);
-    loop {
-        let interval = entries.ttl.max(MIN_READ_INTERVAL);
-        let reads_again = entries.has_rejected_list || !changes.announces_lists;
-        tokio::select! {
-            changed = changes.next() => changed?,
-            ended = &mut resources => return ended,
-            () = signals.lists_changed.notified() => {}
-            () = tokio::time::sleep(interval), if reads_again => {}
+    let announces_lists = changes.announces_lists;
+    let read_lists = async {
+        while let Some(entries) = read(&client, &limits, source).await? {
+            let reads_again = entries.has_rejected_list || !announces_lists;
+            tokio::time::sleep(CHANGE_PAUSE).await;
+            tokio::select! {
+                () = signals.lists_changed.notified() => {}
+                () = tokio::time::sleep(entries.ttl.max(MIN_READ_INTERVAL)), if reads_again => {}
+            }
         }
-        let read = read(&client, &limits, source).await?;
-        let Some(read) = read else {
-            return Ok(());
-        };
-        entries = read;
+        Ok(())
+    };
+    tokio::select! {
+        ended = read_lists => ended,
+        ended = changes.follow(signals) => ended,
+        ended = resource_streams::follow(&client, source, signals) => ended,
     }
 }
 
@@ -153,16 +153,19 @@ impl ListChanges {
         }
     }
 
-    /// Waits for a change.
+    /// Signals changes until the subscription ends. All changes during one reading of the lists cause one further
+    /// reading.
     ///
     /// # Errors
     /// Returns an error if the subscription has ended.
-    async fn next(&mut self) -> Result<(), Error> {
+    async fn follow(&mut self, signals: &SourceSignals) -> Result<(), Error> {
         let Some(subscription) = &mut self.subscription else {
             return std::future::pending().await;
         };
-        let change = subscription.next().await?;
-        change.map(drop).ok_or_else(Error::closed)
+        while subscription.next().await?.is_some() {
+            signals.lists_changed.notify_one();
+        }
+        Err(Error::closed())
     }
 }
 
