@@ -27,6 +27,8 @@ use crate::server::extension_entry::ExtensionEntry;
 use crate::server::forward::Forwarder;
 use crate::server::method::MethodEntry;
 use crate::server::middleware::{Chain, Policy};
+#[cfg(feature = "relay")]
+use crate::server::mount::ROOTS_CHANGED;
 use crate::server::mount::{CatalogEntry as _, Declarations, Origin};
 use crate::server::notification::NotificationEntry;
 use crate::server::optional_methods::OptionalMethods;
@@ -336,7 +338,7 @@ impl Snapshot {
         self.notifications.contains_key(name) || self.forwards()
     }
 
-    /// Returns the work of the handler of a notification, if there is a handler.
+    /// Returns the work for a notification, if the server or a source handles it.
     pub(crate) fn notification_work(
         &self,
         notification: &NotificationEnvelope<'_>,
@@ -346,6 +348,21 @@ impl Snapshot {
         if let Some(forwarder) = &self.forwarder {
             return Some(forwarder.notification(notification, client()));
         }
+        #[cfg(feature = "relay")]
+        if notification.method == ROOTS_CHANGED {
+            let client = client();
+            let handler = self.handler_work(notification, || Arc::clone(&client));
+            return self.roots_work(&client, handler);
+        }
+        self.handler_work(notification, client)
+    }
+
+    /// Returns the work of the handler that the author registered for a notification.
+    fn handler_work(
+        &self,
+        notification: &NotificationEnvelope<'_>,
+        client: impl FnOnce() -> Arc<dyn TransportContext>,
+    ) -> Option<BoxFuture<'static, ()>> {
         let Some(entry) = self.notifications.get(&*notification.method) else {
             tracing::debug!(method = %PeerText::new(&notification.method), "notification without a handler");
             return None;

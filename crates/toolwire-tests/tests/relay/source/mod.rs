@@ -2,6 +2,7 @@
 
 mod calls;
 mod lists;
+mod roots;
 mod several;
 mod subscriptions;
 

@@ -295,6 +295,13 @@ impl SourceInner {
         if entries.has_logging {
             catalog = catalog.with_logging();
         }
+        if self.input.roots {
+            let source = Arc::clone(self);
+            catalog = catalog.with_roots_listener(move |client| {
+                let source = Arc::clone(&source);
+                Box::pin(async move { source.roots_changed(client).await })
+            });
+        }
         if let Some(instructions) = &entries.instructions {
             catalog = catalog.with_instructions(instructions);
         }

@@ -30,14 +30,9 @@ impl SourceInner {
         {
             return login_outcome(&login, method, &self.name, ctx);
         }
-        let rules = InputRules {
-            permitted: self.input,
-            upstream: self.name.clone(),
-            names_upstream: ctx.scope().snapshot.has_several_sources,
-        };
+        let rules = self.input_rules(ctx.scope().snapshot.has_several_sources);
         let transport = Arc::clone(ctx.scope().transport());
-        let client = CallingClient::new(transport, Arc::downgrade(self), rules.clone());
-        let client: Arc<dyn TransportContext> = Arc::new(client);
+        let client = self.calling_client(transport, rules.clone());
         let params = prepared(&rules, params);
         let exchange = ctx
             .scope()
@@ -47,6 +42,24 @@ impl SourceInner {
         }
         self.open_session(ctx, &client, &rules).await?;
         self.forward(exchange).await
+    }
+
+    /// Returns the rules for input requests. `names_upstream` is `true` if other servers could ask as well.
+    pub(super) fn input_rules(&self, names_upstream: bool) -> InputRules {
+        InputRules {
+            permitted: self.input,
+            upstream: self.name.clone(),
+            names_upstream,
+        }
+    }
+
+    /// Returns a client as the upstream server may reach it.
+    pub(super) fn calling_client(
+        self: &Arc<Self>,
+        client: Arc<dyn TransportContext>,
+        rules: InputRules,
+    ) -> Arc<dyn TransportContext> {
+        Arc::new(CallingClient::new(client, Arc::downgrade(self), rules))
     }
 
     /// Forwards a request of a modern client, whose input requests are part of the result.

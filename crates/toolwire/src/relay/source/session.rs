@@ -16,6 +16,7 @@ use crate::relay::sessions::ClientKey;
 use crate::relay::source::SourceInner;
 use crate::relay::source::caller::InputRules;
 use crate::server::RequestContext;
+use crate::server::mount::ROOTS_CHANGED;
 use crate::sync::lock;
 
 impl SourceInner {
@@ -81,6 +82,21 @@ impl SourceInner {
         let client = Arc::clone(client);
         self.relay.forward_notification(&initialized, client).await;
         Ok(())
+    }
+
+    /// Passes the notification that the roots of a legacy client changed to its session.
+    pub(super) async fn roots_changed(self: &Arc<Self>, client: Arc<dyn TransportContext>) {
+        let key = ClientKey::of(&*client);
+        // The client has made no request that needs the upstream server.
+        if key.and_then(|key| self.relay.session_of(&key)).is_none() {
+            return;
+        }
+        let notification = NotificationEnvelope {
+            method: ROOTS_CHANGED.into(),
+            params: None,
+        };
+        let client = self.calling_client(client, self.input_rules(true));
+        self.relay.forward_notification(&notification, client).await;
     }
 
     /// Passes a changed log level to the upstream server. A server without log messages is no failure.

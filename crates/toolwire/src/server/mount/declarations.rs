@@ -7,6 +7,8 @@ use toolwire_proto::relay::merge;
 use toolwire_types::apps;
 
 use crate::server::mount::CatalogEntry;
+#[cfg(feature = "relay")]
+use crate::server::mount::RootsListener;
 use crate::server::optional_methods::{PROMPTS, RESOURCES};
 use crate::server::registry::NameMap;
 use crate::server::snapshot::Snapshot;
@@ -26,6 +28,8 @@ pub(crate) struct Declarations {
     pub(crate) has_logging: bool,
     /// Whether the source does not know its entries yet.
     pub(crate) has_unknown_entries: bool,
+    #[cfg(feature = "relay")]
+    pub(crate) roots_listeners: Vec<RootsListener>,
     /// Whether the entries of the source come from several sources.
     has_several_sources: bool,
     /// What the source has and mounts do not offer, in words.
@@ -59,6 +63,8 @@ impl Snapshot {
                 .declarations
                 .values()
                 .any(|declared| declared.has_unknown_entries),
+            #[cfg(feature = "relay")]
+            roots_listeners: self.roots_listeners(),
             has_several_sources: self.has_several_sources,
             left_out: self.left_out(),
         }

@@ -12,6 +12,8 @@ mod entries;
 mod install;
 mod origin;
 mod part;
+#[cfg(feature = "relay")]
+mod roots;
 mod routing;
 mod source;
 mod subscriptions;
@@ -23,6 +25,8 @@ pub(crate) use declarations::Declarations;
 pub(crate) use entries::{conflict, sort};
 pub(crate) use install::Mounts;
 pub(crate) use origin::{CatalogEntry, Origin};
+#[cfg(feature = "relay")]
+pub(crate) use roots::{ROOTS_CHANGED, RootsListener};
 pub use source::{Catalog, Source, SourceListener};
 pub(crate) use subscriptions::{SubscriptionCounts, UriSubscription};
 pub(crate) use uris::{UriClaims, UriExposure};
