@@ -5,6 +5,7 @@ mod credentials;
 mod errors;
 mod http_upstream;
 mod legacy_client;
+mod log_levels;
 mod modern_client;
 mod parked_calls;
 mod raw_http;

@@ -16,6 +16,7 @@ use crate::error::Error;
 use crate::relay::connection::{UpstreamConnection, unreachable};
 use crate::relay::messages::{ChangeReceiver, send};
 use crate::relay::resource_subscriptions::ResourceSubscriptions;
+use crate::relay::shared_log_level::SharedLogLevel;
 use crate::server::request::Exchange;
 use crate::sync::lock;
 
@@ -31,6 +32,7 @@ pub(super) struct ChangeStreams {
     session: UpstreamConnection,
     resources: Arc<ResourceSubscriptions>,
     streams: Arc<Mutex<Streams>>,
+    log_level: Arc<SharedLogLevel>,
 }
 
 #[derive(Debug, Default)]
@@ -57,11 +59,13 @@ enum ChangeStreamPhase {
 }
 
 impl ChangeStreams {
-    pub(super) fn new(session: UpstreamConnection) -> Self {
+    /// Creates the streams of a session. `log_level` is the one of this session.
+    pub(super) fn new(session: UpstreamConnection, log_level: Arc<SharedLogLevel>) -> Self {
         Self {
             resources: Arc::new(ResourceSubscriptions::new(session.clone())),
             session,
             streams: Arc::default(),
+            log_level,
         }
     }
 
@@ -132,6 +136,7 @@ impl ChangeReceiver for ChangeStreams {
     }
 
     fn on_session_renewed(&self) {
+        self.log_level.reset();
         let lost = self.resources.on_session_renewed();
         let (resources, streams) = (Arc::clone(&self.resources), Arc::clone(&self.streams));
         tokio::spawn(async move {

@@ -40,6 +40,7 @@ mod session_opening;
 mod session_owner;
 mod session_requests;
 mod sessions;
+mod shared_log_level;
 mod shared_upstream;
 mod source;
 mod upstream;

@@ -27,6 +27,7 @@ use crate::relay::messages::UpstreamMessages;
 use crate::relay::parked::{ParkedCalls, RoundEnd, RunningCall};
 use crate::relay::round_client::RoundClient;
 use crate::relay::session_owner::SessionOwner;
+use crate::relay::shared_log_level::{SharedLogLevel, set_log_level};
 use crate::server::request::Exchange;
 
 /// The sessions of the relay with a legacy upstream server.
@@ -38,6 +39,8 @@ pub(super) struct LegacyUpstream {
     /// The parked calls of all clients. They have sessions of their own, so they do not end with this one.
     parked: ParkedCalls,
     changes: Arc<ChangeStreams>,
+    /// The log level of the session for clients that cannot be asked.
+    log_level: Arc<SharedLogLevel>,
 }
 
 impl LegacyUpstream {
@@ -47,7 +50,9 @@ impl LegacyUpstream {
         parked: ParkedCalls,
         shared: UpstreamConnection,
     ) -> Result<Self, Error> {
-        let changes = Arc::new(ChangeStreams::new(shared.clone()));
+        let log_level = Arc::<SharedLogLevel>::default();
+        let changes = ChangeStreams::new(shared.clone(), Arc::clone(&log_level));
+        let changes = Arc::new(changes);
         let receiver = Arc::downgrade(&changes);
         shared.messages.set_change_receiver(receiver);
         shared.client.forward_initialized(None).await?;
@@ -56,6 +61,7 @@ impl LegacyUpstream {
             shared,
             parked,
             changes,
+            log_level,
         })
     }
 
@@ -119,6 +125,7 @@ impl LegacyUpstream {
 
     /// Sends a request over the session without capabilities.
     async fn forward_shared(&self, exchange: &Exchange) -> Result<RawJson, ErrorObject> {
+        self.log_level.request(&self.shared, exchange).await;
         let params = self.legacy_params(exchange)?;
         let mut request = UpstreamRequest::of(exchange, Some(params));
         let client = Arc::clone(&request.client);
@@ -143,7 +150,9 @@ impl LegacyUpstream {
                 };
                 let session = self.check_out(&owner, identity).await;
                 let session = session.map_err(|error| unreachable(&error))?;
-                set_log_level(&session, exchange).await;
+                if let LogFilter::From(Some(level)) = LogFilter::of_modern(exchange) {
+                    set_log_level(&session, level).await;
+                }
                 let params = self.legacy_params(exchange)?;
                 let running = RunningCall::start(session, owner, exchange, params);
                 self.parked.start(exchange, running).await?
@@ -254,21 +263,6 @@ impl LegacyUpstream {
         let converted = conversion.result(exchange.route().name(), &mut members, &result_members);
         converted.map_err(|error| ErrorObject::internal(error.to_string()))?;
         Ok(members.finish())
-    }
-}
-
-/// Requests the log messages that the client asked for. A server without them is no failure.
-async fn set_log_level(session: &UpstreamConnection, exchange: &Exchange) {
-    let LogFilter::From(Some(level)) = LogFilter::of_modern(exchange) else {
-        return;
-    };
-    let declares = session.client.server();
-    if declares.is_none_or(|server| server.capabilities.logging.is_none()) {
-        return;
-    }
-    let params = RawJson::from(json!({ "level": level }));
-    if let Err(error) = session.request("logging/setLevel", params).await {
-        tracing::debug!(%error, "the upstream server did not accept the log level");
     }
 }
 

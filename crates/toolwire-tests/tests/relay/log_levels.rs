@@ -1,0 +1,79 @@
+//! The log level of a session with a legacy upstream server that modern clients share.
+
+use serde_json::{Value, json};
+use toolwire_tests::peer::{Peer, modern, notification};
+
+use crate::raw_upstream::{RawConnection, raw_upstream};
+
+/// The level that a request asks for, and the level that the upstream server gets because of it.
+const REQUESTS: [(Option<&str>, Option<&str>); 5] = [
+    (None, None),
+    (Some("warning"), Some("warning")),
+    (Some("error"), None),
+    (Some("debug"), Some("debug")),
+    (Some("warning"), None),
+];
+
+async fn legacy_session(server: &mut RawConnection) {
+    let discover = server.receive().await;
+    server
+        .reject(&discover, r#"{"code":-32601,"message":"unknown method"}"#)
+        .await;
+    let initialize = server.receive().await;
+    let details = json!({
+        "protocolVersion": "2025-11-25",
+        "capabilities": {"tools": {}, "logging": {}},
+        "serverInfo": {"name": "old", "version": "1"},
+    });
+    server.respond(&initialize, &details.to_string()).await;
+    server.receive().await;
+}
+
+#[tokio::test]
+async fn shared_session_has_the_most_verbose_level_and_requests_get_their_own() {
+    let (upstream, mut connections) = raw_upstream();
+    let relay = upstream.relay();
+    let mut client = Peer::connect(relay.server());
+    let mut server = None;
+    for (asked, expected) in REQUESTS {
+        let mut call = modern(1, "tools/call", json!({"name": "x", "arguments": {}}));
+        if let Some(level) = asked {
+            call["params"]["_meta"]["io.modelcontextprotocol/logLevel"] = level.into();
+        }
+        client.send(call).await;
+        if server.is_none() {
+            let mut accepted = connections.accept().await;
+            legacy_session(&mut accepted).await;
+            server = Some(accepted);
+        }
+        let server = server.as_mut().expect("a connection");
+        if let Some(level) = expected {
+            let set = server.receive().await;
+            assert_eq!(set["method"], "logging/setLevel");
+            assert_eq!(set["params"]["level"], level);
+            server.respond(&set, "{}").await;
+        }
+        let call = server.receive().await;
+        assert_eq!(call["method"], "tools/call", "{asked:?}");
+        for level in ["debug", "warning"] {
+            let message = json!({"level": level, "data": level});
+            server
+                .send(notification("notifications/message", message))
+                .await;
+        }
+        server.respond(&call, r#"{"content":[]}"#).await;
+        let mut levels = Vec::new();
+        loop {
+            let message: Value = client.receive().await;
+            if message["method"] != "notifications/message" {
+                break;
+            }
+            levels.push(message["params"]["level"].clone());
+        }
+        match asked {
+            Some("debug") => assert_eq!(levels, ["debug", "warning"]),
+            Some("warning") => assert_eq!(levels, ["warning"]),
+            _ => assert!(levels.is_empty(), "{asked:?} {levels:?}"),
+        }
+    }
+}
