@@ -1,44 +1,6 @@
 //! The errors that a relay itself sends, instead of an upstream.
 
-use serde_json::json;
-use toolwire_types::{CallToolResult, ErrorObject};
-
-use crate::methods;
-
-/// The maximum number of upstreams that an error names.
-const MAX_NAMED: usize = 16;
-
-/// Returns the error for a request to an upstream that cannot be reached.
-///
-/// ```
-/// use toolwire_proto::relay::errors::upstream_unreachable;
-///
-/// let error = upstream_unreachable("github");
-/// assert_eq!(error.code, -32603);
-/// assert_eq!(error.data.unwrap().get(), r#"{"reason":"upstream_unreachable","upstream":"github"}"#);
-/// ```
-#[must_use]
-pub fn upstream_unreachable(upstream: &str) -> ErrorObject {
-    ErrorObject::internal(format!("the upstream `{upstream}` cannot be reached"))
-        .with_data(json!({ "reason": "upstream_unreachable", "upstream": upstream }))
-}
-
-/// Returns the error for a method of an extension that no upstream declared, or that several did, so that the relay
-/// cannot select one. The data names up to 16 of them.
-#[must_use]
-pub fn ambiguous_method<'u>(
-    method: &str,
-    upstreams: impl IntoIterator<Item = &'u str>,
-) -> ErrorObject {
-    let upstreams: Vec<&str> = upstreams.into_iter().take(MAX_NAMED).collect();
-    if upstreams.is_empty() {
-        return methods::not_offered(method);
-    }
-    ErrorObject::method_not_found(format!(
-        "several upstreams may offer `{method}`; connect to one of them directly"
-    ))
-    .with_data(json!({ "upstreams": upstreams }))
-}
+use toolwire_types::CallToolResult;
 
 /// What is known about a call that is not parked any more.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -72,19 +34,6 @@ pub fn lost_call(call: LostCall) -> CallToolResult {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn ambiguous_method_names_its_upstreams() {
-        let check = |upstreams: &[&str], expected: Option<serde_json::Value>| {
-            let error = ambiguous_method("com.example/x", upstreams.iter().copied());
-            assert_eq!(error.code, -32601);
-            assert!(error.message.contains("com.example/x"));
-            assert_eq!(error.data.map(|data| data.to_value().unwrap()), expected);
-        };
-        check(&[], None);
-        check(&["a", "b"], Some(json!({"upstreams": ["a", "b"]})));
-        check(&["x"; 17], Some(json!({"upstreams": vec!["x"; 16]})));
-    }
 
     #[test]
     fn lost_call_is_a_tool_error_that_states_whether_the_tool_ran() {

@@ -166,16 +166,6 @@ pub fn write_round(params: &mut RawObject<'_>, round: &RawInputRound) {
     }
 }
 
-/// Replaces the request state of a result or of a round. Nothing else changes.
-pub fn set_request_state(object: &mut RawObject<'_>, state: Option<&str>) {
-    match state {
-        Some(state) => object.set_text("requestState", state),
-        None => {
-            object.remove("requestState");
-        }
-    }
-}
-
 fn read_state(object: &RawObject<'_>) -> Result<Option<String>, InvalidRound> {
     match present(object, "requestState") {
         None => Ok(None),
@@ -305,9 +295,6 @@ mod tests {
         );
         let mut params = RawObject::parse(written.as_raw_value()).unwrap();
         assert_eq!(read_round(&params), Ok(round));
-        set_request_state(&mut params, Some("other"));
-        assert_eq!(params.text("requestState").as_deref(), Some("other"));
-        set_request_state(&mut params, None);
         write_round(&mut params, &RawInputRound::default());
         assert_eq!(params.finish().get(), r#"{"name":"a","arguments":{}}"#);
         let written = params.finish();

@@ -1,15 +1,6 @@
-//! What a relay of several upstreams declares as its own: capabilities, instructions and cache hints.
-//!
-//! A capability is offered if one upstream offers it. A cached result is fresh as long as its least fresh part.
+//! The instructions of a server that has those of several upstreams.
 
 use std::fmt::Write as _;
-use std::time::Duration;
-
-use serde_json::value::RawValue;
-use toolwire_types::{CacheScope, RawJson};
-
-use crate::cache::CacheHint;
-use crate::raw_object::RawObject;
 
 /// The maximum length of merged instructions in bytes.
 pub const MAX_INSTRUCTIONS_BYTES: usize = 16 * 1024;
@@ -19,72 +10,6 @@ const MIN_SHARE_BYTES: usize = 128;
 
 /// The text behind instructions that were cut.
 const CUT: &str = "\n[shortened]";
-
-/// The depth up to which capabilities are merged: `extensions`, the extension, its settings. Deeper values are those of
-/// the first upstream.
-const MAX_DEPTH: usize = 4;
-
-/// The maximum number of members of each merged object. Further ones are not offered.
-pub const MAX_CAPABILITIES: usize = 1024;
-
-/// Returns the union of capabilities. Objects are merged by member, and a flag is `true` if it is `true` anywhere.
-///
-/// Other values, such as text, are those of the first upstream that has them. Values that are not objects are ignored.
-///
-/// ```
-/// use toolwire_proto::relay::merge::capabilities;
-/// use toolwire_types::RawJson;
-///
-/// let raw = |text: &str| RawJson::from_string(text.to_owned()).unwrap();
-/// let (one, other) = (raw(r#"{"tools":{"listChanged":false}}"#), raw(r#"{"tools":{"listChanged":true},"logging":{}}"#));
-/// let merged = capabilities([one.as_raw_value(), other.as_raw_value()]);
-/// assert_eq!(merged.get(), r#"{"tools":{"listChanged":true},"logging":{}}"#);
-/// ```
-#[must_use]
-pub fn capabilities<'a>(upstreams: impl IntoIterator<Item = &'a RawValue>) -> RawJson {
-    let objects: Vec<RawObject<'a>> = upstreams.into_iter().filter_map(RawObject::parse).collect();
-    match objects.as_slice() {
-        [only] => only.finish(),
-        several => merge_objects(several, MAX_DEPTH),
-    }
-}
-
-fn merge_objects(objects: &[RawObject<'_>], depth: usize) -> RawJson {
-    let mut merged = RawObject::empty();
-    for object in objects {
-        for (name, value) in object.iter() {
-            if merged.len() >= MAX_CAPABILITIES {
-                return merged.finish();
-            }
-            if merged.contains(&name) {
-                continue;
-            }
-            let values: Vec<&RawValue> = objects
-                .iter()
-                .filter_map(|object| Some(object.get(&name)?.raw()))
-                .collect();
-            let value = merge_values(value.raw(), &values, depth);
-            merged.set(name.into_owned(), value);
-        }
-    }
-    merged.finish()
-}
-
-fn merge_values(first: &RawValue, values: &[&RawValue], depth: usize) -> RawJson {
-    if values.iter().any(|value| value.get() == "true") {
-        return RawJson::from_value(&true.into());
-    }
-    let objects: Vec<RawObject<'_>> = values
-        .iter()
-        .filter_map(|value| RawObject::parse(value))
-        .collect();
-    match objects.as_slice() {
-        // A `null` or a flag beside an object means less than the object.
-        [only] => only.finish(),
-        [_, ..] if depth > 0 => merge_objects(&objects, depth - 1),
-        _ => first.into(),
-    }
-}
 
 /// Returns the instructions of several upstreams, each below a heading with the name of the upstream.
 ///
@@ -193,114 +118,9 @@ fn boundary_before(text: &str, limit: usize) -> usize {
     end
 }
 
-/// The hint of one upstream's part of a result.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum UpstreamHint {
-    /// The upstream sent this hint.
-    Sent(CacheHint),
-    /// The upstream's revision has no hints, and the relay does not receive its changes.
-    Missing,
-    /// The upstream's revision has no hints, but the relay receives its changes and announces them.
-    Announced,
-}
-
-/// Returns the hint of a result that has parts of several upstreams. `depends_on_caller` states that the relay shows
-/// different parts to different callers.
-///
-/// A part without a hint is stale at once. If all changes are announced, the result is fresh for `announced_ttl`.
-#[must_use]
-pub fn cache_hint(
-    upstreams: impl IntoIterator<Item = UpstreamHint>,
-    depends_on_caller: bool,
-    announced_ttl: Duration,
-) -> CacheHint {
-    let mut merged: Option<CacheHint> = None;
-    for upstream in upstreams {
-        let hint = match upstream {
-            UpstreamHint::Sent(hint) => hint,
-            UpstreamHint::Missing => CacheHint::default(),
-            // Nothing states that other callers get the same list.
-            UpstreamHint::Announced => CacheHint::private(announced_ttl),
-        };
-        merged = Some(merged.map_or(hint, |merged| CacheHint {
-            ttl: merged.ttl.min(hint.ttl),
-            scope: stricter(merged.scope, hint.scope),
-        }));
-    }
-    let mut merged = merged.unwrap_or_default();
-    if depends_on_caller {
-        merged.scope = CacheScope::Private;
-    }
-    merged
-}
-
-fn stricter(one: CacheScope, other: CacheScope) -> CacheScope {
-    if one == CacheScope::Public && other == CacheScope::Public {
-        CacheScope::Public
-    } else {
-        CacheScope::Private
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use serde_json::{Value, json};
-
     use super::*;
-
-    #[test]
-    fn capabilities_are_the_union() {
-        let check = |upstreams: &[Value], expected: Value| {
-            let upstreams: Vec<RawJson> = upstreams.iter().map(RawJson::from_value).collect();
-            let merged = capabilities(upstreams.iter().map(RawJson::as_raw_value));
-            assert_eq!(merged.to_value().unwrap(), expected);
-        };
-        check(&[], json!({}));
-        check(
-            &[json!({"tools": {"x": 1.0}})],
-            json!({"tools": {"x": 1.0}}),
-        );
-        check(
-            &[
-                json!({"tools": {"listChanged": false, "x": 1}, "experimental": {"a": {}}}),
-                json!({"tools": {"listChanged": true, "x": 2}, "resources": {"subscribe": true}}),
-                json!({"tools": {}, "experimental": {"b": {"c": true}}, "prompts": {}}),
-            ],
-            json!({
-                "tools": {"listChanged": true, "x": 1},
-                "experimental": {"a": {}, "b": {"c": true}},
-                "resources": {"subscribe": true},
-                "prompts": {},
-            }),
-        );
-        check(
-            &[
-                json!({"extensions": {"e/x": {"n": 1}}}),
-                json!({"extensions": {"e/x": {"m": 2}, "e/y": {}}}),
-            ],
-            json!({"extensions": {"e/x": {"n": 1, "m": 2}, "e/y": {}}}),
-        );
-        check(
-            &[json!({"logging": null}), json!({"logging": {}})],
-            json!({"logging": {}}),
-        );
-        check(&[json!([]), json!({"a": 1})], json!({"a": 1}));
-        let many = |count: usize| -> Value {
-            let members = (0..count).map(|index| (index.to_string(), json!({})));
-            Value::Object(members.collect())
-        };
-        check(&[many(MAX_CAPABILITIES), json!({})], many(MAX_CAPABILITIES));
-        check(
-            &[many(MAX_CAPABILITIES + 1), json!({})],
-            many(MAX_CAPABILITIES),
-        );
-        let mut deep = json!({"a": 1});
-        for _ in 0..100 {
-            deep = json!({ "d": deep });
-        }
-        check(&[deep.clone(), deep.clone()], deep);
-    }
 
     #[test]
     fn instructions_have_a_heading_per_upstream() {
@@ -340,35 +160,5 @@ mod tests {
         );
         check(20, &long);
         check(10_000, &long);
-    }
-
-    #[test]
-    fn cache_hint_is_the_strictest() {
-        use UpstreamHint::{Announced, Missing, Sent};
-        let seconds = Duration::from_secs;
-        let check = |hints: &[UpstreamHint], depends_on_caller, expected| {
-            let hint = cache_hint(hints.iter().copied(), depends_on_caller, seconds(60));
-            assert_eq!(hint, expected, "{hints:?}");
-        };
-        let public = |ttl| Sent(CacheHint::public(seconds(ttl)));
-        let private = |ttl| Sent(CacheHint::private(seconds(ttl)));
-        check(&[], false, CacheHint::default());
-        check(
-            &[public(5), public(3)],
-            false,
-            CacheHint::public(seconds(3)),
-        );
-        check(&[public(5)], true, CacheHint::private(seconds(5)));
-        check(
-            &[public(5), private(9)],
-            false,
-            CacheHint::private(seconds(5)),
-        );
-        check(&[public(5), Missing], false, CacheHint::private(seconds(0)));
-        check(
-            &[public(500), Announced],
-            false,
-            CacheHint::private(seconds(60)),
-        );
     }
 }

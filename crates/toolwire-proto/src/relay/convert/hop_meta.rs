@@ -16,13 +16,9 @@ const PER_HOP: [&str; 6] = [
     meta_key::SUBSCRIPTION_ID,
 ];
 
-/// The key of `_meta` with the name and version of a relay that forwards a request under the name of its client.
-pub const RELAY_KEY: &str = "toolwire/relay";
-
 /// The `_meta` members that a relay writes into a request to an upstream, instead of those of its client.
 ///
-/// Other keys pass, also those of trace contexts. Legacy revisions have only the progress token and
-/// the name of the relay.
+/// Other keys pass, also those of trace contexts. Legacy revisions have only the progress token.
 ///
 /// ```
 /// use toolwire_proto::raw_object::RawObject;
@@ -41,7 +37,6 @@ pub struct HopMeta {
     client_info: Option<RawJson>,
     log_level: Option<LoggingLevel>,
     progress_token: Option<ProgressToken>,
-    relay: Option<RawJson>,
 }
 
 impl HopMeta {
@@ -54,7 +49,6 @@ impl HopMeta {
             client_info: None,
             log_level: None,
             progress_token: None,
-            relay: None,
         }
     }
 
@@ -86,13 +80,6 @@ impl HopMeta {
         self
     }
 
-    /// Sets the name and version of the relay, which the request has at [`RELAY_KEY`].
-    #[must_use]
-    pub fn with_relay(mut self, relay: RawJson) -> Self {
-        self.relay = Some(relay);
-        self
-    }
-
     /// Replaces the members of the client's connection in the parameters of a request. A `_meta` that has no other
     /// members is removed, and so is one that is not an object or has too many members.
     pub fn write(&self, params: &mut RawObject<'_>) {
@@ -116,9 +103,6 @@ impl HopMeta {
         if let Some(token) = &self.progress_token {
             let token = RawJson::from_serialize(token).expect("a token always serializes");
             entries.push((meta_key::PROGRESS_TOKEN, token));
-        }
-        if let Some(relay) = &self.relay {
-            entries.push((RELAY_KEY, relay.clone()));
         }
         if self.version.is_modern() {
             let version = json_string(self.version.as_str());

@@ -30,7 +30,7 @@ pub use self::errors::url_input_required;
 #[cfg(feature = "relay")]
 pub use self::handshake::{discover_result, initialize_result};
 #[cfg(feature = "relay")]
-pub use self::hop_meta::{HopMeta, RELAY_KEY};
+pub use self::hop_meta::HopMeta;
 #[cfg(feature = "relay")]
 pub use self::input::name_upstream;
 pub use self::results::{IncompleteResult, ResultMembers};

@@ -289,10 +289,9 @@ fn per_hop_members_of_requests_are_replaced() {
     check(
         HopMeta::new(V2025_06_18)
             .with_log_level(LoggingLevel::Warning)
-            .with_relay(raw(r#"{"name":"r"}"#))
             .with_progress_token(3.into()),
         "{}",
-        r#"{"_meta":{"progressToken":3,"toolwire/relay":{"name":"r"}}}"#,
+        r#"{"_meta":{"progressToken":3}}"#,
     );
     check(
         HopMeta::new(V2025_06_18),

@@ -113,13 +113,6 @@ impl<I: Clone, O: Clone> ParkedCalls<I, O> {
             .collect()
     }
 
-    /// Returns when the next call expires.
-    #[must_use]
-    pub fn next_expiry(&self) -> Option<Duration> {
-        let entries = self.entries.values();
-        entries.filter_map(|entry| entry.call.expires_at()).min()
-    }
-
     /// Returns the number of calls.
     #[must_use]
     pub fn len(&self) -> usize {

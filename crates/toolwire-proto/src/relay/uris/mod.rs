@@ -1,16 +1,16 @@
 //! The URIs under which resources of several sources are exposed.
 //!
 //! A URI stays as it is while one source claims it. If a second source claims it, the second one is exposed with a
-//! prefix: `<source>+<uri>`. So is a URI that looks like a prefixed one. A `ui://` URI must have this scheme, so there the prefix is in the authority. The lists of
-//! resources and templates decide who claims a URI; the order of the sources decides who is first. [`rewrite`] replaces
-//! the URIs in messages.
+//! prefix: `<source>+<uri>`. So is a URI that looks like a prefixed one. A `ui://` URI must have this scheme, so there the
+//! prefix is in the authority. The lists of resources and templates decide who claims a URI; the order of the sources
+//! decides who is first. [`rewrite`] replaces the URIs in messages.
 
 pub mod rewrite;
 #[cfg(test)]
 mod tests;
 
 use std::borrow::Cow;
-use std::collections::{HashMap, VecDeque};
+use std::collections::HashMap;
 
 use crate::uri_template::{MAX_URI_BYTES, UriTemplate};
 
@@ -19,9 +19,6 @@ pub const MAX_URIS: usize = 65_536;
 
 /// The maximum number of templates in one table. A URI that is not listed is matched with each of them.
 pub const MAX_TEMPLATES: usize = 1024;
-
-/// The maximum number of URIs of results that a table stores besides the listed ones. The oldest are removed.
-pub const MAX_SEEN_URIS: usize = 4096;
 
 const UI_SCHEME: &str = "ui://";
 
@@ -34,9 +31,6 @@ pub struct UriTable {
     /// Listed URIs in their exposed form.
     listed: HashMap<String, Owner>,
     templates: Vec<OwnedTemplate>,
-    /// URIs of results that no list contains, with the source that sent them first.
-    seen: HashMap<String, usize>,
-    seen_order: VecDeque<String>,
 }
 
 /// The source of a URI, and the URI there.
@@ -142,20 +136,6 @@ impl UriTable {
         Some(exposed)
     }
 
-    /// Stores the source of a URI in a result that no list contains, so that the client can read it.
-    pub fn add_seen(&mut self, source: usize, uri: &str) {
-        if uri.len() > MAX_URI_BYTES || self.resolve(uri).is_some() {
-            return;
-        }
-        if self.seen_order.len() >= MAX_SEEN_URIS
-            && let Some(oldest) = self.seen_order.pop_front()
-        {
-            self.seen.remove(&oldest);
-        }
-        self.seen.insert(uri.to_owned(), source);
-        self.seen_order.push_back(uri.to_owned());
-    }
-
     /// Returns the source of an exposed URI, and the URI there. Returns `None` if no source claims it.
     #[must_use]
     pub fn resolve<'u>(&self, exposed: &'u str) -> Option<(usize, Cow<'u, str>)> {
@@ -180,14 +160,6 @@ impl UriTable {
             Some(source) => Some((source, Cow::Borrowed(exposed))),
             None => prefixed,
         }
-    }
-
-    /// Returns the source of an exposed template, and the template there. A completion refers to a template.
-    #[must_use]
-    pub fn resolve_template(&self, exposed: &str) -> Option<(usize, &str)> {
-        let mut templates = self.templates.iter();
-        let owned = templates.find(|template| template.exposed == exposed)?;
-        Some((owned.source, owned.template.as_str()))
     }
 
     /// Returns the exposed form of a URI in a message of a source: the URI itself if it belongs to this source or to
@@ -235,7 +207,6 @@ impl UriTable {
         listed
             .map(|owner| owner.source)
             .or_else(|| self.by_template(uri))
-            .or_else(|| self.seen.get(uri).copied())
     }
 
     /// Returns the source whose prefix a URI has, and the URI without it. A single source never has a prefix.

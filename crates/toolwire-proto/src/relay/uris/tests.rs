@@ -73,15 +73,6 @@ fn templates_claim_the_uris_that_match() {
     check(&table, "b+db://orders", 1, "db://orders");
     assert_eq!(table.exposed(1, "db://orders"), "b+db://orders");
     assert_eq!(table.exposed(0, "db://orders"), "db://orders");
-    assert_eq!(
-        table.resolve_template("b+db://{table}"),
-        Some((1, "db://{table}"))
-    );
-    assert_eq!(
-        table.resolve_template("db://{table}"),
-        Some((0, "db://{table}"))
-    );
-    assert_eq!(table.resolve_template("other:{x}"), None);
     assert_eq!(table.exposed_template(1, "db://{table}"), "b+db://{table}");
     assert_eq!(table.exposed_template(0, "db://{table}"), "db://{table}");
 }
@@ -110,27 +101,6 @@ fn source_cannot_claim_the_prefix_of_another() {
     same.add_uri(0, "x:1");
     assert_eq!(same.add_uri(1, "x:1").as_deref(), Some("ax+x:1"));
     assert_eq!(same.add_uri(2, "x:1").as_deref(), Some("x9+x:1"));
-}
-
-#[test]
-fn uris_of_results_are_stored_up_to_the_limit() {
-    let mut table = table(&["a", "b"]);
-    table.add_uri(0, "x:listed");
-    table.add_seen(1, "x:listed");
-    check(&table, "x:listed", 0, "x:listed");
-    for index in 0..=MAX_SEEN_URIS {
-        table.add_seen(1, &format!("x:{index}"));
-    }
-    assert_eq!(table.resolve("x:0"), None);
-    check(&table, "x:1", 1, "x:1");
-    check(
-        &table,
-        &format!("x:{MAX_SEEN_URIS}"),
-        1,
-        &format!("x:{MAX_SEEN_URIS}"),
-    );
-    table.add_seen(1, &format!("x:{}", "y".repeat(MAX_URI_BYTES)));
-    assert_eq!(table.seen.len(), MAX_SEEN_URIS);
 }
 
 #[test]

@@ -7,6 +7,7 @@ use std::sync::{Arc, Weak};
 
 use toolwire_proto::outbox::OutgoingKind;
 use toolwire_proto::raw_object::RawObject;
+use toolwire_proto::relay::convert::name_upstream;
 use toolwire_types::{ErrorObject, RawJson};
 
 use crate::engine::{
@@ -64,16 +65,14 @@ impl InputRules {
                 self.upstream
             )));
         }
-        if !self.names_upstream || method != "elicitation/create" {
+        if !self.names_upstream {
             return Ok(params);
         }
-        let Some(mut members) = RawObject::parse(params.as_raw_value()) else {
-            return Ok(params);
-        };
-        let message = members.text("message").unwrap_or_default();
-        let message = format!("[{}] {message}", self.upstream);
-        members.set_text("message", &message);
-        Ok(members.finish())
+        let named = RawObject::parse(params.as_raw_value()).and_then(|mut members| {
+            name_upstream(method, &mut members, &self.upstream);
+            members.finish_if_edited()
+        });
+        Ok(named.unwrap_or_else(|| params.clone()))
     }
 
     /// Removes the capabilities for input that the server may not request.

@@ -6,7 +6,7 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use toolwire_proto::raw_object::RawObject;
-use toolwire_proto::relay::request_state::{ForwardedState, RelayState, principal_digest};
+use toolwire_proto::relay::request_state::{ForwardedState, principal_digest};
 use toolwire_types::{ErrorObject, RawJson};
 
 use crate::engine::Principal;
@@ -49,10 +49,7 @@ impl<'a> StateTranslation<'a> {
         let state = state.ok_or_else(|| {
             ErrorObject::invalid_params("the request state is invalid or has expired")
         })?;
-        match state {
-            Some(state) => members.set_text("requestState", &state),
-            None => drop(members.remove("requestState")),
-        }
+        members.set_text("requestState", &state);
         Ok(Some(members.finish()))
     }
 
@@ -65,11 +62,11 @@ impl<'a> StateTranslation<'a> {
         let Some(state) = members.text("requestState") else {
             return Ok(());
         };
-        let state = RelayState::Forwarded(ForwardedState {
+        let state = ForwardedState {
             upstream: self.upstream.to_owned(),
             principal: principal_digest(self.principal.as_str()),
-            state: Some(state.into_owned()),
-        });
+            state: state.into_owned(),
+        };
         let payload = state.encode().ok_or_else(|| {
             ErrorObject::internal("the request state of the upstream server is too large")
         })?;
@@ -81,11 +78,9 @@ impl<'a> StateTranslation<'a> {
     }
 
     /// Returns the state of the upstream server. Returns `None` for a state of another server or principal.
-    fn decode(&self, text: &str) -> Option<Option<String>> {
+    fn decode(&self, text: &str) -> Option<String> {
         let payload = STANDARD.decode(text).ok()?;
-        let RelayState::Forwarded(forwarded) = RelayState::decode(&payload)? else {
-            return None;
-        };
+        let forwarded = ForwardedState::decode(&payload)?;
         let is_own = forwarded.upstream == self.upstream
             && forwarded.principal == principal_digest(self.principal.as_str());
         is_own.then_some(forwarded.state)
