@@ -50,23 +50,28 @@ pub(super) struct PermittedInput {
     pub(super) roots: bool,
 }
 
-/// Which callers share connections to an upstream server.
+/// Which callers share a connection to an upstream server.
+///
+/// At a legacy server, the session of a legacy client has a connection of its own, and so has a call that the server may
+/// ask for input.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub enum Sharing {
-    /// Each verified principal has connections of its own. Callers without authorization share theirs.
+    /// The requests of one verified principal share a connection. Those of all callers without authorization share
+    /// another one.
     #[default]
     PerPrincipal,
-    /// All principals share connections, unless they have credentials of their own. The upstream server cannot tell them
-    /// apart.
+    /// The requests of all callers share a connection, unless they have credentials of their own. The upstream server
+    /// cannot tell the callers apart.
     Shared,
 }
 
 impl Upstream {
     /// Creates an upstream that `connect` opens connections to, with the builder that it gets.
     ///
-    /// The relay calls it for each connection: one for the modern requests of each principal, and one for each session of
-    /// a legacy client. It calls it again for a connection that was lost.
+    /// The relay calls it for each connection: one for the modern requests of each principal, one for each session of a
+    /// legacy client with a legacy server, and one for each call at a time that a legacy server may ask for input. It
+    /// calls it again for a connection that was lost.
     pub fn new<F, Fut>(connect: F) -> Self
     where
         F: Fn(ClientBuilder) -> Fut + Send + Sync + 'static,

@@ -43,7 +43,8 @@ pub(super) use layer::CredentialsLayer;
 /// ```
 pub trait Credentials: Send + Sync + fmt::Debug + 'static {
     /// Returns the credential for a caller, before each HTTP request. It should be cached. The anonymous principal stands
-    /// for callers without authorization, and for the relay itself, which reads the lists.
+    /// for callers without authorization, for those that share a connection, and for the relay itself, which reads the
+    /// lists.
     ///
     /// # Errors
     /// Returns an error if the caller has to log in first.
@@ -162,7 +163,7 @@ impl fmt::Display for LoginRequired {
 
 impl std::error::Error for LoginRequired {}
 
-/// Returns `true` if a request failed because of its credential: there is none, or the server rejected it.
+/// Returns `true` if a request failed because its caller has to log in, or because the server rejected the credential.
 pub(super) fn is_credential_error(error: &Error) -> bool {
     if matches!(error.http_status(), Some(401 | 403)) {
         return true;
