@@ -8,6 +8,9 @@ use crate::features::{SupportedVersions, VersionFeatures};
 use crate::raw_object::{RawObject, json_string};
 use crate::relay::convert::{Conversion, ResultMembers, remove_from_meta};
 
+/// The name and the version of a server that does not state them.
+const UNKNOWN: &str = "unknown";
+
 /// Returns the result of `initialize` for a client that negotiated `client`.
 ///
 /// `stored` is the result of `initialize` or of `server/discover` of the upstream, by its revision. Returns `None` if it
@@ -26,6 +29,12 @@ pub fn initialize_result(
         let server_info = server_info(&mut result).unwrap_or_else(RawJson::empty_object);
         let mut server_info = RawObject::parse(server_info.as_raw_value())?;
         conversion.implementation(&mut server_info);
+        // A modern server may omit its name. The legacy revisions require the name and the version.
+        for member in ["name", "version"] {
+            if !server_info.contains(member) {
+                server_info.set_text(member, UNKNOWN);
+            }
+        }
         result.set("serverInfo", server_info.finish());
     } else if let Some(server_info) = result.object_mut("serverInfo") {
         conversion.implementation(server_info);

@@ -571,6 +571,15 @@ fn input_requests_and_responses_follow_the_revision() {
 }
 
 #[test]
+fn initialize_result_of_a_server_without_a_name_has_the_required_members() {
+    let stored =
+        raw(r#"{"resultType":"complete","supportedVersions":["2026-07-28"],"capabilities":{}}"#);
+    let result = initialize_result(stored.as_raw_value(), V2026_07_28, V2025_06_18);
+    let expected = r#"{"protocolVersion":"2025-06-18","capabilities":{},"serverInfo":{"name":"unknown","version":"unknown"}}"#;
+    assert_eq!(result.unwrap().get(), expected);
+}
+
+#[test]
 fn elicitations_name_their_upstream() {
     let check = |method: &str, params: Value, expected: Value| {
         let named = edited(&params, |object| name_upstream(method, object, "github"));
