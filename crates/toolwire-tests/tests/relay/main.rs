@@ -4,6 +4,7 @@ mod connections;
 mod credentials;
 mod errors;
 mod http_upstream;
+mod input_matrix;
 mod legacy_client;
 mod log_levels;
 mod modern_client;

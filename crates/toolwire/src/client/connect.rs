@@ -260,7 +260,8 @@ impl Connecting<'_> {
                     });
                 }
                 ProbeAction::Fail(failure) => {
-                    let error = with_output(explain(failure, last_error), opened);
+                    let is_relay = self.config.handlers.is_relay();
+                    let error = with_output(explain(failure, last_error, is_relay), opened);
                     // If both processes exited alike, the probe was not the cause.
                     let exited_alike = !error.is_timeout()
                         && first_failure.is_some_and(|first| first == error.to_string());
@@ -399,8 +400,13 @@ fn on_failure(
     Ok(action)
 }
 
-fn explain(failure: ProbeFailure, last_error: Option<Error>) -> Error {
+/// Returns the error of a failed probe.
+fn explain(failure: ProbeFailure, last_error: Option<Error>, is_relay: bool) -> Error {
     match (failure, last_error) {
+        // A relay decides by the rejection whether it can use the server in another revision.
+        (ProbeFailure::NoCommonVersion(_), Some(error)) if is_relay && error.rpc().is_some() => {
+            error
+        }
         (
             ProbeFailure::HttpStatus(_)
             | ProbeFailure::Rejected(_)
