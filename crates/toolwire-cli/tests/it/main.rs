@@ -15,6 +15,10 @@ mod memory;
 mod nodes;
 mod process;
 mod proxy;
+#[cfg(target_os = "linux")]
+mod proxy_kills;
+#[cfg(target_os = "linux")]
+mod proxy_soak;
 mod subscriptions;
 mod tour;
 mod transcripts;
