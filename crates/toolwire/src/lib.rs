@@ -86,7 +86,7 @@ pub use client::middleware as client_middleware;
 #[cfg(feature = "client")]
 pub use client::{
     CacheMode, Call, Client, ClientBuilder, ClientLimits, ListCall, ProgressStream, ServerDetails,
-    Subscription,
+    Subscription, WireMessage,
 };
 #[cfg(all(feature = "client", feature = "tasks"))]
 pub use client::{Called, TaskHandle};

@@ -5,3 +5,4 @@ mod child_process;
 mod in_process;
 mod middleware;
 mod own_transport;
+mod wire_messages;

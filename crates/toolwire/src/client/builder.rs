@@ -21,6 +21,7 @@ use toolwire_types::{
 use crate::client::config::{ClientConfig, ClientLimits};
 use crate::client::handlers::{RootList, boxed_handler, request_handler};
 use crate::client::middleware::ClientMiddleware;
+use crate::client::wire_listener::{WireListener, WireMessage};
 
 /// A builder for [`Client`](crate::client::Client). Clone it to connect to several servers with the same options.
 ///
@@ -249,6 +250,34 @@ impl ClientBuilder {
         listener: impl Fn(Notification) + Send + Sync + 'static,
     ) -> Self {
         self.config.handlers.notification = Some(Arc::new(listener));
+        self
+    }
+
+    /// Sets the listener for every message that the client sends or receives, on all its connections.
+    ///
+    /// The listener runs in the task that sends or reads, so it must not block.
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), toolwire::Error> {
+    /// use toolwire::{Client, Server};
+    ///
+    /// let client = Client::builder("my-agent", "1.0.0")
+    ///     .on_wire_message(|message| {
+    ///         let direction = if message.is_sent { "sent" } else { "received" };
+    ///         eprintln!("{direction} {} bytes", message.bytes.len());
+    ///     })
+    ///     .in_process(&Server::new("demo", "1.0.0"))
+    ///     .await?;
+    /// # drop(client);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn on_wire_message(
+        mut self,
+        listener: impl Fn(WireMessage<'_>) + Send + Sync + 'static,
+    ) -> Self {
+        self.config.handlers.wire = WireListener::new(listener);
         self
     }
 

@@ -29,6 +29,7 @@ use toolwire_types::{
 
 #[cfg(feature = "relay")]
 use crate::client::relay_messages::RelayMessages;
+use crate::client::wire_listener::WireListener;
 use crate::engine::{BoxFuture, CatchPanic, warn_about_request};
 use crate::sync::lock;
 
@@ -67,6 +68,8 @@ pub(crate) struct ClientHandlers {
     /// Receives the messages of the server instead of the other handlers.
     #[cfg(feature = "relay")]
     pub(crate) relay: Option<Arc<dyn RelayMessages>>,
+    /// Gets every message of the connections, in addition to all other handlers.
+    pub(crate) wire: WireListener,
 }
 
 /// The roots that the server may list. They are replaced as a whole.

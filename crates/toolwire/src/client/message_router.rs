@@ -30,6 +30,7 @@ impl MessageRouter {
         on_response: &mut dyn FnMut(ResponseEnvelope<'_>),
     ) -> Result<(), MalformedMessage> {
         trace_wire("received", bytes);
+        self.incoming.handlers.wire.received(bytes, origin);
         match strict_json::read(bytes, &strict_json::Limits::default())? {
             Envelope::Batch(elements) => {
                 for element in elements {

@@ -55,6 +55,7 @@ pub(crate) mod user_interaction;
 mod views;
 #[cfg(all(feature = "events", feature = "http-client"))]
 mod webhooks;
+pub(crate) mod wire_listener;
 
 use std::collections::HashMap;
 use std::fmt;
@@ -91,6 +92,7 @@ pub use skills::LoadedSkill;
 pub use tasks::{Called, TaskHandle};
 #[cfg(all(feature = "events", feature = "http-client"))]
 pub use webhooks::{WebhookEvent, WebhookItem, WebhookReceiver, WebhookSubscription};
+pub use wire_listener::WireMessage;
 
 /// A connection to one server. Clones share it. It ends with the last clone or with [`close`](Self::close).
 ///

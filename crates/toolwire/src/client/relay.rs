@@ -22,6 +22,7 @@ impl ClientBuilder {
     pub(crate) fn with_relay(mut self, relay: Arc<dyn RelayMessages>) -> Self {
         self.config.handlers = ClientHandlers {
             relay: Some(relay),
+            wire: self.config.handlers.wire,
             ..ClientHandlers::default()
         };
         self

@@ -83,6 +83,7 @@ impl StreamTransport {
         shutdown: Box<dyn StreamShutdown>,
     ) -> (Self, StreamReader) {
         let pending = Arc::new(PendingCalls::default());
+        let out = incoming.handlers.wire.around(out);
         let reader = StreamReader {
             pending: Arc::clone(&pending),
             router: MessageRouter {

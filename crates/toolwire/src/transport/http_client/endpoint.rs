@@ -12,6 +12,7 @@ use toolwire_proto::requests::is_repeatable;
 use toolwire_types::ProtocolVersion;
 
 use crate::client::http::{ClientBody, HttpClient};
+use crate::client::wire_listener::WireListener;
 use crate::error::Error;
 use crate::transport::http_client::hyper_client::Repeatable;
 use crate::transport::http_client::redirect;
@@ -25,6 +26,8 @@ pub(super) struct RemoteEndpoint {
     pub(super) headers: HeaderMap,
     /// The maximum number of bytes of a received message.
     pub(super) message_bytes: usize,
+    /// Gets each message that is sent, unless the owner of the endpoint reports them itself.
+    pub(super) wire: WireListener,
 }
 
 const JSON_OR_EVENTS: HeaderValue = HeaderValue::from_static("application/json, text/event-stream");
@@ -69,6 +72,7 @@ impl RemoteEndpoint {
     }
 
     fn post_request(&self, message: Vec<u8>, protocol: HeaderMap) -> Request<Bytes> {
+        self.wire.sent(&message);
         let mut request = self.request(Method::POST, protocol, Bytes::from(message));
         request.headers_mut().insert(ACCEPT, JSON_OR_EVENTS);
         request.headers_mut().insert(CONTENT_TYPE, JSON);

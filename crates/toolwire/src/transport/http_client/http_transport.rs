@@ -33,10 +33,11 @@ pub(super) struct HttpTransport {
 
 impl HttpTransport {
     pub(super) fn new(
-        endpoint: RemoteEndpoint,
+        mut endpoint: RemoteEndpoint,
         incoming: Arc<IncomingMessages>,
         limits: &ClientLimits,
     ) -> Self {
+        endpoint.wire = incoming.handlers.wire.clone();
         let session = LegacySession::new(endpoint.clone(), Arc::clone(&incoming), limits.clone());
         Self {
             endpoint,
@@ -81,7 +82,7 @@ impl HttpTransport {
             // Boxed, so that it does not enlarge the future of JSON responses.
             PostResponse::Events(body) => Box::pin(self.read_response(body, request)).await,
             PostResponse::Rejected(response) => {
-                Err(Box::pin(response::status_error(response)).await)
+                Err(Box::pin(response::rejection(response, &self.router, &request.id)).await)
             }
         }
     }

@@ -1,8 +1,8 @@
 //! Reads the response to a POST: a JSON message, an event stream, or a status that is not a success.
 
 use bytes::{Bytes, BytesMut};
-use http::Response;
 use http::header::CONTENT_TYPE;
+use http::{Response, StatusCode};
 use toolwire_proto::envelope::{Envelope, ResponseEnvelope};
 use toolwire_proto::http::{is_event_stream, is_json};
 use toolwire_proto::requests::spellings;
@@ -54,18 +54,37 @@ pub(super) fn classify(response: Response<ClientBody>) -> Result<PostResponse, E
     )))
 }
 
+/// Returns the error of a rejected request like [`status_error`], and reports its message to the listener.
+pub(super) async fn rejection(
+    response: Response<ClientBody>,
+    router: &MessageRouter,
+    id: &RequestId,
+) -> Error {
+    let status = response.status();
+    let body = response.into_body().collect(MAX_ERROR_BODY_BYTES).await;
+    let body = body.unwrap_or_default();
+    let error = error_of(status, &body);
+    if error.rpc().is_some() {
+        router.incoming.handlers.wire.received(&body, Some(id));
+    }
+    error
+}
+
 /// Returns the error of a response whose status is not a success. It contains the JSON-RPC error if the body has one.
 pub(super) async fn status_error(response: Response<ClientBody>) -> Error {
     let status = response.status();
     let body = response.into_body().collect(MAX_ERROR_BODY_BYTES).await;
-    let body = body.unwrap_or_default();
+    error_of(status, &body.unwrap_or_default())
+}
+
+fn error_of(status: StatusCode, body: &[u8]) -> Error {
     let limits = strict_json::Limits::default();
-    let error = match strict_json::read(&body, &limits) {
+    let error = match strict_json::read(body, &limits) {
         Ok(Envelope::Response(ResponseEnvelope {
             outcome: Err(error),
             ..
         })) => Error::from(error),
-        _ => Error::protocol(match first_line(&body) {
+        _ => Error::protocol(match first_line(body) {
             Some(text) => format!("the server responded with HTTP status {status}: {text}"),
             None => format!("the server responded with HTTP status {status}"),
         }),

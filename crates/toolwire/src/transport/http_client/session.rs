@@ -206,7 +206,7 @@ impl LegacySession {
         let limit = self.endpoint.message_bytes;
         match response::classify(response)? {
             PostResponse::Rejected(response) => {
-                Err(Box::pin(response::status_error(response)).await)
+                Err(Box::pin(response::rejection(response, router, &request.id)).await)
             }
             PostResponse::Json(body) => response::read_json(body, limit, router, &request.id).await,
             PostResponse::Events(body) => {
