@@ -14,6 +14,8 @@ use crate::config::{
 
 type StderrListener = dyn Fn(&str, &str) + Send + Sync;
 
+type ConnectHook = dyn Fn(&str, ClientBuilder) -> ClientBuilder + Send + Sync;
+
 /// What a gateway needs besides its configuration.
 #[derive(Clone, Default)]
 #[non_exhaustive]
@@ -21,6 +23,7 @@ pub struct GatewayOptions {
     processes: Option<ProcessTracker>,
     logins: Option<OAuthConfig>,
     on_stderr: Option<Arc<StderrListener>>,
+    on_connect: Option<Arc<ConnectHook>>,
     pub(crate) listen: Option<String>,
     pub(crate) is_read_only: bool,
 }
@@ -66,6 +69,25 @@ impl GatewayOptions {
         self.on_stderr = Some(Arc::new(listener));
         self
     }
+
+    /// Sets a function that may change the options of each connection to an upstream server, for example to record its
+    /// messages. It gets the name of the upstream, and is called for each connection.
+    #[must_use]
+    pub fn on_connect(
+        mut self,
+        hook: impl Fn(&str, ClientBuilder) -> ClientBuilder + Send + Sync + 'static,
+    ) -> Self {
+        self.on_connect = Some(Arc::new(hook));
+        self
+    }
+
+    /// Returns the options of a new connection.
+    fn connecting(&self, upstream: &str, builder: ClientBuilder) -> ClientBuilder {
+        match &self.on_connect {
+            Some(hook) => hook(upstream, builder),
+            None => builder,
+        }
+    }
 }
 
 impl fmt::Debug for GatewayOptions {
@@ -85,7 +107,7 @@ pub(crate) fn upstream_source(
     let info = Implementation::new("toolwire-gateway", env!("CARGO_PKG_VERSION"));
     let builder = ClientBuilder::default().with_info(info);
     let upstream = match &config.transport {
-        UpstreamTransport::Http(http) => http_upstream(http, builder, options)?,
+        UpstreamTransport::Http(http) => http_upstream(&config.name, http, builder, options)?,
         UpstreamTransport::Command(command) => {
             command_upstream(&config.name, command, options).with_builder(builder)
         }
@@ -118,6 +140,7 @@ pub(crate) fn has_same_connection(one: &UpstreamConfig, other: &UpstreamConfig) 
 }
 
 fn http_upstream(
+    name: &str,
     config: &HttpUpstream,
     mut builder: ClientBuilder,
     options: &GatewayOptions,
@@ -156,9 +179,10 @@ fn http_upstream(
             builder = builder.with_http_layer(logins);
         }
     }
-    let url = config.url.clone();
+    let (name, url, options) = (name.to_owned(), config.url.clone(), options.clone());
     let upstream = Upstream::new(move |builder| {
         let url = url.clone();
+        let builder = options.connecting(&name, builder);
         async move { builder.connect(&url).await }
     });
     Ok(upstream.with_builder(builder))
@@ -181,6 +205,7 @@ fn command_upstream(name: &str, config: &CommandUpstream, options: &GatewayOptio
             let name = name.clone();
             command = command.on_stderr(move |line| listener(&name, line));
         }
+        let builder = options.connecting(&name, builder);
         async move { builder.spawn(command).await }
     })
 }
