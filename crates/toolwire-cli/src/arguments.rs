@@ -14,6 +14,8 @@ use crate::doctor_arguments::Doctor;
 use crate::event_arguments::Events;
 use crate::gateway_arguments::{GATEWAY_HELP, Gateway, PINS_HELP, Pins};
 use crate::proxy_arguments::{PROXY_HELP, PROXY_TIMEOUT_HELP, Proxy};
+use crate::record_arguments::{RECORD_HELP, RecordOptions};
+use crate::replay_arguments::{REPLAY_HELP, Replay};
 use crate::skill_arguments::Skills;
 use crate::task_arguments::Task;
 use crate::view_arguments::View;
@@ -23,7 +25,7 @@ pub(crate) const EXIT_CODES: &str = "\
 Exit codes:
     0  success
     1  the tool reported an error, `skills check` or `doctor` found a fault, or
-       `pins` found a change
+       `pins` or `replay` found a change
     2  the command line, an argument of the tool or a configuration is invalid
     3  no connection: DNS, TCP, TLS, or a command that does not run
     4  the server returned an error or violated the protocol
@@ -148,6 +150,20 @@ pub(crate) enum Command {
     #[command(after_help = format!("{PROXY_HELP}\n\n{SERVER_HELP}\n\n{EXIT_CODES}"))]
     #[command(mut_arg("timeout", |timeout| timeout.help(PROXY_TIMEOUT_HELP)))]
     Proxy(Proxy),
+    /// Forward everything to a server like `proxy`, and record all messages
+    #[command(
+        override_usage = "toolwire record [OPTIONS] <FILE> <SERVER>\n       toolwire record [OPTIONS] <FILE> -- <COMMAND>..."
+    )]
+    #[command(after_help = format!("{RECORD_HELP}\n\n{SERVER_HELP}\n\n{EXIT_CODES}"))]
+    #[command(mut_arg("timeout", |timeout| timeout.help(PROXY_TIMEOUT_HELP)))]
+    #[command(mut_arg("file", |file| file.hide(true)))]
+    Record(Proxy),
+    /// Serve a record as a server, or compare a server with it
+    #[command(
+        override_usage = "toolwire replay [OPTIONS] <FILE>\n       toolwire replay [OPTIONS] <FILE> --against <SERVER>\n       toolwire replay [OPTIONS] <FILE> --against -- <COMMAND>..."
+    )]
+    #[command(after_help = format!("{REPLAY_HELP}\n\n{SERVER_HELP}\n\n{EXIT_CODES}"))]
+    Replay(Replay),
     /// Serve many servers at one address, with rules, limits and an audit log
     #[command(
         override_usage = "toolwire gateway [OPTIONS] --config <FILE>\n       toolwire gateway [OPTIONS] --from <FILE>"
@@ -200,7 +216,8 @@ impl Command {
             Self::Prompt(command) => &command.server.output,
             Self::Complete(command) => &command.server.output,
             Self::Listen(command) => &command.server.output,
-            Self::Proxy(command) => &command.server.output,
+            Self::Proxy(command) | Self::Record(command) => &command.server.output,
+            Self::Replay(command) => &command.server.output,
             Self::Gateway(command) => &command.output,
             Self::Pins(command) => &command.output,
             Self::Servers(command) => &command.output,
@@ -257,6 +274,8 @@ pub(crate) struct Server {
     /// Show the server's log messages of this level and above: debug, info, warning, error, …
     #[arg(long, value_name = "LEVEL", value_parser = level, help_heading = "Output")]
     pub(crate) log_level: Option<LoggingLevel>,
+    #[command(flatten)]
+    pub(crate) recording: RecordOptions,
     #[command(flatten)]
     pub(crate) output: Output,
     /// `true` if the command shows views

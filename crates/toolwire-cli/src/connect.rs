@@ -19,6 +19,7 @@ use crate::connection_wait::ConnectionWait;
 use crate::elicitation::ElicitationHandler;
 use crate::failure::{Exit, Failure, Phase};
 use crate::legacy_servers::RecordedCommand;
+use crate::record::ConnectionRecorder;
 use crate::screen::Screen;
 use crate::target::{ChildProcess, Target};
 
@@ -44,10 +45,18 @@ pub(crate) async fn connect(
     }
     // A pasted address is read only from a terminal. Otherwise standard input belongs to the command.
     let may_paste = Screen::is_interactive();
-    let builder = with_http_options(builder, target, server, may_paste, screen)?;
+    let mut builder = with_http_options(builder, target, server, may_paste, screen)?;
+    let recorder = server.recording.open(transport(target), screen)?;
+    let recording = recorder.map(|recorder| recorder.connection(None));
+    if let Some(recording) = &recording {
+        builder = recording.attach(builder);
+    }
     let client = match target {
         Target::Http(endpoint) => builder.connect(&endpoint.url).await,
-        Target::Child(child) => spawn(child, server, builder, screen, processes).await,
+        Target::Child(child) => {
+            let command = command(child).with_tracker(processes);
+            spawn(child, command, recording, server, builder, screen).await
+        }
     };
     let client = client.map_err(|error| failed(&error, target))?;
     if let Some(level) = server.log_level {
@@ -67,19 +76,32 @@ pub(crate) fn upstream(
     processes: &ProcessTracker,
 ) -> Result<Upstream, Failure> {
     let builder = with_http_options(builder(server), target, server, may_paste, screen)?;
+    let recorder = server.recording.open(transport(target), screen)?;
     let (target, screen, processes) = (target.clone(), Arc::clone(screen), processes.clone());
     // With --verbose, every line is logged already.
     let shows_stderr = !server.output.verbose;
     let upstream = Upstream::new(move |builder| {
         let (target, screen, processes) = (target.clone(), Arc::clone(&screen), processes.clone());
+        let recording = recorder.as_ref().map(|recorder| recorder.connection(None));
+        let builder = match &recording {
+            Some(recording) => recording.attach(builder),
+            None => builder,
+        };
         async move {
             let child = match &target {
                 Target::Http(endpoint) => return builder.connect(&endpoint.url).await,
                 Target::Child(child) => child,
             };
             let mut command = command(child).with_tracker(&processes);
-            if shows_stderr {
-                command = command.on_stderr(move |line| screen.show_line(line));
+            if shows_stderr || recording.is_some() {
+                command = command.on_stderr(move |line| {
+                    if let Some(recording) = &recording {
+                        recording.stderr(line);
+                    }
+                    if shows_stderr {
+                        screen.show_line(line);
+                    }
+                });
             }
             builder.spawn(command).await
         }
@@ -127,25 +149,34 @@ fn with_http_options(
 /// Starts the server of a command and connects to it. If its era is recorded, the client sends no probe.
 async fn spawn(
     child: &ChildProcess,
+    command: ServerCommand,
+    recording: Option<ConnectionRecorder>,
     server: &Server,
     mut builder: ClientBuilder,
     screen: &Arc<Screen>,
-    processes: &ProcessTracker,
 ) -> Result<Client, toolwire::Error> {
     let recorded = RecordedCommand::read(child);
     let known = recorded.era().filter(|_| versions(server).is_none());
     if let Some(era) = known {
         builder = builder.with_detected_era(era);
     }
-    let command = command(child).with_tracker(processes);
     // With --verbose, every line is logged at once.
     let client = if screen.is_watched() && !screen.json && !server.output.verbose {
         let program = child.program.display().to_string();
         let wait = ConnectionWait::new(program, screen);
         let listener = Arc::clone(&wait);
-        let command = command.on_stderr(move |line| listener.line(line));
+        let command = command.on_stderr(move |line| {
+            if let Some(recording) = &recording {
+                recording.stderr(line);
+            }
+            listener.line(line);
+        });
         wait.during(builder.spawn(command)).await
     } else {
+        let command = match recording {
+            Some(recording) => command.on_stderr(move |line| recording.stderr(line)),
+            None => command,
+        };
         builder.spawn(command).await
     };
     match &client {
@@ -264,6 +295,14 @@ fn command(child: &ChildProcess) -> ServerCommand {
         command = command.current_dir(directory);
     }
     command
+}
+
+/// Returns the name of the transport to a target, for a record.
+fn transport(target: &Target) -> &'static str {
+    match target {
+        Target::Http(_) => "http",
+        Target::Child(_) => "stdio",
+    }
 }
 
 /// Returns the name of the era.

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand};
 
 use crate::arguments::Output;
+use crate::record_arguments::RecordOptions;
 
 pub(crate) const GATEWAY_HELP: &str = "\
 Examples:
@@ -47,6 +48,8 @@ pub(crate) struct Gateway {
     /// Permit an address that other machines can reach without authorization; each of them can use all servers
     #[arg(long)]
     pub(crate) insecure_open: bool,
+    #[command(flatten)]
+    pub(crate) recording: RecordOptions,
     #[command(flatten)]
     pub(crate) output: Output,
 }

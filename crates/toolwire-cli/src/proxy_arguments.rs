@@ -5,6 +5,7 @@ use std::num::NonZeroUsize;
 use clap::Args;
 
 use crate::arguments::Server;
+use crate::listen_arguments::ListenOptions;
 
 pub(crate) const PROXY_HELP: &str = "\
 Examples:
@@ -22,20 +23,8 @@ in total: `30s`, `500ms`, `2m` [default: 10m, and 30s for connecting]";
 pub(crate) struct Proxy {
     #[command(flatten)]
     pub(crate) server: Server,
-    /// Serve over HTTP at this address until interrupted, instead of standard input and output; port 0 selects a free
-    /// port
-    #[arg(long, value_name = "ADDRESS")]
-    pub(crate) listen: Option<String>,
-    /// With `--listen`, a host name that remote clients use for the proxy; may be repeated
-    #[arg(long, value_name = "NAME", requires = "listen")]
-    pub(crate) public_host: Vec<String>,
-    /// With `--listen`, also serve clients of revision 2024-11-05 at `/sse`
-    #[arg(long, requires = "listen")]
-    pub(crate) sse: bool,
-    /// With `--listen`, permit an address that other machines can reach; each of them can use the server with your
-    /// credentials
-    #[arg(long, requires = "listen")]
-    pub(crate) insecure_open: bool,
+    #[command(flatten)]
+    pub(crate) listen: ListenOptions,
     /// The maximum number of connections to the server at a time; for a command, of its processes
     #[arg(long, value_name = "COUNT")]
     pub(crate) max_sessions: Option<NonZeroUsize>,

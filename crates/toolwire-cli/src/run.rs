@@ -134,6 +134,8 @@ async fn dispatch(command: Command, screen: &Arc<Screen>) -> Result<Exit, Failur
                 .await
         }
         Command::Proxy(proxy) => commands::proxy(&proxy, screen).await,
+        Command::Record(record) => commands::record(record, screen).await,
+        Command::Replay(replay) => commands::replay(replay, screen).await,
         Command::Gateway(gateway) => commands::gateway(&gateway, screen).await,
         Command::Pins(pins) => commands::pins(&pins, screen).await,
         Command::Demo(demo) => serve(demo, screen).await,

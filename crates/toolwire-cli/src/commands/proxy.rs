@@ -1,17 +1,13 @@
-//! `toolwire proxy`: forwards everything to one server.
+//! `toolwire proxy`: forwards everything to one server, and `toolwire record`: also records it.
 
-use std::io::Write as _;
-use std::net::SocketAddr;
 use std::num::NonZeroUsize;
 use std::sync::Arc;
 
 use toolwire::ProcessTracker;
-use toolwire::relay::Relay;
-use toolwire::transport::StdioOptions;
-use toolwire::transport::http::{HttpListener, HttpOptions};
 
 use crate::closing::close;
 use crate::commands::no_more_words;
+use crate::commands::serving::{addresses, serve};
 use crate::connect;
 use crate::failure::{Exit, Failure};
 use crate::interrupts::Interrupts;
@@ -30,10 +26,7 @@ pub(crate) async fn proxy(arguments: &Proxy, screen: &Arc<Screen>) -> Result<Exi
     }
     // One receiver for all steps, so that no signal between two steps is lost.
     let mut interrupts = Interrupts::listen();
-    let addresses = match &arguments.listen {
-        Some(address) => Some(interrupts.or(addresses(arguments, address)).await?),
-        None => None,
-    };
+    let addresses = interrupts.or(addresses(&arguments.listen)).await?;
     let (target, words) = interrupts.or(target::find(server, screen)).await?;
     no_more_words(words)?;
     // Without an address, standard input belongs to the client.
@@ -52,74 +45,21 @@ pub(crate) async fn proxy(arguments: &Proxy, screen: &Arc<Screen>) -> Result<Exi
         connected.map_err(|error| connect::failed(&error, &target))
     };
     let outcome = match interrupts.or(connecting).await {
-        Ok(()) => match addresses {
-            Some(addresses) => serve_http(&relay, arguments, &addresses, &mut interrupts).await,
-            None => interrupts.or(serve_stdio(&relay)).await,
-        },
+        Ok(()) => serve(&relay, &arguments.listen, addresses, &mut interrupts).await,
         Err(failure) => Err(failure),
     };
     close(relay.close(), &processes, &mut interrupts).await?;
     outcome
 }
 
-async fn serve_stdio(relay: &Relay) -> Result<Exit, Failure> {
-    let options = StdioOptions::new().without_start_message();
-    let served = relay.server().clone().serve_stdio_with(options).await;
-    served.map_err(|error| failed(&error))?;
-    Ok(Exit::Success)
-}
-
-/// Serves over HTTP until a signal. Requests in flight then finish, unless another signal arrives.
-async fn serve_http(
-    relay: &Relay,
-    arguments: &Proxy,
-    addresses: &[SocketAddr],
-    interrupts: &mut Interrupts,
-) -> Result<Exit, Failure> {
-    let mut options = HttpOptions::new()
-        .with_public_hosts(arguments.public_host.clone())
-        .without_signals();
-    if arguments.sse {
-        options = options.with_http_sse();
+/// Serves like [`proxy`]. The first word is the file of the record.
+pub(crate) async fn record(mut arguments: Proxy, screen: &Arc<Screen>) -> Result<Exit, Failure> {
+    let words = &mut arguments.server.words;
+    if words.is_empty() {
+        return Err(Failure::usage("no file for the record is given")
+            .with_advice("name the file, then the server: toolwire record FILE SERVER"));
     }
-    let server = relay.server();
-    let listener = HttpListener::bind(server.clone(), addresses, options).await;
-    let listener = listener.map_err(|error| failed(&error))?;
-    // The proxy also runs if standard error is closed.
-    let _ = writeln!(std::io::stderr(), "listening on {}", listener.url());
-    let mut serving = std::pin::pin!(listener.run());
-    let served = tokio::select! {
-        served = &mut serving => served,
-        _ = interrupts.next() => {
-            server.shutdown();
-            tokio::select! {
-                served = serving => served,
-                exit = interrupts.next() => return Err(Failure::silent(exit)),
-            }
-        }
-    };
-    served.map_err(|error| failed(&error))?;
-    Ok(Exit::Success)
-}
-
-/// Returns the addresses to listen on. Returns an error if other machines can reach one, unless the user permits it.
-async fn addresses(arguments: &Proxy, address: &str) -> Result<Vec<SocketAddr>, Failure> {
-    let found = tokio::net::lookup_host(address).await;
-    let found = found.map_err(|error| {
-        Failure::usage(format!("--listen {address}: {error}"))
-            .with_advice("give a host and a port: --listen 127.0.0.1:8080")
-    })?;
-    let addresses: Vec<SocketAddr> = found.collect();
-    let is_local = addresses.iter().all(|address| address.ip().is_loopback());
-    if is_local || arguments.insecure_open {
-        return Ok(addresses);
-    }
-    Err(Failure::usage(format!(
-        "--listen {address}: other machines could use the server without authorization"
-    ))
-    .with_advice("listen on 127.0.0.1, or permit it with --insecure-open"))
-}
-
-fn failed(error: &toolwire::Error) -> Failure {
-    Failure::new(Exit::NoConnection, error.to_string())
+    let file = words.remove(0);
+    arguments.server.recording.file = Some(file.into());
+    proxy(&arguments, screen).await
 }

@@ -19,6 +19,8 @@ mod proxy;
 mod proxy_kills;
 #[cfg(target_os = "linux")]
 mod proxy_soak;
+#[cfg(unix)]
+mod record;
 mod subscriptions;
 mod tour;
 mod transcripts;

@@ -62,6 +62,9 @@ pub mod terminal {}
 #[doc = include_str!("proxy.md")]
 pub mod proxy {}
 
+#[doc = include_str!("record.md")]
+pub mod record {}
+
 #[cfg(feature = "testing")]
 #[doc = include_str!("testing.md")]
 pub mod testing {}

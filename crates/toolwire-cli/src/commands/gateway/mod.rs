@@ -46,6 +46,11 @@ pub(crate) async fn gateway(
     if arguments.check {
         options = options.read_only();
     }
+    if let Some(recorder) = arguments.recording.open("gateway", screen)? {
+        options = options.on_connect(move |upstream, builder| {
+            recorder.connection(Some(upstream)).attach(builder)
+        });
+    }
     let gateway = Gateway::new(config, options);
     let gateway = gateway.map_err(|error| failed(&error))?;
     let outcome = if arguments.check {

@@ -3,7 +3,7 @@
 use crate::client::run_command;
 use crate::process::toolwire;
 
-const COMMANDS: [&str; 34] = [
+const COMMANDS: [&str; 38] = [
     "discover",
     "tools",
     "call",
@@ -15,6 +15,10 @@ const COMMANDS: [&str; 34] = [
     "listen",
     "ping",
     "proxy",
+    "record",
+    "replay",
+    "gateway",
+    "pins",
     "servers",
     "login",
     "logout",

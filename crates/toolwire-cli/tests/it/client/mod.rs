@@ -24,11 +24,11 @@ mod missing_features;
 mod output;
 mod signals;
 mod skills;
-mod small_server;
+pub(crate) mod small_server;
 mod task_server;
 mod tasks;
 mod terminal;
-mod tls;
+pub(crate) mod tls;
 mod views;
 mod waiting;
 

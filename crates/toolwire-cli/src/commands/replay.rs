@@ -1,0 +1,173 @@
+//! `toolwire replay`: serves a record, compares a server with it, or writes it as a test.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use toolwire::relay::Relay;
+use toolwire::types::Tool;
+use toolwire::{ClientBuilder, ProcessTracker};
+
+use crate::closing::close;
+use crate::commands::serving::{addresses, serve};
+use crate::connect;
+use crate::failure::{Exit, Failure, Phase};
+use crate::interrupts::Interrupts;
+use crate::record::{Record, RecordError};
+use crate::replay::{
+    CompareOptions, Pointer, RecordedServer, called_tools, replay_against, rust_test,
+};
+use crate::replay_arguments::Replay;
+use crate::screen::Screen;
+use crate::show::plain_text;
+use crate::target::{self, Target};
+use crate::terminal_input::ask_line;
+
+/// How long a response may take by default.
+const RESPONSE_TIMEOUT: Duration = Duration::from_secs(60);
+
+/// Serves the record, or does what the options say.
+pub(crate) async fn replay(arguments: Replay, screen: &Arc<Screen>) -> Result<Exit, Failure> {
+    let mut arguments = arguments;
+    let words = std::mem::take(&mut arguments.server.words);
+    let [file] = &words[..] else {
+        return Err(Failure::usage("give one record to replay").with_advice(
+            "name the server after --against: toolwire replay FILE --against SERVER",
+        ));
+    };
+    let record = read(Path::new(file))?;
+    if arguments.test {
+        screen.print(&rust_test(&record))?;
+        return Ok(Exit::Success);
+    }
+    match arguments.against.take() {
+        Some(server) => {
+            if !server.is_empty() {
+                arguments.server.words = vec![server];
+            }
+            against(&record, &arguments, screen).await
+        }
+        None => serve_record(&record, &arguments).await,
+    }
+}
+
+fn read(path: &Path) -> Result<Record, Failure> {
+    let record = Record::read(path);
+    record.map_err(|error: RecordError| {
+        Failure::usage(format!("the record {}: {error}", path.display()))
+            .with_advice("create a record with: toolwire record FILE SERVER")
+    })
+}
+
+async fn serve_record(record: &Record, arguments: &Replay) -> Result<Exit, Failure> {
+    if !arguments.server.command.is_empty() {
+        return Err(
+            Failure::usage("a command is given, but not what to do with it").with_advice(
+                "compare it with the record: toolwire replay FILE --against -- COMMAND",
+            ),
+        );
+    }
+    let mut interrupts = Interrupts::listen();
+    let addresses = interrupts.or(addresses(&arguments.listen)).await?;
+    let relay = RecordedServer::new(record, arguments.strict)
+        .upstream()
+        .relay();
+    let outcome = serve(&relay, &arguments.listen, addresses, &mut interrupts).await;
+    close(relay.close(), &ProcessTracker::new(), &mut interrupts).await?;
+    outcome
+}
+
+/// Compares a server with the record.
+async fn against(
+    record: &Record,
+    arguments: &Replay,
+    screen: &Arc<Screen>,
+) -> Result<Exit, Failure> {
+    let server = &arguments.server;
+    let ignored = arguments.ignore.iter().map(|text| {
+        Pointer::parse(text).ok_or_else(|| {
+            Failure::usage(format!("--ignore {text} is not a JSON pointer"))
+                .with_advice("begin it with /: --ignore /result/content")
+        })
+    });
+    let options = CompareOptions {
+        ignored: ignored.collect::<Result<_, _>>()?,
+    };
+    let mut interrupts = Interrupts::listen();
+    let (target, _) = interrupts.or(target::find(server, screen)).await?;
+    let processes = ProcessTracker::new();
+    let upstream = connect::upstream(&target, server, false, screen, &processes)?;
+    let relay = upstream.relay();
+    let timeout = server.timeout.unwrap_or(RESPONSE_TIMEOUT);
+    let comparing = async {
+        let connected = relay.connect().await;
+        connected.map_err(|error| connect::failed(&error, &target))?;
+        if !arguments.yes {
+            permit_calls(record, &relay, &target).await?;
+        }
+        Ok(replay_against(record, &relay, &options, timeout).await)
+    };
+    let outcome = interrupts.or(comparing).await;
+    close(relay.close(), &processes, &mut interrupts).await?;
+    let report = outcome?;
+    if let Some(file) = &arguments.junit {
+        std::fs::write(file, report.junit()).map_err(|error| {
+            Failure::usage(format!("--junit {}: {error}", file.display()))
+                .with_advice("give a file that can be written")
+        })?;
+    }
+    if screen.json {
+        screen.print_json(&report.json())?;
+    } else {
+        screen.print(&report.text())?;
+    }
+    Ok(if report.has_differences() {
+        Exit::ToolFailed
+    } else {
+        Exit::Success
+    })
+}
+
+/// Returns an error if the record calls tools that may change something, unless the user agrees.
+async fn permit_calls(record: &Record, relay: &Relay, target: &Target) -> Result<(), Failure> {
+    let called = called_tools(record);
+    if called.is_empty() {
+        return Ok(());
+    }
+    let failed = |error: &toolwire::Error| Failure::of(error, Phase::Calling).at(target);
+    let client = ClientBuilder::new("toolwire", env!("CARGO_PKG_VERSION"))
+        .in_process(relay.server())
+        .await
+        .map_err(|error| failed(&error))?;
+    let tools = client.list_tools().await;
+    client.close().await;
+    let tools = tools.map_err(|error| failed(&error))?;
+    let is_read_only = |name: &String| {
+        let tool = tools.iter().find(|tool| tool.name == *name);
+        tool.is_some_and(is_read_only)
+    };
+    let changing: Vec<String> = called
+        .into_iter()
+        .filter(|name| !is_read_only(name))
+        .collect();
+    if changing.is_empty() {
+        return Ok(());
+    }
+    let names = plain_text(&changing.join(", ")).into_owned();
+    if Screen::is_interactive() {
+        let prompt = format!("These tools may change something: {names}. Call them again? [y/N] ");
+        let line = ask_line(&prompt, false).await;
+        if matches!(line.as_deref().map(str::trim), Some("y" | "Y" | "yes")) {
+            return Ok(());
+        }
+    }
+    Err(Failure::usage(format!(
+        "the record calls tools that may change something: {names}"
+    ))
+    .with_advice("permit it with --yes"))
+}
+
+fn is_read_only(tool: &Tool) -> bool {
+    let hints = tool.annotations.as_ref();
+    hints.and_then(|hints| hints.read_only_hint) == Some(true)
+}

@@ -1,0 +1,91 @@
+//! Serves a relay on standard input and output, or over HTTP.
+
+use std::io::Write as _;
+use std::net::SocketAddr;
+
+use toolwire::relay::Relay;
+use toolwire::transport::StdioOptions;
+use toolwire::transport::http::{HttpListener, HttpOptions};
+
+use crate::failure::{Exit, Failure};
+use crate::interrupts::Interrupts;
+use crate::listen_arguments::ListenOptions;
+
+/// Serves until the end of standard input, or over HTTP until a signal. `addresses` are those of [`addresses`].
+pub(super) async fn serve(
+    relay: &Relay,
+    options: &ListenOptions,
+    addresses: Option<Vec<SocketAddr>>,
+    interrupts: &mut Interrupts,
+) -> Result<Exit, Failure> {
+    match addresses {
+        Some(addresses) => serve_http(relay, options, &addresses, interrupts).await,
+        None => interrupts.or(serve_stdio(relay)).await,
+    }
+}
+
+/// Returns the addresses to listen on, or `None` for standard input and output. Returns an error if other machines can
+/// reach one, unless the user permits it.
+pub(super) async fn addresses(options: &ListenOptions) -> Result<Option<Vec<SocketAddr>>, Failure> {
+    let Some(address) = &options.listen else {
+        return Ok(None);
+    };
+    let found = tokio::net::lookup_host(address).await;
+    let found = found.map_err(|error| {
+        Failure::usage(format!("--listen {address}: {error}"))
+            .with_advice("give a host and a port: --listen 127.0.0.1:8080")
+    })?;
+    let addresses: Vec<SocketAddr> = found.collect();
+    let is_local = addresses.iter().all(|address| address.ip().is_loopback());
+    if is_local || options.insecure_open {
+        return Ok(Some(addresses));
+    }
+    Err(Failure::usage(format!(
+        "--listen {address}: other machines could use the server without authorization"
+    ))
+    .with_advice("listen on 127.0.0.1, or permit it with --insecure-open"))
+}
+
+async fn serve_stdio(relay: &Relay) -> Result<Exit, Failure> {
+    let options = StdioOptions::new().without_start_message();
+    let served = relay.server().clone().serve_stdio_with(options).await;
+    served.map_err(|error| failed(&error))?;
+    Ok(Exit::Success)
+}
+
+/// Serves over HTTP until a signal. Requests in flight then finish, unless another signal arrives.
+async fn serve_http(
+    relay: &Relay,
+    arguments: &ListenOptions,
+    addresses: &[SocketAddr],
+    interrupts: &mut Interrupts,
+) -> Result<Exit, Failure> {
+    let mut options = HttpOptions::new()
+        .with_public_hosts(arguments.public_host.clone())
+        .without_signals();
+    if arguments.sse {
+        options = options.with_http_sse();
+    }
+    let server = relay.server();
+    let listener = HttpListener::bind(server.clone(), addresses, options).await;
+    let listener = listener.map_err(|error| failed(&error))?;
+    // The server also runs if standard error is closed.
+    let _ = writeln!(std::io::stderr(), "listening on {}", listener.url());
+    let mut serving = std::pin::pin!(listener.run());
+    let served = tokio::select! {
+        served = &mut serving => served,
+        _ = interrupts.next() => {
+            server.shutdown();
+            tokio::select! {
+                served = serving => served,
+                exit = interrupts.next() => return Err(Failure::silent(exit)),
+            }
+        }
+    };
+    served.map_err(|error| failed(&error))?;
+    Ok(Exit::Success)
+}
+
+fn failed(error: &toolwire::Error) -> Failure {
+    Failure::new(Exit::NoConnection, error.to_string())
+}

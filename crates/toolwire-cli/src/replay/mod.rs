@@ -1,0 +1,21 @@
+//! Replays records: as a server, against a server, or as a Rust test.
+//!
+//! A recorded server is an upstream of a relay, so it serves clients of every transport and revision. A server under
+//! comparison is the upstream of a relay, too, so the recorded messages of the client reach it as they were.
+
+mod against;
+mod compare;
+mod exchanges;
+mod matching;
+mod recorded_connection;
+mod recorded_server;
+mod relay_connection;
+mod report;
+mod rust_test;
+#[cfg(test)]
+mod test_record;
+
+pub(crate) use against::{called_tools, replay_against};
+pub(crate) use compare::{CompareOptions, Pointer};
+pub(crate) use recorded_server::RecordedServer;
+pub(crate) use rust_test::rust_test;

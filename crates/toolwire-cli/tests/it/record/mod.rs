@@ -1,0 +1,94 @@
+//! Records: what they contain, and what can be replayed from them.
+
+mod against;
+mod secrets;
+mod serving;
+mod test_code;
+
+use std::path::PathBuf;
+
+use tokio::process::Command;
+
+use crate::client::{CommandOutput, TempDirectory, run_command};
+use crate::process::toolwire;
+
+const PROGRAM: &str = env!("CARGO_BIN_EXE_toolwire");
+
+/// Requests with structured content, progress, input, a tool error, and an error of the protocol.
+const CALLS: [&[&str]; 5] = [
+    &["call", "add", "a=1", "b=2"],
+    &["call", "countdown", "from=3", "delay_ms=1"],
+    &[
+        "call",
+        "approve",
+        "question=Sure?",
+        "--answer",
+        "confirmed=yes",
+    ],
+    &["call", "fail", "message=no"],
+    &["read", "demo://no-such-resource"],
+];
+
+/// What `call add a=1 b=2` prints.
+const SUM: &str = "{\n  \"sum\": 3\n}\n";
+
+/// A directory with a record.
+struct RecordFile {
+    directory: TempDirectory,
+    /// What the recorded command printed, and its exit code.
+    output: Option<CommandOutput>,
+}
+
+impl RecordFile {
+    fn new(name: &str) -> Self {
+        Self {
+            directory: TempDirectory::new(name),
+            output: None,
+        }
+    }
+
+    fn path(&self) -> PathBuf {
+        self.directory.0.join("a.mcplog")
+    }
+
+    fn name(&self) -> String {
+        self.path().display().to_string()
+    }
+
+    fn text(&self) -> String {
+        std::fs::read_to_string(self.path()).expect("the record was written")
+    }
+}
+
+/// Returns the demo as a command for the end of a command line.
+fn demo() -> [&'static str; 4] {
+    ["--", PROGRAM, "demo", "--stdio"]
+}
+
+/// Records a command of a client. `server` is an address or a command.
+async fn record_call(call: &[&str], era: &str, server: &[&str]) -> RecordFile {
+    let mut record = RecordFile::new("record");
+    let mut command = client_command(call, era, server);
+    command.args(["--record", &record.name()]);
+    add_command(&mut command, server);
+    let output = run_command(command).await;
+    assert!(matches!(output.code, Some(0 | 1 | 4)), "{output:?}");
+    record.output = Some(output);
+    record
+}
+
+/// Returns a command of a client, without the command after `--`.
+fn client_command(call: &[&str], era: &str, server: &[&str]) -> Command {
+    let mut command = toolwire(&call[..1]);
+    if let [url] = server {
+        command.arg(url);
+    }
+    command.args(&call[1..]).args(["--era", era]);
+    command
+}
+
+fn add_command(command: &mut Command, server: &[&str]) {
+    if server.len() > 1 {
+        command.args(server);
+    }
+}
