@@ -9,7 +9,7 @@ use clap_complete::Shell;
 use toolwire::{LoggingLevel, ProtocolVersion};
 
 use crate::accounts::arguments::{LogIn, LogOut, WhoAmI};
-use crate::doctor_arguments::Doctor;
+use crate::doctor_arguments::{DOCTOR_HELP, Doctor};
 #[cfg(feature = "events")]
 use crate::event_arguments::Events;
 use crate::gateway_arguments::{GATEWAY_HELP, Gateway, PINS_HELP, Pins};
@@ -184,8 +184,11 @@ pub(crate) enum Command {
     Logout(LogOut),
     /// Show the login for one server, or all logins
     Whoami(WhoAmI),
-    /// Check what a service depends on
-    #[command(subcommand)]
+    /// Check a server step by step, or what a service depends on
+    #[command(
+        override_usage = "toolwire doctor [OPTIONS] <SERVER>\n       toolwire doctor [OPTIONS] -- <COMMAND>...\n       toolwire doctor redis [OPTIONS] <URL>"
+    )]
+    #[command(after_help = format!("{DOCTOR_HELP}\n\n{SERVER_HELP}\n\n{EXIT_CODES}"))]
     Doctor(Doctor),
     /// Run a bundled server for testing clients; without `--stdio` or `--http`, show a short tour of it
     Demo(Demo),

@@ -1,11 +1,25 @@
-//! The arguments of the commands that check what a service depends on.
+//! The arguments of the commands that check a server, or what a service depends on.
 
 use clap::{Args, Subcommand};
 
-use crate::arguments::{EXIT_CODES, Output};
+use crate::arguments::{EXIT_CODES, Output, Server};
+
+pub(crate) const DOCTOR_HELP: &str = "\
+Steps for an address: name, TCP, TLS, era, metadata, token, lists.
+Steps for a command: command, start, era, lists, end.
+The first step that fails ends the check and decides the exit code.";
+
+#[derive(Debug, Args)]
+#[command(args_conflicts_with_subcommands = true)]
+pub(crate) struct Doctor {
+    #[command(subcommand)]
+    pub(crate) dependency: Option<DoctorDependency>,
+    #[command(flatten)]
+    pub(crate) server: Server,
+}
 
 #[derive(Debug, Subcommand)]
-pub(crate) enum Doctor {
+pub(crate) enum DoctorDependency {
     /// Check whether a Redis or Valkey suits a service on several nodes
     #[command(after_help = EXIT_CODES)]
     Redis(DoctorRedis),
@@ -13,8 +27,9 @@ pub(crate) enum Doctor {
 
 impl Doctor {
     pub(crate) fn output(&self) -> &Output {
-        match self {
-            Self::Redis(command) => &command.output,
+        match &self.dependency {
+            Some(DoctorDependency::Redis(command)) => &command.output,
+            None => &self.server.output,
         }
     }
 }

@@ -101,6 +101,15 @@ impl Failure {
         &self.message
     }
 
+    pub(crate) fn advice(&self) -> Option<&str> {
+        self.advice.as_deref()
+    }
+
+    /// Returns the step that failed.
+    pub(crate) fn step(&self) -> Option<&'static str> {
+        self.step
+    }
+
     /// Returns the message and the advice in one line, for a warning.
     pub(crate) fn message_with_advice(&self) -> String {
         match &self.advice {

@@ -16,7 +16,7 @@ use crate::commands::{
     SkillPlan, TaskPlan, ViewPlan,
 };
 use crate::connect::connect;
-use crate::doctor_arguments::Doctor;
+use crate::doctor_arguments::DoctorDependency;
 use crate::elicitation::ElicitationHandler;
 #[cfg(feature = "events")]
 use crate::event_arguments::Events;
@@ -128,11 +128,13 @@ async fn dispatch(command: Command, screen: &Arc<Screen>) -> Result<Exit, Failur
                 .or(accounts::who_am_i(&whoami, screen))
                 .await
         }
-        Command::Doctor(Doctor::Redis(redis)) => {
-            Interrupts::listen()
-                .or(commands::check_redis(&redis, screen))
-                .await
-        }
+        Command::Doctor(doctor) => match &doctor.dependency {
+            Some(DoctorDependency::Redis(redis)) => {
+                let checking = commands::check_redis(redis, screen);
+                Interrupts::listen().or(checking).await
+            }
+            None => commands::check_server(&doctor.server, screen).await,
+        },
         Command::Proxy(proxy) => commands::proxy(&proxy, screen).await,
         Command::Record(record) => commands::record(record, screen).await,
         Command::Replay(replay) => commands::replay(replay, screen).await,

@@ -4,6 +4,8 @@ mod accounts;
 mod calls;
 mod cancellation;
 mod client;
+#[cfg(unix)]
+mod doctor;
 mod exit;
 mod framing;
 mod gateway;

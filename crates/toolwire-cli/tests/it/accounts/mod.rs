@@ -1,6 +1,8 @@
 //! Logins with the real program, a protected server and a small authorization server.
 
 mod authorization_server;
+#[cfg(unix)]
+mod doctor;
 mod login;
 mod messages;
 mod protected_server;

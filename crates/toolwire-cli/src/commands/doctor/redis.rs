@@ -1,4 +1,4 @@
-//! `toolwire doctor`: checks what a service depends on.
+//! `toolwire doctor redis`: checks what a service on several nodes depends on.
 
 use std::time::Duration;
 
