@@ -1,10 +1,10 @@
 //! The source of a request, for limits per source.
 
 use std::fmt;
-use std::net::{IpAddr, SocketAddr};
+use std::net::IpAddr;
 
 use toolwire_proto::http::addresses::is_global;
-use toolwire_proto::http::client_network;
+use toolwire_proto::http::{client_network, forwarded_client};
 
 /// The network address that unauthenticated requests are counted for: an IPv4 address, or an IPv6 network of 64 bits.
 ///
@@ -24,28 +24,15 @@ impl Source {
         forwarded_for: &[&str],
         trusted_proxies: usize,
     ) -> Option<Self> {
-        let Some(skipped) = trusted_proxies.checked_sub(1) else {
+        if trusted_proxies == 0 {
             return peer.filter(|peer| is_global(*peer)).map(Self::from_address);
-        };
-        let values = forwarded_for.iter().rev();
-        let mut entries = values.flat_map(|value| value.rsplit(','));
-        parse(entries.nth(skipped)?).map(Self::from_address)
+        }
+        forwarded_client(forwarded_for.iter().copied(), trusted_proxies).map(Self::from_address)
     }
 
     fn from_address(address: IpAddr) -> Self {
         Self(client_network(address))
     }
-}
-
-/// Parses an address, with or without a port.
-fn parse(entry: &str) -> Option<IpAddr> {
-    let entry = entry.trim();
-    let bare = entry
-        .strip_prefix('[')
-        .and_then(|rest| rest.strip_suffix(']'));
-    let address = bare.unwrap_or(entry).parse();
-    let with_port = || entry.parse::<SocketAddr>().map(|address| address.ip());
-    address.or_else(|_| with_port()).ok()
 }
 
 impl fmt::Display for Source {
