@@ -91,8 +91,8 @@ pub use client::{
 #[cfg(all(feature = "client", feature = "tasks"))]
 pub use client::{Called, TaskHandle};
 pub use engine::{
-    BoxFuture, Cancellation, ConnectionState, NullContext, OutgoingNotification, Principal,
-    TokenInfo, TransportContext,
+    BoxFuture, Cancellation, ConnectionInfo, ConnectionState, NullContext, OutgoingNotification,
+    Principal, TokenInfo, TransportContext,
 };
 pub use error::{Error, ServerExit};
 #[cfg(feature = "input")]

@@ -14,6 +14,7 @@ mod client_requests;
 ))]
 mod clock;
 mod connection;
+mod connection_info;
 mod deprecation;
 pub(crate) mod encoding;
 #[cfg(any(feature = "relay", all(feature = "events", feature = "http-client")))]
@@ -53,6 +54,7 @@ pub(crate) use connection::PeerInfo;
 ))]
 pub(crate) use connection::json_bytes;
 pub(crate) use connection::{MAX_PEER_BYTES, MessageSize};
+pub use connection_info::ConnectionInfo;
 #[cfg(any(feature = "client", feature = "input"))]
 pub(crate) use deprecation::warn_about_request;
 #[cfg(any(feature = "http-client", feature = "http-server"))]

@@ -12,7 +12,7 @@ use toolwire_types::Notification;
 use toolwire_types::{ErrorObject, RawJson};
 
 use crate::engine::encoding::encode;
-use crate::engine::{Cancellation, ConnectionState, TokenInfo};
+use crate::engine::{Cancellation, ConnectionInfo, ConnectionState, TokenInfo};
 use crate::error::Error;
 
 /// A boxed future that may move between threads.
@@ -104,6 +104,12 @@ pub trait TransportContext: Send + Sync + fmt::Debug {
 
     /// Returns a stable name of the connection or session, if the transport has one.
     fn connection_token(&self) -> Option<&str> {
+        None
+    }
+
+    /// Returns what the transport knows about the connection, for logs and traces. Over HTTP, only a server with middleware
+    /// collects it.
+    fn connection_info(&self) -> Option<&ConnectionInfo> {
         None
     }
 

@@ -170,7 +170,7 @@ impl Server {
         let mut serving = JoinSet::new();
         let server = self.clone();
         let connection: BoxFuture<'_, ()> =
-            Box::pin(MessageLoop::new(self, out, options.limits).run(chunks));
+            Box::pin(MessageLoop::on_stdio(self, out, options.limits).run(chunks));
         serving.spawn(connection);
         if let Some(Err(error)) = serving.join_next().await
             && let Ok(panic) = error.try_into_panic()

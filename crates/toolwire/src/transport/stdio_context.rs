@@ -5,8 +5,8 @@ use std::sync::Arc;
 use toolwire_types::RawJson;
 
 use crate::engine::{
-    BoxFuture, Cancellation, ClientRequests, ConnectionState, OutgoingNotification, TokenInfo,
-    TransportContext,
+    BoxFuture, Cancellation, ClientRequests, ConnectionInfo, ConnectionState, OutgoingNotification,
+    TokenInfo, TransportContext,
 };
 use crate::error::Error;
 use crate::transport::chunk::ChunkPermit;
@@ -20,6 +20,8 @@ pub struct StdioContext {
     pub(super) state: Arc<ConnectionState>,
     /// The token of the client, on connections that use tokens.
     pub(super) token: Option<Arc<TokenInfo>>,
+    /// What is known about the connection, if it is not in process.
+    pub(super) info: Option<&'static ConnectionInfo>,
     /// Counts the bytes of the chunk whose requests have this context.
     pub(super) permit: Option<ChunkPermit>,
 }
@@ -36,6 +38,7 @@ impl StdioContext {
             client_requests: Arc::clone(&self.client_requests),
             state: Arc::clone(&self.state),
             token,
+            info: self.info,
             permit,
         }
     }
@@ -70,6 +73,10 @@ impl TransportContext for StdioContext {
 
     fn connection_state(&self) -> Option<&Arc<ConnectionState>> {
         Some(&self.state)
+    }
+
+    fn connection_info(&self) -> Option<&ConnectionInfo> {
+        self.info
     }
 
     fn ended(&self) -> Option<Cancellation> {

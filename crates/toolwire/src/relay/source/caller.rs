@@ -11,7 +11,8 @@ use toolwire_proto::relay::convert::name_upstream;
 use toolwire_types::{ErrorObject, RawJson};
 
 use crate::engine::{
-    BoxFuture, Cancellation, ConnectionState, OutgoingNotification, TokenInfo, TransportContext,
+    BoxFuture, Cancellation, ConnectionInfo, ConnectionState, OutgoingNotification, TokenInfo,
+    TransportContext,
 };
 use crate::error::Error;
 use crate::relay::source::SourceInner;
@@ -131,6 +132,10 @@ impl TransportContext for CallingClient {
 
     fn connection_token(&self) -> Option<&str> {
         self.inner.connection_token()
+    }
+
+    fn connection_info(&self) -> Option<&ConnectionInfo> {
+        self.inner.connection_info()
     }
 
     fn client_channel(&self) -> Option<Arc<dyn TransportContext>> {

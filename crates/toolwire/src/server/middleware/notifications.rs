@@ -8,8 +8,8 @@ use toolwire_types::{Notification, RawJson};
 
 use crate::engine::encoding::encode;
 use crate::engine::{
-    BoxFuture, Cancellation, ConnectionState, OutgoingNotification, TokenInfo, TransportContext,
-    catch_panic,
+    BoxFuture, Cancellation, ConnectionInfo, ConnectionState, OutgoingNotification, TokenInfo,
+    TransportContext, catch_panic,
 };
 use crate::error::Error;
 
@@ -87,6 +87,10 @@ impl TransportContext for ObservedTransport {
 
     fn connection_token(&self) -> Option<&str> {
         self.transport.connection_token()
+    }
+
+    fn connection_info(&self) -> Option<&ConnectionInfo> {
+        self.transport.connection_info()
     }
 
     fn client_channel(&self) -> Option<Arc<dyn TransportContext>> {

@@ -33,8 +33,8 @@ use toolwire_types::{ErrorObject, ProtocolVersion, RawJson, RequestId, ResponseI
 
 use crate::engine::encoding::{encode_error, encode_outcome};
 use crate::engine::{
-    BoxFuture, Cancellation, ClientRequests, ConnectionState, MessageSize, Outcome, PeerText,
-    TokenInfo, TransportContext,
+    BoxFuture, Cancellation, ClientRequests, ConnectionInfo, ConnectionState, MessageSize, Outcome,
+    PeerText, TokenInfo, TransportContext,
 };
 use crate::server::Server;
 use crate::server::dispatch::Dispatch;
@@ -92,12 +92,28 @@ pub(crate) struct MessageLoop {
 
 impl MessageLoop {
     pub(crate) fn new(server: Server, out: Arc<OutgoingQueue>, limits: Limits) -> Self {
-        Self::with_token(None, server, out, limits)
+        Self::create(None, None, server, out, limits)
+    }
+
+    /// Creates the loop of a connection over standard input and output.
+    pub(crate) fn on_stdio(server: Server, out: Arc<OutgoingQueue>, limits: Limits) -> Self {
+        Self::create(None, Some(ConnectionInfo::stdio()), server, out, limits)
     }
 
     /// Creates the loop of a connection that uses tokens. Without a token, the client has no scopes.
+    #[cfg(feature = "http-server")]
     pub(crate) fn with_token(
         token: Option<Arc<TokenInfo>>,
+        server: Server,
+        out: Arc<OutgoingQueue>,
+        limits: Limits,
+    ) -> Self {
+        Self::create(token, None, server, out, limits)
+    }
+
+    fn create(
+        token: Option<Arc<TokenInfo>>,
+        info: Option<&'static ConnectionInfo>,
         server: Server,
         out: Arc<OutgoingQueue>,
         limits: Limits,
@@ -120,6 +136,7 @@ impl MessageLoop {
             client_requests: Arc::new(ClientRequests::new(timeout)),
             state,
             token,
+            info,
             permit: None,
         });
         let client = Arc::clone(&context) as Arc<dyn TransportContext>;

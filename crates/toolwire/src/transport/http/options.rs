@@ -35,6 +35,7 @@ pub struct HttpOptions {
     pub(crate) public_url: Option<String>,
     pub(crate) server_card: Option<String>,
     pub(crate) fast_path: bool,
+    pub(crate) trusted_proxies: usize,
     pub(crate) retry: Duration,
     pub(crate) limits: HttpLimits,
     pub(crate) sessions: Arc<dyn SessionStore>,
@@ -206,6 +207,16 @@ impl HttpOptions {
         self
     }
 
+    /// Sets the number of reverse proxies in front of the server that append to `X-Forwarded-For`. The address of a client
+    /// is then the entry of the outermost one, for middleware. Default: 0, the peer of the connection.
+    ///
+    /// Set it only if clients cannot reach the server without these proxies: otherwise a client can choose its address.
+    #[must_use]
+    pub fn with_trusted_proxies(mut self, proxies: usize) -> Self {
+        self.trusted_proxies = proxies;
+        self
+    }
+
     /// Sets how long clients wait before they reconnect to a stream that the server closed (2025-11-25). Default: 1 s.
     #[must_use]
     pub fn with_sse_retry(mut self, delay: Duration) -> Self {
@@ -275,6 +286,7 @@ impl Default for HttpOptions {
             public_url: None,
             server_card: None,
             fast_path: true,
+            trusted_proxies: 0,
             retry: Duration::from_secs(1),
             limits: HttpLimits::default(),
             sessions: Arc::new(MemorySessionStore::default()),

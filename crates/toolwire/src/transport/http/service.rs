@@ -28,7 +28,7 @@ use crate::transport::http::further_services::FurtherServices;
 use crate::transport::http::http_sse::routes;
 use crate::transport::http::options::HttpOptions;
 use crate::transport::http::request::body::{self, BodyBytes, BodyError, BodySource};
-use crate::transport::http::request::headers::RequestHeaders;
+use crate::transport::http::request::headers::{RequestHeaders, RetainedFields};
 use crate::transport::http::request::incoming::IncomingRequest;
 use crate::transport::http::request::peer_address::PeerAddress;
 use crate::transport::http::request::route::{LegacyRoute, OtherRoute, Route};
@@ -229,14 +229,20 @@ impl HttpService {
         unread_body::finish_request(parts, body, response, limits, reservation).await
     }
 
-    /// Returns `true` if an authorizer needs the complete header map. Otherwise the fields in [`RequestHeaders`] and
-    /// those that repeat tool arguments suffice.
-    pub(crate) fn needs_all_fields(&self) -> bool {
-        self.endpoint.options.authorizer.is_some()
+    /// Returns the header fields that a request needs besides those in [`RequestHeaders`].
+    pub(crate) fn retained_fields(&self) -> RetainedFields {
+        let options = &self.endpoint.options;
+        if options.authorizer.is_some() || options.trusted_proxies > 0 {
+            RetainedFields::All
+        } else if self.endpoint.server.snapshot().middleware.is_some() {
+            RetainedFields::ArgumentsAndTrace
+        } else {
+            RetainedFields::Arguments
+        }
     }
 
-    /// Serves a request whose headers are parsed. Unless [all fields](Self::needs_all_fields) are needed, `parts` may
-    /// lack the fields that are not used.
+    /// Serves a request whose headers are parsed. `parts` may lack the fields that are [not
+    /// retained](Self::retained_fields).
     pub(crate) async fn respond_to<B>(
         &self,
         parts: &Parts,

@@ -11,7 +11,8 @@ use toolwire_types::RawJson;
 
 use crate::engine::transport::no_channel;
 use crate::engine::{
-    BoxFuture, Cancellation, ConnectionState, OutgoingNotification, TokenInfo, TransportContext,
+    BoxFuture, Cancellation, ConnectionInfo, ConnectionState, OutgoingNotification, TokenInfo,
+    TransportContext,
 };
 use crate::error::Error;
 use crate::sync::lock;
@@ -27,6 +28,8 @@ pub struct HttpStreamContext {
     pub(crate) queue: EventQueue,
     peer: PeerState,
     auth: Option<Arc<TokenInfo>>,
+    /// What is known about the connection, for the middleware of the server.
+    info: Option<Box<ConnectionInfo>>,
     /// The client disconnected, and that cancels the request.
     disconnected: AtomicBool,
     /// The flag for the work of a handler that waits for the disconnect. Most handlers do not request it.
@@ -50,11 +53,17 @@ pub(crate) enum PeerState {
 }
 
 impl HttpStreamContext {
-    pub(crate) fn new(queue: EventQueue, peer: PeerState, auth: Option<Arc<TokenInfo>>) -> Self {
+    pub(crate) fn new(
+        queue: EventQueue,
+        peer: PeerState,
+        auth: Option<Arc<TokenInfo>>,
+        info: Option<Box<ConnectionInfo>>,
+    ) -> Self {
         Self {
             queue,
             peer,
             auth,
+            info,
             disconnected: AtomicBool::new(false),
             cancellation: Mutex::new(None),
             streaming: AtomicBool::new(false),
@@ -149,6 +158,10 @@ impl TransportContext for HttpStreamContext {
         self.session().map(|session| session.key.id.as_str())
     }
 
+    fn connection_info(&self) -> Option<&ConnectionInfo> {
+        self.info.as_deref()
+    }
+
     fn ended(&self) -> Option<Cancellation> {
         self.session().map(|session| session.key.ended.clone())
     }
@@ -212,7 +225,7 @@ mod tests {
     #[tokio::test]
     async fn disconnect_sets_flags_created_before_and_after_it() {
         let queue = EventQueue::new(OutboxLimits::default(), ByteBudget::new(1000, 10));
-        let context = HttpStreamContext::new(queue, PeerState::Stateless, None);
+        let context = HttpStreamContext::new(queue, PeerState::Stateless, None, None);
         let before = context.cancellation().unwrap();
         assert!(!before.is_cancelled() && !context.is_cancelled());
         context.set_disconnected();
@@ -224,7 +237,7 @@ mod tests {
     #[test]
     fn context_reports_streaming_and_the_next_event_id() {
         let queue = EventQueue::new(OutboxLimits::default(), ByteBudget::new(1000, 10));
-        let context = HttpStreamContext::new(queue, PeerState::Stateless, None);
+        let context = HttpStreamContext::new(queue, PeerState::Stateless, None, None);
         assert!(!context.streaming());
         assert_eq!(context.next_event_id(), None);
         context.set_streaming();

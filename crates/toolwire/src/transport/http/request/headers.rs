@@ -3,7 +3,9 @@
 use http::header::ACCEPT;
 use http::{HeaderMap, HeaderValue};
 use toolwire_proto::admit::RoutingHeaders;
+use toolwire_proto::header_value::PARAM_PREFIX;
 use toolwire_proto::param_headers::HeaderLookup;
+use toolwire_types::meta_key;
 
 /// The header fields of one request that the transport uses.
 #[derive(Debug, Clone, Copy)]
@@ -100,6 +102,45 @@ impl<'h> RequestHeaders<'h> {
     }
 }
 
+/// The header fields that are retained besides those that the transport collects.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum RetainedFields {
+    /// Those that repeat tool arguments.
+    Arguments,
+    /// Those that repeat tool arguments, and the trace context.
+    ArgumentsAndTrace,
+    All,
+}
+
+impl RetainedFields {
+    /// Returns `true` if a field is retained. The name may be in any case.
+    #[inline]
+    pub(crate) fn includes(self, name: &[u8]) -> bool {
+        match self {
+            Self::All => true,
+            Self::Arguments => repeats_argument(name),
+            Self::ArgumentsAndTrace => repeats_argument(name) || is_trace_context(name),
+        }
+    }
+}
+
+/// Returns `true` if a field may repeat a tool argument.
+fn repeats_argument(name: &[u8]) -> bool {
+    let prefix = name.get(..PARAM_PREFIX.len());
+    prefix.is_some_and(|prefix| prefix.eq_ignore_ascii_case(PARAM_PREFIX.as_bytes()))
+}
+
+/// Returns `true` for the fields of W3C Trace Context and W3C Baggage.
+fn is_trace_context(name: &[u8]) -> bool {
+    [
+        meta_key::TRACEPARENT,
+        meta_key::TRACESTATE,
+        meta_key::BAGGAGE,
+    ]
+    .iter()
+    .any(|known| name.eq_ignore_ascii_case(known.as_bytes()))
+}
+
 /// Returns `true` if a field name equals a known name, ignoring case. Compares all bytes, because a loop with an early
 /// exit is slower.
 pub(crate) fn eq_ignore_case<const LENGTH: usize>(name: &[u8], known: &[u8; LENGTH]) -> bool {
@@ -155,6 +196,27 @@ mod tests {
         assert_eq!(head.fields, 6);
         let expected = "hosta.testx-other12345mcp-methodtools/callmcp-nameonemcp-nametwo";
         assert_eq!(head.bytes, expected.len() + "mcp-protocol-version?".len());
+    }
+
+    #[test]
+    fn retained_fields_are_those_that_are_needed() {
+        let fields = [
+            "Mcp-Param-City",
+            "Traceparent",
+            "tracestate",
+            "BAGGAGE",
+            "cookie",
+        ];
+        let check = |retained: RetainedFields, expected: &[&str]| {
+            let included = fields
+                .iter()
+                .filter(|name| retained.includes(name.as_bytes()));
+            let included: Vec<&str> = included.copied().collect();
+            assert_eq!(included, expected, "{retained:?}");
+        };
+        check(RetainedFields::Arguments, &fields[..1]);
+        check(RetainedFields::ArgumentsAndTrace, &fields[..4]);
+        check(RetainedFields::All, &fields);
     }
 
     #[test]

@@ -3,6 +3,7 @@
 //! Nothing here runs a handler.
 
 pub(crate) mod body;
+pub(crate) mod client_address;
 pub(crate) mod cors;
 pub(crate) mod guard;
 pub(crate) mod headers;

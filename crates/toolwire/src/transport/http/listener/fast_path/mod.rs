@@ -58,7 +58,7 @@ pub(super) async fn serve<S>(
 where
     S: AsyncRead + AsyncWrite + Unpin,
 {
-    let all_fields = service.needs_all_fields();
+    let retained = service.retained_fields();
     let mut parts = request::parts();
     let mut unread = Bytes::new();
     // The waker that is registered with `shutdown`.
@@ -71,7 +71,7 @@ where
             };
         }
         let mut head = RequestHeaders::EMPTY;
-        let Some(body) = request::read(&unread, all_fields, &mut parts, &mut head) else {
+        let Some(body) = request::read(&unread, retained, &mut parts, &mut head) else {
             return Ok(Some(Fallback {
                 unread,
                 response: None,

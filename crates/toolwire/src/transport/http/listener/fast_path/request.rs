@@ -10,10 +10,9 @@ use std::ops::Range;
 use bytes::Bytes;
 use http::request::Parts;
 use http::{HeaderName, HeaderValue, Method, Request};
-use toolwire_proto::header_value::PARAM_PREFIX;
 use toolwire_proto::param_headers::HeaderLookup;
 
-use crate::transport::http::request::headers::{self, RequestHeaders};
+use crate::transport::http::request::headers::{self, RequestHeaders, RetainedFields};
 
 /// The maximum number of header fields of a plain request.
 const FIELDS: usize = 64;
@@ -28,11 +27,11 @@ pub(super) fn parts() -> Parts {
 
 /// Parses the request at the start of `bytes` and returns the range of its body, or `None` if it is not plain.
 ///
-/// Most fields are only checked. A header map costs as much as the rest of the parsing, so `parts` gets a field only if
-/// `all_fields` is set, or if the field repeats a tool argument. `head` and `parts` must not contain fields yet.
+/// Most fields are only checked. A header map costs as much as the rest of the parsing, so `parts` gets only the
+/// `retained` fields. `head` and `parts` must not contain fields yet.
 pub(super) fn read<'b>(
     bytes: &'b Bytes,
-    all_fields: bool,
+    retained: RetainedFields,
     parts: &mut Parts,
     head: &mut RequestHeaders<'b>,
 ) -> Option<Range<usize>> {
@@ -75,7 +74,7 @@ pub(super) fn read<'b>(
         {
             return None;
         }
-        if all_fields || repeats_argument(name) {
+        if retained.includes(name) {
             let value = HeaderValue::from_maybe_shared(bytes.slice_ref(value)).ok()?;
             let name = HeaderName::from_bytes(name).ok()?;
             parts.headers.append(name, value);
@@ -91,12 +90,6 @@ pub(super) fn read<'b>(
         parts.uri = path.parse().ok()?;
     }
     Some(head_length..length)
-}
-
-/// Returns `true` if a field may repeat a tool argument.
-fn repeats_argument(name: &[u8]) -> bool {
-    let prefix = name.get(..PARAM_PREFIX.len());
-    prefix.is_some_and(|prefix| prefix.eq_ignore_ascii_case(PARAM_PREFIX.as_bytes()))
 }
 
 /// Request headers that are valid UTF-8.
@@ -141,8 +134,13 @@ mod tests {
     }
 
     fn read(bytes: &Bytes, all_fields: bool) -> Option<PlainRequest<'_>> {
+        let retained = if all_fields {
+            RetainedFields::All
+        } else {
+            RetainedFields::Arguments
+        };
         let (mut parts, mut head) = (parts(), RequestHeaders::EMPTY);
-        let body = super::read(bytes, all_fields, &mut parts, &mut head)?;
+        let body = super::read(bytes, retained, &mut parts, &mut head)?;
         Some(PlainRequest {
             parts,
             head,
