@@ -41,6 +41,8 @@ pub mod meta_keys;
 pub mod methods;
 pub mod mirrored_headers;
 pub mod negotiate;
+#[cfg(feature = "mount")]
+pub mod observed;
 pub mod outbox;
 #[cfg(feature = "client")]
 pub mod pagination;

@@ -4,6 +4,7 @@
 //! with the listener of this module. A request passes the guards, is decoded once and admitted. Its handler is polled
 //! by the future of the response, without a task or a channel, unless it sends messages before its outcome.
 
+mod access_log;
 mod authorizer;
 mod browser_page;
 mod byte_budget;
@@ -27,6 +28,7 @@ mod service;
 mod session;
 mod stores;
 
+pub use access_log::AccessRecord;
 pub use authorizer::{AuthorizationError, Authorizer, PublicRoute};
 pub use exchange::context::HttpStreamContext;
 pub use limits::HttpLimits;

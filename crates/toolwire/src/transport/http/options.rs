@@ -7,6 +7,7 @@ use std::time::Duration;
 use toolwire_proto::features::SupportedVersions;
 
 use crate::store::{Bus, EventLog, Mailboxes, MemoryEventLog, MemorySessionStore, SessionStore};
+use crate::transport::http::access_log::{AccessLog, AccessRecord};
 use crate::transport::http::{Authorizer, HttpLimits};
 
 /// Options of the HTTP transport.
@@ -36,6 +37,7 @@ pub struct HttpOptions {
     pub(crate) server_card: Option<String>,
     pub(crate) fast_path: bool,
     pub(crate) trusted_proxies: usize,
+    pub(crate) access_log: Option<AccessLog>,
     pub(crate) retry: Duration,
     pub(crate) limits: HttpLimits,
     pub(crate) sessions: Arc<dyn SessionStore>,
@@ -208,12 +210,27 @@ impl HttpOptions {
     }
 
     /// Sets the number of reverse proxies in front of the server that append to `X-Forwarded-For`. The address of a client
-    /// is then the entry of the outermost one, for middleware. Default: 0, the peer of the connection.
+    /// is then the entry of the outermost one, in access logs and for middleware. Default: 0, the peer of the connection.
     ///
     /// Set it only if clients cannot reach the server without these proxies: otherwise a client can choose its address.
     #[must_use]
     pub fn with_trusted_proxies(mut self, proxies: usize) -> Self {
         self.trusted_proxies = proxies;
+        self
+    }
+
+    /// Calls a function for each HTTP request, after the last byte of its response. It should not block. If it panics, the
+    /// record is lost and the request is not affected. Default: no access log.
+    ///
+    /// ```
+    /// use toolwire::transport::http::{AccessRecord, HttpOptions};
+    ///
+    /// let options = HttpOptions::new().with_access_log(|record: &AccessRecord| eprintln!("{record}"));
+    /// # drop(options);
+    /// ```
+    #[must_use]
+    pub fn with_access_log(mut self, log: impl Fn(&AccessRecord) + Send + Sync + 'static) -> Self {
+        self.access_log = Some(AccessLog::new(log));
         self
     }
 
@@ -287,6 +304,7 @@ impl Default for HttpOptions {
             server_card: None,
             fast_path: true,
             trusted_proxies: 0,
+            access_log: None,
             retry: Duration::from_secs(1),
             limits: HttpLimits::default(),
             sessions: Arc::new(MemorySessionStore::default()),

@@ -20,6 +20,7 @@ use tracing::level_filters::LevelFilter;
 use crate::engine::{BoxFuture, TokenInfo, boxed_cold, warn_deprecated};
 use crate::server::Server;
 use crate::store::StoreError;
+use crate::transport::http::access_log::AccessEntry;
 use crate::transport::http::authorizer;
 use crate::transport::http::byte_budget::Reservation;
 use crate::transport::http::endpoint::HttpEndpoint;
@@ -256,9 +257,14 @@ impl HttpService {
     {
         let further = self.further_service(&parts.uri);
         let service = further.as_ref().unwrap_or(self);
+        let options = &service.endpoint.options;
+        let mut access = options
+            .access_log
+            .as_ref()
+            .map(|log| log.start(parts, head, service.peer_address, options.trusted_proxies));
         let reservation = match service.reserve(head, &body) {
             Ok(reservation) => reservation,
-            Err(rejection) => return rejection,
+            Err(rejection) => return end_access(access, rejection),
         };
         let response = match service.endpoint.route(parts, head, service.local_address) {
             Ok(Route::Message) => {
@@ -288,6 +294,9 @@ impl HttpService {
                         BodySource::Complete(body) => body::complete(body, limits.body_bytes),
                         streaming => boxed_cold(|| service.read(streaming, reservation)).await,
                     };
+                    if let (Some(access), Ok(message)) = (&mut access, &message) {
+                        access.set_message(message);
+                    }
                     match message {
                         Ok(message) => message::serve(&post, &message).await,
                         Err(unread) => body::reject_body_error(&unread, limits.body_bytes),
@@ -304,7 +313,7 @@ impl HttpService {
         if LevelFilter::current() >= Level::DEBUG {
             log_response(parts, &response);
         }
-        response
+        end_access(access, response)
     }
 
     /// Returns the further service at the path of a URI, for the connection of this one.
@@ -428,6 +437,15 @@ impl HttpService {
         let deadline = self.endpoint.options.limits.authorization_deadline;
         let token = authorizer::authorize(&**authorizer, parts, deadline).await?;
         Ok(Some(Arc::new(token)))
+    }
+}
+
+/// Adds a response to the record of its request in the access log.
+#[inline]
+fn end_access(access: Option<Box<AccessEntry>>, response: HttpResponse) -> HttpResponse {
+    match access {
+        None => response,
+        Some(access) => response.with_access_entry(access),
     }
 }
 

@@ -9,6 +9,7 @@ use bytes::Bytes;
 use http_body::{Body, Frame, SizeHint};
 
 use crate::engine::encoding::{AFTER_RESULT, EncodedResponse};
+use crate::transport::http::access_log::AccessEntry;
 use crate::transport::http::listener::read_timeout::RequestGuard;
 use crate::transport::http::response::event_stream::EventStream;
 
@@ -23,6 +24,8 @@ pub struct ServerBody {
     content: BodyContent,
     /// Notifies the connection on drop that the response is complete.
     _request_guard: Option<RequestGuard>,
+    /// The record of a stream in the access log.
+    access: Option<Box<AccessEntry>>,
 }
 
 enum BodyContent {
@@ -75,6 +78,12 @@ impl ServerBody {
         self
     }
 
+    /// Adds the record of an access log, which ends with the body.
+    pub(crate) fn with_access_entry(mut self, entry: Box<AccessEntry>) -> Self {
+        self.access = Some(entry);
+        self
+    }
+
     /// Returns `true` if the whole body is in memory.
     pub(crate) fn is_complete(&self) -> bool {
         !matches!(self.content, BodyContent::Stream(_))
@@ -120,6 +129,7 @@ impl ServerBody {
         Self {
             content,
             _request_guard: None,
+            access: None,
         }
     }
 }
@@ -136,6 +146,9 @@ impl Body for ServerBody {
             BodyContent::Stream(stream) => ready!(stream.poll_chunk(cx)),
             _ => self.next_chunk().map(Ok),
         };
+        if let (Some(access), Some(Ok(chunk))) = (&mut self.access, &chunk) {
+            access.add_bytes(chunk.len());
+        }
         Poll::Ready(chunk.map(|chunk| chunk.map(Frame::data)))
     }
 

@@ -19,6 +19,7 @@ use toolwire_types::{ErrorObject, RequestId, ResponseId};
 use crate::engine::Outcome;
 use crate::engine::encoding::{EncodedResponse, encode_error};
 use crate::store::StoreError;
+use crate::transport::http::access_log::AccessEntry;
 use crate::transport::http::listener::read_timeout::RequestGuard;
 use crate::transport::http::response::body::ServerBody;
 use crate::transport::http::response::event_stream::EventStream;
@@ -82,6 +83,17 @@ impl HttpResponse {
     /// Adds a guard that ends the request of the connection when the body is dropped.
     pub(crate) fn with_request_guard(mut self, request: RequestGuard) -> Self {
         self.body = self.body.with_request_guard(request);
+        self
+    }
+
+    /// Ends the record of an access log, with the body if it is a stream.
+    pub(crate) fn with_access_entry(mut self, mut entry: Box<AccessEntry>) -> Self {
+        entry.set_status(self.status);
+        if self.body.is_complete() {
+            entry.add_bytes(self.body.remaining_len());
+        } else {
+            self.body = self.body.with_access_entry(entry);
+        }
         self
     }
 
