@@ -129,8 +129,14 @@ impl ClientBuilder {
     /// # }
     /// ```
     pub fn with_middleware(mut self, middleware: impl ClientMiddleware) -> Self {
-        let outer = self.config.middleware.iter().flat_map(|chain| chain.iter());
         let inner: Arc<dyn ClientMiddleware> = Arc::new(middleware);
+        if inner.handles_every_request() {
+            let outer = self.config.full_middleware.iter();
+            let outer = outer.flat_map(|chain| chain.iter()).cloned();
+            let full = outer.chain([Arc::clone(&inner)]).collect();
+            self.config.full_middleware = Some(full);
+        }
+        let outer = self.config.middleware.iter().flat_map(|chain| chain.iter());
         self.config.middleware = Some(outer.cloned().chain([inner]).collect());
         self
     }

@@ -14,6 +14,7 @@ use toolwire_types::{LoggingLevel, Meta, ProgressNotificationParams, RawJson};
 
 use crate::client::Client;
 use crate::client::cache::CacheMode;
+use crate::client::middleware::SentId;
 use crate::client::progress::{LongRoute, OnProgress};
 use crate::engine::BoxFuture;
 use crate::error::Error;
@@ -85,6 +86,8 @@ pub(crate) struct CallOptions {
     pub(crate) returns_input_required: bool,
     /// Whether a task is returned to the caller instead of its outcome.
     pub(crate) returns_task: bool,
+    /// Gets the id of the message, for the middleware of the client.
+    pub(crate) sent_id: Option<SentId>,
     /// Whether the request is sent without the middleware of the client, because it has passed it already, or because
     /// the client needs it for another request.
     pub(crate) is_behind_middleware: bool,

@@ -110,6 +110,8 @@ pub(crate) struct ClientConfig {
     pub(crate) trace: Option<TraceSource>,
     /// The middleware around every request. `None` without any.
     pub(crate) middleware: Option<ClientChain>,
+    /// The middleware that handles every request. `None` without any.
+    pub(crate) full_middleware: Option<ClientChain>,
     pub(crate) user_interaction: UserInteraction,
     /// The parameters of `initialize`, as the client in front of a relay sent them.
     #[cfg(feature = "relay")]
@@ -131,6 +133,7 @@ impl Default for ClientConfig {
             validates_output: false,
             trace: None,
             middleware: None,
+            full_middleware: None,
             user_interaction: UserInteraction::default(),
             #[cfg(feature = "relay")]
             initialize_params: None,

@@ -22,8 +22,10 @@ use crate::client::config::ClientConfig;
 use crate::client::connect_deadline::ConnectDeadline;
 use crate::client::handlers::ClientHandlers;
 use crate::client::incoming::IncomingMessages;
+use crate::client::middleware::{ClientNext, ClientRequest, SendRequest, SentId};
 use crate::client::session::{ActiveConnection, ServerDetails};
 use crate::client::transport::{ClientTransport, Connect, OutgoingRequest};
+use crate::engine::{BoxFuture, ConnectionInfo};
 use crate::error::Error;
 
 /// The inputs for opening a connection.
@@ -31,6 +33,7 @@ use crate::error::Error;
 pub(crate) struct Connecting<'a> {
     pub(crate) config: &'a ClientConfig,
     pub(crate) connector: &'a dyn Connect,
+    pub(crate) connection: &'a Arc<ConnectionInfo>,
     pub(crate) handlers: &'a Arc<ClientHandlers>,
     pub(crate) cache: &'a Arc<Cache>,
     pub(crate) ids: &'a AtomicI64,
@@ -335,13 +338,44 @@ impl Connecting<'_> {
         version: ProtocolVersion,
         params: RawJson,
     ) -> Result<RawJson, Error> {
+        let Some(chain) = &self.config.full_middleware else {
+            return self.send(opened, method, version, params, None).await;
+        };
+        let mut request = ClientRequest::new(
+            method.into(),
+            Some(params),
+            Meta::new(),
+            version,
+            self.connection,
+        );
+        let sender = ProbeSender {
+            connecting: self,
+            opened,
+            method,
+            version,
+        };
+        ClientNext::new(chain, &sender).run(&mut request).await
+    }
+
+    async fn send(
+        &self,
+        opened: &OpenTransport,
+        method: &'static str,
+        version: ProtocolVersion,
+        params: RawJson,
+        sent_id: Option<&SentId>,
+    ) -> Result<RawJson, Error> {
         let mirrored = if version.has_routing_headers() {
             routing_headers(method, Some(params.as_raw_value())).0
         } else {
             Vec::new()
         };
+        let id = self.ids.fetch_add(1, Ordering::Relaxed);
+        if let Some(sent) = sent_id {
+            sent.set(id);
+        }
         let request = OutgoingRequest {
-            id: self.ids.fetch_add(1, Ordering::Relaxed).into(),
+            id: id.into(),
             method: method.into(),
             params: Some(params),
             version,
@@ -358,6 +392,26 @@ impl Connecting<'_> {
     fn meta(&self, version: ProtocolVersion) -> RequestMeta {
         let info = self.config.sends_info.then_some(&self.config.info);
         RequestMeta::new(version, info, &self.config.handlers.capabilities())
+    }
+}
+
+/// Sends the requests that connect, behind the middleware.
+struct ProbeSender<'a> {
+    connecting: &'a Connecting<'a>,
+    opened: &'a OpenTransport,
+    method: &'static str,
+    version: ProtocolVersion,
+}
+
+impl SendRequest for ProbeSender<'_> {
+    fn send<'a>(&'a self, request: &'a ClientRequest) -> BoxFuture<'a, Result<RawJson, Error>> {
+        Box::pin(async move {
+            let params = request.complete_params()?;
+            let sent_id = Some(request.id_sink());
+            self.connecting
+                .send(self.opened, self.method, self.version, params, sent_id)
+                .await
+        })
     }
 }
 

@@ -22,6 +22,8 @@ use toolwire_types::{
 use crate::client::Client;
 use crate::client::call::Call;
 use crate::client::listen_queue::{ListenEvent, ListenQueue};
+use crate::client::middleware::{ClientNext, ClientRequest, SendOnce};
+use crate::client::session::ActiveConnection;
 use crate::client::transport::OutgoingRequest;
 use crate::error::Error;
 
@@ -222,7 +224,8 @@ impl SubscriptionTask {
         let mut summary = StreamSummary::default();
         let client = &self.client;
         let session = client.session();
-        let id = RequestId::from(client.shared.next_id.fetch_add(1, Ordering::Relaxed));
+        let number = client.shared.next_id.fetch_add(1, Ordering::Relaxed);
+        let id = RequestId::from(number);
         let params = SubscriptionsListenRequestParams::new(self.filter.clone());
         let params = RawJson::from_serialize(&params).expect("plain data always serialises");
         let sent = session
@@ -242,7 +245,7 @@ impl SubscriptionTask {
             forwarded: None,
         };
         let (_guard, incoming) = session.incoming.listen(Some(id), None);
-        let exchange = session.transport.exchange(&request);
+        let exchange = self.exchange(&session, number, &request);
         tokio::pin!(exchange);
         loop {
             tokio::select! {
@@ -266,11 +269,39 @@ impl SubscriptionTask {
                     }
                 },
                 response = &mut exchange => {
-                    let outcome = response.and_then(|response| response.map_err(Error::from));
-                    return (outcome.map(drop), summary);
+                    return (response.map(drop), summary);
                 }
             }
         }
+    }
+
+    /// Sends the request through the middleware that handles every request, and waits for the end of the stream.
+    async fn exchange(
+        &self,
+        session: &ActiveConnection,
+        id: i64,
+        request: &OutgoingRequest,
+    ) -> Result<RawJson, Error> {
+        let shared = &self.client.shared;
+        let Some(chain) = &shared.config.full_middleware else {
+            return session
+                .transport
+                .exchange(request)
+                .await?
+                .map_err(Error::from);
+        };
+        let sender = SendOnce::new(|params: RawJson| {
+            let request = request.with_params(params);
+            Box::pin(async move {
+                let response = session.transport.exchange(&request).await?;
+                response.map_err(Error::from)
+            })
+        });
+        let (method, params) = (request.method.clone(), request.params.clone());
+        let (version, connection) = (request.version, &shared.connection);
+        let mut request =
+            ClientRequest::new(method, params, Meta::new(), version, connection).with_id(id);
+        ClientNext::new(chain, &sender).run(&mut request).await
     }
 
     /// Subscribes to the resources and filters the session's notifications. Subscribes again after a session was lost.

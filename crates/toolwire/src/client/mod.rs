@@ -74,6 +74,7 @@ use crate::client::pending_sends::PendingSends;
 use crate::client::session::ActiveConnection;
 use crate::client::tools::KnownTools;
 use crate::client::transport::Connect;
+use crate::engine::ConnectionInfo;
 use crate::error::Error;
 use crate::sync::lock;
 
@@ -122,6 +123,7 @@ pub struct Client {
 pub(crate) struct ClientInner {
     config: ClientConfig,
     connector: Box<dyn Connect>,
+    connection: Arc<ConnectionInfo>,
     handlers: Arc<ClientHandlers>,
     skipped: Arc<AtomicU64>,
     cache: Arc<Cache>,
@@ -152,12 +154,14 @@ impl Client {
         connector: Box<dyn Connect>,
     ) -> Result<Self, Error> {
         let cache = Arc::new(Cache::new(&config.cache, connector.name()));
+        let connection = Arc::new(connector.connection_info());
         let handlers = Arc::new(config.handlers.clone());
         let skipped = Arc::default();
         let next_id = AtomicI64::new(1);
         let connecting = Connecting {
             config: &config,
             connector: &*connector,
+            connection: &connection,
             handlers: &handlers,
             cache: &cache,
             ids: &next_id,
@@ -171,6 +175,7 @@ impl Client {
             shared: Arc::new(ClientInner {
                 config,
                 connector,
+                connection,
                 handlers,
                 skipped,
                 cache,
@@ -276,6 +281,7 @@ impl Client {
         let connecting = Connecting {
             config: &self.shared.config,
             connector: &*self.shared.connector,
+            connection: &self.shared.connection,
             handlers: &self.shared.handlers,
             cache: &self.shared.cache,
             ids: &self.shared.next_id,

@@ -8,13 +8,14 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use toolwire_proto::features::VersionFeatures;
-use toolwire_types::{ListToolsResult, RawJson, code};
+use toolwire_types::{ListToolsResult, Meta, RawJson, code};
 
 use crate::client::handlers::ClientHandlers;
+use crate::client::middleware::{ClientChain, ClientNext, ClientRequest, SendOnce};
 use crate::client::relay_messages::RelayMessages;
 use crate::client::transport::{OutgoingRequest, ServerResponse};
 use crate::client::{Client, ClientBuilder};
-use crate::engine::Cancellation;
+use crate::engine::{Cancellation, boxed_cold};
 use crate::error::Error;
 
 impl ClientBuilder {
@@ -64,6 +65,49 @@ impl Client {
     /// Sends a request like [`forward`](Self::forward). If the future is dropped, the server gets the reason of `request`,
     /// the cancellation flag of the client's request.
     pub(crate) async fn forward_for(
+        &self,
+        request: Option<&Cancellation>,
+        id: i64,
+        method: &str,
+        params: Option<RawJson>,
+    ) -> Result<ServerResponse, Error> {
+        if let Some(chain) = &self.shared.config.full_middleware {
+            let forwarding =
+                boxed_cold(|| self.forward_through(chain, request, id, method, params));
+            return forwarding.await;
+        }
+        self.forward_directly(request, id, method, params).await
+    }
+
+    /// Sends a request through the middleware that handles every request.
+    async fn forward_through(
+        &self,
+        chain: &ClientChain,
+        cancellation: Option<&Cancellation>,
+        id: i64,
+        method: &str,
+        params: Option<RawJson>,
+    ) -> Result<ServerResponse, Error> {
+        let sender = SendOnce::new(|params: RawJson| {
+            Box::pin(async move {
+                let sending = self.forward_directly(cancellation, id, method, Some(params));
+                sending.await?.map_err(Error::from)
+            })
+        });
+        let method = Cow::Owned(method.to_owned());
+        let (version, connection) = (self.version(), &self.shared.connection);
+        let mut request =
+            ClientRequest::new(method, params, Meta::new(), version, connection).with_id(id);
+        match ClientNext::new(chain, &sender).run(&mut request).await {
+            Ok(result) => Ok(Ok(result)),
+            Err(error) => match error.rpc() {
+                Some(rpc) if error.http_status().is_none() => Ok(Err(rpc.clone())),
+                _ => Err(error),
+            },
+        }
+    }
+
+    async fn forward_directly(
         &self,
         request: Option<&Cancellation>,
         id: i64,

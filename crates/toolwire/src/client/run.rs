@@ -188,8 +188,13 @@ impl Client {
             && !options.is_behind_middleware
         {
             return boxed_cold(|| async move {
-                let meta = options.meta.as_deref();
-                let mut request = ClientRequest::new(method.clone(), params.cloned(), meta);
+                let mut request = ClientRequest::new(
+                    method.clone(),
+                    params.cloned(),
+                    self.call_meta(options),
+                    self.version(),
+                    &self.shared.connection,
+                );
                 let sender = RoundSender {
                     client: self,
                     options,
@@ -232,6 +237,9 @@ impl Client {
         let shared = &self.shared;
         let version = session.version();
         let id = shared.next_id.fetch_add(1, Ordering::Relaxed);
+        if let Some(sent) = &options.sent_id {
+            sent.set(id);
+        }
         let mut meta = self.call_meta(options);
         // Only calls with a progress listener can observe activity.
         let listener = options.on_progress.as_ref();
@@ -323,6 +331,7 @@ impl SendRequest for RoundSender<'_> {
         Box::pin(async move {
             let mut options = self.options.clone();
             options.meta = request.checked_meta()?;
+            options.sent_id = Some(request.id_sink().clone());
             options.is_behind_middleware = true;
             let (method, params) = request.parts();
             self.client.round(method, params, &options).await

@@ -17,7 +17,7 @@ use toolwire_types::{
 
 use crate::client::incoming::IncomingMessages;
 use crate::client::send::{encode_notification, trace_wire};
-use crate::engine::{BoxFuture, Cancellation};
+use crate::engine::{BoxFuture, Cancellation, ConnectionInfo};
 use crate::error::Error;
 
 /// The bytes of a request besides its method and parameters, with an id of up to 19 digits.
@@ -28,10 +28,6 @@ pub(crate) type ServerResponse = Result<RawJson, ErrorObject>;
 
 /// A request to the server.
 #[derive(Debug)]
-#[cfg_attr(
-    not(feature = "http-client"),
-    expect(dead_code, reason = "only HTTP has headers")
-)]
 pub(crate) struct OutgoingRequest {
     pub(crate) id: RequestId,
     pub(crate) method: Cow<'static, str>,
@@ -46,6 +42,18 @@ pub(crate) struct OutgoingRequest {
 }
 
 impl OutgoingRequest {
+    /// Returns the same request with other parameters.
+    pub(crate) fn with_params(&self, params: RawJson) -> Self {
+        Self {
+            id: self.id.clone(),
+            method: self.method.clone(),
+            params: Some(params),
+            version: self.version,
+            mirrored: self.mirrored.clone(),
+            forwarded: self.forwarded.clone(),
+        }
+    }
+
     /// Encodes the JSON-RPC message.
     pub(crate) fn encode(&self) -> Vec<u8> {
         #[derive(Serialize)]
@@ -158,6 +166,11 @@ pub(crate) trait Connect: fmt::Debug + Send + Sync {
     /// Returns the server's name for errors and for the key of a shared cache: a URL or a command. Empty if only this
     /// client can reach the server.
     fn name(&self) -> String;
+
+    /// Returns what is known about the connections, for logs and traces.
+    fn connection_info(&self) -> ConnectionInfo {
+        ConnectionInfo::default()
+    }
 
     /// Opens a transport. It is called again if a child process did not survive the probe.
     fn open(

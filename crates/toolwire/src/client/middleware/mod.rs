@@ -3,14 +3,16 @@
 //! A middleware sees the request before it is sent, and its result or error after it. It can change both, reject the
 //! request, respond without the server, and send the request again.
 //!
-//! Each round of a call that asks for input, and each page of a list, is a request of its own. These requests do not pass:
-//! those that connect (`initialize`, `server/discover`), streams (`subscriptions/listen`, `events/stream`), those of a
-//! relay, and those that the client adds to a call: the lists after a rejected header, and the second attempt of the call.
-//! A result from the cache needs no request.
+//! Each round of a call that asks for input, and each page of a list, is a request of its own. These requests pass only the
+//! middleware that [handles every request](ClientMiddleware::handles_every_request): those that connect (`initialize`,
+//! `server/discover`), `subscriptions/listen`, and those of a relay. These pass none: `events/stream`, and those that the
+//! client adds to a call (the lists after a rejected header, and the second attempt of the call). A result from the cache
+//! needs no request.
 
 mod from_fn;
 mod next;
 mod request;
+mod send_once;
 
 use std::sync::Arc;
 
@@ -23,6 +25,8 @@ pub use from_fn::{from_fn, from_fn_with};
 pub use next::ClientNext;
 pub(crate) use next::SendRequest;
 pub use request::ClientRequest;
+pub(crate) use request::SentId;
+pub(crate) use send_once::SendOnce;
 
 /// Code that stands around every request of a client.
 ///
@@ -75,6 +79,28 @@ pub trait ClientMiddleware: Send + Sync + 'static {
         request: &'a mut ClientRequest,
         next: ClientNext<'a>,
     ) -> BoxFuture<'a, Result<RawJson, Error>>;
+
+    /// Returns `true` if the middleware also stands around the requests that connect, around `subscriptions/listen`, which
+    /// ends with its stream, and around the requests of a relay. Default: `false`.
+    ///
+    /// The parameters of such a request contain its `_meta`. All but those that connect can be sent only once.
+    fn handles_every_request(&self) -> bool {
+        false
+    }
+}
+
+impl<M: ClientMiddleware + ?Sized> ClientMiddleware for Arc<M> {
+    fn handle<'a>(
+        &'a self,
+        request: &'a mut ClientRequest,
+        next: ClientNext<'a>,
+    ) -> BoxFuture<'a, Result<RawJson, Error>> {
+        M::handle(self, request, next)
+    }
+
+    fn handles_every_request(&self) -> bool {
+        M::handles_every_request(self)
+    }
 }
 
 /// The middleware of a client, the outermost first.

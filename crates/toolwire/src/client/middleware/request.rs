@@ -1,13 +1,16 @@
 //! A request as the middleware of its client sees it.
 
 use std::borrow::Cow;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
 
 use serde_json::value::RawValue;
 use toolwire_proto::meta_keys::ForbiddenKey;
 use toolwire_proto::methods::{self, NameSource};
 use toolwire_proto::raw_object::{RawObject, json_string};
-use toolwire_types::{Meta, RawJson};
+use toolwire_types::{Meta, ProtocolVersion, RawJson};
 
+use crate::engine::ConnectionInfo;
 use crate::error::Error;
 
 /// A request on its way to the server.
@@ -19,19 +22,48 @@ pub struct ClientRequest {
     method: Cow<'static, str>,
     params: Option<RawJson>,
     meta: Meta,
+    version: ProtocolVersion,
+    connection: Arc<ConnectionInfo>,
+    sent_id: SentId,
+}
+
+/// The id of a request, when it is known. Ids are positive.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct SentId(Arc<AtomicI64>);
+
+impl SentId {
+    pub(crate) fn set(&self, id: i64) {
+        self.0.store(id, Ordering::Relaxed);
+    }
 }
 
 impl ClientRequest {
     pub(crate) fn new(
         method: Cow<'static, str>,
         params: Option<RawJson>,
-        meta: Option<&Meta>,
+        meta: Meta,
+        version: ProtocolVersion,
+        connection: &Arc<ConnectionInfo>,
     ) -> Self {
         Self {
             method,
             params,
-            meta: meta.cloned().unwrap_or_default(),
+            meta,
+            version,
+            connection: Arc::clone(connection),
+            sent_id: SentId::default(),
         }
+    }
+
+    /// Sets the id that the request has.
+    pub(crate) fn with_id(self, id: i64) -> Self {
+        self.sent_id.set(id);
+        self
+    }
+
+    /// Returns the place for the id of the message.
+    pub(crate) fn id_sink(&self) -> &SentId {
+        &self.sent_id
     }
 
     /// Returns the method, such as `tools/call`.
@@ -67,6 +99,25 @@ impl ClientRequest {
     #[must_use]
     pub fn meta(&self) -> &Meta {
         &self.meta
+    }
+
+    /// Returns the protocol version of the request.
+    #[must_use]
+    pub fn version(&self) -> ProtocolVersion {
+        self.version
+    }
+
+    /// Returns what is known about the connection to the server.
+    #[must_use]
+    pub fn connection(&self) -> &ConnectionInfo {
+        &self.connection
+    }
+
+    /// Returns the id of the message, once the request was sent.
+    #[must_use]
+    pub fn sent_id(&self) -> Option<i64> {
+        let id = self.sent_id.0.load(Ordering::Relaxed);
+        (id > 0).then_some(id)
     }
 
     /// Sets the name of the tool or prompt, or the URI of the resource. It has no effect on methods without one.
@@ -115,6 +166,26 @@ impl ClientRequest {
 
     pub(crate) fn parts(&self) -> (&Cow<'static, str>, Option<&RawJson>) {
         (&self.method, self.params.as_ref())
+    }
+
+    /// Returns the parameters with the members of `_meta` that the middleware set.
+    pub(crate) fn complete_params(&self) -> Result<RawJson, Error> {
+        let params = self.params.clone().unwrap_or_else(RawJson::empty_object);
+        let Some(added) = self.checked_meta()? else {
+            return Ok(params);
+        };
+        let Some(mut members) = RawObject::parse(params.as_raw_value()) else {
+            return Ok(params);
+        };
+        if members.object_mut("_meta").is_none() {
+            members.set("_meta", RawJson::empty_object());
+        }
+        if let Some(meta) = members.object_mut("_meta") {
+            for (key, value) in added.iter() {
+                meta.set(key, value.clone());
+            }
+        }
+        Ok(members.finish())
     }
 
     /// Returns the members of `_meta`, if there are any.

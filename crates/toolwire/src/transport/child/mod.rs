@@ -21,7 +21,7 @@ use crate::client::config::ClientLimits;
 use crate::client::incoming::IncomingMessages;
 use crate::client::transport::{ClientTransport, Connect};
 use crate::client::{Client, ClientBuilder};
-use crate::engine::BoxFuture;
+use crate::engine::{BoxFuture, ConnectionInfo};
 use crate::error::Error;
 use crate::transport::child::process::Process;
 
@@ -114,6 +114,10 @@ impl Connect for ChildConnector {
     fn name(&self) -> String {
         // The process belongs to this client alone, and so do its responses.
         String::new()
+    }
+
+    fn connection_info(&self) -> ConnectionInfo {
+        ConnectionInfo::stdio().clone()
     }
 
     fn recorded_era(&self) -> Option<DetectedEra> {

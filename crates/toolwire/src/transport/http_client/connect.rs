@@ -11,7 +11,7 @@ use crate::client::incoming::IncomingMessages;
 use crate::client::transport::{ClientTransport, Connect};
 use crate::client::wire_listener::WireListener;
 use crate::client::{Client, ClientBuilder};
-use crate::engine::BoxFuture;
+use crate::engine::{BoxFuture, ConnectionInfo};
 use crate::error::Error;
 use crate::transport::http_client::authority::HostPort;
 use crate::transport::http_client::endpoint::RemoteEndpoint;
@@ -115,6 +115,15 @@ impl Connect for HttpConnect {
 
     fn name(&self) -> String {
         self.endpoint.uri.to_string()
+    }
+
+    fn connection_info(&self) -> ConnectionInfo {
+        let server = HostPort::of(&self.endpoint.uri).ok();
+        ConnectionInfo {
+            peer_address: server.as_ref().map(|server| server.name().to_owned()),
+            peer_port: server.map(|server| server.port()),
+            ..ConnectionInfo::http()
+        }
     }
 
     fn open(
