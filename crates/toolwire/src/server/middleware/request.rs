@@ -95,6 +95,13 @@ impl Request {
         self.scope().round.is_retry()
     }
 
+    /// Returns the request state of an earlier round, as the client sent it. It is the `requestState` of that round's
+    /// outcome.
+    #[must_use]
+    pub fn sent_request_state(&self) -> Option<&str> {
+        self.scope().round.sent_state()
+    }
+
     /// Sets the name of the tool or prompt, or the URI of the resource. It has no effect on methods without one.
     ///
     /// The middleware of a mount and of a mounted server cannot set it: the request would leave the mount, without the

@@ -47,7 +47,8 @@ pub(crate) fn of_raw_request(admitted: &Admitted<'_>) -> RoundState {
     if admitted.input_responses().is_none() && admitted.request_state().is_none() {
         return RoundState::default();
     }
-    RoundState::new(InputResponses::default(), None)
+    let sent_state = admitted.request_state().map(Cow::into_owned);
+    RoundState::new(InputResponses::default(), None).with_sent_state(sent_state)
 }
 
 /// Reads the input of a retry. Not inlined: most requests are not retries.
@@ -77,6 +78,7 @@ fn read_retry(
     };
     let opened = snapshot.options.seal.open(&purpose, &token)?;
     Ok(RoundState::new(input_responses, opened.author_state)
+        .with_sent_state(Some(token.into_owned()))
         .with_journal(opened.journal)
         .with_state_origin(opened.is_sealed, opened.single_use_state))
 }

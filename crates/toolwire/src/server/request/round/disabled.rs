@@ -29,6 +29,12 @@ impl RoundState {
         false
     }
 
+    /// Returns `None`: a request has no state.
+    #[expect(clippy::unused_self, reason = "the same signature as with `input`")]
+    pub(crate) fn sent_state(&self) -> Option<&str> {
+        None
+    }
+
     /// Returns `false`: this server seals no state.
     #[expect(clippy::unused_self, reason = "the same signature as with `input`")]
     pub(crate) fn has_opened_state(&self) -> bool {

@@ -24,6 +24,8 @@ struct RetryInput {
     input_responses: InputResponses,
     /// An empty string is a valid state.
     request_state: Option<String>,
+    /// The state as the client sent it, sealed.
+    sent_state: Option<String>,
     /// Set if the state may be used only once.
     single_use: Option<SingleUseState>,
     /// Whether this server sealed the state for this request and opened it.
@@ -50,6 +52,7 @@ impl RoundState {
         let retry = RetryInput {
             input_responses,
             request_state,
+            sent_state: None,
             single_use: None,
             has_opened_state: false,
             rejection: None,
@@ -89,6 +92,19 @@ impl RoundState {
         retry.has_opened_state = is_sealed;
         retry.single_use = single_use;
         self
+    }
+
+    /// Sets the state as the client sent it.
+    pub(crate) fn with_sent_state(mut self, state: Option<String>) -> Self {
+        if let Some(retry) = &mut self.retry {
+            retry.sent_state = state;
+        }
+        self
+    }
+
+    /// Returns the state as the client sent it.
+    pub(crate) fn sent_state(&self) -> Option<&str> {
+        self.retry.as_ref()?.sent_state.as_deref()
     }
 
     /// Returns `true` if the request says that it carries the input that an earlier round asked for.
