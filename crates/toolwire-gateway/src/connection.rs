@@ -3,6 +3,8 @@
 use std::fmt;
 use std::sync::Arc;
 
+use toolwire::client_middleware::ClientMiddleware;
+use toolwire::middleware::Middleware;
 use toolwire::relay::{Upstream, UpstreamSource};
 use toolwire::types::Implementation;
 use toolwire::{ClientBuilder, ProcessTracker, ServerCommand};
@@ -16,6 +18,9 @@ type StderrListener = dyn Fn(&str, &str) + Send + Sync;
 
 type ConnectHook = dyn Fn(&str, ClientBuilder) -> ClientBuilder + Send + Sync;
 
+/// Returns the middleware of the client of an upstream.
+type ClientMiddlewareSource = dyn Fn(&str) -> Arc<dyn ClientMiddleware> + Send + Sync;
+
 /// What a gateway needs besides its configuration.
 #[derive(Clone, Default)]
 #[non_exhaustive]
@@ -26,6 +31,8 @@ pub struct GatewayOptions {
     on_connect: Option<Arc<ConnectHook>>,
     pub(crate) listen: Option<String>,
     pub(crate) is_read_only: bool,
+    pub(crate) middleware: Option<Arc<dyn Middleware>>,
+    client_middleware: Option<Arc<ClientMiddlewareSource>>,
 }
 
 impl GatewayOptions {
@@ -60,6 +67,24 @@ impl GatewayOptions {
     #[must_use]
     pub fn read_only(mut self) -> Self {
         self.is_read_only = true;
+        self
+    }
+
+    /// Sets a middleware around all requests, in front of the policy, the limits and the audit log.
+    #[must_use]
+    pub fn with_middleware(mut self, middleware: impl Middleware) -> Self {
+        self.middleware = Some(Arc::new(middleware));
+        self
+    }
+
+    /// Sets a function that returns the middleware around the requests to an upstream, by its name. Only middleware that
+    /// [handles every request](ClientMiddleware::handles_every_request) has an effect.
+    #[must_use]
+    pub fn with_upstream_middleware(
+        mut self,
+        middleware: impl Fn(&str) -> Arc<dyn ClientMiddleware> + Send + Sync + 'static,
+    ) -> Self {
+        self.client_middleware = Some(Arc::new(middleware));
         self
     }
 
@@ -105,7 +130,10 @@ pub(crate) fn upstream_source(
     options: &GatewayOptions,
 ) -> Result<UpstreamSource, String> {
     let info = Implementation::new("toolwire-gateway", env!("CARGO_PKG_VERSION"));
-    let builder = ClientBuilder::default().with_info(info);
+    let mut builder = ClientBuilder::default().with_info(info);
+    if let Some(middleware) = &options.client_middleware {
+        builder = builder.with_middleware(middleware(&config.name));
+    }
     let upstream = match &config.transport {
         UpstreamTransport::Http(http) => http_upstream(&config.name, http, builder, options)?,
         UpstreamTransport::Command(command) => {

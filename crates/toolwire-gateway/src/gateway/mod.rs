@@ -82,9 +82,12 @@ impl Gateway {
             audit: Arc::new(audit),
             pins: Arc::new(pins),
             uris: Arc::new(ExposedUris::default()),
+            middleware: options.middleware.clone(),
         };
         let server = Server::new("toolwire-gateway", env!("CARGO_PKG_VERSION"));
-        let server = server.with_middleware(AuditedServer::new(Arc::clone(&common.audit)));
+        let server = common
+            .in_front(server)
+            .with_middleware(AuditedServer::new(Arc::clone(&common.audit)));
         let limits = CommonLimits::new(&config.limits);
         let mut upstreams = Vec::new();
         for upstream in &config.upstreams {

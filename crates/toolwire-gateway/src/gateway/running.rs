@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use toolwire::middleware::Middleware;
 use toolwire::relay::UpstreamSource;
 use toolwire::{Mount, Server};
 
@@ -22,6 +23,17 @@ pub(super) struct Common {
     pub(super) audit: Arc<AuditLog>,
     pub(super) pins: Arc<PinStore>,
     pub(super) uris: Arc<ExposedUris>,
+    pub(super) middleware: Option<Arc<dyn Middleware>>,
+}
+
+impl Common {
+    /// Adds the middleware of the program, which must be the first one.
+    pub(super) fn in_front(&self, server: Server) -> Server {
+        match &self.middleware {
+            Some(middleware) => server.with_middleware(Arc::clone(middleware)),
+            None => server,
+        }
+    }
 }
 
 /// An upstream of a running gateway. Clones are the same one.
@@ -55,7 +67,9 @@ impl RunningUpstream {
             connection.clone(),
             pinning,
         );
-        let alone = Server::new(&config.name, env!("CARGO_PKG_VERSION"))
+        let alone = Server::new(&config.name, env!("CARGO_PKG_VERSION"));
+        let alone = common
+            .in_front(alone)
             .with_middleware(AuditedServer::new(Arc::clone(&common.audit)));
         let upstream = Self {
             config: config.clone(),
