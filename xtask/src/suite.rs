@@ -42,11 +42,12 @@ const SERVER_ALONE: &[&str] = &[
 ];
 
 /// The packages with published documentation.
-const DOCUMENTED: [&str; 8] = [
+const DOCUMENTED: [&str; 9] = [
     "toolwire",
     "toolwire-auth",
     "toolwire-cli",
     "toolwire-gateway",
+    "toolwire-otel",
     "toolwire-macros",
     "toolwire-proto",
     "toolwire-redis",

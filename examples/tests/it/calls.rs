@@ -1,5 +1,5 @@
 //! Examples of plain calls: `structured_output`, `constraints`, `raw_gateway`, `logging`, `custom_method`,
-//! `middleware`.
+//! `middleware`, `telemetry`.
 
 use serde_json::{Value, json};
 
@@ -241,5 +241,19 @@ async fn middleware_limits_calls_and_adds_to_results() {
         let params = json!({"name": "delete_file"});
         let denied = client.expect_error("tools/call", params).await;
         assert_eq!(denied["message"], "unknown tool `delete_file`");
+    }
+}
+
+#[tokio::test]
+async fn telemetry_continues_the_trace_of_the_client() {
+    let (trace, parent) = ("4bf92f3577b34da6a3ce929d0e0e4736", "00f067aa0ba902b7");
+    for revision in BOTH {
+        let mut client = Client::start("telemetry", revision).await;
+        let sent = format!("00-{trace}-{parent}-01");
+        let params = json!({"name": "trace", "arguments": {}, "_meta": {"traceparent": sent}});
+        let result = client.ask("tools/call", params).await;
+        let seen = text(&result);
+        assert!(seen.contains(trace) && !seen.contains(parent), "{seen}");
+        client.end().await;
     }
 }

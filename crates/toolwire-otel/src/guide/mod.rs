@@ -1,0 +1,4 @@
+//! The guide to telemetry.
+
+#[doc = include_str!("telemetry.md")]
+pub mod telemetry {}

@@ -1,0 +1,36 @@
+//! OpenTelemetry for servers and clients of `toolwire`: spans, metrics, and the trace context in `_meta`.
+//!
+//! ```
+//! use toolwire::{Client, Server};
+//! use toolwire_otel::Telemetry;
+//!
+//! let telemetry = Telemetry::new();
+//! let server = Server::new("demo", "1.0.0").with_middleware(telemetry.clone());
+//! let client = Client::builder("agent", "1.0.0").with_middleware(telemetry);
+//! # drop((server, client));
+//! ```
+//!
+//! The crate uses only the API of OpenTelemetry. The program sets the providers, and decides where the data goes. Without
+//! a provider, a request costs one comparison more than without the middleware.
+//!
+//! * [`Telemetry`] is a middleware of servers and of clients.
+//! * [`Redaction`] decides what recorded arguments and results contain. By default they are not recorded.
+//! * The [`guide`] has the tables of spans, attributes and metrics.
+
+mod client;
+mod conventions;
+mod ending;
+mod first_rounds;
+pub mod guide;
+mod instruments;
+mod known_names;
+mod parent;
+mod propagation;
+mod recording;
+mod redaction;
+mod server;
+mod target;
+mod telemetry;
+
+pub use redaction::{MAX_PAYLOAD_BYTES, Redaction};
+pub use telemetry::{Telemetry, TelemetryMode, tool_span};

@@ -1,0 +1,207 @@
+//! The middleware of a server.
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Instant;
+
+use opentelemetry::context::FutureExt as _;
+use opentelemetry::trace::{SpanBuilder, SpanKind, TraceContextExt as _};
+use opentelemetry::{Context, KeyValue};
+use toolwire::middleware::{Middleware, Next, Outcome, Request};
+use toolwire::types::meta_key;
+use toolwire::{BoxFuture, ConnectionInfo, TraceContext};
+use toolwire_proto::observed::{recorded_name, session_digest};
+
+use crate::conventions::attribute;
+use crate::ending::Ending;
+use crate::parent::Parent;
+use crate::propagation::trace_context;
+use crate::recording::{Recording, Side, upstream};
+use crate::target::{Target, is_stream, may_ask_input};
+use crate::telemetry::{Telemetry, TelemetryMode};
+
+impl Middleware for Telemetry {
+    fn handle<'a>(&'a self, request: &'a mut Request, next: Next<'a>) -> BoxFuture<'a, Outcome> {
+        match self.settings.mode {
+            TelemetryMode::SpansAndMetrics if !self.instruments.is_inactive() => {
+                Box::pin(self.record_exchange(request, next))
+            }
+            TelemetryMode::PropagationOnly => {
+                let context = parent_of(request).context;
+                Box::pin(next.run(request).with_context(context))
+            }
+            _ => Box::pin(next.run(request)),
+        }
+    }
+}
+
+impl Telemetry {
+    async fn record_exchange(&self, request: &mut Request, next: Next<'_>) -> Outcome {
+        let recording = self.start_exchange(request);
+        let context = recording.context.clone();
+        if is_stream(request.method()) {
+            return record_opening(recording, request, next).await;
+        }
+        let outcome = next.run(request).with_context(context).await;
+        let ending = match outcome.error() {
+            Some(error) => Ending::of_error(error),
+            None if may_ask_input(request.method()) => {
+                let result = outcome.result();
+                let text = result.as_ref().map_or("null", |result| result.get());
+                if let Some(redaction) = &self.settings.payloads
+                    && matches!(recording.target, Target::Tool(_))
+                    && let Some(payload) = redaction.payload(text)
+                {
+                    let span = recording.context.span();
+                    span.set_attribute(KeyValue::new(attribute::TOOL_RESULT, payload));
+                }
+                Ending::of_result(request.method(), text)
+            }
+            None => Ending::default(),
+        };
+        if request.method() == "initialize" && ending.error_type.is_none() {
+            record_session(&recording, request);
+        }
+        recording.end(&ending);
+        outcome
+    }
+
+    /// Starts the span of a request, and writes it into the `_meta` that the handler sees.
+    fn start_exchange(&self, request: &mut Request) -> Recording {
+        let method = request.method().to_owned();
+        let target = Target::of(&method, request.name());
+        let rounds = &self.instruments.rounds;
+        let round = rounds.round(request.is_retry(), request.sent_request_state());
+        let parent = parent_of(request);
+        let connection = request.scope().transport().connection_info();
+        let mut metric_attributes = network_attributes(connection);
+        let version = KeyValue::new(attribute::PROTOCOL_VERSION, request.version().as_str());
+        metric_attributes.push(version);
+        metric_attributes.extend(upstream(&self.settings));
+        let mut attributes = metric_attributes.clone();
+        attributes.push(KeyValue::new(attribute::METHOD, method.clone()));
+        target.add_to(&mut attributes);
+        let id = request.scope().request_id().to_string();
+        let id = recorded_name(&id).to_owned();
+        attributes.push(KeyValue::new(attribute::REQUEST_ID, id));
+        if let Some(session) = request.scope().connection_token() {
+            let session = match self.settings.session_ids {
+                true => session.to_owned(),
+                false => session_digest(session),
+            };
+            attributes.push(KeyValue::new(attribute::SESSION_ID, session));
+        }
+        if let Some(address) = connection.and_then(|info| info.peer_address.clone()) {
+            attributes.push(KeyValue::new(attribute::CLIENT_ADDRESS, address));
+            let port = connection.and_then(|info| info.peer_port);
+            attributes
+                .extend(port.map(|port| KeyValue::new(attribute::CLIENT_PORT, i64::from(port))));
+        }
+        if request.is_retry() {
+            attributes.push(KeyValue::new(attribute::ROUND, round.number));
+        }
+        if let (Some(redaction), Target::Tool(_)) = (&self.settings.payloads, &target)
+            && let Some(arguments) = request.arguments()
+            && let Some(payload) = redaction.payload(arguments.get())
+        {
+            attributes.push(KeyValue::new(attribute::TOOL_ARGUMENTS, payload));
+        }
+        let builder = SpanBuilder::from_name(target.span_name(&method))
+            .with_kind(SpanKind::Server)
+            .with_attributes(attributes)
+            .with_links(parent.links(&round));
+        let context = self.instruments.start(builder, &parent.context);
+        set_meta(request, &context);
+        let recording = Recording {
+            instruments: Arc::clone(&self.instruments),
+            settings: Arc::clone(&self.settings),
+            side: Side::Server,
+            context,
+            owns_span: true,
+            metric_method: Recording::metric_method(&self.instruments, &method),
+            method,
+            target,
+            round,
+            metric_attributes,
+            start: Instant::now(),
+            has_ended: false,
+        };
+        recording.count_active(1);
+        recording
+    }
+}
+
+/// Records the opening of a stream: until its first message, or its end.
+async fn record_opening(recording: Recording, request: &mut Request, next: Next<'_>) -> Outcome {
+    let context = recording.context.clone();
+    let recording = Arc::new(Mutex::new(Some(recording)));
+    let take = |recording: &Mutex<Option<Recording>>| {
+        let mut recording = recording.lock().unwrap_or_else(PoisonError::into_inner);
+        recording.take()
+    };
+    let opening = Arc::clone(&recording);
+    request.on_notification(move |notification| {
+        if let Some(recording) = take(&opening) {
+            let method = KeyValue::new(attribute::METHOD, notification.method.to_string());
+            recording.context.span().add_event("message", vec![method]);
+            recording.end(&Ending::default());
+        }
+        Some(notification)
+    });
+    let outcome = next.run(request).with_context(context).await;
+    if let Some(recording) = take(&recording) {
+        recording.end(&outcome.error().map(Ending::of_error).unwrap_or_default());
+    }
+    outcome
+}
+
+/// Records the duration of the session that a request has initialized, when it ends.
+fn record_session(recording: &Recording, request: &Request) {
+    let Some(ended) = request.scope().transport().ended() else {
+        return;
+    };
+    let sessions = recording.instruments.metrics().server_session.clone();
+    let attributes = recording.metric_attributes.clone();
+    let start = recording.start;
+    // The task ends with the session.
+    tokio::spawn(async move {
+        ended.cancelled().await;
+        sessions.record(start.elapsed().as_secs_f64(), &attributes);
+    });
+}
+
+fn parent_of(request: &Request) -> Parent {
+    let connection = request.scope().transport().connection_info();
+    let meta = TraceContext::from_meta(request.meta());
+    Parent::of(&meta, connection.map(|connection| &connection.trace))
+}
+
+/// Writes the trace context of a span into `_meta`, so that audit logs and relays use it.
+fn set_meta(request: &mut Request, context: &Context) {
+    let trace = trace_context(context);
+    if trace.traceparent().is_none() {
+        return;
+    }
+    let mut meta = request.meta().clone();
+    meta.remove(meta_key::TRACESTATE);
+    trace.to_meta(&mut meta);
+    request.set_meta(&meta);
+}
+
+/// Returns the attributes of a connection for spans and metrics.
+pub(crate) fn network_attributes(connection: Option<&ConnectionInfo>) -> Vec<KeyValue> {
+    let Some(connection) = connection else {
+        return Vec::new();
+    };
+    let known = [
+        (attribute::NETWORK_TRANSPORT, connection.network_transport),
+        (attribute::NETWORK_PROTOCOL_NAME, connection.protocol_name),
+        (
+            attribute::NETWORK_PROTOCOL_VERSION,
+            connection.protocol_version,
+        ),
+    ];
+    let known = known.into_iter();
+    known
+        .filter_map(|(key, value)| Some(KeyValue::new(key, value?)))
+        .collect()
+}

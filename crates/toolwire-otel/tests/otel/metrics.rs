@@ -1,0 +1,180 @@
+//! Metrics, and the limit on their time series.
+
+use std::collections::BTreeSet;
+
+use opentelemetry_sdk::metrics::data::{AggregatedMetrics, MetricData};
+use opentelemetry_sdk::metrics::{InMemoryMetricExporter, PeriodicReader, SdkMeterProvider};
+use toolwire::middleware::RateLimit;
+use toolwire::types::Tool;
+use toolwire::{Client, Era, ToolHandler};
+use toolwire_otel::Telemetry;
+
+use super::*;
+
+/// Telemetry whose metrics are collected in memory.
+struct Metered {
+    telemetry: Telemetry,
+    exporter: InMemoryMetricExporter,
+    provider: SdkMeterProvider,
+}
+
+impl Metered {
+    fn new() -> Self {
+        let exporter = InMemoryMetricExporter::default();
+        let reader = PeriodicReader::builder(exporter.clone()).build();
+        let provider = SdkMeterProvider::builder().with_reader(reader).build();
+        Self {
+            telemetry: Telemetry::new().with_meter_provider(&provider),
+            exporter,
+            provider,
+        }
+    }
+
+    /// Returns the attributes and the value of each time series of a metric: for a histogram, the number of values.
+    fn series(&self, name: &str) -> Vec<(Vec<KeyValue>, i64)> {
+        self.exporter.reset();
+        self.provider.force_flush().expect("metrics");
+        let collected = self.exporter.get_finished_metrics().expect("metrics");
+        let collected = collected.last().expect("a collection");
+        let metrics = collected.scope_metrics().flat_map(|scope| scope.metrics());
+        let mut series = Vec::new();
+        for metric in metrics.filter(|metric| metric.name() == name) {
+            match metric.data() {
+                AggregatedMetrics::F64(MetricData::Histogram(histogram)) => {
+                    assert_eq!(metric.unit(), "s");
+                    for point in histogram.data_points() {
+                        let bounds: Vec<f64> = point.bounds().collect();
+                        assert_eq!(bounds.len(), 14, "{bounds:?}");
+                        assert_eq!((bounds[0], bounds[13]), (0.01, 300.0));
+                        let count = i64::try_from(point.count()).expect("a small number");
+                        series.push((point.attributes().cloned().collect(), count));
+                    }
+                }
+                AggregatedMetrics::I64(MetricData::Sum(sum)) => {
+                    for point in sum.data_points() {
+                        series.push((point.attributes().cloned().collect(), point.value()));
+                    }
+                }
+                AggregatedMetrics::U64(MetricData::Sum(sum)) => {
+                    for point in sum.data_points() {
+                        let value = i64::try_from(point.value()).expect("a small number");
+                        series.push((point.attributes().cloned().collect(), value));
+                    }
+                }
+                other => panic!("{other:?}"),
+            }
+        }
+        series
+    }
+}
+
+#[tokio::test]
+async fn durations_have_the_method_the_name_and_the_error() {
+    let (front, back) = (Metered::new(), Metered::new());
+    let server = server().with_middleware(back.telemetry.clone());
+    let builder = Client::builder("agent", "1.0.0").with_middleware(front.telemetry.clone());
+    let client = connect(builder, &server, Era::Legacy).await;
+    for request in [
+        "tools/call add",
+        "tools/call add",
+        "tools/call fail",
+        "resources/read",
+    ] {
+        send(&client, request).await;
+    }
+    for (metered, name) in [
+        (&back, "mcp.server.operation.duration"),
+        (&front, "mcp.client.operation.duration"),
+    ] {
+        let series = metered.series(name);
+        let count = |tool: Option<&str>, method: &str, error: Option<&str>| {
+            let found = series.iter().filter(|(attributes, _)| {
+                attribute(attributes, "gen_ai.tool.name").as_deref() == tool
+                    && attribute(attributes, "mcp.method.name").as_deref() == Some(method)
+                    && attribute(attributes, "error.type").as_deref() == error
+                    && attribute(attributes, "mcp.protocol.version").is_some()
+                    && attribute(attributes, "mcp.resource.uri").is_none()
+            });
+            found.map(|(_, count)| *count).sum::<i64>()
+        };
+        assert_eq!(count(Some("add"), "tools/call", None), 2, "{series:?}");
+        assert_eq!(
+            count(Some("fail"), "tools/call", Some("tool_error")),
+            1,
+            "{series:?}"
+        );
+        assert_eq!(count(None, "resources/read", None), 1, "{series:?}");
+    }
+    let active = back.series("toolwire.server.active_requests");
+    assert!(active.iter().all(|(_, value)| *value == 0), "{active:?}");
+    client.close().await;
+    drop(client);
+    drop(server);
+    while back.series("mcp.server.session.duration").is_empty() {
+        tokio::task::yield_now().await;
+    }
+}
+
+#[tokio::test]
+async fn names_beyond_the_limit_share_a_time_series() {
+    let metered = Metered::new();
+    let mut server = Server::new("demo", "1.0.0").with_middleware(metered.telemetry.clone());
+    for number in 0..202 {
+        let descriptor = Tool::new(format!("tool_{number}"), json!({"type": "object"}));
+        let tool = ToolHandler::raw(descriptor, |_, _| async { "done" });
+        server = server.tool(tool.without_argument_check());
+    }
+    let client = connect(Client::builder("agent", "1.0.0"), &server, Era::Modern).await;
+    for number in 0..300 {
+        let _ = client
+            .call_tool(format!("invented_{number}"), json!({}))
+            .await;
+    }
+    for number in 0..202 {
+        let call = client.call_tool(format!("tool_{number}"), json!({}));
+        call.await.expect("a result");
+    }
+    let series = metered.series("mcp.server.operation.duration");
+    let names = series
+        .iter()
+        .filter_map(|(attributes, _)| attribute(attributes, "gen_ai.tool.name"));
+    let names: BTreeSet<String> = names.collect();
+    assert_eq!(names.len(), 201, "{names:?}");
+    assert!(names.contains("_other") && names.contains("tool_199"));
+    assert!(!names.contains("tool_200"));
+    assert!(names.iter().all(|name| !name.starts_with("invented")));
+}
+
+#[tokio::test]
+async fn requests_that_a_limit_rejects_are_counted() {
+    let metered = Metered::new();
+    let hour = std::time::Duration::from_secs(3600);
+    let server = server()
+        .with_middleware(metered.telemetry.clone())
+        .with_middleware(RateLimit::per_caller(1, hour));
+    let client = connect(Client::builder("agent", "1.0.0"), &server, Era::Modern).await;
+    for _ in 0..3 {
+        send(&client, "tools/call add").await;
+    }
+    let series = metered.series("toolwire.limit.rejections");
+    assert_eq!(series.len(), 1, "{series:?}");
+    let limit = attribute(&series[0].0, "toolwire.limit");
+    assert_eq!((limit.as_deref(), series[0].1), (Some("rate_limited"), 2));
+}
+
+#[tokio::test]
+async fn uris_are_in_metrics_only_on_request() {
+    let metered = Metered::new();
+    let telemetry = metered.telemetry.clone().with_uris_in_metrics();
+    let server = server().with_middleware(telemetry);
+    let client = connect(Client::builder("agent", "1.0.0"), &server, Era::Modern).await;
+    send(&client, "resources/read").await;
+    send(&client, "resources/read missing").await;
+    let series = metered.series("mcp.server.operation.duration");
+    let uris = series
+        .iter()
+        .filter_map(|(attributes, _)| attribute(attributes, "mcp.resource.uri"));
+    let uris: BTreeSet<String> = uris.collect();
+    let expected = ["_other", "note:today"].map(str::to_owned);
+    assert_eq!(uris, BTreeSet::from(expected));
+}

@@ -1,0 +1,58 @@
+//! The spans of a call that asks for input.
+
+use toolwire::ask::ElicitOutcome;
+use toolwire::types::ElicitResult;
+use toolwire::{Client, Elicit, Era, RequestContext};
+
+use super::*;
+
+#[derive(serde::Deserialize, Elicit)]
+struct Name {
+    name: String,
+}
+
+/// Greets the user.
+#[tool]
+async fn greet(ctx: &RequestContext) -> Result<String, ToolError> {
+    Ok(match ctx.ask("name", "What is your name?").await? {
+        ElicitOutcome::Accepted(Name { name }) => format!("hello {name}"),
+        _ => "hello".to_owned(),
+    })
+}
+
+#[tokio::test]
+async fn rounds_link_to_the_first() {
+    let (front, back) = (Traced::new(), Traced::new());
+    let server = Server::new("demo", "1.0.0")
+        .tool(greet)
+        .with_middleware(back.telemetry.clone());
+    let builder = Client::builder("agent", "1.0.0")
+        .on_elicitation(|_| async { Ok(ElicitResult::accept().with_content([("name", "Ann")])) })
+        .with_middleware(front.telemetry.clone());
+    let client = connect(builder, &server, Era::Modern).await;
+    front.take();
+    back.take();
+    let result = client
+        .call_tool("greet", json!({}))
+        .await
+        .expect("a result");
+    assert_eq!(result.content[0].as_text(), Some("hello Ann"));
+    for traced in [&front, &back] {
+        let spans = traced.take();
+        let [first, second] = &spans[..] else {
+            panic!("{spans:?}");
+        };
+        let value = |span: &SpanData, key: &str| attribute(&span.attributes, key);
+        let outcome = value(first, "toolwire.outcome");
+        assert_eq!(outcome.as_deref(), Some("input_required"));
+        assert_eq!(value(first, "toolwire.round").as_deref(), Some("1"));
+        assert_eq!(
+            value(second, "toolwire.outcome").as_deref(),
+            Some("complete")
+        );
+        assert_eq!(value(second, "toolwire.round").as_deref(), Some("2"));
+        let links = second.links.iter();
+        let links: Vec<_> = links.map(|link| link.span_context.span_id()).collect();
+        assert_eq!(links, [first.span_context.span_id()]);
+    }
+}
