@@ -200,6 +200,17 @@ pub(crate) enum Command {
 }
 
 impl Command {
+    /// Returns the address of the page with metrics, if there is one.
+    pub(crate) fn metrics_address(&self) -> Option<&str> {
+        match self {
+            #[cfg(feature = "otel")]
+            Self::Proxy(command) => command.metrics.as_deref(),
+            #[cfg(feature = "otel")]
+            Self::Gateway(command) => command.metrics.as_deref(),
+            _ => None,
+        }
+    }
+
     /// Returns the output options of the command, or `None` if it has none.
     pub(crate) fn output(&self) -> Option<&Output> {
         Some(match self {

@@ -22,6 +22,7 @@ use crate::legacy_servers::RecordedCommand;
 use crate::record::ConnectionRecorder;
 use crate::screen::Screen;
 use crate::target::{ChildProcess, Target};
+use crate::telemetry;
 
 /// Connects to the target. A process started for it is tracked by `processes`.
 pub(crate) async fn connect(
@@ -32,7 +33,7 @@ pub(crate) async fn connect(
     processes: &ProcessTracker,
 ) -> Result<Client, Failure> {
     let status = Arc::clone(screen);
-    let mut builder = builder(server)
+    let mut builder = telemetry::observe_client(builder(server))
         .with_tasks()
         .on_task_status(move |task| status.task_status(&task));
     if let Some(elicitation) = elicitation {
@@ -75,7 +76,8 @@ pub(crate) fn upstream(
     screen: &Arc<Screen>,
     processes: &ProcessTracker,
 ) -> Result<Upstream, Failure> {
-    let builder = with_http_options(builder(server), target, server, may_paste, screen)?;
+    let builder = telemetry::observe_upstream(builder(server), "upstream");
+    let builder = with_http_options(builder, target, server, may_paste, screen)?;
     let recorder = server.recording.open(transport(target), screen)?;
     let (target, screen, processes) = (target.clone(), Arc::clone(screen), processes.clone());
     // With --verbose, every line is logged already.

@@ -48,6 +48,10 @@ pub(crate) struct Gateway {
     /// Permit an address that other machines can reach without authorization; each of them can use all servers
     #[arg(long)]
     pub(crate) insecure_open: bool,
+    /// Serve metrics for Prometheus at this address, under `/metrics`; port 0 selects a free port
+    #[cfg(feature = "otel")]
+    #[arg(long, value_name = "ADDRESS", conflicts_with = "check")]
+    pub(crate) metrics: Option<String>,
     #[command(flatten)]
     pub(crate) recording: RecordOptions,
     #[command(flatten)]

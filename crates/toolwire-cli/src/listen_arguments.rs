@@ -14,8 +14,7 @@ pub(crate) struct ListenOptions {
     /// With `--listen`, also serve clients of revision 2024-11-05 at `/sse`
     #[arg(long, requires = "listen")]
     pub(crate) sse: bool,
-    /// With `--listen`, permit an address that other machines can reach; each of them can use the server with your
-    /// credentials
-    #[arg(long, requires = "listen")]
+    /// Permit an address that other machines can reach; each of them can use the server with your credentials
+    #[arg(long)]
     pub(crate) insecure_open: bool,
 }

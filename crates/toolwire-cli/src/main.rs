@@ -34,6 +34,7 @@ mod show;
 mod skill_arguments;
 mod target;
 mod task_arguments;
+mod telemetry;
 mod terminal_input;
 mod tool_arguments;
 mod tour;
@@ -61,7 +62,13 @@ fn main() -> ExitCode {
             return ExitCode::FAILURE;
         }
     };
+    {
+        let _runtime = runtime.enter();
+        telemetry::start(arguments.command.metrics_address().is_some());
+    }
     let exit = runtime.block_on(run::run(arguments.command));
+    // What is not yet exported needs the runtime.
+    telemetry::stop();
     // The thread that reads standard input may still be blocked. It must not delay the exit.
     runtime.shutdown_background();
     ExitCode::from(exit as u8)

@@ -25,6 +25,10 @@ pub(crate) struct Proxy {
     pub(crate) server: Server,
     #[command(flatten)]
     pub(crate) listen: ListenOptions,
+    /// Serve metrics for Prometheus at this address, under `/metrics`; port 0 selects a free port
+    #[cfg(feature = "otel")]
+    #[arg(long, value_name = "ADDRESS")]
+    pub(crate) metrics: Option<String>,
     /// The maximum number of connections to the server at a time; for a command, of its processes
     #[arg(long, value_name = "COUNT")]
     pub(crate) max_sessions: Option<NonZeroUsize>,

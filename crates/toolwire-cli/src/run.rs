@@ -26,7 +26,7 @@ use crate::screen::Screen;
 use crate::skill_arguments::Skills;
 use crate::task_arguments::Task;
 use crate::view_arguments::View;
-use crate::{accounts, demo, server_files, target, tour};
+use crate::{accounts, demo, server_files, target, telemetry, tour};
 
 /// Runs a command and prints its failure.
 pub(crate) async fn run(command: Command) -> Exit {
@@ -253,7 +253,8 @@ async fn with_client<P>(
 
 async fn serve(arguments: Demo, screen: &Arc<Screen>) -> Result<Exit, Failure> {
     if arguments.stdio {
-        let served = demo::server().serve_stdio().await;
+        let server = telemetry::observe_server(demo::server());
+        let served = server.serve_stdio().await;
         served.map_err(|error| Failure::new(Exit::NoConnection, error.to_string()))?;
         return Ok(Exit::Success);
     }
@@ -275,6 +276,7 @@ async fn serve(arguments: Demo, screen: &Arc<Screen>) -> Result<Exit, Failure> {
         (None, Some(key)) => (demo::server_with_key(&key)?, options),
         (None, None) => (demo::server(), options),
     };
+    let server = telemetry::observe_server(server);
     let listener = HttpListener::bind(server, &address, options)
         .await
         .map_err(serve_failure)?;

@@ -14,6 +14,8 @@ use crate::interrupts::Interrupts;
 use crate::proxy_arguments::Proxy;
 use crate::screen::Screen;
 use crate::target;
+#[cfg(feature = "otel")]
+use crate::telemetry::MetricsPage;
 
 /// Serves until the end of standard input, or until a signal. No server process outlives it.
 pub(crate) async fn proxy(arguments: &Proxy, screen: &Arc<Screen>) -> Result<Exit, Failure> {
@@ -37,6 +39,14 @@ pub(crate) async fn proxy(arguments: &Proxy, screen: &Arc<Screen>) -> Result<Exi
         upstream = upstream.with_max_sessions(limit).with_max_processes(limit);
     }
     let relay = upstream.relay();
+    #[cfg(feature = "otel")]
+    let _metrics = match &arguments.metrics {
+        Some(address) => {
+            let starting = MetricsPage::start(address, arguments.listen.insecure_open);
+            Some(interrupts.or(starting).await?)
+        }
+        None => None,
+    };
     let connecting = async {
         if arguments.lazy {
             return Ok(());

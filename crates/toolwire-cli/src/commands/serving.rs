@@ -10,6 +10,7 @@ use toolwire::transport::http::{HttpListener, HttpOptions};
 use crate::failure::{Exit, Failure};
 use crate::interrupts::Interrupts;
 use crate::listen_arguments::ListenOptions;
+use crate::telemetry;
 
 /// Serves until the end of standard input, or over HTTP until a signal. `addresses` are those of [`addresses`].
 pub(super) async fn serve(
@@ -48,7 +49,8 @@ pub(super) async fn addresses(options: &ListenOptions) -> Result<Option<Vec<Sock
 
 async fn serve_stdio(relay: &Relay) -> Result<Exit, Failure> {
     let options = StdioOptions::new().without_start_message();
-    let served = relay.server().clone().serve_stdio_with(options).await;
+    let server = telemetry::observe_server(relay.server().clone());
+    let served = server.serve_stdio_with(options).await;
     served.map_err(|error| failed(&error))?;
     Ok(Exit::Success)
 }
@@ -66,7 +68,7 @@ async fn serve_http(
     if arguments.sse {
         options = options.with_http_sse();
     }
-    let server = relay.server();
+    let server = telemetry::observe_server(relay.server().clone());
     let listener = HttpListener::bind(server.clone(), addresses, options).await;
     let listener = listener.map_err(|error| failed(&error))?;
     // The server also runs if standard error is closed.

@@ -56,6 +56,11 @@ impl HttpDemo {
         }
     }
 
+    /// Returns the lines before the address.
+    pub(crate) fn logged(&self) -> &[String] {
+        &self.logged
+    }
+
     /// Returns the URL for clients.
     pub(crate) fn url(&self) -> String {
         format!("http://{}/mcp", self.address)

@@ -24,5 +24,7 @@ mod proxy_soak;
 #[cfg(unix)]
 mod record;
 mod subscriptions;
+#[cfg(feature = "otel")]
+mod telemetry;
 mod tour;
 mod transcripts;

@@ -21,6 +21,9 @@ use crate::gateway_arguments;
 use crate::interrupts::{Hangups, Interrupts};
 use crate::screen::Screen;
 use crate::show::plain_text;
+use crate::telemetry;
+#[cfg(feature = "otel")]
+use crate::telemetry::MetricsPage;
 
 pub(crate) use self::pins::pins;
 
@@ -51,8 +54,16 @@ pub(crate) async fn gateway(
             recorder.connection(Some(upstream)).attach(builder)
         });
     }
-    let gateway = Gateway::new(config, options);
+    let gateway = Gateway::new(config, telemetry::observe_gateway(options));
     let gateway = gateway.map_err(|error| failed(&error))?;
+    #[cfg(feature = "otel")]
+    let _metrics = match &arguments.metrics {
+        Some(address) => {
+            let starting = MetricsPage::start(address, arguments.insecure_open);
+            Some(interrupts.or(starting).await?)
+        }
+        None => None,
+    };
     let outcome = if arguments.check {
         interrupts.or(check::check(&gateway, screen)).await
     } else {

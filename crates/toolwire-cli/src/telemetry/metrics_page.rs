@@ -1,0 +1,154 @@
+//! The page `/metrics`, for Prometheus.
+
+use std::convert::Infallible;
+use std::io::Write as _;
+use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use http_body_util::Full;
+use hyper::body::Incoming;
+use hyper::header::{CONTENT_TYPE, HOST};
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper::{Method, Request, Response, StatusCode};
+use hyper_util::rt::{TokioIo, TokioTimer};
+use tokio::net::TcpListener;
+use tokio::sync::Semaphore;
+use tokio::task::JoinSet;
+
+use crate::failure::{Exit, Failure};
+use crate::telemetry::providers::metrics_text;
+
+/// The maximum number of connections at a time. Others wait.
+const MAX_CONNECTIONS: usize = 16;
+
+/// How long a client may take to send its headers.
+const HEADER_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// A running page. Dropping the value ends it.
+#[derive(Debug)]
+pub(crate) struct MetricsPage {
+    _serving: JoinSet<()>,
+}
+
+impl MetricsPage {
+    /// Serves the metrics of this program at an address, which must be a loopback address unless `is_open` permits others.
+    ///
+    /// # Errors
+    /// Returns an error if the address is invalid, not permitted, or in use.
+    pub(crate) async fn start(address: &str, is_open: bool) -> Result<Self, Failure> {
+        let named = |problem: &dyn std::fmt::Display| {
+            Failure::usage(format!("--metrics {address}: {problem}"))
+        };
+        let found = tokio::net::lookup_host(address).await;
+        let found = found.map_err(|error| {
+            named(&error).with_advice("give a host and a port: --metrics 127.0.0.1:9464")
+        })?;
+        let addresses: Vec<SocketAddr> = found.collect();
+        let is_local = addresses.iter().all(|address| address.ip().is_loopback());
+        if !is_local && !is_open {
+            let problem = named(&"other machines could read the metrics");
+            return Err(
+                problem.with_advice("listen on 127.0.0.1, or permit it with --insecure-open")
+            );
+        }
+        let listener = TcpListener::bind(&addresses[..]).await;
+        let in_use = |error: std::io::Error| {
+            Failure::new(Exit::NoConnection, format!("--metrics {address}: {error}"))
+        };
+        let listener = listener.map_err(in_use)?;
+        let bound = listener.local_addr().map_err(in_use)?;
+        // The command also runs if standard error is closed.
+        let _ = writeln!(std::io::stderr(), "metrics at http://{bound}/metrics");
+        let mut serving = JoinSet::new();
+        serving.spawn(serve(listener));
+        Ok(Self { _serving: serving })
+    }
+}
+
+/// Accepts connections until the future is dropped, which also closes them.
+async fn serve(listener: TcpListener) {
+    let permits = Arc::new(Semaphore::new(MAX_CONNECTIONS));
+    let mut connections = JoinSet::new();
+    loop {
+        let Ok(permit) = Arc::clone(&permits).acquire_owned().await else {
+            return;
+        };
+        let Ok((stream, _)) = listener.accept().await else {
+            // The process has too many open files. Another connection may end meanwhile.
+            tokio::time::sleep(Duration::from_millis(100)).await;
+            continue;
+        };
+        while connections.try_join_next().is_some() {}
+        connections.spawn(async move {
+            let service =
+                service_fn(|request| async move { Ok::<_, Infallible>(respond(&request).await) });
+            let mut server = http1::Builder::new();
+            server
+                .timer(TokioTimer::new())
+                .header_read_timeout(HEADER_TIMEOUT)
+                .keep_alive(false);
+            // A client closes connections at any time.
+            let _ = server.serve_connection(TokioIo::new(stream), service).await;
+            drop(permit);
+        });
+    }
+}
+
+async fn respond(request: &Request<Incoming>) -> Response<Full<Bytes>> {
+    let host = request
+        .headers()
+        .get(HOST)
+        .and_then(|host| host.to_str().ok());
+    if !host.is_some_and(is_address) {
+        return page(
+            StatusCode::FORBIDDEN,
+            "use the address of the page, not a name\n",
+        );
+    }
+    match (request.method(), request.uri().path()) {
+        (&Method::GET, "/metrics") => {}
+        (_, "/metrics") => return page(StatusCode::METHOD_NOT_ALLOWED, "use GET\n"),
+        _ => return page(StatusCode::NOT_FOUND, "the metrics are at /metrics\n"),
+    }
+    // Collecting blocks until all exporters are done.
+    match tokio::task::spawn_blocking(metrics_text).await {
+        Ok(Some(text)) => page(StatusCode::OK, text),
+        _ => page(StatusCode::SERVICE_UNAVAILABLE, "there are no metrics\n"),
+    }
+}
+
+fn page(status: StatusCode, text: impl Into<Bytes>) -> Response<Full<Bytes>> {
+    let mut response = Response::new(Full::new(text.into()));
+    *response.status_mut() = status;
+    let kind = hyper::header::HeaderValue::from_static("text/plain; version=0.0.4; charset=utf-8");
+    response.headers_mut().insert(CONTENT_TYPE, kind);
+    response
+}
+
+/// Returns `true` if a `Host` is an address or `localhost`. A web page could point a name of its own at this address.
+fn is_address(host: &str) -> bool {
+    let name = match host.rsplit_once(':') {
+        Some((name, port)) if port.bytes().all(|byte| byte.is_ascii_digit()) => name,
+        _ => host,
+    };
+    let name = name.trim_start_matches('[').trim_end_matches(']');
+    name.eq_ignore_ascii_case("localhost") || name.parse::<IpAddr>().is_ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_other_hosts_are_rejected() {
+        for host in ["127.0.0.1:9464", "localhost", "[::1]:9464", "10.0.0.7"] {
+            assert!(is_address(host), "{host}");
+        }
+        for host in ["", "evil.test", "evil.test:9464", "127.0.0.1.evil.test"] {
+            assert!(!is_address(host), "{host}");
+        }
+    }
+}

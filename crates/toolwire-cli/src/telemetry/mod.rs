@@ -1,0 +1,52 @@
+//! Spans and metrics of this program, with OpenTelemetry.
+//!
+//! They are exported only if a variable `OTEL_*` names a collector, or if `--metrics` is given. Without the feature `otel`,
+//! nothing here has an effect.
+
+#[cfg(feature = "otel")]
+mod metrics_page;
+#[cfg(feature = "otel")]
+mod otlp_client;
+#[cfg(feature = "otel")]
+mod prometheus;
+#[cfg(feature = "otel")]
+mod providers;
+
+#[cfg(feature = "otel")]
+pub(crate) use self::metrics_page::MetricsPage;
+#[cfg(feature = "otel")]
+pub(crate) use self::providers::{
+    observe_client, observe_gateway, observe_server, observe_upstream, start, stop,
+};
+
+#[cfg(not(feature = "otel"))]
+pub(crate) use self::disabled::{
+    observe_client, observe_gateway, observe_server, observe_upstream, start, stop,
+};
+
+/// The same functions without OpenTelemetry.
+#[cfg(not(feature = "otel"))]
+mod disabled {
+    use toolwire::{ClientBuilder, Server};
+    use toolwire_gateway::GatewayOptions;
+
+    pub(crate) fn start(_has_page: bool) {}
+
+    pub(crate) fn stop() {}
+
+    pub(crate) fn observe_client(builder: ClientBuilder) -> ClientBuilder {
+        builder
+    }
+
+    pub(crate) fn observe_upstream(builder: ClientBuilder, _name: &str) -> ClientBuilder {
+        builder
+    }
+
+    pub(crate) fn observe_server(server: Server) -> Server {
+        server
+    }
+
+    pub(crate) fn observe_gateway(options: GatewayOptions) -> GatewayOptions {
+        options
+    }
+}
