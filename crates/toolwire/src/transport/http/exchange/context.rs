@@ -16,6 +16,7 @@ use crate::engine::{
 };
 use crate::error::Error;
 use crate::sync::lock;
+use crate::transport::http::request::connection_facts::ConnectionFacts;
 use crate::transport::http::response::event_queue::EventQueue;
 use crate::transport::http::session::active::ActiveSession;
 use crate::transport::http::session::channel::SessionChannel;
@@ -29,7 +30,9 @@ pub struct HttpStreamContext {
     peer: PeerState,
     auth: Option<Arc<TokenInfo>>,
     /// What is known about the connection, for the middleware of the server.
-    info: Option<Box<ConnectionInfo>>,
+    facts: Option<ConnectionFacts>,
+    /// The same in the form for middleware, created at first use.
+    info: OnceLock<Box<ConnectionInfo>>,
     /// The client disconnected, and that cancels the request.
     disconnected: AtomicBool,
     /// The flag for the work of a handler that waits for the disconnect. Most handlers do not request it.
@@ -57,13 +60,14 @@ impl HttpStreamContext {
         queue: EventQueue,
         peer: PeerState,
         auth: Option<Arc<TokenInfo>>,
-        info: Option<Box<ConnectionInfo>>,
+        facts: Option<ConnectionFacts>,
     ) -> Self {
         Self {
             queue,
             peer,
             auth,
-            info,
+            facts,
+            info: OnceLock::new(),
             disconnected: AtomicBool::new(false),
             cancellation: Mutex::new(None),
             streaming: AtomicBool::new(false),
@@ -159,7 +163,8 @@ impl TransportContext for HttpStreamContext {
     }
 
     fn connection_info(&self) -> Option<&ConnectionInfo> {
-        self.info.as_deref()
+        let facts = self.facts.as_ref()?;
+        Some(self.info.get_or_init(|| Box::new(facts.to_info())))
     }
 
     fn ended(&self) -> Option<Cancellation> {

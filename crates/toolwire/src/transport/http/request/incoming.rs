@@ -4,8 +4,8 @@ use std::borrow::Cow;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
+use http::StatusCode;
 use http::request::Parts;
-use http::{HeaderMap, StatusCode, Version};
 use toolwire_proto::admit::{self, AdmissionContext, Admitted};
 use toolwire_proto::envelope::MalformedMessage;
 use toolwire_proto::features::{Era, SupportedVersions};
@@ -13,16 +13,16 @@ use toolwire_proto::http::client_network;
 use toolwire_proto::lifecycle::Lifecycle;
 use toolwire_proto::scopes::ScopeSet;
 use toolwire_proto::stamp;
-use toolwire_proto::trace_context::TraceContext;
-use toolwire_types::{ResponseId, meta_key};
+use toolwire_types::ResponseId;
 
-use crate::engine::{ConnectionInfo, Principal, TokenInfo};
+use crate::engine::{Principal, TokenInfo};
 use crate::server::snapshot::Snapshot;
 use crate::transport::http::authorizer::{AuthorizationError, scopes_unsupported};
 use crate::transport::http::endpoint::HttpEndpoint;
 use crate::transport::http::exchange::context::{HttpStreamContext, PeerState};
 use crate::transport::http::options::LegacyMode;
 use crate::transport::http::request::client_address::client_address;
+use crate::transport::http::request::connection_facts::ConnectionFacts;
 use crate::transport::http::request::headers::RequestHeaders;
 use crate::transport::http::request::peer_address::PeerAddress;
 use crate::transport::http::response::{self, HttpResponse};
@@ -104,16 +104,11 @@ impl IncomingRequest<'_> {
         token.map_or_else(Principal::anonymous, Principal::of)
     }
 
-    /// Returns what is known about the connection.
-    #[cold]
-    fn connection_info(&self) -> Box<ConnectionInfo> {
-        let mut info = ConnectionInfo::http();
-        info.protocol_version = http_version(self.parts.version);
-        let client = client_address(self.parts, self.peer, self.endpoint.options.trusted_proxies);
-        info.peer_address = client.map(|client| client.address.to_string());
-        info.peer_port = client.and_then(|client| client.port);
-        info.trace = trace_context(&self.parts.headers);
-        Box::new(info)
+    /// Returns what the request shows about its connection.
+    fn connection_facts(&self) -> ConnectionFacts {
+        let proxies = self.endpoint.options.trusted_proxies;
+        let client = client_address(self.parts, self.peer, proxies);
+        ConnectionFacts::new(self.parts, client)
     }
 
     /// Returns the network of the client, if the listener or a layer in front knows it.
@@ -127,11 +122,14 @@ impl IncomingRequest<'_> {
     /// Creates the transport context of a request in this POST.
     pub(crate) fn context(&self, peer: PeerState) -> Arc<HttpStreamContext> {
         let queue = self.endpoint.queue();
-        let info = match self.snapshot.middleware {
-            None => None,
-            Some(_) => Some(self.connection_info()),
-        };
-        Arc::new(HttpStreamContext::new(queue, peer, self.auth.clone(), info))
+        let middleware = self.snapshot.middleware.as_ref();
+        let facts = middleware.map(|_| self.connection_facts());
+        Arc::new(HttpStreamContext::new(
+            queue,
+            peer,
+            self.auth.clone(),
+            facts,
+        ))
     }
 
     /// Calls `admit` with the admission context of this request.
@@ -161,36 +159,4 @@ impl IncomingRequest<'_> {
 /// Returns the length of the parameters, which the handler of a request may retain.
 pub(crate) fn params_bytes(admitted: &Admitted<'_>) -> usize {
     admitted.params().map_or(0, |params| params.get().len())
-}
-
-/// Returns the version of HTTP as text.
-fn http_version(version: Version) -> Option<&'static str> {
-    match version {
-        Version::HTTP_10 => Some("1.0"),
-        Version::HTTP_11 => Some("1.1"),
-        Version::HTTP_2 => Some("2"),
-        _ => None,
-    }
-}
-
-/// Reads the trace context of the header fields. Malformed and repeated fields count as absent.
-fn trace_context(headers: &HeaderMap) -> TraceContext {
-    let field = |name: &str| {
-        let mut values = headers.get_all(name).iter();
-        let value = values.next()?.to_str().ok()?;
-        values.next().is_none().then_some(value)
-    };
-    let parent = field(meta_key::TRACEPARENT).and_then(|parent| TraceContext::new(parent).ok());
-    let mut trace = parent.unwrap_or_default();
-    if let Some(state) = field(meta_key::TRACESTATE)
-        && let Ok(with_state) = trace.clone().with_tracestate(state)
-    {
-        trace = with_state;
-    }
-    if let Some(baggage) = field(meta_key::BAGGAGE)
-        && let Ok(with_baggage) = trace.clone().with_baggage(baggage)
-    {
-        trace = with_baggage;
-    }
-    trace
 }

@@ -4,6 +4,7 @@
 
 pub(crate) mod body;
 pub(crate) mod client_address;
+pub(crate) mod connection_facts;
 pub(crate) mod cors;
 pub(crate) mod guard;
 pub(crate) mod headers;
