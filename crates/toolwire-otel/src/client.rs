@@ -85,12 +85,11 @@ impl Telemetry {
         let target = Target::of(&method, request.name().as_deref());
         let sent = SentParams::of(request);
         let is_retry = sent.is_retry();
-        let round = match may_ask_input(&method) {
-            true => {
-                let rounds = &self.instruments.rounds;
-                rounds.round(is_retry, sent.request_state.as_deref())
-            }
-            false => Round::first(),
+        let round = if may_ask_input(&method) {
+            let rounds = &self.instruments.rounds;
+            rounds.round(is_retry, sent.request_state.as_deref())
+        } else {
+            Round::first()
         };
         let connection = request.connection();
         let mut metric_attributes = network_attributes(Some(connection));

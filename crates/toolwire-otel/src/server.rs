@@ -84,9 +84,10 @@ impl Telemetry {
         let id = recorded_name(&id).to_owned();
         attributes.push(KeyValue::new(attribute::REQUEST_ID, id));
         if let Some(session) = request.scope().connection_token() {
-            let session = match self.settings.session_ids {
-                true => session.to_owned(),
-                false => session_digest(session),
+            let session = if self.settings.session_ids {
+                session.to_owned()
+            } else {
+                session_digest(session)
             };
             attributes.push(KeyValue::new(attribute::SESSION_ID, session));
         }

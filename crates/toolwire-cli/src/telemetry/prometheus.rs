@@ -92,9 +92,10 @@ fn write_histogram(out: &mut String, name: &str, histogram: &Histogram<f64>) {
 }
 
 fn write_sum<T: Copy + ToString>(out: &mut String, name: String, help: &str, sum: &Sum<T>) {
-    let (name, kind) = match sum.is_monotonic() {
-        true => (format!("{name}_total"), "counter"),
-        false => (name, "gauge"),
+    let (name, kind) = if sum.is_monotonic() {
+        (format!("{name}_total"), "counter")
+    } else {
+        (name, "gauge")
     };
     write_header(out, &name, kind, help);
     for point in sum.data_points() {

@@ -150,9 +150,10 @@ async fn marked_tool_span_gets_the_attributes() {
         let spans = traced.take();
         let mut names: Vec<&str> = spans.iter().map(|span| &*span.name).collect();
         names.sort_unstable();
-        let expected: &[&str] = match is_reused {
-            true => &["tools/list", "work"],
-            false => &["tools/call add", "tools/list", "work"],
+        let expected: &[&str] = if is_reused {
+            &["tools/list", "work"]
+        } else {
+            &["tools/call add", "tools/list", "work"]
         };
         assert_eq!(names, expected);
         let work = spans
