@@ -164,6 +164,23 @@ async fn rule_about_arguments_decides_before_the_handler() {
 }
 
 #[tokio::test]
+async fn argument_with_two_values_reaches_neither_the_policy_nor_the_tool() {
+    let rules = json!([{"deny": {"argument": {"path": "path", "starts_with": "/secret"}}}]);
+    let server = files().with_middleware(policy(rules));
+    let mut peer = Peer::connect(&server);
+    for second in ["path", "p\\u0061th"] {
+        let request = call(
+            7,
+            "read_file",
+            json!({"path": "/public", "second": "/secret"}),
+        );
+        let request = request.to_string().replace("second", second);
+        peer.send(request).await;
+        peer.expect_error(7, -32600).await;
+    }
+}
+
+#[tokio::test]
 async fn policies_behind_a_mount_see_its_fixed_arguments() {
     let denying = || policy(json!([{"deny": {"argument": {"path": "path", "equals": "/secret"}}}]));
     let fixing =
@@ -279,6 +296,16 @@ fn server_of_a_relay_accepts_no_policy() {
 #[should_panic(expected = "a visibility rule has no effect on the server of a relay")]
 fn server_of_a_relay_accepts_no_visibility_rule() {
     drop(relay_server().with_visibility(|_, _| false));
+}
+
+#[test]
+fn server_of_a_relay_is_not_mounted() {
+    let error = server().add_mount(Mount::new("up", relay_server()));
+    let error = error.unwrap_err().to_string();
+    assert!(
+        error.starts_with("mount `up`: the server of a relay"),
+        "{error}"
+    );
 }
 
 #[test]

@@ -88,7 +88,8 @@ impl Server {
     /// Mounts a source on a running server and notifies clients.
     ///
     /// # Errors
-    /// Returns an error if a name is already registered or invalid, and if the mounted server mounts this one.
+    /// Returns an error if a name is already registered or invalid, if the mounted server mounts this one, and if it is that
+    /// of a relay.
     pub fn add_mount(&self, mut mount: Mount) -> Result<(), RegistrationError> {
         mount.claims = Arc::clone(&self.shared.mounts.claims);
         mount.check()?;
@@ -99,6 +100,16 @@ impl Server {
         {
             return Err(RegistrationError::new(format!(
                 "{}: a server cannot mount itself",
+                mount.label()
+            )));
+        }
+        if mount
+            .source
+            .as_server()
+            .is_some_and(|child| child.snapshot().forwards())
+        {
+            return Err(RegistrationError::new(format!(
+                "{}: the server of a relay has no entries; mount its upstream server with `Upstream::source`",
                 mount.label()
             )));
         }
