@@ -95,6 +95,33 @@ async fn results_get_the_members_of_the_revision() {
 }
 
 #[tokio::test]
+async fn lists_of_a_client_that_can_be_asked_come_from_a_session_with_its_capabilities() {
+    let (_relay, mut client, mut connections, _shared) = pair().await;
+    let capabilities = json!({"elicitation": {}, "roots": {}});
+    let list = |id: i64| modern_with(id, "tools/list", json!({}), capabilities.clone());
+    client.send(list(2)).await;
+    let mut session = accept_askable(&mut connections).await;
+    let request = session.receive().await;
+    assert_eq!(request["method"], "tools/list");
+    // A request that lists entries asks for no input.
+    send_request(&session, "s1", "elicitation/create", &elicitation("Who?")).await;
+    assert!(session.receive().await.get("error").is_some());
+    session
+        .respond(&request, r#"{"tools":[{"name":"ask","inputSchema":{}}]}"#)
+        .await;
+    let listed = client.receive().await;
+    assert_eq!(listed["result"]["tools"][0]["name"], "ask", "{listed}");
+    // The call and the next list use the same session, so they agree about the tools.
+    client.send(ask(3, json!({}))).await;
+    let call = session.receive().await;
+    assert_eq!(call["method"], "tools/call");
+    session.respond(&call, r#"{"content":[]}"#).await;
+    assert_eq!(client.receive().await["id"], 3);
+    client.send(list(4)).await;
+    assert_eq!(session.receive().await["method"], "tools/list");
+}
+
+#[tokio::test]
 async fn question_parks_the_call_until_the_client_retries() {
     let (_relay, mut client, mut connections, _shared) = pair().await;
     client.send(ask(2, json!({"arguments": {"a": 1}}))).await;

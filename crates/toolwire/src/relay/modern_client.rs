@@ -1,9 +1,10 @@
 //! Modern clients of a legacy upstream server.
 //!
 //! A legacy server has sessions, and it sends requests to its client in the middle of a call. A modern client has
-//! neither. So the relay has sessions of its own. A call whose client can be asked has a session to itself while it
-//! runs. If the server asks, the call is [parked](crate::relay::parked) and the client gets an `input_required` result.
-//! All other requests share one session without capabilities.
+//! neither. So the relay has sessions of its own. A request whose client can be asked has a session to itself while it
+//! runs, which declares the capabilities of the client. If the server asks, the call is
+//! [parked](crate::relay::parked) and the client gets an `input_required` result. The requests of other clients, and
+//! all subscriptions, share one session without capabilities.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -93,7 +94,7 @@ impl LegacyUpstream {
                 let outcome = if exchange.context.scope().may_ask_input {
                     self.call(exchange).await
                 } else {
-                    self.forward_shared(exchange).await
+                    self.forward(exchange).await
                 };
                 self.converted(exchange, outcome)
             }
@@ -123,15 +124,38 @@ impl LegacyUpstream {
         result.ok_or_else(|| ErrorObject::internal("the upstream server sent no details"))
     }
 
+    /// Sends a request that asks for no input. A client that can be asked gets the response of a session with its
+    /// capabilities, because servers list some entries only to clients that can use them.
+    async fn forward(&self, exchange: &Exchange) -> Result<RawJson, ErrorObject> {
+        let Some(identity) = self.askable_identity(exchange) else {
+            return self.forward_shared(exchange).await;
+        };
+        let owner = self.owner(exchange, &identity);
+        let session = self.check_out(&owner, identity).await;
+        let session = session.map_err(|error| unreachable(&error))?;
+        let outcome = self.forward_over(&session, exchange).await;
+        self.check_in(owner, session);
+        outcome
+    }
+
     /// Sends a request over the session without capabilities.
     async fn forward_shared(&self, exchange: &Exchange) -> Result<RawJson, ErrorObject> {
         self.log_level.request(&self.shared, exchange).await;
+        self.forward_over(&self.shared, exchange).await
+    }
+
+    /// Sends a request over a session. The server cannot ask its client.
+    async fn forward_over(
+        &self,
+        session: &UpstreamConnection,
+        exchange: &Exchange,
+    ) -> Result<RawJson, ErrorObject> {
         let params = self.legacy_params(exchange)?;
         let mut request = UpstreamRequest::of(exchange, Some(params));
         let client = Arc::clone(&request.client);
         request.client = Arc::new(RoundClient::without_input(client));
         request.logs = LogFilter::of_modern(exchange);
-        self.shared.send(request).await
+        session.send(request).await
     }
 
     /// Runs a call that may ask for input, or the next round of a parked call.
@@ -143,11 +167,7 @@ impl LegacyUpstream {
                 let Some(identity) = self.askable_identity(exchange) else {
                     return self.forward_shared(exchange).await;
                 };
-                let principal = Principal::of(exchange.context.auth());
-                let owner = SessionOwner {
-                    principal: self.connector.owner(principal),
-                    identity: identity.get().to_owned(),
-                };
+                let owner = self.owner(exchange, &identity);
                 let session = self.check_out(&owner, identity).await;
                 let session = session.map_err(|error| unreachable(&error))?;
                 if let LogFilter::From(Some(level)) = LogFilter::of_modern(exchange) {
@@ -162,8 +182,7 @@ impl LegacyUpstream {
             RoundEnd::Asked(outcome) => outcome,
             RoundEnd::Done(outcome, session) => {
                 if let Some((owner, session)) = session {
-                    // A session beyond the limit is closed.
-                    drop(self.connector.idle.store(owner, session));
+                    self.check_in(owner, session);
                 }
                 outcome
             }
@@ -196,7 +215,16 @@ impl LegacyUpstream {
         Some(identity.finish())
     }
 
-    /// Returns a session for one call.
+    /// Returns the client that a session with these parameters of `initialize` is opened for.
+    fn owner(&self, exchange: &Exchange, identity: &RawJson) -> SessionOwner {
+        let principal = Principal::of(exchange.context.auth());
+        SessionOwner {
+            principal: self.connector.owner(principal),
+            identity: identity.get().to_owned(),
+        }
+    }
+
+    /// Returns a session for one request.
     async fn check_out(
         &self,
         owner: &SessionOwner,
@@ -212,6 +240,12 @@ impl LegacyUpstream {
         let session = opening.await?;
         session.client.forward_initialized(None).await?;
         Ok(session)
+    }
+
+    /// Stores the session of a request that has ended, for the next one of the same client.
+    fn check_in(&self, owner: SessionOwner, session: UpstreamConnection) {
+        // A session beyond the limit is closed.
+        drop(self.connector.idle.store(owner, session));
     }
 
     /// Returns the parameters of a request in the form of the upstream's revision.
