@@ -8,8 +8,9 @@ use toolwire::relay::{Sharing, Upstream};
 use toolwire::transport::http::{HttpOptions, HttpService};
 use toolwire_tests::http::direct::InProcessClient;
 use toolwire_tests::http::request::Request;
-use toolwire_tests::peer::{Peer, legacy, modern, within};
+use toolwire_tests::peer::{Peer, legacy, modern, modern_with, within};
 
+use crate::modern_client::{accept_askable, ask, details, pair_of};
 use crate::raw_upstream::{RawConnection, RawUpstream, raw_upstream};
 
 fn initialize(id: i64) -> Value {
@@ -75,6 +76,85 @@ async fn processes_have_a_limit_of_their_own() {
     let error = second.expect_error(1, -32603).await;
     assert!(error.to_string().contains("1 processes"), "{error}");
     within(relay.close()).await;
+}
+
+#[cfg(unix)]
+#[tokio::test]
+async fn process_counts_until_it_has_ended() {
+    // The server takes a while to end, and must not run twice at a time.
+    let directory = std::env::temp_dir().join(format!("toolwire-relay-{}", std::process::id()));
+    let script = format!(
+        r#"mkdir "$0" || exit 1; read line; printf '%s\n' '{{"jsonrpc":"2.0","id":1,"result":{DETAILS}}}'; cat > /dev/null; sleep 0.2; rmdir "$0""#
+    );
+    let upstream = Upstream::new(move |builder| {
+        let command = ServerCommand::new("sh").arg("-c").arg(script.clone());
+        builder.spawn(command.arg(directory.as_os_str()))
+    });
+    let relay = upstream.with_max_processes(1).relay();
+    for _ in 0..2 {
+        let mut client = Peer::connect(relay.server());
+        client.send(initialize(1)).await;
+        let response = client.receive().await;
+        assert!(response.get("result").is_some(), "{response}");
+        client.close_input();
+        client.expect_end().await;
+    }
+    within(relay.close()).await;
+}
+
+#[tokio::test]
+async fn call_beyond_the_limit_waits_for_a_session() {
+    let (upstream, connections) = raw_upstream();
+    // One session for calls, and the shared one.
+    let upstream = upstream.with_max_sessions(2);
+    let (_relay, mut client, mut connections, _shared) = pair_of(upstream, connections).await;
+    for id in 2..5 {
+        client.send(ask(id, json!({}))).await;
+    }
+    let mut session = accept_askable(&mut connections).await;
+    for id in 2..5 {
+        let call = session.receive().await;
+        session.respond(&call, r#"{"content":[]}"#).await;
+        assert_eq!(client.receive().await["id"], id);
+    }
+    // A client with other capabilities gets the next session. That of the first client is closed for it.
+    let other = json!({"sampling": {}});
+    let request = modern_with(5, "tools/call", json!({"name": "ask"}), other.clone());
+    client.send(request).await;
+    session.expect_end().await;
+    let (_session, params) = connections.accept_legacy(&details()).await;
+    assert_eq!(params["capabilities"], other);
+}
+
+#[tokio::test(start_paused = true)]
+async fn call_waits_30_seconds_for_a_session() {
+    let (upstream, connections) = raw_upstream();
+    let upstream = upstream.with_max_sessions(2);
+    let (_relay, mut client, mut connections, _shared) = pair_of(upstream, connections).await;
+    client.send(ask(2, json!({}))).await;
+    let mut session = accept_askable(&mut connections).await;
+    let call = session.receive().await;
+    let sent = tokio::time::Instant::now();
+    client.send(ask(3, json!({}))).await;
+    let error = client.expect_error(3, -32603).await;
+    assert!(error.to_string().contains("2 sessions"), "{error}");
+    assert_eq!(sent.elapsed().as_secs(), 30);
+    session.respond(&call, r#"{"content":[]}"#).await;
+    assert_eq!(client.receive().await["id"], 2);
+}
+
+#[tokio::test]
+async fn lost_session_does_not_count_beside_its_replacement() {
+    let (upstream, mut connections) = raw_upstream();
+    let relay = upstream.with_max_sessions(1).relay();
+    let mut client = Peer::connect(relay.server());
+    client.send(initialize(1)).await;
+    let (server, _) = connections.accept_legacy(DETAILS).await;
+    client.receive().await;
+    drop(server);
+    client.send(legacy(2, "ping", json!({}))).await;
+    let (mut server, _) = connections.accept_legacy(DETAILS).await;
+    assert_eq!(server.receive().await["method"], "ping");
 }
 
 /// The clients of two users at one relay.

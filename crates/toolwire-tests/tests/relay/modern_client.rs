@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use toolwire::relay::Relay;
+use toolwire::relay::{Relay, Upstream};
 use toolwire_tests::peer::{Peer, cancel, modern, modern_with, notification, result_response};
 
 use crate::raw_upstream::{RawConnection, RawUpstream, raw_upstream};
@@ -21,7 +21,15 @@ pub(crate) fn details() -> String {
 
 /// Returns a client and the session without capabilities.
 pub(crate) async fn pair() -> (Relay, Peer, RawUpstream, RawConnection) {
-    let (upstream, mut connections) = raw_upstream();
+    let (upstream, connections) = raw_upstream();
+    pair_of(upstream, connections).await
+}
+
+/// Returns a client of this upstream server, and the session without capabilities.
+pub(crate) async fn pair_of(
+    upstream: Upstream,
+    mut connections: RawUpstream,
+) -> (Relay, Peer, RawUpstream, RawConnection) {
     let relay = upstream.relay();
     let mut client = Peer::connect(relay.server());
     client.send(modern(1, "server/discover", json!({}))).await;

@@ -36,7 +36,7 @@ pub(super) struct UpstreamConnection {
     pub(super) messages: Arc<UpstreamMessages>,
     /// How long a request may take without a message of the upstream that belongs to it.
     pub(super) timeout: Duration,
-    /// Counts the connection until its last clone is dropped.
+    /// Counts the connection until its last clone is dropped and the connection is closed.
     pub(super) permit: Option<Arc<ConnectionPermit>>,
 }
 
@@ -229,6 +229,14 @@ impl UpstreamConnection {
     /// Returns `true` if the connection is closed.
     pub(super) fn is_closed(&self) -> bool {
         self.client.is_connection_closed()
+    }
+
+    /// Closes the connection and waits until its resources are released.
+    pub(super) async fn close(&self) {
+        if let Some(permit) = &self.permit {
+            permit.set_closing();
+        }
+        self.client.close().await;
     }
 
     /// Returns `true` if there is no other clone of this value, so that no request uses the connection.

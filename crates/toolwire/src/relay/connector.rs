@@ -1,9 +1,12 @@
 //! Opens connections to the upstream server, within the limits on their number and with pauses after failures.
 
 use std::fmt;
+use std::pin::pin;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
+use std::time::Duration;
 
+use tokio::time::Instant;
 use toolwire_proto::negotiate::rejects_legacy_era;
 use toolwire_proto::requests::overloaded_error;
 use toolwire_types::{ErrorObject, RawJson};
@@ -11,13 +14,17 @@ use toolwire_types::{ErrorObject, RawJson};
 use crate::client::Client;
 use crate::engine::Principal;
 use crate::error::Error;
-use crate::relay::backoff::UpstreamBackoff;
+use crate::relay::backoff::{Attempt, UpstreamBackoff};
 use crate::relay::connection::UpstreamConnection;
 use crate::relay::credentials::is_credential_error;
 use crate::relay::idle_sessions::IdleSessions;
 use crate::relay::messages::UpstreamMessages;
 use crate::relay::open_connections::{ConnectionPermit, OpenConnections};
+use crate::relay::session_owner::SessionOwner;
 use crate::relay::upstream::{Sharing, Upstream};
+
+/// How long a request of a modern client waits for a connection, unless the timeout of the upstream server is shorter.
+const CONNECTION_WAIT: Duration = Duration::from_secs(30);
 
 /// Opens the connections of a relay.
 #[derive(Debug)]
@@ -39,6 +46,22 @@ pub(super) struct UpstreamConnector {
 pub(super) trait UnusedConnections: fmt::Debug + Send + Sync {
     /// Removes a connection that no request uses.
     fn take_unused(&self) -> Option<UpstreamConnection>;
+}
+
+/// What happens if there are as many connections as permitted, and requests use all of them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum AtLimit {
+    /// The request fails, because the sessions of legacy clients may be open for hours.
+    Reject,
+    /// The request waits for [`CONNECTION_WAIT`].
+    Wait,
+}
+
+/// A session that can be used, or the permit to open one.
+#[derive(Debug)]
+enum Free<'a> {
+    Session(UpstreamConnection),
+    Permit(ConnectionPermit, Attempt<'a>),
 }
 
 impl UpstreamConnector {
@@ -88,7 +111,8 @@ impl UpstreamConnector {
     ) -> Result<UpstreamConnection, Error> {
         let owner = self.owner(principal.clone());
         let opening = self.upstream.open_legacy(&owner, initialize, messages);
-        self.open(opening, |error| !is_other_era(error)).await
+        let is_failure = |error: &Error| !is_other_era(error);
+        self.open(None, AtLimit::Reject, opening, is_failure).await
     }
 
     /// Opens a legacy session like [`open_legacy`](Self::open_legacy), with a server that may be modern. An error for
@@ -102,11 +126,47 @@ impl UpstreamConnector {
         let owner = self.owner(principal.clone());
         let messages = Arc::default();
         let opening = self.upstream.open_legacy(&owner, initialize, messages);
-        self.open(opening, |error| !may_be_modern(error)).await
+        let is_failure = |error: &Error| !may_be_modern(error);
+        self.open(None, AtLimit::Reject, opening, is_failure).await
     }
 
-    /// Opens a connection for the modern requests of a principal. If the server is legacy, the connection is a session without capabilities,
-    /// whose initialization the caller ends.
+    /// Returns an idle session of a client, or opens one and ends its initialization. Waits while there are too many
+    /// connections.
+    ///
+    /// # Errors
+    /// Returns an error under the conditions of [`open_legacy`](Self::open_legacy).
+    pub(super) async fn check_out(
+        &self,
+        owner: &SessionOwner,
+        initialize: RawJson,
+        messages: Arc<UpstreamMessages>,
+    ) -> Result<UpstreamConnection, Error> {
+        let opening = async {
+            let principal = &owner.principal;
+            let opening = self.upstream.open_legacy(principal, initialize, messages);
+            let session = opening.await?;
+            session.client.forward_initialized(None).await?;
+            Ok(session)
+        };
+        let is_failure = |error: &Error| !is_other_era(error);
+        self.open(Some(owner), AtLimit::Wait, opening, is_failure)
+            .await
+    }
+
+    /// Stores a session that no request uses any more, for the next request of its client.
+    pub(super) fn check_in(&self, owner: SessionOwner, session: UpstreamConnection) {
+        // A session beyond the limit is closed.
+        drop(self.idle.store(owner, session));
+        self.retry_waiting();
+    }
+
+    /// Lets the request that waits longest for a connection try again.
+    pub(super) fn retry_waiting(&self) {
+        self.open.notify_freed();
+    }
+
+    /// Opens a connection for the modern requests of a principal. If the server is legacy, the connection is a session
+    /// without capabilities, whose initialization the caller ends. Waits while there are too many connections.
     ///
     /// # Errors
     /// Returns an error under the conditions of [`open_legacy`](Self::open_legacy).
@@ -116,11 +176,14 @@ impl UpstreamConnector {
     ) -> Result<UpstreamConnection, Error> {
         let owner = self.owner(principal.clone());
         let opening = self.upstream.open_shared(&owner, Arc::default());
-        self.open(opening, |_| true).await
+        self.open(None, AtLimit::Wait, opening, |_| true).await
     }
 
+    /// Returns an idle session of the owner, or the connection that `opening` opens.
     async fn open(
         &self,
+        owner: Option<&SessionOwner>,
+        at_limit: AtLimit,
         opening: impl Future<Output = Result<UpstreamConnection, Error>>,
         is_failure: impl FnOnce(&Error) -> bool,
     ) -> Result<UpstreamConnection, Error> {
@@ -129,8 +192,10 @@ impl UpstreamConnector {
             Some(_) => None,
             None => Some(self.first.lock().await),
         };
-        let attempt = self.backoff.start()?;
-        let permit = self.permit().await?;
+        let (permit, attempt) = match self.free(owner, at_limit).await? {
+            Free::Session(session) => return Ok(session),
+            Free::Permit(permit, attempt) => (permit, attempt),
+        };
         let mut connection = match opening.await {
             Ok(connection) => connection,
             Err(error) => {
@@ -155,37 +220,71 @@ impl UpstreamConnector {
         self.upstream.has_credentials_per_caller() && is_credential_error(error)
     }
 
-    /// Returns the permit for a connection. Closes an idle connection for it if necessary.
-    async fn permit(&self) -> Result<ConnectionPermit, Error> {
-        let is_process = self.is_process.get().copied().unwrap_or_default();
+    /// Returns an idle session of the owner, or the permit for a connection. Closes a connection that no request uses if
+    /// necessary, the session that was idle for the longest time first.
+    async fn free(
+        &self,
+        owner: Option<&SessionOwner>,
+        at_limit: AtLimit,
+    ) -> Result<Free<'_>, Error> {
+        let deadline = Instant::now() + self.upstream.timeout.min(CONNECTION_WAIT);
+        loop {
+            let mut freed = pin!(self.open.freed());
+            // Registered before the checks, so that no release is missed.
+            freed.as_mut().enable();
+            if let Some(session) = owner.and_then(|owner| self.idle.take(owner)) {
+                return Ok(Free::Session(session));
+            }
+            let attempt = self.backoff.start()?;
+            if let Some(permit) = self.open.try_acquire(self.limit()) {
+                return Ok(Free::Permit(permit, attempt));
+            }
+            // Others may try while this request waits.
+            drop(attempt);
+            // Dropping an unused connection closes it.
+            let is_freed = self.take_unused().map(drop).is_some() || self.open.is_closing();
+            let may_wait = is_freed || at_limit == AtLimit::Wait;
+            if !may_wait || tokio::time::timeout_at(deadline, freed).await.is_err() {
+                return Err(self.limit_error());
+            }
+            self.check_open()?;
+        }
+    }
+
+    /// Removes a connection that no request uses.
+    fn take_unused(&self) -> Option<UpstreamConnection> {
+        self.idle.take_oldest().or_else(|| {
+            let unused = self.unused.get()?.upgrade()?;
+            unused.take_unused()
+        })
+    }
+
+    /// Returns `true` if each connection starts a process. Before the first connection, returns `false`.
+    fn starts_processes(&self) -> bool {
+        self.is_process.get().copied().unwrap_or_default()
+    }
+
+    /// Returns the maximum number of connections.
+    fn limit(&self) -> usize {
         let sessions = self.upstream.max_sessions;
-        let limit = if is_process {
+        if self.starts_processes() {
             self.upstream.max_processes.min(sessions)
         } else {
             sessions
-        };
-        loop {
-            if let Some(permit) = self.open.try_acquire(limit) {
-                return Ok(permit);
-            }
-            let unused = self.idle.take_oldest().or_else(|| {
-                let unused = self.unused.get()?.upgrade()?;
-                unused.take_unused()
-            });
-            let Some(unused) = unused else {
-                let name = self.name();
-                let (what, setting) = if is_process {
-                    ("processes", "with_max_processes")
-                } else {
-                    ("sessions", "with_max_sessions")
-                };
-                return Err(Error::from(overloaded_error(format!(
-                    "the relay has {limit} {what} of the upstream server `{name}`, which is the limit; close a client, \
-                     or raise the limit with `Upstream::{setting}`"
-                ))));
-            };
-            unused.client.close().await;
         }
+    }
+
+    fn limit_error(&self) -> Error {
+        let (limit, name) = (self.limit(), self.name());
+        let (what, setting) = if self.starts_processes() {
+            ("processes", "with_max_processes")
+        } else {
+            ("sessions", "with_max_sessions")
+        };
+        Error::from(overloaded_error(format!(
+            "the relay has {limit} {what} of the upstream server `{name}`, which is the limit; close a client, or raise \
+             the limit with `Upstream::{setting}`"
+        )))
     }
 
     /// Records the loss of a connection, once. A server that ends soon after each start is not started at once again.

@@ -112,7 +112,7 @@ impl Relay {
         if let SharedUpstream::Legacy(_) = self.shared.shared(anonymous.clone()).await?
             && let Some(session) = self.shared.shared.take(&anonymous)
         {
-            session.client.close().await;
+            session.close().await;
         }
         Ok(())
     }

@@ -30,12 +30,14 @@ pub(super) async fn run(relay: Weak<RelayInner>) {
             close_in_task(abandoned);
         }
         relay.parked.expire();
+        // A connection becomes unused without a notification.
+        relay.connector.retry_waiting();
         reopen_lost(&relay);
     }
 }
 
 fn close_connection(connection: UpstreamConnection) {
-    tokio::spawn(async move { connection.client.close().await });
+    tokio::spawn(async move { connection.close().await });
 }
 
 /// Opens the lost sessions of clients again, so that they learn about changes without a request of theirs.

@@ -134,7 +134,7 @@ impl LegacyUpstream {
         let session = self.check_out(&owner, identity).await;
         let session = session.map_err(|error| unreachable(&error))?;
         let outcome = self.forward_over(&session, exchange).await;
-        self.check_in(owner, session);
+        self.connector.check_in(owner, session);
         outcome
     }
 
@@ -182,7 +182,7 @@ impl LegacyUpstream {
             RoundEnd::Asked(outcome) => outcome,
             RoundEnd::Done(outcome, session) => {
                 if let Some((owner, session)) = session {
-                    self.check_in(owner, session);
+                    self.connector.check_in(owner, session);
                 }
                 outcome
             }
@@ -230,22 +230,9 @@ impl LegacyUpstream {
         owner: &SessionOwner,
         identity: RawJson,
     ) -> Result<UpstreamConnection, Error> {
-        if let Some(session) = self.connector.idle.take(owner) {
-            return Ok(session);
-        }
         let messages = Arc::new(UpstreamMessages::default());
         messages.set_change_receiver(self.changes.receiver_of_other_session());
-        let principal = &owner.principal;
-        let opening = self.connector.open_legacy(principal, identity, messages);
-        let session = opening.await?;
-        session.client.forward_initialized(None).await?;
-        Ok(session)
-    }
-
-    /// Stores the session of a request that has ended, for the next one of the same client.
-    fn check_in(&self, owner: SessionOwner, session: UpstreamConnection) {
-        // A session beyond the limit is closed.
-        drop(self.connector.idle.store(owner, session));
+        self.connector.check_out(owner, identity, messages).await
     }
 
     /// Returns the parameters of a request in the form of the upstream's revision.

@@ -158,14 +158,16 @@ impl RelayInner {
         }
         let lost = session.upstream();
         self.connector.record_loss(&lost);
+        let lost_version = lost.version();
+        drop(lost);
+        session.release_permit();
         let upstream = match &session.client {
             Some(client) => self.shared_again(session, client).await?,
             None => self.legacy_again(session).await?,
         };
-        if !Conversion::new(lost.version(), upstream.version()).is_same_revision() {
+        if !Conversion::new(lost_version, upstream.version()).is_same_revision() {
             return Err(Error::protocol(format!(
-                "the upstream server changed its protocol version from {} to {}; initialize again",
-                lost.version(),
+                "the upstream server changed its protocol version from {lost_version} to {}; initialize again",
                 upstream.version()
             )));
         }

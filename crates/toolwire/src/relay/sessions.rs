@@ -85,6 +85,12 @@ impl RelaySession {
         drop(lost);
     }
 
+    /// Releases the permit of a lost connection, so that it does not count beside the one that replaces it.
+    pub(super) fn release_permit(&self) {
+        let permit = lock(&self.upstream).permit.take();
+        drop(permit);
+    }
+
     pub(super) fn handshake(&self) -> Handshake {
         lock(&self.handshake).clone()
     }
@@ -133,7 +139,7 @@ impl RelaySession {
     /// Closes the upstream session, unless clients share it.
     pub(super) async fn close(&self) {
         if self.client.is_none() {
-            self.upstream().client.close().await;
+            self.upstream().close().await;
         }
     }
 }
