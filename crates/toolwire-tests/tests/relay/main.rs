@@ -15,3 +15,4 @@ mod same_era;
 mod sessions;
 mod source;
 mod streams;
+mod unnamed_messages;

@@ -11,7 +11,7 @@ use toolwire_proto::relay::progress_tokens::ProgressTokens;
 use toolwire_proto::subscriptions::{Change, Filter};
 use toolwire_types::{ProgressToken, RawJson, RequestId, SubscriptionsListenRequestParams};
 
-use crate::engine::TransportContext;
+use crate::engine::{Cancellation, TransportContext};
 use crate::relay::connection::LogFilter;
 use crate::sync::lock;
 
@@ -35,6 +35,8 @@ pub(super) struct ForwardedCall {
     pub(super) waiting: AtomicUsize,
     /// The subscription, if the request is `subscriptions/listen`.
     pub(super) listening: Option<ListenCall>,
+    /// Set when the request has ended, so that its client reads no more messages of it.
+    pub(super) ended: Cancellation,
 }
 
 impl ForwardedCall {
@@ -170,14 +172,27 @@ impl ForwardedCalls {
         table.calls.values().filter(accepts).cloned().collect()
     }
 
-    /// Returns the newest request, if a message that names no request can only belong to its client.
-    pub(super) fn only_client(&self) -> Option<Arc<ForwardedCall>> {
+    /// Returns the requests without a response, oldest first. Subscriptions are left out unless there is nothing else.
+    pub(super) fn open(&self) -> Vec<Arc<ForwardedCall>> {
         let table = lock(&self.0);
-        let last = table.calls.values().next_back()?;
-        let is_same = |call: &Arc<ForwardedCall>| {
-            call.connection.is_some() && call.connection == last.connection
-        };
-        (table.calls.len() == 1 || table.calls.values().all(is_same)).then(|| Arc::clone(last))
+        let is_request = |call: &&Arc<ForwardedCall>| call.listening.is_none();
+        let requests: Vec<_> = table.calls.values().filter(is_request).cloned().collect();
+        if requests.is_empty() {
+            return table.calls.values().cloned().collect();
+        }
+        requests
+    }
+}
+
+/// Returns `true` if requests belong to one client: there is only one request, or all come from one connection.
+pub(super) fn is_of_one_client(calls: &[Arc<ForwardedCall>]) -> bool {
+    match calls {
+        [] => false,
+        [_] => true,
+        [first, others @ ..] => {
+            let is_same = |call: &Arc<ForwardedCall>| call.connection == first.connection;
+            first.connection.is_some() && others.iter().all(is_same)
+        }
     }
 }
 
@@ -204,6 +219,9 @@ impl Drop for CallEntry {
         }
         // A call has channels to its client, which are dropped outside of the lock.
         drop(table);
+        if let Some(call) = &call {
+            call.ended.cancel();
+        }
         drop(call);
     }
 }

@@ -161,6 +161,7 @@ impl UpstreamConnection {
             logs: request.logs,
             waiting: AtomicUsize::new(0),
             listening,
+            ended: Cancellation::new(),
         });
         let _entry = self.messages.calls.add(id, Arc::clone(&call));
         let cancellation = request.cancellation.as_ref();

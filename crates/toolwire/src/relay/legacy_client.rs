@@ -22,7 +22,7 @@ use toolwire_types::{
 
 use crate::engine::TransportContext;
 use crate::relay::connection::{UpstreamConnection, UpstreamRequest};
-use crate::relay::messages::response_error;
+use crate::relay::server_requests::response_error;
 use crate::relay::session_changes::SessionChanges;
 use crate::server::request::Exchange;
 use crate::sync::lock;

@@ -12,8 +12,8 @@ use toolwire_types::{ErrorObject, Notification, RawJson, RequestId, meta_key};
 
 use crate::client::relay_messages::RelayMessages;
 use crate::engine::{BoxFuture, OutgoingNotification, PeerText, TransportContext};
-use crate::error::Error;
-use crate::relay::calls::{CallToken, ForwardedCall, ForwardedCalls};
+use crate::relay::calls::{CallToken, ForwardedCall, ForwardedCalls, is_of_one_client};
+use crate::relay::server_requests::RequestToClient;
 use crate::sync::lock;
 
 /// Receives the messages of one upstream connection.
@@ -109,7 +109,9 @@ impl UpstreamMessages {
 
     /// Handles a notification that names no request.
     fn on_other_notification(&self, method: &str, params: Option<RawJson>) {
-        match (self.other_messages(), self.calls.only_client()) {
+        let open = self.calls.open();
+        let newest = open.last().filter(|_| is_of_one_client(&open));
+        match (self.other_messages(), newest) {
             (OtherMessages::Client(client), _) => send(&*client, method, params.as_ref()),
             (OtherMessages::None | OtherMessages::Changes(_), Some(call)) => {
                 call.notify(method, params);
@@ -182,27 +184,19 @@ impl RelayMessages for UpstreamMessages {
         request: &RequestEnvelope<'_>,
         origin: Option<&RequestId>,
     ) -> BoxFuture<'static, Result<RawJson, ErrorObject>> {
-        let call = match origin {
-            Some(origin) => self.calls.get(origin),
-            None => self.calls.only_client(),
+        let request = RequestToClient::new(request);
+        if let Some(call) = origin.and_then(|origin| self.calls.get(origin)) {
+            return Box::pin(async move { request.ask_call(&call).await });
+        }
+        let channel = match self.other_messages() {
+            OtherMessages::Client(channel) => Some(channel),
+            OtherMessages::None | OtherMessages::Changes(_) => None,
         };
-        let waiting = call.as_ref().map(|call| call.wait_for_client());
-        let client = match (call, self.other_messages()) {
-            (Some(call), _) => Some(Arc::clone(&call.client)),
-            (None, OtherMessages::Client(client)) => Some(client),
-            (None, OtherMessages::None | OtherMessages::Changes(_)) => None,
-        };
-        let method = request.method.clone().into_owned();
-        // `null` stands for absent parameters.
-        let params = request.params.map_or_else(RawJson::null, RawJson::from);
-        Box::pin(async move {
-            let _waiting = waiting;
-            let Some(client) = client else {
-                return Err(no_client(&method));
-            };
-            let response = client.request(&method, params).await;
-            response.map_err(|error| response_error(&method, &error))
-        })
+        if origin.is_some() {
+            return Box::pin(async move { request.ask_channel(channel.as_ref()).await });
+        }
+        let calls = Arc::clone(&self.calls);
+        Box::pin(async move { request.ask_any(&calls, channel.as_ref()).await })
     }
 
     fn on_stream_released(&self, request: &RequestId) {
@@ -322,19 +316,5 @@ fn kind_of(method: &str, params: Option<&RawJson>) -> OutgoingKind {
             }
             _ => OutgoingKind::Other,
         },
-    }
-}
-
-fn no_client(method: &str) -> ErrorObject {
-    ErrorObject::invalid_request(format!(
-        "`{method}` belongs to no request of a client that can respond"
-    ))
-}
-
-/// Returns the error of a request to the client, for the upstream server.
-pub(super) fn response_error(method: &str, error: &Error) -> ErrorObject {
-    match error.rpc() {
-        Some(rpc) => rpc.clone(),
-        None => ErrorObject::internal(format!("the client did not respond to `{method}`: {error}")),
     }
 }

@@ -35,6 +35,7 @@ mod open_connections;
 mod parked;
 mod resource_subscriptions;
 mod round_client;
+mod server_requests;
 mod session_changes;
 mod session_opening;
 mod session_owner;

@@ -186,6 +186,8 @@ impl LineReader {
         for subscription in self.connection.forwarded_subscriptions.drain(..) {
             subscription.cancel_and_conclude(&context.state, &context.out);
         }
+        // Responses of the client are not read any more.
+        context.client_requests.close();
         self.drain().await;
     }
 

@@ -274,15 +274,28 @@ impl ActiveSession {
         self.lock_stored().revision
     }
 
-    /// Sends a request to the client and waits for its response, which may arrive at any node.
+    /// Sends a request to the client and waits for its response, which may arrive at any node. Fails when the server shuts
+    /// down, because it does not accept responses any more.
     pub(crate) async fn request(
         &self,
         sink: &dyn MessageSink,
         method: &str,
         params: RawJson,
     ) -> Result<RawJson, Error> {
-        self.node.wait().await;
-        send_request(sink, &self.client_requests, method, params).await
+        let registry = self.registry.upgrade();
+        let server = registry.and_then(|registry| registry.server.clone());
+        let requesting = async {
+            self.node.wait().await;
+            send_request(sink, &self.client_requests, method, params).await
+        };
+        let Some(server) = server else {
+            return requesting.await;
+        };
+        tokio::select! {
+            biased;
+            response = requesting => response,
+            () = server.shutdown_signal().cancelled() => Err(Error::closed()),
+        }
     }
 
     /// Registers a connection that reads a stream of the session.
