@@ -7,7 +7,7 @@ use toolwire::relay::Relay;
 use toolwire::transport::http::{HttpOptions, HttpService, ServerBody};
 use toolwire_tests::http::direct::{InProcessClient, in_session, next_chunk};
 use toolwire_tests::http::request::Request;
-use toolwire_tests::peer::{legacy, result_response, within};
+use toolwire_tests::peer::{legacy, notification, result_response, within};
 
 use crate::raw_upstream::{RawConnection, raw_upstream};
 
@@ -147,6 +147,16 @@ async fn question_goes_to_the_stream_of_the_session_if_several_calls_run() {
     assert_eq!(asked["method"], "elicitation/create");
     pair.respond(&asked).await;
     assert_eq!(pair.server.receive().await["id"], "s1");
+}
+
+#[tokio::test]
+async fn log_message_goes_to_the_only_call() {
+    let mut pair = HttpPair::open().await;
+    let (response, _) = pair.call(1).await;
+    let log = notification("notifications/message", json!({"level": "info", "data": "x"}));
+    pair.server.send(&log).await;
+    let mut response = within(response).await.expect("the response starts");
+    assert_eq!(response.next().await, log);
 }
 
 #[tokio::test]

@@ -112,6 +112,12 @@ impl UpstreamMessages {
         let open = self.calls.open();
         let newest = open.last().filter(|_| is_of_one_client(&open));
         match (self.other_messages(), newest) {
+            // A client over HTTP may not read messages outside of its requests.
+            (OtherMessages::Client(_), Some(call))
+                if open.len() == 1 && method == "notifications/message" =>
+            {
+                call.notify(method, params);
+            }
             (OtherMessages::Client(client), _) => send(&*client, method, params.as_ref()),
             (OtherMessages::None | OtherMessages::Changes(_), Some(call)) => {
                 call.notify(method, params);
