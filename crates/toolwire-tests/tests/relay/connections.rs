@@ -224,6 +224,29 @@ async fn principals_share_a_connection_if_the_operator_says_so() {
 }
 
 #[tokio::test]
+async fn notification_without_a_name_reaches_no_principal_of_a_shared_connection() {
+    for sharing in [Sharing::PerPrincipal, Sharing::Shared] {
+        let (upstream, mut connections) = raw_upstream();
+        let [ann, bob] = users(upstream.with_sharing(sharing));
+        let mut server = connect(&ann, &mut connections).await;
+        let is_shared = sharing == Sharing::Shared;
+        let caller = if is_shared { bob } else { ann };
+        let calling = tokio::spawn(async move {
+            let request = modern(1, "tools/call", json!({"name": "slow"}));
+            caller.request(Request::modern(&request)).await.body
+        });
+        let call = server.receive().await;
+        // The notification may belong to an earlier request of the other principal.
+        let event = json!({"jsonrpc": "2.0", "method": "com.example/event", "params": {}});
+        server.send(event).await;
+        let result = r#"{"resultType":"complete","content":[]}"#;
+        server.respond(&call, result).await;
+        let body = within(calling).await.expect("the request ends");
+        assert_eq!(body.contains("com.example/event"), !is_shared, "{body}");
+    }
+}
+
+#[tokio::test]
 async fn unused_connection_of_a_principal_gives_way() {
     let (upstream, mut connections) = raw_upstream();
     let [ann, bob] = users(upstream.with_max_sessions(1));

@@ -90,12 +90,25 @@ impl UpstreamConnector {
 
     /// Returns the principal whose connections a request uses.
     pub(super) fn owner(&self, principal: Principal) -> Principal {
-        match self.upstream.sharing {
-            Sharing::Shared if !self.upstream.has_credentials_per_caller() => {
-                Principal::anonymous()
-            }
-            Sharing::Shared | Sharing::PerPrincipal => principal,
+        if self.is_shared() {
+            Principal::anonymous()
+        } else {
+            principal
         }
+    }
+
+    /// Returns `true` if callers of several principals use the same connections.
+    fn is_shared(&self) -> bool {
+        self.upstream.sharing == Sharing::Shared && !self.upstream.has_credentials_per_caller()
+    }
+
+    /// Creates the receiver of messages for a connection that the callers of one owner share.
+    pub(super) fn shared_messages(&self) -> Arc<UpstreamMessages> {
+        Arc::new(if self.is_shared() {
+            UpstreamMessages::of_several_principals()
+        } else {
+            UpstreamMessages::default()
+        })
     }
 
     /// Opens a legacy session for a principal, with these parameters of `initialize`.
@@ -175,7 +188,7 @@ impl UpstreamConnector {
         principal: &Principal,
     ) -> Result<UpstreamConnection, Error> {
         let owner = self.owner(principal.clone());
-        let opening = self.upstream.open_shared(&owner, Arc::default());
+        let opening = self.upstream.open_shared(&owner, self.shared_messages());
         self.open(None, AtLimit::Wait, opening, |_| true).await
     }
 

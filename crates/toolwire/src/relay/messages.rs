@@ -21,6 +21,9 @@ use crate::sync::lock;
 pub(super) struct UpstreamMessages {
     pub(super) calls: Arc<ForwardedCalls>,
     receiver: Mutex<OtherMessages>,
+    /// Whether several principals use the connection, so that a notification without a name may belong to another one
+    /// than the only request.
+    is_of_several_principals: bool,
 }
 
 /// Receives the messages that belong to no request.
@@ -54,6 +57,14 @@ pub(super) trait ChangeReceiver: fmt::Debug + Send + Sync {
 }
 
 impl UpstreamMessages {
+    /// Creates the receiver of a connection that several principals use.
+    pub(super) fn of_several_principals() -> Self {
+        Self {
+            is_of_several_principals: true,
+            ..Self::default()
+        }
+    }
+
     /// Sets the channel to the only client of the connection, outside of its requests.
     pub(super) fn set_client(&self, channel: Arc<dyn TransportContext>) {
         *lock(&self.receiver) = OtherMessages::Client(channel);
@@ -119,10 +130,12 @@ impl UpstreamMessages {
                 call.notify(method, params);
             }
             (OtherMessages::Client(client), _) => send(&*client, method, params.as_ref()),
-            (OtherMessages::None | OtherMessages::Changes(_), Some(call)) => {
+            (OtherMessages::None | OtherMessages::Changes(_), Some(call))
+                if !self.is_of_several_principals =>
+            {
                 call.notify(method, params);
             }
-            (OtherMessages::None | OtherMessages::Changes(_), None) => {
+            (OtherMessages::None | OtherMessages::Changes(_), _) => {
                 tracing::debug!(method = %PeerText::new(method), "dropped a notification of the upstream server that belongs to no client");
             }
         }

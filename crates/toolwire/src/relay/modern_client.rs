@@ -24,7 +24,6 @@ use crate::relay::change_streams::ChangeStreams;
 use crate::relay::connection::{LogFilter, UpstreamConnection, UpstreamRequest, unreachable};
 use crate::relay::connector::UpstreamConnector;
 use crate::relay::legacy_client::converted_error;
-use crate::relay::messages::UpstreamMessages;
 use crate::relay::parked::{ParkedCalls, RoundEnd, RunningCall};
 use crate::relay::round_client::RoundClient;
 use crate::relay::session_owner::SessionOwner;
@@ -230,7 +229,7 @@ impl LegacyUpstream {
         owner: &SessionOwner,
         identity: RawJson,
     ) -> Result<UpstreamConnection, Error> {
-        let messages = Arc::new(UpstreamMessages::default());
+        let messages = self.connector.shared_messages();
         messages.set_change_receiver(self.changes.receiver_of_other_session());
         self.connector.check_out(owner, identity, messages).await
     }
