@@ -186,6 +186,14 @@ async fn changes_reach_the_client_without_a_subscription_id() {
 }
 
 #[tokio::test]
+async fn change_without_a_subscription_id_reaches_the_client() {
+    let (_relay, mut client, server) = pair().await;
+    let changed = json!({"jsonrpc": "2.0", "method": "notifications/tools/list_changed"});
+    server.send(&changed).await;
+    client.expect(changed).await;
+}
+
+#[tokio::test]
 async fn missing_resource_has_the_code_of_the_revision() {
     let (_relay, mut client, mut server) = pair().await;
     client

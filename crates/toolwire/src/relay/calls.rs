@@ -88,7 +88,7 @@ impl ListenCall {
         })
     }
 
-    /// Records that the client gets the acknowledgement.
+    /// Records the acknowledgement of the upstream server. A legacy client does not get it.
     pub(super) fn set_acknowledged(&self) {
         self.is_acknowledged.store(true, Ordering::Release);
     }

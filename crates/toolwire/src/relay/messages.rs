@@ -247,6 +247,11 @@ impl RelayMessages for UpstreamMessages {
 impl ForwardedCall {
     /// Sends a notification of the upstream server to the client, in the form of the client's revision.
     fn notify(&self, method: &str, params: Option<RawJson>) {
+        if let Some(listening) = &self.listening
+            && method == "notifications/subscriptions/acknowledged"
+        {
+            listening.set_acknowledged();
+        }
         if !self.conversion.is_same_revision() {
             let (from, to) = (self.conversion.from(), self.conversion.to());
             let action = action(method, Sender::Upstream, to, from);
@@ -256,11 +261,6 @@ impl ForwardedCall {
         }
         if method == "notifications/message" && !self.logs.accepts(params.as_ref()) {
             return;
-        }
-        if let Some(listening) = &self.listening
-            && method == "notifications/subscriptions/acknowledged"
-        {
-            listening.set_acknowledged();
         }
         let params = params.map(|params| self.converted(method, params));
         send(&*self.client, method, params.as_ref());
