@@ -15,6 +15,7 @@ use toolwire_proto::relay::input_rounds::{
 };
 use toolwire_proto::relay::mapping::{Action, Sender, action};
 use toolwire_proto::rounds::{DEFAULT_ROUNDS, RoundCounter};
+use toolwire_proto::uri_template::MAX_URI_BYTES;
 use toolwire_types::{
     ErrorObject, LoggingLevel, ProgressToken, ProtocolVersion, RawJson, SetLevelRequestParams,
     SubscribeRequestParams,
@@ -107,20 +108,14 @@ impl LegacyClient {
             "resources/subscribe" => {
                 let request: SubscribeRequestParams = exchange.decode_params()?;
                 let mut subscriptions = lock(&self.subscriptions);
-                if subscriptions.len() >= MAX_SUBSCRIPTIONS && !subscriptions.contains(&request.uri)
-                {
-                    return Err(ErrorObject::invalid_params(format!(
-                        "this session already subscribes to {MAX_SUBSCRIPTIONS} resources; unsubscribe from some first"
-                    )));
-                }
-                subscriptions.insert(request.uri);
-                drop(subscriptions);
-                self.listen(upstream);
+                add_subscription(&mut subscriptions, request.uri)?;
+                self.listen_to(upstream, &subscriptions);
             }
             "resources/unsubscribe" => {
                 let request: SubscribeRequestParams = exchange.decode_params()?;
-                lock(&self.subscriptions).remove(&request.uri);
-                self.listen(upstream);
+                let mut subscriptions = lock(&self.subscriptions);
+                subscriptions.remove(&request.uri);
+                self.listen_to(upstream, &subscriptions);
             }
             method => return Err(ErrorObject::method_not_found(method.to_owned())),
         }
@@ -129,7 +124,13 @@ impl LegacyClient {
 
     /// Subscribes to the changes that the client expects.
     pub(super) fn listen(self: &Arc<Self>, upstream: &UpstreamConnection) {
-        let uris: Vec<String> = lock(&self.subscriptions).iter().cloned().collect();
+        self.listen_to(upstream, &lock(&self.subscriptions));
+    }
+
+    /// Subscribes to list changes and to these resources. The caller holds the lock of the subscriptions, so that the
+    /// last request of the client decides.
+    fn listen_to(&self, upstream: &UpstreamConnection, subscriptions: &BTreeSet<String>) {
+        let uris: Vec<String> = subscriptions.iter().cloned().collect();
         let hop = self.hop(upstream, None);
         self.changes.listen(upstream, self.version, &hop, uris);
     }
@@ -252,6 +253,26 @@ impl LegacyClient {
     }
 }
 
+/// Adds a resource that a session subscribes to.
+///
+/// # Errors
+/// Returns an error if the URI is too long, or if there are too many subscriptions.
+fn add_subscription(subscriptions: &mut BTreeSet<String>, uri: String) -> Result<(), ErrorObject> {
+    if uri.len() > MAX_URI_BYTES {
+        return Err(ErrorObject::invalid_params(format!(
+            "params.uri: the URI has {} bytes; the limit is {MAX_URI_BYTES}",
+            uri.len()
+        )));
+    }
+    if subscriptions.len() >= MAX_SUBSCRIPTIONS && !subscriptions.contains(&uri) {
+        return Err(ErrorObject::invalid_params(format!(
+            "this session already subscribes to {MAX_SUBSCRIPTIONS} resources; unsubscribe from some first"
+        )));
+    }
+    subscriptions.insert(uri);
+    Ok(())
+}
+
 /// One input request of a result.
 struct InputToRequest {
     elicitation_id: String,
@@ -301,4 +322,22 @@ pub(super) fn converted_error(
     let converted = members.finish_if_edited();
     let converted = converted.and_then(|converted| converted.parse().ok());
     converted.unwrap_or_else(|| error.clone())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn subscriptions_are_limited_in_number_and_length() {
+        let mut subscriptions = BTreeSet::new();
+        let mut add = |uri: String| add_subscription(&mut subscriptions, uri).is_ok();
+        assert!(add("x".repeat(MAX_URI_BYTES)));
+        assert!(!add("x".repeat(MAX_URI_BYTES + 1)));
+        for number in 1..MAX_SUBSCRIPTIONS {
+            assert!(add(format!("file:///{number}")));
+        }
+        assert!(add("file:///1".to_owned()), "it is subscribed already");
+        assert!(!add("file:///other".to_owned()));
+    }
 }
