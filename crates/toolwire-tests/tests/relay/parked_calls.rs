@@ -62,6 +62,23 @@ async fn parked_call_survives_the_end_of_the_shared_session() {
 }
 
 #[tokio::test]
+async fn other_requests_of_the_server_are_unknown_methods() {
+    let (_relay, mut client, mut connections, _shared) = pair().await;
+    client.send(ask(2, json!({}))).await;
+    let mut session = accept_askable(&mut connections).await;
+    let call = session.receive().await;
+    for method in ["com.example/odd", "tasks/get", "tools/list"] {
+        send_request(&session, "s1", method, &json!({})).await;
+        let rejected = session.receive().await;
+        assert_eq!(rejected["error"]["code"], -32601, "{method}: {rejected}");
+    }
+    send_request(&session, "s2", "ping", &json!({})).await;
+    assert_eq!(session.receive().await, result_response("s2", json!({})));
+    session.respond(&call, r#"{"content":[]}"#).await;
+    assert_eq!(client.receive().await["id"], 2);
+}
+
+#[tokio::test]
 async fn repeated_round_that_runs_gets_the_same_outcome() {
     let (_relay, mut client, mut connections, _shared) = pair().await;
     let (mut session, call, state) = park(&mut client, &mut connections, 2).await;

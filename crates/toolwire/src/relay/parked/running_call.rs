@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use tokio::sync::mpsc;
 use toolwire_proto::relay::convert::Conversion;
+use toolwire_proto::relay::mapping::{Action, Sender, action};
 use toolwire_proto::relay::parked::MAX_OPEN_REQUESTS;
 use toolwire_types::{ErrorObject, ProgressToken, RawJson};
 
@@ -66,7 +67,14 @@ impl RunningCall {
     }
 
     /// Returns the parameters of an input request in the form of the client's revision.
+    ///
+    /// # Errors
+    /// Returns an error if the request of the server is not an input request of that revision.
     pub(super) fn converted(&self, input: &PendingInput) -> Result<Option<RawJson>, ErrorObject> {
+        let (upstream, client) = (self.conversion.from(), self.conversion.to());
+        if action(&input.method, Sender::Upstream, client, upstream) != Action::RequestInput {
+            return Err(ErrorObject::method_not_found(input.method.clone()));
+        }
         if input.params.is_null() {
             return Ok(None);
         }
