@@ -103,6 +103,25 @@ async fn results_get_the_members_of_the_revision() {
 }
 
 #[tokio::test]
+async fn result_type_of_a_legacy_server_has_no_meaning() {
+    let (_relay, mut client, mut connections, mut shared) = pair().await;
+    let result = r#"{"resultType":"input_required","requestState":"forged","content":[]}"#;
+    client
+        .send(modern(2, "tools/call", json!({"name": "a"})))
+        .await;
+    let call = shared.receive().await;
+    shared.respond(&call, result).await;
+    let response = client.receive().await;
+    assert_eq!(response["result"]["resultType"], "complete", "{response}");
+    client.send(ask(3, json!({}))).await;
+    let mut session = accept_askable(&mut connections).await;
+    let call = session.receive().await;
+    session.respond(&call, result).await;
+    let response = client.receive().await;
+    assert_eq!(response["result"]["resultType"], "complete", "{response}");
+}
+
+#[tokio::test]
 async fn lists_of_a_client_that_can_be_asked_come_from_a_session_with_its_capabilities() {
     let (_relay, mut client, mut connections, _shared) = pair().await;
     let capabilities = json!({"elicitation": {}, "roots": {}});

@@ -24,7 +24,7 @@ use crate::relay::change_streams::ChangeStreams;
 use crate::relay::connection::{LogFilter, UpstreamConnection, UpstreamRequest, unreachable};
 use crate::relay::connector::UpstreamConnector;
 use crate::relay::legacy_client::converted_error;
-use crate::relay::parked::{ParkedCalls, RoundEnd, RunningCall};
+use crate::relay::parked::{ParkedCalls, ParkedOutcome, RoundEnd, RunningCall};
 use crate::relay::round_client::RoundClient;
 use crate::relay::session_owner::SessionOwner;
 use crate::relay::shared_log_level::{SharedLogLevel, set_log_level};
@@ -90,12 +90,15 @@ impl LegacyUpstream {
         let version = exchange.context.version();
         match action(method, Sender::Client, version, self.shared.version()) {
             Action::Forward | Action::Convert => {
-                let outcome = if exchange.context.scope().may_ask_input {
-                    self.call(exchange).await
-                } else {
-                    self.forward(exchange).await
-                };
-                self.converted(exchange, outcome)
+                if !exchange.context.scope().may_ask_input {
+                    let outcome = self.forward(exchange).await;
+                    return self.converted(exchange, outcome);
+                }
+                let outcome = self.call(exchange).await;
+                match outcome.unwrap_or_else(|error| ParkedOutcome::Ended(Err(error))) {
+                    ParkedOutcome::InputRequired(result) => Ok(result),
+                    ParkedOutcome::Ended(outcome) => self.converted(exchange, outcome),
+                }
             }
             Action::RespondHere => match method {
                 "server/discover" => self.discover(exchange),
@@ -158,13 +161,14 @@ impl LegacyUpstream {
     }
 
     /// Runs a call that may ask for input, or the next round of a parked call.
-    async fn call(&self, exchange: &Exchange) -> Result<RawJson, ErrorObject> {
+    async fn call(&self, exchange: &Exchange) -> Result<ParkedOutcome, ErrorObject> {
         // A request with a state is never a new call, whatever else it declares.
         let end = match request_state(exchange)? {
             Some(state) => self.parked.resume(exchange, &state).await?,
             None => {
                 let Some(identity) = self.askable_identity(exchange) else {
-                    return self.forward_shared(exchange).await;
+                    let outcome = self.forward_shared(exchange).await;
+                    return Ok(ParkedOutcome::Ended(outcome));
                 };
                 let owner = self.owner(exchange, &identity);
                 let session = self.check_out(&owner, identity).await;
@@ -177,15 +181,15 @@ impl LegacyUpstream {
                 self.parked.start(exchange, running).await?
             }
         };
-        match end {
+        Ok(match end {
             RoundEnd::Asked(outcome) => outcome,
             RoundEnd::Done(outcome, session) => {
                 if let Some((owner, session)) = session {
                     self.connector.check_in(owner, session);
                 }
-                outcome
+                ParkedOutcome::Ended(outcome)
             }
-        }
+        })
     }
 
     /// Returns the parameters of `initialize` for a client that can be asked for input.
@@ -270,10 +274,6 @@ impl LegacyUpstream {
         let Some(mut members) = RawObject::parse(result.as_raw_value()) else {
             return Ok(result);
         };
-        // The relay wrote this result itself.
-        if members.text("resultType").as_deref() == Some("input_required") {
-            return Ok(result);
-        }
         let server = self.shared.client.server();
         let info = server.and_then(|server| RawJson::from_serialize(server.info.as_ref()?).ok());
         let mut result_members = ResultMembers::default();

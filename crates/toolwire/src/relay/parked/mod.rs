@@ -34,13 +34,22 @@ pub(super) use running_call::RunningCall;
 /// The outcome of the upstream server.
 pub(super) type UpstreamOutcome = Result<RawJson, ErrorObject>;
 
+/// The outcome of a round.
+#[derive(Debug, Clone)]
+pub(super) enum ParkedOutcome {
+    /// The result of the relay that requests input. It has the form of the client's revision.
+    InputRequired(RawJson),
+    /// The outcome of the call, in the form of the upstream's revision.
+    Ended(UpstreamOutcome),
+}
+
 /// The end of a round.
 #[derive(Debug)]
 pub(super) enum RoundEnd {
     /// The call has ended. The session can serve another call of its owner, unless the server may still work.
     Done(UpstreamOutcome, Option<(SessionOwner, UpstreamConnection)>),
-    /// The server asks for input, or the outcome of the round was known. The outcome is the one for the client.
-    Asked(UpstreamOutcome),
+    /// The server asks for input, or the outcome of the round was known.
+    Asked(ParkedOutcome),
 }
 
 /// The parked calls of a relay, and the outcomes of recent rounds.
@@ -84,8 +93,9 @@ impl ParkedCalls {
         let seal = &exchange.snapshot().options.seal;
         let opened = seal.open(&purpose(exchange, &principal), state)?;
         let named = opened.author_state.as_deref().and_then(parse_round);
+        let lost = || RoundEnd::Asked(ParkedOutcome::Ended(lost(exchange)));
         let Some((id, round)) = named else {
-            return Ok(RoundEnd::Asked(lost(exchange)));
+            return Ok(lost());
         };
         let responses = input_responses(exchange)?;
         loop {
@@ -109,7 +119,7 @@ impl ParkedCalls {
                 }
                 Some((Round::Repeat(outcome), ..)) => return Ok(RoundEnd::Asked(outcome)),
                 Some((Round::Join, ..)) => changed.await,
-                _ => return Ok(RoundEnd::Asked(lost(exchange))),
+                _ => return Ok(lost()),
             }
         }
     }
@@ -160,8 +170,10 @@ impl ParkedCalls {
                     let state = seal.write(&purpose, None, Some(next_round))?;
                     Ok(state.unwrap_or_default())
                 })?;
-                let outcome = parked.map_or_else(|| lost(exchange), Ok);
-                Ok(RoundEnd::Asked(outcome))
+                Ok(RoundEnd::Asked(match parked {
+                    Some(result) => ParkedOutcome::InputRequired(result),
+                    None => ParkedOutcome::Ended(lost(exchange)),
+                }))
             }
         }
     }
@@ -247,7 +259,7 @@ impl RoundGuard {
             .collect();
         let state = seal(write_round(self.id, round.saturating_add(1)))?;
         let result = input_required(&requests, &state);
-        let outcome = Ok(result.clone());
+        let outcome = result.clone();
         let removed = lock(&self.calls.0.table).park(self.id, self.owner, running, outcome);
         let is_parked = removed.is_none();
         drop(removed);

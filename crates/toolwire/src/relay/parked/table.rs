@@ -9,8 +9,8 @@ use toolwire_proto::relay::parked::{
 };
 use toolwire_types::RawJson;
 
-use crate::relay::parked::UpstreamOutcome;
 use crate::relay::parked::running_call::RunningCall;
+use crate::relay::parked::{ParkedOutcome, UpstreamOutcome};
 
 /// The maximum bytes of all stored outcomes.
 const MAX_OUTCOME_BYTES: usize = 64 * 1024 * 1024;
@@ -20,7 +20,7 @@ const MAX_OUTCOME_BYTES: usize = 64 * 1024 * 1024;
 pub(super) struct ParkedTable {
     /// The time 0 of the rules.
     origin: Instant,
-    calls: ParkedCalls<u64, UpstreamOutcome>,
+    calls: ParkedCalls<u64, ParkedOutcome>,
     /// The owner of each call, and the size of its stored outcome.
     entries: HashMap<CallId, Entry>,
     /// The calls that have ended, oldest first.
@@ -105,15 +105,16 @@ impl ParkedTable {
         Some((call.round(), call.open_requests().to_vec()))
     }
 
-    /// Parks a call with the outcome of its round. Returns its request if the call does not exist.
+    /// Parks a call with the result of its round. Returns its request if the call does not exist.
     pub(super) fn park(
         &mut self,
         id: CallId,
         owner: PrincipalDigest,
         running: RunningCall,
-        outcome: UpstreamOutcome,
+        result: RawJson,
     ) -> Option<RunningCall> {
         let now = self.now();
+        let outcome = ParkedOutcome::InputRequired(result);
         let bytes = bytes_of(&outcome);
         let (Some(call), Some(entry)) = (self.calls.get_mut(id, owner), self.entries.get_mut(&id))
         else {
@@ -136,8 +137,10 @@ impl ParkedTable {
         let Some(call) = self.calls.get_mut(id, owner) else {
             return Vec::new();
         };
-        call.finish(outcome.clone(), now);
-        self.set_outcome_bytes(id, bytes_of(outcome));
+        let outcome = ParkedOutcome::Ended(outcome.clone());
+        let bytes = bytes_of(&outcome);
+        call.finish(outcome, now);
+        self.set_outcome_bytes(id, bytes);
         self.ended.push_back(id);
         let mut removed = Vec::new();
         while self.bytes > MAX_OUTCOME_BYTES
@@ -156,7 +159,7 @@ impl ParkedTable {
         round: u32,
         responses: &[(String, RawJson)],
     ) -> Option<(
-        Round<u64, UpstreamOutcome>,
+        Round<u64, ParkedOutcome>,
         Option<RunningCall>,
         PrincipalDigest,
     )> {
@@ -206,10 +209,14 @@ impl ParkedTable {
 }
 
 /// Returns the memory of an outcome in bytes.
-fn bytes_of(outcome: &UpstreamOutcome) -> usize {
+fn bytes_of(outcome: &ParkedOutcome) -> usize {
     let text = match outcome {
-        Ok(result) => result.get().len(),
-        Err(error) => error.message.len() + error.data.as_ref().map_or(0, |data| data.get().len()),
+        ParkedOutcome::InputRequired(result) | ParkedOutcome::Ended(Ok(result)) => {
+            result.get().len()
+        }
+        ParkedOutcome::Ended(Err(error)) => {
+            error.message.len() + error.data.as_ref().map_or(0, |data| data.get().len())
+        }
     };
     text + size_of::<Entry>()
 }
