@@ -213,6 +213,21 @@ async fn modern_subscription_keeps_the_id_of_the_client() {
     client.send(cancel("sub")).await;
     let cancelled = server.receive().await;
     assert_eq!(cancelled["params"]["requestId"], listen["id"]);
+    // The result of a subscription that the server ends names it as well.
+    let filter = json!({"notifications": {"toolsListChanged": true}});
+    client
+        .send(modern("next", "subscriptions/listen", filter))
+        .await;
+    let listen = server.receive().await;
+    let result = |id: &Value| {
+        let meta = json!({"io.modelcontextprotocol/subscriptionId": id});
+        json!({"resultType": "complete", "_meta": meta})
+    };
+    let upstream = result(&listen["id"]).to_string();
+    server.respond(&listen, &upstream).await;
+    client
+        .expect(result_response("next", result(&json!("next"))))
+        .await;
 }
 
 #[tokio::test]

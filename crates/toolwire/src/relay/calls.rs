@@ -6,10 +6,13 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use tokio::sync::Notify;
+use toolwire_proto::raw_object::RawObject;
 use toolwire_proto::relay::convert::Conversion;
 use toolwire_proto::relay::progress_tokens::ProgressTokens;
-use toolwire_proto::subscriptions::{Change, Filter};
-use toolwire_types::{ProgressToken, RawJson, RequestId, SubscriptionsListenRequestParams};
+use toolwire_proto::subscriptions::{Change, Filter, subscription_of};
+use toolwire_types::{
+    ProgressToken, RawJson, RequestId, SubscriptionsListenRequestParams, meta_key,
+};
 
 use crate::engine::{Cancellation, TransportContext};
 use crate::relay::connection::LogFilter;
@@ -44,6 +47,20 @@ impl ForwardedCall {
     pub(super) fn wait_for_client(self: &Arc<Self>) -> WaitingForClient {
         self.waiting.fetch_add(1, Ordering::AcqRel);
         WaitingForClient(Arc::clone(self))
+    }
+
+    /// Returns the result of a subscription with the id of the client's request, if it names the id of the relay's.
+    pub(super) fn with_client_subscription(&self, result: RawJson) -> RawJson {
+        let is_named = subscription_of(result.as_raw_value()).is_some();
+        let members = is_named.then(|| RawObject::parse(result.as_raw_value()));
+        let Some(mut members) = members.flatten() else {
+            return result;
+        };
+        if let Some(meta) = members.object_mut("_meta") {
+            let id = RawJson::from_serialize(&self.client_id).expect("an id is text or a number");
+            meta.set(meta_key::SUBSCRIPTION_ID, id);
+        }
+        members.finish()
     }
 
     /// Returns `true` if the upstream waits for the client, perhaps for its user.

@@ -168,7 +168,8 @@ impl UpstreamConnection {
         let response = self.client.forward_for(cancellation, id, method, params);
         if call.listening.is_some() {
             // A subscription is quiet until something changes.
-            response.await
+            let response = response.await?;
+            Ok(response.map(|result| call.with_client_subscription(result)))
         } else {
             while_active(self.timeout, &call, response).await
         }
