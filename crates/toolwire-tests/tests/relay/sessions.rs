@@ -166,6 +166,28 @@ async fn server_that_ends_after_each_start_is_started_after_pauses() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn server_that_returns_with_another_revision_is_started_after_pauses() {
+    let (relay, mut client, mut connections, server) = pair().await;
+    drop(server);
+    client.send(legacy(2, "ping", json!({}))).await;
+    let other = details().replace(VERSION, "2025-06-18");
+    let (mut server, _) = connections.accept_legacy(&other).await;
+    let error = client.expect_error(2, -32603).await;
+    let expected = "changed its protocol version from 2025-11-25 to 2025-06-18; initialize again";
+    assert!(error.to_string().contains(expected), "{error}");
+    server.expect_end().await;
+    client.send(legacy(3, "ping", json!({}))).await;
+    let error = client.expect_error(3, -32603).await;
+    assert!(error.to_string().contains("next attempt"), "{error}");
+    assert!(connections.is_quiet());
+    // Another client is not affected.
+    let mut other_client = Peer::connect(relay.server());
+    other_client.send(initialize(1)).await;
+    let _server = connections.accept_legacy(&other).await;
+    assert!(other_client.receive().await.get("result").is_some());
+}
+
+#[tokio::test(start_paused = true)]
 async fn client_of_a_modern_server_listens_again_after_a_loss() {
     let (upstream, mut connections) = raw_upstream();
     let relay = upstream.relay();

@@ -156,6 +156,7 @@ impl RelayInner {
         if let Some(upstream) = open(session) {
             return Ok(upstream);
         }
+        let attempt = session.other_revision.start()?;
         let lost = session.upstream();
         self.connector.record_loss(&lost);
         let lost_version = lost.version();
@@ -166,11 +167,14 @@ impl RelayInner {
             None => self.legacy_again(session).await?,
         };
         if !Conversion::new(lost_version, upstream.version()).is_same_revision() {
-            return Err(Error::protocol(format!(
+            let error = Error::protocol(format!(
                 "the upstream server changed its protocol version from {lost_version} to {}; initialize again",
                 upstream.version()
-            )));
+            ));
+            attempt.fail(&error);
+            return Err(error);
         }
+        attempt.succeed();
         session.set_upstream(upstream.clone());
         session.announce_lists();
         Ok(upstream)

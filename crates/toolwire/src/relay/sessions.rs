@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex};
 use toolwire_types::{RawJson, ServerCapabilities};
 
 use crate::engine::{ConnectionState, Principal, TransportContext};
+use crate::relay::backoff::UpstreamBackoff;
 use crate::relay::connection::UpstreamConnection;
 use crate::relay::legacy_client::LegacyClient;
 use crate::relay::messages::send;
@@ -20,6 +21,8 @@ pub(super) struct RelaySession {
     upstream: Mutex<UpstreamConnection>,
     /// Held while a lost connection is opened again.
     pub(super) reopening: tokio::sync::Mutex<()>,
+    /// The pauses while the upstream server has another revision than the session.
+    pub(super) other_revision: UpstreamBackoff,
     /// The state of the client, if the upstream server is modern and does not store it.
     pub(super) client: Option<Arc<LegacyClient>>,
     /// The principal whose connections the session uses.
@@ -62,6 +65,7 @@ impl RelaySession {
         Self {
             upstream: Mutex::new(upstream),
             reopening: tokio::sync::Mutex::default(),
+            other_revision: UpstreamBackoff::default(),
             client,
             owner,
             initialize,
