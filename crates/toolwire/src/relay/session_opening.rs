@@ -68,10 +68,11 @@ impl RelayInner {
             initialized.clone(),
             Arc::clone(state),
         ));
-        self.attach(&session, &key, client);
-        if let Some(replaced) = self.sessions.insert(key, session) {
+        // The session is in the table before its end can be observed.
+        if let Some(replaced) = self.sessions.insert(key.clone(), Arc::clone(&session)) {
             close_in_task(replaced);
         }
+        self.attach(&session, &key, client);
         Ok(initialized)
     }
 
