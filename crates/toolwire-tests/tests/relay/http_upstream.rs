@@ -3,14 +3,16 @@
 use std::sync::{Arc, Mutex};
 
 use bytes::Bytes;
-use http::{HeaderValue, Request, Response};
+use http::{HeaderValue, Request, Response, StatusCode};
 use http_body_util::Full;
 use serde_json::json;
 use toolwire::relay::Upstream;
 use toolwire::transport::http::{HttpOptions, HttpService};
 use toolwire::transport::http_client::{ClientBody, HttpClient, HttpError};
 use toolwire::{BoxFuture, Server};
-use toolwire_tests::peer::{Peer, legacy, plain, text};
+use toolwire_tests::peer::{Peer, legacy, notification, plain, text};
+
+use crate::raw_http::raw_http;
 
 /// An HTTP client without a network, whose server can be replaced.
 #[derive(Debug, Clone)]
@@ -44,6 +46,52 @@ impl HttpClient for ReplaceableServer {
             Ok(response.map(ClientBody::new))
         })
     }
+}
+
+#[tokio::test]
+async fn subscriptions_are_requested_again_after_404() {
+    let (upstream, mut posts) = raw_http();
+    let relay = upstream.relay();
+    let mut client = Peer::connect(relay.server());
+    let params = json!({
+        "protocolVersion": "2025-11-25",
+        "capabilities": {},
+        "clientInfo": {"name": "peer", "version": "9"},
+    });
+    client.send(legacy(1, "initialize", params)).await;
+    tokio::join!(posts.accept_legacy("one"), async {
+        client.receive().await;
+        let initialized = notification("notifications/initialized", json!({}));
+        client.send(initialized).await;
+    });
+    let subscribe = json!({"uri": "file:///a"});
+    client
+        .send(legacy(2, "resources/subscribe", subscribe.clone()))
+        .await;
+    let request = posts.expect("resources/subscribe").await;
+    request.respond(json!({}));
+    client.receive().await;
+    client.send(legacy(3, "ping", json!({}))).await;
+    let lost = posts.expect("ping").await;
+    lost.finish(StatusCode::NOT_FOUND);
+    posts.accept_legacy("two").await;
+    let mut has_subscribed = false;
+    for _ in 0..2 {
+        let post = posts.next().await;
+        assert_eq!(post.session.as_deref(), Some("two"));
+        if post.message["method"] == "resources/subscribe" {
+            assert_eq!(post.message["params"], subscribe);
+            has_subscribed = true;
+        }
+        post.respond(json!({}));
+    }
+    assert!(has_subscribed);
+    // Only the list is announced whose changes the server announces.
+    let method = "notifications/tools/list_changed";
+    client
+        .expect(json!({"jsonrpc": "2.0", "method": method}))
+        .await;
+    assert_eq!(client.receive().await["id"], 3);
 }
 
 #[tokio::test]

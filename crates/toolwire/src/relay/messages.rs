@@ -21,6 +21,8 @@ use crate::sync::lock;
 pub(super) struct UpstreamMessages {
     pub(super) calls: Arc<ForwardedCalls>,
     receiver: Mutex<OtherMessages>,
+    /// The session of the only client.
+    session: Mutex<Option<Weak<dyn RenewableSession>>>,
     /// Whether several principals use the connection, so that a notification without a name may belong to another one
     /// than the only request.
     is_of_several_principals: bool,
@@ -46,6 +48,12 @@ enum NamedCall {
     Unknown,
 }
 
+/// The session of a legacy client that has an upstream session of its own.
+pub(super) trait RenewableSession: fmt::Debug + Send + Sync {
+    /// Handles the replacement of a lost upstream session by a new one, without waiting.
+    fn on_session_renewed(self: Arc<Self>);
+}
+
 /// Receives the changes that an upstream server announces outside of requests.
 pub(super) trait ChangeReceiver: fmt::Debug + Send + Sync {
     /// Handles a change, without waiting. `params` are those of the notification.
@@ -65,8 +73,13 @@ impl UpstreamMessages {
         }
     }
 
-    /// Sets the channel to the only client of the connection, outside of its requests.
-    pub(super) fn set_client(&self, channel: Arc<dyn TransportContext>) {
+    /// Sets the channel to the only client of the connection, outside of its requests, and the client's session.
+    pub(super) fn set_client(
+        &self,
+        channel: Arc<dyn TransportContext>,
+        session: Weak<dyn RenewableSession>,
+    ) {
+        *lock(&self.session) = Some(session);
         *lock(&self.receiver) = OtherMessages::Client(channel);
     }
 
@@ -226,21 +239,25 @@ impl RelayMessages for UpstreamMessages {
     }
 
     fn on_session_renewed(&self) {
-        // The lists of the new session may differ from those of the lost one.
+        let session = lock(&self.session).as_ref().and_then(Weak::upgrade);
+        if let Some(session) = session {
+            session.on_session_renewed();
+        }
+        let OtherMessages::Changes(receiver) = self.other_messages() else {
+            return;
+        };
+        let Some(receiver) = receiver.upgrade() else {
+            return;
+        };
+        // The lists of the new session may differ from those of the lost one. Each stream gets those that it listens to.
         for change in [
             Change::ToolsListChanged,
             Change::PromptsListChanged,
             Change::ResourcesListChanged,
         ] {
-            if let Some(notification) = change.to_notification() {
-                self.announce(&change, &notification.method, None, None);
-            }
+            receiver.on_change(&change, None);
         }
-        if let OtherMessages::Changes(receiver) = self.other_messages()
-            && let Some(receiver) = receiver.upgrade()
-        {
-            receiver.on_session_renewed();
-        }
+        receiver.on_session_renewed();
     }
 }
 

@@ -109,7 +109,7 @@ impl RelayInner {
     /// Uses the client's channel for messages outside of its requests, and closes the upstream session with the client's.
     pub(super) fn attach(
         self: &Arc<Self>,
-        session: &RelaySession,
+        session: &Arc<RelaySession>,
         key: &ClientKey,
         client: &Arc<dyn TransportContext>,
     ) {
@@ -144,7 +144,7 @@ impl RelayInner {
     /// Returns an error if it cannot be opened, also during the pause after a failure.
     pub(super) async fn upstream_of(
         &self,
-        session: &RelaySession,
+        session: &Arc<RelaySession>,
     ) -> Result<UpstreamConnection, Error> {
         let open = |session: &RelaySession| {
             let upstream = session.upstream();
@@ -201,10 +201,10 @@ impl RelayInner {
     }
 
     /// Opens a legacy session like the lost one.
-    async fn legacy_again(&self, session: &RelaySession) -> Result<UpstreamConnection, Error> {
+    async fn legacy_again(&self, session: &Arc<RelaySession>) -> Result<UpstreamConnection, Error> {
         let messages = Arc::new(UpstreamMessages::default());
         if let Some(channel) = session.channel() {
-            messages.set_client(channel);
+            session.receive_messages(&messages, channel);
         }
         let (owner, initialize) = (&session.owner, session.initialize.clone());
         let opening = self.connector.open_legacy(owner, initialize, messages);

@@ -1,7 +1,7 @@
 //! The sessions of legacy clients, each with an upstream session of its own.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, Weak};
 
 use toolwire_types::{RawJson, ServerCapabilities};
 
@@ -9,7 +9,7 @@ use crate::engine::{ConnectionState, Principal, TransportContext};
 use crate::relay::backoff::UpstreamBackoff;
 use crate::relay::connection::UpstreamConnection;
 use crate::relay::legacy_client::LegacyClient;
-use crate::relay::messages::send;
+use crate::relay::messages::{RenewableSession, UpstreamMessages, send};
 use crate::relay::notification_gate::NotificationGate;
 use crate::relay::session_requests::SessionRequests;
 use crate::sync::lock;
@@ -110,7 +110,7 @@ impl RelaySession {
     }
 
     /// Sets the channel for messages outside of requests. Returns `false` if it was set before.
-    pub(super) fn attach(&self, channel: Arc<dyn TransportContext>) -> bool {
+    pub(super) fn attach(self: &Arc<Self>, channel: Arc<dyn TransportContext>) -> bool {
         let mut current = lock(&self.channel);
         if current.is_some() {
             return false;
@@ -119,9 +119,19 @@ impl RelaySession {
         drop(current);
         match &self.client {
             Some(client) => client.changes.set_channel(channel),
-            None => self.upstream().messages.set_client(channel),
+            None => self.receive_messages(&self.upstream().messages, channel),
         }
         true
+    }
+
+    /// Sends the messages of an upstream session to the client.
+    pub(super) fn receive_messages(
+        self: &Arc<Self>,
+        messages: &UpstreamMessages,
+        channel: Arc<dyn TransportContext>,
+    ) {
+        let session: Weak<Self> = Arc::downgrade(self);
+        messages.set_client(channel, session);
     }
 
     /// Returns the channel for messages outside of requests.
@@ -145,6 +155,13 @@ impl RelaySession {
         if self.client.is_none() {
             self.upstream().close().await;
         }
+    }
+}
+
+impl RenewableSession for RelaySession {
+    fn on_session_renewed(self: Arc<Self>) {
+        self.announce_lists();
+        tokio::spawn(async move { self.requests.repeat(&self.upstream()).await });
     }
 }
 
