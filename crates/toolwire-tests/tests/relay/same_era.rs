@@ -122,6 +122,28 @@ async fn requests_of_a_legacy_server_reach_the_client() {
 }
 
 #[tokio::test]
+async fn question_to_a_client_that_ends_is_cancelled() {
+    let (_relay, mut client, mut server) = legacy_pair("2025-11-25").await;
+    client
+        .send(legacy(5, "tools/call", json!({"name": "ask"})))
+        .await;
+    let call = server.receive().await;
+    for (id, method) in [("s1", "elicitation/create"), ("s2", "roots/list")] {
+        server.send(legacy(id, method, json!({}))).await;
+        assert_eq!(client.receive().await["method"], method);
+    }
+    client.close_input();
+    let received = [server.receive().await, server.receive().await];
+    let response = |id: &str| received.iter().find(|message| message["id"] == id);
+    let cancelled = result_response("s1", json!({"action": "cancel"}));
+    assert_eq!(response("s1"), Some(&cancelled), "{received:?}");
+    let rejected = response("s2").expect("every request gets a response");
+    assert!(rejected.get("error").is_some(), "{rejected}");
+    server.respond(&call, r#"{"content":[]}"#).await;
+    server.expect_end().await;
+}
+
+#[tokio::test]
 async fn progress_reaches_the_client_with_its_token() {
     for token in [json!("p"), json!(1)] {
         let (_relay, mut client, mut server) = legacy_pair("2025-11-25").await;

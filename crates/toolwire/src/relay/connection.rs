@@ -190,6 +190,17 @@ impl UpstreamConnection {
         response.unwrap_or_else(|error| Err(unreachable(&error)))
     }
 
+    /// Ends the initialization of a legacy session, with the parameters of the client's notification.
+    ///
+    /// # Errors
+    /// Returns an error if the server does not accept the notification in time.
+    pub(super) async fn end_initialization(&self, params: Option<RawJson>) -> Result<(), Error> {
+        let timeout = self.timeout.min(OWN_REQUEST_TIMEOUT);
+        let sending = self.client.forward_initialized(params);
+        let sent = tokio::time::timeout(timeout, sending).await;
+        sent.unwrap_or_else(|_| Err(Error::timeout()))
+    }
+
     /// Replaces the progress token by one that is unique on the connection, if other clients use it, too.
     fn with_progress_token(
         &self,

@@ -158,7 +158,7 @@ impl UpstreamConnector {
             let principal = &owner.principal;
             let opening = self.upstream.open_legacy(principal, initialize, messages);
             let session = opening.await?;
-            session.client.forward_initialized(None).await?;
+            session.end_initialization(None).await?;
             Ok(session)
         };
         let is_failure = |error: &Error| !is_other_era(error);

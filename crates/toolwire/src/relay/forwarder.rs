@@ -281,7 +281,7 @@ impl RelayInner {
                     _ => Ok(()),
                 }
             }
-            None if is_initialized => upstream.client.forward_initialized(params).await,
+            None if is_initialized => upstream.end_initialization(params).await,
             None => upstream.client.forward_notification(method, params).await,
         }
     }

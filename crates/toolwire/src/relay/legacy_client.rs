@@ -23,7 +23,7 @@ use toolwire_types::{
 
 use crate::engine::TransportContext;
 use crate::relay::connection::{UpstreamConnection, UpstreamRequest};
-use crate::relay::server_requests::response_error;
+use crate::relay::server_requests::{cancelled_elicitation, response_error};
 use crate::relay::session_changes::SessionChanges;
 use crate::server::request::Exchange;
 use crate::sync::lock;
@@ -299,9 +299,7 @@ impl InputToRequest {
                 self.to_upstream.input_response(method, request, response)
             }
             // The tool learns that the user did not respond. Other input has no such response.
-            Err(_) if method == "elicitation/create" => {
-                Ok(RawJson::from(serde_json::json!({ "action": "cancel" })))
-            }
+            Err(_) if method == "elicitation/create" => Ok(cancelled_elicitation()),
             Err(error) => Err(response_error(method, &error)),
         }
     }

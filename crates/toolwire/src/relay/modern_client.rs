@@ -55,7 +55,7 @@ impl LegacyUpstream {
         let changes = Arc::new(changes);
         let receiver = Arc::downgrade(&changes);
         shared.messages.set_change_receiver(receiver);
-        shared.client.forward_initialized(None).await?;
+        shared.end_initialization(None).await?;
         Ok(Self {
             connector,
             shared,

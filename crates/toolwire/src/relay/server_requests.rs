@@ -4,6 +4,7 @@
 
 use std::sync::Arc;
 
+use serde_json::json;
 use toolwire_proto::envelope::RequestEnvelope;
 use toolwire_types::{ErrorObject, RawJson};
 
@@ -39,7 +40,7 @@ impl RequestToClient {
     pub(super) async fn ask_call(self, call: &Arc<ForwardedCall>) -> Result<RawJson, ErrorObject> {
         let _waiting = call.wait_for_client();
         let response = self.ask_until_end(call).await;
-        response.unwrap_or_else(|| Err(self.no_client()))
+        response.unwrap_or_else(|| self.without_client())
     }
 
     /// Asks the client on its channel outside of requests, if there is one.
@@ -86,8 +87,19 @@ impl RequestToClient {
     }
 
     async fn ask(&self, client: &dyn TransportContext) -> Result<RawJson, ErrorObject> {
-        let response = client.request(&self.method, self.params.clone()).await;
-        response.map_err(|error| response_error(&self.method, &error))
+        match client.request(&self.method, self.params.clone()).await {
+            Ok(response) => Ok(response),
+            Err(error) if error.is_closed() => self.without_client(),
+            Err(error) => Err(response_error(&self.method, &error)),
+        }
+    }
+
+    /// Returns the outcome if the client has ended before its response.
+    fn without_client(&self) -> Result<RawJson, ErrorObject> {
+        if self.method == "elicitation/create" {
+            return Ok(cancelled_elicitation());
+        }
+        Err(self.no_client())
     }
 
     fn no_client(&self) -> ErrorObject {
@@ -115,6 +127,13 @@ fn receiver<'a>(
         ([oldest, ..], None) if is_of_one_client(open) => Some(RequestReceiver::Call(oldest)),
         (_, None) => None,
     }
+}
+
+/// Returns the response to an elicitation that the user has not decided about.
+///
+/// Spec 2025-11-25, client/elicitation, "Response Actions": `cancel` means that there was no explicit choice.
+pub(super) fn cancelled_elicitation() -> RawJson {
+    RawJson::from(json!({ "action": "cancel" }))
 }
 
 /// Returns the error of a request to the client, for the upstream server.

@@ -210,7 +210,7 @@ impl RelayInner {
         let opening = self.connector.open_legacy(owner, initialize, messages);
         let upstream = opening.await?;
         if let Handshake::Initialized(params) = session.handshake() {
-            upstream.client.forward_initialized(params).await?;
+            upstream.end_initialization(params).await?;
             session.requests.repeat(&upstream).await;
         }
         Ok(upstream)
