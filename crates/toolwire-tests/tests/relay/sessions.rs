@@ -90,6 +90,20 @@ async fn request_does_not_overtake_an_earlier_notification() {
 }
 
 #[tokio::test]
+async fn notification_in_one_write_with_initialize_waits_for_the_session() {
+    let (upstream, mut connections) = raw_upstream();
+    let relay = upstream.relay();
+    let mut client = Peer::connect(relay.server());
+    let lines = format!("{}\n{}\n", initialize(1), initialized());
+    client.send_bytes(lines).await;
+    let (mut server, _) = connections.accept_legacy(&details()).await;
+    assert_eq!(client.receive().await["id"], 1);
+    client.send(legacy(2, "ping", json!({}))).await;
+    assert_eq!(server.receive().await, initialized());
+    assert_eq!(server.receive().await["method"], "ping");
+}
+
+#[tokio::test]
 async fn lost_session_is_opened_again_for_the_next_request() {
     let (_relay, mut client, mut connections, mut server) = pair().await;
     client

@@ -153,7 +153,10 @@ async fn question_goes_to_the_stream_of_the_session_if_several_calls_run() {
 async fn log_message_goes_to_the_only_call() {
     let mut pair = HttpPair::open().await;
     let (response, _) = pair.call(1).await;
-    let log = notification("notifications/message", json!({"level": "info", "data": "x"}));
+    let log = notification(
+        "notifications/message",
+        json!({"level": "info", "data": "x"}),
+    );
     pair.server.send(&log).await;
     let mut response = within(response).await.expect("the response starts");
     assert_eq!(response.next().await, log);

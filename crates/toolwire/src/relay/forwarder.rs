@@ -18,6 +18,8 @@ use crate::error::Error;
 use crate::relay::connection::{unreachable, with_upstream_name};
 use crate::relay::inner::RelayInner;
 use crate::relay::maintenance;
+use crate::relay::notification_gate::NotificationGate;
+use crate::relay::opening_sessions::{OpeningGuard, OpeningSession};
 use crate::relay::sessions::{ClientKey, RelaySession};
 use crate::relay::shared_upstream::SharedUpstream;
 use crate::relay::upstream::{Sharing, Upstream};
@@ -145,11 +147,12 @@ impl Forwarder for RelayForwarder {
         let relay = Arc::clone(&self.relay);
         let session = relay.session_of(&exchange.context.scope().transport);
         let earlier = session.as_ref().map(|session| session.gate.earlier());
+        let opening = relay.start_opening(&exchange);
         Box::pin(async move {
             if let Some(earlier) = earlier {
                 earlier.forwarded().await;
             }
-            let serving = CatchPanic::new(relay.serve(&exchange, session));
+            let serving = CatchPanic::new(relay.serve(&exchange, session, opening));
             let outcome = serving
                 .await
                 .unwrap_or_else(|_| Err(ErrorObject::internal("the relay failed unexpectedly")));
@@ -169,9 +172,18 @@ impl Forwarder for RelayForwarder {
         let params = notification.params.map(RawJson::from);
         let relay = Arc::clone(&self.relay);
         let session = relay.session_of(&client);
+        let opening = match session {
+            Some(_) => None,
+            None => relay.opening_session_of(&*client),
+        };
         // Requests that are read later wait until the entry is dropped.
-        let entry = session.as_ref().map(|session| session.gate.enter());
+        let gate = session.as_ref().map(|session| &session.gate);
+        let gate = gate.or(opening.as_ref().map(|opening| &opening.gate));
+        let entry = gate.map(NotificationGate::enter);
         Box::pin(async move {
+            if let Some(opening) = opening {
+                opening.ended.cancelled().await;
+            }
             let forwarding = relay.forward_notification(&method, params, session, &client);
             let forwarded = tokio::time::timeout(NOTIFICATION_TIMEOUT, forwarding).await;
             if let Err(error) = forwarded.unwrap_or_else(|_| Err(Error::timeout())) {
@@ -213,10 +225,24 @@ impl RelayInner {
         Some(session)
     }
 
+    /// Records that an `initialize` is in flight.
+    fn start_opening(&self, exchange: &Exchange) -> Option<OpeningGuard> {
+        let client = &exchange.context.scope().transport;
+        let is_opening = exchange.route().name() == "initialize";
+        let key = is_opening.then(|| ClientKey::of(&**client)).flatten()?;
+        Some(self.opening.start(key))
+    }
+
+    /// Returns the session of a client whose `initialize` is in flight.
+    fn opening_session_of(&self, client: &dyn TransportContext) -> Option<Arc<OpeningSession>> {
+        self.opening.get(&ClientKey::of(client)?)
+    }
+
     async fn serve(
         self: &Arc<Self>,
         exchange: &Exchange,
         session: Option<Arc<RelaySession>>,
+        opening: Option<OpeningGuard>,
     ) -> Result<RawJson, ErrorObject> {
         let unreachable = |error: Error| unreachable(&error);
         self.connector.check_open().map_err(unreachable)?;
@@ -228,7 +254,8 @@ impl RelayInner {
             };
         }
         if exchange.route().name() == "initialize" {
-            return self.initialize(exchange).await;
+            let gate = opening.as_ref().map(OpeningGuard::gate);
+            return self.initialize(exchange, gate.unwrap_or_default()).await;
         }
         let session = session.ok_or_else(|| {
             ErrorObject::invalid_request(
@@ -253,8 +280,13 @@ impl RelayInner {
         session: Option<Arc<RelaySession>>,
         client: &Arc<dyn TransportContext>,
     ) -> Result<(), Error> {
+        let is_initialized = method == "notifications/initialized";
         // The session may have been opened after the notification was read.
         let Some(session) = session.or_else(|| self.session_of(client)) else {
+            if is_initialized {
+                // The `initialize` of the client failed.
+                return Ok(());
+            }
             return match self.shared(Principal::of(client.auth())).await? {
                 SharedUpstream::Modern(upstream) => {
                     upstream.client.forward_notification(method, params).await
@@ -263,8 +295,10 @@ impl RelayInner {
             };
         };
         let upstream = self.upstream_of(&session).await?;
-        let is_initialized = method == "notifications/initialized";
         if is_initialized {
+            if let Some(state) = client.connection_state() {
+                state.initialized();
+            }
             session.set_initialized(params.clone());
         }
         match &session.client {

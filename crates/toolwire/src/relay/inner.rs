@@ -6,6 +6,7 @@ use std::sync::{Arc, Weak};
 use crate::engine::Principal;
 use crate::error::Error;
 use crate::relay::connector::UpstreamConnector;
+use crate::relay::opening_sessions::OpeningSessions;
 use crate::relay::parked::ParkedCalls;
 use crate::relay::sessions::RelaySessions;
 use crate::relay::shared_upstream::{SharedUpstream, SharedUpstreams};
@@ -16,6 +17,7 @@ use crate::relay::upstream::Upstream;
 pub(super) struct RelayInner {
     pub(super) connector: Arc<UpstreamConnector>,
     pub(super) sessions: RelaySessions,
+    pub(super) opening: Arc<OpeningSessions>,
     pub(super) shared: Arc<SharedUpstreams>,
     pub(super) parked: ParkedCalls,
     /// Set if the upstream server is modern and accepts no sessions.
@@ -31,6 +33,7 @@ impl RelayInner {
         Self {
             connector,
             sessions: RelaySessions::default(),
+            opening: Arc::default(),
             shared,
             parked: ParkedCalls::default(),
             rejects_sessions: AtomicBool::new(false),

@@ -32,6 +32,7 @@ mod messages;
 mod modern_client;
 mod notification_gate;
 mod open_connections;
+mod opening_sessions;
 mod parked;
 mod resource_subscriptions;
 mod round_client;

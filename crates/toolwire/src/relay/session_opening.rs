@@ -14,15 +14,18 @@ use crate::relay::connector::{is_other_era, may_be_modern};
 use crate::relay::inner::RelayInner;
 use crate::relay::legacy_client::LegacyClient;
 use crate::relay::messages::UpstreamMessages;
+use crate::relay::notification_gate::NotificationGate;
 use crate::relay::sessions::{ClientKey, Handshake, RelaySession};
 use crate::relay::shared_upstream::SharedUpstream;
 use crate::server::request::Exchange;
 
 impl RelayInner {
-    /// Opens the upstream session of a legacy client, and returns the result that the upstream server sent.
+    /// Opens the upstream session of a legacy client, and returns the result that the upstream server sent. `gate` has the
+    /// notifications that the client sent meanwhile.
     pub(super) async fn initialize(
         self: &Arc<Self>,
         exchange: &Exchange,
+        gate: Arc<NotificationGate>,
     ) -> Result<RawJson, ErrorObject> {
         let request: InitializeRequestParams = exchange.decode_params()?;
         let client = &exchange.context.scope().transport;
@@ -66,6 +69,7 @@ impl RelayInner {
             owner,
             params,
             initialized.clone(),
+            gate,
             Arc::clone(state),
         ));
         // The session is in the table before its end can be observed.

@@ -60,6 +60,7 @@ impl RelaySession {
         owner: Principal,
         initialize: RawJson,
         initialized: RawJson,
+        gate: Arc<NotificationGate>,
         state: Arc<ConnectionState>,
     ) -> Self {
         Self {
@@ -70,7 +71,7 @@ impl RelaySession {
             owner,
             initialize,
             initialized,
-            gate: Arc::default(),
+            gate,
             handshake: Mutex::default(),
             requests: SessionRequests::default(),
             channel: Mutex::default(),

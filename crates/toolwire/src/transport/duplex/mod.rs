@@ -21,7 +21,9 @@ use serde_json::value::RawValue;
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 use tokio::time::Instant;
-use toolwire_proto::admit::{self, AdmissionContext, Admitted, NotificationAction, Rejection};
+use toolwire_proto::admit::{
+    self, AdmissionContext, Admitted, IgnoreReason, NotificationAction, Rejection,
+};
 use toolwire_proto::envelope::{
     Envelope, MalformedMessage, NotificationEnvelope, RequestEnvelope, ResponseEnvelope,
 };
@@ -445,6 +447,14 @@ impl MessageLoop {
                 if self.forwards() {
                     self.handle_notification(notification);
                 }
+            }
+            // The `initialize` before it may be in flight. The forwarder then waits for its response.
+            NotificationAction::Ignore(IgnoreReason::OutOfTurn)
+                if notification.method == "notifications/initialized"
+                    && self.context.state.version().is_none()
+                    && self.forwards() =>
+            {
+                self.handle_notification(notification);
             }
             NotificationAction::Ignore(reason) => {
                 tracing::debug!(method = %PeerText::new(&notification.method), ?reason, "ignored a notification");
