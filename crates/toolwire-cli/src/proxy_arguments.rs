@@ -32,7 +32,8 @@ pub(crate) struct Proxy {
     /// The maximum number of connections to the server at a time; for a command, of its processes
     #[arg(long, value_name = "COUNT")]
     pub(crate) max_sessions: Option<NonZeroUsize>,
-    /// Connect when the first client sends a message, instead of at the start
+    /// Connect when the first client sends a message, instead of at the start; a command without `--listen` is always
+    /// started then
     #[arg(long)]
     pub(crate) lazy: bool,
 }

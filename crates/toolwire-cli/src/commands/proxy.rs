@@ -13,7 +13,7 @@ use crate::failure::{Exit, Failure};
 use crate::interrupts::Interrupts;
 use crate::proxy_arguments::Proxy;
 use crate::screen::Screen;
-use crate::target;
+use crate::target::{self, Target};
 #[cfg(feature = "otel")]
 use crate::telemetry::MetricsPage;
 
@@ -47,8 +47,10 @@ pub(crate) async fn proxy(arguments: &Proxy, screen: &Arc<Screen>) -> Result<Exi
         }
         None => None,
     };
+    // A command on stdio serves one client, whose first message starts it. Before that, it would be started twice.
+    let is_started_later = addresses.is_none() && matches!(target, Target::Child(_));
     let connecting = async {
-        if arguments.lazy {
+        if arguments.lazy || is_started_later {
             return Ok(());
         }
         let connected = relay.connect().await;

@@ -25,7 +25,7 @@ async fn client_on_stdio_reaches_a_command() {
         command.args(["--", PROGRAM, "proxy", "--", PROGRAM, "demo", "--stdio"]);
         assert_adds(command).await;
     }
-    // The connection of the start makes room for the session of the client.
+    // One process is sufficient for a client.
     let mut command = add("legacy");
     command.args(["--", PROGRAM, "proxy", "--max-sessions", "1"]);
     command.args(["--", PROGRAM, "demo", "--stdio"]);
@@ -89,9 +89,9 @@ async fn unreachable_server_fails_at_the_start_unless_lazy() {
     assert_eq!(failed.stdout, "");
     let failed = failed.failed(3);
     assert!(failed.contains("refused the connection"), "{failed}");
-    let failed = run(&["proxy", "--", "no-such-server-command"])
-        .await
-        .failed(3);
+    let listen = ["proxy", "--listen", "127.0.0.1:0"];
+    let command = ["--", "no-such-server-command"];
+    let failed = run(&[&listen[..], &command].concat()).await.failed(3);
     assert!(failed.contains("no-such-server-command"), "{failed}");
     assert_eq!(run(&["proxy", "--lazy", url]).await.ok(), "");
 }
@@ -136,6 +136,7 @@ mod processes {
     use std::time::Duration;
 
     use rustix::process::{Pid, Signal, kill_process};
+    use tokio::io::AsyncWriteExt as _;
     use tokio::process::Child;
 
     use super::PROGRAM;
@@ -145,6 +146,12 @@ mod processes {
     /// A server that ends with its input, and one that does not.
     const SERVER: &str = r#"echo $$ >> "$1"; exec "$2" demo --stdio"#;
     const STUBBORN_SERVER: &str = r#"echo $$ >> "$1"; "$2" demo --stdio; exec sleep 600"#;
+
+    const INITIALIZE: &str = concat!(
+        r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","#,
+        r#""capabilities":{},"clientInfo":{"name":"raw","version":"1"}}}"#,
+        "\n"
+    );
 
     /// A proxy, and the file with the ids of its server processes.
     struct Run {
@@ -159,7 +166,7 @@ mod processes {
             let ids = directory.write("ids", "");
             let mut command = toolwire(&["proxy"]);
             let server = ["--", "sh", "-c", server, "sh", &ids, PROGRAM];
-            let proxy = command
+            let mut proxy = command
                 .args(options)
                 .args(server)
                 .stdin(Stdio::piped())
@@ -168,6 +175,10 @@ mod processes {
                 .kill_on_drop(true)
                 .spawn()
                 .expect("the program under test starts");
+            // On stdio, the first message starts the server.
+            let stdin = proxy.stdin.as_mut().expect("it is a pipe");
+            let written = stdin.write_all(INITIALIZE.as_bytes()).await;
+            written.expect("the pipe is empty");
             let run = Self { directory, proxy };
             within(async {
                 while run.servers().is_empty() {
@@ -210,6 +221,14 @@ mod processes {
         let stat = std::fs::read_to_string(format!("/proc/{id}/stat")).unwrap_or_default();
         let state = stat.rsplit_once(") ").map(|(_, fields)| fields);
         state.is_some_and(|fields| !fields.starts_with('Z'))
+    }
+
+    #[tokio::test]
+    async fn client_on_stdio_starts_the_server_once() {
+        let mut run = Run::start(&[], SERVER).await;
+        drop(run.proxy.stdin.take());
+        within(run.proxy.wait()).await.expect("it is a child");
+        assert_eq!(run.servers().len(), 1);
     }
 
     #[tokio::test]
