@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::mpsc::Receiver;
 use std::time::Duration;
 
-use crate::installed::{node, peers_directory, python};
+use crate::installed::{node, peers_directory, python, python_of};
 use crate::lines::lines_of;
 use crate::problem::Problem;
 
@@ -70,6 +70,7 @@ impl ServerPeer {
     /// Returns an error if the peer is not installed.
     pub fn command(self, wire: ServerWire, port: u16) -> Result<(PathBuf, Vec<OsString>), Problem> {
         let peers = peers_directory();
+        let mut before_script = Vec::new();
         let (program, script) = match self {
             // These have no other transport, and are started with other arguments.
             Self::Filesystem => {
@@ -78,9 +79,15 @@ impl ServerPeer {
                 return Ok((node()?, arguments));
             }
             Self::Time => {
-                return Ok((python()?, vec!["-m".into(), "mcp_server_time".into()]));
+                let (python, mut arguments) = release_python("time")?;
+                arguments.extend(["-m".into(), "mcp_server_time".into()]);
+                return Ok((python, arguments));
             }
-            Self::FastMcp => (python()?, peers.join("servers/fastmcp_server.py")),
+            Self::FastMcp => {
+                let (python, arguments) = release_python("fastmcp-4.1")?;
+                before_script = arguments;
+                (python, peers.join("servers/fastmcp_server.py"))
+            }
             Self::TypeScript2 => (node()?, peers.join("servers/ts2_server.mjs")),
             Self::TypeScript1 => (node()?, peers.join("servers/ts1_server.mjs")),
             Self::TypeScript1Tasks => (node()?, peers.join("servers/ts1_task_server.mjs")),
@@ -97,7 +104,8 @@ impl ServerPeer {
             (_, ServerWire::Stateless) => "stateless",
             (_, ServerWire::Sse) => "sse",
         };
-        let mut arguments = vec![script.into_os_string(), name.into()];
+        let mut arguments = before_script;
+        arguments.extend([script.into_os_string(), name.into()]);
         if wire != ServerWire::Stdio {
             arguments.push(port.to_string().into());
         }
@@ -145,6 +153,14 @@ impl ServerPeer {
         server.wait_until_listening()?;
         Ok(server)
     }
+}
+
+/// Returns the Python of a release, and the argument that names its compiled modules.
+fn release_python(environment: &str) -> Result<(PathBuf, Vec<OsString>), Problem> {
+    let directory = format!("releases/.venv/{environment}");
+    let mut compiled = OsString::from("pycache_prefix=");
+    compiled.push(peers_directory().join(&directory).join("compiled"));
+    Ok((python_of(&directory)?, vec!["-X".into(), compiled]))
 }
 
 /// Returns a port that no other server of these tests gets.

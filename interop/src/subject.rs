@@ -52,7 +52,15 @@ impl Subject {
                 let program = toolwire_program()?;
                 let front: &[&str] = match wire {
                     Wire::Stdio => &["proxy"],
-                    Wire::Http => &["proxy", "--listen", "127.0.0.1:0", "--sse"],
+                    // Clients of the SDKs do not end their sessions, each of which has a process.
+                    Wire::Http => &[
+                        "proxy",
+                        "--listen",
+                        "127.0.0.1:0",
+                        "--sse",
+                        "--max-sessions",
+                        "32",
+                    ],
                 };
                 let mut arguments: Vec<_> = front.iter().map(OsString::from).collect();
                 arguments.extend(["--".into(), program.clone().into()]);
