@@ -303,9 +303,9 @@ mod tests {
         };
         check(MAX_URIS, 8, MAX_URIS);
         check(MAX_URIS + 1, 8, MAX_URIS);
-        let length = MAX_BYTES / 16;
-        check(16, length, 16);
-        check(17, length, 16);
-        check(16, length + 1, 15);
+        let length = MAX_BYTES / 32;
+        check(32, length, 32);
+        check(33, length, 32);
+        check(32, length + 1, 31);
     }
 }
