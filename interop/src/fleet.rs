@@ -217,10 +217,40 @@ impl Fleet {
     /// # Errors
     /// Returns an error if the replica does not get all data before.
     pub fn promote_replica(&mut self) -> Result<(), Problem> {
+        self.disconnect_nodes();
+        self.wait_for_replica()?;
+        self.replace_engine()
+    }
+
+    /// Does the same with a replica that misses the last writes: at least this many bytes of them.
+    ///
+    /// # Errors
+    /// Returns an error if the nodes do not write as much.
+    pub fn promote_outdated_replica(&mut self, missing: u64) -> Result<(), Problem> {
+        let Some(replica) = &self.replica else {
+            return Err(Problem::new("there is no replica"));
+        };
+        replica.relay.set_link(Link::Down);
+        let copied = offset(&self.engine, "master_repl_offset")?;
+        let start = Instant::now();
+        while offset(&self.engine, "master_repl_offset")? < copied.map(|copied| copied + missing) {
+            if start.elapsed() > SYNC_TIMEOUT {
+                return Err(Problem::new("the nodes write too little"));
+            }
+            thread::sleep(Duration::from_millis(20));
+        }
+        self.disconnect_nodes();
+        self.replace_engine()
+    }
+
+    fn disconnect_nodes(&self) {
         for node in &self.nodes {
             node.relay.set_link(Link::Down);
         }
-        self.wait_for_replica()?;
+    }
+
+    /// Promotes the replica, and connects the nodes to it.
+    fn replace_engine(&mut self) -> Result<(), Problem> {
         let Some(Replica { engine, relay }) = self.replica.take() else {
             return Err(Problem::new("there is no replica"));
         };

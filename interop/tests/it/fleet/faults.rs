@@ -159,3 +159,18 @@ async fn promoted_replica_has_all_sessions() {
     tokio::task::block_in_place(|| succeed(fleet.promote_replica()));
     workload.end(&ENGINE_FAULT).await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn promoted_replica_that_misses_writes_says_what_is_lost() {
+    let (mut fleet, workload) = start(&PERSISTENT).await;
+    tokio::task::block_in_place(|| succeed(fleet.add_replica()));
+    workload.start_fault();
+    // More than a hundred writes, each of a few hundred bytes.
+    let missing = 64 * 1024;
+    tokio::task::block_in_place(|| succeed(fleet.promote_outdated_replica(missing)));
+    let permitted = Permitted {
+        loss: true,
+        ..ENGINE_FAULT
+    };
+    workload.end(&permitted).await;
+}
