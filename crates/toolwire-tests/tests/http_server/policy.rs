@@ -1,9 +1,10 @@
 //! Policies with rules about the caller: scopes, subjects and claims of its token.
 
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use toolwire::middleware::{Policy, PolicyRule};
+use toolwire::middleware::{Audit, Policy, PolicyRule};
 use toolwire::transport::http::{HttpOptions, HttpService};
 use toolwire::types::{CompletionReference, PromptArgument};
 use toolwire::{
@@ -13,6 +14,7 @@ use toolwire::{
 use toolwire_tests::http::direct::{InProcessClient, in_session, next_chunk};
 use toolwire_tests::http::request::Request;
 use toolwire_tests::peer::{legacy, modern, plain, server};
+use toolwire_tests::traces::Traces;
 
 fn entries() -> Server {
     let complete = |_: RequestContext, _: CompletionReference, _: CompletionRequest| async {
@@ -135,6 +137,46 @@ async fn check(unless: Value, permitted: TokenInfo, others: Vec<TokenInfo>) {
         }
         check_caller(&server, None, false).await;
     }
+}
+
+#[tokio::test]
+async fn audit_and_traces_have_no_secrets() {
+    const CANARY: &str = "canary-7f3a";
+    let lines = Arc::new(Mutex::new(String::new()));
+    let sink = {
+        let lines = Arc::clone(&lines);
+        move |line: &str| *lines.lock().expect("not poisoned") += line
+    };
+    let (traces, _guard) = Traces::record();
+    let server = entries()
+        .with_middleware(Audit::new(sink).with_arguments(["path"]))
+        .with_middleware(policy(json!({"scope": "staff"})));
+    let service = HttpService::new(server, HttpOptions::new());
+    let token = TokenInfo::verified()
+        .with_subject("ann")
+        .with_claim("jti", CANARY);
+    let client = InProcessClient::with_caller(&service, Some(token));
+    // A forged state is rejected before the middleware, and so it has no line.
+    for (name, state) in [("open", None), ("admin", None), ("open", Some(CANARY))] {
+        let arguments = json!({"path": "/a", "password": CANARY});
+        let mut request = modern(
+            1,
+            "tools/call",
+            json!({"name": name, "arguments": arguments}),
+        );
+        if let Some(state) = state {
+            request["params"]["requestState"] = json!(state);
+        }
+        request["params"]["_meta"]["example.test/secret"] = json!(CANARY);
+        let request = Request::modern(&request).with("Authorization", format!("Bearer {CANARY}"));
+        client.request(request).await;
+    }
+    let lines = lines.lock().unwrap();
+    assert_eq!(lines.matches(r#""subject":"ann""#).count(), 2, "{lines}");
+    assert!(lines.contains(r#""rule":"rule 1""#), "{lines}");
+    assert!(!lines.contains(CANARY), "{lines}");
+    let traces = traces.text();
+    assert!(!traces.is_empty() && !traces.contains(CANARY), "{traces}");
 }
 
 #[tokio::test]
